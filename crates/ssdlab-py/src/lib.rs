@@ -1,0 +1,195 @@
+//! Python bindings of the ssdlab core: the module `ssdlab._core`.
+//!
+//! Only translation lives here: arguments in, results and errors out. Names are those of the core;
+//! the signatures for Python stand in `python/ssdlab/_core.pyi`.
+
+mod arguments;
+mod errors;
+mod observer;
+mod output;
+
+use crate::errors::to_python;
+use crate::observer::PythonObserver;
+use crate::output::RunOutput;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use ssdlab::job::options::Class;
+use ssdlab::output::{Context, document};
+use ssdlab::rig::Rig;
+use ssdlab::run::{Preconditioning, RunOptions, RunResult, prepare};
+use std::collections::BTreeMap;
+
+/// Builds the rig, prepares it, and plays the job on it in virtual time; the GIL is released.
+///
+/// `rig` is the text of a rig (TOML), `job` that of a fio job file; `rig_name` and `job_name` stand
+/// in messages. `prepare` is `fob`, `sequential`, `random:N` or `steady`. `overrides` are rig keys
+/// and values as `--set` takes them. `include` reads a file that the job file includes.
+/// `memory_bytes` is what is available: a rig that needs more is refused before it is built.
+/// `progress` is called about five times a second; False stops the run.
+///
+/// Raises `ssdlab.errors.InputError` for anything wrong in the input, `ssdlab.errors.Interrupted` if
+/// `progress` stopped the run, `KeyboardInterrupt` on Ctrl-C.
+#[pyfunction]
+#[pyo3(signature = (rig, job, *, rig_name, job_name, seed=1, prepare="fob", overrides=vec![],
+    environment=None, include=None, progress=None, interval_ms=1000, memory_bytes=None))]
+#[allow(clippy::too_many_arguments, reason = "keyword arguments, for Python's eyes")]
+fn run(
+    py: Python<'_>,
+    rig: &str,
+    job: &str,
+    rig_name: &str,
+    job_name: &str,
+    seed: u64,
+    prepare: &str,
+    overrides: Vec<(String, String)>,
+    environment: Option<BTreeMap<String, String>>,
+    include: Option<Py<PyAny>>,
+    progress: Option<Py<PyAny>>,
+    interval_ms: u64,
+    memory_bytes: Option<u64>,
+) -> PyResult<RunOutput> {
+    let to_py = |error| to_python(py, error);
+    let jobs = arguments::jobs(py, job, job_name, environment, include)?;
+    let rig = arguments::rig(rig, rig_name, &overrides).map_err(to_py)?;
+    rig.check_memory(memory_bytes.unwrap_or(u64::MAX)).map_err(to_py)?;
+    let state: Preconditioning =
+        prepare.parse().map_err(|e: ssdlab::Error| to_py(e.under("prepare")))?;
+    let interval_ns = arguments::interval_ns(interval_ms).map_err(to_py)?;
+    let options = RunOptions { seed, interval_ns, elapsed_ns: 0 };
+    let mut observer = PythonObserver::new(progress);
+    let outcome = py.detach(|| {
+        let (result, capacity) = simulate(&rig, &state, &jobs, &options, &mut observer)?;
+        let context = Context {
+            seed,
+            target: arguments::target(&rig, capacity),
+            profile: arguments::profile(&rig),
+            preconditioning: state.to_string(),
+        };
+        Ok((document(&result, &jobs, &context), result))
+    });
+    // What Python raised in `progress` (Ctrl-C among it) says more than that the run was stopped.
+    if let Some(raised) = observer.raised() {
+        return Err(raised);
+    }
+    let (json, result) = outcome.map_err(to_py)?;
+    let names = jobs.jobs.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>();
+    RunOutput::new(py, json, result, &names, rig.to_toml())
+}
+
+/// The part of a run that needs nothing of Python.
+fn simulate(
+    rig: &Rig,
+    state: &Preconditioning,
+    jobs: &ssdlab::job::JobFile,
+    options: &RunOptions,
+    observer: &mut PythonObserver,
+) -> ssdlab::Result<(RunResult, u64)> {
+    let mut device = rig.build(options.seed, false)?;
+    let capacity = device.capacity();
+    let elapsed_ns = prepare(device.as_mut(), state, options.seed, observer)?;
+    let options = RunOptions { elapsed_ns, ..options.clone() };
+    Ok((ssdlab::run::run(device.as_mut(), jobs, &options, observer)?, capacity))
+}
+
+/// Reads a job file and says what it holds, as JSON: `jobs`, `ignored`, `global_options`.
+///
+/// Raises `ssdlab.errors.InputError` as [`run`] would.
+#[pyfunction]
+#[pyo3(signature = (job, *, job_name, environment=None, include=None))]
+fn check_job(
+    py: Python<'_>,
+    job: &str,
+    job_name: &str,
+    environment: Option<BTreeMap<String, String>>,
+    include: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let jobs = arguments::jobs(py, job, job_name, environment, include)?;
+    Ok(arguments::describe_jobs(&jobs).to_string())
+}
+
+/// Reads and builds a rig and says what it is, as JSON: `target` and `profile` as in a result.
+///
+/// Raises `ssdlab.errors.InputError` as [`run`] would.
+#[pyfunction]
+#[pyo3(signature = (rig, *, rig_name, overrides=vec![]))]
+fn rig_check(
+    py: Python<'_>,
+    rig: &str,
+    rig_name: &str,
+    overrides: Vec<(String, String)>,
+) -> PyResult<String> {
+    let described = py.detach(|| {
+        let rig = arguments::rig(rig, rig_name, &overrides)?;
+        let device = rig.build(1, false)?;
+        Ok(serde_json::json!({
+            "target": arguments::target(&rig, device.capacity()),
+            "profile": arguments::profile(&rig),
+            "tree": arguments::tree(device.as_ref()),
+        }))
+    });
+    described.map(|json| json.to_string()).map_err(|error| to_python(py, error))
+}
+
+/// Everything that can be named in a rig: dicts of `kind`, `name`, `summary`, `reference`.
+#[pyfunction]
+fn registries(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let entries = ssdlab::catalogue::catalogue().into_iter().map(|entry| {
+        let dict = PyDict::new(py);
+        dict.set_item("kind", entry.kind)?;
+        dict.set_item("name", entry.name)?;
+        dict.set_item("summary", entry.summary)?;
+        dict.set_item("reference", entry.reference)?;
+        Ok(dict)
+    });
+    entries.collect()
+}
+
+/// Every key that a rig may set: dicts of `device`, `key`, `values`, `default`, `summary`.
+#[pyfunction]
+fn device_keys(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let keys = ssdlab::catalogue::device_keys().into_iter().map(|key| {
+        let dict = PyDict::new(py);
+        dict.set_item("device", key.device)?;
+        dict.set_item("key", key.key)?;
+        dict.set_item("values", key.values)?;
+        dict.set_item("default", key.default)?;
+        dict.set_item("summary", key.summary)?;
+        Ok(dict)
+    });
+    keys.collect()
+}
+
+/// Every fio option that job files may hold: dicts of `name`, `aliases`, `effect` (`applied`,
+/// `ignored` or `refused`), `example`, `summary`.
+#[pyfunction]
+fn job_options(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let options = ssdlab::job::options::all().map(|option| {
+        let effect = match option.class {
+            Class::Semantic => "applied",
+            Class::Ignored => "ignored",
+            Class::Unsupported => "refused",
+        };
+        let dict = PyDict::new(py);
+        dict.set_item("name", option.name)?;
+        dict.set_item("aliases", option.aliases)?;
+        dict.set_item("effect", effect)?;
+        dict.set_item("example", option.example)?;
+        dict.set_item("summary", option.summary)?;
+        Ok(dict)
+    });
+    options.collect()
+}
+
+/// The simulation core of ssdlab.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("version", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<RunOutput>()?;
+    module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(check_job, module)?)?;
+    module.add_function(wrap_pyfunction!(rig_check, module)?)?;
+    module.add_function(wrap_pyfunction!(registries, module)?)?;
+    module.add_function(wrap_pyfunction!(device_keys, module)?)?;
+    module.add_function(wrap_pyfunction!(job_options, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,213 @@
+//! The speed table: requests per CPU-second on `lab-reference`, through ordinary jobs.
+//!
+//! `./lab bench [--json FILE] [--quick] [--only write|read|untimed|precondition]` prints it and, with `--json`, appends one line to FILE.
+//! The warm-up (preconditioning to steady state) is not counted; what is counted is everything a
+//! run does: job, driver, statistics, device.
+
+use ssdlab::device::{Command, Device, Op};
+use ssdlab::job::{JobFile, ParseSource, parse};
+use ssdlab::rig::Rig;
+use ssdlab::run::{Preconditioning, RunOptions, prepare, run};
+use std::io::Write as _;
+use std::time::Duration;
+
+const REFERENCE: &str = include_str!("../../../python/ssdlab/profiles/lab-reference.toml");
+
+/// First target and where we want to be, requests per CPU-second, from the design.
+const WRITES: [(&str, f64, f64); 3] =
+    [("0.28", 1e6, 3e6), ("0.127", 0.5e6, 1.5e6), ("0.07", 0.3e6, 0.8e6)];
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let quick = arguments.iter().any(|a| a == "--quick");
+    let json = arguments.iter().position(|a| a == "--json").and_then(|i| arguments.get(i + 1));
+    let only = arguments.iter().position(|a| a == "--only").and_then(|i| arguments.get(i + 1));
+    let wanted = |group: &str| only.is_none_or(|o| o == group);
+    let requests = if quick { 300_000 } else { 3_000_000 };
+    let mut table = Table::default();
+
+    println!("lab-reference, one core, 4 KiB, full channel and die timing");
+    println!("{:<44} {:>10} {:>13} {:>13}", "", "measured", "first target", "aim");
+    if wanted("write") {
+        writes(&mut table, requests);
+    }
+    if wanted("read") {
+        reads(&mut table, requests);
+    }
+    if wanted("untimed") {
+        untimed_writes(&mut table, requests);
+    }
+    if wanted("precondition") {
+        large(&mut table, if quick { "4GiB" } else { "64GiB" });
+    }
+    if let Some(path) = json {
+        table.append(path);
+    }
+}
+
+fn writes(table: &mut Table, requests: u32) {
+    for capacity in ["4GiB", "16GiB"] {
+        for (op, target, aim) in WRITES {
+            let mut device = drive(capacity, op);
+            prepared(&mut *device, "steady");
+            let rate = job(&mut *device, "randwrite", 32, requests);
+            let name = format!("random write, depth 32, {capacity}, OP {op}");
+            table.row(&name, rate, Some((target, aim)));
+        }
+    }
+    let mut device = drive("4GiB", "0.28");
+    let rate = job(&mut *device, "randwrite", 32, requests.min(1_000_000));
+    table.row("random write, depth 32, 4GiB, no collection yet", rate, Some((2.5e6, 8e6)));
+}
+
+fn reads(table: &mut Table, requests: u32) {
+    let mut device = drive("4GiB", "0.28");
+    prepared(&mut *device, "sequential");
+    for depth in [1, 256] {
+        let rate = job(&mut *device, "randread", depth, requests);
+        table.row(&format!("random read, depth {depth}, 4GiB"), rate, None);
+    }
+}
+
+fn untimed_writes(table: &mut Table, requests: u32) {
+    for (op, ..) in WRITES {
+        let mut device = drive("4GiB", op);
+        prepared(&mut *device, "steady");
+        let rate = untimed(&mut *device, 2 * u64::from(requests));
+        table.row(&format!("untimed random write, 4GiB, OP {op}"), rate, None);
+    }
+}
+
+/// Preconditions a large drive to steady state; its memory is that of the process before and after.
+fn large(table: &mut Table, capacity: &str) {
+    let before = resident();
+    let start = Cpu::now();
+    let mut device = drive(capacity, "0.28");
+    prepared(&mut *device, "steady");
+    let seconds = start.elapsed().as_secs_f64();
+    let units = device.capacity() as f64 / 4096.0;
+    table.value(
+        &format!("seconds to precondition {capacity} to steady"),
+        seconds,
+        "s",
+        Some((15.0, 15.0)),
+    );
+    table.value(
+        "memory per 4 KiB of logical space",
+        (resident() - before) as f64 / units,
+        "B",
+        Some((16.0, 16.0)),
+    );
+    table.value(
+        "memory per 4 KiB of flash",
+        (resident() - before) as f64 / units / 1.28,
+        "B",
+        Some((16.0, 16.0)),
+    );
+}
+
+fn drive(capacity: &str, over_provisioning: &str) -> Box<dyn Device> {
+    let mut rig = Rig::parse(REFERENCE, "lab-reference").expect("a shipped profile");
+    rig.set("capacity", capacity).expect("a capacity");
+    rig.set("ftl.over_provisioning", over_provisioning).expect("a ratio");
+    rig.build(1, false).expect("a drive")
+}
+
+fn prepared(device: &mut dyn Device, state: &str) {
+    let state: Preconditioning = state.parse().expect("a known state");
+    prepare(device, &state, 1, &mut ()).expect("a drive at rest");
+}
+
+/// Requests per CPU-second of a run of `requests` I/Os.
+fn job(device: &mut dyn Device, rw: &str, depth: u32, requests: u32) -> f64 {
+    let text = format!(
+        "[bench]\nrw={rw}\nbs=4k\niodepth={depth}\nnorandommap\nnumber_ios={requests}\nio_size=100t\n"
+    );
+    let source = ParseSource {
+        file: "bench".into(),
+        env: Default::default(),
+        include: &|_| Err(std::io::Error::other("nothing to include")),
+    };
+    let jobs: JobFile = parse(&text, &source).expect("a valid job");
+    let start = Cpu::now();
+    let result = run(device, &jobs, &RunOptions::default(), &mut ()).expect("a run");
+    let elapsed = start.elapsed().as_secs_f64();
+    let ios: u64 = result.series.ios.iter().sum();
+    assert_eq!(ios, u64::from(requests), "all I/Os are in the result");
+    ios as f64 / elapsed
+}
+
+fn untimed(device: &mut dyn Device, requests: u64) -> f64 {
+    let mut rng = ssdlab::rng::Stream::new(1, "bench");
+    let units = device.capacity() / 4096;
+    let start = Cpu::now();
+    for _ in 0..requests {
+        let offset = rng.below(units) * 4096;
+        device.apply(&Command {
+            tag: 0,
+            op: Op::Write,
+            offset,
+            len: 4096,
+            compressible: 0,
+            stamp: 0,
+        });
+    }
+    requests as f64 / start.elapsed().as_secs_f64()
+}
+
+#[derive(Default)]
+struct Table {
+    rows: Vec<(String, f64, &'static str)>,
+}
+
+impl Table {
+    fn row(&mut self, name: &str, rate: f64, targets: Option<(f64, f64)>) {
+        self.value(name, rate / 1e6, "M/s", targets.map(|(a, b)| (a / 1e6, b / 1e6)));
+    }
+    fn value(&mut self, name: &str, value: f64, unit: &'static str, targets: Option<(f64, f64)>) {
+        let target = |v: f64| format!("{v:.2} {unit}");
+        let (first, aim) = targets.map_or_else(Default::default, |(a, b)| (target(a), target(b)));
+        println!("{name:<44} {:>10} {first:>13} {aim:>13}", target(value));
+        self.rows.push((name.to_string(), value, unit));
+    }
+    /// Appends one JSON line with every figure.
+    fn append(&self, path: &str) {
+        let rows: serde_json::Map<String, serde_json::Value> = self
+            .rows
+            .iter()
+            .map(|(name, value, unit)| {
+                (format!("{name} [{unit}]"), ((value * 1e4).round() / 1e4).into())
+            })
+            .collect();
+        let line = serde_json::json!({ "version": env!("CARGO_PKG_VERSION"), "figures": rows });
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+        match file.and_then(|mut f| writeln!(f, "{line}")) {
+            Ok(()) => println!("appended to {path}"),
+            Err(e) => eprintln!("cannot append to {path}: {e}"),
+        }
+    }
+}
+
+/// CPU time of this process, from the scheduler's own account where there is one.
+struct Cpu(Duration);
+
+impl Cpu {
+    fn now() -> Self {
+        let read = || {
+            let text = std::fs::read_to_string("/proc/self/schedstat").ok()?;
+            text.split_whitespace().next()?.parse().ok()
+        };
+        Cpu(Duration::from_nanos(read().expect("/proc/self/schedstat")))
+    }
+    fn elapsed(&self) -> Duration {
+        Cpu::now().0.saturating_sub(self.0)
+    }
+}
+
+/// Resident bytes of this process.
+fn resident() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find(|l| l.starts_with("VmRSS:")).unwrap_or_default();
+    let kib: u64 = line.split_whitespace().nth(1).and_then(|n| n.parse().ok()).unwrap_or(0);
+    kib * 1024
+}

@@ -1,0 +1,275 @@
+//! From the keys of an SSD to its parts: what fits, what does not, and why.
+
+use super::keys::SsdKeys;
+use crate::device::{Build, SECTOR};
+use crate::error::{Error, Result};
+use crate::ftl::mapping::{self, MAPS, Mapping};
+use crate::ftl::{Layout, Pace, PageMap, Policies, Settings, placement, victim, wear_leveling};
+use crate::nand::{Flash, Geometry, Suspend, Timing, schedule};
+use crate::rig::at_most_an_hour;
+use crate::units::Bytes;
+
+/// Largest physical / logical - 1.
+const OVER_PROVISIONING_MAX: f64 = 20.0;
+
+fn between(key: &str, value: f64, low: f64, high: f64) -> Result<()> {
+    if (low..=high).contains(&value) {
+        return Ok(());
+    }
+    Err(Error::rig(key, format!("found {value}, expected a number from {low} to {high}")))
+}
+
+impl SsdKeys {
+    /// Checks every number against what it can be.
+    fn check_ranges(&self) -> Result<()> {
+        let nand = &self.nand;
+        for (key, value, high) in [
+            ("nand.channels", nand.channels, 64.0),
+            ("nand.ways", nand.ways, 64.0),
+            ("nand.planes", nand.planes, 16.0),
+            ("nand.pages_per_block", nand.pages_per_block, 8192.0),
+            ("ftl.gc.low", self.ftl.gc.low, 1024.0),
+            ("ftl.gc.choices", self.ftl.gc.choices, 65_536.0),
+            ("nand.rated_pe_cycles", nand.rated_pe_cycles, 1e7),
+            ("controller.cores", self.controller.cores.max(1), 1024.0),
+        ] {
+            between(key, f64::from(value), 1.0, high)?;
+        }
+        for (key, time) in [
+            ("nand.t_read", nand.t_read),
+            ("nand.t_program", nand.t_program),
+            ("nand.t_erase", nand.t_erase),
+            ("nand.suspend.enter", nand.suspend.enter),
+            ("nand.suspend.resume", nand.suspend.resume),
+            ("controller.command_time", self.controller.command_time),
+            ("ftl.gc.idle_after", self.ftl.gc.idle_after.unwrap_or_default()),
+        ] {
+            at_most_an_hour(key, time)?;
+        }
+        between("nand.transfer_mts", nand.transfer_mts, 1.0, 10_000.0)?;
+        between("ftl.over_provisioning", self.ftl.over_provisioning, 0.001, OVER_PROVISIONING_MAX)?;
+        between("ftl.gc.window", self.ftl.gc.window, 0.0, 1.0)
+    }
+
+    /// Checks every value on its own and makes the geometry.
+    pub fn geometry(&self) -> Result<Geometry> {
+        self.check_ranges()?;
+        let nand = &self.nand;
+        let unit = self.ftl.mapping_unit.0;
+        if !unit.is_power_of_two() || !(512..=1 << 20).contains(&unit) {
+            let found = self.ftl.mapping_unit;
+            return Err(Error::rig(
+                "ftl.mapping_unit",
+                format!("found {found}, expected a power of two from 512 B to 1 MiB"),
+            ));
+        }
+        if nand.page.0 == 0 || !nand.page.0.is_multiple_of(unit) || nand.page.0 > 1 << 20 {
+            return Err(Error::rig(
+                "nand.page",
+                format!(
+                    "found {}, expected a multiple of the mapping unit ({}), at most 1 MiB",
+                    nand.page, self.ftl.mapping_unit
+                ),
+            ));
+        }
+        if self.capacity.0 == 0 || !self.capacity.0.is_multiple_of(unit) {
+            return Err(Error::rig(
+                "capacity",
+                format!(
+                    "found {}, expected a multiple of the mapping unit ({}) above 0",
+                    self.capacity, self.ftl.mapping_unit
+                ),
+            ));
+        }
+        if let Some(ahead) = &self.controller.read_ahead
+            && !(unit..=1 << 30).contains(&ahead.size.0)
+        {
+            return Err(Error::rig(
+                "controller.read_ahead.size",
+                format!(
+                    "found {}, expected a size from the mapping unit ({}) to 1 GiB",
+                    ahead.size, self.ftl.mapping_unit
+                ),
+            ));
+        }
+        let geometry = Geometry {
+            channels: nand.channels,
+            ways: nand.ways,
+            planes: nand.planes,
+            pages: nand.pages_per_block,
+            units_per_page: (nand.page.0 / unit) as u32,
+            unit_bytes: unit as u32,
+        };
+        // All dies' blocks together, the largest superblock there can be, must be countable.
+        let factors = [geometry.channels, nand.ways, nand.planes, nand.pages_per_block];
+        let units: u64 = factors.iter().map(|&n| u64::from(n)).product();
+        if units * u64::from(geometry.units_per_page) >= 1 << 32 {
+            return Err(Error::rig(
+                "nand",
+                "one block of every die is more than 2^32 mapping units, expected fewer dies, \
+                 planes, pages or a larger ftl.mapping_unit",
+            ));
+        }
+        Ok(geometry)
+    }
+
+    /// Superblocks that a region keeps free for collection while the host writes.
+    fn reserve(&self) -> u32 {
+        self.ftl.gc.low + u32::from(self.ftl.gc.pace == Pace::Paced)
+    }
+
+    /// Regions, superblocks and die arithmetic for the capacity and over-provisioning asked for.
+    pub fn layout(&self, geometry: &Geometry) -> Result<Layout> {
+        let units = (self.capacity.0 / u64::from(geometry.unit_bytes)) as f64;
+        let probe = Layout::new(geometry, self.ftl.gc.scope, 1);
+        let per_region = units / f64::from(probe.regions) / f64::from(probe.units_per_superblock());
+        let data = (per_region * (1.0 + self.ftl.over_provisioning)).round();
+        let total = data + f64::from(self.reserve());
+        let physical = total * f64::from(probe.regions) * f64::from(probe.units_per_superblock());
+        if physical >= f64::from(u32::MAX) {
+            return Err(Error::rig(
+                "capacity",
+                format!(
+                    "{} in units of {} is more than the 2^32 units that a drive can have; \
+                     take a larger ftl.mapping_unit",
+                    self.capacity, self.ftl.mapping_unit
+                ),
+            ));
+        }
+        let layout = Layout::new(geometry, self.ftl.gc.scope, total as u32);
+        let holds =
+            f64::from(PageMap::region_limit(&layout, &self.settings())) * f64::from(layout.regions);
+        if holds < units {
+            return Err(self.too_little(&layout, per_region));
+        }
+        Ok(layout)
+    }
+
+    /// Memory that the drive takes, bytes: the map and its inverse, a bit for what is valid and one
+    /// for what is in RAM, and the bookkeeping of superblocks.
+    pub fn memory(&self) -> Result<u64> {
+        let geometry = self.geometry()?;
+        let layout = self.layout(&geometry)?;
+        let logical = self.capacity.0 / u64::from(geometry.unit_bytes);
+        let superblocks = u64::from(layout.regions) * u64::from(layout.superblocks);
+        Ok(4 * logical + 17 * layout.units() / 4 + 48 * superblocks)
+    }
+
+    /// The error for a region that cannot collect: `data` superblocks full of data are too many.
+    fn too_little(&self, layout: &Layout, data: f64) -> Error {
+        let room = |data: f64| (data * (1.0 + self.ftl.over_provisioning)).round();
+        let superblock = u64::from(layout.units_per_superblock()) * self.ftl.mapping_unit.0;
+        let least = self.least_superblocks(layout, data) / data - 1.0;
+        let mut ways = Vec::new();
+        if least <= OVER_PROVISIONING_MAX {
+            ways.push(format!("{:.3}", (least * 1000.0).ceil() / 1000.0));
+        }
+        let enough = (1..=10_000u32)
+            .map(f64::from)
+            .find(|&data| room(data) >= self.least_superblocks(layout, data));
+        if let Some(data) = enough {
+            let capacity = data as u64 * u64::from(layout.regions) * superblock;
+            ways.push(format!("a capacity of {}", Bytes(capacity)));
+        }
+        Error::rig(
+            "ftl.over_provisioning",
+            format!(
+                "{} is too little for collection at a capacity of {}: {} regions with superblocks \
+                 of {} need at least {}",
+                self.ftl.over_provisioning,
+                self.capacity,
+                layout.regions,
+                Bytes(superblock),
+                ways.join(", or ")
+            ),
+        )
+    }
+
+    /// Superblocks for data that a region needs to hold `data` superblocks full of it: the inverse
+    /// of [`PageMap::region_limit`], with a half for rounding.
+    fn least_superblocks(&self, layout: &Layout, data: f64) -> f64 {
+        let frontiers = if self.ftl.gc.separate_frontier { 2.0 } else { 1.0 };
+        let units = f64::from(layout.units_per_superblock());
+        let padded = data * units / (units - f64::from(layout.units_per_program()) + 1.0);
+        (data.ceil() + frontiers).max(padded.ceil() + frontiers - 1.0) + 0.5
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            low: self.ftl.gc.low,
+            high: self.ftl.gc.high,
+            pace: self.ftl.gc.pace,
+            separate_frontier: self.ftl.gc.separate_frontier,
+        }
+    }
+
+    /// The translation layer.
+    pub fn ftl(&self, geometry: &Geometry, build: &Build) -> Result<PageMap> {
+        let layout = self.layout(geometry)?;
+        let gc = &self.ftl.gc;
+        let named = |key: &'static str| move |e: Error| e.under(key);
+        let parameters = victim::Parameters { choices: gc.choices, window: gc.window };
+        let victim = victim::VICTIMS.find(&gc.victim).map_err(named("ftl.gc.victim"))?;
+        let placement =
+            placement::PLACEMENTS.find(&self.ftl.placement).map_err(named("ftl.placement"))?;
+        let wear = wear_leveling::WEAR_LEVELINGS
+            .find(&self.ftl.wear_leveling.policy)
+            .map_err(named("ftl.wear_leveling.policy"))?;
+        let wear_parameters = wear_leveling::Parameters { spread: self.ftl.wear_leveling.spread };
+        let units = (self.capacity.0 / u64::from(geometry.unit_bytes)) as u32;
+        let mapping = self.mapping(geometry, layout, units)?;
+        Ok(PageMap::new(
+            layout,
+            units,
+            self.settings(),
+            Policies {
+                victim: (victim.build)(&parameters, build.stream("victim")),
+                placement: (placement.build)(),
+                wear: (wear.build)(&wear_parameters),
+            },
+            geometry.unit_bytes / SECTOR as u32,
+            build.keep_versions,
+        )
+        .with_mapping(mapping))
+    }
+
+    fn mapping(&self, geometry: &Geometry, layout: Layout, units: u32) -> Result<Mapping> {
+        let map = &self.ftl.map;
+        let parameters = mapping::Parameters {
+            cache_bytes: map.cache.0,
+            entries: map.entries,
+            segment_bytes: map.segment.0,
+        };
+        let drive = mapping::Drive {
+            geometry: *geometry,
+            scope: self.ftl.gc.scope,
+            settings: self.settings(),
+            layout,
+            units,
+        };
+        let kind = MAPS.find(&map.kind).map_err(|e| e.under("ftl.map.kind"))?;
+        (kind.build)(&parameters, &drive)
+    }
+
+    /// Dies and channels, with `extra` calendar slots.
+    pub fn flash(&self, geometry: &Geometry, extra: u32) -> Result<Flash> {
+        let nand = &self.nand;
+        let schedule =
+            schedule::SCHEDULES.find(&nand.schedule).map_err(|e| e.under("nand.schedule"))?;
+        let transfer = f64::from(geometry.unit_bytes) * 1e3 / nand.transfer_mts;
+        let timing = Timing {
+            read: nand.t_read.0,
+            program: nand.t_program.0,
+            erase: nand.t_erase.0,
+            transfer: transfer.round() as u64,
+            suspend: Suspend {
+                erase: nand.suspend.erase,
+                program: nand.suspend.program,
+                enter: nand.suspend.enter.0,
+                resume: nand.suspend.resume.0,
+                limit: nand.suspend.limit,
+            },
+        };
+        Ok(Flash::new(geometry, timing, schedule.build, extra))
+    }
+}

@@ -1,0 +1,253 @@
+//! What each command does when the controller has handled it: into the flash, the buffer, or the
+//! queue for room.
+
+use super::{Active, PageRead, Ssd};
+use crate::device::{Command, Op, SECTOR, mix};
+use crate::ftl::{Sink, UnitWrite};
+use crate::nand::NONE;
+
+impl Ssd {
+    /// The controller is done with the command.
+    pub(super) fn handled(&mut self, index: u32) {
+        let now = self.engine.now;
+        let active = &mut self.commands[index as usize];
+        active.handled = now;
+        active.entered = now;
+        if active.command.op == Op::Write {
+            self.host.writes += 1;
+            self.host.bytes_written += active.command.len;
+        }
+        if active.command.op == Op::Read {
+            self.read(index);
+        } else if self.waiting.is_empty() && self.purging == NONE {
+            if !self.enter(index) {
+                self.waiting.push_back(index);
+            }
+        } else {
+            self.waiting.push_back(index);
+        }
+    }
+
+    /// Lets waiting commands in, in order, as far as there is room.
+    pub(super) fn drain_waiting(&mut self) {
+        while let Some(&index) = self.waiting.front() {
+            if self.purging != NONE || !self.enter(index) {
+                return;
+            }
+            self.waiting.pop_front();
+        }
+    }
+
+    /// Takes in a write, TRIM, flush or purge; `false` if it must wait for room.
+    fn enter(&mut self, index: u32) -> bool {
+        match self.commands[index as usize].command.op {
+            Op::Write => return self.write(index),
+            Op::Trim => {
+                self.trim(index);
+                self.complete_at_once(index);
+            }
+            Op::Flush => self.flush(index),
+            Op::Purge => {
+                self.ftl.pad_all(&mut self.engine);
+                self.ftl.pad_map(&mut self.engine);
+                self.purging = index;
+                self.try_purge();
+            }
+            Op::Read => unreachable!("reads do not queue for room"),
+        }
+        true
+    }
+
+    fn read(&mut self, index: u32) {
+        let command = self.commands[index as usize].command;
+        self.host.reads += 1;
+        self.host.bytes_read += command.len;
+        self.serial += 1;
+        let first = (command.offset / self.unit_bytes) as u32;
+        let last = ((command.offset + command.len - 1) / self.unit_bytes) as u32;
+        let mut remaining = self.fetch_map(index, first, last);
+        if self.read_ahead.is_some()
+            && let Some((waits, missing)) = self.read_stream(index)
+        {
+            remaining += waits;
+            missing.into_iter().for_each(|lpn| remaining += self.read_unit(index, first, lpn));
+        } else {
+            for lpn in first..=last {
+                remaining += self.read_unit(index, first, lpn);
+            }
+            if self.keep_versions {
+                self.commands[index as usize].digest = self.digest(&command, None);
+            }
+        }
+        if remaining == 0 {
+            self.complete_at_once(index);
+        } else {
+            self.commands[index as usize].remaining = remaining;
+        }
+    }
+
+    /// Looks the units of a read up in the map; answers the number of translation units that must
+    /// be fetched for it. Every unit is looked up, in RAM or not, so that the cache does not depend
+    /// on timing; what is read ahead of a stream is looked up when it is asked for.
+    #[inline]
+    fn fetch_map(&mut self, index: u32, first: u32, last: u32) -> u32 {
+        self.map_fetches.clear();
+        if self.ftl.mapping().table().is_none() {
+            return 0;
+        }
+        (self.engine.fetch_owner, self.engine.fetches) = (index, 0);
+        for lpn in first..=last {
+            let fetch = self.ftl.fetch(lpn, &mut self.engine);
+            self.map_fetches.push(fetch);
+        }
+        self.engine.fetch_owner = NONE;
+        self.engine.fetches
+    }
+
+    /// Gets a unit for a read that begins at `first`; answers the number of flash operations that
+    /// it newly takes.
+    #[inline]
+    fn read_unit(&mut self, index: u32, first: u32, lpn: u32) -> u32 {
+        let ppn = self.ftl.lookup(lpn);
+        if ppn == NONE {
+            self.host.units_read_unmapped += 1;
+            return 0;
+        }
+        if self.engine.in_ram(ppn) {
+            self.host.units_read_ram += 1;
+            return 0;
+        }
+        self.host.units_read_flash += 1;
+        let fetch = self.map_fetches.get((lpn - first) as usize).copied().unwrap_or(NONE);
+        let die = self.ftl.layout.die_of(ppn);
+        let group = self.by_read.quotient(ppn);
+        let recent = &mut self.last_reads[die as usize];
+        if let Some(page) = recent.find(self.serial, group, fetch) {
+            self.engine.flash.widen_read(page.op);
+            return 0;
+        }
+        let now = self.engine.now;
+        let op = match fetch {
+            NONE => self.engine.flash.read(now, die, 1, index),
+            _ => self.engine.flash.read_after(now, die, index, fetch),
+        };
+        recent.pages.push(PageRead { group, fetch, op, owner: index });
+        1
+    }
+
+    /// What a read leaves in the map's cache.
+    pub(super) fn fetch_untimed(&mut self, command: &Command) {
+        if self.ftl.mapping().table().is_none() {
+            return;
+        }
+        let last = (command.offset + command.len - 1) / self.unit_bytes;
+        for lpn in command.offset / self.unit_bytes..=last {
+            self.ftl.fetch(lpn as u32, &mut self.engine.untimed());
+        }
+    }
+
+    /// Digest of what a read answers, `stream` being the one that it continues.
+    pub(super) fn digest(&self, command: &Command, stream: Option<usize>) -> u64 {
+        let per_unit = self.unit_bytes / SECTOR;
+        (0..command.len / SECTOR).fold(0u64, |sum, i| {
+            let at = command.offset / SECTOR + i;
+            let (lpn, sector) = ((at / per_unit) as u32, (at % per_unit) as u32);
+            let ahead = stream.and_then(|s| self.content_ahead(s, lpn, sector));
+            sum.wrapping_add(mix(ahead.unwrap_or_else(|| self.ftl.content(lpn, sector)), i))
+        })
+    }
+
+    /// The next unit of a write from byte `placed` on, and the bytes of it.
+    pub(super) fn unit_write(&self, command: &Command, placed: u64) -> (UnitWrite, u64) {
+        let at = command.offset + placed;
+        let within = at % self.unit_bytes;
+        let bytes = (self.unit_bytes - within).min(command.len - placed);
+        let write = UnitWrite {
+            lpn: (at / self.unit_bytes) as u32,
+            first_sector: (within / SECTOR) as u32,
+            sectors: (bytes / SECTOR) as u32,
+            stamp: command.stamp + placed / SECTOR,
+        };
+        (write, bytes)
+    }
+
+    /// Places as many units as there is room for; `true` when all are placed.
+    fn write(&mut self, index: u32) -> bool {
+        let Active { command, mut placed, .. } = self.commands[index as usize];
+        self.engine.queued = 0;
+        self.engine.owner = if self.buffer.is_none() { index } else { NONE };
+        while placed < command.len {
+            if let Some(buffer) = &mut self.buffer {
+                if buffer.used >= buffer.units {
+                    self.commands[index as usize].placed = placed;
+                    self.unblock();
+                    return false;
+                }
+                buffer.used += 1;
+            }
+            let (write, bytes) = self.unit_write(&command, placed);
+            if let Some(ahead) = &mut self.read_ahead {
+                ahead.forget(write.lpn, write.lpn + 1);
+            }
+            let ppn = self.ftl.write(write, &mut self.engine);
+            self.engine.hold(ppn);
+            placed += bytes;
+        }
+        let active = &mut self.commands[index as usize];
+        active.placed = placed;
+        active.entered = self.engine.now;
+        if self.buffer.is_some() {
+            self.complete_at_once(index);
+            return true;
+        }
+        // Nothing but flash holds the data, so a partly filled program unit cannot wait.
+        self.ftl.pad_all(&mut self.engine);
+        self.commands[index as usize].remaining = self.engine.queued;
+        self.engine.owner = NONE;
+        true
+    }
+
+    /// A full buffer whose units all wait for their program units to fill would wait for ever.
+    fn unblock(&mut self) {
+        if self.engine.epochs.iter().all(|&n| n == 0) {
+            self.ftl.pad_all(&mut self.engine);
+        }
+    }
+
+    fn trim(&mut self, index: u32) {
+        let command = self.commands[index as usize].command;
+        self.host.trims += 1;
+        self.trim_units(&command, true);
+    }
+
+    /// Unmaps the units that lie wholly inside the command's range.
+    pub(super) fn trim_units(&mut self, command: &Command, timed: bool) {
+        let first = command.offset.div_ceil(self.unit_bytes);
+        let end = (command.offset + command.len) / self.unit_bytes;
+        if let Some(ahead) = &mut self.read_ahead {
+            ahead.forget(first as u32, end as u32);
+        }
+        for lpn in first..end {
+            if timed {
+                self.ftl.trim(lpn as u32, &mut self.engine);
+            } else {
+                self.ftl.trim(lpn as u32, &mut self.engine.untimed());
+            }
+        }
+    }
+
+    fn flush(&mut self, index: u32) {
+        self.host.flushes += 1;
+        self.commands[index as usize].entered = self.engine.now;
+        let volatile = self.buffer.as_ref().is_some_and(|b| !b.protected);
+        if volatile {
+            self.ftl.pad_all(&mut self.engine);
+            if self.engine.epochs.iter().any(|&n| n > 0) {
+                self.engine.epochs.push_back(0);
+                self.flushing.push_back(index);
+                return;
+            }
+        }
+        self.complete_at_once(index);
+    }
+}

@@ -1,0 +1,254 @@
+//! What a rig says about an SSD.
+
+use crate::ftl::{Pace, Scope, victim, wear_leveling};
+use crate::units::{Bytes, Nanos};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// An SSD: flash, translation layer, write buffer, controller.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SsdKeys {
+    /// Size that the host sees.
+    pub capacity: Bytes,
+    /// The flash.
+    pub nand: NandKeys,
+    /// The translation layer.
+    #[serde(default)]
+    pub ftl: FtlKeys,
+    /// RAM in which writes are acknowledged; absent: they are acknowledged when programmed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_buffer: Option<BufferKeys>,
+    /// Command handling.
+    #[serde(default)]
+    pub controller: ControllerKeys,
+}
+
+/// Geometry and timing of the flash.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NandKeys {
+    /// Channels between controller and dies.
+    pub channels: u32,
+    /// Dies on each channel.
+    pub ways: u32,
+    /// Planes of a die that are programmed and erased together.
+    #[serde(default = "one")]
+    pub planes: u32,
+    /// Page size.
+    pub page: Bytes,
+    /// Pages of a block.
+    pub pages_per_block: u32,
+    /// tR.
+    pub t_read: Nanos,
+    /// tPROG.
+    pub t_program: Nanos,
+    /// tBERS.
+    pub t_erase: Nanos,
+    /// Mega-transfers per second of a channel, one byte each.
+    pub transfer_mts: f64,
+    /// One sense operation reads the same page of all planes.
+    #[serde(default = "yes")]
+    pub multi_plane_read: bool,
+    /// Which queue a die serves first.
+    #[serde(default = "default_schedule")]
+    pub schedule: String,
+    /// Erase and program suspend.
+    #[serde(default)]
+    pub suspend: SuspendKeys,
+    /// Program/erase cycles that the flash is rated for.
+    #[serde(default = "default_cycles")]
+    pub rated_pe_cycles: u32,
+}
+
+/// Erase and program suspend.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SuspendKeys {
+    /// Reads may suspend an erase.
+    pub erase: bool,
+    /// Reads may suspend a program.
+    pub program: bool,
+    /// Time until the die is ready for the read.
+    pub enter: Nanos,
+    /// Time added on resumption.
+    pub resume: Nanos,
+    /// Most suspensions of one operation.
+    pub limit: u32,
+}
+
+impl Default for SuspendKeys {
+    fn default() -> Self {
+        SuspendKeys {
+            erase: false,
+            program: false,
+            enter: Nanos::micros(20),
+            resume: Nanos::micros(20),
+            limit: 8,
+        }
+    }
+}
+
+/// The translation layer.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FtlKeys {
+    /// Granularity of the map.
+    pub mapping_unit: Bytes,
+    /// Physical / logical - 1; physical counts only blocks that may hold data while collection runs.
+    pub over_provisioning: f64,
+    /// Where host data goes.
+    pub placement: String,
+    /// RAM for the map, and what is done where it is too little.
+    pub map: MapKeys,
+    /// Garbage collection.
+    pub gc: GcKeys,
+    /// Static wear levelling.
+    pub wear_leveling: WearKeys,
+}
+
+impl Default for FtlKeys {
+    fn default() -> Self {
+        FtlKeys {
+            mapping_unit: Bytes::kib(4),
+            over_provisioning: 0.07,
+            placement: "round-robin".into(),
+            map: MapKeys::default(),
+            gc: GcKeys::default(),
+            wear_leveling: WearKeys::default(),
+        }
+    }
+}
+
+/// The map.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MapKeys {
+    /// Kind of map.
+    pub kind: String,
+    /// `cached`: RAM for entries of the map, 4 bytes for each mapping unit of data; used in whole
+    /// mapping units.
+    pub cache: Bytes,
+    /// `extent`: entries that the table in RAM holds.
+    pub entries: u64,
+    /// `extent`: aligned part of the logical space that an entry can cover at most, and that is
+    /// merged together.
+    pub segment: Bytes,
+}
+
+impl Default for MapKeys {
+    fn default() -> Self {
+        MapKeys {
+            kind: "page".into(),
+            cache: Bytes::mib(16),
+            entries: 3_000_000,
+            segment: Bytes::mib(1),
+        }
+    }
+}
+
+/// Garbage collection.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct GcKeys {
+    /// Victim policy.
+    pub victim: String,
+    /// `d-choices`: superblocks compared.
+    pub choices: u32,
+    /// `windowed`: share of the superblocks that is searched.
+    pub window: f64,
+    /// What is erased together.
+    pub scope: Scope,
+    /// How collection is spread over host writes.
+    pub pace: Pace,
+    /// Free superblocks of a region at which a host write has to collect.
+    pub low: u32,
+    /// Free superblocks of a region up to which idle-time collection goes on.
+    pub high: u32,
+    /// Quiet time after which idle-time collection begins; absent: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_after: Option<Nanos>,
+    /// Collected data is kept apart from host data.
+    pub separate_frontier: bool,
+}
+
+impl Default for GcKeys {
+    fn default() -> Self {
+        let parameters = victim::Parameters::default();
+        GcKeys {
+            victim: "greedy".into(),
+            choices: parameters.choices,
+            window: parameters.window,
+            scope: Scope::Die,
+            pace: Pace::Blocking,
+            low: 1,
+            high: 2,
+            idle_after: None,
+            separate_frontier: false,
+        }
+    }
+}
+
+/// Static wear levelling.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct WearKeys {
+    /// Policy.
+    pub policy: String,
+    /// `threshold`: largest difference of erase counts that is let be.
+    pub spread: u32,
+}
+
+impl Default for WearKeys {
+    fn default() -> Self {
+        WearKeys { policy: "none".into(), spread: wear_leveling::Parameters::default().spread }
+    }
+}
+
+/// The write buffer.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BufferKeys {
+    /// RAM for data on its way to the flash. Where it is smaller than the program units that are
+    /// open at once (one; with `striped` placement one per region), they are programmed partly
+    /// filled, and which are depends on timing.
+    pub size: Bytes,
+    /// Capacitors keep it over a power failure, so a flush need not wait.
+    pub power_loss_protected: bool,
+}
+
+/// Command handling.
+#[derive(Clone, Debug, PartialEq, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ControllerKeys {
+    /// Time of a core for each command.
+    pub command_time: Nanos,
+    /// Cores that handle commands; 0 counts as 1.
+    pub cores: u32,
+    /// Fetching ahead of sequential reads; absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_ahead: Option<ReadAheadKeys>,
+}
+
+/// Fetching ahead of sequential reads. A read that begins at the byte where one of the last eight
+/// other reads ended continues its stream, from the second read in a row on.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReadAheadKeys {
+    /// Bytes behind the end of each such read that are fetched from the flash into RAM, for each
+    /// of up to eight streams.
+    pub size: Bytes,
+}
+
+fn one() -> u32 {
+    1
+}
+fn yes() -> bool {
+    true
+}
+fn default_schedule() -> String {
+    "reads-first".into()
+}
+fn default_cycles() -> u32 {
+    3000
+}

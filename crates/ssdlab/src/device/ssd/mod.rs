@@ -1,0 +1,483 @@
+//! The simulated SSD: commands, write buffer and controller round a translation layer and flash.
+
+mod build;
+mod commands;
+mod engine;
+mod keys;
+mod page_reads;
+mod parts;
+mod read_ahead;
+
+pub use keys::{
+    BufferKeys, ControllerKeys, FtlKeys, GcKeys, MapKeys, NandKeys, ReadAheadKeys, SsdKeys,
+    SuspendKeys, WearKeys,
+};
+
+use super::{Build, Command, Completion, Device, Op};
+use crate::error::Result;
+use crate::ftl::PageMap;
+use crate::nand::{FastDiv, Finished, Flash, Geometry, NONE, OpKind};
+use crate::stats::{Part, Parts};
+use crate::units::NEVER;
+use engine::Engine;
+use page_reads::{PageRead, PageReads};
+use parts::{fetches, flash_parts};
+use read_ahead::{FETCH, ReadAhead};
+use std::collections::VecDeque;
+
+/// Calendar slots after those of the dies.
+const CONTROLLER: u32 = 0;
+const IDLE: u32 = 1;
+const PURGE: u32 = 2;
+const EXTRA_SLOTS: u32 = 3;
+
+/// A command in the drive.
+#[derive(Clone, Copy, Debug)]
+struct Active {
+    command: Command,
+    submitted: u64,
+    /// When the controller had handled it, and when it entered the flash or the buffer.
+    handled: u64,
+    entered: u64,
+    /// Writes: bytes placed so far.
+    placed: u64,
+    /// Flash operations that it waits for.
+    remaining: u32,
+    digest: u64,
+}
+
+/// Host traffic so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct HostCounters {
+    reads: u64,
+    bytes_read: u64,
+    writes: u64,
+    bytes_written: u64,
+    trims: u64,
+    flushes: u64,
+    units_read_flash: u64,
+    units_read_ram: u64,
+    units_read_unmapped: u64,
+}
+
+struct Controller {
+    time: u64,
+    /// When each core is free again.
+    cores: Vec<u64>,
+    /// Commands in the order in which they will have been handled.
+    queue: VecDeque<(u64, u32)>,
+}
+
+struct Buffer {
+    units: u32,
+    used: u32,
+    protected: bool,
+}
+
+/// A simulated SSD.
+pub struct Ssd {
+    capacity: u64,
+    unit_bytes: u64,
+    keep_versions: bool,
+    rated_cycles: u32,
+    /// Units that one sense operation can bring.
+    by_read: FastDiv,
+    ftl: PageMap,
+    engine: Engine,
+    dies: u32,
+    t_erase: u64,
+    controller: Controller,
+    buffer: Option<Buffer>,
+    commands: Vec<Active>,
+    free: Vec<u32>,
+    in_flight: u32,
+    /// Writes, TRIMs and flushes that wait for room in the buffer, in order.
+    waiting: VecDeque<u32>,
+    /// Flushes that wait for their epoch to be programmed.
+    flushing: VecDeque<u32>,
+    purging: u32,
+    /// The program whose end is letting commands go on.
+    releasing: Option<Finished>,
+    idle_after: Option<u64>,
+    /// The host has been quiet for long enough, but the flash has not.
+    idle_due: bool,
+    last_reads: Vec<PageReads>,
+    /// What each unit of the read at hand waits for in the map.
+    map_fetches: Vec<u32>,
+    serial: u64,
+    read_ahead: Option<Box<ReadAhead>>,
+    ready: Vec<Completion>,
+    host: HostCounters,
+}
+
+impl Ssd {
+    /// Builds the drive that `keys` describe.
+    pub fn new(keys: &SsdKeys, build: &Build) -> Result<Self> {
+        let geometry: Geometry = keys.geometry()?;
+        let ftl = keys.ftl(&geometry, build)?;
+        let flash = keys.flash(&geometry, EXTRA_SLOTS)?;
+        let group = if keys.nand.multi_plane_read {
+            geometry.units_per_program()
+        } else {
+            geometry.units_per_page
+        };
+        let buffer = keys.write_buffer.as_ref().map(|b| Buffer {
+            units: (b.size.0 / u64::from(geometry.unit_bytes)).clamp(1, u64::from(u32::MAX)) as u32,
+            used: 0,
+            protected: b.power_loss_protected,
+        });
+        Ok(Ssd {
+            capacity: keys.capacity.0,
+            unit_bytes: u64::from(geometry.unit_bytes),
+            keep_versions: build.keep_versions,
+            rated_cycles: keys.nand.rated_pe_cycles,
+            by_read: FastDiv::new(group),
+            engine: engine(flash, &ftl),
+            ftl,
+            dies: geometry.dies(),
+            t_erase: keys.nand.t_erase.0,
+            controller: Controller {
+                time: keys.controller.command_time.0,
+                cores: vec![0; keys.controller.cores.max(1) as usize],
+                queue: VecDeque::new(),
+            },
+            buffer,
+            commands: Vec::new(),
+            free: Vec::new(),
+            in_flight: 0,
+            waiting: VecDeque::new(),
+            flushing: VecDeque::new(),
+            purging: NONE,
+            releasing: None,
+            idle_after: keys.ftl.gc.idle_after.map(|t| t.0),
+            idle_due: false,
+            last_reads: vec![PageReads::default(); geometry.dies() as usize],
+            map_fetches: Vec::new(),
+            serial: 0,
+            read_ahead: keys.controller.read_ahead.as_ref().map(|r| {
+                let window = r.size.0 / u64::from(geometry.unit_bytes);
+                Box::new(ReadAhead::new(window as u32, geometry.dies()))
+            }),
+            ready: Vec::new(),
+            host: HostCounters::default(),
+        })
+    }
+
+    /// The translation layer, for tests and reports.
+    pub fn ftl(&self) -> &PageMap {
+        &self.ftl
+    }
+
+    /// Physical / logical - 1 as built: superblocks are whole, so it differs a little from the
+    /// number asked for in small drives.
+    pub fn over_provisioning(&self, reserve: u32) -> f64 {
+        let layout = &self.ftl.layout;
+        let data = f64::from(layout.superblocks - reserve)
+            * f64::from(layout.regions)
+            * f64::from(layout.units_per_superblock());
+        data / f64::from(self.ftl.units()) - 1.0
+    }
+
+    fn slot(&self, extra: u32) -> u32 {
+        self.dies + extra
+    }
+
+    fn try_purge(&mut self) {
+        if self.engine.quiet() && self.engine.open == 0 {
+            let erases = self.purge();
+            let time = self.engine.now + u64::from(erases) * self.t_erase;
+            self.engine.flash.calendar.set(self.slot(PURGE), time);
+        }
+    }
+
+    /// Erases every superblock in use; answers the number of erases on the busiest die.
+    fn purge(&mut self) -> u32 {
+        if let Some(ahead) = &mut self.read_ahead {
+            ahead.forget_all();
+        }
+        let erased =
+            |ftl: &PageMap| ftl.counters.superblocks_erased + ftl.map_counters().superblocks_erased;
+        let before = erased(&self.ftl);
+        let most = self.ftl.purge();
+        let erased = erased(&self.ftl) - before;
+        self.engine.untimed.erases += erased * u64::from(self.ftl.layout.dies_per_region);
+        most
+    }
+
+    /// Completes a command that needs nothing more from the flash.
+    ///
+    /// If it waited for room in the buffer, or a flush for its data, the program that ended the
+    /// wait says what the flash was busy with: its way back from now, as far as the wait reaches.
+    /// What is left was spent behind other data in the buffer.
+    fn complete_at_once(&mut self, index: u32) {
+        let active = self.commands[index as usize];
+        let mut parts = Parts::default();
+        parts[Part::Controller] = active.handled - active.submitted;
+        let mut wait = self.engine.now - active.handled;
+        if let (Some(f), true) = (&self.releasing, wait > 0) {
+            for (part, time) in flash_parts(f, self.engine.now) {
+                let share = time.min(wait);
+                parts[part] += share;
+                wait -= share;
+            }
+        }
+        parts[Part::BufferWait] += wait;
+        self.complete(index, parts);
+    }
+
+    /// Completes a command whose last flash operation has just ended.
+    fn complete_after(&mut self, index: u32, f: &Finished) {
+        let active = &self.commands[index as usize];
+        let mut parts = Parts::default();
+        parts[Part::Controller] = active.handled - active.submitted;
+        parts[Part::BufferWait] = active.entered - active.handled;
+        for (part, time) in flash_parts(f, self.engine.now) {
+            parts[part] += time;
+        }
+        self.complete(index, parts);
+    }
+
+    fn complete(&mut self, index: u32, parts: Parts) {
+        let active = &self.commands[index as usize];
+        let time = self.engine.now;
+        debug_assert_eq!(parts.total(), time - active.submitted, "{active:?} {parts:?}");
+        self.ready.push(Completion { tag: active.command.tag, time, parts, digest: active.digest });
+        self.free.push(index);
+        self.in_flight -= 1;
+        if self.in_flight == 0 {
+            self.plan_idle();
+        }
+    }
+
+    fn plan_idle(&mut self) {
+        if let Some(after) = self.idle_after {
+            let slot = self.slot(IDLE);
+            self.engine.flash.calendar.set(slot, self.engine.now + after);
+        }
+    }
+
+    /// A flash operation has ended.
+    #[inline]
+    fn finished(&mut self, f: &Finished) {
+        if f.kind == OpKind::Program {
+            self.engine.release(f.first, f.units);
+            if f.host_units > 0 {
+                self.programmed(f);
+            }
+        } else if fetches(f) {
+            self.engine.arrived(f.first, f.op);
+        }
+        if f.owner != NONE && f.owner & FETCH != 0 {
+            self.fetched(f);
+        } else if f.owner != NONE {
+            let remaining = &mut self.commands[f.owner as usize].remaining;
+            *remaining -= 1;
+            if *remaining == 0 {
+                self.complete_after(f.owner, f);
+            }
+        }
+        if self.purging != NONE {
+            self.try_purge();
+        }
+        if self.idle_due && self.engine.quiet() {
+            self.idle_due = false;
+            self.collect_idle();
+        }
+    }
+
+    /// Collects a superblock of each region that wants it, and goes on after another quiet while.
+    fn collect_idle(&mut self) {
+        if self.ftl.collect_idle(&mut self.engine) {
+            self.plan_idle();
+        }
+    }
+
+    /// Host data has reached the flash: buffer room is free, flushes may be done.
+    fn programmed(&mut self, f: &Finished) {
+        self.releasing = Some(*f);
+        let engine = &mut self.engine;
+        engine.epochs[(f.epoch - engine.first_epoch) as usize] -= 1;
+        while self.engine.epochs.len() > 1 && self.engine.epochs[0] == 0 {
+            self.engine.epochs.pop_front();
+            self.engine.first_epoch += 1;
+            let index = self.flushing.pop_front().expect("an epoch ends with a flush");
+            self.complete_at_once(index);
+        }
+        if let Some(buffer) = &mut self.buffer {
+            buffer.used -= f.host_units;
+            if !self.waiting.is_empty() {
+                self.drain_waiting();
+            }
+        }
+        self.releasing = None;
+    }
+
+    /// The event of one of the drive's own slots.
+    fn own_event(&mut self, slot: u32) {
+        let calendar = &mut self.engine.flash.calendar;
+        calendar.set(slot, NEVER);
+        match slot - self.dies {
+            CONTROLLER => {
+                if let Some((_, index)) = self.controller.queue.pop_front() {
+                    if let Some(&(next, _)) = self.controller.queue.front() {
+                        self.engine.flash.calendar.set(slot, next);
+                    }
+                    self.handled(index);
+                }
+            }
+            IDLE => {
+                // While the flash still works for what came before, as soon as it is done.
+                self.idle_due = !self.engine.quiet();
+                if !self.idle_due {
+                    self.collect_idle();
+                }
+            }
+            PURGE => {
+                let index = std::mem::replace(&mut self.purging, NONE);
+                self.complete_at_once(index);
+                self.drain_waiting();
+            }
+            _ => unreachable!("slots of the drive"),
+        }
+    }
+}
+
+/// An engine for all flash that the translation layer uses.
+fn engine(flash: Flash, ftl: &PageMap) -> Engine {
+    let translation = ftl.mapping().table().map_or(0, PageMap::units);
+    Engine::new(flash, ftl.physical_units(), translation, ftl.layout.units_per_program())
+}
+
+impl Device for Ssd {
+    fn kind(&self) -> &'static str {
+        "ssd"
+    }
+
+    fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    fn submit(&mut self, now: u64, command: Command) {
+        self.engine.now = now;
+        let active = Active {
+            command,
+            submitted: now,
+            handled: now,
+            entered: now,
+            placed: 0,
+            remaining: 0,
+            digest: 0,
+        };
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.commands[index as usize] = active;
+                index
+            }
+            None => {
+                self.commands.push(active);
+                (self.commands.len() - 1) as u32
+            }
+        };
+        if self.in_flight == 0 && self.idle_after.is_some() {
+            let slot = self.slot(IDLE);
+            self.engine.flash.calendar.set(slot, NEVER);
+            self.idle_due = false;
+        }
+        self.in_flight += 1;
+        if self.controller.time == 0 {
+            self.handled(index);
+            return;
+        }
+        // Equal times and the earliest free core: commands leave in the order they came.
+        let cores = &mut self.controller.cores;
+        let core = (0..cores.len()).min_by_key(|&c| cores[c]).unwrap_or(0);
+        let done = cores[core].max(now) + self.controller.time;
+        cores[core] = done;
+        if self.controller.queue.is_empty() {
+            self.engine.flash.calendar.set(self.dies + CONTROLLER, done);
+        }
+        self.controller.queue.push_back((done, index));
+    }
+
+    fn next_event(&self) -> u64 {
+        if self.ready.is_empty() { self.engine.flash.calendar.first().0 } else { self.engine.now }
+    }
+
+    fn advance(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64 {
+        loop {
+            let (time, slot) = self.engine.flash.calendar.first();
+            if !self.ready.is_empty() && time > self.engine.now {
+                done.append(&mut self.ready);
+                return self.engine.now;
+            }
+            if time > limit || time == NEVER {
+                return limit;
+            }
+            self.engine.now = time;
+            if slot >= self.dies {
+                self.own_event(slot);
+            } else if let Some(f) = self.engine.flash.step(slot, time) {
+                self.finished(&f);
+            }
+        }
+    }
+
+    fn apply(&mut self, command: &Command) {
+        debug_assert_eq!(self.in_flight, 0, "the untimed path needs a drive at rest");
+        match command.op {
+            Op::Read => {
+                self.host.reads += 1;
+                self.host.bytes_read += command.len;
+                self.fetch_untimed(command);
+            }
+            Op::Write => {
+                self.host.writes += 1;
+                self.host.bytes_written += command.len;
+                let mut placed = 0;
+                while placed < command.len {
+                    let (write, bytes) = self.unit_write(command, placed);
+                    if let Some(ahead) = &mut self.read_ahead {
+                        ahead.forget(write.lpn, write.lpn + 1);
+                    }
+                    self.ftl.write(write, &mut self.engine.untimed());
+                    placed += bytes;
+                }
+                if self.buffer.is_none() {
+                    self.ftl.pad_all(&mut self.engine.untimed());
+                }
+            }
+            Op::Trim => {
+                self.host.trims += 1;
+                self.trim_units(command, false);
+            }
+            Op::Flush => {
+                self.host.flushes += 1;
+                if self.buffer.as_ref().is_some_and(|b| !b.protected) {
+                    self.ftl.pad_all(&mut self.engine.untimed());
+                }
+            }
+            Op::Purge => {
+                self.ftl.pad_all(&mut self.engine.untimed());
+                self.ftl.pad_map(&mut self.engine.untimed());
+                self.purge();
+            }
+        }
+        self.plan_idle();
+        let returned = std::mem::take(&mut self.engine.returned);
+        if let Some(buffer) = &mut self.buffer {
+            buffer.used -= returned;
+        }
+        // It has been quiet since the last instant it saw, and idle work may be due.
+        self.plan_idle();
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        counters::visit(self, visit);
+    }
+
+    fn verify(&self) {
+        self.ftl.check();
+    }
+}
+
+mod counters;

@@ -1,0 +1,28 @@
+//! Where the time of a flash operation went.
+
+use crate::nand::{Finished, NONE, OpKind};
+use crate::stats::Part;
+
+/// Whether an operation has brought a translation unit into the cache.
+pub(super) fn fetches(f: &Finished) -> bool {
+    f.kind == OpKind::Read && f.first != NONE
+}
+
+/// The time of a flash operation that ends `now`, by part, the latest first.
+pub(super) fn flash_parts(f: &Finished, now: u64) -> [(Part, u64); 8] {
+    if fetches(f) {
+        let mut parts = [(Part::MapFetch, 0); 8];
+        parts[0].1 = now - f.ready;
+        return parts;
+    }
+    [
+        (Part::Cells, now - f.start - f.bus_wait - f.bus),
+        (Part::Channel, f.bus),
+        (Part::ChannelWait, f.bus_wait),
+        (Part::DieCollection, f.collection_wait),
+        (Part::DieMap, f.map_wait),
+        (Part::DieHost, f.start - f.ready - f.collection_wait - f.map_wait),
+        (Part::ReadModifyWrite, f.fed - f.map_fed),
+        (Part::MapFetch, f.map_fed),
+    ]
+}

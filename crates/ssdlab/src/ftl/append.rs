@@ -1,0 +1,150 @@
+//! Write frontiers: appending units, closing and padding program units.
+
+use super::mapping::Mapping;
+use super::page_map::{CLOSED, Frontier, PageMap};
+use super::{Filled, Sink};
+use crate::nand::{Cause, NONE};
+
+impl PageMap {
+    #[inline]
+    pub(super) fn program_boundary(&self, offset: u32) -> bool {
+        let per_program = self.layout.units_per_program();
+        per_program == 1 || offset.is_multiple_of(per_program)
+    }
+
+    /// Appends a unit at the region's frontier, which has room or a free superblock to go on. For
+    /// [`NONE`] it is a unit of filler that holds no data.
+    #[inline]
+    pub(super) fn append<S: Sink>(
+        &mut self,
+        region: u32,
+        collected: bool,
+        lpn: u32,
+        cause: Cause,
+        read: u32,
+        sink: &mut S,
+    ) -> u32 {
+        let layout = self.layout;
+        let own = collected && self.settings.separate_frontier;
+        let r = &mut self.regions[region as usize];
+        let frontier = if own { &mut r.collected } else { &mut r.host };
+        if frontier.superblock == NONE {
+            frontier.superblock = r.free.pop_front().expect("a reserve superblock");
+            frontier.offset = 0;
+        }
+        let per_program = layout.units_per_program();
+        let superblock = frontier.superblock;
+        let ppn = layout.first_unit(superblock) + frontier.offset;
+        if per_program == 1 || frontier.offset.is_multiple_of(per_program) {
+            frontier.handle = sink.open_program(layout.die_of(ppn));
+            frontier.host_units = 0;
+        } else if frontier.handle == NONE {
+            frontier.handle = sink.open_program(layout.die_of(ppn));
+        }
+        if read != NONE {
+            sink.feed(read, frontier.handle);
+        }
+        frontier.offset += 1;
+        r.valid_units += u32::from(lpn != NONE);
+        match cause {
+            Cause::HostWrite | Cause::HostRead => {
+                frontier.host_units += u32::from(sink.timed());
+                self.counters.programs_host += 1;
+            }
+            Cause::Collection => self.counters.programs_collection += 1,
+            Cause::Wear => self.counters.programs_wear += 1,
+            // Translation units are host data to their own page map.
+            Cause::Merge | Cause::Map => self.counters.programs_merge += 1,
+        }
+        let frontier = *frontier;
+        if lpn != NONE {
+            self.remap(lpn, ppn);
+            self.owner[ppn as usize] = lpn;
+            self.valid[(ppn >> 6) as usize] |= 1 << (ppn & 63);
+            self.counters.units_mapped += 1;
+            self.blocks.fill(superblock);
+        }
+        if per_program == 1 || frontier.offset.is_multiple_of(per_program) {
+            self.close_unit(frontier, per_program, cause, sink);
+        }
+        if frontier.offset == layout.units_per_superblock() {
+            self.close_superblock(region, own, superblock);
+        }
+        ppn
+    }
+
+    /// Moves a unit to the host's frontier, where there is room for it, for merging.
+    pub(super) fn relocate<S: Sink>(&mut self, lpn: u32, read: u32, sink: &mut S) {
+        let from = self.lookup(lpn);
+        self.invalidate(from);
+        let to = self.append(0, false, lpn, Cause::Merge, read, sink);
+        self.copy_content(from, to);
+    }
+
+    /// The unit at `to` is a copy of the one at `from`, where versions are kept.
+    #[inline]
+    pub(super) fn copy_content(&mut self, from: u32, to: u32) {
+        let n = self.sectors_per_unit as usize;
+        if let Some(content) = &mut self.content {
+            content.copy_within(from as usize * n..(from as usize + 1) * n, to as usize * n);
+        }
+    }
+
+    #[inline]
+    fn close_unit<S: Sink>(&mut self, frontier: Frontier, units: u32, cause: Cause, sink: &mut S) {
+        let first = self.layout.first_unit(frontier.superblock) + frontier.offset - units;
+        let cause = if frontier.host_units > 0 { Cause::HostWrite } else { cause };
+        let filled = Filled { first, units, host_units: frontier.host_units, cause };
+        sink.close_program(frontier.handle, filled);
+    }
+
+    fn close_superblock(&mut self, region: u32, own: bool, superblock: u32) {
+        let r = &mut self.regions[region as usize];
+        *(if own { &mut r.collected } else { &mut r.host }) = CLOSED;
+        self.blocks.close(region, superblock, self.counters.host_units_written);
+    }
+
+    /// Programs a partly filled program unit, leaving the rest empty.
+    pub(super) fn pad<S: Sink>(&mut self, region: u32, own: bool, cause: Cause, sink: &mut S) {
+        let per_program = self.layout.units_per_program();
+        let r = &mut self.regions[region as usize];
+        let frontier = if own { &mut r.collected } else { &mut r.host };
+        let used = frontier.offset % per_program;
+        if frontier.superblock == NONE || used == 0 {
+            return;
+        }
+        let at = self.layout.first_unit(frontier.superblock) + frontier.offset;
+        if frontier.handle == NONE {
+            frontier.handle = sink.open_program(self.layout.die_of(at));
+        }
+        frontier.offset += per_program - used;
+        self.counters.programs_padding += u64::from(per_program - used);
+        let frontier = *frontier;
+        let first = self.layout.first_unit(frontier.superblock) + frontier.offset - per_program;
+        let cause = if frontier.host_units > 0 { Cause::HostWrite } else { cause };
+        let filled = Filled { first, units: used, host_units: frontier.host_units, cause };
+        sink.close_program(frontier.handle, filled);
+        if frontier.offset == self.layout.units_per_superblock() {
+            self.close_superblock(region, own, frontier.superblock);
+        }
+    }
+
+    /// The same for translation units, which need not wait for less than a purge: the map can be
+    /// found again from the data.
+    pub fn pad_map<S: Sink>(&mut self, sink: &mut S) {
+        if let Mapping::Cached(cached) = &mut self.mapping {
+            cached.pad_all(sink);
+        }
+    }
+
+    /// Programs everything that waits for a full program unit.
+    pub fn pad_all<S: Sink>(&mut self, sink: &mut S) {
+        if self.layout.units_per_program() == 1 {
+            return;
+        }
+        for region in 0..self.layout.regions {
+            self.pad(region, false, Cause::HostWrite, sink);
+            self.pad(region, true, Cause::Collection, sink);
+        }
+    }
+}

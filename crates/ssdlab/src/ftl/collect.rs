@@ -1,0 +1,280 @@
+//! Garbage collection: making room in a region.
+
+use super::blocks::OPEN;
+use super::mapping::Mapping;
+use super::page_map::{PageMap, Region};
+use super::{Sink, Untimed};
+use crate::nand::{Cause, NONE};
+
+/// How foreground collection is spread over host writes.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pace {
+    /// A host write that finds no room waits for whole superblocks to be collected.
+    Blocking,
+    /// Each host write carries its share of the copying, so that a superblock is ready in time.
+    Paced,
+}
+
+/// A collection under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Collecting {
+    victim: u32,
+    /// Next offset to look at.
+    cursor: u32,
+    /// Valid units at the start, and units that the collection gains.
+    valid: u32,
+    gain: u32,
+    /// Paced: copies owed, times `gain`.
+    owed: u32,
+    cause: Cause,
+}
+
+impl Collecting {
+    /// Where it is, as one number.
+    pub(super) fn position(&self) -> u64 {
+        u64::from(self.victim) << 32 ^ u64::from(self.cursor) << 16 ^ u64::from(self.owed)
+    }
+}
+
+impl PageMap {
+    /// Lets the next host unit find room in `region`.
+    #[inline]
+    pub(super) fn make_room<S: Sink>(&mut self, region: u32, sink: &mut S) {
+        let r = &self.regions[region as usize];
+        if self.settings.pace == Pace::Paced
+            && (r.collecting.is_some() || r.free.len() as u32 <= self.settings.low + 1)
+        {
+            self.pace(region, sink);
+        }
+        while self.needs_room(&self.regions[region as usize]) {
+            self.collect_one(region, sink);
+        }
+    }
+
+    #[inline]
+    fn needs_room(&self, r: &Region) -> bool {
+        r.host.superblock == NONE && r.free.len() as u32 <= self.settings.low
+    }
+
+    /// Finishes the collection under way, or collects one superblock.
+    fn collect_one<S: Sink>(&mut self, region: u32, sink: &mut S) {
+        if self.regions[region as usize].collecting.is_none() {
+            let victim =
+                self.victim.pick(&mut self.blocks, region, self.counters.host_units_written);
+            self.begin(region, victim, Cause::Collection);
+        }
+        self.move_units(region, u32::MAX, sink);
+    }
+
+    /// Carries this host unit's share of the collection under way.
+    fn pace<S: Sink>(&mut self, region: u32, sink: &mut S) {
+        if self.regions[region as usize].collecting.is_none() {
+            if self.blocks.closed(region) == 0 {
+                return;
+            }
+            let victim =
+                self.victim.pick(&mut self.blocks, region, self.counters.host_units_written);
+            self.begin(region, victim, Cause::Collection);
+        }
+        let Some(c) = &mut self.regions[region as usize].collecting else { return };
+        c.owed += c.valid;
+        let units = c.owed.checked_div(c.gain).unwrap_or(u32::MAX);
+        c.owed -= units.min(c.owed) * c.gain;
+        self.move_units(region, units, sink);
+        // The reserve is in use: what it was opened for must be finished before the host goes on.
+        let r = &self.regions[region as usize];
+        if r.free.is_empty() && r.collecting.is_some() {
+            self.move_units(region, u32::MAX, sink);
+        }
+    }
+
+    /// Collects ahead of need while the host is quiet; `true` if there was anything to do.
+    pub fn collect_idle<S: Sink>(&mut self, sink: &mut S) -> bool {
+        let mut worked = false;
+        for region in 0..self.layout.regions {
+            let r = &self.regions[region as usize];
+            let wanted =
+                (r.free.len() as u32) < self.settings.high && self.blocks.closed(region) > 0;
+            if !wanted && r.collecting.is_none() {
+                continue;
+            }
+            if r.collecting.is_none() {
+                let now = self.counters.host_units_written;
+                let victim = self.victim.pick(&mut self.blocks, region, now);
+                // Without a program unit's worth of invalid units it would be copied for nothing.
+                let programs =
+                    self.blocks.valid[victim as usize].div_ceil(self.layout.units_per_program());
+                if programs * self.layout.units_per_program() == self.layout.units_per_superblock()
+                {
+                    continue;
+                }
+                self.begin(region, victim, Cause::Collection);
+            }
+            self.move_units(region, u32::MAX, sink);
+            worked = true;
+        }
+        worked
+    }
+
+    fn begin(&mut self, region: u32, victim: u32, cause: Cause) {
+        let valid = self.blocks.valid[victim as usize];
+        debug_assert!(valid < OPEN);
+        self.blocks.reopen(region, victim);
+        let gain = self.layout.units_per_superblock() - valid;
+        self.regions[region as usize].collecting =
+            Some(Collecting { victim, cursor: 0, valid, gain, owed: 0, cause });
+        if cause == Cause::Wear {
+            self.counters.wear_moves += 1;
+        } else {
+            self.counters.collections += 1;
+        }
+    }
+
+    /// Moves at least `units` valid units of the victim (to the end of a program unit), and erases
+    /// it when all have moved.
+    fn move_units<S: Sink>(&mut self, region: u32, units: u32, sink: &mut S) {
+        let Some(c) = self.regions[region as usize].collecting else { return };
+        let cursor = if self.layout.units_per_program() == 1 && self.layout.dies_per_region == 1 {
+            self.copy_within_die(region, c, units, sink)
+        } else {
+            self.copy_through_programs(region, c, units, sink)
+        };
+        if self.blocks.valid[c.victim as usize] > OPEN {
+            if let Some(c) = &mut self.regions[region as usize].collecting {
+                c.cursor = cursor;
+            }
+            return;
+        }
+        self.regions[region as usize].collecting = None;
+        // What moved must be in flash before its old place is erased.
+        let own = self.settings.separate_frontier;
+        if self.layout.units_per_program() > 1 {
+            self.pad(region, own, c.cause, sink);
+        }
+        self.erase(region, c.victim, c.cause, sink);
+        self.level_wear(region, sink);
+    }
+
+    /// The next valid unit of the victim at or after `offset`, as an offset.
+    #[inline]
+    fn next_valid(&self, victim: u32, offset: u32) -> Option<u32> {
+        let first = self.layout.first_unit(victim);
+        let end = first + self.layout.units_per_superblock();
+        let mut ppn = first + offset;
+        while ppn < end {
+            let word = self.valid[(ppn >> 6) as usize] >> (ppn & 63);
+            if word != 0 {
+                ppn += word.trailing_zeros();
+                return (ppn < end).then(|| ppn - first);
+            }
+            ppn = (ppn | 63) + 1;
+        }
+        None
+    }
+
+    /// Moves the unit at `from` to the frontier.
+    #[inline]
+    fn move_unit<S: Sink>(
+        &mut self,
+        region: u32,
+        from: u32,
+        c: &Collecting,
+        read: u32,
+        sink: &mut S,
+    ) {
+        let lpn = self.owner[from as usize];
+        self.valid[(from >> 6) as usize] &= !(1 << (from & 63));
+        self.blocks.valid[c.victim as usize] -= 1;
+        self.regions[region as usize].valid_units -= 1;
+        self.counters.units_mapped -= 1;
+        let to = self.append(region, true, lpn, c.cause, read, sink);
+        self.copy_content(from, to);
+        if let Mapping::Cached(cached) = &mut self.mapping {
+            cached.moved(region, lpn);
+        }
+    }
+
+    /// Units are programmed one by one on the die that holds them: runs of copies.
+    fn copy_within_die<S: Sink>(
+        &mut self,
+        region: u32,
+        c: Collecting,
+        units: u32,
+        sink: &mut S,
+    ) -> u32 {
+        let first = self.layout.first_unit(c.victim);
+        let (mut cursor, mut moved) = (c.cursor, 0);
+        // Queued as one run below, so the single programs are not announced.
+        let mut silent = Untimed;
+        while moved < units {
+            let Some(offset) = self.next_valid(c.victim, cursor) else { break };
+            self.move_unit(region, first + offset, &c, NONE, &mut silent);
+            cursor = offset + 1;
+            moved += 1;
+        }
+        if moved > 0 {
+            sink.copy(region, moved, c.cause);
+        }
+        cursor
+    }
+
+    /// The general case: a read brings all valid units of a program unit, programs wait for reads.
+    fn copy_through_programs<S: Sink>(
+        &mut self,
+        region: u32,
+        c: Collecting,
+        units: u32,
+        sink: &mut S,
+    ) -> u32 {
+        let first = self.layout.first_unit(c.victim);
+        let per_program = self.layout.units_per_program();
+        let (mut cursor, mut moved) = (c.cursor, 0);
+        while moved < units {
+            let Some(offset) = self.next_valid(c.victim, cursor) else { break };
+            let end = (offset / per_program + 1) * per_program;
+            let together = (offset..end).filter(|&o| self.is_valid(first + o)).count() as u32;
+            let read = sink.collect_read(self.layout.die_of(first + offset), together, c.cause);
+            cursor = offset;
+            while let Some(offset) = self.next_valid(c.victim, cursor).filter(|&o| o < end) {
+                self.move_unit(region, first + offset, &c, read, sink);
+                cursor = offset + 1;
+                moved += 1;
+            }
+            cursor = end;
+        }
+        cursor
+    }
+
+    fn erase<S: Sink>(&mut self, region: u32, superblock: u32, cause: Cause, sink: &mut S) {
+        if let Mapping::Cached(cached) = &mut self.mapping {
+            cached.settle(region, sink);
+        }
+        for k in 0..self.layout.dies_per_region {
+            sink.erase(self.layout.die_in_region(region, k), cause);
+        }
+        self.blocks.erases[superblock as usize] += 1;
+        self.counters.superblocks_erased += 1;
+        self.regions[region as usize].free.push_back(superblock);
+    }
+
+    fn level_wear<S: Sink>(&mut self, region: u32, sink: &mut S) {
+        let Some(wear) = &mut self.wear else { return };
+        if self.regions[region as usize].free.is_empty() {
+            return;
+        }
+        let Some(superblock) = wear.pick(&self.blocks, region) else { return };
+        self.begin(region, superblock, Cause::Wear);
+        // Not through `move_units`: one move at a time, and no levelling of the levelling.
+        let Some(c) = self.regions[region as usize].collecting.take() else { return };
+        if self.layout.units_per_program() == 1 && self.layout.dies_per_region == 1 {
+            self.copy_within_die(region, c, u32::MAX, sink);
+        } else {
+            self.copy_through_programs(region, c, u32::MAX, sink);
+            self.pad(region, self.settings.separate_frontier, c.cause, sink);
+        }
+        self.erase(region, superblock, Cause::Wear, sink);
+    }
+}

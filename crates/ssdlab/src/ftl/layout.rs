@@ -1,0 +1,117 @@
+//! Numbering of physical units: which region, superblock, die and page a unit is in.
+
+use crate::nand::{FastDiv, Geometry};
+
+/// What collection works inside: the dies whose blocks form one superblock.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// Each die collects by itself; a superblock is a block of every plane.
+    Die,
+    /// The dies of a channel form one superblock.
+    Channel,
+    /// All dies form one superblock.
+    Drive,
+}
+
+/// Arithmetic of physical unit numbers (ppn).
+///
+/// `ppn = superblock * units_per_superblock + offset`; within a superblock consecutive program
+/// units lie on consecutive dies of the region, so a write frontier is striped over them.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// Regions of the drive.
+    pub regions: u32,
+    /// Superblocks of a region.
+    pub superblocks: u32,
+    /// Dies of a region.
+    pub dies_per_region: u32,
+    channels: u32,
+    scope: Scope,
+    by_superblock: FastDiv,
+    by_program: FastDiv,
+    by_dies: FastDiv,
+    by_region: FastDiv,
+}
+
+impl Layout {
+    /// Layout with `superblocks` in each region.
+    pub fn new(geometry: &Geometry, scope: Scope, superblocks: u32) -> Self {
+        let dies = geometry.dies();
+        let regions = match scope {
+            Scope::Die => dies,
+            Scope::Channel => geometry.channels,
+            Scope::Drive => 1,
+        };
+        let dies_per_region = dies / regions;
+        Layout {
+            regions,
+            superblocks,
+            dies_per_region,
+            channels: geometry.channels,
+            scope,
+            by_superblock: FastDiv::new(geometry.units_per_erase() * dies_per_region),
+            by_program: FastDiv::new(geometry.units_per_program()),
+            by_dies: FastDiv::new(dies_per_region),
+            by_region: FastDiv::new(superblocks),
+        }
+    }
+    /// Mapping units of a superblock.
+    #[inline]
+    pub fn units_per_superblock(&self) -> u32 {
+        self.by_superblock.divisor()
+    }
+    /// Mapping units of a program unit.
+    #[inline]
+    pub fn units_per_program(&self) -> u32 {
+        self.by_program.divisor()
+    }
+    /// Physical units altogether.
+    pub fn units(&self) -> u64 {
+        u64::from(self.regions)
+            * u64::from(self.superblocks)
+            * u64::from(self.units_per_superblock())
+    }
+    /// Superblock of a unit.
+    #[inline]
+    pub fn superblock_of(&self, ppn: u32) -> u32 {
+        self.by_superblock.quotient(ppn)
+    }
+    /// Region of a superblock.
+    #[inline]
+    pub fn region_of(&self, superblock: u32) -> u32 {
+        self.by_region.quotient(superblock)
+    }
+    /// Program unit of a unit, unique over the drive.
+    #[inline]
+    pub fn program_of(&self, ppn: u32) -> u32 {
+        self.by_program.quotient(ppn)
+    }
+    /// First unit of a superblock.
+    #[inline]
+    pub fn first_unit(&self, superblock: u32) -> u32 {
+        superblock * self.units_per_superblock()
+    }
+    /// The `k`-th die of a region.
+    #[inline]
+    pub fn die_in_region(&self, region: u32, k: u32) -> u32 {
+        match self.scope {
+            Scope::Die => region,
+            Scope::Channel => region + k * self.channels,
+            Scope::Drive => k,
+        }
+    }
+    /// Die of a unit.
+    #[inline]
+    pub fn die_of(&self, ppn: u32) -> u32 {
+        let (superblock, offset) = self.by_superblock.split(ppn);
+        let region = self.region_of(superblock);
+        if self.dies_per_region == 1 {
+            return region;
+        }
+        let (_, k) = self.by_dies.split(self.by_program.quotient(offset));
+        self.die_in_region(region, k)
+    }
+}

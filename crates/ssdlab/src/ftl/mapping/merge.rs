@@ -1,0 +1,64 @@
+//! Merging the fragments of an extent map, in the foreground of a write.
+
+use super::Mapping;
+use crate::ftl::{PageMap, Sink};
+use crate::nand::{Cause, NONE};
+
+/// Segments merged for one unit written. A write adds at most two entries and a merge saves at
+/// least one; more than that is needed only to make up for what collection has split meanwhile. So
+/// collection may overdraw the table for a while.
+const MERGES_PER_WRITE: u32 = 4;
+
+impl PageMap {
+    /// Merges segments until the table has room for what the next write of a unit may split.
+    #[inline]
+    pub(in crate::ftl) fn make_entries<S: Sink>(&mut self, sink: &mut S) {
+        for _ in 0..MERGES_PER_WRITE {
+            let Mapping::Extent(table) = &mut self.mapping else { return };
+            if table.has_room() {
+                return;
+            }
+            let Some(segment) = table.most_split() else { return };
+            self.merge(segment, sink);
+        }
+    }
+
+    /// Reads all units of a segment and writes them again, in order and with filler between them
+    /// where nothing is mapped.
+    fn merge<S: Sink>(&mut self, segment: u32, sink: &mut S) {
+        let Mapping::Extent(table) = &mut self.mapping else { return };
+        table.merges += 1;
+        let units = table.in_use(segment);
+        // The program unit last read from, and its read.
+        let mut recent = (NONE, NONE);
+        for lpn in units.clone() {
+            // There is one region: extents lie over the whole drive.
+            self.make_room(0, sink);
+            let from = self.lookup(lpn);
+            if from == NONE {
+                self.append(0, false, NONE, Cause::Merge, NONE, sink);
+                continue;
+            }
+            let program = self.layout.program_of(from);
+            if program != recent.0 {
+                recent = (program, self.merge_read(lpn, units.end, sink));
+            }
+            self.relocate(lpn, recent.1, sink);
+        }
+    }
+
+    /// Reads the unit `lpn` and those that follow it in its program unit.
+    fn merge_read<S: Sink>(&mut self, lpn: u32, end: u32, sink: &mut S) -> u32 {
+        let from = self.lookup(lpn);
+        if sink.in_ram(from) {
+            return NONE;
+        }
+        let program = self.layout.program_of(from);
+        let follows = |&n: &u32| {
+            let ppn = self.lookup(n);
+            ppn == from + (n - lpn) && self.layout.program_of(ppn) == program
+        };
+        let units = (lpn..end).take_while(follows).count() as u32;
+        sink.collect_read(self.layout.die_of(from), units, Cause::Merge)
+    }
+}

@@ -1,0 +1,110 @@
+//! The flash translation layer: where data is placed and how space is reclaimed.
+//!
+//! Placement is decided in the order in which writes are admitted and never looks at time, unless
+//! a policy asks for the dies' backlog. Therefore the same code serves the timed path, where a
+//! [`Sink`] queues the flash operations, and the untimed path of preconditioning, where nothing
+//! does: both leave the same map, bit for bit.
+//!
+//! Words: a *unit* is the mapping unit; a *program unit* is what one (multi-plane) program
+//! operation writes; a *superblock* is what is erased together: one block of every plane of every
+//! die of a *region*. Collection works inside a region: a die (`collection within each die`), a
+//! channel, or the whole drive.
+
+mod append;
+mod blocks;
+mod check;
+mod collect;
+mod layout;
+pub mod mapping;
+mod page_map;
+pub mod placement;
+pub mod victim;
+pub mod wear_leveling;
+
+pub use blocks::{Blocks, OPEN};
+pub use collect::Pace;
+pub use layout::{Layout, Scope};
+pub use page_map::{FtlCounters, PageMap, Policies, Settings, UnitWrite};
+
+use crate::nand::{Cause, NONE};
+
+/// A program unit as it goes to the flash.
+#[derive(Clone, Copy, Debug)]
+pub struct Filled {
+    /// First physical unit.
+    pub first: u32,
+    /// Units that hold data; the rest is padding.
+    pub units: u32,
+    /// Units of those that came from the host in time, and have waited in RAM.
+    pub host_units: u32,
+    /// On whose behalf.
+    pub cause: Cause,
+}
+
+/// Receives the flash operations that the translation layer decides on.
+pub trait Sink {
+    /// Whether host data that is placed waits for a program in time, in the write buffer until then.
+    fn timed(&self) -> bool;
+    /// Backlog of a die, for placement that looks at it: 0 idle, more is busier.
+    fn backlog(&self, die: u32) -> u32;
+    /// Whether the data of a unit is still in the controller's RAM.
+    fn in_ram(&self, ppn: u32) -> bool;
+    /// The data of a unit just placed is in the controller's RAM until its program is done.
+    fn hold(&mut self, ppn: u32);
+    /// A program unit opens on `die`; the handle serves until it is closed. [`NONE`] is answered by
+    /// a sink that queues nothing; a sink that does opens such a unit anew when it comes to it.
+    fn open_program(&mut self, die: u32) -> u32;
+    /// The program unit is full, or padded.
+    fn close_program(&mut self, handle: u32, program: Filled);
+    /// A read of `units` of one program unit on `die`, for collection.
+    fn collect_read(&mut self, die: u32, units: u32, cause: Cause) -> u32;
+    /// A read of one old unit of which a write replaces a part, once the read `fetch` is done, if
+    /// there is one. Answers [`NONE`] where the unit is still in the controller's RAM.
+    fn modify_read(&mut self, die: u32, ppn: u32, fetch: u32) -> u32;
+    /// A read of the translation unit `unit` at `ppn`, for a command. Answers [`NONE`] where it is
+    /// still in the controller's RAM.
+    fn map_read(&mut self, die: u32, ppn: u32, unit: u32) -> u32;
+    /// The read of a translation unit that is under way, or [`NONE`].
+    fn map_arriving(&self, unit: u32) -> u32;
+    /// `program` needs what `read` brings.
+    fn feed(&mut self, read: u32, program: u32);
+    /// `count` single-unit copies within `die`.
+    fn copy(&mut self, die: u32, count: u32, cause: Cause);
+    /// Erases a block of every plane of `die`.
+    fn erase(&mut self, die: u32, cause: Cause);
+}
+
+/// A sink without flash behind it: nothing takes time, nothing is counted.
+pub struct Untimed;
+
+impl Sink for Untimed {
+    fn timed(&self) -> bool {
+        false
+    }
+    fn backlog(&self, _: u32) -> u32 {
+        0
+    }
+    fn in_ram(&self, _: u32) -> bool {
+        false
+    }
+    fn hold(&mut self, _: u32) {}
+    fn open_program(&mut self, _: u32) -> u32 {
+        NONE
+    }
+    fn close_program(&mut self, _: u32, _: Filled) {}
+    fn collect_read(&mut self, _: u32, _: u32, _: Cause) -> u32 {
+        NONE
+    }
+    fn modify_read(&mut self, _: u32, _: u32, _: u32) -> u32 {
+        NONE
+    }
+    fn map_read(&mut self, _: u32, _: u32, _: u32) -> u32 {
+        NONE
+    }
+    fn map_arriving(&self, _: u32) -> u32 {
+        NONE
+    }
+    fn feed(&mut self, _: u32, _: u32) {}
+    fn copy(&mut self, _: u32, _: u32, _: Cause) {}
+    fn erase(&mut self, _: u32, _: Cause) {}
+}

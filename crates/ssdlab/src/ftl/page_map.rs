@@ -1,0 +1,395 @@
+//! The page map: every unit can lie anywhere.
+
+use super::Sink;
+use super::blocks::Blocks;
+use super::collect::{Collecting, Pace};
+use super::layout::Layout;
+use super::mapping::{MapCounters, Mapping};
+use super::placement::Placement;
+use super::victim::VictimPolicy;
+use super::wear_leveling::WearLeveling;
+use crate::nand::{Cause, NONE};
+use std::collections::VecDeque;
+
+/// How the page map reclaims space.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// A host write collects first when no more superblocks than this are free in its region; they
+    /// are the reserve that collection itself needs.
+    pub low: u32,
+    /// Idle-time collection goes on until so many are free.
+    pub high: u32,
+    /// How foreground collection is spread over host writes.
+    pub pace: Pace,
+    /// Collected data has a write frontier of its own.
+    pub separate_frontier: bool,
+}
+
+/// What the translation layer has done so far; units are mapping units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FtlCounters {
+    /// Units that the host has written, whole or in part.
+    pub host_units_written: u64,
+    /// Programmed for the host.
+    pub programs_host: u64,
+    /// Programmed for garbage collection.
+    pub programs_collection: u64,
+    /// Programmed for wear levelling.
+    pub programs_wear: u64,
+    /// Programmed to merge the fragments of an extent map.
+    pub programs_merge: u64,
+    /// Left empty in program units that could not wait.
+    pub programs_padding: u64,
+    /// Host writes that replaced a part of a unit and needed its old content.
+    pub read_modify_writes: u64,
+    /// Units unmapped by TRIM.
+    pub units_trimmed: u64,
+    /// Units that hold data.
+    pub units_mapped: u64,
+    /// Superblocks collected.
+    pub collections: u64,
+    /// Superblocks moved by wear levelling.
+    pub wear_moves: u64,
+    /// Superblocks erased.
+    pub superblocks_erased: u64,
+}
+
+/// Where data is being appended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frontier {
+    pub superblock: u32,
+    pub offset: u32,
+    pub handle: u32,
+    pub host_units: u32,
+}
+pub(super) const CLOSED: Frontier =
+    Frontier { superblock: NONE, offset: 0, handle: NONE, host_units: 0 };
+
+pub(super) struct Region {
+    pub free: VecDeque<u32>,
+    pub host: Frontier,
+    pub collected: Frontier,
+    pub collecting: Option<Collecting>,
+    pub valid_units: u32,
+}
+
+/// The policies of a page map.
+pub struct Policies {
+    /// What is collected next.
+    pub victim: Box<dyn VictimPolicy>,
+    /// Where host data goes.
+    pub placement: Box<dyn Placement>,
+    /// Static wear levelling, if any.
+    pub wear: Option<Box<dyn WearLeveling>>,
+}
+
+/// A write of one unit.
+#[derive(Clone, Copy, Debug)]
+pub struct UnitWrite {
+    /// Logical unit.
+    pub lpn: u32,
+    /// First sector within the unit that is written.
+    pub first_sector: u32,
+    /// Sectors written.
+    pub sectors: u32,
+    /// Content of the first of them, where versions are kept.
+    pub stamp: u64,
+}
+
+/// Page-mapped translation layer.
+pub struct PageMap {
+    /// Numbering of physical units.
+    pub layout: Layout,
+    /// Superblocks.
+    pub blocks: Blocks,
+    /// Counted so far.
+    pub counters: FtlCounters,
+    pub(super) settings: Settings,
+    /// What a look-up and an update cost.
+    pub(super) mapping: Mapping,
+    pub(super) map: Vec<u32>,
+    pub(super) owner: Vec<u32>,
+    pub(super) valid: Vec<u64>,
+    pub(super) regions: Vec<Region>,
+    pub(super) victim: Box<dyn VictimPolicy>,
+    pub(super) wear: Option<Box<dyn WearLeveling>>,
+    placement: Box<dyn Placement>,
+    pub(super) last_region: u32,
+    region_limit: u32,
+    pub(super) sectors_per_unit: u32,
+    /// Content by physical unit and sector, where versions are kept.
+    pub(super) content: Option<Vec<u64>>,
+}
+
+impl PageMap {
+    /// An empty map of `units` logical units.
+    pub fn new(
+        layout: Layout,
+        units: u32,
+        settings: Settings,
+        policies: Policies,
+        sectors_per_unit: u32,
+        keep_versions: bool,
+    ) -> Self {
+        let physical = layout.units() as usize;
+        let per_superblock = layout.units_per_superblock();
+        let mut ftl = PageMap {
+            blocks: Blocks::new(layout.regions, layout.superblocks, per_superblock),
+            layout,
+            counters: FtlCounters::default(),
+            settings,
+            mapping: Mapping::Page,
+            map: vec![NONE; units as usize],
+            owner: vec![NONE; physical],
+            valid: vec![0; physical.div_ceil(64)],
+            regions: Vec::new(),
+            victim: policies.victim,
+            placement: policies.placement,
+            wear: policies.wear,
+            last_region: layout.regions - 1,
+            region_limit: Self::region_limit(&layout, &settings),
+            sectors_per_unit,
+            content: keep_versions.then(|| vec![0; physical * sectors_per_unit as usize]),
+        };
+        ftl.reset_regions();
+        ftl
+    }
+
+    /// The same, still empty, with another kind of map.
+    pub fn with_mapping(mut self, mapping: Mapping) -> Self {
+        self.mapping = mapping;
+        self
+    }
+
+    /// Units of data that a region can hold and still collect: all but the reserve, the write
+    /// frontiers and one superblock's worth of invalid units. What a collection moves is padded to
+    /// whole program units, so there must also be a superblock with room for one of those among
+    /// the closed ones, however the data lies.
+    pub fn region_limit(layout: &Layout, settings: &Settings) -> u32 {
+        let frontiers = if settings.separate_frontier { 2 } else { 1 };
+        let (units, program) = (layout.units_per_superblock(), layout.units_per_program());
+        let closed = (layout.superblocks + 1).saturating_sub(settings.low + frontiers);
+        (closed.saturating_sub(1) * units).min(closed * (units - program + 1))
+    }
+
+    fn reset_regions(&mut self) {
+        self.regions = (0..self.layout.regions)
+            .map(|r| Region {
+                free: self.blocks.of_region(r).collect(),
+                host: CLOSED,
+                collected: CLOSED,
+                collecting: None,
+                valid_units: 0,
+            })
+            .collect();
+    }
+
+    /// Back to the state fresh out of the box; every superblock that held data is erased once.
+    /// Answers the number of erases on the busiest die.
+    pub fn purge(&mut self) -> u32 {
+        let mut erases = vec![0; self.layout.regions as usize];
+        match &mut self.mapping {
+            Mapping::Page => {}
+            Mapping::Cached(cached) => cached.purge(&mut erases),
+            Mapping::Extent(table) => table.purge(),
+        }
+        self.purge_regions(&mut erases);
+        erases.into_iter().max().unwrap_or(0)
+    }
+
+    /// The same without the kind of map; adds the erases of each region.
+    pub(super) fn purge_regions(&mut self, counts: &mut [u32]) {
+        let mut erases = std::mem::take(&mut self.blocks.erases);
+        for (r, region) in self.regions.iter().enumerate() {
+            let range = self.blocks.of_region(r as u32);
+            counts[r] += range.end - range.start - region.free.len() as u32;
+            for s in range {
+                if !region.free.contains(&s) {
+                    erases[s as usize] += 1;
+                    self.counters.superblocks_erased += 1;
+                }
+            }
+        }
+        let layout = self.layout;
+        self.blocks =
+            Blocks::new(layout.regions, layout.superblocks, layout.units_per_superblock());
+        self.blocks.erases = erases;
+        self.map.fill(NONE);
+        self.valid.fill(0);
+        self.counters.units_mapped = 0;
+        self.last_region = layout.regions - 1;
+        self.reset_regions();
+    }
+
+    /// Physical unit of a logical one, [`NONE`] if it holds no data.
+    #[inline]
+    pub fn lookup(&self, lpn: u32) -> u32 {
+        self.map[lpn as usize]
+    }
+
+    /// Logical units.
+    pub fn units(&self) -> u32 {
+        self.map.len() as u32
+    }
+
+    /// The kind of map.
+    pub fn mapping(&self) -> &Mapping {
+        &self.mapping
+    }
+
+    /// What the map has cost so far.
+    pub fn map_counters(&self) -> MapCounters {
+        self.mapping.counters()
+    }
+
+    /// Physical units, those of the map included.
+    pub fn physical_units(&self) -> u64 {
+        self.layout.units() + self.mapping.table().map_or(0, |t| t.layout.units())
+    }
+
+    /// Sees to it that the entry of `lpn` is in RAM for a read; answers the flash read that brings it,
+    /// or [`NONE`].
+    #[inline]
+    pub fn fetch<S: Sink>(&mut self, lpn: u32, sink: &mut S) -> u32 {
+        match &mut self.mapping {
+            Mapping::Cached(cached) => cached.fetch(lpn, false, sink),
+            Mapping::Page | Mapping::Extent(_) => NONE,
+        }
+    }
+
+    /// Puts a unit somewhere in the map, or nowhere.
+    #[inline]
+    pub(super) fn remap(&mut self, lpn: u32, ppn: u32) {
+        match &mut self.mapping {
+            Mapping::Extent(table) => table.remap(&mut self.map, lpn, ppn),
+            Mapping::Page | Mapping::Cached(_) => self.map[lpn as usize] = ppn,
+        }
+    }
+
+    /// Free superblocks in all regions.
+    pub fn free_superblocks(&self) -> u64 {
+        self.regions.iter().map(|r| r.free.len() as u64).sum()
+    }
+
+    /// Units placed in program units that are not full yet: counted as programs, not yet in flash.
+    pub fn open_units(&self) -> u64 {
+        let per_program = self.layout.units_per_program();
+        let open = |f: &Frontier| if f.superblock == NONE { 0 } else { f.offset % per_program };
+        self.regions.iter().map(|r| u64::from(open(&r.host) + open(&r.collected))).sum()
+    }
+
+    /// Content of a sector of a logical unit (0: never written), where versions are kept.
+    pub fn content(&self, lpn: u32, sector: u32) -> u64 {
+        let ppn = self.lookup(lpn);
+        match &self.content {
+            Some(content) if ppn != NONE => {
+                content[ppn as usize * self.sectors_per_unit as usize + sector as usize]
+            }
+            _ => 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_valid(&self, ppn: u32) -> bool {
+        self.valid[(ppn >> 6) as usize] >> (ppn & 63) & 1 != 0
+    }
+
+    #[inline]
+    pub(super) fn invalidate(&mut self, ppn: u32) {
+        let superblock = self.layout.superblock_of(ppn);
+        let region = self.layout.region_of(superblock);
+        self.valid[(ppn >> 6) as usize] &= !(1 << (ppn & 63));
+        self.blocks.invalidate(region, superblock);
+        self.regions[region as usize].valid_units -= 1;
+        self.counters.units_mapped -= 1;
+    }
+
+    /// Unmaps a unit.
+    pub fn trim<S: Sink>(&mut self, lpn: u32, sink: &mut S) {
+        let old = self.map[lpn as usize];
+        if let Mapping::Cached(cached) = &mut self.mapping {
+            cached.fetch(lpn, old != NONE, sink);
+        }
+        if old != NONE {
+            self.remap(lpn, NONE);
+            self.invalidate(old);
+            self.counters.units_trimmed += 1;
+        }
+    }
+
+    /// Places one unit of host data; answers its physical unit.
+    #[inline]
+    pub fn write<S: Sink>(&mut self, write: UnitWrite, sink: &mut S) -> u32 {
+        let lpn = write.lpn;
+        let mut read = match &mut self.mapping {
+            Mapping::Page => NONE,
+            Mapping::Cached(cached) => cached.fetch(lpn, true, sink),
+            Mapping::Extent(_) => {
+                self.make_entries(sink);
+                NONE
+            }
+        };
+        let old = self.map[lpn as usize];
+        let mut kept = None;
+        if old != NONE {
+            if write.sectors != self.sectors_per_unit {
+                self.counters.read_modify_writes += 1;
+                let modify = sink.modify_read(self.layout.die_of(old), old, read);
+                read = if modify == NONE { read } else { modify };
+            }
+            if let Some(content) = &self.content {
+                let n = self.sectors_per_unit as usize;
+                kept = Some(content[old as usize * n..][..n].to_vec());
+            }
+            self.invalidate(old);
+            self.remap(lpn, NONE);
+        }
+        let region = self.choose_region(lpn, sink);
+        self.make_room(region, sink);
+        let ppn = self.append(region, false, lpn, Cause::HostWrite, read, sink);
+        self.counters.host_units_written += 1;
+        if self.content.is_some() {
+            self.stamp(ppn, write, kept);
+        }
+        ppn
+    }
+
+    /// Records the versions of a unit just written.
+    fn stamp(&mut self, ppn: u32, write: UnitWrite, kept: Option<Vec<u64>>) {
+        let n = self.sectors_per_unit as usize;
+        let Some(content) = &mut self.content else { return };
+        let unit = &mut content[ppn as usize * n..][..n];
+        match kept {
+            Some(old) => unit.copy_from_slice(&old),
+            None => unit.fill(0),
+        }
+        let first = write.first_sector as usize;
+        for (i, sector) in unit[first..first + write.sectors as usize].iter_mut().enumerate() {
+            *sector = write.stamp + i as u64;
+        }
+    }
+
+    #[inline]
+    fn choose_region<S: Sink>(&mut self, lpn: u32, sink: &S) -> u32 {
+        let regions = self.layout.regions;
+        if regions == 1 {
+            return 0;
+        }
+        let last = &self.regions[self.last_region as usize];
+        let open = !self.program_boundary(last.host.offset);
+        let layout = self.layout;
+        let backlog = |region: u32| {
+            (0..layout.dies_per_region)
+                .map(|k| sink.backlog(layout.die_in_region(region, k)))
+                .max()
+                .unwrap_or(0)
+        };
+        let mut region = self.placement.pick(lpn, self.last_region, open, regions, &backlog);
+        // A region that is full of valid data could not collect; the next one takes the unit.
+        while self.regions[region as usize].valid_units >= self.region_limit {
+            region = (region + 1) % regions;
+        }
+        self.last_region = region;
+        region
+    }
+}

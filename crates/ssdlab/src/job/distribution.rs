@@ -1,0 +1,287 @@
+//! Which block a random I/O goes to: the distributions of `random_distribution`.
+//!
+//! Zipf after Gray et al., "Quickly generating billion-record synthetic databases", SIGMOD 1994,
+//! as fio does; its hot ranks are scattered over the file by a permutation.
+
+use super::pattern::Distribution;
+use crate::rng::Stream;
+
+/// Terms of the zeta sum added one by one; the rest comes from the Euler-Maclaurin formula.
+const ZETA_TERMS: u64 = 10_000;
+
+/// Draws block numbers.
+#[derive(Clone, Debug)]
+pub enum Sampler {
+    /// Every block alike.
+    Uniform { blocks: u64 },
+    /// See [`Zipf`].
+    Zipf(Zipf, Scatter),
+    /// Rank `(blocks-1) * u^power`.
+    Pareto { power: f64, scatter: Scatter },
+    /// Mean of twelve uniforms over the ranks, plus a uniform within `width`.
+    Normal { width: f64, scatter: Scatter },
+    /// Zones by cumulated share of access: first block and number of blocks.
+    Zoned(Vec<(f64, u64, u64)>),
+}
+
+impl Sampler {
+    /// The sampler of `direction` over `blocks` blocks of `align` bytes.
+    pub fn new(
+        distribution: &Distribution,
+        direction: usize,
+        blocks: u64,
+        align: u64,
+        rng: &mut Stream,
+    ) -> Self {
+        match distribution {
+            Distribution::Uniform => Sampler::Uniform { blocks },
+            Distribution::Zipf { theta, center } => {
+                Sampler::Zipf(Zipf::new(blocks, *theta), Scatter::new(blocks, *center, rng))
+            }
+            Distribution::Pareto { h, center } => Sampler::Pareto {
+                power: h.ln() / (1.0 - h).ln(),
+                scatter: Scatter::new(blocks, *center, rng),
+            },
+            Distribution::Normal { deviation } => Sampler::Normal {
+                width: (deviation / 100.0).min(0.5) * blocks as f64,
+                scatter: Scatter::new(blocks, None, rng),
+            },
+            Distribution::Zoned(zones) => {
+                let mut end = 0.0;
+                zoned(
+                    blocks,
+                    zones[direction].iter().map(|(access, size)| {
+                        end += size / 100.0 * blocks as f64;
+                        (*access, end as u64)
+                    }),
+                )
+            }
+            Distribution::ZonedAbs(zones) => {
+                let mut end = 0u64;
+                zoned(
+                    blocks,
+                    zones[direction].iter().map(|(access, size)| {
+                        end = end.saturating_add(*size);
+                        (*access, end / align)
+                    }),
+                )
+            }
+        }
+    }
+
+    /// The next block.
+    #[inline]
+    pub fn draw(&self, rng: &mut Stream) -> u64 {
+        match self {
+            Sampler::Uniform { blocks } => rng.below(*blocks),
+            Sampler::Zipf(zipf, scatter) => scatter.place(zipf.rank(rng.unit())),
+            Sampler::Pareto { power, scatter } => {
+                scatter.place(((scatter.blocks - 1) as f64 * rng.unit().powf(*power)) as u64)
+            }
+            Sampler::Normal { width, scatter } => {
+                let blocks = scatter.blocks as f64;
+                let mean = (0..12).map(|_| rng.unit()).sum::<f64>() / 12.0 * blocks;
+                let rank = mean + (rng.unit() - 0.5) * width;
+                scatter.place((rank.max(0.0) as u64).min(scatter.blocks - 1))
+            }
+            Sampler::Zoned(zones) => {
+                let share = rng.unit() * 100.0;
+                let zone = zones.iter().find(|z| share < z.0).or(zones.last());
+                let (_, first, count) = zone.expect("a zone at least");
+                first + rng.below(*count)
+            }
+        }
+    }
+}
+
+/// Zones from their shares of access and their ends in blocks; empty ones are left out.
+fn zoned(blocks: u64, zones: impl Iterator<Item = (f64, u64)>) -> Sampler {
+    let (mut sum, mut start, mut found) = (0.0, 0, Vec::new());
+    for (access, end) in zones {
+        let end = end.min(blocks);
+        if end > start && access > 0.0 {
+            sum += access;
+            found.push((sum, start, end - start));
+        }
+        start = end;
+    }
+    if found.is_empty() {
+        return Sampler::Uniform { blocks };
+    }
+    Sampler::Zoned(found)
+}
+
+/// Ranks in proportion to `rank^-theta`.
+#[derive(Clone, Debug)]
+pub struct Zipf {
+    blocks: f64,
+    zeta: f64,
+    /// Share of u, times zeta, that goes to the first two ranks.
+    two: f64,
+    alpha: f64,
+    eta: f64,
+}
+
+impl Zipf {
+    fn new(blocks: u64, theta: f64) -> Self {
+        let n = blocks as f64;
+        let zeta = zeta(blocks, theta);
+        let two = 1.0 + 0.5f64.powf(theta);
+        let eta = (1.0 - (2.0 / n).powf(1.0 - theta)) / (1.0 - two / zeta);
+        Zipf { blocks: n, zeta, two, alpha: 1.0 / (1.0 - theta), eta }
+    }
+
+    #[inline]
+    fn rank(&self, u: f64) -> u64 {
+        let uz = u * self.zeta;
+        if uz < 1.0 || self.blocks < 2.0 {
+            0
+        } else if uz < self.two || self.blocks < 3.0 {
+            1
+        } else {
+            let rank = self.blocks * (self.eta * u - self.eta + 1.0).powf(self.alpha);
+            rank.clamp(0.0, self.blocks - 1.0) as u64
+        }
+    }
+}
+
+/// The sum of `k^-theta` for k from 1 to n.
+fn zeta(n: u64, theta: f64) -> f64 {
+    let term = |k: u64| (k as f64).powf(-theta);
+    let head: f64 = (1..=n.min(ZETA_TERMS)).map(term).sum();
+    if n <= ZETA_TERMS {
+        return head;
+    }
+    let (a, b) = (ZETA_TERMS as f64, n as f64);
+    let integral = (b.powf(1.0 - theta) - a.powf(1.0 - theta)) / (1.0 - theta);
+    let slope = |k: f64| -theta * k.powf(-theta - 1.0);
+    head + integral + (term(n) - term(ZETA_TERMS)) / 2.0 + (slope(b) - slope(a)) / 12.0
+}
+
+/// A permutation of the ranks over the file that keeps neighbours in rank far apart.
+#[derive(Clone, Debug)]
+pub struct Scatter {
+    blocks: u64,
+    step: u64,
+    first: u64,
+}
+
+impl Scatter {
+    /// The hottest block lies at `center` (a share of the file) or anywhere.
+    fn new(blocks: u64, center: Option<f64>, rng: &mut Stream) -> Self {
+        // The golden section spreads multiples most evenly; a step prime to the number of blocks
+        // makes a permutation of it.
+        let mut step = ((blocks as f64 * 0.618_033_988_749_895) as u64).max(1);
+        while gcd(step, blocks) != 1 {
+            step += 1;
+        }
+        let first = match center {
+            Some(share) => ((share * blocks as f64) as u64).min(blocks - 1),
+            None => rng.below(blocks),
+        };
+        Scatter { blocks, step, first }
+    }
+
+    #[inline]
+    fn place(&self, rank: u64) -> u64 {
+        if self.blocks < 1 << 31 {
+            return (rank * self.step + self.first) % self.blocks;
+        }
+        let at = u128::from(rank) * u128::from(self.step) + u128::from(self.first);
+        (at % u128::from(self.blocks)) as u64
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(distribution: &Distribution, blocks: u64, draws: u32) -> Vec<u32> {
+        let mut rng = Stream::new(3, "distribution");
+        let sampler = Sampler::new(distribution, 0, blocks, 4096, &mut rng);
+        let mut counts = vec![0; blocks as usize];
+        for _ in 0..draws {
+            counts[sampler.draw(&mut rng) as usize] += 1;
+        }
+        counts
+    }
+
+    /// Percent of the blocks that get 80 % of the I/Os, and percent of I/Os of the hottest block.
+    fn fingerprint(distribution: &Distribution) -> (f64, f64) {
+        let mut counts = counts(distribution, 262_144, 100_000);
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        let (mut sum, mut blocks) = (0, 0);
+        while sum < 80_000 {
+            sum += counts[blocks];
+            blocks += 1;
+        }
+        (blocks as f64 / 2621.44, f64::from(counts[0]) / 1000.0)
+    }
+
+    /// fio 3.33, 1 GiB in 4 KiB blocks, 100 000 reads without a map.
+    #[test]
+    fn the_shares_of_hot_blocks_are_fio_s() {
+        let zipf = |theta| Distribution::Zipf { theta, center: None };
+        let (blocks, top) = fingerprint(&zipf(1.2));
+        assert!((blocks - 0.157).abs() < 0.01 && (top - 19.3).abs() < 0.5, "{blocks} {top}");
+        let (blocks, _) = fingerprint(&zipf(0.8));
+        assert!((blocks - 12.5).abs() < 0.3, "{blocks}");
+        let (blocks, _) = fingerprint(&Distribution::Pareto { h: 0.2, center: None });
+        assert!((blocks - 7.84).abs() < 0.3, "{blocks}");
+        let (blocks, _) = fingerprint(&Distribution::Normal { deviation: 20.0 });
+        assert!((blocks - 16.6).abs() < 0.3, "{blocks}");
+        let (blocks, _) = fingerprint(&Distribution::Normal { deviation: 2.0 });
+        assert!((blocks - 14.6).abs() < 0.3, "{blocks}");
+        let (blocks, _) = fingerprint(&Distribution::Uniform);
+        assert!((blocks - 24.1).abs() < 0.3, "{blocks}");
+        let zones = vec![(60.0, 10.0), (30.0, 20.0), (8.0, 30.0), (2.0, 40.0)];
+        let (blocks, _) = fingerprint(&Distribution::Zoned([zones.clone(), zones.clone(), zones]));
+        assert!((blocks - 13.8).abs() < 0.3, "{blocks}");
+    }
+
+    #[test]
+    fn zones_get_their_share_and_nothing_falls_outside() {
+        let zones = vec![(60.0, 10.0), (40.0, 50.0)];
+        let distribution = Distribution::Zoned([zones.clone(), zones.clone(), zones]);
+        let counts = counts(&distribution, 1000, 100_000);
+        let first: u32 = counts[..100].iter().sum();
+        // 60 000 expected, sigma 155.
+        assert!(first.abs_diff(60_000) < 900, "{first}");
+        assert_eq!(counts[600..].iter().sum::<u32>(), 0);
+        let zones = vec![(100.0, 64 << 10)];
+        let absolute = Distribution::ZonedAbs([zones.clone(), zones.clone(), zones]);
+        assert_eq!(self::counts(&absolute, 1000, 1000)[16..].iter().sum::<u32>(), 0);
+    }
+
+    #[test]
+    fn the_hottest_block_lies_where_the_center_says() {
+        let zipf = Distribution::Zipf { theta: 1.2, center: Some(0.3) };
+        let counts = counts(&zipf, 25_600, 20_000);
+        let top = (0..counts.len()).max_by_key(|i| counts[*i]);
+        assert_eq!(top, Some(7680));
+    }
+
+    #[test]
+    fn scattering_is_a_permutation() {
+        for blocks in [1u64, 2, 3, 10, 1000, 4096, 25_600] {
+            let scatter = Scatter::new(blocks, None, &mut Stream::new(5, "scatter"));
+            let mut seen = vec![false; blocks as usize];
+            for rank in 0..blocks {
+                assert!(!std::mem::replace(&mut seen[scatter.place(rank) as usize], true));
+            }
+        }
+    }
+
+    #[test]
+    fn the_zeta_sum_is_exact_enough() {
+        for theta in [0.5, 0.99, 1.2, 2.0] {
+            let plain: f64 = (1..=1_000_000u64).map(|k| (k as f64).powf(-theta)).sum();
+            let ours = zeta(1_000_000, theta);
+            assert!((ours / plain - 1.0).abs() < 1e-9, "{theta}: {ours} {plain}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! fio job files: what they mean on a simulated device.
+//!
+//! [`parse`] reads a job file into [`JobSpec`]s; a [`Generator`] turns the pattern of one job
+//! process into its sequence of I/Os, without any notion of time; the driver in `run` paces them
+//! by the job's [`Schedule`].
+
+mod distribution;
+mod generator;
+mod ini;
+mod layout;
+mod lfsr;
+pub mod options;
+mod parse;
+mod pattern;
+mod random_map;
+mod region;
+mod size;
+mod spec;
+mod values;
+
+pub use generator::Generator;
+pub use layout::Files;
+pub use parse::{Ignored, JobFile, ParseSource, parse};
+pub use pattern::{Amount, BlockSizes, Distribution, FileService, Pattern, RandomGenerator, Zones};
+
+use crate::device::Op;
+use crate::error::Error;
+use std::collections::BTreeMap;
+
+/// One value per direction: read, write, trim.
+pub type PerDirection<T> = [T; 3];
+
+/// When a job's I/Os are issued.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Schedule {
+    /// I/Os that one process keeps in flight.
+    pub iodepth: u32,
+    /// Processes that run this job.
+    pub numjobs: u32,
+    /// Stop after this long, in ns; `None`: run until the amount is done.
+    pub runtime_ns: Option<u64>,
+    /// Begin again when the amount is done, until `runtime_ns`.
+    pub time_based: bool,
+    /// Not measured at first, in ns.
+    pub ramp_ns: u64,
+    /// Wait before the start, in ns (a range is drawn per process).
+    pub start_delay_ns: (u64, u64),
+    /// Wait for all earlier jobs to end before this one starts (`stonewall`, `wait_for_previous`).
+    pub stonewall: bool,
+    /// Start when the job of this name has ended (`wait_for`).
+    pub wait_for: Option<String>,
+    /// Bytes per second at most, by direction; 0: no limit.
+    pub rate_bytes: PerDirection<u64>,
+    /// I/Os per second at most, by direction; 0: no limit.
+    pub rate_iops: PerDirection<u64>,
+    /// Poisson arrivals instead of even ones (`rate_process=poisson`).
+    pub rate_poisson: bool,
+    /// Pause in ns after every `thinktime_blocks` I/Os.
+    pub thinktime_ns: u64,
+    /// See `thinktime_ns`.
+    pub thinktime_blocks: u32,
+    /// Report the processes of this group as one (`group_reporting`).
+    pub group_reporting: bool,
+    /// Group number for reporting: changed by `stonewall` and `new_group`.
+    pub group: u32,
+    /// `new_group` was given.
+    pub new_group: bool,
+}
+
+/// Which logs and summaries a job writes.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Logging {
+    /// `write_bw_log` prefix.
+    pub bw: Option<String>,
+    /// `write_lat_log` prefix.
+    pub lat: Option<String>,
+    /// `write_iops_log` prefix.
+    pub iops: Option<String>,
+    /// `write_hist_log` prefix.
+    pub hist: Option<String>,
+    /// Averaging window of the logs, ms; 0: one line per I/O.
+    pub avg_msec: u64,
+    /// Window of the histogram log, ms.
+    pub hist_msec: u64,
+    /// Coarseness of the histogram log (0 ..= 6).
+    pub hist_coarseness: u32,
+    /// Report the maximum of a window instead of its mean (`log_max_value`).
+    pub max_value: bool,
+    /// Write the offset with each per-I/O line (`log_offset`).
+    pub offset: bool,
+    /// `percentile_list`, percent; empty: fio's default list.
+    pub percentiles: Vec<f64>,
+    /// Percentiles of lat instead of clat (`lat_percentiles`).
+    pub lat_percentiles: bool,
+    /// All processes write into one log file, whose name has no number (`per_job_logs=0`).
+    pub shared_files: bool,
+}
+
+/// One job of a job file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobSpec {
+    /// Name of the section (`name=` overrides it).
+    pub name: String,
+    /// Job file it stands in, for messages.
+    pub file: String,
+    /// Line of the section, from 1.
+    pub line: u32,
+    /// When its I/Os are issued.
+    pub schedule: Schedule,
+    /// Which logs and summaries it writes.
+    pub logging: Logging,
+    /// What its I/Os are.
+    pub pattern: Pattern,
+    /// The job's own options by fio's names (not those of `[global]`), for JSON `job options`.
+    pub options: Vec<(String, String)>,
+    /// File and line of every option with a meaning, `[global]` included, by fio's name.
+    pub places: BTreeMap<&'static str, (String, u32)>,
+}
+
+impl JobSpec {
+    /// An error at `option` of this job, or at the section where the option was not written.
+    pub fn error(&self, option: &str, problem: impl Into<String>) -> Error {
+        let (file, line) = match self.places.get(option) {
+            Some((file, line)) => (file.clone(), *line),
+            None => (self.file.clone(), self.line),
+        };
+        let option = format!("[{}] {option}", self.name);
+        Error::Job { file, line, option, problem: problem.into() }
+    }
+}
+
+/// One I/O of a job: what, where, how much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Io {
+    /// What to do; `Flush` stands for fsync and has no extent.
+    pub op: Op,
+    /// Byte offset on the device.
+    pub offset: u64,
+    /// Bytes.
+    pub len: u64,
+    /// How much the data would shrink, percent.
+    pub compressible: u8,
+}

@@ -1,0 +1,134 @@
+//! From the text of a job file to [`JobSpec`]s.
+
+use super::{JobSpec, ini, layout, options, spec};
+use crate::error::{Error, Result, nearest};
+use std::collections::BTreeMap;
+
+/// Where the text comes from and what it may refer to; the core itself reads nothing.
+pub struct ParseSource<'a> {
+    /// Name of the job file in messages.
+    pub file: String,
+    /// The environment for `${NAME}`.
+    pub env: BTreeMap<String, String>,
+    /// Reads the file named by an `include` line.
+    pub include: &'a dyn Fn(&str) -> std::io::Result<String>,
+}
+
+/// An option that has no meaning on a simulated drive: accepted, and reported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ignored {
+    /// Section it stands in: the job's name or `global`.
+    pub job: String,
+    /// The option as written.
+    pub option: String,
+    /// Its value as written; empty for a bare option.
+    pub value: String,
+    /// Line, from 1.
+    pub line: u32,
+}
+
+/// One or several job files, read.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct JobFile {
+    /// The jobs in the order of their sections.
+    pub jobs: Vec<JobSpec>,
+    /// Options without a meaning here.
+    pub ignored: Vec<Ignored>,
+    /// Options of the `[global]` sections by fio's names, for JSON `global options`.
+    pub global_options: Vec<(String, String)>,
+}
+
+impl JobFile {
+    /// Adds the jobs of another file behind these: they start together unless they say otherwise.
+    pub fn append(&mut self, other: JobFile) {
+        self.jobs.extend(other.jobs);
+        self.ignored.extend(other.ignored);
+        self.global_options.extend(other.global_options);
+        self.settle();
+    }
+
+    /// What depends on the other jobs: report groups, and the regions of files.
+    fn settle(&mut self) {
+        let mut group = 0;
+        for (i, job) in self.jobs.iter_mut().enumerate() {
+            let s = &mut job.schedule;
+            group += u32::from(i > 0 && (s.stonewall || s.new_group));
+            s.group = group;
+        }
+        let all = layout::collect(
+            self.jobs.iter().map(|j| (j.name.as_str(), j.schedule.numjobs, &j.pattern)),
+        );
+        for job in &mut self.jobs {
+            job.pattern.files.all = all.clone();
+        }
+    }
+
+    /// Refuses the last job where all together are more than can be run.
+    fn check_size(&self) -> Result<()> {
+        let schedules = || self.jobs.iter().map(|job| &job.schedule);
+        let processes: u32 = schedules().map(|s| s.numjobs).sum();
+        let in_flight: u64 = schedules().map(|s| u64::from(s.numjobs) * u64::from(s.iodepth)).sum();
+        let Some(last) = self.jobs.last() else { return Ok(()) };
+        if processes > PROCESSES_MAX {
+            let problem = format!("all jobs together are more than {PROCESSES_MAX} processes");
+            return Err(last.error("numjobs", problem));
+        }
+        if in_flight > IN_FLIGHT_MAX {
+            let problem =
+                format!("all jobs together have more than {IN_FLIGHT_MAX} I/Os in flight");
+            return Err(last.error("iodepth", problem));
+        }
+        Ok(())
+    }
+}
+
+/// Processes of all jobs together at most, as in fio.
+pub(super) const PROCESSES_MAX: u32 = 4096;
+/// I/Os in flight of all jobs together at most: what a run keeps of each fits into memory.
+pub(super) const IN_FLIGHT_MAX: u64 = 1 << 22;
+
+/// Reads a job file.
+///
+/// # Errors
+/// [`Error::Job`] with file, line and option for anything fio would refuse or a simulated drive
+/// cannot do.
+pub fn parse(text: &str, source: &ParseSource) -> Result<JobFile> {
+    let sections = ini::read(text, source)?;
+    let mut file = JobFile::default();
+    for section in &sections.jobs {
+        let (job, ignored) = spec::build(section)?;
+        if let Some(name) = &job.schedule.wait_for {
+            let earlier = || file.jobs.iter().map(|j| j.name.as_str());
+            if !earlier().any(|n| n == name) {
+                let hint = nearest(name, earlier())
+                    .map(|n| format!("; did you mean \"{n}\"?"))
+                    .unwrap_or_default();
+                return Err(job.error("wait_for", format!("no job \"{name}\" stands above{hint}")));
+            }
+        }
+        // Global lines come with every job: report them once.
+        for entry in ignored {
+            if !file.ignored.contains(&entry) {
+                file.ignored.push(entry);
+            }
+        }
+        file.jobs.push(job);
+        file.check_size()?;
+    }
+    if file.jobs.is_empty() {
+        return Err(Error::Job {
+            file: source.file.clone(),
+            line: 0,
+            option: String::new(),
+            problem: "has no job section, such as [fill]".to_string(),
+        });
+    }
+    for line in &sections.globals {
+        if let Some(option) = options::find(&line.name) {
+            let value = line.value.clone().unwrap_or_else(|| "1".to_string());
+            file.global_options.push((option.name.to_string(), value));
+        }
+    }
+    file.settle();
+    Ok(file)
+}

@@ -1,0 +1,326 @@
+//! One file of a job: the range of offsets, and the next place in it.
+
+use super::distribution::Sampler;
+use super::lfsr::Lfsr;
+use super::pattern::Pattern;
+use super::random_map::RandomMap;
+use crate::rng::Stream;
+
+/// The streams that a process draws from.
+#[derive(Clone, Debug)]
+pub struct Streams {
+    /// Offsets.
+    pub offset: Stream,
+    /// Read or write.
+    pub mix: Stream,
+    /// Random or sequential.
+    pub order: Stream,
+    /// Sizes.
+    pub size: Stream,
+    /// Files.
+    pub file: Stream,
+}
+
+/// Whether blocks may come again within a pass.
+#[derive(Clone, Debug)]
+enum Unique {
+    No,
+    Map { map: RandomMap, unit: u64 },
+    Lfsr(Lfsr),
+}
+
+/// Strips of the file, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Strips {
+    pub range: u64,
+    pub size: u64,
+    pub skip: u64,
+}
+
+/// Where a job works in one file.
+#[derive(Clone, Copy, Debug)]
+pub struct Range {
+    /// First byte, on the device.
+    pub base: u64,
+    /// Bytes of the range.
+    pub span: u64,
+    /// Bytes from `base` to the end of the file.
+    pub room: u64,
+    /// Bytes of the file.
+    pub file: u64,
+}
+
+/// How a place is to be found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Drawn.
+    Random,
+    /// Behind the last one of the direction.
+    Next,
+    /// The last one of the direction again.
+    Same,
+}
+
+/// What does not change from I/O to I/O.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// At the end begin again instead of being done.
+    pub endless: bool,
+    /// Bytes skipped after each sequential I/O.
+    pub skip: i64,
+}
+
+/// The I/O range of one file and the state of the walk through it.
+#[derive(Clone, Debug)]
+pub struct Region {
+    range: Range,
+    /// End of the last I/O of each direction, from `base`.
+    last_end: [u64; 3],
+    /// Start of the last I/O of each direction.
+    last_start: [u64; 3],
+    /// Nothing is left in this pass.
+    pub done: bool,
+    samplers: [Sampler; 3],
+    align: [u64; 3],
+    unique: Unique,
+    strips: Option<Strips>,
+    strip_base: u64,
+    strip_bytes: u64,
+}
+
+impl Region {
+    /// The beginning of a walk through `range`.
+    pub fn new(
+        pattern: &Pattern,
+        mut range: Range,
+        strips: Option<Strips>,
+        rng: &mut Stream,
+    ) -> Self {
+        // Random places lie within one strip where there are strips.
+        if strips.is_some() {
+            // fio lets strips go on to the end of the file.
+            range.span = range.room;
+        }
+        let area = strips.map_or(range.span, |s| s.range.min(range.room));
+        let align: [u64; 3] = std::array::from_fn(|d| match pattern.align[d] {
+            0 => pattern.sizes[d].min(),
+            n => n,
+        });
+        let samplers = std::array::from_fn(|d| {
+            // The last block is the last one where the smallest I/O fits.
+            let blocks = area.saturating_sub(pattern.sizes[d].min()) / align[d] + 1;
+            Sampler::new(&pattern.distribution, d, blocks, align[d], rng)
+        });
+        let unit = pattern.block_min();
+        let unique = match unique_blocks(pattern, &align) {
+            Remember::Nothing => Unique::No,
+            Remember::Blocks => Unique::Map { map: RandomMap::new(area / unit), unit },
+            Remember::Order => Unique::Lfsr(Lfsr::new(area / unit, rng.bits())),
+        };
+        Region {
+            range,
+            last_end: [0; 3],
+            last_start: [0; 3],
+            done: false,
+            samplers,
+            align,
+            unique,
+            strips,
+            strip_base: 0,
+            strip_bytes: 0,
+        }
+    }
+
+    /// First byte on the device.
+    #[inline]
+    pub fn base(&self) -> u64 {
+        self.range.base
+    }
+
+    /// Begins a new pass.
+    pub fn reset(&mut self, streams: &mut Streams) {
+        self.last_end = [0; 3];
+        self.last_start = [0; 3];
+        self.done = false;
+        (self.strip_base, self.strip_bytes) = (0, 0);
+        self.forget(streams);
+    }
+
+    fn forget(&mut self, streams: &mut Streams) {
+        match &mut self.unique {
+            Unique::No => {}
+            Unique::Map { map, .. } => map.clear(),
+            Unique::Lfsr(lfsr) => lfsr.restart(streams.offset.bits()),
+        }
+    }
+
+    /// The next place for an I/O: offset from `base` and length; `None` if this file is done.
+    /// `draw_len` draws a length that is at most what it is given, if there is one.
+    #[inline]
+    pub fn place(
+        &mut self,
+        direction: usize,
+        order: Order,
+        rules: Rules,
+        streams: &mut Streams,
+        draw_len: impl Fn(&mut Stream, u64) -> Option<u64>,
+    ) -> Option<(u64, u64)> {
+        if self.strips.is_some() {
+            self.enter_strip(streams);
+        }
+        let sequential = match order {
+            Order::Random => None,
+            Order::Next => self.behind_last(direction, rules),
+            Order::Same => Some(self.last_start[direction]),
+        };
+        let (offset, len) = match (sequential, order) {
+            (Some(offset), _) => match draw_len(&mut streams.size, self.limit() - offset) {
+                Some(len) => (offset, len),
+                None if rules.endless => {
+                    (self.strip_base, draw_len(&mut streams.size, self.limit() - self.strip_base)?)
+                }
+                None => return None,
+            },
+            // Where a sequential walk within a random job has come to the end, it is random again.
+            (None, Order::Random) => self.random(direction, rules, streams, draw_len)?,
+            (None, _) => return None,
+        };
+        self.last_start[direction] = offset;
+        self.last_end[direction] = offset + len;
+        self.strip_bytes += len;
+        Some((offset, len))
+    }
+
+    /// Where I/Os must end: the end of the strip or of the range.
+    #[inline]
+    fn limit(&self) -> u64 {
+        match &self.strips {
+            Some(strips) => self.strip_base.saturating_add(strips.range).min(self.range.span),
+            None => self.range.span,
+        }
+    }
+
+    fn enter_strip(&mut self, streams: &mut Streams) {
+        let Some(strips) = self.strips else { return };
+        if self.strip_bytes < strips.size {
+            return;
+        }
+        self.strip_bytes = 0;
+        self.strip_base = self.strip_base.saturating_add(strips.range).saturating_add(strips.skip);
+        if self.strip_base >= self.range.room {
+            self.strip_base = 0;
+        }
+        self.last_end = [self.strip_base; 3];
+        self.last_start = [self.strip_base; 3];
+        self.forget(streams);
+    }
+
+    /// The offset behind the last I/O of the direction, skips included.
+    #[inline]
+    fn behind_last(&self, direction: usize, rules: Rules) -> Option<u64> {
+        let end = self.last_end[direction];
+        if let Some(strips) = &self.strips {
+            // Within a strip the walk goes round until the strip has had its bytes.
+            let inside = end < self.strip_base.saturating_add(strips.range);
+            return if inside {
+                Some(end).filter(|e| *e < self.range.span)
+            } else {
+                Some(self.strip_base)
+            };
+        }
+        if rules.endless && end >= self.range.span {
+            return Some(0);
+        }
+        if end >= self.range.room {
+            return None;
+        }
+        let mut offset = end;
+        if end != 0 && rules.skip != 0 {
+            offset = match end.checked_add_signed(rules.skip) {
+                // fio turns round a file's length behind the start of the range.
+                Some(at) if at < self.range.file => at,
+                _ if rules.skip > 0 => 0,
+                _ => self.range.span.checked_add_signed(rules.skip)?,
+            };
+        }
+        match offset < self.range.span {
+            true => Some(offset),
+            false if rules.endless => Some(0),
+            false => None,
+        }
+    }
+
+    #[inline]
+    fn random(
+        &mut self,
+        direction: usize,
+        rules: Rules,
+        streams: &mut Streams,
+        draw_len: impl Fn(&mut Stream, u64) -> Option<u64>,
+    ) -> Option<(u64, u64)> {
+        let room = self.limit() - self.strip_base;
+        match &mut self.unique {
+            Unique::No => {
+                let block = self.samplers[direction].draw(&mut streams.offset);
+                let at = block * self.align[direction];
+                let len = draw_len(&mut streams.size, room.checked_sub(at)?)?;
+                Some((self.strip_base + at, len))
+            }
+            Unique::Map { map, unit } => {
+                let first = self.samplers[direction].draw(&mut streams.offset);
+                let block = match map.next_free(first) {
+                    Some(block) => block,
+                    // A strip goes round as well until it has had its bytes.
+                    None if rules.endless || self.strips.is_some() => {
+                        map.clear();
+                        map.next_free(first)?
+                    }
+                    None => return None,
+                };
+                let at = block * *unit;
+                let len = draw_len(&mut streams.size, room.checked_sub(at)?)?;
+                // What is done already is not done again: the I/O ends before it.
+                let taken = map.take(block, len.div_ceil(*unit));
+                Some((self.strip_base + at, len.min(taken * *unit)))
+            }
+            Unique::Lfsr(lfsr) => {
+                let block = match lfsr.next() {
+                    Some(block) => block,
+                    None if rules.endless || self.strips.is_some() => {
+                        lfsr.restart(streams.offset.bits());
+                        lfsr.next()?
+                    }
+                    None => return None,
+                };
+                let at = block * self.align[direction];
+                let len = draw_len(&mut streams.size, room.checked_sub(at)?)?;
+                Some((self.strip_base + at, len))
+            }
+        }
+    }
+}
+
+/// What has to be remembered for blocks to be unique.
+pub enum Remember {
+    Nothing,
+    Blocks,
+    Order,
+}
+
+/// How blocks of the job are made unique.
+///
+/// As in fio only uniform random blocks are, and only where they stand on multiples of the
+/// smallest I/O. (Where directions differ in that, fio's map goes wrong and ends the job early;
+/// here such a job has none.)
+pub fn unique_blocks(pattern: &Pattern, align: &[u64; 3]) -> Remember {
+    use super::pattern::{Distribution, RandomGenerator};
+    let unit = pattern.block_min();
+    let aligned = align.iter().zip(pattern.directions).all(|(a, on)| !on || *a == unit);
+    let uniform = pattern.distribution == Distribution::Uniform;
+    match pattern.generator {
+        _ if !pattern.random || !uniform || !aligned => Remember::Nothing,
+        RandomGenerator::Lfsr => Remember::Order,
+        RandomGenerator::Prng if pattern.norandommap => Remember::Nothing,
+        RandomGenerator::Prng => Remember::Blocks,
+    }
+}

@@ -1,0 +1,348 @@
+//! From the options of one section to a [`JobSpec`].
+
+use super::ini::{Line, Section};
+use super::options::{self, Class, JobOption, Kind};
+use super::parse::{IN_FLIGHT_MAX, Ignored, PROCESSES_MAX};
+use super::pattern::{Amount, BlockSizes, Pattern, Zones};
+use super::{JobSpec, Logging, PerDirection, Schedule, size, values};
+use crate::error::{Error, Result};
+use std::collections::BTreeMap;
+
+/// Files of a job at most: a bound against slips like `nrfiles=4m`.
+const FILES_MAX: u64 = 65_536;
+
+const SECOND: u64 = 1_000_000_000;
+const MICROSECOND: u64 = 1_000;
+
+/// A job being put together.
+pub struct Draft {
+    pub spec: JobSpec,
+    pub ignored: Vec<Ignored>,
+    base: u64,
+    sizes: PerDirection<Option<u64>>,
+    ranges: PerDirection<Option<(u64, u64)>>,
+    splits: PerDirection<Option<Vec<(u64, f64)>>>,
+    strided: bool,
+    zone: [Option<Amount>; 3],
+    compress: u8,
+    zero_buffers: bool,
+}
+
+/// Reads the options of `section`.
+///
+/// # Errors
+/// [`Error::Job`] for an unknown option, a wrong value, or options that contradict each other.
+pub fn build(section: &Section) -> Result<(JobSpec, Vec<Ignored>)> {
+    let mut draft = Draft::new(section);
+    // Sizes depend on kb_base wherever it stands.
+    for line in &section.lines {
+        if line.name == "kb_base" {
+            draft.line(line)?;
+        }
+    }
+    for line in &section.lines {
+        draft.line(line)?;
+    }
+    draft.finish(section)
+}
+
+impl Draft {
+    fn new(section: &Section) -> Self {
+        let schedule = Schedule { iodepth: 1, numjobs: 1, ..Schedule::default() };
+        Draft {
+            spec: JobSpec {
+                name: section.name.clone(),
+                file: section.file.to_string(),
+                line: section.number,
+                schedule,
+                logging: Logging::default(),
+                pattern: Pattern::default(),
+                options: Vec::new(),
+                places: BTreeMap::new(),
+            },
+            ignored: Vec::new(),
+            base: 1024,
+            sizes: [None; 3],
+            ranges: [None; 3],
+            splits: [const { None }; 3],
+            strided: false,
+            zone: [None; 3],
+            compress: 0,
+            zero_buffers: false,
+        }
+    }
+
+    fn line(&mut self, line: &Line) -> Result<()> {
+        let option = options::find(&line.name).ok_or_else(|| unknown(line))?;
+        let value = line_value(line, option)?;
+        if !line.global && line.name != "kb_base" {
+            self.spec.options.push((option.name.to_string(), value.to_string()));
+        }
+        let off = matches!(value, "0" | "none" | "no");
+        match option.class {
+            Class::Unsupported if !off => {
+                return Err(line.error(format!(
+                    "fio has this option ({}), but simulated drives do not support it",
+                    option.summary
+                )));
+            }
+            Class::Semantic => {}
+            Class::Ignored | Class::Unsupported => {
+                let job = if line.global { "global" } else { &self.spec.name };
+                self.ignored.push(Ignored {
+                    job: job.to_string(),
+                    option: line.name.clone(),
+                    value: line.value.clone().unwrap_or_default(),
+                    line: line.number,
+                });
+                return Ok(());
+            }
+        }
+        self.spec.places.insert(option.name, (line.file.to_string(), line.number));
+        let known = self
+            .offsets(option.name, value)
+            .and_then(|done| if done { Ok(true) } else { self.operations(option.name, value) })
+            .and_then(|done| if done { Ok(true) } else { self.schedule(option.name, value) })
+            .and_then(|done| if done { Ok(true) } else { self.logging(option.name, value) })
+            .map_err(|e| line.error(e.to_string()))?;
+        assert!(known, "option {} is in the table and nothing reads it", option.name);
+        Ok(())
+    }
+
+    /// Options about what the I/Os are.
+    fn operations(&mut self, name: &str, value: &str) -> Result<bool> {
+        let base = self.base;
+        let block = |t: &str| match size::bytes(t, base)? {
+            0 => Err(Error::value(t, "a size above 0")),
+            n => Ok(n),
+        };
+        let p = &mut self.spec.pattern;
+        match name {
+            "rw" => values::rw(value, base, p)?,
+            "rw_sequencer" => {
+                p.identical = values::choice(value, &["sequential", "identical"])? == 1;
+            }
+            "rwmixread" => p.mix_read = values::percent(value)?,
+            "rwmixwrite" => p.mix_read = 100 - values::percent(value)?,
+            "bs" if value.contains(['-', '/']) => {
+                return Err(Error::value(
+                    value,
+                    "one size for each direction; a range is bsrange=4k-64k, a mix bssplit=4k/60:64k/40",
+                ));
+            }
+            "bs" => size::per_direction(value, &mut self.sizes, |t| block(t).map(Some))?,
+            "bsrange" => size::per_direction(value, &mut self.ranges, |t| {
+                size::range(t, block)
+                    .ok_or_else(|| Error::value(t, "a range of sizes, such as 4k-64k"))?
+                    .map(Some)
+            })?,
+            "bssplit" => {
+                size::per_direction(value, &mut self.splits, |t| values::split(t, block).map(Some))?
+            }
+            "ba" => size::per_direction(value, &mut p.align, |t| size::bytes(t, base))?,
+            "fsync" => p.fsync = size::bytes(value, base)?,
+            "fdatasync" => p.fdatasync = size::bytes(value, base)?,
+            "end_fsync" | "fsync_on_close" => p.end_fsync |= value != "0",
+            "buffer_compress_percentage" => self.compress = values::percent(value)? as u8,
+            "refill_buffers" => p.refill_buffers = value != "0",
+            "zero_buffers" => self.zero_buffers = value != "0",
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Options about where the I/Os go.
+    fn offsets(&mut self, name: &str, value: &str) -> Result<bool> {
+        let base = self.base;
+        let amount = |t: &str| size::amount(t, base);
+        let p = &mut self.spec.pattern;
+        match name {
+            "filename" => p.files.names = values::names(value),
+            "directory" => p.files.directory = Some(value.to_string()),
+            "filename_format" => p.files.format = Some(value.to_string()),
+            "nrfiles" => p.files.count = values::count(value, base, FILES_MAX)?,
+            "file_service_type" => p.file_service = values::file_service(value)?,
+            "filesize" => {
+                let read = |t: &str| size::bytes(t, base);
+                p.file_size = Some(match size::range(value, read) {
+                    Some(range) => range?,
+                    None => read(value).map(|n| (n, n))?,
+                });
+            }
+            "size" => p.size = values::some_amount(amount(value)?),
+            "io_size" => p.io_size = values::some_amount(amount(value)?),
+            "offset" => p.offset = amount(value)?,
+            "offset_increment" => p.offset_increment = amount(value)?,
+            "offset_align" => p.offset_align = size::bytes(value, base)?,
+            "number_ios" => p.number_ios = size::bytes(value, base)?,
+            "loops" => p.loops = size::bytes(value, base)?.max(1),
+            "norandommap" => p.norandommap = value != "0",
+            "random_generator" => p.generator = values::generator(value)?,
+            "random_distribution" => p.distribution = values::distribution(value, base)?,
+            "percentage_random" => {
+                size::per_direction(value, &mut p.percentage_random, values::percent)?;
+            }
+            "randrepeat" | "allrandrepeat" => p.repeat = value != "0",
+            "randseed" => p.seed = size::bytes(value, base)?,
+            "zonemode" => self.strided = values::choice(value, &["none", "strided"])? == 1,
+            "zonesize" => self.zone[0] = Some(amount(value)?),
+            "zonerange" => self.zone[1] = Some(amount(value)?),
+            "zoneskip" => self.zone[2] = Some(amount(value)?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Options about when.
+    fn schedule(&mut self, name: &str, value: &str) -> Result<bool> {
+        let base = self.base;
+        let number = |t: &str| size::bytes(t, base);
+        let s = &mut self.spec.schedule;
+        match name {
+            "name" => self.spec.name = value.to_string(),
+            "description" => {}
+            "kb_base" => {
+                self.base = if values::choice(value, &["1024", "1000"])? == 0 { 1024 } else { 1000 }
+            }
+            "iodepth" => s.iodepth = values::count(value, base, IN_FLIGHT_MAX)?,
+            "numjobs" => s.numjobs = values::count(value, base, u64::from(PROCESSES_MAX))?,
+            "runtime" => s.runtime_ns = Some(size::time(value, SECOND)?).filter(|t| *t > 0),
+            "time_based" => s.time_based = value != "0",
+            "ramp_time" => s.ramp_ns = size::time(value, SECOND)?,
+            "startdelay" => {
+                let read = |t: &str| size::time(t, SECOND);
+                s.start_delay_ns = match size::range(&value.replace(',', "-"), read) {
+                    Some(range) => range?,
+                    None => read(value).map(|t| (t, t))?,
+                };
+            }
+            "stonewall" => s.stonewall = value != "0",
+            "wait_for" => s.wait_for = Some(value.to_string()),
+            "rate" => size::per_direction(value, &mut s.rate_bytes, number)?,
+            "rate_iops" => size::per_direction(value, &mut s.rate_iops, number)?,
+            "rate_process" => s.rate_poisson = values::choice(value, &["linear", "poisson"])? == 1,
+            "thinktime" => s.thinktime_ns = size::time(value, MICROSECOND)?,
+            "thinktime_blocks" => {
+                s.thinktime_blocks = values::count(value, base, u64::from(u32::MAX))?;
+            }
+            "group_reporting" => s.group_reporting = value != "0",
+            "new_group" => s.new_group = value != "0",
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Options about what is written down.
+    fn logging(&mut self, name: &str, value: &str) -> Result<bool> {
+        let base = self.base;
+        let job = &self.spec.name;
+        let prefix = |v: &str| Some(if v.is_empty() { job.clone() } else { v.to_string() });
+        let l = &mut self.spec.logging;
+        match name {
+            "write_bw_log" => l.bw = prefix(value),
+            "write_lat_log" => l.lat = prefix(value),
+            "write_iops_log" => l.iops = prefix(value),
+            "write_hist_log" => l.hist = prefix(value),
+            "log_avg_msec" => l.avg_msec = size::bytes(value, base)?,
+            "log_hist_msec" => l.hist_msec = size::bytes(value, base)?,
+            "log_hist_coarseness" => {
+                l.hist_coarseness = match size::bytes(value, base)? {
+                    n @ 0..=6 => n as u32,
+                    _ => return Err(Error::value(value, "0 to 6")),
+                };
+            }
+            "log_max_value" => l.max_value = value != "0",
+            "log_offset" => l.offset = value != "0",
+            "per_job_logs" => l.shared_files = value == "0",
+            "percentile_list" => l.percentiles = values::percentiles(value)?,
+            "lat_percentiles" => l.lat_percentiles = value != "0",
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn finish(mut self, section: &Section) -> Result<(JobSpec, Vec<Ignored>)> {
+        self.sizes()?;
+        let spec = &mut self.spec;
+        spec.pattern.compressible = if self.zero_buffers { 100 } else { self.compress };
+        let whole = |file: String, problem: &str| Error::Job {
+            file,
+            line: section.number,
+            option: format!("[{}]", section.name),
+            problem: problem.to_string(),
+        };
+        if spec.schedule.time_based && spec.schedule.runtime_ns.is_none() {
+            let problem = "needs runtime: how long the job is to begin again and again";
+            return Err(spec.error("time_based", problem));
+        }
+        if spec.schedule.thinktime_ns > 0 && spec.schedule.thinktime_blocks == 0 {
+            spec.schedule.thinktime_blocks = 1;
+        }
+        let files = u64::from(spec.pattern.files.count.max(1));
+        if u64::from(spec.schedule.numjobs) * files > FILES_MAX {
+            let problem = format!("numjobs times nrfiles is more than {FILES_MAX}");
+            return Err(whole(spec.file.clone(), &problem));
+        }
+        spec.pattern.zones = match (self.strided, self.zone) {
+            (true, [Some(size), range, skip]) => {
+                let skip = skip.unwrap_or(Amount::Bytes(0));
+                Some(Zones { range: range.unwrap_or(size), size, skip })
+            }
+            (true, _) => return Err(spec.error("zonemode", "strided needs zonesize")),
+            (false, [Some(_), ..]) => {
+                return Err(spec.error("zonesize", "has a meaning only with zonemode=strided"));
+            }
+            (false, _) => None,
+        };
+        Ok((self.spec, self.ignored))
+    }
+
+    /// Puts `bs`, `bsrange` and `bssplit` together; a split goes before a range, a range before bs.
+    fn sizes(&mut self) -> Result<()> {
+        for d in 0..3 {
+            let chosen = match (self.splits[d].take(), self.ranges[d]) {
+                (Some(split), _) => BlockSizes::Split(split),
+                (None, Some((min, max))) if min < max => BlockSizes::Range { min, max },
+                (None, Some((min, _))) => BlockSizes::Fixed(min),
+                (None, None) => BlockSizes::Fixed(self.sizes[d].unwrap_or(4096)),
+            };
+            self.spec.pattern.sizes[d] = chosen;
+        }
+        Ok(())
+    }
+}
+
+/// The value as the option's kind wants it; `"1"` for a bare flag.
+fn line_value<'a>(line: &'a Line, option: &JobOption) -> Result<&'a str> {
+    let bare_log = option.name.starts_with("write_") && option.name.ends_with("_log");
+    let value = match (&line.value, option.kind) {
+        (Some(value), _) => value.as_str(),
+        (None, Kind::Flag) => "1",
+        (None, _) if bare_log => "",
+        (None, _) => {
+            return Err(
+                line.error(format!("needs a value, such as {}={}", line.name, option.example))
+            );
+        }
+    };
+    let number = value.parse::<u64>().ok();
+    match option.kind {
+        Kind::Flag if number.is_none() => {
+            Err(line.error(format!("found \"{value}\", expected 0 or 1, or the name alone")))
+        }
+        Kind::Bool if number.is_none_or(|n| n > 1) => {
+            Err(line.error(format!("found \"{value}\", expected 0 or 1")))
+        }
+        _ if value.is_empty() && !bare_log => {
+            Err(line.error(format!("needs a value, such as {}={}", line.name, option.example)))
+        }
+        _ => Ok(value),
+    }
+}
+
+fn unknown(line: &Line) -> Error {
+    line.error(match options::meant(&line.name) {
+        Some(name) => format!("fio has no option of this name; did you mean \"{name}\"?"),
+        None => "fio has no option of this name".to_string(),
+    })
+}

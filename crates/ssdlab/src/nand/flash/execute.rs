@@ -1,0 +1,251 @@
+//! What a die does next: the state machine of dies and channels.
+
+use super::{Finished, Flash, NO_DIE, NONE, OpKind, OwnWork, Phase};
+use crate::nand::schedule::Heads;
+
+impl Flash {
+    /// Suspends an erase or program under way in favour of reads, where the flash can.
+    pub(super) fn suspend(&mut self, d: u32, now: u64) {
+        let rule = self.timing.suspend;
+        let die = &mut self.dies[d as usize];
+        let may = match die.phase {
+            Phase::Erase => rule.erase,
+            Phase::Program => rule.program,
+            _ => false,
+        };
+        if !may {
+            return;
+        }
+        let op = &mut self.ops[die.current as usize];
+        let end = self.calendar.at(d);
+        // Not worth it when the operation ends before the die would be ready for the read.
+        if op.suspended >= rule.limit || end <= now + rule.enter {
+            return;
+        }
+        op.suspended += 1;
+        self.counters.suspensions += 1;
+        die.busy[op.cause as usize] += now - die.since;
+        die.since = now;
+        die.remaining = end - now;
+        die.suspended = die.current;
+        die.suspended_phase = die.phase;
+        die.current = NONE;
+        die.phase = Phase::Suspending;
+        self.calendar.set(d, now + rule.enter);
+    }
+
+    /// Gives an idle die its next operation.
+    #[inline]
+    pub(super) fn dispatch(&mut self, d: u32, now: u64) {
+        let die = &mut self.dies[d as usize];
+        let stream = die.stream.head;
+        let runnable =
+            die.suspended == NONE && stream != NONE && self.ops[stream as usize].awaits == 0;
+        let take_read = die.reads.head != NONE
+            && (!runnable
+                || (self.policy)(Heads {
+                    read: self.ops[die.reads.head as usize].order,
+                    stream: self.ops[stream as usize].order,
+                    overtaken: self.ops[stream as usize].overtaken,
+                }));
+        if take_read {
+            if stream != NONE {
+                self.ops[stream as usize].overtaken += 1;
+            }
+            let index = Self::pop(&mut die.reads, &mut self.ops);
+            self.start(d, index, now);
+        } else if runnable {
+            let index = Self::pop(&mut die.stream, &mut self.ops);
+            self.start(d, index, now);
+        } else if die.suspended != NONE {
+            die.current = die.suspended;
+            die.suspended = NONE;
+            die.phase = die.suspended_phase;
+            die.since = now;
+            self.calendar.set(d, now + self.timing.suspend.resume + die.remaining);
+        } else {
+            die.current = NONE;
+            die.phase = Phase::Idle;
+            self.calendar.set(d, crate::units::NEVER);
+        }
+    }
+
+    #[inline]
+    fn start(&mut self, d: u32, index: u32, now: u64) {
+        let own = OwnWork::of(&self.dies[d as usize].busy);
+        let op = &mut self.ops[index as usize];
+        // From here on `own_at_ready` holds the wait itself.
+        if op.start == 0 {
+            op.start = now;
+            op.own_at_ready = own.since(op.own_at_ready);
+        }
+        let die = &mut self.dies[d as usize];
+        die.current = index;
+        die.since = now;
+        match op.kind {
+            OpKind::Read | OpKind::Copy => {
+                die.phase = Phase::Sense;
+                self.calendar.set(d, now + self.timing.read);
+            }
+            OpKind::Program => self.request_bus(d, now),
+            OpKind::Erase => {
+                die.phase = Phase::Erase;
+                self.calendar.set(d, now + self.timing.erase);
+            }
+        }
+    }
+
+    #[inline]
+    fn request_bus(&mut self, d: u32, now: u64) {
+        let die = &mut self.dies[d as usize];
+        let channel = &mut self.channels[die.channel as usize];
+        if !channel.taken {
+            channel.taken = true;
+            die.phase = Phase::Bus;
+            let time = u64::from(self.ops[die.current as usize].units) * self.timing.transfer;
+            channel.busy += time;
+            self.calendar.set(d, now + time);
+            return;
+        }
+        die.phase = Phase::BusWait;
+        die.bus_since = now;
+        die.next_waiting = NO_DIE;
+        if channel.tail == NO_DIE {
+            channel.head = d as u16;
+        } else {
+            self.dies[channel.tail as usize].next_waiting = d as u16;
+        }
+        channel.tail = d as u16;
+        self.calendar.set(d, crate::units::NEVER);
+    }
+
+    /// Frees the channel of die `d` and hands it to the die that has waited longest.
+    #[inline]
+    fn release_bus(&mut self, d: u32, now: u64) {
+        let c = self.dies[d as usize].channel as usize;
+        let waiting = self.channels[c].head;
+        if waiting == NO_DIE {
+            self.channels[c].taken = false;
+            return;
+        }
+        let die = &mut self.dies[waiting as usize];
+        let channel = &mut self.channels[c];
+        channel.head = die.next_waiting;
+        if channel.head == NO_DIE {
+            channel.tail = NO_DIE;
+        }
+        die.phase = Phase::Bus;
+        let op = &mut self.ops[die.current as usize];
+        op.bus_wait = op.bus_wait.saturating_add((now - die.bus_since) as u32);
+        let time = u64::from(op.units) * self.timing.transfer;
+        channel.busy += time;
+        self.calendar.set(u32::from(waiting), now + time);
+    }
+
+    /// Handles the event of die `d` at `now`; answers the operation that ended, if one did.
+    #[inline]
+    pub fn step(&mut self, d: u32, now: u64) -> Option<Finished> {
+        let die = &mut self.dies[d as usize];
+        match die.phase {
+            Phase::Sense => {
+                self.counters.reads += 1;
+                self.request_bus(d, now);
+                None
+            }
+            Phase::Bus => {
+                let op = &self.ops[die.current as usize];
+                if op.kind == OpKind::Read {
+                    self.counters.units_read += u64::from(op.units);
+                    self.release_bus(d, now);
+                    return Some(self.finish(d, now));
+                }
+                die.phase = Phase::Program;
+                self.calendar.set(d, now + self.timing.program);
+                self.release_bus(d, now);
+                if self.timing.suspend.program && self.dies[d as usize].reads.head != NONE {
+                    self.suspend(d, now);
+                }
+                None
+            }
+            Phase::Program => {
+                self.counters.programs += 1;
+                let op = &mut self.ops[die.current as usize];
+                if op.kind == OpKind::Program {
+                    self.counters.units_programmed += u64::from(self.units_per_program);
+                    return Some(self.finish(d, now));
+                }
+                self.counters.units_programmed += 1;
+                self.counters.units_read += 1;
+                op.repeat -= 1;
+                if op.repeat == 0 {
+                    return Some(self.finish(d, now));
+                }
+                self.next_copy(d, now);
+                None
+            }
+            Phase::Erase => {
+                self.counters.erases += 1;
+                Some(self.finish(d, now))
+            }
+            Phase::Suspending => {
+                self.dispatch(d, now);
+                None
+            }
+            Phase::Idle | Phase::BusWait => unreachable!("no event is planned in this phase"),
+        }
+    }
+
+    /// Between two copies a waiting read may come in; otherwise the next copy begins.
+    #[inline]
+    fn next_copy(&mut self, d: u32, now: u64) {
+        let die = &mut self.dies[d as usize];
+        if die.reads.head == NONE {
+            die.phase = Phase::Sense;
+            self.calendar.set(d, now + self.timing.read);
+            return;
+        }
+        let index = die.current;
+        let op = &mut self.ops[index as usize];
+        die.busy[op.cause as usize] += now - die.since;
+        op.next = die.stream.head;
+        if die.stream.head == NONE {
+            die.stream.tail = index;
+        }
+        die.stream.head = index;
+        die.current = NONE;
+        self.dispatch(d, now);
+    }
+
+    #[inline]
+    fn finish(&mut self, d: u32, now: u64) -> Finished {
+        let die = &mut self.dies[d as usize];
+        let index = die.current;
+        let op = self.ops[index as usize];
+        die.busy[op.cause as usize] += now - die.since;
+        die.current = NONE;
+        self.ops[index as usize].next = self.free;
+        self.free = index;
+        self.active -= 1;
+        if op.feeds[0] != NONE {
+            self.feed_all(&op, now);
+        }
+        self.dispatch(d, now);
+        Finished {
+            kind: op.kind,
+            owner: op.owner,
+            op: index,
+            first: op.first,
+            units: op.units,
+            host_units: op.host_units,
+            epoch: op.epoch,
+            ready: op.ready,
+            collection_wait: op.own_at_ready.collection,
+            map_wait: op.own_at_ready.map,
+            start: op.start,
+            bus_wait: u64::from(op.bus_wait),
+            bus: u64::from(op.units) * self.timing.transfer,
+            fed: op.ready - op.queued,
+            map_fed: op.map_fed,
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Operations that wait for reads: programs for the data that they write, reads for the map.
+
+use super::{Cause, Flash, FlashOp, NONE, OpKind, Phase};
+
+impl Flash {
+    /// Queues a read of a unit that is not before the operation `fetch` is done.
+    pub fn read_after(&mut self, now: u64, die: u32, owner: u32, fetch: u32) -> u32 {
+        let mut op = self.template(now, die, OpKind::Read, Cause::HostRead);
+        op.units = 1;
+        op.owner = owner;
+        let index = self.allocate(op);
+        self.feed(fetch, index);
+        index
+    }
+
+    /// Makes `op`, a program or a read, wait until the read `read` is done.
+    pub fn feed(&mut self, read: u32, op: u32) {
+        let feeds = &mut self.ops[read as usize].feeds;
+        if feeds[0] == op || feeds[1] == op {
+            return;
+        }
+        match feeds.iter().position(|&f| f == NONE) {
+            Some(place) => feeds[place] = op,
+            None => self.feed_more(read, op),
+        }
+        self.ops[op as usize].awaits += 1;
+    }
+
+    fn feed_more(&mut self, read: u32, op: u32) {
+        let entry = (op, self.ops[read as usize].feeds_more);
+        let at = match self.free_feed {
+            NONE => {
+                self.feeds.push(entry);
+                (self.feeds.len() - 1) as u32
+            }
+            free => {
+                self.free_feed = self.feeds[free as usize].1;
+                self.feeds[free as usize] = entry;
+                free
+            }
+        };
+        self.ops[read as usize].feeds_more = at;
+    }
+
+    /// The read `read` is done: lets go what awaits it.
+    pub(super) fn feed_all(&mut self, read: &FlashOp, now: u64) {
+        for op in read.feeds.into_iter().filter(|&op| op != NONE) {
+            self.fed(op, read, now);
+        }
+        let mut at = read.feeds_more;
+        while at != NONE {
+            let (op, next) = self.feeds[at as usize];
+            self.feeds[at as usize].1 = self.free_feed;
+            self.free_feed = at;
+            self.fed(op, read, now);
+            at = next;
+        }
+    }
+
+    /// One of the reads that `index` awaits is done.
+    fn fed(&mut self, index: u32, read: &FlashOp, now: u64) {
+        let op = &mut self.ops[index as usize];
+        op.awaits -= 1;
+        if op.awaits > 0 {
+            return;
+        }
+        if op.discarded {
+            op.next = self.free;
+            self.free = index;
+        }
+        if !op.in_stream && op.kind != OpKind::Read {
+            return;
+        }
+        // The read that came last is what it has waited for.
+        let waited = now - op.queued;
+        op.map_fed = if read.cause == Cause::Map { waited } else { read.map_fed.min(waited) };
+        let (d, kind) = (u32::from(op.die), op.kind);
+        op.ready = now;
+        let own = self.own_work(d, now);
+        self.ops[index as usize].own_at_ready = own;
+        if kind == OpKind::Read {
+            Self::push(&mut self.dies[d as usize].reads, &mut self.ops, index);
+            self.arrival(d, now, true);
+        } else if self.dies[d as usize].phase == Phase::Idle {
+            self.dispatch(d, now);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What a drive's flash looks like and how long its operations take.
+
+/// Shape of the flash behind one controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// Channels (buses) between controller and dies.
+    pub channels: u32,
+    /// Dies on each channel.
+    pub ways: u32,
+    /// Planes of a die: blocks that are erased, programmed and read together.
+    pub planes: u32,
+    /// Pages of a block.
+    pub pages: u32,
+    /// Mapping units of a page.
+    pub units_per_page: u32,
+    /// Bytes of a mapping unit.
+    pub unit_bytes: u32,
+}
+
+impl Geometry {
+    /// Dies altogether. Die `d` sits on channel `d % channels`.
+    pub fn dies(&self) -> u32 {
+        self.channels * self.ways
+    }
+    /// Mapping units programmed by one (multi-plane) program operation.
+    pub fn units_per_program(&self) -> u32 {
+        self.planes * self.units_per_page
+    }
+    /// Mapping units of one erase operation on one die (a block of every plane).
+    pub fn units_per_erase(&self) -> u32 {
+        self.units_per_program() * self.pages
+    }
+}
+
+/// Times of flash operations, ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// tR: array to page register.
+    pub read: u64,
+    /// tPROG: page register to array.
+    pub program: u64,
+    /// tBERS: erase of a block.
+    pub erase: u64,
+    /// Transfer of one mapping unit over the channel.
+    pub transfer: u64,
+    /// Suspension of operations by reads, if the flash does it.
+    pub suspend: Suspend,
+}
+
+/// Erase and program suspend.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Suspend {
+    /// Reads may suspend an erase.
+    pub erase: bool,
+    /// Reads may suspend a program.
+    pub program: bool,
+    /// From the suspend command to the die being ready for a read, ns.
+    pub enter: u64,
+    /// Added to the remaining time on resumption, ns.
+    pub resume: u64,
+    /// An operation is suspended at most so often.
+    pub limit: u32,
+}
+
+/// Exact division of `u32` by a constant through one multiplication (Lemire, Kaser and Kurz,
+/// "Faster remainder by direct computation", 2019).
+#[derive(Clone, Copy, Debug)]
+pub struct FastDiv {
+    divisor: u32,
+    magic: u64,
+}
+
+impl FastDiv {
+    /// Divides by `divisor`, which must not be 0.
+    pub fn new(divisor: u32) -> Self {
+        assert!(divisor > 0);
+        FastDiv { divisor, magic: (u64::MAX / u64::from(divisor)).wrapping_add(1) }
+    }
+    /// `n / divisor`
+    #[inline]
+    pub fn quotient(&self, n: u32) -> u32 {
+        // For a divisor of 1 the magic number would be 2^64, which wraps to 0.
+        if self.magic == 0 {
+            return n;
+        }
+        ((u128::from(self.magic) * u128::from(n)) >> 64) as u32
+    }
+    /// `(n / divisor, n % divisor)`
+    #[inline]
+    pub fn split(&self, n: u32) -> (u32, u32) {
+        let q = self.quotient(n);
+        (q, n - q * self.divisor)
+    }
+    /// The divisor.
+    #[inline]
+    pub fn divisor(&self) -> u32 {
+        self.divisor
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fast_division_is_exact() {
+        for d in [1u32, 2, 3, 5, 64, 100, 1152, 65_537, u32::MAX] {
+            let fast = FastDiv::new(d);
+            for n in [0u32, 1, 2, d - 1, d, d.wrapping_add(1), 1 << 31, u32::MAX - 1, u32::MAX] {
+                assert_eq!(fast.split(n), (n / d, n % d), "{n} / {d}");
+            }
+        }
+    }
+}

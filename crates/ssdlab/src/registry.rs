@@ -1,0 +1,44 @@
+//! Registries: a const slice of [`Entry`] kept beside the things it lists.
+//!
+//! Being in one enrols a thing in rigs, CLI, Python, `ssdlab list`, the docs, the benches and the
+//! law tests.
+
+use crate::error::{Error, Result, nearest};
+
+/// One thing that can be named: a policy, a device, a format.
+#[derive(Clone, Copy)]
+pub struct Entry<B> {
+    /// The name users write.
+    pub name: &'static str,
+    /// One line: what it is.
+    pub summary: &'static str,
+    /// Where it comes from: paper, standard, manual; empty where it needs none.
+    pub reference: &'static str,
+    /// Makes one.
+    pub build: B,
+}
+
+/// A set of entries of one kind.
+pub struct Registry<B: 'static> {
+    /// What the entries are, in the singular: "victim policy".
+    pub what: &'static str,
+    /// The entries, in the order they are listed.
+    pub entries: &'static [Entry<B>],
+}
+
+impl<B> Registry<B> {
+    /// The entry called `name`, or an error that lists the known names.
+    pub fn find(&self, name: &str) -> Result<&'static Entry<B>> {
+        self.entries.iter().find(|e| e.name == name).ok_or_else(|| Error::Unknown {
+            key: String::new(),
+            what: self.what,
+            name: name.to_string(),
+            suggestion: nearest(name, self.names()).map(str::to_string),
+            known: self.names().collect::<Vec<_>>().join(", "),
+        })
+    }
+    /// All names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + use<B> {
+        self.entries.iter().map(|e| e.name)
+    }
+}

@@ -1,0 +1,282 @@
+//! Rigs: a tree of devices described in TOML.
+//!
+//! ```toml
+//! name = "my-drive"
+//! summary = "what it stands for"
+//! [device]
+//! kind = "link"
+//! bandwidth = "550MB/s"
+//! queue_slots = 32
+//! [device.below]
+//! kind = "null"
+//! capacity = { value = "4GiB", source = "assumed" }
+//! service_time = "20us"
+//! ```
+//! Any value may be a table `{ value, source }`: the source is kept for reports. The structs that
+//! the devices' keys are read into are the schema; nothing else knows it.
+
+mod explain;
+
+use crate::device::{Build, DEVICES, Device, Kind};
+use crate::error::{Error, Result};
+use crate::units::Nanos;
+use serde::de::DeserializeOwned;
+use toml::{Table, Value};
+
+/// A value of a rig and where it comes from.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Sourced {
+    /// Dotted path under `device`.
+    pub key: String,
+    /// The value as text.
+    pub value: String,
+    /// Datasheet, measurement, fit, assumption; empty where the rig says nothing.
+    pub source: String,
+}
+
+/// A device tree before it is built.
+#[derive(Clone, Debug)]
+pub struct Rig {
+    /// The file it was read from, for errors.
+    file: String,
+    /// Short name.
+    pub name: String,
+    /// One line: what it stands for.
+    pub summary: String,
+    device: Table,
+    sources: Vec<Sourced>,
+}
+
+impl Rig {
+    /// Reads a rig; `name` stands in errors and where the rig does not name itself.
+    pub fn parse(text: &str, name: &str) -> Result<Self> {
+        let mut table: Table = text.parse().map_err(|e: toml::de::Error| {
+            let line = e.span().map_or(0, |s| text[..s.start].matches('\n').count() + 1);
+            let what = e.message().lines().next().unwrap_or("not TOML").to_string();
+            Error::rig(format!("{name}:{line}"), what)
+        })?;
+        let mut text_of = |key: &str, default: &str| match table.remove(key) {
+            None => Ok(default.to_string()),
+            Some(Value::String(s)) => Ok(s),
+            Some(other) => {
+                let problem = format!("found {other}, expected a text");
+                Err(Error::rig(format!("{name}: {key}"), problem))
+            }
+        };
+        let own_name = text_of("name", name)?;
+        let summary = text_of("summary", "")?;
+        let mut device = match table.remove("device") {
+            Some(Value::Table(device)) => device,
+            _ => return Err(Error::rig(name, "has no [device] table, expected one with a kind")),
+        };
+        if let Some(key) = table.keys().next() {
+            return Err(Error::rig(
+                format!("{name}: {key}"),
+                "unknown key, expected name, summary or [device]",
+            ));
+        }
+        let mut sources = Vec::new();
+        strip_sources(&mut device, "", &mut sources).map_err(|e| e.in_file(name))?;
+        Ok(Rig { file: name.to_string(), name: own_name, summary, device, sources })
+    }
+
+    /// Sets a key, `ftl.gc.victim` or `below.queue_slots`, to a value written as in TOML (text needs
+    /// no quotes). A key that the outermost device does not know is looked for below it.
+    ///
+    /// # Errors
+    /// [`Error::Rig`] where no device knows the key, or the value cannot be its.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<()> {
+        let (value, source) = read_value(key, value)?;
+        let mut own = key;
+        let mut place: Vec<&str> = Vec::new();
+        while let Some(rest) = own.strip_prefix("below.") {
+            place.push("below");
+            own = rest;
+        }
+        if own == "below" {
+            return Err(Error::rig(key, "is a device, expected one of its keys"));
+        }
+        if key.split('.').any(str::is_empty) {
+            return Err(Error::rig(key, "is no key, expected names joined by dots"));
+        }
+        if own == "kind" {
+            return Err(Error::rig(key, "cannot be set, a rig file can say another kind"));
+        }
+        let mut unknown = Vec::new();
+        loop {
+            let mut device = self.device.clone();
+            let Some(target) = descend(&mut device, &place) else { break };
+            put(target, own, value.clone())?;
+            match check(target.clone()) {
+                Ok(()) => {
+                    self.device = device;
+                    let full: Vec<&str> = place.iter().copied().chain([own]).collect();
+                    let key = full.join(".");
+                    self.sources.retain(|s| s.key != key);
+                    self.sources.push(Sourced { key, value: plain(&value), source });
+                    return Ok(());
+                }
+                Err(e) if explain::knowledge(&e).is_some() => unknown.push(e),
+                Err(e) => return Err(e),
+            }
+            place.push("below");
+        }
+        let none = || Error::rig(key, "there is no device below that one");
+        Err(explain::nearest_miss(unknown).unwrap_or_else(none))
+    }
+
+    /// Builds the devices.
+    pub fn build(&self, seed: u64, keep_versions: bool) -> Result<Box<dyn Device>> {
+        let build = Build { seed, keep_versions, path: "device".into() };
+        build_device(self.device.clone(), &build).map_err(|e| e.in_file(&self.file))
+    }
+
+    /// Refuses a rig that needs more than `available` bytes of memory, before anything is built.
+    pub fn check_memory(&self, available: u64) -> Result<()> {
+        let needed = memory_of(self.device.clone()).map_err(|e| e.in_file(&self.file))?;
+        if needed <= available {
+            return Ok(());
+        }
+        let gigabytes = |bytes: u64| bytes as f64 / 1e9;
+        let problem = format!(
+            "needs about {:.1} GB of memory, and {:.1} GB are available; \
+             take a smaller capacity or a larger ftl.mapping_unit",
+            gigabytes(needed),
+            gigabytes(available)
+        );
+        Err(Error::rig(&self.file, problem))
+    }
+
+    /// Every value with its source, in the order of the file.
+    pub fn sources(&self) -> &[Sourced] {
+        &self.sources
+    }
+
+    /// The rig as run, overrides applied, sources left out.
+    pub fn to_toml(&self) -> String {
+        let mut table = Table::new();
+        table.insert("name".into(), Value::String(self.name.clone()));
+        table.insert("summary".into(), Value::String(self.summary.clone()));
+        table.insert("device".into(), Value::Table(self.device.clone()));
+        toml::to_string(&table).unwrap_or_default()
+    }
+}
+
+/// Takes the kind out of a device's table.
+fn take_kind(table: &mut Table) -> Result<&'static Kind> {
+    let Some(Value::String(kind)) = table.remove("kind") else {
+        let known = DEVICES.names().collect::<Vec<_>>().join(", ");
+        return Err(Error::rig("kind", format!("expected the kind of device: {known}")));
+    };
+    Ok(&DEVICES.find(&kind).map_err(|e| e.under("kind"))?.build)
+}
+
+/// Builds the device that a table describes.
+fn build_device(mut table: Table, build: &Build) -> Result<Box<dyn Device>> {
+    (take_kind(&mut table)?.build)(table, build)
+}
+
+/// Memory that the devices of a table take, bytes.
+fn memory_of(mut table: Table) -> Result<u64> {
+    (take_kind(&mut table)?.memory)(table)
+}
+
+/// Memory that the device in the table `below` takes, bytes.
+pub fn memory_below(mut table: Table) -> Result<u64> {
+    match table.remove("below") {
+        Some(Value::Table(below)) => memory_of(below).map_err(|e| e.under("below")),
+        _ => Ok(0),
+    }
+}
+
+/// Takes the table `below` out and builds the device it describes.
+pub fn take_below(table: &mut Table, build: &Build) -> Result<Box<dyn Device>> {
+    let Some(Value::Table(below)) = table.remove("below") else {
+        return Err(Error::rig("below", "expected a table with the device below"));
+    };
+    let inner = Build {
+        seed: build.seed,
+        keep_versions: build.keep_versions,
+        path: format!("{}.below", build.path),
+    };
+    build_device(below, &inner).map_err(|e| e.under("below"))
+}
+
+/// Reads a device's keys; an error names the key and what would be right.
+pub fn keys_of<T: DeserializeOwned>(table: Table) -> Result<T> {
+    serde_path_to_error::deserialize(Value::Table(table))
+        .map_err(|e| explain::explain(&e.path().to_string(), &e.inner().to_string()))
+}
+
+/// Refuses times that no device has, so that sums of them stay far from the end of virtual time.
+pub fn at_most_an_hour(key: &str, time: Nanos) -> Result<()> {
+    if time <= Nanos::millis(3_600_000) {
+        return Ok(());
+    }
+    Err(Error::rig(key, format!("found {time}, expected at most an hour")))
+}
+
+/// Whether a device's own keys can be read (what is below is not looked at).
+fn check(mut table: Table) -> Result<()> {
+    table.remove("below");
+    (take_kind(&mut table)?.check)(table)
+}
+
+/// Reads a value written as in TOML, or bare text, and where it comes from.
+fn read_value(key: &str, text: &str) -> Result<(Value, String)> {
+    let parsed = format!("v = {text}").parse::<Table>().ok().filter(|table| table.len() == 1);
+    let mut table = parsed.unwrap_or_else(|| {
+        let text = Value::String(text.to_string());
+        Table::from_iter([("v".to_string(), text)])
+    });
+    let mut sources = Vec::new();
+    strip_sources(&mut table, "", &mut sources)?;
+    let source = sources.into_iter().map(|s| s.source).find(|source| !source.is_empty());
+    match table.remove("v") {
+        Some(value) => Ok((value, source.unwrap_or_else(|| "set for this run".into()))),
+        None => Err(Error::rig(key, format!("found {text}, expected a value"))),
+    }
+}
+
+fn descend<'a>(table: &'a mut Table, place: &[&str]) -> Option<&'a mut Table> {
+    place.iter().try_fold(table, |t, step| t.get_mut(*step)?.as_table_mut())
+}
+
+fn put(table: &mut Table, key: &str, value: Value) -> Result<()> {
+    let (parents, last) = key.rsplit_once('.').map_or((None, key), |(p, l)| (Some(p), l));
+    let mut table = table;
+    for step in parents.into_iter().flat_map(|p| p.split('.')) {
+        let entry = table.entry(step).or_insert_with(|| Value::Table(Table::new()));
+        table = entry
+            .as_table_mut()
+            .ok_or_else(|| Error::rig(key, format!("{step} is a value, not a table")))?;
+    }
+    table.insert(last.to_string(), value);
+    Ok(())
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_string)
+}
+
+/// Replaces every `{ value, source }` by its value and notes all leaves with their sources.
+fn strip_sources(table: &mut Table, path: &str, sources: &mut Vec<Sourced>) -> Result<()> {
+    for (name, value) in table.iter_mut() {
+        let key = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        let mut source = String::new();
+        if let Some(inner) = value.as_table_mut().filter(|t| t.contains_key("value")) {
+            if let Some(other) = inner.keys().find(|k| !matches!(k.as_str(), "value" | "source")) {
+                let problem = "unknown key beside value, expected source".to_string();
+                return Err(Error::rig(format!("{key}.{other}"), problem));
+            }
+            source = inner.get("source").map(plain).unwrap_or_default();
+            let Some(bare) = inner.remove("value") else { continue };
+            *value = bare;
+        }
+        match value {
+            Value::Table(inner) => strip_sources(inner, &key, sources)?,
+            leaf => sources.push(Sourced { key, value: plain(leaf), source }),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! The counters of a device and of the devices it is made of.
+
+use crate::device::Device;
+
+/// Visits every counter of the tree: the path of the place (`""`, `"below/"`), name, value.
+fn walk(device: &dyn Device, path: &str, visit: &mut dyn FnMut(&str, &'static str, u64)) {
+    device.counters(&mut |name, value| visit(path, name, value));
+    for (place, child) in device.children() {
+        walk(child, &format!("{path}{place}/"), visit);
+    }
+}
+
+/// What write amplification is made of, in mapping units, over all flash in the tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct FlashWrites {
+    /// Units that the host wrote.
+    host: u64,
+    /// Units programmed, for whatever reason.
+    programs: u64,
+}
+
+impl FlashWrites {
+    /// The state now.
+    pub fn of(device: &dyn Device) -> Self {
+        let mut writes = FlashWrites::default();
+        walk(device, "", &mut |_, name, value| {
+            if name == "host_units_written" {
+                writes.host += value;
+            } else if name.starts_with("programs_") {
+                writes.programs += value;
+            }
+        });
+        writes
+    }
+    /// Units programmed per unit written by the host since `earlier`; `None` without any.
+    pub fn amplification_since(self, earlier: FlashWrites) -> Option<f64> {
+        let host = self.host - earlier.host;
+        (host > 0).then(|| (self.programs - earlier.programs) as f64 / host as f64)
+    }
+}
+
+/// Write amplification of a device since it was new; `None` if it holds no flash or nothing was
+/// written.
+pub fn write_amplification(device: &dyn Device) -> Option<f64> {
+    FlashWrites::of(device).amplification_since(FlashWrites::default())
+}
+
+/// All counters of a device tree over time, cumulative.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DeviceSeries {
+    /// When the counters were read, seconds of virtual time; the first row is the start.
+    pub time_s: Vec<f64>,
+    /// Name of each counter (`below/programs_host`) and its values.
+    pub columns: Vec<(String, Vec<u64>)>,
+}
+
+impl DeviceSeries {
+    /// Adds a row.
+    pub(super) fn sample(&mut self, now_ns: u64, device: &dyn Device) {
+        let first = self.time_s.is_empty();
+        self.time_s.push(now_ns as f64 / 1e9);
+        let columns = &mut self.columns;
+        let mut next = 0;
+        walk(device, "", &mut |path, name, value| {
+            if first {
+                columns.push((format!("{path}{name}"), Vec::new()));
+            }
+            debug_assert!(columns[next].0.ends_with(name), "counters changed their order");
+            columns[next].1.push(value);
+            next += 1;
+        });
+        assert_eq!(next, columns.len(), "a device changed the number of its counters");
+    }
+    /// The counters at the end: name and value.
+    pub fn last(&self) -> impl Iterator<Item = (&str, u64)> {
+        let value = |values: &Vec<u64>| values.last().copied().unwrap_or(0);
+        self.columns.iter().map(move |(name, values)| (name.as_str(), value(values)))
+    }
+}

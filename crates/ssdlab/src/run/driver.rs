@@ -1,0 +1,464 @@
+//! The driver loop: moves virtual time from instant to instant and keeps the processes going.
+//!
+//! Order within an instant: completions in the device's order, each followed by the next I/O of
+//! its process; then timers in the order they were set; then jobs that may start now; then the end
+//! of the interval, which thus includes what completed at its very end.
+
+use super::counters::FlashWrites;
+use super::process::{Next, Process, Stage, direction};
+use super::recorder::{Done, JobSpan, Recorder};
+use super::{DeviceSeries, IOS_PER_PROGRESS, Observer, Progress, RunOptions, RunResult};
+use crate::device::{Command, Completion, Device, Op};
+use crate::error::{Error, Result};
+use crate::job::{Generator, Io, JobFile};
+use crate::units::{NEVER, Nanos};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// I/Os at one instant after which somebody asks whether time will ever pass.
+const IOS_PER_INSTANT: u64 = 1 << 22;
+
+/// Intervals of a run at most: every one is a row of the result in memory.
+const INTERVALS_MAX: u64 = 1 << 20;
+
+/// An I/O in flight; its index is the command's tag.
+#[derive(Clone, Copy)]
+struct Slot {
+    issued: u64,
+    offset: u64,
+    len: u64,
+    process: u32,
+    op: Op,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    /// A start delay is over: see who may start.
+    Launch,
+    /// A process asked to be woken.
+    Wake(u32),
+    /// The ramp of a job is over.
+    Measure(u32),
+}
+
+/// What the driver knows of a job as a whole.
+#[derive(Clone, Default)]
+struct JobState {
+    span: Option<JobSpan>,
+    measuring: bool,
+    live: u32,
+    flash: FlashWrites,
+}
+
+/// See the module.
+pub(super) struct Driver<'a> {
+    device: &'a mut dyn Device,
+    jobs: &'a JobFile,
+    interval_ns: u64,
+    processes: Vec<Process>,
+    slots: Vec<Slot>,
+    job_states: Vec<JobState>,
+    recorder: Recorder,
+    device_series: DeviceSeries,
+    timers: BinaryHeap<Reverse<(u64, u64, Timer)>>,
+    timers_set: u64,
+    interval_end: u64,
+    /// Processes that have started and not ended.
+    running: u32,
+    /// Processes that have not ended.
+    live: u32,
+    /// Something ended or a delay is over: waiting jobs may start.
+    launch: bool,
+    ios: u64,
+    /// Flash writes when the first job began to be measured.
+    flash_at_measure: Option<FlashWrites>,
+}
+
+impl<'a> Driver<'a> {
+    pub fn new(
+        device: &'a mut dyn Device,
+        jobs: &'a JobFile,
+        options: &RunOptions,
+    ) -> Result<Self> {
+        let capacity = device.capacity();
+        check_times(jobs, options.interval_ns)?;
+        let mut processes = Vec::new();
+        let mut slots: Vec<Slot> = Vec::new();
+        for (job, spec) in jobs.jobs.iter().enumerate() {
+            for thread in 0..spec.schedule.numjobs {
+                let generator = Generator::new(spec, thread, capacity, options.seed)?;
+                let slot = Slot {
+                    issued: 0,
+                    offset: 0,
+                    len: 0,
+                    process: processes.len() as u32,
+                    op: Op::Read,
+                };
+                let first = slots.len() as u32;
+                slots.resize(slots.len() + spec.schedule.iodepth.max(1) as usize, slot);
+                let own = first..slots.len() as u32;
+                processes.push(Process::new(
+                    spec,
+                    job as u32,
+                    thread,
+                    generator,
+                    options.seed,
+                    own,
+                ));
+            }
+        }
+        let (recorder, units) = Recorder::new(jobs, options.interval_ns);
+        let mut job_states = vec![JobState::default(); jobs.jobs.len()];
+        for (process, unit) in processes.iter_mut().zip(units) {
+            process.unit = unit;
+            job_states[process.job as usize].live += 1;
+        }
+        Ok(Driver {
+            interval_ns: options.interval_ns,
+            live: processes.len() as u32,
+            interval_end: options.interval_ns,
+            device,
+            jobs,
+            processes,
+            slots,
+            job_states,
+            recorder,
+            device_series: DeviceSeries::default(),
+            timers: BinaryHeap::new(),
+            timers_set: 0,
+            running: 0,
+            launch: true,
+            ios: 0,
+            flash_at_measure: None,
+        })
+    }
+
+    pub fn run(mut self, observer: &mut dyn Observer) -> Result<RunResult> {
+        self.device_series.sample(0, self.device);
+        let delays: Vec<u64> = self.processes.iter().map(|p| p.delay_until).collect();
+        delays.into_iter().filter(|at| *at > 0).for_each(|at| self.set_timer(at, Timer::Launch));
+        self.launch_jobs(0);
+        let mut done: Vec<Completion> = Vec::new();
+        let mut now = 0;
+        let mut look_at = IOS_PER_PROGRESS;
+        let mut instant = (0, 0);
+        while self.live > 0 {
+            let limit = self.next_timer().min(self.interval_end);
+            done.clear();
+            now = self.device.advance(limit, &mut done);
+            if now != instant.0 {
+                instant = (now, self.ios);
+            } else if self.ios - instant.1 > IOS_PER_INSTANT {
+                self.check_time_passes()?;
+            }
+            for completion in &done {
+                self.complete(now, completion);
+            }
+            if now >= self.next_timer() {
+                self.fire_timers(now);
+            }
+            if self.launch {
+                self.launch_jobs(now);
+            }
+            if now >= self.interval_end {
+                self.check_alive(done.is_empty())?;
+                if self.device_series.time_s.len() as u64 > INTERVALS_MAX {
+                    return Err(too_long("the run", self.interval_ns));
+                }
+                self.close_interval(now);
+                look_at = self.ios;
+            }
+            if self.ios >= look_at {
+                look_at = self.ios + IOS_PER_PROGRESS;
+                if !observer.progress(&self.progress(now)) {
+                    return Err(Error::Cancelled);
+                }
+            }
+        }
+        self.close_interval(now);
+        Ok(self.finish(now))
+    }
+
+    fn finish(self, now: u64) -> RunResult {
+        let flash = FlashWrites::of(self.device);
+        let recorded = self.recorder.finish();
+        RunResult {
+            reports: recorded.reports,
+            spans: self.job_states.iter().map(|job| job.span.unwrap_or_default()).collect(),
+            series: recorded.series,
+            device_series: self.device_series,
+            attribution: recorded.attribution,
+            simulated_ns: now,
+            interval_ns: self.interval_ns,
+            waf: self.flash_at_measure.and_then(|start| flash.amplification_since(start)),
+            waf_lifetime: flash.amplification_since(FlashWrites::default()),
+            logs: recorded.logs,
+        }
+    }
+
+    #[inline]
+    fn next_timer(&self) -> u64 {
+        self.timers.peek().map_or(NEVER, |Reverse((at, _, _))| *at)
+    }
+
+    fn set_timer(&mut self, at: u64, timer: Timer) {
+        self.timers_set += 1;
+        self.timers.push(Reverse((at, self.timers_set, timer)));
+    }
+
+    fn fire_timers(&mut self, now: u64) {
+        while self.next_timer() <= now {
+            let Some(Reverse((_, _, timer))) = self.timers.pop() else { return };
+            match timer {
+                Timer::Launch => self.launch = true,
+                Timer::Measure(job) => self.measure(job as usize, now),
+                Timer::Wake(process) => {
+                    self.processes[process as usize].wake_at = NEVER;
+                    self.fill(process as usize, now);
+                }
+            }
+        }
+    }
+
+    /// Starts what may start, in the order of the job file, by fio's rules: a delay counts from
+    /// the start of the run; a job after a stonewall waits until nothing runs, and so do those
+    /// behind it; a job whose delay is not over holds nobody up.
+    fn launch_jobs(&mut self, now: u64) {
+        while std::mem::take(&mut self.launch) {
+            for index in 0..self.processes.len() {
+                let process = &self.processes[index];
+                if process.stage != Stage::Waiting || now < process.delay_until {
+                    continue;
+                }
+                let spec = &self.jobs.jobs[process.job as usize];
+                if spec.schedule.wait_for.as_ref().is_some_and(|name| self.is_live(name)) {
+                    continue;
+                }
+                if process.stonewall && self.running > 0 {
+                    break;
+                }
+                self.start(index, now);
+            }
+        }
+    }
+
+    fn is_live(&self, name: &str) -> bool {
+        let mut jobs = self.jobs.jobs.iter().zip(&self.job_states);
+        jobs.any(|(spec, state)| spec.name == name && state.live > 0)
+    }
+
+    fn start(&mut self, index: usize, now: u64) {
+        self.running += 1;
+        let process = &mut self.processes[index];
+        let job = process.job as usize;
+        let measure_from = process.start(now, self.jobs.jobs[job].schedule.runtime_ns);
+        let span = self.job_states[job].span.get_or_insert(JobSpan {
+            started_ns: now,
+            measured_from_ns: measure_from,
+            ended_ns: NEVER,
+            waf: None,
+        });
+        // The job's measuring begins with that of its first process.
+        if span.measured_from_ns == measure_from && !self.job_states[job].measuring {
+            if measure_from == now {
+                self.measure(job, now);
+            } else {
+                self.set_timer(measure_from, Timer::Measure(job as u32));
+            }
+        }
+        self.fill(index, now);
+    }
+
+    fn measure(&mut self, job: usize, now: u64) {
+        let state = &mut self.job_states[job];
+        if state.measuring || state.live == 0 {
+            return;
+        }
+        state.measuring = true;
+        state.flash = FlashWrites::of(self.device);
+        self.flash_at_measure.get_or_insert(state.flash);
+        self.recorder.measure(job, now);
+    }
+
+    /// Issues I/Os of a process until it has no slot free or must wait.
+    #[inline]
+    fn fill(&mut self, index: usize, now: u64) {
+        if self.processes[index].stage == Stage::Running {
+            while let process = &mut self.processes[index]
+                && !process.free.is_empty()
+            {
+                match process.next(now) {
+                    Next::Issue(io) => self.issue(index, now, &io),
+                    Next::WaitForCompletion => break,
+                    Next::WaitUntil(at) => {
+                        let at = at.min(process.end);
+                        if at < process.wake_at {
+                            process.wake_at = at;
+                            self.set_timer(at, Timer::Wake(index as u32));
+                        }
+                        break;
+                    }
+                    Next::End => {
+                        process.stage = Stage::Draining;
+                        break;
+                    }
+                }
+            }
+        }
+        let process = &mut self.processes[index];
+        if process.stage == Stage::Draining && process.in_flight == 0 {
+            match process.flush_at_end() {
+                Some(flush) => self.issue(index, now, &flush),
+                None => self.end(index, now),
+            }
+        }
+    }
+
+    /// Submits an I/O of a process that has a slot free.
+    #[inline]
+    fn issue(&mut self, index: usize, now: u64, io: &Io) {
+        let &Io { op, offset, len, compressible } = io;
+        let process = &mut self.processes[index];
+        let tag = process.free.pop().expect("the caller has seen a free slot");
+        process.in_flight += 1;
+        process.issued_ios += 1;
+        process.issued_bytes += len;
+        process.flushing = direction(op).is_none();
+        if now >= process.record_from && !process.flushing {
+            self.recorder.issued(process.unit, process.in_flight);
+        }
+        self.slots[tag as usize] = Slot { issued: now, offset, len, process: index as u32, op };
+        let tag = u64::from(tag);
+        self.device.submit(now, Command { tag, op, offset, len, compressible, stamp: 0 });
+    }
+
+    #[inline]
+    fn complete(&mut self, now: u64, completion: &Completion) {
+        let slot = self.slots[completion.tag as usize];
+        let index = slot.process as usize;
+        let process = &mut self.processes[index];
+        debug_assert_eq!(completion.time, now);
+        debug_assert_eq!(completion.parts.total(), now - slot.issued, "parts of {:?}", slot.op);
+        process.in_flight -= 1;
+        process.free.push(completion.tag as u32);
+        self.ios += 1;
+        let ddir = direction(slot.op).unwrap_or(3);
+        process.flushing &= ddir != 3;
+        if now >= process.record_from {
+            self.recorder.completed(&Done {
+                process: index,
+                unit: process.unit,
+                ddir,
+                offset: slot.offset,
+                bytes: slot.len,
+                lat_ns: now - slot.issued,
+                measured_ns: now - process.measure_from(),
+                parts: &completion.parts,
+            });
+        }
+        self.fill(index, now);
+    }
+
+    fn end(&mut self, index: usize, now: u64) {
+        let process = &mut self.processes[index];
+        process.stage = Stage::Done;
+        let measured_ns = now.saturating_sub(process.measure_from());
+        self.recorder.ended(index, process.unit, measured_ns);
+        self.running -= 1;
+        self.live -= 1;
+        self.launch = true;
+        let job = &mut self.job_states[process.job as usize];
+        job.live -= 1;
+        if job.live == 0
+            && let Some(span) = &mut job.span
+        {
+            span.ended_ns = now;
+            span.measured_from_ns = span.measured_from_ns.min(now);
+            span.waf = FlashWrites::of(self.device).amplification_since(job.flash);
+        }
+    }
+
+    fn close_interval(&mut self, now: u64) {
+        let measured: Vec<Option<(u64, u64)>> = self
+            .job_states
+            .iter()
+            .map(|job| {
+                let span = job.span.filter(|_| job.measuring)?;
+                Some((span.measured_from_ns, span.ended_ns))
+            })
+            .collect();
+        self.recorder.close_interval(now, &measured);
+        // The last interval may be empty but for what took no time.
+        if now > 0 && now + self.interval_ns > self.interval_end {
+            self.device_series.sample(now, self.device);
+        }
+        self.interval_end = now + self.interval_ns;
+    }
+
+    /// Nothing can ever happen again, yet not all is done: jobs that wait for each other, or a
+    /// device that lost a command.
+    fn check_alive(&self, nothing_done: bool) -> Result<()> {
+        if !nothing_done || !self.timers.is_empty() || self.device.next_event() != NEVER {
+            return Ok(());
+        }
+        let in_flight: u32 = self.processes.iter().map(|p| p.in_flight).sum();
+        assert!(in_flight == 0, "device {} lost {in_flight} commands", self.device.kind());
+        let waiting = self.processes.iter().find(|p| p.stage == Stage::Waiting);
+        let Some(waiting) = waiting.filter(|_| self.running == 0) else { return Ok(()) };
+        let name = &self.jobs.jobs[waiting.job as usize].name;
+        Err(Error::Unfit(format!(
+            "job \"{name}\" can never start: what it waits for (wait_for) waits for it"
+        )))
+    }
+
+    /// A job that goes on until time is up never ends on a device that answers in no time.
+    fn check_time_passes(&self) -> Result<()> {
+        let endless = |process: &&Process| {
+            let schedule = &self.jobs.jobs[process.job as usize].schedule;
+            process.stage == Stage::Running && schedule.time_based
+        };
+        // Of several that run, the one that never waits has issued the most.
+        let busiest = self.processes.iter().filter(endless).max_by_key(|p| p.issued_ios);
+        let Some(process) = busiest else { return Ok(()) };
+        let problem = "the device answers this job in no time at all, so its time is never up; \
+                       write what it reads first, or give the device a command time";
+        Err(self.jobs.jobs[process.job as usize].error("time_based", problem))
+    }
+
+    fn progress(&self, now: u64) -> Progress {
+        let done: f64 = self.processes.iter().map(|process| process.fraction(now)).sum();
+        Progress {
+            phase: "run",
+            fraction: done / self.processes.len().max(1) as f64,
+            simulated_s: now as f64 / 1e9,
+            ios: self.ios,
+        }
+    }
+}
+
+/// Refuses, before it begins, a job that cannot end within what a run can record.
+fn check_times(jobs: &JobFile, interval_ns: u64) -> Result<()> {
+    for spec in &jobs.jobs {
+        let schedule = &spec.schedule;
+        let runtime = schedule.runtime_ns.filter(|_| schedule.time_based).unwrap_or(0);
+        let delay = schedule.start_delay_ns.0;
+        let least = delay.saturating_add(schedule.ramp_ns).saturating_add(runtime);
+        if least / interval_ns > INTERVALS_MAX {
+            let of = if runtime > delay { "runtime" } else { "startdelay" };
+            let error = too_long("the job", interval_ns);
+            return Err(spec.error(of, error.to_string()));
+        }
+    }
+    Ok(())
+}
+
+fn too_long(what: &str, interval_ns: u64) -> Error {
+    let span = match INTERVALS_MAX.saturating_mul(interval_ns) / 1_000_000_000 {
+        seconds if seconds < 172_800 => format!("{seconds} s"),
+        seconds => format!("{:.1} days", seconds as f64 / 86_400.0),
+    };
+    Error::Unfit(format!(
+        "{what} takes longer than the {span} of simulated time that can be recorded, one row every {}",
+        Nanos(interval_ns)
+    ))
+}

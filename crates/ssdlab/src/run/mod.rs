@@ -1,0 +1,110 @@
+//! Device x job x seed -> result: drives jobs in virtual time with fio's semantics.
+//!
+//! [`prepare`] brings a device into a known state through its untimed path; [`run`] then plays the
+//! jobs. Submission takes no time, so slat is 0 and clat equals lat: from submission to completion.
+//! Time that a rate limit or think time keeps an I/O back is not part of any latency.
+
+mod counters;
+mod driver;
+mod log;
+mod prepare;
+mod process;
+mod recorder;
+mod shifted;
+
+pub use counters::{DeviceSeries, write_amplification};
+pub use log::{LogFile, LogRow, LogRows};
+pub use prepare::{Preconditioning, Step, prepare};
+pub use recorder::{JobSpan, LatencyLevels, Report, ReportDirection};
+
+use crate::device::Device;
+use crate::error::Result;
+use crate::job::JobFile;
+use crate::stats::{Attribution, Series};
+
+/// How to run, beside what and on what.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Length of an interval of the series, ns.
+    pub interval_ns: u64,
+    /// Time that the device has seen already, ns: what [`prepare`] answered.
+    pub elapsed_ns: u64,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        RunOptions { seed: 1, interval_ns: 1_000_000_000, elapsed_ns: 0 }
+    }
+}
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// What is going on: `"fill"`, `"random writes"`, `"run"`.
+    pub phase: &'static str,
+    /// Share of the phase that is done, estimated, `0 ..= 1`.
+    pub fraction: f64,
+    /// Virtual time, seconds.
+    pub simulated_s: f64,
+    /// I/Os completed.
+    pub ios: u64,
+}
+
+/// Somebody who watches a run.
+pub trait Observer {
+    /// Called at least every 65 536 I/Os and at the end of every interval; `false` stops the run,
+    /// which then fails with [`crate::Error::Cancelled`].
+    fn progress(&mut self, progress: &Progress) -> bool;
+}
+
+/// Nobody watches.
+impl Observer for () {
+    fn progress(&mut self, _: &Progress) -> bool {
+        true
+    }
+}
+
+/// I/Os between two looks at the observer.
+pub(crate) const IOS_PER_PROGRESS: u64 = 65_536;
+
+/// Everything a run found out.
+#[derive(Clone, Debug)]
+pub struct RunResult {
+    /// One per process, or per group with `group_reporting`: the entries of fio's `jobs`.
+    pub reports: Vec<Report>,
+    /// When each job of the job file ran.
+    pub spans: Vec<JobSpan>,
+    /// One row per interval, job and direction.
+    pub series: Series,
+    /// One row per interval: all counters of the device and its parts, cumulative.
+    pub device_series: DeviceSeries,
+    /// Where the time went, by job of the job file and direction (see [`crate::stats::DIRECTIONS`]).
+    pub attribution: Vec<[Attribution; 4]>,
+    /// Virtual time from the start to the last completion, ns.
+    pub simulated_ns: u64,
+    /// Length of an interval of the series, ns.
+    pub interval_ns: u64,
+    /// Write amplification from the start of measuring to the end; `None` without flash.
+    pub waf: Option<f64>,
+    /// Write amplification since the device was new, preconditioning included.
+    pub waf_lifetime: Option<f64>,
+    /// Log files that the jobs asked for.
+    pub logs: Vec<LogFile>,
+}
+
+/// Plays `jobs` on `device` from virtual time 0.
+///
+/// # Errors
+/// [`crate::Error::Job`] where a job does not fit the device, [`crate::Error::Unfit`] where jobs wait for
+/// each other, [`crate::Error::Cancelled`] if the observer says so.
+pub fn run(
+    device: &mut dyn Device,
+    jobs: &JobFile,
+    options: &RunOptions,
+    observer: &mut dyn Observer,
+) -> Result<RunResult> {
+    let mut device = shifted::Shifted { device, by: options.elapsed_ns };
+    driver::Driver::new(&mut device, jobs, options)?.run(observer)
+}

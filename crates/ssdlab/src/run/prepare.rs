@@ -1,0 +1,297 @@
+//! Bringing a device into a known state before a run, through its untimed path.
+
+use super::counters::FlashWrites;
+use super::{IOS_PER_PROGRESS, Observer, Progress};
+use crate::device::{Command, Device, Op, SECTOR};
+use crate::error::{Error, Result};
+use crate::rng::Stream;
+use crate::units::Nanos;
+use std::fmt;
+use std::str::FromStr;
+
+/// One step towards the state in which a run finds its device.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Step {
+    /// Erased: fresh out of the box, but for the wear.
+    Purge,
+    /// Filled once in order, 128 KiB at a time.
+    Sequential,
+    /// This many times the capacity in random 4 KiB writes.
+    Random(f64),
+    /// Random 4 KiB writes until write amplification holds still.
+    Steady,
+    /// Everything deallocated.
+    Trim,
+    /// Left alone for so long; the only step that takes (virtual) time.
+    Idle(Nanos),
+}
+
+/// What is done to a device before a run, in order; nothing leaves it fresh out of the box.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Preconditioning(pub Vec<Step>);
+
+/// Longest idle step: sums of some stay far from the end of virtual time.
+const IDLE_MAX: Nanos = Nanos::millis(1000 * 86_400_000);
+/// Steps at most.
+const STEPS_MAX: usize = 100;
+/// Size of the sequential writes.
+const FILL_BYTES: u64 = 128 << 10;
+/// Size of the random writes.
+const RANDOM_BYTES: u64 = 4 << 10;
+/// A drive is steady when the write amplifications of so many neighbouring windows of half a
+/// capacity ...
+const STEADY_WINDOWS: usize = 3;
+/// ... lie within this share of their mean. Two would do at the turning point of an overshoot.
+const STEADY_SHARE: f64 = 0.005;
+/// Windows before a drive may count as steady (two capacities), and after which it does in any
+/// case (16 capacities).
+const WINDOWS: std::ops::RangeInclusive<usize> = 4..=32;
+
+impl FromStr for Preconditioning {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if text == "fob" {
+            return Ok(Preconditioning::default());
+        }
+        text.split(',')
+            .map(|step| Step::parse(step.trim()))
+            .collect::<Option<Vec<_>>>()
+            .filter(|steps| steps.len() <= STEPS_MAX)
+            .map(Preconditioning)
+            .ok_or_else(|| {
+                Error::value(
+                    text,
+                    "fob, or steps joined by commas: sequential, random:N (N times the capacity, \
+                     above 0 and at most 1000), steady, trim, purge, idle:TIME (such as idle:30s, at most \
+                     1000d)",
+                )
+            })
+    }
+}
+
+impl Step {
+    fn parse(text: &str) -> Option<Self> {
+        match text.split_once(':') {
+            None => match text {
+                "sequential" => Some(Step::Sequential),
+                "steady" => Some(Step::Steady),
+                "trim" => Some(Step::Trim),
+                "purge" => Some(Step::Purge),
+                _ => None,
+            },
+            Some(("random", times)) => {
+                let times = times.parse::<f64>().ok()?;
+                (times > 0.0 && times <= 1000.0).then_some(Step::Random(times))
+            }
+            Some(("idle", time)) => {
+                Nanos::parse(time).ok().filter(|time| *time <= IDLE_MAX).map(Step::Idle)
+            }
+            Some(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Purge => write!(f, "purge"),
+            Step::Sequential => write!(f, "sequential"),
+            Step::Random(times) => write!(f, "random:{times}"),
+            Step::Steady => write!(f, "steady"),
+            Step::Trim => write!(f, "trim"),
+            Step::Idle(time) => write!(f, "idle:{time}"),
+        }
+    }
+}
+
+impl fmt::Display for Preconditioning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return write!(f, "fob");
+        }
+        let steps: Vec<String> = self.0.iter().map(Step::to_string).collect();
+        write!(f, "{}", steps.join(","))
+    }
+}
+
+/// Takes a device that is fresh out of the box through `steps`; answers the virtual time that
+/// they took, ns: that of idle steps, all others take none.
+///
+/// `random:N` and `steady` begin with a sequential fill unless the device has been filled before
+/// them. A device without counters of flash writes has no write amplification to watch and is
+/// steady after the first window.
+///
+/// # Errors
+/// [`Error::Cancelled`] if the observer says so.
+pub fn prepare(
+    device: &mut dyn Device,
+    steps: &Preconditioning,
+    seed: u64,
+    observer: &mut dyn Observer,
+) -> Result<u64> {
+    let mut work = Work {
+        device,
+        observer,
+        stream: Stream::new(seed, "prepare"),
+        ios: 0,
+        now: 0,
+        filled: false,
+    };
+    for step in &steps.0 {
+        work.step(*step)?;
+    }
+    Ok(work.now)
+}
+
+struct Work<'a> {
+    device: &'a mut dyn Device,
+    observer: &'a mut dyn Observer,
+    stream: Stream,
+    ios: u64,
+    /// Virtual time taken so far.
+    now: u64,
+    /// Every block holds data.
+    filled: bool,
+}
+
+impl Work<'_> {
+    fn step(&mut self, step: Step) -> Result<()> {
+        if matches!(step, Step::Random(_) | Step::Steady) && !self.filled {
+            self.fill()?;
+        }
+        let everything = |op| Command { tag: 0, op, offset: 0, len: 0, compressible: 0, stamp: 0 };
+        match step {
+            Step::Sequential => self.fill(),
+            Step::Random(times) => {
+                let writes = (self.blocks() as f64 * times).round() as u64;
+                self.random(writes, 0.0, 1.0)
+            }
+            Step::Steady => self.until_steady(),
+            Step::Purge => {
+                self.filled = false;
+                self.device.apply(&everything(Op::Purge));
+                Ok(())
+            }
+            Step::Trim => {
+                self.filled = false;
+                let len = self.device.capacity();
+                self.device.apply(&Command { len, ..everything(Op::Trim) });
+                Ok(())
+            }
+            Step::Idle(time) => {
+                let end = self.now + time.0;
+                while self.now < end {
+                    self.now = self.device.advance(end, &mut Vec::new());
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Random-write blocks of the device.
+    fn blocks(&self) -> u64 {
+        self.device.capacity() / RANDOM_BYTES
+    }
+
+    fn write(&mut self, offset: u64, len: u64) {
+        let command = Command { tag: 0, op: Op::Write, offset, len, compressible: 0, stamp: 0 };
+        self.device.apply(&command);
+        self.ios += 1;
+    }
+
+    fn look(&mut self, phase: &'static str, fraction: f64) -> Result<()> {
+        if !self.ios.is_multiple_of(IOS_PER_PROGRESS) {
+            return Ok(());
+        }
+        let progress = Progress { phase, fraction, simulated_s: 0.0, ios: self.ios };
+        if self.observer.progress(&progress) { Ok(()) } else { Err(Error::Cancelled) }
+    }
+
+    fn fill(&mut self) -> Result<()> {
+        let capacity = self.device.capacity() / SECTOR * SECTOR;
+        let mut offset = 0;
+        while offset < capacity {
+            let len = FILL_BYTES.min(capacity - offset);
+            self.write(offset, len);
+            offset += len;
+            self.look("sequential fill", offset as f64 / capacity as f64)?;
+        }
+        self.filled = true;
+        Ok(())
+    }
+
+    /// Does `writes` random writes: the share `from .. to` of the phase.
+    fn random(&mut self, writes: u64, from: f64, to: f64) -> Result<()> {
+        let blocks = self.blocks();
+        if blocks == 0 {
+            return Ok(());
+        }
+        for done in 0..writes {
+            let block = self.stream.below(blocks);
+            self.write(block * RANDOM_BYTES, RANDOM_BYTES);
+            self.look("random writes", from + (to - from) * done as f64 / writes as f64)?;
+        }
+        Ok(())
+    }
+
+    fn until_steady(&mut self) -> Result<()> {
+        let mut windows: Vec<f64> = Vec::new();
+        for window in 0..*WINDOWS.end() {
+            let start = FlashWrites::of(self.device);
+            let share = |window: usize| window as f64 / *WINDOWS.end() as f64;
+            self.random(self.blocks().div_ceil(2), share(window), share(window + 1))?;
+            let Some(waf) = FlashWrites::of(self.device).amplification_since(start) else {
+                return Ok(());
+            };
+            windows.push(waf);
+            if windows.len() >= *WINDOWS.start() && holds_still(&windows) {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the last windows lie within the share allowed of their mean.
+fn holds_still(windows: &[f64]) -> bool {
+    let last = &windows[windows.len().saturating_sub(STEADY_WINDOWS)..];
+    let mean = last.iter().sum::<f64>() / last.len() as f64;
+    last.iter().all(|waf| (waf - mean).abs() <= STEADY_SHARE * mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_read_back_as_written_and_others_are_refused_by_example() {
+        for text in [
+            "fob",
+            "sequential",
+            "random:2",
+            "random:0.5",
+            "steady",
+            "steady,idle:30s",
+            "random:1,trim,purge",
+        ] {
+            assert_eq!(text.parse::<Preconditioning>().unwrap().to_string(), text);
+        }
+        for text in [
+            "",
+            "random",
+            "random:",
+            "random:-1",
+            "random:nan",
+            "random:1e9",
+            "full",
+            "idle:",
+            "idle:3",
+            "idle:1001d",
+            "fob,steady",
+        ] {
+            let message = text.parse::<Preconditioning>().unwrap_err().to_string();
+            assert!(message.contains("random:N"), "{message}");
+        }
+    }
+}

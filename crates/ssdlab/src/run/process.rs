@@ -1,0 +1,320 @@
+//! One process of a job: which I/O comes next, and whether its time has come.
+
+use crate::device::Op;
+use crate::job::{Generator, Io, JobSpec, PerDirection};
+use crate::rng::Stream;
+use crate::units::NEVER;
+
+/// Where a process is in its life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stage {
+    /// Not started: waits for a delay or for other jobs.
+    Waiting,
+    /// Issues I/Os.
+    Running,
+    /// Issues no more and waits for what is in flight.
+    Draining,
+    /// Ended.
+    Done,
+}
+
+/// What a process would do now.
+pub(super) enum Next {
+    /// Issue this.
+    Issue(Io),
+    /// Nothing before that instant.
+    WaitUntil(u64),
+    /// Nothing before something in flight completes.
+    WaitForCompletion,
+    /// No more I/O.
+    End,
+}
+
+/// One process of a job.
+pub(super) struct Process {
+    /// Index of its job in the job file.
+    pub job: u32,
+    /// Collector of its statistics.
+    pub unit: u32,
+    pub stage: Stage,
+    pub in_flight: u32,
+    /// Slots for I/Os that are not in flight.
+    pub free: Vec<u32>,
+    /// A flush is in flight: fsync blocks the process.
+    pub flushing: bool,
+    /// Not started before this instant of the run.
+    pub delay_until: u64,
+    /// Waits for everything that runs (the first process of a job after a stonewall).
+    pub stonewall: bool,
+    pub started: u64,
+    ramp_ns: u64,
+    /// Completions from this instant on are measured.
+    pub record_from: u64,
+    /// No I/O is issued from this instant on.
+    pub end: u64,
+    /// When the process has asked to be woken; `NEVER` if it has not.
+    pub wake_at: u64,
+    pub issued_ios: u64,
+    pub issued_bytes: u64,
+    /// Time, not the amount, has ended the issue of I/Os.
+    timed_out: bool,
+    generator: Generator,
+    pacing: Option<Box<Pacing>>,
+}
+
+impl Process {
+    pub fn new(
+        spec: &JobSpec,
+        job: u32,
+        thread: u32,
+        generator: Generator,
+        seed: u64,
+        slots: std::ops::Range<u32>,
+    ) -> Self {
+        let label = |what: &str| format!("job/{}/{thread}/{what}", spec.name);
+        let (least, most) = spec.schedule.start_delay_ns;
+        let delay_until = match most.saturating_sub(least) {
+            0 => least,
+            span => least + Stream::new(seed, &label("startdelay")).below(span + 1),
+        };
+        Process {
+            job,
+            unit: 0,
+            stage: Stage::Waiting,
+            in_flight: 0,
+            free: slots.rev().collect(),
+            flushing: false,
+            delay_until,
+            stonewall: spec.schedule.stonewall && thread == 0,
+            started: 0,
+            ramp_ns: spec.schedule.ramp_ns,
+            record_from: NEVER,
+            end: NEVER,
+            wake_at: NEVER,
+            issued_ios: 0,
+            issued_bytes: 0,
+            timed_out: false,
+            generator,
+            pacing: Pacing::new(spec, Stream::new(seed, &label("rate"))).map(Box::new),
+        }
+    }
+
+    /// Starts at `now`; returns when measuring begins.
+    pub fn start(&mut self, now: u64, runtime_ns: Option<u64>) -> u64 {
+        self.stage = Stage::Running;
+        self.started = now;
+        let measure_from = self.measure_from();
+        // A completion at the very end of the ramp still belongs to it.
+        self.record_from = measure_from.saturating_add(u64::from(self.ramp_ns > 0));
+        self.end = runtime_ns.map_or(NEVER, |ns| measure_from.saturating_add(ns));
+        measure_from
+    }
+
+    /// When measuring began or would have begun.
+    pub fn measure_from(&self) -> u64 {
+        self.started.saturating_add(self.ramp_ns)
+    }
+
+    /// What to do at `now` with a free slot.
+    #[inline]
+    pub fn next(&mut self, now: u64) -> Next {
+        if now >= self.end {
+            self.timed_out = true;
+            return Next::End;
+        }
+        if self.flushing {
+            return Next::WaitForCompletion;
+        }
+        if self.pacing.is_some() {
+            return self.next_paced(now);
+        }
+        self.generator.next().map_or(Next::End, Next::Issue)
+    }
+
+    fn next_paced(&mut self, now: u64) -> Next {
+        let Some(pacing) = &mut self.pacing else { return Next::End };
+        if let Some(wait) = pacing.think.wait(now, self.in_flight) {
+            return wait;
+        }
+        let drawn = match pacing.rate.admit(now - self.started) {
+            Admit::Any => self.generator.next(),
+            Admit::Only(direction) => self.generator.next_in(direction),
+            Admit::After(due) => return Next::WaitUntil(self.started.saturating_add(due)),
+        };
+        let Some(io) = drawn else { return Next::End };
+        if let Some(direction) = direction(io.op) {
+            pacing.rate.issued(direction, io.len);
+            pacing.think.issued();
+        }
+        Next::Issue(io)
+    }
+
+    /// The flush that the job asks for when time has ended it; once.
+    pub fn flush_at_end(&mut self) -> Option<Io> {
+        let due = std::mem::take(&mut self.timed_out);
+        if due { self.generator.flush_at_end() } else { None }
+    }
+
+    /// Share of the process that is done, estimated, `0 ..= 1`.
+    pub fn fraction(&self, now: u64) -> f64 {
+        let share = |done: u64, all: Option<u64>| {
+            all.filter(|all| *all > 0).map_or(0.0, |all| done as f64 / all as f64)
+        };
+        let by_time = (self.end != NEVER)
+            .then(|| share(now.saturating_sub(self.started), Some(self.end - self.started)));
+        match self.stage {
+            Stage::Waiting => 0.0,
+            Stage::Done => 1.0,
+            Stage::Running | Stage::Draining => {
+                share(self.issued_bytes, self.generator.expected_bytes())
+                    .max(share(self.issued_ios, self.generator.expected_ios()))
+                    .max(by_time.unwrap_or(0.0))
+                    .min(1.0)
+            }
+        }
+    }
+}
+
+/// The direction of an I/O that moves or trims data.
+#[inline]
+pub(super) fn direction(op: Op) -> Option<usize> {
+    match op {
+        Op::Read => Some(0),
+        Op::Write => Some(1),
+        Op::Trim => Some(2),
+        Op::Flush | Op::Purge => None,
+    }
+}
+
+/// What keeps I/Os back; only processes with a limit have one.
+struct Pacing {
+    rate: Rate,
+    think: Think,
+}
+
+impl Pacing {
+    fn new(spec: &JobSpec, stream: Stream) -> Option<Self> {
+        let rate = Rate::new(spec, stream);
+        let think = Think::new(spec);
+        let limited = rate.bytes_per_s != [0; 3] || think.pause_ns > 0;
+        limited.then_some(Pacing { rate, think })
+    }
+}
+
+/// What a rate lets through.
+enum Admit {
+    /// Whatever the pattern draws.
+    Any,
+    /// I/Os of this direction.
+    Only(usize),
+    /// Nothing before this time, ns since the start of the process.
+    After(u64),
+}
+
+/// Limits on bytes per second by direction (fio's `rate`, `rate_iops`).
+///
+/// As in fio, an I/O is due when the bytes issued before it would have taken their time at the
+/// rate; a process that fell behind catches up. `rate_iops` counts I/Os of the smallest size.
+struct Rate {
+    bytes_per_s: PerDirection<u64>,
+    /// Mean time of an I/O of the smallest size, for Poisson arrivals, ns.
+    mean_gap_ns: PerDirection<f64>,
+    /// When the next I/O is due, ns since the start of the process.
+    due: PerDirection<u64>,
+    issued_bytes: PerDirection<u64>,
+    /// Draws the gaps of Poisson arrivals.
+    poisson: Option<Stream>,
+    /// Reads and writes are mixed: either may go when the other must wait.
+    mixed: bool,
+}
+
+impl Rate {
+    fn new(spec: &JobSpec, stream: Stream) -> Self {
+        let schedule = &spec.schedule;
+        let smallest = |d: usize| spec.pattern.sizes[d].min().max(1);
+        let bytes_per_s = std::array::from_fn(|d| match schedule.rate_bytes[d] {
+            0 => schedule.rate_iops[d].saturating_mul(smallest(d)),
+            rate => rate,
+        });
+        let mean_gap_ns = std::array::from_fn(|d| match bytes_per_s[d] {
+            0 => 0.0,
+            rate => smallest(d) as f64 * 1e9 / rate as f64,
+        });
+        Rate {
+            bytes_per_s,
+            mean_gap_ns,
+            due: [0; 3],
+            issued_bytes: [0; 3],
+            poisson: schedule.rate_poisson.then_some(stream),
+            mixed: spec.pattern.directions[0] && spec.pattern.directions[1],
+        }
+    }
+
+    /// What may be issued `elapsed` ns after the start. In a mix of reads and writes the
+    /// direction that is due goes, whatever the mix says; anything else waits for all that
+    /// take part.
+    fn admit(&self, elapsed: u64) -> Admit {
+        let [read, write, _] = self.due;
+        if self.mixed {
+            return match (read <= elapsed, write <= elapsed) {
+                (true, true) => Admit::Any,
+                (true, false) => Admit::Only(0),
+                (false, true) => Admit::Only(1),
+                (false, false) => Admit::After(read.min(write)),
+            };
+        }
+        match self.due.into_iter().max() {
+            Some(due) if due > elapsed => Admit::After(due),
+            _ => Admit::Any,
+        }
+    }
+
+    fn issued(&mut self, d: usize, len: u64) {
+        let rate = self.bytes_per_s[d];
+        if rate == 0 {
+            return;
+        }
+        self.issued_bytes[d] += len;
+        self.due[d] = match &mut self.poisson {
+            Some(stream) => {
+                let gap = -(1.0 - stream.unit()).ln() * self.mean_gap_ns[d];
+                self.due[d].saturating_add(gap as u64)
+            }
+            None => (u128::from(self.issued_bytes[d]) * 1_000_000_000 / u128::from(rate)) as u64,
+        };
+    }
+}
+
+/// A pause after every so many I/Os (fio's `thinktime`); what is in flight completes first.
+struct Think {
+    pause_ns: u64,
+    blocks: u32,
+    /// I/Os until the next pause.
+    left: u32,
+    /// End of the pause that has begun.
+    until: Option<u64>,
+}
+
+impl Think {
+    fn new(spec: &JobSpec) -> Self {
+        let blocks = spec.schedule.thinktime_blocks.max(1);
+        Think { pause_ns: spec.schedule.thinktime_ns, blocks, left: blocks, until: None }
+    }
+    fn wait(&mut self, now: u64, in_flight: u32) -> Option<Next> {
+        if self.left > 0 || self.pause_ns == 0 {
+            return None;
+        }
+        if in_flight > 0 {
+            return Some(Next::WaitForCompletion);
+        }
+        let until = *self.until.get_or_insert(now.saturating_add(self.pause_ns));
+        if now < until {
+            return Some(Next::WaitUntil(until));
+        }
+        (self.left, self.until) = (self.blocks, None);
+        None
+    }
+    fn issued(&mut self) {
+        self.left = self.left.saturating_sub(1);
+    }
+}

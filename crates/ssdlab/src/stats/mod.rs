@@ -1,0 +1,15 @@
+//! What is counted while devices run: where time goes, latency histograms, series.
+
+mod attribution;
+mod histogram;
+mod parts;
+mod series;
+mod summary;
+mod tally;
+
+pub use attribution::{Attribution, ROWS as ATTRIBUTION_ROWS, Row as AttributionRow};
+pub use histogram::{BINS, Histogram, bin_of, lower_bound_ns, value_ns};
+pub use parts::{PART_NAMES, PARTS, Part, Parts};
+pub use series::{DIRECTIONS, Series};
+pub use summary::Summary;
+pub use tally::Tally;

@@ -1,0 +1,95 @@
+//! Attribution: where the time of a command went.
+
+use std::ops::{Index, IndexMut};
+
+/// One place where a command spends time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
+pub enum Part {
+    /// Transfer over the host link and its per-command overhead.
+    Link,
+    /// Waiting for a queue slot of the link.
+    LinkWait,
+    /// Command handling by the controller, waiting for it included.
+    Controller,
+    /// Waiting for map entries that are not in RAM.
+    MapFetch,
+    /// Waiting for room in the write buffer.
+    BufferWait,
+    /// Waiting for the old content of a partly written unit.
+    ReadModifyWrite,
+    /// The die was busy with other host work.
+    DieHost,
+    /// The die was busy with collection (or wear levelling).
+    DieCollection,
+    /// The die was busy with the map: translation units, merging of extents.
+    DieMap,
+    /// Sensing, programming or erasing cells.
+    Cells,
+    /// Waiting for the channel, register held.
+    ChannelWait,
+    /// Transfer over the channel.
+    Channel,
+    /// Waiting for the slowest member of an array.
+    Array,
+    /// Cache work: miss, fill, destage.
+    Cache,
+    /// Plain service of a device that has no finer parts, waiting for it included.
+    Service,
+}
+
+/// Number of parts.
+pub const PARTS: usize = 15;
+
+/// Names of the parts as they appear in results, in the order of [`Part`].
+pub const PART_NAMES: [&str; PARTS] = [
+    "link",
+    "link_wait",
+    "controller",
+    "map_fetch",
+    "buffer_wait",
+    "read_modify_write",
+    "die_host",
+    "die_collection",
+    "die_map",
+    "cells",
+    "channel_wait",
+    "channel",
+    "array",
+    "cache",
+    "service",
+];
+
+/// Nanoseconds by part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Parts(pub [u64; PARTS]);
+
+impl Parts {
+    /// All parts together.
+    #[inline]
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+    /// Adds `other` part by part.
+    #[inline]
+    pub fn add(&mut self, other: &Parts) {
+        for (a, b) in self.0.iter_mut().zip(other.0) {
+            *a += b;
+        }
+    }
+}
+
+impl Index<Part> for Parts {
+    type Output = u64;
+    #[inline]
+    fn index(&self, part: Part) -> &u64 {
+        &self.0[part as usize]
+    }
+}
+
+impl IndexMut<Part> for Parts {
+    #[inline]
+    fn index_mut(&mut self, part: Part) -> &mut u64 {
+        &mut self.0[part as usize]
+    }
+}

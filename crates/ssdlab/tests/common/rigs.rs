@@ -1,0 +1,552 @@
+//! Sample rigs of every device in the registry, stacks of them, and random ones.
+
+use super::audit::{Asked, Audit, Step, Violation};
+use super::oracle::Oracle;
+use proptest::prelude::*;
+use ssdlab::device::Device;
+use ssdlab::ftl::placement::PLACEMENTS;
+use ssdlab::ftl::victim::VICTIMS;
+use ssdlab::ftl::wear_leveling::WEAR_LEVELINGS;
+use ssdlab::nand::schedule::SCHEDULES;
+use ssdlab::registry::Registry;
+use ssdlab::rig::Rig;
+use ssdlab::units::{Bytes, Nanos};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// A layer of a stack: the lines of one device's table, the tables inside it by name.
+#[derive(Clone, Debug)]
+pub struct Layer {
+    pub kind: &'static str,
+    pub keys: String,
+    pub tables: Vec<(&'static str, String)>,
+}
+
+/// A small device of every kind in the registry. `below` stands for whether it takes one below.
+/// A new kind needs a line here; the laws do the rest.
+pub struct Sample {
+    pub kind: &'static str,
+    pub below: bool,
+    pub keys: &'static str,
+    pub tables: &'static [(&'static str, &'static str)],
+}
+
+/// See [`Sample`].
+pub const SAMPLES: &[Sample] = &[
+    Sample {
+        kind: "null",
+        below: false,
+        keys: "capacity = \"4MiB\"\nservice_time = \"20us\"\nservers = 3",
+        tables: &[],
+    },
+    Sample {
+        kind: "ssd",
+        below: false,
+        keys: "capacity = \"6MiB\"",
+        tables: &[
+            (
+                "nand",
+                "channels = 2\nways = 2\npage = \"8KiB\"\npages_per_block = 16\nt_read = \"60us\"\n\
+                 t_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400",
+            ),
+            ("ftl", "over_provisioning = 0.3"),
+            ("ftl.gc", "idle_after = \"5ms\""),
+            ("write_buffer", "size = \"256KiB\"\npower_loss_protected = false"),
+            ("controller", "command_time = \"4us\"\ncores = 2"),
+            ("controller.read_ahead", "size = \"128KiB\""),
+        ],
+    },
+    Sample {
+        kind: "ssd",
+        below: false,
+        keys: "capacity = \"6MiB\"",
+        tables: &[
+            (
+                "nand",
+                "channels = 2\nways = 2\npage = \"8KiB\"\npages_per_block = 16\nt_read = \"60us\"\n\
+                 t_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400",
+            ),
+            ("ftl", "over_provisioning = 0.3\nmapping_unit = \"1KiB\""),
+            ("ftl.map", "kind = \"cached\"\ncache = \"8KiB\""),
+            ("write_buffer", "size = \"256KiB\"\npower_loss_protected = false"),
+        ],
+    },
+    Sample {
+        kind: "ssd",
+        below: false,
+        keys: "capacity = \"6MiB\"",
+        tables: &[
+            (
+                "nand",
+                "channels = 2\nways = 2\nplanes = 2\npage = \"4KiB\"\npages_per_block = 16\n\
+                 t_read = \"60us\"\nt_program = \"600us\"\nt_erase = \"3ms\"\n\
+                 transfer_mts = 400",
+            ),
+            ("ftl", "over_provisioning = 0.6"),
+            ("ftl.map", "kind = \"extent\"\nentries = 500\nsegment = \"64KiB\""),
+            ("ftl.gc", "scope = \"drive\""),
+        ],
+    },
+    Sample {
+        kind: "partition",
+        below: true,
+        keys: "offset = \"1MiB\"\nsize = \"2560KiB\"",
+        tables: &[],
+    },
+    Sample {
+        kind: "link",
+        below: true,
+        keys: "bandwidth = \"550MB/s\"\ncommand_time = \"2us\"\nqueue_slots = 8",
+        tables: &[],
+    },
+];
+
+impl Sample {
+    pub fn layer(&self) -> Layer {
+        let tables = self.tables.iter().map(|&(name, keys)| (name, keys.to_string())).collect();
+        Layer { kind: self.kind, keys: self.keys.to_string(), tables }
+    }
+}
+
+/// A rig: layers from the outermost inwards.
+pub fn stack(layers: &[Layer]) -> Rig {
+    let text = stack_text(layers);
+    Rig::parse(&text, "stack").unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+/// The same as text.
+pub fn stack_text(layers: &[Layer]) -> String {
+    let mut text = String::from("name = \"stack\"\n");
+    let mut path = String::from("device");
+    for layer in layers {
+        let _ = writeln!(text, "[{path}]\nkind = \"{}\"\n{}", layer.kind, layer.keys);
+        for (name, keys) in &layer.tables {
+            let _ = writeln!(text, "[{path}.{name}]\n{keys}");
+        }
+        path.push_str(".below");
+    }
+    text
+}
+
+/// What a test must know of a rig beyond the device contract, read from the rig itself.
+#[derive(Clone, Debug, Default)]
+pub struct Shape {
+    /// Kinds from the outermost inwards.
+    pub kinds: Vec<String>,
+    /// Bytes that TRIM deallocates together.
+    pub unit: u64,
+    /// Sum of the partitions' offsets.
+    pub shift: u64,
+    pub channels: u64,
+    pub dies: u64,
+    pub dies_per_superblock: u64,
+    pub units_per_program: u64,
+    pub buffered: bool,
+    /// Is the map cached?
+    pub cached: bool,
+    /// May reads suspend other operations?
+    pub suspends: bool,
+    pub t_read: u64,
+    pub t_program: u64,
+    pub t_erase: u64,
+    /// Transfer of a unit.
+    pub t_transfer: u64,
+}
+
+impl Shape {
+    pub fn of(rig: &Rig) -> Self {
+        let table: toml::Table = rig.to_toml().parse().expect("a rig prints as TOML");
+        let mut shape = Shape { unit: 512, ..Shape::default() };
+        let mut at = table["device"].as_table();
+        while let Some(device) = at {
+            let kind = device["kind"].as_str().expect("a kind");
+            shape.kinds.push(kind.to_string());
+            if kind == "partition" {
+                shape.shift += size_of(device.get("offset"), 0);
+            }
+            if kind == "ssd" {
+                shape.ssd(device);
+            }
+            at = device.get("below").and_then(toml::Value::as_table);
+        }
+        shape
+    }
+
+    fn ssd(&mut self, device: &toml::Table) {
+        let nand = device["nand"].as_table().expect("nand");
+        let number = |key: &str| nand.get(key).map_or(1, |v| v.as_integer().expect(key) as u64);
+        let ftl = device.get("ftl").and_then(toml::Value::as_table);
+        let scope =
+            ftl.and_then(|f| f.get("gc")?.get("scope")?.as_str()).unwrap_or("die").to_string();
+        let kind = ftl.and_then(|f| f.get("map")?.get("kind")?.as_str());
+        self.cached = kind == Some("cached");
+        self.unit = size_of(ftl.and_then(|f| f.get("mapping_unit")), 4096);
+        self.channels = number("channels");
+        self.dies = number("channels") * number("ways");
+        self.dies_per_superblock = match scope.as_str() {
+            "die" => 1,
+            "channel" => number("ways"),
+            _ => self.dies,
+        };
+        self.units_per_program = number("planes") * size_of(nand.get("page"), 4096) / self.unit;
+        let time = |key: &str| Nanos::parse(nand[key].as_str().expect("a time")).expect("a time").0;
+        (self.t_read, self.t_program) = (time("t_read"), time("t_program"));
+        self.t_erase = time("t_erase");
+        let mts = &nand["transfer_mts"];
+        let mts = mts.as_float().or(mts.as_integer().map(|n| n as f64)).expect("a rate");
+        self.t_transfer = (self.unit as f64 * 1e3 / mts).round() as u64;
+        self.suspends = nand.get("suspend").and_then(toml::Value::as_table).is_some_and(|s| {
+            ["erase", "program"]
+                .iter()
+                .any(|k| s.get(*k).and_then(toml::Value::as_bool) == Some(true))
+        });
+        self.buffered = device.contains_key("write_buffer");
+    }
+
+    pub fn has(&self, kind: &str) -> bool {
+        self.kinds.iter().any(|k| k == kind)
+    }
+
+    /// The plain map for a device of this shape.
+    pub fn oracle(&self, capacity: u64) -> Oracle {
+        Oracle::new(capacity, self.unit, self.shift % self.unit, self.has("partition"))
+    }
+}
+
+fn size_of(value: Option<&toml::Value>, default: u64) -> u64 {
+    value.map_or(default, |v| Bytes::parse(v.as_str().expect("a size")).expect("a size").0)
+}
+
+/// Holds a rig to all promises over one script; answers what the audit saw.
+pub fn hold_to_promises(
+    rig: &Rig,
+    script: &[Step],
+    depth: usize,
+    seed: u64,
+) -> Result<(), Violation> {
+    let shape = Shape::of(rig);
+    let first = run_once(&mut *build(rig, seed, true), &shape, script, depth, true)?;
+    let second = run_once(&mut *build(rig, seed, true), &shape, script, depth, true)?;
+    if first != second {
+        return Err(Violation::Different(format!("{first:?}\n{second:?}")));
+    }
+    // Whether versions are kept must not show, except in what reads answer.
+    let without = run_once(&mut *build(rig, seed, false), &shape, script, depth, false)?;
+    if without.counters != first.counters || without.times != first.times {
+        return Err(Violation::Different("with and without versions".into()));
+    }
+    Ok(())
+}
+
+/// The rig of a random stack. Where collection needs more spare than was drawn, as much as the
+/// error says; where a partition does not fit, none.
+pub fn fitting(layers: &[Layer]) -> Option<Rig> {
+    let mut rig = stack(layers);
+    let Err(error) = rig.build(0, false) else { return Some(rig) };
+    let error = error.to_string();
+    let Some((_, least)) = error.split_once("need at least ") else {
+        assert!(error.contains("do not fit the device below"), "{error}");
+        return None;
+    };
+    let least = least.split(',').next().unwrap_or(least);
+    rig.set("ftl.over_provisioning", least).expect("the spare that the error asks for");
+    match rig.build(0, false) {
+        Ok(_) => Some(rig),
+        Err(e) if e.to_string().contains("do not fit the device below") => None,
+        Err(e) => panic!("the advice does not help: {error}; {e}\n{}", rig.to_toml()),
+    }
+}
+
+/// Builds a rig that must build.
+pub fn build(rig: &Rig, seed: u64, keep_versions: bool) -> Box<dyn Device> {
+    rig.build(seed, keep_versions).unwrap_or_else(|e| panic!("{e}\n{}", rig.to_toml()))
+}
+
+/// All that a run shows.
+#[derive(PartialEq, Debug)]
+pub struct Shown {
+    pub counters: BTreeMap<String, u64>,
+    pub times: Vec<(u64, u64, [u64; ssdlab::stats::PARTS])>,
+    pub digests: Vec<u64>,
+}
+
+/// One audited run: promises 1, 4, 5, 6 by the audit, 3 and the utilisations by the counters.
+pub fn run_once(
+    device: &mut dyn Device,
+    shape: &Shape,
+    script: &[Step],
+    depth: usize,
+    versions: bool,
+) -> Result<Shown, Violation> {
+    let oracle = versions.then(|| shape.oracle(device.capacity()));
+    let mut audit = Audit::new(device, oracle);
+    audit.run(script, depth)?;
+    audit.device.verify();
+    let shown = show(&audit);
+    check_counters(audit.device, shape, &audit.asked, audit.now)?;
+    Ok(shown)
+}
+
+fn show(audit: &Audit) -> Shown {
+    let mut counters = BTreeMap::new();
+    super::all_counters(audit.device, "", &mut counters);
+    Shown {
+        counters,
+        times: audit.trace.iter().map(|c| (c.tag, c.time, c.parts.0)).collect(),
+        digests: audit.trace.iter().map(|c| c.digest).collect(),
+    }
+}
+
+/// Walks the stack and checks every device's counters against each other, the clock and what was
+/// asked of the whole.
+pub fn check_counters(
+    device: &dyn Device,
+    shape: &Shape,
+    asked: &Asked,
+    now: u64,
+) -> Result<(), Violation> {
+    match device.kind() {
+        "ssd" => check_ssd(device, shape, asked, now)?,
+        "link" => {
+            let c = super::counters(device);
+            for name in ["busy_out_ns", "busy_in_ns"] {
+                at_most(name, c[name], now)?;
+            }
+        }
+        _ => {}
+    }
+    for (_, child) in device.children() {
+        check_counters(child, shape, asked, now)?;
+    }
+    Ok(())
+}
+
+fn at_most(what: &str, busy: u64, available: u64) -> Result<(), Violation> {
+    if busy <= available {
+        return Ok(());
+    }
+    Err(Violation::Utilisation(format!("{what}: {busy} ns of work in {available} ns")))
+}
+
+fn equal<T: PartialEq + std::fmt::Display>(what: &str, left: T, right: T) -> Result<(), Violation> {
+    if left == right {
+        return Ok(());
+    }
+    Err(Violation::Counters(format!("{what}: {left} is not {right}")))
+}
+
+fn check_ssd(device: &dyn Device, shape: &Shape, a: &Asked, now: u64) -> Result<(), Violation> {
+    let c = super::counters(device);
+    let purged_as_trim = if shape.has("partition") { a.purges } else { 0 };
+    equal("reads", c["host_reads"], a.reads)?;
+    equal("bytes read", c["host_bytes_read"], a.bytes_read)?;
+    equal("writes", c["host_writes"], a.writes)?;
+    equal("bytes written", c["host_bytes_written"], a.bytes_written)?;
+    equal("trims", c["host_trims"], a.trims + purged_as_trim)?;
+    equal("flushes", c["host_flushes"], a.flushes)?;
+    equal("units written for the host", c["programs_host"], c["host_units_written"])?;
+    let programs: u64 =
+        c.iter().filter(|(name, _)| name.starts_with("programs_")).map(|(_, n)| n).sum();
+    equal("units merged", c["programs_merge"] > 0, c["map_merges"] > 0)?;
+    equal("units programmed", programs, c["flash_units_programmed"] + c["units_open"])?;
+    if !shape.buffered {
+        equal("units open without a buffer", c["units_open"], c["map_units_open"])?;
+    }
+    equal(
+        "programs of whole units",
+        c["flash_programs"] * shape.units_per_program,
+        c["flash_units_programmed"],
+    )?;
+    let erased = c["superblocks_erased"];
+    equal("erases", c["flash_erases"], erased * shape.dies_per_superblock)?;
+    equal("erase counts", c["erases_sum"], erased)?;
+    equal("data units", c["data_units_written"], a.bytes_written.div_ceil(512_000))?;
+    at_most("dies", die_time(&c), now * shape.dies)?;
+    at_most("channels", c["busy_channels_ns"], now * shape.channels)
+}
+
+/// The work of dies and channels in a run without untimed commands and purges: a channel is busy for exactly
+/// the units that crossed it, the dies for all their operations and transfers together; more only
+/// where they waited for a channel with other dies on it, or resumed what was suspended.
+pub fn check_work(device: &dyn Device, shape: &Shape) -> Result<(), Violation> {
+    let c = super::counters(device);
+    let causes = ["host", "collection", "wear", "map", "merge"];
+    let programmed: u64 = causes.iter().map(|cause| c[format!("programs_{cause}").as_str()]).sum();
+    let moved = c["flash_units_read"] + programmed - c["units_open"];
+    equal("channel time", c["busy_channels_ns"], moved * shape.t_transfer)?;
+    let work = c["flash_reads"] * shape.t_read
+        + c["flash_programs"] * shape.t_program
+        + c["flash_erases"] * shape.t_erase
+        + c["busy_channels_ns"];
+    let busy = die_time(&c);
+    if shape.dies == shape.channels && !shape.suspends {
+        return equal("die time", busy, work);
+    }
+    at_most("operations", work, busy)
+}
+
+fn die_time(c: &BTreeMap<&'static str, u64>) -> u64 {
+    ["host_read", "host_write", "collection", "wear", "map", "merge"]
+        .iter()
+        .map(|cause| c[format!("busy_{cause}_ns").as_str()])
+        .sum()
+}
+
+fn names<B>(registry: &'static Registry<B>) -> impl Strategy<Value = &'static str>
+where
+    B: 'static,
+{
+    proptest::sample::select(registry.names().collect::<Vec<_>>())
+}
+
+prop_compose! {
+    /// `[nand]`, with the bytes of a block of all planes of a die and the number of dies.
+    fn nand()(
+        channels in 1u64..4,
+        ways in 1u64..4,
+        planes in prop_oneof![3 => Just(1u64), 2 => Just(2u64), 1 => Just(4u64)],
+        units in prop_oneof![Just(1u64), Just(2), Just(3), Just(4)],
+        pages in 4u64..24,
+        t_read in 1u64..100,
+        t_program in 10u64..1000,
+        mts in 50u64..1000,
+        multi in any::<bool>(),
+        schedule in names(&SCHEDULES),
+        suspend in any::<(bool, bool)>(),
+        limit in 1u64..4,
+    ) -> (Vec<(&'static str, String)>, Nand) {
+        let keys = format!(
+            "channels = {channels}\nways = {ways}\nplanes = {planes}\npage = \"{}KiB\"\n\
+             pages_per_block = {pages}\nt_read = \"{t_read}us\"\nt_program = \"{t_program}us\"\n\
+             t_erase = \"{}us\"\ntransfer_mts = {mts}\nmulti_plane_read = {multi}\n\
+             schedule = \"{schedule}\"",
+            units * 4, t_program * 4);
+        let suspend = format!(
+            "erase = {}\nprogram = {}\nenter = \"9us\"\nresume = \"7us\"\nlimit = {limit}",
+            suspend.0, suspend.1);
+        (vec![("nand", keys), ("nand.suspend", suspend)],
+         Nand { channels, ways, planes, units, pages })
+    }
+}
+
+/// The geometry that was drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Nand {
+    pub channels: u64,
+    pub ways: u64,
+    pub planes: u64,
+    pub units: u64,
+    pub pages: u64,
+}
+
+prop_compose! {
+    fn gc()(
+        victim in names(&VICTIMS),
+        scope in proptest::sample::select(vec!["die", "channel", "drive"]),
+        paced in any::<bool>(),
+        low in 1u64..3,
+        more in 0u64..3,
+        idle in proptest::option::of(1u64..20_000),
+        separate in any::<bool>(),
+        choices in 1u64..6,
+    ) -> (String, &'static str, bool) {
+        let pace = if paced { "paced" } else { "blocking" };
+        let idle = idle.map(|t| format!("idle_after = \"{t}us\"\n")).unwrap_or_default();
+        (format!(
+            "victim = \"{victim}\"\nscope = \"{scope}\"\npace = \"{pace}\"\nlow = {low}\n\
+             high = {}\n{idle}separate_frontier = {separate}\nchoices = {choices}\nwindow = 0.3",
+            low + more), scope, scope == "drive" && (!paced || separate))
+    }
+}
+
+prop_compose! {
+    /// Any SSD that the keys can describe, in the small.
+    pub fn any_ssd()(
+        (mut tables, nand) in nand(),
+        (gc, scope, extents) in gc(),
+        blocks in 9u64..24,
+        odd in 0u64..5,
+        op in prop_oneof![2 => Just(0.001), 3 => 0.05f64..0.8],
+        placement in names(&PLACEMENTS),
+        wear in names(&WEAR_LEVELINGS),
+        spread in 1u64..6,
+        buffer in proptest::option::of((1u64..200, any::<bool>())),
+        controller in (0u64..20, 0u64..4),
+        ahead in proptest::option::of(1u64..80),
+        (map, cache, segment, entries) in (0usize..4, 1u64..12, 1u32..7, 0u64..300),
+    ) -> Layer {
+        let dies = nand.channels * nand.ways;
+        let (regions, per_region) = match scope {
+            "die" => (dies, 1),
+            "channel" => (nand.channels, nand.ways),
+            _ => (1, dies),
+        };
+        // Not too much for the time that the tests have, and not whole superblocks.
+        let superblock = nand.planes * nand.units * nand.pages * per_region;
+        let blocks = blocks.min((4000 / (superblock * regions)).max(5));
+        let units = superblock * regions * blocks + odd;
+        tables.push(("ftl", format!(
+            "over_provisioning = {op:.3}\nplacement = \"{placement}\"")));
+        // One translation unit holds 1024 units, so that the caches are small and many units missing.
+        let segments = units.div_ceil(1 << segment);
+        let least = ((1 << segment) - 1) / superblock + 4;
+        let map = ["page", "cached", if extents { "extent" } else { "cached" }, "page"][map];
+        tables.push(("ftl.map", format!(
+            "kind = \"{map}\"\ncache = \"{}KiB\"\nentries = {}\nsegment = \"{}KiB\"",
+            cache * 4, least * segments + entries, 4 << segment)));
+        tables.push(("ftl.gc", gc));
+        tables.push(("ftl.wear_leveling", format!("policy = \"{wear}\"\nspread = {spread}")));
+        if let Some((units, protected)) = buffer {
+            tables.push(("write_buffer", format!(
+                "size = \"{}KiB\"\npower_loss_protected = {protected}", units * 4)));
+        }
+        let (time, cores) = controller;
+        let time = time.saturating_sub(8);
+        tables.push(("controller", format!("command_time = \"{time}us\"\ncores = {cores}")));
+        if let Some(units) = ahead {
+            tables.push(("controller.read_ahead", format!("size = \"{}KiB\"", units * 4)));
+        }
+        Layer { kind: "ssd", keys: format!("capacity = \"{}KiB\"", units * 4), tables }
+    }
+}
+
+prop_compose! {
+    fn any_link()(
+        megabytes in 20u64..4000,
+        command_time in 0u64..5,
+        slots in 1u64..40,
+        full in any::<bool>(),
+    ) -> Layer {
+        let duplex = if full { "full" } else { "half" };
+        Layer {
+            kind: "link",
+            keys: format!(
+                "bandwidth = \"{megabytes}MB/s\"\ncommand_time = \"{command_time}us\"\n\
+                 queue_slots = {slots}\nduplex = \"{duplex}\""),
+            tables: Vec::new(),
+        }
+    }
+}
+
+prop_compose! {
+    fn any_partition()(
+        offset in prop_oneof![Just(0u64), 0u64..64, (0u64..8).prop_map(|n| n * 8)],
+        size in proptest::option::of(32u64..300),
+    ) -> Layer {
+        let size = size.map(|kib| format!("size = \"{kib}KiB\"")).unwrap_or_default();
+        Layer {
+            kind: "partition",
+            keys: format!("offset = \"{}B\"\n{size}", offset * 512),
+            tables: Vec::new(),
+        }
+    }
+}
+
+/// Up to three layers over an SSD.
+pub fn any_stack() -> impl Strategy<Value = Vec<Layer>> {
+    let above = proptest::collection::vec(prop_oneof![any_link(), any_partition()], 0..4);
+    (above, any_ssd()).prop_map(|(mut layers, leaf)| {
+        layers.push(leaf);
+        layers
+    })
+}

@@ -1,0 +1,327 @@
+//! What a device promises, over every device of the registry and stacks of them, and the broken
+//! canaries that the laws must catch.
+
+mod common;
+
+use common::audit::{Audit, Violation, random_script, timed_script};
+use common::rigs::{
+    SAMPLES, Sample, Shape, any_ssd, any_stack, build, check_work, fitting, hold_to_promises,
+    run_once, stack,
+};
+use common::{cases, lab_reference};
+use proptest::prelude::*;
+use ssdlab::device::{Command, Completion, DEVICES, Device, Op};
+use ssdlab::rig::Rig;
+use ssdlab::rng::Stream;
+use ssdlab::stats::Part;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+fn known(kind: &str) -> bool {
+    DEVICES.names().any(|name| name == kind)
+}
+
+fn samples(below: bool) -> impl Iterator<Item = &'static Sample> + Clone {
+    SAMPLES.iter().filter(move |s| s.below == below && known(s.kind))
+}
+
+fn hold(rig: &Rig, seed: u64, steps: usize, depth: usize) {
+    let capacity = build(rig, seed, false).capacity();
+    let script = random_script(seed, capacity, steps);
+    if let Err(violation) = hold_to_promises(rig, &script, depth, seed) {
+        panic!("{violation:?}\n{}", rig.to_toml());
+    }
+}
+
+#[test]
+fn every_registered_device_has_a_sample() {
+    for name in DEVICES.names() {
+        assert!(
+            SAMPLES.iter().any(|s| s.kind == name),
+            "no sample of \"{name}\": add one to tests/common/rigs.rs"
+        );
+    }
+}
+
+#[test]
+fn every_device_keeps_its_promises() {
+    for leaf in samples(false) {
+        for depth in [1, 7, 64] {
+            hold(&stack(&[leaf.layer()]), 1, 2500, depth);
+        }
+    }
+}
+
+#[test]
+fn every_stack_of_two_and_of_three_keeps_its_promises() {
+    for leaf in samples(false) {
+        for top in samples(true) {
+            hold(&stack(&[top.layer(), leaf.layer()]), 2, 2000, 16);
+            for middle in samples(true) {
+                let layers = [top.layer(), middle.layer(), leaf.layer()];
+                // A partition of a partition has to fit.
+                let mut rig = stack(&layers);
+                if top.kind == "partition" && middle.kind == "partition" {
+                    rig.set("offset", "24KiB").unwrap();
+                    rig.set("size", "1MiB").unwrap();
+                }
+                hold(&rig, 3, 1500, 16);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(500))]
+    #[test]
+    fn any_ssd_keeps_its_promises(ssd in any_ssd(), seed: u64, depth in 1usize..70) {
+        let rig = fitting(&[ssd]).expect("an SSD fits");
+        hold(&rig, seed, 1500, depth);
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(300))]
+    #[test]
+    fn any_stack_keeps_its_promises(layers in any_stack(), seed: u64, depth in 1usize..70) {
+        let rig = fitting(&layers);
+        prop_assume!(rig.is_some());
+        hold(&rig.unwrap(), seed, 1000, depth);
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(150))]
+    #[test]
+    fn dies_and_channels_work_for_exactly_what_passed_through_them(
+        ssd in any_ssd(), seed: u64, depth in 1usize..70,
+    ) {
+        let rig = fitting(&[ssd]).expect("an SSD fits");
+        let mut device = build(&rig, seed, false);
+        let script = timed_script(seed, device.capacity(), 1000);
+        let shape = Shape::of(&rig);
+        let mut audit = Audit::new(&mut *device, None);
+        audit.run(&script, depth).unwrap();
+        if let Err(violation) = check_work(&*device, &shape) {
+            panic!("{violation:?}\n{}", rig.to_toml());
+        }
+    }
+}
+
+/// Time of completion and unit of random reads, `depth` in flight.
+fn random_reads(device: &mut dyn Device, depth: u64) -> Vec<(u64, u64)> {
+    common::fill_sequentially(device, 4096);
+    let mut rng = Stream::new(5, "reads");
+    let units = device.capacity() / 4096;
+    let (mut now, mut in_flight, mut done) = (0, 0, Vec::new());
+    let mut completions = Vec::new();
+    while completions.len() < 20_000 {
+        while in_flight < depth {
+            // The unit is its own tag; a second read of one in flight is harmless here.
+            let unit = rng.below(units);
+            device
+                .submit(now, Command { tag: unit, ..common::command(Op::Read, unit * 4096, 4096) });
+            in_flight += 1;
+        }
+        now = device.advance(u64::MAX - 1, &mut done);
+        in_flight -= done.len() as u64;
+        completions.extend(done.drain(..).map(|c| (c.time, c.tag)));
+    }
+    completions
+}
+
+#[test]
+fn a_channel_carries_one_transfer_at_a_time() {
+    let rig = lab_reference(&[("capacity", "64MiB"), ("nand.channels", "1"), ("nand.ways", "8")]);
+    let transfer = Shape::of(&rig).t_transfer;
+    let completions = random_reads(&mut *build(&rig, 1, false), 64);
+    let least = completions.windows(2).map(|w| w[1].0 - w[0].0).min().unwrap();
+    assert_eq!(least, transfer, "ns between two completions of a saturated channel");
+}
+
+#[test]
+fn a_die_does_one_thing_at_a_time() {
+    // Units of a striped drive lie on die `unit mod dies`.
+    let rig = lab_reference(&[("capacity", "64MiB"), ("ftl.placement", "striped")]);
+    let shape = Shape::of(&rig);
+    let mut last = vec![0; shape.dies as usize];
+    let mut least = u64::MAX;
+    for (time, unit) in random_reads(&mut *build(&rig, 1, false), 64) {
+        let die = (unit % shape.dies) as usize;
+        least = least.min(time - last[die]);
+        last[die] = time;
+    }
+    assert_eq!(least, shape.t_read + shape.t_transfer, "ns between two reads of a die");
+}
+
+/// How a canary is broken.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    LosesCompletions,
+    CompletesTwice,
+    CompletesBeforeSubmission,
+    DatesCompletionsLater,
+    HandsCompletionsOutLate,
+    PartsDoNotAddUp,
+    ForgetsWrites,
+    ForgetsTrims,
+    WritesElsewhere,
+    MiscountsPrograms,
+    CountsErasesTwice,
+    WorksMoreThanThereIsTime,
+    NeverRests,
+    LooksAtTheWorld,
+}
+
+/// A device that breaks one promise now and then.
+struct Canary {
+    inner: Box<dyn Device>,
+    fault: Fault,
+    seen: u64,
+    now: u64,
+}
+
+/// Something outside the simulation.
+static WORLD: AtomicU64 = AtomicU64::new(0);
+
+impl Canary {
+    fn due(&mut self) -> bool {
+        self.seen += 1;
+        self.seen.is_multiple_of(50)
+    }
+
+    fn tamper(&mut self, mut c: Completion, done: &mut Vec<Completion>) {
+        let due = self.due();
+        match self.fault {
+            Fault::LosesCompletions if due => return,
+            Fault::CompletesTwice if due => done.push(c),
+            Fault::CompletesBeforeSubmission if due && c.parts.total() > 0 => {
+                c.time -= c.parts.total() + 1;
+            }
+            Fault::DatesCompletionsLater if due => c.time += 1,
+            Fault::PartsDoNotAddUp if due => c.parts[Part::Cells] += 1,
+            Fault::LooksAtTheWorld => {
+                let shift = WORLD.fetch_add(1, Ordering::Relaxed) % 3;
+                if c.parts[Part::Cells] > shift {
+                    c.parts[Part::Cells] -= shift;
+                    c.parts[Part::Channel] += shift;
+                }
+            }
+            _ => {}
+        }
+        done.push(c);
+    }
+}
+
+impl Device for Canary {
+    fn kind(&self) -> &'static str {
+        self.inner.kind()
+    }
+    fn capacity(&self) -> u64 {
+        self.inner.capacity()
+    }
+    fn submit(&mut self, now: u64, mut command: Command) {
+        self.now = now;
+        match (self.fault, command.op) {
+            (Fault::ForgetsWrites, Op::Write) | (Fault::ForgetsTrims, Op::Trim) if self.due() => {
+                command = Command { op: Op::Flush, offset: 0, len: 0, ..command };
+            }
+            (Fault::WritesElsewhere, Op::Write) if command.offset >= 512 && self.due() => {
+                command.offset -= 512;
+            }
+            _ => {}
+        }
+        self.inner.submit(now, command);
+    }
+    fn next_event(&self) -> u64 {
+        match self.fault {
+            Fault::NeverRests => self.inner.next_event().min(self.now + 1),
+            _ => self.inner.next_event(),
+        }
+    }
+    fn advance(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64 {
+        loop {
+            let mut fresh = Vec::new();
+            self.now = self.inner.advance(limit, &mut fresh);
+            if self.fault == Fault::HandsCompletionsOutLate && self.due() && self.now < limit {
+                // Slept over it.
+                self.now += 1;
+            }
+            let nothing = fresh.is_empty();
+            for completion in fresh {
+                self.tamper(completion, done);
+            }
+            if nothing || !done.is_empty() {
+                return self.now;
+            }
+        }
+    }
+    fn apply(&mut self, command: &Command) {
+        self.inner.apply(command);
+    }
+    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.inner.counters(&mut |name, value| {
+            let wrong = match (self.fault, name) {
+                (Fault::MiscountsPrograms, "programs_collection") => value + 1,
+                (Fault::CountsErasesTwice, "flash_erases") => value * 2,
+                (Fault::WorksMoreThanThereIsTime, "busy_host_write_ns") => value * 1000,
+                _ => value,
+            };
+            visit(name, wrong);
+        });
+    }
+}
+
+/// What the laws say of an SSD with a fault.
+fn verdict(fault: Fault, check_parts: bool) -> Result<(), Violation> {
+    let leaf = SAMPLES.iter().find(|s| s.kind == "ssd").unwrap();
+    let rig = stack(&[leaf.layer()]);
+    let shape = Shape::of(&rig);
+    let canary = || {
+        let inner = build(&rig, 1, true);
+        Canary { inner, fault, seen: 0, now: 0 }
+    };
+    let mut probe = canary();
+    let script = random_script(1, probe.capacity(), 2500);
+    if !check_parts {
+        let mut audit = Audit::new(&mut probe, None);
+        audit.check_parts = false;
+        return audit.run(&script, 16);
+    }
+    let first = run_once(&mut canary(), &shape, &script, 16, true)?;
+    let second = run_once(&mut canary(), &shape, &script, 16, true)?;
+    if first == second { Ok(()) } else { Err(Violation::Different(String::new())) }
+}
+
+#[test]
+fn the_laws_catch_every_broken_canary() {
+    use Violation as V;
+    type Caught = fn(&V) -> bool;
+    let expected: [(Fault, Caught); 14] = [
+        (Fault::LosesCompletions, |v| matches!(v, V::Lost(_))),
+        (Fault::CompletesTwice, |v| matches!(v, V::Unasked(_))),
+        (Fault::CompletesBeforeSubmission, |v| matches!(v, V::Early(_))),
+        (Fault::DatesCompletionsLater, |v| matches!(v, V::OutOfOrder { .. })),
+        (Fault::HandsCompletionsOutLate, |v| matches!(v, V::OutOfOrder { .. })),
+        (Fault::PartsDoNotAddUp, |v| matches!(v, V::Parts { .. })),
+        (Fault::ForgetsWrites, |v| matches!(v, V::Stale { .. })),
+        (Fault::ForgetsTrims, |v| matches!(v, V::Stale { .. })),
+        (Fault::WritesElsewhere, |v| matches!(v, V::Stale { .. })),
+        (Fault::MiscountsPrograms, |v| matches!(v, V::Counters(_))),
+        (Fault::CountsErasesTwice, |v| matches!(v, V::Counters(_))),
+        (Fault::WorksMoreThanThereIsTime, |v| matches!(v, V::Utilisation(_))),
+        (Fault::NeverRests, |v| matches!(v, V::Restless)),
+        (Fault::LooksAtTheWorld, |v| matches!(v, V::Different(_))),
+    ];
+    for (fault, caught) in expected {
+        match verdict(fault, true) {
+            Ok(()) => panic!("{fault:?} passed"),
+            Err(violation) => assert!(caught(&violation), "{fault:?}: {violation:?}"),
+        }
+    }
+}
+
+#[test]
+fn littles_law_catches_latencies_that_are_made_up() {
+    let caught = verdict(Fault::PartsDoNotAddUp, false).expect_err("made-up latencies passed");
+    assert!(matches!(caught, Violation::Little { .. }), "{caught:?}");
+}

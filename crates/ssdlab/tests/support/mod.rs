@@ -1,0 +1,43 @@
+//! What the tests of runs share.
+
+use serde_json::{Value, json};
+use ssdlab::device::Device;
+use ssdlab::job::{JobFile, ParseSource, parse};
+use ssdlab::output::{Context, document};
+use ssdlab::rig::Rig;
+use ssdlab::run::{RunOptions, RunResult, run};
+use std::collections::BTreeMap;
+
+/// A null device of 1 GiB.
+pub fn null(service_time: &str, servers: u32) -> Box<dyn Device> {
+    let rig = format!(
+        "[device]\nkind = \"null\"\ncapacity = \"1GiB\"\n\
+         service_time = \"{service_time}\"\nservers = {servers}\n"
+    );
+    Rig::parse(&rig, "null").unwrap().build(1, false).unwrap()
+}
+
+/// Reads a job file.
+pub fn jobs(text: &str) -> JobFile {
+    let include = |_: &str| Err(std::io::Error::other("nothing to include"));
+    let source = ParseSource { file: "test.fio".into(), env: BTreeMap::new(), include: &include };
+    parse(text, &source).unwrap()
+}
+
+/// Plays a job file on a device.
+pub fn play(mut device: Box<dyn Device>, text: &str) -> RunResult {
+    run(device.as_mut(), &jobs(text), &RunOptions::default(), &mut ()).unwrap()
+}
+
+/// The document of a job file played on a device, as text.
+#[allow(dead_code, reason = "not every test file needs all helpers")]
+pub fn document_text(device: Box<dyn Device>, text: &str) -> String {
+    let result = play(device, text);
+    let context = Context {
+        seed: 1,
+        target: json!({ "kind": "sim", "name": "null" }),
+        profile: Value::Null,
+        preconditioning: "fob".into(),
+    };
+    document(&result, &jobs(text), &context)
+}

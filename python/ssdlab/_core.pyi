@@ -1,0 +1,100 @@
+"""The simulation core, compiled from `crates/ssdlab-py`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypedDict, final, type_check_only
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "RunOutput",
+    "check_job",
+    "device_keys",
+    "job_options",
+    "registries",
+    "rig_check",
+    "run",
+    "version",
+]
+
+version: str
+
+@type_check_only
+class Progress(TypedDict):
+    """What `progress` is called with, about five times a second."""
+
+    phase: str
+    fraction: float
+    simulated_s: float
+    ios: int
+
+@type_check_only
+class RegistryEntry(TypedDict):
+    """One thing that can be named in a rig."""
+
+    kind: str
+    name: str
+    summary: str
+    reference: str
+
+@type_check_only
+class DeviceKey(TypedDict):
+    """One key that a rig may set."""
+
+    device: str
+    key: str
+    values: str
+    default: str
+    summary: str
+
+@type_check_only
+class JobOption(TypedDict):
+    """One option of job files and what it does on a simulated drive."""
+
+    name: str
+    aliases: list[str]
+    effect: Literal["applied", "ignored", "refused"]
+    example: str
+    summary: str
+
+@final
+class RunOutput:
+    """What a run left behind."""
+
+    @property
+    def json(self) -> str: ...
+    @property
+    def series(self) -> dict[str, npt.NDArray[Any] | list[str]]: ...
+    @property
+    def device_series(self) -> dict[str, npt.NDArray[np.float64] | npt.NDArray[np.uint64]]: ...
+    @property
+    def logs(self) -> list[tuple[str, str]]: ...
+    @property
+    def rig_toml(self) -> str: ...
+
+def run(
+    rig: str,
+    job: str,
+    *,
+    rig_name: str,
+    job_name: str,
+    seed: int = 1,
+    prepare: str = "fob",
+    overrides: Sequence[tuple[str, str]] = ...,
+    environment: Mapping[str, str] | None = None,
+    include: Callable[[str], str] | None = None,
+    progress: Callable[[Progress], bool] | None = None,
+    interval_ms: int = 1000,
+    memory_bytes: int | None = None,
+) -> RunOutput: ...
+def check_job(
+    job: str,
+    *,
+    job_name: str,
+    environment: Mapping[str, str] | None = None,
+    include: Callable[[str], str] | None = None,
+) -> str: ...
+def rig_check(rig: str, *, rig_name: str, overrides: Sequence[tuple[str, str]] = ...) -> str: ...
+def registries() -> list[RegistryEntry]: ...
+def device_keys() -> list[DeviceKey]: ...
+def job_options() -> list[JobOption]: ...

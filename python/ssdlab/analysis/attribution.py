@@ -1,0 +1,74 @@
+"""Attribution: where the time of the mean, the p99, the p99.9 and the worst I/O went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Point = Literal["mean", "p99", "p99.9", "worst"]
+
+POINTS: tuple[Point, ...] = ("mean", "p99", "p99.9", "worst")
+"""What a breakdown is asked for."""
+RANKS: Mapping[Point, float] = {"p99": 0.99, "p99.9": 0.999, "worst": 1.0}
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """Mean nanoseconds per I/O by part, over the I/Os of one latency class (or over all)."""
+
+    point: Point
+    ios: int
+    ns: dict[str, float]
+    """By part, in the order of the result's list; parts without time are left out."""
+
+    @property
+    def total_ns(self) -> float:
+        """Mean latency of these I/Os in ns."""
+        return sum(self.ns.values())
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Share of the time by part; adds up to 1."""
+        total = self.total_ns
+        return {part: ns / total for part, ns in self.ns.items()} if total else {}
+
+    @property
+    def largest(self) -> tuple[str, float] | None:
+        """The part with the largest share, and that share."""
+        shares = self.shares
+        return max(shares.items(), key=lambda item: item[1]) if shares else None
+
+
+def breakdowns(parts: Sequence[str], direction: Mapping[str, Any]) -> list[Breakdown]:
+    """Breaks one direction down (`attribution["write"]` of a result, docs/results.md).
+
+    The class of p99 is the latency class in which the I/O at rank 99 % lies, and so on; the worst
+    class is the highest one with I/Os in it. Empty if there were no I/Os.
+    """
+    classes = sorted(
+        (c for c in direction.get("by_latency", []) if c["ios"]), key=lambda c: int(c["upper_ns"])
+    )
+    ios = sum(int(c["ios"]) for c in classes)
+    if ios == 0:
+        return []
+    out = [_breakdown("mean", parts, direction["total_ns"], ios)]
+    for point, rank in RANKS.items():
+        chosen = _class_at(classes, rank * ios)
+        out.append(_breakdown(point, parts, chosen["ns"], int(chosen["ios"])))
+    return out
+
+
+def _class_at(classes: Sequence[Mapping[str, Any]], rank: float) -> Mapping[str, Any]:
+    seen = 0
+    for latency_class in classes:
+        seen += int(latency_class["ios"])
+        if seen >= rank:
+            return latency_class
+    return classes[-1]
+
+
+def _breakdown(point: Point, parts: Sequence[str], ns: Sequence[float], ios: int) -> Breakdown:
+    return Breakdown(
+        point, ios, {part: time / ios for part, time in zip(parts, ns, strict=True) if time}
+    )

@@ -1,0 +1,98 @@
+"""Several runs aligned: which job of one corresponds to which job of another, and their ratios."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+SHAPE_OPTIONS = (("rw", "readwrite"), ("bs", "blocksize"), ("iodepth",), ("rwmixread",))
+"""Options, each with its alias, that make two jobs of different names the same workload."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One job name of one run, with all workers of that name."""
+
+    run: int
+    """Index of the run."""
+    name: str
+    options: Mapping[str, str]
+    """Job options, with the global ones beneath."""
+    jobs: tuple[Mapping[str, Any], ...] = field(repr=False)
+    """The entries of `jobs` in the fio document."""
+
+    @property
+    def shape(self) -> tuple[str, ...]:
+        """What the job does to the drive, without how long or where."""
+        return tuple(self.option(*names).lower() for names in SHAPE_OPTIONS)
+
+    def option(self, *names: str) -> str:
+        """The value of the first of these option names that is set; empty if none is."""
+        return next((self.options[name] for name in names if name in self.options), "")
+
+
+@dataclass(frozen=True)
+class Group:
+    """The same workload on several runs."""
+
+    name: str
+    members: tuple[Workload, ...]
+    """At most one per run, in the order of the runs."""
+
+    def of(self, run: int) -> Workload | None:
+        """The member that belongs to a run."""
+        return next((member for member in self.members if member.run == run), None)
+
+
+def workloads(run: int, document: Mapping[str, Any]) -> list[Workload]:
+    """The jobs of a fio document by name, in order; workers of one name together."""
+    common = document.get("global options") or {}
+    grouped: dict[str, list[Mapping[str, Any]]] = {}
+    for job in document.get("jobs", []):
+        grouped.setdefault(str(job.get("jobname", "")), []).append(job)
+    return [
+        Workload(run, name, {**common, **(jobs[0].get("job options") or {})}, tuple(jobs))
+        for name, jobs in grouped.items()
+    ]
+
+
+def align(documents: Sequence[Mapping[str, Any]]) -> list[Group]:
+    """Groups the jobs of several runs: by name first, then, for what has no namesake, by what the
+    job does (direction, block size, depth). The order is that of the first run, with jobs that
+    only later runs have inserted after the job they follow there."""
+    groups: list[list[Workload]] = []
+    for run, document in enumerate(documents):
+        place = 0
+        for workload in workloads(run, document):
+            found = _group_for(workload, groups, document)
+            if found is None:
+                groups.insert(place, [workload])
+                found = place
+            else:
+                groups[found].append(workload)
+            place = max(place, found + 1)
+    return [Group(members[0].name, tuple(members)) for members in groups]
+
+
+def _group_for(
+    workload: Workload,
+    groups: Sequence[Sequence[Workload]],
+    document: Mapping[str, Any],
+) -> int | None:
+    free = [i for i, g in enumerate(groups) if all(m.run != workload.run for m in g)]
+    for i in free:
+        if groups[i][0].name == workload.name:
+            return i
+    own_names = {str(job.get("jobname", "")) for job in document.get("jobs", [])}
+    for i in free:
+        if groups[i][0].name not in own_names and groups[i][0].shape == workload.shape:
+            return i
+    return None
+
+
+def ratio(value: float | None, baseline: float | None) -> float | None:
+    """`value` / `baseline`; None where one is missing or the baseline is zero."""
+    if value is None or baseline is None or not baseline > 0:
+        return None
+    return value / baseline

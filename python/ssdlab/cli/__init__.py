@@ -1,0 +1,114 @@
+"""The command line: one command per file, one place that turns errors into sentences.
+
+What is heavy is imported inside functions, so that Ctrl-C is answered while it loads too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+from ssdlab.errors import ExperimentError, InputError, Interrupted, SsdlabError
+
+_STOPPED = Interrupted("stopped by Ctrl-C")
+
+
+def main() -> None:
+    """The entry point: runs the command and leaves with its exit status."""
+    _answer(_leave)
+    import ssdlab.cli.app  # noqa: F401  (loads what is heavy)
+
+    _answer(_interrupt)
+    status = run_command(sys.argv[1:])
+    # Python takes a Ctrl-C that passed through exec() of a text (dataclasses are made that way)
+    # for unhandled, and ends by the signal instead of the status; another exec clears that.
+    exec("")  # noqa: S102
+    sys.exit(status)
+
+
+def run_command(arguments: list[str]) -> int:
+    """Runs one command line; its exit status. Errors become one sentence on stderr."""
+    try:
+        from typer.main import get_command
+
+        from ssdlab.cli.app import app
+
+        status = get_command(app).main(arguments, prog_name="ssdlab", standalone_mode=False)
+        sys.stdout.flush()
+        # Typer answers some of the Ctrl-Cs itself, without a word.
+        return _fail(_STOPPED) if status == _STOPPED.exit_status else int(status or 0)
+    except SsdlabError as error:
+        return _fail(error)
+    except KeyboardInterrupt:
+        return _fail(_STOPPED)
+    except BrokenPipeError:
+        # The reader left (`ssdlab list ... | head`): nothing more to say to it.
+        _silence_stdout()
+        return 0
+    except OSError as error:
+        _silence_stdout()
+        return _fail(_of_system(error))
+    except MemoryError:
+        return _fail(ExperimentError("there is not enough memory for this"))
+    except Exception as error:
+        if type(error).__name__ == "Abort":
+            return _fail(_STOPPED)
+        # A wrong option or argument: typer's own exceptions carry their sentence and status.
+        message = getattr(error, "format_message", None)
+        if message is None:
+            raise
+        if type(error).__name__ == "NoArgsIsHelpError":
+            print(message(), file=sys.stderr)
+            return InputError.exit_status
+        return _fail(InputError(message() or "give a command; ssdlab --help lists them"))
+
+
+def _fail(error: SsdlabError) -> int:
+    """Says the sentence, on one line whatever names are in it; the exit status."""
+    sentence = "".join(c if c.isprintable() else repr(c)[1:-1] for c in error.message)
+    with contextlib.suppress(OSError):
+        print(f"ssdlab: {sentence}", file=sys.stderr, flush=True)
+    return error.exit_status
+
+
+def _of_system(error: OSError) -> SsdlabError:
+    """The sentence for what the operating system refuses and nobody expected there."""
+    reason = error.strerror or str(error)
+    if error.filename is not None:
+        kind = InputError if isinstance(error, PermissionError) else ExperimentError
+        return kind(f"{os.fsdecode(error.filename)}: {reason}")
+    try:
+        Path.cwd()
+    except OSError:
+        return InputError("the current folder no longer exists; change to another one")
+    return ExperimentError(f"the system refuses: {reason}")
+
+
+def _silence_stdout() -> None:
+    """What is still unsaid must not fail again when the program ends."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _answer(handler: Callable[[int, FrameType | None], None]) -> None:
+    """Has Ctrl-C, a polite kill and a closing terminal answered, unless they are to be ignored."""
+    for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(sign) is not signal.SIG_IGN:
+            signal.signal(sign, handler)
+
+
+def _leave(_signal: int, _frame: FrameType | None) -> None:
+    # While modules load an exception could get lost in one of their callbacks, and nothing has
+    # begun that would need clearing away.
+    _fail(_STOPPED)
+    os._exit(_STOPPED.exit_status)
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    # Ends a run in order: fio is stopped, files are cleared away.
+    raise KeyboardInterrupt

@@ -1,0 +1,41 @@
+"""The commands put together."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ssdlab.cli import explain, listing, report, reproduce, run, show
+
+app = typer.Typer(
+    name="ssdlab",
+    help="A laboratory for solid-state storage: one fio job on simulated and real drives.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("run")(run.command)
+app.command("report")(report.command)
+app.command("explain")(explain.command)
+app.command("list")(listing.command)
+app.command("reproduce")(reproduce.command)
+app.command("show")(show.command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from ssdlab import __version__
+
+        typer.echo(f"ssdlab {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")
+    ] = False,
+) -> None:
+    pass

@@ -1,0 +1,163 @@
+"""Consoles, progress and tables for people."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+from rich.text import Text
+
+from ssdlab.progress import Progress, ProgressCallback
+
+PATIENCE_S = 2.0
+"""Runs shorter than this show no progress."""
+
+_LINE_EVERY_S = 5.0
+_PIPE_WIDTH = 1000
+
+
+def stdout() -> Console:
+    """The console for results; wide where nobody's window limits it."""
+    return _console(sys.stdout)
+
+
+def stderr() -> Console:
+    """The console for messages."""
+    return _console(sys.stderr)
+
+
+def _console(stream: object) -> Console:
+    wide = None if stream.isatty() else _PIPE_WIDTH  # type: ignore[attr-defined]
+    return Console(stderr=stream is sys.stderr, width=wide, highlight=False)
+
+
+def table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> Table:
+    """A plain table; ``columns`` are (heading, "left" | "right")."""
+    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for heading, side in columns:
+        grid.add_column(heading, justify="right" if side == "right" else "left", overflow="fold")
+    for row in rows:
+        # Names may hold what rich would read as markup.
+        grid.add_row(*(Text(cell) for cell in row))
+    return grid
+
+
+@contextlib.contextmanager
+def progress(title: str, *, quiet: bool = False) -> Iterator[ProgressCallback]:
+    """A callback that shows how far a run is, on stderr, once it takes longer than 2 s.
+
+    A bar on a terminal; a line every few seconds in a pipe.
+    """
+    if quiet:
+        yield lambda _news: True
+        return
+    console = stderr()
+    reporter = (
+        _BarReporter(title, console) if console.is_terminal else _LineReporter(title, console)
+    )
+    try:
+        yield reporter.update
+    finally:
+        reporter.close()
+
+
+class _Reporter:
+    def __init__(self, title: str, console: Console) -> None:
+        self.title, self.console = title, console
+        self.started = time.monotonic()
+
+    def update(self, news: Progress) -> bool:
+        elapsed = time.monotonic() - self.started
+        if elapsed >= PATIENCE_S:
+            self.show(news, elapsed)
+        return True
+
+    def show(self, news: Progress, elapsed: float) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        pass
+
+
+class _LineReporter(_Reporter):
+    last = 0.0
+
+    def show(self, news: Progress, elapsed: float) -> None:
+        if news.fraction is None or elapsed - self.last < _LINE_EVERY_S:
+            return
+        self.last = elapsed
+        left = _left(news, elapsed)
+        done = f"{news.fraction:.0%}"
+        parts = [f"{self.title}: {done}", f"{left} left" if left else "", news.text]
+        self.console.print(", ".join(p for p in parts if p), markup=False, soft_wrap=True)
+
+
+class _BarReporter(_Reporter):
+    bar: Bar | None = None
+
+    def show(self, news: Progress, elapsed: float) -> None:
+        if self.bar is None:
+            self.bar = Bar(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                TextColumn("{task.percentage:>3.0f} %  {task.fields[left]}  {task.fields[news]}"),
+                console=self.console,
+                transient=True,
+            )
+            self.task = self.bar.add_task(self.title, total=1.0, left="", news="")
+            self.bar.start()
+        if news.fraction is not None:
+            left = _left(news, elapsed)
+            text = f"{left} left" if left else ""
+            self.bar.update(self.task, completed=news.fraction, left=text, news=news.text)
+
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+
+def _left(news: Progress, elapsed: float) -> str:
+    seconds = news.eta_s
+    if seconds is None and news.fraction:
+        seconds = elapsed * (1.0 - news.fraction) / news.fraction
+    return "" if seconds is None else duration(seconds)
+
+
+def duration(seconds: float) -> str:
+    """A time span for people."""
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.3g} ms"
+    if seconds < 59.5:
+        return f"{seconds:.0f} s" if seconds >= 9.95 else f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, more = divmod(hours, 24)
+    if days > 3650:
+        return "more than ten years"
+    if days > 3:
+        return f"{days} d {more} h"
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
+
+
+def rate(value: float, unit: str = "") -> str:
+    """A rate in whole numbers, or with three digits where it is small."""
+    return f"{value:,.0f}{unit}" if value >= 99.95 else f"{value:.3g}{unit}"
+
+
+def latency(nanoseconds: float | None) -> str:
+    """A latency with the unit that suits it, three digits."""
+    if nanoseconds is None:
+        return "-"
+    value, unit = float(nanoseconds), "ns"
+    for unit in ("ns", "us", "ms", "s"):
+        if value < 999.5 or unit == "s":
+            break
+        value /= 1000
+    return f"{value:.3g} {unit}"

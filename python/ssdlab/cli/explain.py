@@ -1,0 +1,160 @@
+"""``ssdlab explain``: where the time of a simulated run went, and what would help."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ssdlab import explain
+from ssdlab.analysis.attribution import Breakdown
+from ssdlab.cli.console import latency, progress, stdout, table
+from ssdlab.explain import Direction, Outcome
+from ssdlab.progress import Progress
+from ssdlab.report.catalogue import ENGLISH as say
+from ssdlab.results import Result
+from ssdlab.store import RunStore, check_writable, write_whole
+
+BAR = 40
+"""Characters of a whole bar."""
+SHADES = "█▒░·"
+"""Of the parts in a bar, the largest first."""
+WORTH = 0.01
+"""Parts below this share are not named."""
+
+
+def _run_ids(incomplete: str) -> list[str]:
+    return [entry.id for entry in RunStore().entries() if incomplete in entry.id]
+
+
+def command(
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN", help="A simulated run: its folder or id.", autocompletion=_run_ids
+        ),
+    ],
+    tries: Annotated[
+        bool,
+        typer.Option("--try/--no-try", help="Repeat the run with one thing changed at a time."),
+    ] = True,
+    json_: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write what is said as JSON.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Where the runs are kept.")
+    ] = None,
+) -> None:
+    """Say where the time of a simulated run went, and what would help."""
+    if json_ is not None:
+        check_writable(json_)
+    result = Result.load(RunStore(out).find(run))
+    found = explain.directions(result)
+    console = stdout()
+    for direction in found:
+        for line in _time(direction):
+            console.print(line, markup=False, soft_wrap=True)
+        console.print()
+    causes = explain.programs(result)
+    if causes:
+        console.print(_causes(causes), markup=False, soft_wrap=True)
+        console.print()
+    outcomes: list[Outcome] = []
+    if tries and found and result.rig_toml is not None:
+        main = found[-1]
+        outcomes = _try(result, main)
+        console.print(f"{main.job}, {main.ddir}, with one thing changed:", markup=False)
+        console.print(_table(outcomes))
+    if json_ is not None:
+        text = json.dumps(_document(found, causes, outcomes), indent=2)
+        write_whole(json_, text + "\n")
+
+
+def _time(direction: Direction) -> list[str]:
+    """A heading and a line with its bar for the mean and each percentile."""
+    heading = f"{direction.job}, {direction.ddir}: {direction.stats.iops:,.0f} IOPS"
+    points = (
+        f"  {one.point:6} {latency(one.total_ns):>8}  {_bar(one)}  {_words(one)}"
+        for one in direction.points
+    )
+    return [heading, *points]
+
+
+def _bar(point: Breakdown) -> str:
+    """The parts side by side, the largest first: in the order of the words beside the bar."""
+    shares = sorted(point.shares.values(), reverse=True)
+    shades = [*SHADES, *([SHADES[-1]] * len(shares))]
+    bar = "".join(shade * round(BAR * share) for shade, share in zip(shades, shares, strict=False))
+    return bar[:BAR].ljust(BAR)
+
+
+def _words(point: Breakdown) -> str:
+    shares = sorted(point.shares.items(), key=lambda item: -item[1])
+    return ", ".join(f"{share:.0%} {say.part(part)}" for part, share in shares if share >= WORTH)
+
+
+def _causes(causes: dict[str, float]) -> str:
+    named = {cause: units for cause, units in causes.items() if units >= WORTH / 2}
+    parts = ", ".join(f"{units:.2f} for {cause}" for cause, units in named.items())
+    return f"write amplification of the whole run {sum(causes.values()):.2f}: {parts}"
+
+
+def _try(result: Result, main: Direction) -> list[Outcome]:
+    tried = explain.changes(result)
+    with progress("trying changes") as callback:
+        outcomes = explain.attempt(result, main, tried, lambda share: callback(Progress(share)))
+    ranked = sorted(outcomes, key=lambda one: -one.iops)
+    return [explain.outcome(result, main), *ranked]
+
+
+def _table(outcomes: Sequence[Outcome]) -> Any:
+    columns = [("changed", "left"), ("IOPS", "right"), ("gain", "right")]
+    columns += [
+        ("latency p99.9", "right"),
+        ("of before", "right"),
+        ("write amplification", "right"),
+    ]
+    base = outcomes[0]
+    rows = [
+        [
+            one.change.sentence if one.change else "nothing",
+            f"{one.iops:,.0f}",
+            f"{one.iops / base.iops - 1:+.0%}" if one.change and base.iops else "",
+            latency(one.p999_ns),
+            f"{one.p999_ns / base.p999_ns:.2f}" if one.change and base.p999_ns else "",
+            "-" if one.waf is None else f"{one.waf:.2f}",
+        ]
+        for one in outcomes
+    ]
+    return table(columns, rows)
+
+
+def _document(
+    found: Sequence[Direction], causes: dict[str, float], outcomes: Sequence[Outcome]
+) -> dict[str, Any]:
+    time = [
+        {
+            "job": direction.job,
+            "ddir": direction.ddir,
+            "iops": direction.stats.iops,
+            "points": [
+                {"point": p.point, "ios": p.ios, "total_ns": p.total_ns, "ns": p.ns}
+                for p in direction.points
+            ],
+        }
+        for direction in found
+    ]
+    tries = [
+        {
+            "change": one.change.name if one.change else None,
+            "set": dict(one.change.overrides) if one.change else {},
+            "iops": one.iops,
+            "lat_p999_ns": one.p999_ns,
+            "waf": one.waf,
+        }
+        for one in outcomes
+    ]
+    return {"time": time, "write_amplification": causes, "tries": tries}

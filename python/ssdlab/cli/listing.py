@@ -1,0 +1,65 @@
+"""``ssdlab list``: what there is to name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ssdlab import _core
+from ssdlab.cli.console import stdout, table
+from ssdlab.errors import unknown_name
+from ssdlab.rig import profiles
+from ssdlab.store import RunStore
+
+KINDS = ("drives", "devices", "policies", "options", "runs")
+
+
+def command(
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="KIND",
+            help=f"What to list: {', '.join(KINDS)}.",
+            autocompletion=lambda incomplete: [k for k in KINDS if k.startswith(incomplete)],
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Where the runs are kept.")
+    ] = None,
+) -> None:
+    """List drives, devices, policies, job options or stored runs."""
+    if kind not in KINDS:
+        raise unknown_name("list", kind, KINDS)
+    headings, rows = _rows(kind, out)
+    if rows:
+        stdout().print(table([(heading, "left") for heading in headings], rows))
+    else:
+        stdout().print(f"there are no {kind} yet")
+
+
+def _rows(kind: str, out: Path | None) -> tuple[list[str], list[list[str]]]:
+    if kind == "drives":
+        return ["drive", "what it is"], [[one.name, one.summary] for one in profiles()]
+    if kind == "runs":
+        entries = RunStore(out).entries()
+        heads = ["run", "created", "target", "kind", "jobs"]
+        return heads, [[e.id, e.created, e.target, e.kind, _short(e.jobs)] for e in entries]
+    if kind == "options":
+        return ["option", "also", "simulated", "meaning"], [
+            [one["name"], ", ".join(one["aliases"]), one["effect"], one["summary"]]
+            for one in _core.job_options()
+        ]
+    entries_ = [e for e in _core.registries() if (e["kind"] == "device") == (kind == "devices")]
+    if kind == "devices":
+        return ["device", "what it is"], [[e["name"], e["summary"]] for e in entries_]
+    return ["kind", "policy", "what it does"], [
+        [e["kind"], e["name"], e["summary"]] for e in entries_
+    ]
+
+
+def _short(names: str, most: int = 8) -> str:
+    """The first of some names, and how many more there are."""
+    first, more = names.split(", ")[:most], max(0, names.count(", ") + 1 - most)
+    return ", ".join(first) + (f" and {more} more" if more else "")

@@ -1,0 +1,189 @@
+"""``ssdlab run``: a fio job on a target."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ssdlab.cli.console import duration, latency, progress, rate, stderr, stdout, table
+from ssdlab.errors import InputError
+from ssdlab.fio.job import size_text
+from ssdlab.jobfile import read_job
+from ssdlab.results import Result
+from ssdlab.rig import profiles, resolve
+from ssdlab.store import RunStore, check_writable, write_whole
+from ssdlab.target import SEED_MAX, Settings
+
+
+def _profile_names(incomplete: str) -> list[str]:
+    return [one.name for one in profiles() if one.name.startswith(incomplete)]
+
+
+def command(
+    jobs: Annotated[
+        list[Path],
+        typer.Argument(metavar="JOB.fio", help="fio job files; each is a run of its own."),
+    ],
+    on: Annotated[
+        str,
+        typer.Option(
+            "--on",
+            metavar="TARGET",
+            help="A profile's name, a rig file (.toml), a plain file, or a block device.",
+            autocompletion=_profile_names,
+        ),
+    ],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the simulated rig."),
+    ] = None,
+    seed: Annotated[
+        int,
+        typer.Option("--seed", min=0, max=SEED_MAX, help="Seed of a simulated run.", metavar="N"),
+    ] = 1,
+    prepare: Annotated[
+        str | None,
+        typer.Option(
+            "--prepare",
+            metavar="STATE",
+            help="State of a simulated drive at the start: fob, or steps joined by commas: "
+            "sequential, random:N, steady, trim, purge, idle:TIME.",
+        ),
+    ] = None,
+    json_: Annotated[
+        str | None,
+        typer.Option("--json", metavar="FILE|-", help="Write the fio JSON+ document there."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Keep the run below this folder."),
+    ] = None,
+    redact: Annotated[
+        bool, typer.Option("--redact", help="Leave out serial numbers and paths.")
+    ] = False,
+    destroy: Annotated[
+        str | None,
+        typer.Option(
+            "--destroy",
+            metavar="SERIAL",
+            help="Allow a block device with this serial to be overwritten (a device without "
+            "one: its kernel name; a loop device: also its backing file).",
+        ),
+    ] = None,
+    use_existing_file: Annotated[
+        bool,
+        typer.Option("--use-existing-file", help="Allow a plain file that exists to be written."),
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no table.")] = False,
+) -> None:
+    """Run fio jobs on a simulated or real drive."""
+    if json_ is not None and len(jobs) > 1:
+        raise InputError("--json takes the document of one job; give one job file")
+    overrides = dict(_override(text) for text in set_ or [])
+    texts = [read_job(job) for job in jobs]
+    target = resolve(on, destroy=destroy, use_existing=use_existing_file, redact=redact)
+    store = RunStore(out)
+    store.prepare()
+    if json_ not in (None, "-"):
+        check_writable(Path(json_ or ""))
+    if len(texts) > 1:
+        # The last job file should not turn out wrong after the first has run for an hour.
+        for text in texts:
+            target.check(text)
+    for text in texts:
+        started = time.monotonic()
+        with progress(f"{text.name} on {target.name}", quiet=quiet) as callback:
+            settings = Settings(
+                seed=seed,
+                prepare=prepare,
+                overrides=overrides,
+                progress=callback,
+                notice=_notice,
+            )
+            result = target.run(text, settings)
+        folder = store.save(result)
+        if json_ is not None:
+            _write_json(json_, result)
+        if not quiet:
+            _print(result, text.name, folder, time.monotonic() - started, to_stderr=json_ == "-")
+
+
+def _override(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise InputError(f'--set "{text}": write it as KEY=VALUE, such as capacity=4GiB')
+    return key.strip(), value.strip()
+
+
+def _notice(sentence: str) -> None:
+    stderr().print(sentence, markup=False, soft_wrap=True)
+
+
+def _write_json(place: str, result: Result) -> None:
+    if place == "-":
+        sys.stdout.write(result.json() + "\n")
+        return
+    write_whole(Path(place), result.json() + "\n")
+
+
+def _print(result: Result, job: str, folder: Path, seconds: float, *, to_stderr: bool) -> None:
+    console = stderr() if to_stderr else stdout()
+    console.print(_headline(result, job, seconds), markup=False, soft_wrap=True)
+    columns = [("job", "left"), ("direction", "left"), ("I/Os", "right"), ("amount", "right")]
+    columns += [("IOPS", "right"), ("throughput", "right")]
+    columns += [(f"latency {name}", "right") for name in ("mean", "p50", "p99", "p99.9", "max")]
+    rows = summary_rows(result)
+    amplified = [waf_text(result, row) for row in rows]
+    if any(amplified):
+        columns.append(("write ampl.", "right"))
+        rows = [[*row, text] for row, text in zip(rows, amplified, strict=True)]
+    console.print(table(columns, rows))
+    if replaced := result.ssdlab.get("replaced_options"):
+        names = ", ".join(dict.fromkeys(str(one["option"]) for one in replaced))
+        console.print(f"decided by the target instead: {names}", markup=False, soft_wrap=True)
+    if ignored := result.ssdlab.get("ignored_options"):
+        names = ", ".join(dict.fromkeys(str(one["option"]) for one in ignored))
+        console.print(f"ignored, without meaning here: {names}", markup=False, soft_wrap=True)
+    console.print(f"kept in {folder}", markup=False, soft_wrap=True)
+
+
+def _headline(result: Result, job: str, seconds: float) -> str:
+    about = result.ssdlab
+    if result.kind != "sim":
+        return f"ran {job} on {result.name} with fio in {duration(seconds)}"
+    simulated = float(about.get("simulated_seconds", 0.0))
+    waf = "" if result.waf is None else f", write amplification {result.waf:.2f}"
+    return (
+        f"ran {job} on {result.name}: {duration(simulated)} simulated in {duration(seconds)}, "
+        f"seed {about.get('seed')}{waf}"
+    )
+
+
+def waf_text(result: Result, row: list[str]) -> str:
+    """Write amplification while the job of a row of the table ran; empty where nothing is known."""
+    waf = result.job_waf(row[0]) if row[1] != "read" else None
+    return "" if waf is None else f"{waf:.2f}"
+
+
+def summary_rows(result: Result) -> list[list[str]]:
+    """The rows of the table: one per job and direction, values with units."""
+    return [
+        [
+            row["job"],
+            row["ddir"],
+            f"{row['ios']:,}",
+            size_text(row["io_bytes"]),
+            rate(row["iops"]),
+            rate(row["bw_bytes"] / 1e6, " MB/s"),
+            latency(row["clat_mean_ns"]),
+            latency(row["clat_p50_ns"]),
+            latency(row["clat_p99_ns"]),
+            latency(row["clat_p999_ns"]),
+            latency(row["clat_max_ns"]),
+        ]
+        for row in result.frame().iter_rows(named=True)
+    ]

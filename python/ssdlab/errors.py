@@ -1,0 +1,86 @@
+"""What can go wrong, by whose hand: every exception here is one clear sentence.
+
+The command line prints the sentence and leaves with ``exit_status``; nothing here ever shows a
+traceback to a user. All exceptions can be pickled, so they cross threads and processes whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+
+class SsdlabError(Exception):
+    """Base of everything ssdlab raises on purpose. ``str(error)`` is one sentence."""
+
+    exit_status: ClassVar[int] = 1
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+    def __reduce__(self) -> tuple[type[SsdlabError], tuple[str]]:
+        return type(self), (self.message,)
+
+
+class InputError(SsdlabError, ValueError):
+    """The input is wrong: a job file, a rig, an option, a path. Exit status 2."""
+
+    exit_status = 2
+
+
+class UnknownNameError(InputError):
+    """A name that nothing has; the message lists the known ones and the nearest. Exit status 2."""
+
+
+class RefusedError(SsdlabError):
+    """Refused for safety: going on could destroy data. Exit status 3."""
+
+    exit_status = 3
+
+
+class ExperimentError(SsdlabError):
+    """The experiment was sound but failed: fio broke off, the disk filled. Exit status 1."""
+
+    exit_status = 1
+
+
+class MissingProgramError(ExperimentError):
+    """A program that the experiment needs is not installed. Exit status 1."""
+
+
+class Interrupted(SsdlabError):
+    """Stopped by Ctrl-C or by a progress callback; nothing half-written remains. Status 130."""
+
+    exit_status = 130
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that ``name`` most likely means, or None where none is near."""
+    limit = max(1, len(name) // 3)
+    best = min(((_distance(name.lower(), k.lower()), k) for k in known), default=None)
+    return best[1] if best is not None and best[0] <= limit else None
+
+
+def unknown_name(what: str, name: str, known: Iterable[str], more: str = "") -> UnknownNameError:
+    """The error for a name that is not among ``known``, in the words the core uses."""
+    names = sorted(known)
+    near = nearest(name, names)
+    hint = f' (did you mean "{near}"?)' if near else ""
+    return UnknownNameError(
+        f'no {what} is called "{name}"{hint}; there are: {", ".join(names) or "none"}{more}'
+    )
+
+
+def _distance(a: str, b: str) -> int:
+    """Edit distance with transpositions of neighbours (optimal string alignment)."""
+    rows = [[i + j if i * j == 0 else 0 for j in range(len(b) + 1)] for i in range(len(a) + 1)]
+    for i in range(1, len(a) + 1):
+        for j in range(1, len(b) + 1):
+            best = min(
+                rows[i - 1][j - 1] + (a[i - 1] != b[j - 1]), rows[i - 1][j] + 1, rows[i][j - 1] + 1
+            )
+            if i > 1 and j > 1 and a[i - 1] == b[j - 2] and a[i - 2] == b[j - 1]:
+                best = min(best, rows[i - 2][j - 2] + 1)
+            rows[i][j] = best
+    return rows[-1][-1]

@@ -1,0 +1,157 @@
+"""What an experiment is made of: published numbers, jobs on drives, and the two side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ssdlab.results import Result
+
+Kind = Literal["fitted", "predicted"]
+Mode = Literal["quick", "reduced", "full"]
+
+
+@dataclass(frozen=True)
+class Published:
+    """A number that an article states about a drive.
+
+    ``value`` is None where the article only shows a picture or describes a shape.
+    """
+
+    drive: str
+    """Name of the profile."""
+    quantity: str
+    value: float | None
+    unit: str
+    kind: Kind = "predicted"
+    """``fitted`` if a number of the profile was chosen by this one."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A published number beside the simulated one."""
+
+    published: Published
+    simulated: float | None
+    why: str = ""
+    """Why the two differ or nothing could be simulated, where that is known."""
+
+    @property
+    def ratio(self) -> float | None:
+        """Simulated / published; None where one is missing."""
+        if self.simulated is None or not self.published.value:
+            return None
+        return self.simulated / self.published.value
+
+    def as_json(self, experiment: str) -> dict[str, Any]:
+        """The object of ``--json``."""
+        return {
+            "experiment": experiment,
+            "drive": self.published.drive,
+            "quantity": self.published.quantity,
+            "unit": self.published.unit,
+            "published": self.published.value,
+            "simulated": self.simulated,
+            "ratio": self.ratio,
+            "kind": self.published.kind,
+            "why": self.why,
+        }
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Points of a chart, or a line through them."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    style: Literal["line", "dots", "published"] = "line"
+    """``published`` draws rings: numbers of the article."""
+    colour: int = 0
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart laid out like one of the article's."""
+
+    title: str
+    x_label: str
+    y_label: str
+    curves: Sequence[Curve]
+    log_x: bool = False
+    log_y: bool = False
+    y_max: float | None = None
+    """End of the vertical axis where the article fixed it."""
+    wide: bool = False
+    group: str = ""
+    """Figures of one group stand side by side under this heading."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One job on one drive."""
+
+    key: str
+    drive: str
+    job: str
+    """Text of the job file at the scale asked for."""
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    interval_ms: int = 1000
+    cost: float = 1.0
+    """Rough share of the work, for the time left."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What came out."""
+
+    lines: list[Line]
+    figures: list[Figure]
+    remarks: list[str] = field(default_factory=list)
+    """Sentences on the shape of the curves."""
+
+
+Runs = Mapping[str, Result]
+"""Results by the key of their task."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A published experiment. ``plan`` and ``judge`` take the factor of scale."""
+
+    name: str
+    title: str
+    article: str
+    procedure: str
+    """In a few sentences, what was done and how it is repeated."""
+    scaling: str
+    """What a factor of scale divides."""
+    factors: Mapping[Mode, int]
+    plan: Callable[[int], list[Task]]
+    judge: Callable[[Runs, int], Findings]
+
+    def job_files(self) -> dict[str, str]:
+        """The job files at full size, as they run on a real drive, by file name.
+
+        Drives that run the same job share a file.
+        """
+        files: dict[str, str] = {}
+        for task in self.plan(1):
+            parts = [] if task.job in files.values() else [task.key.replace("/", "-")]
+            for part in parts:
+                files[f"{self.name}-{part}.fio"] = task.job
+        return files
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An experiment that has been run."""
+
+    experiment: Experiment
+    mode: Mode
+    factor: int
+    findings: Findings
+    seconds: float
+    """Processor time it took, roughly: the wall time of its tasks added up."""
+    seed: int

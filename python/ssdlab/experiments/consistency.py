@@ -1,0 +1,195 @@
+"""I/O consistency: 4 KiB random writes at depth 32 on eight drives, second by second."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ssdlab.analysis.consistency import periodicity
+from ssdlab.experiments import measure
+from ssdlab.experiments.base import Curve, Experiment, Figure, Findings, Line, Published, Runs, Task
+from ssdlab.experiments.scale import capacity_of, reduced
+
+ARTICLE = "AnandTech, The Intel SSD DC S3700: Intel's 3rd Generation Controller Analyzed (2012)"
+LENGTH_S = 2000
+JUDGED_FROM_S = 1400
+LINEAR_TOP_IOPS = 40_000.0
+"""Where the article's linear axis ends."""
+
+
+@dataclass(frozen=True)
+class Drive:
+    """A drive of the article and what it says about it."""
+
+    name: str
+    shape: str
+    numbers: tuple[Published, ...] = ()
+
+
+S3700 = "intel-dc-s3700-200"
+HIGHEST, LOWEST = 34_865.0, 29_150.0
+SPREAD = 100 * (HIGHEST - LOWEST) / HIGHEST
+
+DRIVES = (
+    Drive(
+        S3700,
+        "flat, with a dip about every 150 s that lasts 30-40 s",
+        (
+            Published(S3700, "mean after 1400 s", (HIGHEST + LOWEST) / 2, "IOPS", "fitted"),
+            Published(S3700, "highest second after 1400 s", HIGHEST, "IOPS"),
+            Published(S3700, "lowest second after 1400 s", LOWEST, "IOPS"),
+            Published(S3700, "spread after 1400 s", SPREAD, "%"),
+            Published(S3700, "time from dip to dip", 150.0, "s"),
+            Published(S3700, "length of a dip", 35.0, "s"),
+        ),
+    ),
+    Drive("intel-dc-s3700-800", "as the smaller one"),
+    Drive("intel-710-200", "clustered round its mean, with frequent single drops"),
+    Drive("intel-x25-e-64", "slow, but fairly even"),
+    Drive("intel-330-120", "good at first; loses its calm at the end of the run"),
+    Drive("toshiba-mk4001grzb-400", "quite good"),
+    Drive(
+        "micron-p400e-200", "very tight while clean blocks last, then a wall, down to tens of IOPS"
+    ),
+    Drive(
+        "samsung-840-pro-256",
+        "best and worst seconds an order of magnitude apart",
+        (Published("samsung-840-pro-256", "highest / lowest second after 1400 s", 10.0, ""),),
+    ),
+)
+
+NO_PERIODIC = "collection runs with every write: the model has no batches with a budget yet"
+NO_TABLE = "the model has no bounded extent table yet, whose defragmentation slows this drive"
+EVEN = "collection of the model is spread evenly over the dies, which stall at different times"
+
+
+def job(factor: int) -> str:
+    """The job file; the time axis is ``factor`` times shorter."""
+    return f"""\
+; I/O consistency: fill the drive, then write 4 KiB at random for {LENGTH_S // factor} s.
+; Begin with a drive that has been securely erased.
+[global]
+ioengine=libaio
+direct=1
+size=100%
+refill_buffers
+
+[fill]
+rw=write
+bs=128k
+iodepth=32
+
+[random]
+stonewall
+rw=randwrite
+bs=4k
+iodepth=32
+norandommap
+time_based
+runtime={LENGTH_S // factor}
+"""
+
+
+def plan(factor: int) -> list[Task]:
+    """One run for each drive."""
+    return [
+        Task(
+            key=drive.name,
+            drive=drive.name,
+            job=job(factor),
+            overrides=reduced(drive.name, factor),
+            # Filling takes a write for each 128 KiB, the rest some tens of thousands a second.
+            cost=(capacity_of(drive.name) / 2e5 + LENGTH_S * 2e4) / factor,
+        )
+        for drive in DRIVES
+    ]
+
+
+def judge(runs: Runs, factor: int) -> Findings:
+    """Published beside simulated, and the article's three views of each drive."""
+    lines: list[Line] = []
+    figures: list[Figure] = []
+    for number in range(len(DRIVES)):
+        of_drive, views = judge_drive(number, runs, factor)
+        lines += of_drive
+        figures += views
+    return Findings(lines, figures, _remarks(runs, factor))
+
+
+def judge_drive(number: int, runs: Runs, factor: int) -> tuple[list[Line], list[Figure]]:
+    """The same for one drive, by its place in ``DRIVES``."""
+    drive = DRIVES[number]
+    time, iops = measure.iops(runs[drive.name], "random")
+    time = time * factor
+    late = iops[time > JUDGED_FROM_S]
+    return _lines(drive, late, factor), _views(drive, time, iops, number)
+
+
+def _lines(drive: Drive, late: measure.Floats, factor: int) -> list[Line]:
+    high, low, mean = float(late.max()), float(late.min()), float(late.mean())
+    found = periodicity(late)
+    dips = found if found is not None and found.dips else None
+    readings: dict[str, tuple[float | None, str]] = {
+        "mean after 1400 s": (mean, ""),
+        "highest second after 1400 s": (high, NO_PERIODIC),
+        "lowest second after 1400 s": (low, NO_PERIODIC),
+        "spread after 1400 s": (100 * (high - low) / high, NO_PERIODIC),
+        "time from dip to dip": (factor * dips.period if dips else None, NO_PERIODIC),
+        "length of a dip": (factor * dips.width if dips else None, NO_PERIODIC),
+        "highest / lowest second after 1400 s": (high / low if low > 0 else None, EVEN),
+    }
+    lines = [Line(one, *readings[one.quantity]) for one in drive.numbers]
+    if not drive.numbers:
+        why = NO_TABLE if drive.name in ("intel-710-200", "intel-x25-e-64") else ""
+        shown = (
+            ("mean after 1400 s", mean, "IOPS"),
+            ("spread after 1400 s", 100 * (high - low) / high, "%"),
+        )
+        lines = [Line(Published(drive.name, q, None, unit), v, why) for q, v, unit in shown]
+    return lines
+
+
+def _views(drive: Drive, time: measure.Floats, iops: measure.Floats, number: int) -> list[Figure]:
+    late = time > JUDGED_FROM_S
+    drawn = np.maximum(iops, 1.0)
+    whole = Curve(drive.name, time.tolist(), drawn.tolist(), "dots", number)
+    end = Curve(drive.name, time[late].tolist(), drawn[late].tolist(), "dots", number)
+    group = f"{drive.name}: {drive.shape}"
+    return [
+        Figure("whole run", "time, s", "IOPS", [whole], log_y=True, group=group),
+        Figure("from 1400 s", "time, s", "IOPS", [end], log_y=True, group=group),
+        Figure("from 1400 s, linear", "time, s", "IOPS", [end], y_max=LINEAR_TOP_IOPS, group=group),
+    ]
+
+
+def _remarks(runs: Runs, factor: int) -> list[str]:
+    sentences = []
+    for drive in DRIVES:
+        time, iops = measure.iops(runs[drive.name], "random")
+        late = iops[time * factor > JUDGED_FROM_S]
+        fall = float(iops[0] / late.mean())
+        sentences.append(
+            f"{drive.name} begins {fall:.1f} times as fast as it ends; its last seconds vary by "
+            f"{100 * float(late.std() / late.mean()):.0f} % (standard deviation). "
+            f"Published: {drive.shape}."
+        )
+    return sentences
+
+
+EXPERIMENT = Experiment(
+    name="consistency",
+    title="I/O consistency of eight drives",
+    article=ARTICLE,
+    procedure="Erase the drive, fill it sequentially, then write 4 KiB at random over the whole "
+    "drive at depth 32 for 2000 s, with data that does not compress, and note the IOPS of every "
+    "second. Three views: the whole run and the time from 1400 s on a log axis, and the latter on "
+    "a linear axis that ends at 40 000 IOPS. The article gives numbers for the S3700 alone; the "
+    "other drives are described by the shape of their curves.",
+    scaling="capacity (blocks per plane) and run time. The interval that counts as a second stays "
+    "a simulated second, so that it holds as many collections as in the article; on the time axis "
+    "it is longer in the same measure as the axis is shorter",
+    factors={"quick": 50, "reduced": 10, "full": 1},
+    plan=plan,
+    judge=judge,
+)

@@ -1,0 +1,46 @@
+"""Drives at reduced size: fewer blocks per plane, every ratio kept."""
+
+from __future__ import annotations
+
+import tomllib
+
+from ssdlab.rig import leaves, profile
+
+UNIT = 4096
+"""Capacities are whole mapping units."""
+
+
+def capacity_of(drive: str) -> int:
+    """Capacity of a profile in bytes."""
+    return _size(_values(drive)["capacity"])
+
+
+def reduced(drive: str, factor: int) -> dict[str, str]:
+    """Overrides that make a drive ``factor`` times smaller; none for 1.
+
+    A die keeps its planes, pages and timing and has fewer blocks. Blocks are whole, so the
+    capacity is not quite the full one divided by ``factor``, but chosen such that reserve and data
+    fill whole superblocks and over-provisioning stays exactly what it was.
+    """
+    if factor == 1:
+        return {}
+    values = _values(drive)
+    capacity = _size(values["capacity"])
+    reserve = 1 + float(values["ftl.over_provisioning"])
+    dies = int(values["nand.channels"]) * int(values["nand.ways"])
+    block = _size(values["nand.page"]) * int(values["nand.pages_per_block"])
+    stripe = dies * block * int(values["nand.planes"])
+    superblocks = max(1, round(capacity * reserve / stripe / factor))
+    return {"capacity": f"{int(superblocks * stripe / reserve) // UNIT * UNIT}B"}
+
+
+def _values(drive: str) -> dict[str, str]:
+    found = leaves(tomllib.loads(profile(drive).text).get("device", {}))
+    return {key.replace("below.", ""): value for key, value, _ in found}
+
+
+def _size(text: str) -> int:
+    for suffix, unit in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1)):
+        if text.endswith(suffix):
+            return int(float(text.removesuffix(suffix)) * unit)
+    raise ValueError(f"a size of a profile: {text}")

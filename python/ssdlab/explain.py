@@ -1,0 +1,218 @@
+"""Why a simulated run came out as it did, and what would help: the same run with one thing changed.
+
+The causes of a simulated result are in the model, so they can be switched: a run is repeated with
+its own rig, job, seed and preparation and one key of the rig set differently.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ssdlab.analysis.attribution import Breakdown, breakdowns
+from ssdlab.errors import InputError
+from ssdlab.jobfile import JobText
+from ssdlab.progress import Progress
+from ssdlab.results import DirectionStats, Result
+from ssdlab.target import Settings, Sim
+
+AMPLE = 3.0
+"""Over-provisioning at which collection finds next to nothing to copy (WA below 1.02 even for
+FIFO, Desnoyers 2014)."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing that can be different about a rig."""
+
+    name: str
+    """A short key for scripts."""
+    sentence: str
+    overrides: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Direction:
+    """Where the time of one direction of a job went."""
+
+    job: str
+    ddir: str
+    stats: DirectionStats
+    points: Sequence[Breakdown]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a change did to the job that is looked at; the first outcome is the run itself."""
+
+    change: Change | None
+    iops: float
+    p999_ns: int
+    waf: float | None
+
+
+def directions(result: Result) -> list[Direction]:
+    """Every direction of every job, with its breakdowns.
+
+    Raises:
+        InputError: a real drive does not tell where its time goes.
+    """
+    attribution = result.attribution
+    if attribution is None:
+        raise InputError(
+            f"{result.name}: a real drive does not tell where its time goes; "
+            "explain a simulated run of the same job"
+        )
+    found = []
+    for job in result.jobs:
+        own = attribution.get("jobs", {}).get(job.name, attribution)
+        for stats in job.directions():
+            if direction := own.get(stats.ddir):
+                points = breakdowns(attribution["parts"], direction)
+                found.append(Direction(job.name, stats.ddir, stats, points))
+    return found
+
+
+def programs(result: Result) -> dict[str, float]:
+    """Write amplification of the run by cause: units programmed per unit that the host wrote.
+
+    Empty where the drive is not flash or nothing was written while the run went on.
+    """
+    frame = result.device_series()
+    if frame is None or frame.height < 2:
+        return {}
+    deltas: dict[str, float] = {}
+    for column in frame.columns:
+        name = column.rpartition("/")[2]
+        if name.startswith("programs_") or name == "host_units_written":
+            delta = float(frame[column][-1]) - float(frame[column][0])
+            deltas[name] = deltas.get(name, 0.0) + delta
+    host = deltas.pop("host_units_written", 0.0)
+    if host <= 0:
+        return {}
+    return {name.removeprefix("programs_"): units / host for name, units in deltas.items() if units}
+
+
+def changes(result: Result) -> list[Change]:
+    """What is worth trying on this run's rig; empty where there is no SSD in it."""
+    ssd = _find(tomllib.loads(result.rig_toml or "").get("device", {}), "ssd")
+    if ssd is None:
+        return []
+    ftl = ssd.get("ftl", {})
+    gc = ftl.get("gc", {})
+    spare = float(ftl.get("over_provisioning", 0.07))
+    other = "cost-benefit" if gc.get("victim", "greedy") == "greedy" else "greedy"
+    pace = "blocking" if gc.get("pace", "blocking") == "paced" else "paced"
+    apart = not gc.get("separate_frontier", False)
+    found = [
+        Change(
+            "no-collection",
+            "hardly any collection (three times the flash as spare)",
+            {"ftl.over_provisioning": str(max(AMPLE, spare))},
+        ),
+        Change(
+            "more-spare",
+            f"over-provisioning {spare + 0.2:.3g} instead of {spare:.3g}",
+            {"ftl.over_provisioning": f"{spare + 0.2:.6g}"},
+        ),
+        Change("victim", f"victim policy {other}", {"ftl.gc.victim": other}),
+        Change("pace", f"{pace} collection", {"ftl.gc.pace": pace}),
+        Change(
+            "frontier",
+            "collected data kept apart" if apart else "one frontier for all data",
+            {"ftl.gc.separate_frontier": str(apart).lower()},
+        ),
+    ]
+    if ftl.get("placement", "round-robin") != "least-busy":
+        found.append(
+            Change(
+                "placement",
+                "host data goes to the least busy dies",
+                {"ftl.placement": "least-busy"},
+            )
+        )
+    reads = any(stats.ddir == "read" for job in result.jobs for stats in job.directions())
+    if reads and not ssd.get("nand", {}).get("suspend", {}).get("program", False):
+        found.append(
+            Change(
+                "suspend",
+                "reads suspend programs and erases",
+                {"nand.suspend.program": "true", "nand.suspend.erase": "true"},
+            )
+        )
+    if "write_buffer" not in ssd:
+        found.append(
+            Change(
+                "buffer",
+                "a protected write buffer of 4MiB",
+                {"write_buffer.size": "4MiB", "write_buffer.power_loss_protected": "true"},
+            )
+        )
+    return found
+
+
+def outcome(result: Result, direction: Direction, change: Change | None = None) -> Outcome:
+    """What became of the job and direction in ``result``."""
+    for job in result.jobs:
+        for stats in job.directions():
+            if (job.name, stats.ddir) == (direction.job, direction.ddir):
+                p999 = stats.percentile_ns(99.9) or stats.lat_max_ns
+                spans = result.ssdlab.get("jobs", [])
+                waf = next((s.get("waf") for s in spans if s["name"] == job.name), result.waf)
+                return Outcome(change, stats.iops, p999, waf)
+    raise InputError(f"{result.name}: job {direction.job} did no {direction.ddir}")
+
+
+def attempt(
+    result: Result,
+    direction: Direction,
+    tried: Sequence[Change],
+    progress: Callable[[float], bool] | None = None,
+    threads: int = 2,
+) -> list[Outcome]:
+    """Repeats the run once per change; the outcomes in the order of ``tried``.
+
+    A change that the rig cannot take (too little spare for it, say) is left out. ``progress``
+    receives the share done of all runs; returning False stops.
+    """
+    if result.rig_toml is None:
+        return []
+    rig, about = result.rig_toml, result.ssdlab
+    shares = [0.0] * len(tried)
+
+    def one(index: int) -> Outcome | None:
+        def heard(news: Progress) -> bool:
+            shares[index] = max(shares[index], news.fraction or 0.0)
+            return progress is None or progress(sum(shares) / len(shares))
+
+        settings = Settings(
+            seed=int(about.get("seed") or 1),
+            prepare=str(about.get("preconditioning") or "fob"),
+            overrides=tried[index].overrides,
+            progress=heard,
+        )
+        try:
+            again = Sim(result.name, rig).run(
+                JobText("job.fio", result.job_text, result.folder or Path.cwd()), settings
+            )
+        except InputError:
+            return None
+        finally:
+            shares[index] = 1.0
+        return outcome(again, direction, tried[index])
+
+    with ThreadPoolExecutor(threads) as pool:
+        return [one for one in pool.map(one, range(len(tried))) if one is not None]
+
+
+def _find(device: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
+    """The first device of this kind from the top down."""
+    while device:
+        if device.get("kind") == kind:
+            return device
+        device = device.get("below", {})
+    return None

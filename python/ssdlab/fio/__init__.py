@@ -1,0 +1,1 @@
+"""Real targets: fio does the work, ssdlab writes the job and reads what fio left."""

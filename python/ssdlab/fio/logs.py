@@ -1,0 +1,199 @@
+"""fio's histogram logs as the job series: the same columns a simulated run has.
+
+Each line of ``*_clat_hist.*.log`` is ``ms, ddir, bs, 1856 counters``: the completion latencies of
+one second of one job thread. fio drops the last incomplete second; it is what the final histogram
+in the JSON+ document holds beyond the logged ones, so it is put back from there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ssdlab.errors import ExperimentError
+from ssdlab.fio.job import Section
+from ssdlab.results import DIRECTIONS, SERIES_SCHEMA
+
+BINS = 1856
+"""29 groups of 64 bins (fio: PLAT_BITS 6)."""
+
+Histogram = npt.NDArray[np.int64]
+
+
+def bin_values() -> npt.NDArray[np.float64]:
+    """The latency in nanoseconds that stands for each bin: its middle, as fio reckons."""
+    index = np.arange(BINS)
+    exponent = np.maximum((index >> 6) - 1, 0)
+    middle = np.exp2(exponent + 6) + ((index & 63) + 0.5) * np.exp2(exponent)
+    return np.where(index < 128, index.astype(float), middle)
+
+
+VALUES = bin_values()
+
+
+def bin_index(value: int) -> int:
+    """The bin of a latency in nanoseconds."""
+    if value < 128:
+        return value
+    shift = value.bit_length() - 7
+    return min((shift + 1) * 64 + ((value >> shift) & 63), BINS - 1)
+
+
+def series(folder: Path, sections: Sequence[Section], document: Mapping[str, Any]) -> pl.DataFrame:
+    """The job series of a finished fio run; ``folder`` holds the logs ``ssdlab<section>_...``."""
+    by_section = _document_jobs(sections, document)
+    starts = _starts(sections, by_section)
+    rows: list[dict[str, object]] = []
+    for numbers in _folded(by_section):
+        first, jobs = numbers[0], by_section[numbers[0]]
+        logged = _read_logs(folder, numbers)
+        for ddir, name in enumerate(DIRECTIONS):
+            stats = [job[name] for job in jobs if job.get(name, {}).get("total_ios", 0) > 0]
+            if not stats:
+                continue
+            intervals = logged[ddir]
+            end = max(float(s["runtime"]) for s in stats) / 1000.0
+            _add_rest(intervals, stats, end)
+            ios = sum(int(s["total_ios"]) for s in stats)
+            mean_bytes = sum(int(s["io_bytes"]) for s in stats) / ios
+            rows += _rows(_title(sections[first]), name, intervals, starts[first], mean_bytes)
+    return pl.DataFrame(rows, schema=SERIES_SCHEMA).sort("time_s", maintain_order=True)
+
+
+def _document_jobs(
+    sections: Sequence[Section], document: Mapping[str, Any]
+) -> list[list[Mapping[str, Any]]]:
+    """The document's jobs of each section.
+
+    A section makes ``numjobs`` entries in a row, or one where group_reporting folds it; sections
+    folded together have theirs under the first.
+    """
+    found: list[list[Mapping[str, Any]]] = [[] for _ in sections]
+    position = 0
+    for job in document.get("jobs", []):
+        name = job.get("jobname")
+        later = (i for i in range(position, len(sections)) if _title(sections[i]) == name)
+        position = next(later, position)
+        found[position].append(job)
+    return found
+
+
+def _folded(jobs: Sequence[Sequence[Mapping[str, Any]]]) -> list[list[int]]:
+    """Sections that share an entry, first the one that holds it."""
+    groups: list[list[int]] = []
+    for number, own in enumerate(jobs):
+        if own or not groups:
+            groups.append([number])
+        else:
+            groups[-1].append(number)
+    return groups
+
+
+def _title(section: Section) -> str:
+    return section.get("name") or section.name
+
+
+def _starts(
+    sections: Sequence[Section], jobs: Sequence[Sequence[Mapping[str, Any]]]
+) -> list[float]:
+    """When each section's measurement began, in seconds from the start of the run.
+
+    fio's logs count from the start of their own job; a stonewall starts it after all before.
+    """
+    starts: list[float] = []
+    stage_start = stage_end = 0.0
+    for section, own in zip(sections, jobs, strict=True):
+        if section.starts_new_stage:
+            stage_start = stage_end
+        begin = stage_start + section.seconds("startdelay") + section.seconds("ramp_time")
+        starts.append(begin)
+        length = max((float(job.get("job_runtime", 0)) for job in own), default=0.0) / 1000.0
+        stage_end = max(stage_end, begin + length)
+    return starts
+
+
+def _read_logs(folder: Path, numbers: Sequence[int]) -> dict[int, dict[float, Histogram]]:
+    """Per direction: histograms by end of second, all threads of the sections together."""
+    found: dict[int, dict[float, Histogram]] = defaultdict(dict)
+    paths = [p for n in numbers for p in sorted(folder.glob(f"ssdlab{n:03d}_clat_hist.*.log"))]
+    for path in paths:
+        for line in path.read_text().splitlines():
+            fields = np.array(line.split(","), dtype=np.int64)
+            if len(fields) != 3 + BINS:
+                raise ExperimentError(f"{path.name}: fio wrote a histogram of unknown shape")
+            # Threads tick some milliseconds apart; they share the second they belong to.
+            second = float(max(1, round(int(fields[0]) / 1000)))
+            intervals = found[int(fields[1])]
+            counts = fields[3:]
+            intervals[second] = intervals[second] + counts if second in intervals else counts
+    return found
+
+
+def _add_rest(
+    intervals: dict[float, Histogram], stats: Sequence[Mapping[str, Any]], end: float
+) -> None:
+    """Adds the last incomplete second: the final histogram less what was logged."""
+    rest = np.zeros(BINS, dtype=np.int64)
+    for one in stats:
+        for value, count in (one.get("clat_ns", {}).get("bins") or {}).items():
+            rest[bin_index(int(value))] += int(count)
+    for logged in intervals.values():
+        rest -= logged
+    rest = np.maximum(rest, 0)
+    if rest.sum() == 0:
+        return
+    last = max(intervals, default=0.0)
+    if end - last < 0.1 and intervals:
+        intervals[last] = intervals[last] + rest  # a sliver would make a rate of noise
+    else:
+        intervals[max(end, last + 1e-3)] = rest
+
+
+def _rows(
+    job: str, ddir: str, intervals: Mapping[float, Histogram], start: float, mean_bytes: float
+) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = []
+    before = 0.0
+    for end in sorted(intervals):
+        histogram, length = intervals[end], end - before
+        before = end
+        ios = int(histogram.sum())
+        if ios == 0:
+            continue
+        used = np.flatnonzero(histogram)
+        cumulative = np.cumsum(histogram)
+
+        def quantile(share: float, cumulative: Histogram = cumulative, ios: int = ios) -> int:
+            return int(VALUES[int(np.searchsorted(cumulative, share * ios))])
+
+        volume = round(ios * mean_bytes)
+        rows.append(
+            {
+                "time_s": start + end,
+                "job": job,
+                "ddir": ddir,
+                "ios": ios,
+                "iops": ios / length,
+                "bytes": volume,
+                "bw_bytes": volume / length,
+                "lat_min_ns": int(VALUES[used[0]]),
+                "lat_mean_ns": float(histogram @ VALUES) / ios,
+                "lat_max_ns": int(VALUES[used[-1]]),
+                "lat_p50_ns": quantile(0.50),
+                "lat_p99_ns": quantile(0.99),
+            }
+        )
+    return rows
+
+
+def user_logs(folder: Path) -> list[tuple[str, str]]:
+    """The logs that the job itself asked for: (file name, text)."""
+    paths = sorted(folder.glob("*.log"))
+    return [(p.name, p.read_text()) for p in paths if not re.match(r"ssdlab\d{3}_", p.name)]

@@ -1,0 +1,200 @@
+"""Runs the real fio: starts it, follows its progress, stops it cleanly, says what went wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import selectors
+import shutil
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from ssdlab.errors import ExperimentError, InputError, Interrupted, MissingProgramError
+from ssdlab.progress import Progress, ProgressCallback
+
+_OUTPUT = "fio.json"
+_ETA = re.compile(r"\[(\d+(?:\.\d+)?)%\].*?\[eta ([^\]]+)\]")
+_STATUS = re.compile(r"^Jobs: \d+ \(f=\d+\)")
+
+
+def find_fio() -> str:
+    """The path of fio; one sentence where there is none."""
+    found = shutil.which("fio")
+    if found is None:
+        raise MissingProgramError(
+            "fio is not installed, and a real target needs it: sudo apt install fio"
+        )
+    return found
+
+
+def version() -> str:
+    """What ``fio --version`` says, such as ``fio-3.33``."""
+    try:
+        answer = subprocess.run([find_fio(), "--version"], capture_output=True, text=True)
+    except OSError as error:
+        raise MissingProgramError(f"fio cannot be started ({error.strerror})") from error
+    return answer.stdout.strip()
+
+
+def run_fio(
+    job_text: str, folder: Path, *, read_only: bool, progress: ProgressCallback | None
+) -> dict[str, Any]:
+    """Runs ``job_text`` with ``folder`` as working directory; the JSON+ document.
+
+    Raises:
+        ExperimentError: fio failed; the message says what fio said.
+        Interrupted: Ctrl-C, or ``progress`` returned False; fio has ended by then.
+    """
+    (folder / "job.fio").write_text(job_text, "utf-8")
+    command = [
+        find_fio(),
+        "--output-format=json+",
+        f"--output={_OUTPUT}",
+        "--eta=always",
+        f"--aux-path={folder}",
+        *(["--readonly"] if read_only else []),
+        "job.fio",
+    ]
+    with (folder / "stderr").open("w+b") as errors:
+        # A session of its own: Ctrl-C reaches fio once, from here, so that it ends in order.
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            start_new_session=True,
+            env={**os.environ, "LC_ALL": "C"},
+        )
+        try:
+            chatter = _follow(process, progress)
+        except BaseException as error:
+            _stop(process)
+            if isinstance(error, KeyboardInterrupt):
+                raise Interrupted("stopped by Ctrl-C; fio has ended, nothing was kept") from None
+            raise
+        errors.seek(0)
+        said = errors.read().decode("utf-8", "replace")
+    return _document(folder / _OUTPUT, process.returncode, said + "\n" + chatter)
+
+
+def _follow(process: subprocess.Popen[bytes], progress: ProgressCallback | None) -> str:
+    """Reads fio's status lines until it ends; what else it printed."""
+    assert process.stdout is not None
+    chatter: list[str] = []
+    pending = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while True:
+            # Wakes up without news too: a stop must not wait for fio to say something.
+            ready = selector.select(timeout=0.5)
+            if ready:
+                data = _read(process.stdout)
+                if not data:
+                    break
+                *lines, pending = re.split(rb"[\r\n]", pending + data)
+                for line in lines:
+                    _note(line.decode("utf-8", "replace"), chatter, progress)
+            elif progress is not None and not progress(Progress()):
+                raise Interrupted("stopped; fio has ended, nothing was kept")
+    process.wait()
+    return "\n".join(chatter)
+
+
+def _read(stream: IO[bytes]) -> bytes:
+    return os.read(stream.fileno(), 65536)
+
+
+def _note(line: str, chatter: list[str], progress: ProgressCallback | None) -> None:
+    if not _STATUS.match(line):
+        if line.strip():
+            chatter.append(line.strip())
+        return
+    if progress is None:
+        return
+    match = _ETA.search(line)
+    rates = re.findall(r"\[((?:r|w|t|rt)=[^\]]*)\]", line)
+    text = " ".join(rates)
+    if match:
+        news = Progress(float(match[1]) / 100, _eta_seconds(match[2]), text)
+    else:
+        news = Progress(text=text)
+    if not progress(news):
+        raise Interrupted("stopped; fio has ended, nothing was kept")
+
+
+def _eta_seconds(text: str) -> float | None:
+    """Seconds of fio's ``01d:02h:03m:04s``."""
+    units = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+    parts = re.findall(r"(\d+)([dhms])", text)
+    return float(sum(int(n) * units[u] for n, u in parts)) if parts else None
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """Ends fio and its jobs: asks, then insists."""
+    for sign, patience in ((signal.SIGINT, 5.0), (signal.SIGTERM, 3.0), (signal.SIGKILL, 10.0)):
+        try:
+            os.killpg(process.pid, sign)
+        except ProcessLookupError:
+            break
+        try:
+            process.wait(patience)
+            break
+        except (subprocess.TimeoutExpired, KeyboardInterrupt):
+            continue  # a second Ctrl-C insists
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+def _document(path: Path, status: int, said: str) -> dict[str, Any]:
+    """The JSON+ document, or the error that fio reported."""
+    try:
+        text = path.read_text("utf-8")
+    except OSError:
+        text = ""
+    # fio may print warnings before the document.
+    start = text.find("{")
+    document: dict[str, Any] = {}
+    if start >= 0:
+        try:
+            document, _ = json.JSONDecoder().raw_decode(text[start:])
+        except ValueError:
+            document = {}
+        said += "\n" + text[:start]
+    else:
+        said += "\n" + text
+    failed = next((job for job in document.get("jobs", []) if job.get("error")), None)
+    if status == 0 and document.get("jobs") and failed is None:
+        return document
+    if status == 0 and failed is None:
+        raise ExperimentError(
+            f"fio ended well but left no whole result in {path.parent.parent}; "
+            "if the disk is full there, free some space or set TMPDIR to another place"
+        )
+    raise _failure(status, failed, said.splitlines())
+
+
+def _failure(status: int, failed: dict[str, Any] | None, lines: Sequence[str]) -> Exception:
+    """fio's complaint in one sentence."""
+    complaints = [line.strip() for line in lines if line.strip()]
+    number = int(failed["error"]) if failed else 0
+    if number == 0:
+        match = next((m for line in complaints if (m := re.search(r"\berr= *(\d+)", line))), None)
+        number = int(match[1]) if match else 0
+    if failed is not None or number:
+        job = f' in job "{failed["jobname"]}"' if failed else ""
+        reason = os.strerror(number) if number else f"exit status {status}"
+        hint = next((c for c in complaints if "does not support" in c or "direct" in c), "")
+        hint = f" ({hint.removeprefix('fio: ')})" if hint else ""
+        return ExperimentError(f"fio failed{job}: {reason}{hint}")
+    told = next(
+        (c for c in complaints if c.startswith("fio:")), complaints[0] if complaints else ""
+    )
+    told = told.removeprefix("fio: ")
+    if status == 1 and told:
+        return InputError(f"fio refuses the job: {told}")
+    return ExperimentError(f"fio ended with status {status}" + (f": {told}" if told else ""))

@@ -1,0 +1,47 @@
+"""How much memory a simulation may take before the system kills it."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+_MEMINFO = Path("/proc/meminfo")
+_CGROUP = Path("/sys/fs/cgroup")
+_STATM = Path("/proc/self/statm")
+
+
+def available_bytes() -> int | None:
+    """The least of what is free, what the container may still take and what the process may.
+
+    None where the system does not tell.
+    """
+    known = [one for one in (_free(), _of_container(), _of_process()) if one is not None]
+    return max(0, min(known)) if known else None
+
+
+def _free() -> int | None:
+    for line in _text(_MEMINFO).splitlines():
+        name, _, amount = line.partition(":")
+        if name == "MemAvailable":
+            return int(amount.split()[0]) * 1024
+    return None
+
+
+def _of_container() -> int | None:
+    most, used = _text(_CGROUP / "memory.max").strip(), _text(_CGROUP / "memory.current").strip()
+    return int(most) - int(used) if most.isdigit() and used.isdigit() else None
+
+
+def _of_process() -> int | None:
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if most == resource.RLIM_INFINITY:
+        return None
+    pages = _text(_STATM).split()
+    return most - (int(pages[0]) * resource.getpagesize() if pages else 0)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, ValueError):
+        return ""

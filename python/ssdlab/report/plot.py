@@ -1,0 +1,191 @@
+"""A figure in the style of the report, and its axes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+from bokeh.models import (
+    BasicTicker,
+    BasicTickFormatter,
+    BoxZoomTool,
+    FixedTicker,
+    HoverTool,
+    NumeralTickFormatter,
+    PanTool,
+    Range1d,
+    ResetTool,
+    SaveTool,
+    Toolbar,
+    WheelZoomTool,
+)
+from bokeh.models.annotations import BoxAnnotation, Span
+from bokeh.plotting import figure
+
+from ssdlab.report import style
+from ssdlab.report.catalogue import Catalogue
+from ssdlab.report.numbers import Numbers
+
+LEFT_PX = 62
+"""Room for the vertical axis, the same in all charts so that they stand one below another."""
+LOW_PX = 160
+"""Charts lower than this have fewer ticks."""
+
+
+def span(start: float, end: float, name: str | None = None) -> Range1d:
+    """The range of an axis, to which the reset button returns."""
+    return Range1d(start=start, end=end, reset_start=start, reset_end=end, name=name)
+
+
+def new_figure(
+    height: int,
+    x_range: Range1d,
+    y_range: Range1d,
+    x_label: str,
+    y_label: str,
+    *,
+    log_y: bool = False,
+    log_x: bool = False,
+    zoom_both: bool = False,
+) -> figure:
+    """An empty figure as wide as its place. Drags zoom along time, or both ways."""
+    plot = figure(
+        height=height,
+        sizing_mode="stretch_width",
+        x_range=x_range,
+        y_range=y_range,
+        x_axis_type="log" if log_x else "linear",
+        y_axis_type="log" if log_y else "linear",
+        x_axis_label=x_label,
+        y_axis_label=y_label,
+        tools=[],
+        toolbar_location="above",
+        toolbar_inner=True,
+        min_border_left=LEFT_PX,
+        min_border_right=14,
+        min_border_top=4,
+        min_border_bottom=4,
+        background_fill_alpha=0,
+        border_fill_alpha=0,
+        outline_line_color=None,
+    )
+    ways: Literal["width", "both"] = "both" if zoom_both else "width"
+    zoom = BoxZoomTool(dimensions=ways)
+    plot.toolbar = Toolbar(
+        tools=[
+            zoom,
+            PanTool(dimensions=ways),
+            WheelZoomTool(dimensions=ways),
+            SaveTool(),
+            ResetTool(),
+        ],
+        active_drag=zoom,
+        active_scroll=None,
+        logo=None,
+        autohide=True,
+    )
+    for axis in plot.axis:
+        axis.update(
+            axis_line_color=style.RULE,
+            major_tick_line_color=style.RULE,
+            minor_tick_line_color=None,
+            major_tick_in=0,
+            major_tick_out=4,
+            major_label_text_color=style.MUTED,
+            major_label_text_font=style.FONT,
+            major_label_text_font_size="11px",
+            axis_label_text_color=style.MUTED,
+            axis_label_text_font=style.FONT,
+            axis_label_text_font_size="11px",
+            axis_label_text_font_style="normal",
+            axis_label_standoff=6,
+        )
+    plot.ygrid[0].grid_line_color = style.GRID
+    plot.xgrid[0].grid_line_color = style.GRID if log_x else None
+    plot.yaxis[0].formatter = NumeralTickFormatter(format="0[.]0[0]a")
+    if log_y:
+        _round_ticks(plot.yaxis[0], plot.ygrid[0], y_range)
+    else:
+        plot.yaxis[0].ticker = BasicTicker(desired_num_ticks=5 if height > LOW_PX else 3)
+        plot.ygrid[0].ticker = plot.yaxis[0].ticker
+    if log_x:
+        _round_ticks(plot.xaxis[0], plot.xgrid[0], x_range)
+    else:
+        plot.xaxis[0].formatter = BasicTickFormatter(use_scientific=False)
+        plot.xaxis[0].ticker = BasicTicker(desired_num_ticks=5)
+    return plot
+
+
+def add_hover(
+    plot: figure,
+    renderer: Any,
+    tips: list[tuple[str, str]],
+    mode: Literal["mouse", "hline", "vline"],
+) -> None:
+    """Shows values under the pointer; labels and bokeh's formats of the columns."""
+    tool = HoverTool(
+        renderers=[renderer],
+        tooltips=tips,
+        mode=mode,
+        line_policy="nearest",
+        point_policy="follow_mouse",
+        visible=False,
+    )
+    plot.toolbar.tools = [*plot.toolbar.tools, tool]
+
+
+def mark_window(plot: figure, start: float, end: float, mean: float, colour: str) -> None:
+    """Shades the window judged and draws its mean."""
+    plot.add_layout(
+        BoxAnnotation(
+            left=start,
+            right=end,
+            fill_color=colour,
+            fill_alpha=0.055,
+            line_color=None,
+            level="underlay",
+        )
+    )
+    plot.add_layout(
+        Span(
+            location=mean,
+            dimension="width",
+            line_color=style.INK,
+            line_dash=[5, 4],
+            line_width=1,
+            line_alpha=0.7,
+        )
+    )
+
+
+def dash(place: int) -> str:
+    """The line of the first, second and third direction of a run."""
+    return ("solid", "dashed", "dotted")[min(place, 2)]
+
+
+def latency_ticks(axis: Any, numbers: Numbers) -> None:
+    """Labels a log axis in ns with the unit that suits each tick."""
+    axis.major_label_overrides = {tick: numbers.tick(tick) for tick in axis.ticker.ticks}
+
+
+def nines_ticks(plot: figure, nines: float, words: Catalogue) -> None:
+    """Labels -log10(share that is slower) with percentages: 0, 50, 90, 99, 99.9 ..."""
+    ticks = {0.0: "0", -math.log10(0.5): "50", 1.0: "90"}
+    for n in range(2, int(nines) + 1):
+        ticks[float(n)] = "99" + (words("decimal_point") + "9" * (n - 2) if n > 2 else "")
+    _fix_ticks(plot.yaxis[0], plot.ygrid[0], list(ticks))
+    plot.yaxis[0].major_label_overrides = {at: f"{text} %" for at, text in ticks.items()}
+
+
+def _round_ticks(axis: Any, grid: Any, over: Any) -> None:
+    """Ticks of a log axis at 1, 2 and 5, or at 1 and 3, or at 1 alone, times powers of ten. Fixed,
+    since bokeh's own would be few and uneven over a decade or two."""
+    low, high = math.log10(over.start), math.log10(over.end)
+    digits = (1, 2, 5) if high - low <= 2 else (1, 3) if high - low <= 3 else (1,)
+    decades = range(math.floor(low) - 1, math.ceil(high) + 1)
+    _fix_ticks(axis, grid, [digit * 10.0**decade for decade in decades for digit in digits])
+
+
+def _fix_ticks(axis: Any, grid: Any, ticks: list[float]) -> None:
+    axis.ticker = FixedTicker(ticks=ticks)
+    grid.ticker = axis.ticker

@@ -1,0 +1,306 @@
+"""The page of published experiments: published beside simulated, with the article's figures."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import numpy as np
+from bokeh.models import ColumnDataSource
+from bokeh.plotting import figure
+
+from ssdlab._version import VERSION
+from ssdlab.experiments.base import Curve, Figure, Line, Outcome
+from ssdlab.report import plot, style
+from ssdlab.report.catalogue import ENGLISH, Catalogue
+from ssdlab.report.downsample import keep_extremes
+from ssdlab.report.embed import bokeh_script, portable, script_json
+from ssdlab.report.numbers import Numbers
+from ssdlab.report.page import HERE, _own
+from ssdlab.report.tables import Cell, Table
+from ssdlab.store import write_whole
+
+NEAR = 0.15
+"""A prediction this near is a good one."""
+FACTOR = 1.5
+"""One within this factor is a fair one; beyond it the page says why."""
+HEIGHT = 240
+HEIGHT_WIDE = 380
+POINTS_MAX = 4000
+
+
+def render(outcomes: Sequence[Outcome], path: Path, *, title: str | None = None) -> None:
+    """Writes one page with these experiments.
+
+    Raises InputError if the place cannot be written, ExperimentError if the disk is full.
+    """
+    write_whole(path, Page(outcomes, title, ENGLISH).html())
+
+
+def near(line: Line) -> bool:
+    """Whether the simulated number is within 15 % of the published one."""
+    return line.ratio is not None and abs(line.ratio - 1) <= NEAR
+
+
+def fair(line: Line) -> bool:
+    """Whether it is within a factor of 1.5."""
+    return line.ratio is not None and 1 / FACTOR <= line.ratio <= FACTOR
+
+
+class Page:
+    """Everything that the template asks for."""
+
+    def __init__(self, outcomes: Sequence[Outcome], title: str | None, words: Catalogue) -> None:
+        self.outcomes = outcomes
+        self.words = words
+        self.numbers = Numbers(words)
+        one = len(outcomes) == 1
+        self.title = title or (outcomes[0].experiment.title if one else words("reproduce.title"))
+        self.figures: dict[str, figure] = {}
+
+    def html(self) -> str:
+        """The page."""
+        experiments = [self._experiment(outcome) for outcome in self.outcomes]
+        charts, roots = portable(self.figures)
+        strings = {key: self.words(f"button.{key}") for key in ("copied", "copy_failed")}
+        environment = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(HERE),
+            autoescape=True,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            undefined=jinja2.StrictUndefined,
+        )
+        lines = [line for outcome in self.outcomes for line in outcome.findings.lines]
+        quick = any(outcome.mode == "quick" for outcome in self.outcomes)
+        return environment.get_template("experiment.html.j2").render(
+            t=self.words,
+            title=self.title,
+            version=VERSION,
+            css=_own("page.css"),
+            script=_own("page.js"),
+            bokeh=bokeh_script(),
+            charts=charts,
+            roots=script_json(roots),
+            ranges=script_json({}),
+            strings=script_json(strings),
+            lede=self._lede(lines),
+            size_note=self.words("reproduce.quick") if quick else "",
+            overview=self._overview() if len(self.outcomes) > 1 else None,
+            experiments=experiments,
+        )
+
+    def _lede(self, lines: Sequence[Line]) -> list[str]:
+        """How many numbers are met."""
+        stated = [line for line in lines if line.published.value is not None]
+        predicted = [line for line in stated if line.published.kind == "predicted"]
+        compared = [line for line in predicted if line.ratio is not None]
+        if not compared:
+            return [self.words("reproduce.lede_none")]
+        said = [
+            self.words(
+                "reproduce.lede",
+                within=sum(map(near, compared)),
+                compared=len(compared),
+                factor=sum(map(fair, compared)),
+            )
+        ]
+        if missing := len(predicted) - len(compared):
+            said.append(self.words("reproduce.lede_missing", missing=missing))
+        if fitted := len(stated) - len(predicted):
+            said.append(self.words("reproduce.lede_fitted", fitted=fitted))
+        return said
+
+    def _overview(self) -> Table:
+        keys = ("experiment", "predictions", "within", "factor", "missing", "fitted")
+        rows = []
+        for outcome in self.outcomes:
+            stated = [x for x in outcome.findings.lines if x.published.value is not None]
+            predicted = [line for line in stated if line.published.kind == "predicted"]
+            counts = (
+                len(predicted),
+                sum(map(near, predicted)),
+                sum(map(fair, predicted)),
+                sum(line.ratio is None for line in predicted),
+                len(stated) - len(predicted),
+            )
+            name = Cell(outcome.experiment.title, head=True)
+            rows.append((name, *(Cell(str(count)) for count in counts)))
+        return Table(tuple(self.words(f"reproduce.{key}") for key in keys), tuple(rows))
+
+    def _experiment(self, outcome: Outcome) -> Mapping[str, Any]:
+        experiment, findings = outcome.experiment, outcome.findings
+        size = (
+            self.words("reproduce.size_full")
+            if outcome.factor == 1
+            else self.words("reproduce.size", factor=outcome.factor, what=experiment.scaling)
+        )
+        return {
+            "name": experiment.name,
+            "title": experiment.title,
+            "article": experiment.article,
+            "procedure": experiment.procedure,
+            "size": f"{size} {self.words('reproduce.seed', seed=outcome.seed)}",
+            "table": self._table(findings.lines),
+            "misses": self._misses(findings.lines),
+            "remarks": findings.remarks,
+            "groups": self._groups(experiment.name, findings.figures),
+            "jobs": list(experiment.job_files().items()),
+        }
+
+    def _table(self, lines: Sequence[Line]) -> Table:
+        keys = ("drive", "quantity", "unit", "published", "simulated", "ratio", "kind_head")
+        rows = []
+        for line in lines:
+            one = line.published
+            rows.append(
+                (
+                    Cell(one.drive, head=True),
+                    Cell(one.quantity),
+                    Cell(one.unit),
+                    Cell(self._figures(one.value), _raw(one.value)),
+                    Cell(self._figures(line.simulated), _raw(line.simulated)),
+                    Cell(self._ratio(line.ratio), _raw(line.ratio)),
+                    Cell(self.words(f"reproduce.{one.kind}")),
+                )
+            )
+        return Table(tuple(self.words(f"reproduce.{key}") for key in keys), tuple(rows), labels=3)
+
+    def _missed(self, line: Line) -> bool:
+        return line.published.value is not None and not near(line)
+
+    def _misses(self, lines: Sequence[Line]) -> list[str]:
+        """A sentence for each drive and reason, with what is missed and by how much."""
+        missed = [line for line in lines if self._missed(line)]
+        sentences = []
+        for drive, why in dict.fromkeys((line.published.drive, line.why) for line in missed):
+            amounts = [
+                self.words(
+                    "reproduce.miss_one",
+                    quantity=line.published.quantity,
+                    amount=self.words("reproduce.miss_none")
+                    if line.ratio is None
+                    else self.words("reproduce.miss_ratio", ratio=self._ratio(line.ratio)),
+                )
+                for line in missed
+                if (line.published.drive, line.why) == (drive, why)
+            ]
+            reason = (
+                self.words("reproduce.why", why=why) if why else self.words("reproduce.why_unknown")
+            )
+            sentences.append(
+                self.words("reproduce.miss", drive=drive, amounts="; ".join(amounts), why=reason)
+            )
+        return sentences
+
+    def _figures(self, value: float | None) -> str:
+        if value is None:
+            return self.words("none")
+        return (
+            self.numbers.count(value)
+            if abs(value) >= 100
+            else self.numbers.plain(value, 1 if abs(value) >= 10 else 2)
+        )
+
+    def _ratio(self, value: float | None) -> str:
+        if value is None:
+            return self.words("none")
+        return self.numbers.plain(value, 0 if value >= 100 else 1 if value >= 10 else 2)
+
+    # --- figures
+
+    def _groups(self, name: str, figures: Sequence[Figure]) -> list[Mapping[str, Any]]:
+        """Figures under one heading stand side by side; those without a group stand alone."""
+        groups: list[Mapping[str, Any]] = []
+        keyed = itertools.groupby(enumerate(figures), key=lambda f: f[1].group or f[0])
+        for number, (key, members) in enumerate(keyed):
+            found = [one for _, one in members]
+            alone = isinstance(key, int)
+            panels = []
+            for place, one in enumerate(found):
+                element = f"{name}-{number}-{place}"
+                height = HEIGHT_WIDE if one.wide else HEIGHT
+                self.figures[element] = _draw(one, height)
+                panels.append(
+                    {"id": element, "title": "" if alone else one.title, "height": height}
+                )
+            groups.append(
+                {
+                    "title": found[0].title if alone else key,
+                    "wide": found[0].wide,
+                    "panels": panels,
+                    "legend": _legend(found),
+                }
+            )
+        return groups
+
+
+def _raw(value: float | None) -> str:
+    return "" if value is None else repr(value)
+
+
+def _legend(figures: Sequence[Figure]) -> list[Mapping[str, Any]]:
+    """One entry for each curve where a chart has several; panels of several drives share it."""
+    curves = figures[0].curves
+    if len(curves) < 2:
+        return []
+    neutral = len(figures) > 1
+    return [
+        {
+            "name": curve.name,
+            "colour": style.MUTED if neutral else style.run_colour(curve.colour),
+            "ring": curve.style == "published",
+        }
+        for curve in curves
+    ]
+
+
+def _draw(chart: Figure, height: int) -> figure:
+    xs = np.concatenate([np.asarray(curve.x, dtype=float) for curve in chart.curves])
+    ys = np.concatenate([np.asarray(curve.y, dtype=float) for curve in chart.curves])
+    panel = plot.new_figure(
+        height,
+        _span(xs, chart.log_x),
+        _span(ys, True) if chart.log_y else plot.span(0.0, chart.y_max or 1.06 * float(ys.max())),
+        chart.x_label,
+        chart.y_label,
+        log_x=chart.log_x,
+        log_y=chart.log_y,
+        zoom_both=True,
+    )
+    for curve in chart.curves:
+        _curve(panel, curve)
+    return panel
+
+
+def _span(values: np.ndarray[Any, np.dtype[np.float64]], log: bool) -> Any:
+    low, high = float(values.min()), float(values.max())
+    if not log:
+        room = 0.012 * ((high - low) or 1.0)
+        return plot.span(low - room, high + room)
+    room = max(1.08, (high / low) ** 0.03)
+    # A constant still needs ticks: never less than a decade.
+    if math.log10(high / low) < 1:
+        room *= math.sqrt(10 * low / high)
+    return plot.span(low / room, high * room)
+
+
+def _curve(panel: figure, curve: Curve) -> None:
+    x, y = np.asarray(curve.x, dtype=float), np.asarray(curve.y, dtype=float)
+    keep = keep_extremes([y], POINTS_MAX)
+    source = ColumnDataSource({"x": x[keep].astype(np.float32), "y": y[keep].astype(np.float32)})
+    if curve.style == "published":
+        drawn = panel.scatter(
+            "x", "y", source=source, size=9, fill_color=None, line_color=style.INK, line_width=2
+        )
+    elif curve.style == "dots":
+        colour = style.run_colour(curve.colour)
+        drawn = panel.scatter("x", "y", source=source, size=2.5, color=colour, line_color=None)
+    else:
+        colour = style.run_colour(curve.colour)
+        drawn = panel.line("x", "y", source=source, color=colour, line_width=1.6)
+    if curve.style != "dots":
+        plot.add_hover(panel, drawn, [("", "$y{0.[00]}")], "mouse")

@@ -1,0 +1,68 @@
+"""Colours of the charts, chosen to stay apart for colour-blind readers and on paper."""
+
+from __future__ import annotations
+
+RUN_COLOURS = (
+    "#1f5f99",
+    "#c2571a",
+    "#2c8a6b",
+    "#8b5a9b",
+    "#a8871d",
+    "#4a4a48",
+    "#b0436e",
+    "#5aa5c9",
+)
+"""One per run, the same on the whole page; repeated beyond eight runs."""
+
+PART_COLOURS = {
+    "link": "#7d93a8",
+    "link_wait": "#b9c6d2",
+    "controller": "#4d5a68",
+    "map_fetch": "#9a86c4",
+    "buffer_wait": "#e0b84f",
+    "read_modify_write": "#97744a",
+    "die_host": "#4482bd",
+    "die_collection": "#c9532f",
+    "die_map": "#6d58a8",
+    "cells": "#37977a",
+    "channel_wait": "#c3dccf",
+    "channel": "#86bda5",
+    "array": "#7f4f96",
+    "cache": "#d693b4",
+    "service": "#a3a29c",
+}
+"""One per part of `stats::PART_NAMES`; waiting for collection stands out."""
+
+UNKNOWN_PART = "#d0cec6"
+
+INK = "#33322e"
+MUTED = "#77746c"
+RULE = "#d9d5cb"
+GRID = "#eeebe3"
+FONT = "ui-sans-serif, system-ui, 'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', sans-serif"
+
+
+def run_colour(index: int) -> str:
+    """The colour of the run at this place."""
+    return RUN_COLOURS[index % len(RUN_COLOURS)]
+
+
+def part_colour(part: str) -> str:
+    """The colour of a part of the time."""
+    return PART_COLOURS.get(part, UNKNOWN_PART)
+
+
+def tint(colour: str, share: float) -> str:
+    """The colour mixed with white; `share` of 1 leaves it as it is."""
+    channels = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(255 - (255 - c) * share):02x}" for c in channels)
+
+
+def ink_on(colour: str) -> str:
+    """Black or white, whichever reads better on the colour (WCAG relative luminance)."""
+    linear = []
+    for i in (1, 3, 5):
+        c = int(colour[i : i + 2], 16) / 255
+        linear.append(c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4)
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "#ffffff" if luminance < 0.3 else "#222222"

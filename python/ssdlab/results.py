@@ -1,0 +1,249 @@
+"""The result of a run: the same shape whether a drive was simulated or measured.
+
+Files and columns are described in ``docs/results.md``.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+DIRECTIONS = ("read", "write", "trim")
+
+SERIES_SCHEMA: dict[str, type[pl.DataType]] = {
+    "time_s": pl.Float64,
+    "job": pl.String,
+    "ddir": pl.String,
+    "ios": pl.UInt64,
+    "iops": pl.Float64,
+    "bytes": pl.UInt64,
+    "bw_bytes": pl.Float64,
+    "lat_min_ns": pl.UInt64,
+    "lat_mean_ns": pl.Float64,
+    "lat_max_ns": pl.UInt64,
+    "lat_p50_ns": pl.UInt64,
+    "lat_p99_ns": pl.UInt64,
+}
+"""Columns every series has; simulated ones add ``part_<name>_ns``."""
+
+
+@dataclass(frozen=True)
+class DirectionStats:
+    """What one job did in one direction. Latencies are completion latencies in nanoseconds."""
+
+    job: str
+    ddir: str
+    ios: int
+    io_bytes: int
+    runtime_s: float
+    iops: float
+    bw_bytes: float
+    lat_mean_ns: float
+    lat_max_ns: int
+    percentiles_ns: Mapping[float, int]
+    bins: Mapping[int, int]
+
+    def percentile_ns(self, percent: float) -> int | None:
+        """The latency that ``percent`` of the I/Os did not exceed, from fio's bins (+-0.8 %).
+
+        Never above the largest one seen, though its bin's middle may be; None without bins.
+        """
+        total = sum(self.bins.values())
+        if total == 0:
+            return None
+        wanted, seen = percent / 100.0 * total, 0
+        for value, count in sorted(self.bins.items()):
+            seen += count
+            if seen >= wanted:
+                return min(value, self.lat_max_ns)
+        return self.lat_max_ns
+
+
+@dataclass(frozen=True)
+class JobResult:
+    """One entry of ``jobs`` in the fio document; with group_reporting, one group."""
+
+    name: str
+    raw: Mapping[str, Any]
+
+    @property
+    def error(self) -> int:
+        """fio's error number; 0 is good."""
+        return int(self.raw.get("error", 0))
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """The job's own options, as fio lists them."""
+        options: Mapping[str, str] = self.raw.get("job options", {})
+        return options
+
+    def directions(self) -> Iterator[DirectionStats]:
+        """The directions in which the job did any I/O."""
+        for ddir in DIRECTIONS:
+            stats = self.raw.get(ddir) or {}
+            if stats.get("total_ios", 0) > 0:
+                yield _direction(self.name, ddir, stats)
+
+
+@dataclass
+class Result:
+    """What a run left: the fio JSON+ document, per-second series, and what it was run on.
+
+    ``document`` is the fio JSON+ document with the extra object ``ssdlab``. ``name`` is the label
+    used in tables and reports (the target's name unless set otherwise).
+    """
+
+    name: str
+    document: dict[str, Any] = field(repr=False)
+    job_text: str = field(repr=False)
+    series_frame: pl.DataFrame = field(repr=False)
+    device_frame: pl.DataFrame | None = field(default=None, repr=False)
+    rig_toml: str | None = field(default=None, repr=False)
+    logs: Sequence[tuple[str, str]] = field(default=(), repr=False)
+    folder: Path | None = None
+
+    @property
+    def ssdlab(self) -> dict[str, Any]:
+        """The object ``ssdlab`` of the document: target, seed, counters, attribution."""
+        found: dict[str, Any] = self.document.get("ssdlab", {})
+        return found
+
+    @property
+    def kind(self) -> str:
+        """``"sim"`` for a simulated drive, ``"fio"`` for a real one."""
+        return str(self.ssdlab.get("target", {}).get("kind", "fio"))
+
+    @property
+    def jobs(self) -> list[JobResult]:
+        """The jobs, in the order of the document."""
+        return [JobResult(str(raw.get("jobname", "")), raw) for raw in self.document["jobs"]]
+
+    @property
+    def attribution(self) -> dict[str, Any] | None:
+        """Where the time went (see docs/results.md); None for a real drive, which cannot tell."""
+        found: dict[str, Any] | None = self.ssdlab.get("attribution")
+        return found
+
+    @property
+    def waf(self) -> float | None:
+        """Write amplification over the whole run; None where it is not known."""
+        found = self.ssdlab.get("waf")
+        return None if found is None else float(found)
+
+    def job_waf(self, name: str) -> float | None:
+        """Write amplification while job ``name`` was measured; None where it is not known, or
+        where several jobs have that name."""
+        found = [job.get("waf") for job in self.ssdlab.get("jobs", []) if job.get("name") == name]
+        return float(found[0]) if len(found) == 1 and found[0] is not None else None
+
+    def frame(self) -> pl.DataFrame:
+        """One row per job and direction: counts, rates, latencies (completion, ns)."""
+        rows = [_row(stats) for job in self.jobs for stats in job.directions()]
+        return pl.DataFrame(rows, schema=_FRAME_SCHEMA)
+
+    def series(self, job: str | None = None, ddir: str | None = None) -> pl.DataFrame:
+        """The job series, one row per interval, job and direction; optionally only some of it."""
+        frame = self.series_frame
+        if job is not None:
+            frame = frame.filter(pl.col("job") == job)
+        if ddir is not None:
+            frame = frame.filter(pl.col("ddir") == ddir)
+        return frame
+
+    def device_series(self) -> pl.DataFrame | None:
+        """The device's cumulative counters, one row per interval; None for a real drive."""
+        return self.device_frame
+
+    def json(self, indent: int | None = 2) -> str:
+        """The document as JSON text, the way ``fio --output-format=json+`` writes it."""
+        return json.dumps(self.document, indent=indent)
+
+    def save(self, root: Path | str | None = None) -> Path:
+        """Stores the run as a folder under ``root`` (default: the user's store); its path."""
+        from ssdlab.store import RunStore
+
+        return RunStore(root).save(self)
+
+    @staticmethod
+    def load(folder: Path | str) -> Result:
+        """Reads a stored run."""
+        from ssdlab.store import load_run
+
+        return load_run(Path(folder))
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks."""
+        frame = self.frame()
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in frame.columns)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(_cell(v))}</td>" for v in row) + "</tr>"
+            for row in frame.iter_rows()
+        )
+        return (
+            f"<div><p><b>{html.escape(self.name)}</b> ({self.kind})</p>"
+            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        )
+
+
+_FRAME_SCHEMA: dict[str, type[pl.DataType]] = {
+    "job": pl.String,
+    "ddir": pl.String,
+    "ios": pl.UInt64,
+    "io_bytes": pl.UInt64,
+    "runtime_s": pl.Float64,
+    "iops": pl.Float64,
+    "bw_bytes": pl.Float64,
+    "clat_mean_ns": pl.Float64,
+    "clat_p50_ns": pl.UInt64,
+    "clat_p99_ns": pl.UInt64,
+    "clat_p999_ns": pl.UInt64,
+    "clat_max_ns": pl.UInt64,
+}
+
+
+def _row(stats: DirectionStats) -> dict[str, Any]:
+    return {
+        "job": stats.job,
+        "ddir": stats.ddir,
+        "ios": stats.ios,
+        "io_bytes": stats.io_bytes,
+        "runtime_s": stats.runtime_s,
+        "iops": stats.iops,
+        "bw_bytes": stats.bw_bytes,
+        "clat_mean_ns": stats.lat_mean_ns,
+        "clat_p50_ns": stats.percentile_ns(50.0),
+        "clat_p99_ns": stats.percentile_ns(99.0),
+        "clat_p999_ns": stats.percentile_ns(99.9),
+        "clat_max_ns": stats.lat_max_ns,
+    }
+
+
+def _direction(job: str, ddir: str, raw: Mapping[str, Any]) -> DirectionStats:
+    # lat_percentiles=1 with clat_percentiles=0 moves the bins from clat_ns to lat_ns.
+    clat = raw.get("clat_ns") or {}
+    lat = clat if clat.get("bins") else (raw.get("lat_ns") or clat)
+    return DirectionStats(
+        job=job,
+        ddir=ddir,
+        ios=int(raw["total_ios"]),
+        io_bytes=int(raw["io_bytes"]),
+        runtime_s=float(raw.get("runtime", 0)) / 1000.0,
+        iops=float(raw["iops"]),
+        bw_bytes=float(raw["bw_bytes"]),
+        lat_mean_ns=float(lat.get("mean", 0.0)),
+        lat_max_ns=int(lat.get("max", 0)),
+        percentiles_ns={float(k): int(v) for k, v in (lat.get("percentile") or {}).items()},
+        bins={int(k): int(v) for k, v in (lat.get("bins") or {}).items()},
+    )
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.1f}" if isinstance(value, float) else f"{value}"

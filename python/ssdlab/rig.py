@@ -1,0 +1,112 @@
+"""What ``--on TARGET`` means: a profile's name, a rig file, a plain file, or a block device."""
+
+from __future__ import annotations
+
+import stat
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from ssdlab.errors import InputError, unknown_name
+from ssdlab.jobfile import read_text
+from ssdlab.target import Fio, Sim, Target
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A drive model that ships with the package."""
+
+    name: str
+    summary: str
+    text: str
+
+
+def profiles() -> list[Profile]:
+    """All shipped profiles, by name. Being in the folder ``profiles`` is all it takes."""
+    folder = resources.files("ssdlab") / "profiles"
+    files = [f for f in folder.iterdir() if f.name.endswith(".toml")] if folder.is_dir() else []
+    found = []
+    for file in sorted(files, key=lambda f: f.name):
+        text = file.read_text("utf-8")
+        summary = tomllib.loads(text).get("summary", "")
+        # Any leaf may carry its source.
+        summary = summary.get("value", "") if isinstance(summary, dict) else summary
+        found.append(Profile(file.name.removesuffix(".toml"), str(summary), text))
+    return found
+
+
+def profile(name: str) -> Profile:
+    """The profile called ``name``."""
+    known = {one.name: one for one in profiles()}
+    if name not in known:
+        raise unknown_name("drive profile", name, known)
+    return known[name]
+
+
+def leaves(value: object, key: str = "") -> Iterator[tuple[str, str, str]]:
+    """(dotted key, value, source) of every leaf of a rig; no source is an empty one."""
+    if isinstance(value, dict):
+        if "value" in value and set(value) <= {"value", "source"}:
+            yield key, str(value["value"]), str(value.get("source", ""))
+            return
+        for name, one in value.items():
+            yield from leaves(one, f"{key}.{name}" if key else name)
+    elif isinstance(value, list) and any(isinstance(one, dict) for one in value):
+        for number, one in enumerate(value):
+            yield from leaves(one, f"{key}[{number}]")
+    else:
+        yield key, str(value), ""
+
+
+def resolve(
+    target: str | Path | Target,
+    *,
+    destroy: str | None = None,
+    use_existing: bool = False,
+    redact: bool = False,
+) -> Target:
+    """The target that ``target`` names.
+
+    Tried in order: a shipped profile, a rig file (``*.toml``), a block device, a plain file. A
+    plain file needs a folder or a dot in its name, so that a misspelt profile is not made a file.
+    """
+    if not isinstance(target, (str, Path)):
+        return target
+    text = str(target)
+    if not text.strip():
+        raise InputError(
+            "the target is empty; name a drive profile, a rig file, a file or a device"
+        )
+    known = {one.name: one for one in profiles()}
+    if isinstance(target, str) and text in known:
+        return Sim(text, known[text].text)
+    path = Path(target)
+    if path.suffix == ".toml":
+        return _rig_file(path)
+    mode = _mode(path)
+    if mode is None and isinstance(target, str) and "/" not in text and "." not in text:
+        more = f"; a rig file ends in .toml, a plain file is written ./{text}"
+        raise unknown_name("drive profile", text, known, more)
+    if mode is not None and stat.S_ISDIR(mode):
+        raise InputError(f"{text}: is a folder; name a file in it, such as {path / 'scratch.bin'}")
+    if mode is not None and not (stat.S_ISREG(mode) or stat.S_ISBLK(mode)):
+        raise InputError(f"{text}: is neither a plain file nor a block device")
+    if mode is None and path.parent == Path("/dev"):
+        raise InputError(f"{text}: there is no such device")
+    return Fio(path, destroy=destroy, use_existing=use_existing, redact=redact)
+
+
+def _mode(path: Path) -> int | None:
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: cannot be examined ({reason})") from None
+
+
+def _rig_file(path: Path) -> Sim:
+    return Sim(path.stem, read_text(path, "rig file"), source=str(path))

@@ -1,0 +1,316 @@
+"""The store of runs: a folder per run, written atomically, and an index that can be rebuilt.
+
+A run is written into a temporary folder beside its place, synced, and renamed; ``manifest.json``
+is written last. So a folder that is there is whole, and a killed run leaves only a temporary
+folder, which the next writer clears away. The SQLite index is a cache of the manifests.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import json
+import os
+import re
+import secrets
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ssdlab.errors import ExperimentError, InputError, SsdlabError
+from ssdlab.results import Result
+
+INDEX = "index.sqlite"
+_TEMPORARY = ".partial-"
+
+
+@dataclass(frozen=True)
+class RunEntry:
+    """One line of the index."""
+
+    id: str
+    created: str
+    target: str
+    kind: str
+    jobs: str
+    folder: Path
+
+
+def default_root() -> Path:
+    """``$XDG_DATA_HOME/ssdlab/runs``, or ``~/.local/share/ssdlab/runs``."""
+    base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
+    return Path(base) / "ssdlab" / "runs"
+
+
+@contextlib.contextmanager
+def writing(place: Path) -> Iterator[None]:
+    """Turns the ways in which a disk says no into one sentence about ``place``."""
+    try:
+        yield
+    except OSError as error:
+        raise write_error(place, error) from error
+
+
+def write_error(place: Path, error: OSError) -> SsdlabError:
+    """The sentence for a write below ``place`` that failed."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return ExperimentError(
+            f"{place}: the disk is full; free some space or choose another place"
+        )
+    if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        return InputError(f"{place}: cannot write there ({error.strerror}); choose another folder")
+    if error.errno in (errno.ENOTDIR, errno.EEXIST):
+        return InputError(f"{place}: is not a folder; choose another one")
+    if error.errno == errno.ENOENT:
+        return InputError(f"{place}: the folder does not exist")
+    return ExperimentError(f"{place}: cannot write ({error.strerror or error})")
+
+
+def check_writable(path: Path) -> None:
+    """Proves that a file can be written at ``path``, before the work for it begins."""
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder; give the name of a file")
+    with writing(path), tempfile.NamedTemporaryFile(dir=path.absolute().parent):
+        pass
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes beside ``path`` and renames: a reader never sees half a file, nor is one left."""
+    with writing(path):
+        descriptor, name = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}-")
+        try:
+            # A name that came from a file system need not be text.
+            with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
+                file.write(text)
+            mask = os.umask(0)
+            os.umask(mask)
+            Path(name).chmod(0o666 & ~mask)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+
+class RunStore:
+    """Runs kept under one folder."""
+
+    def __init__(self, root: Path | str | None = None) -> None:
+        self.root = default_root() if root is None else Path(root)
+
+    def prepare(self) -> None:
+        """Makes the folder and proves that it can be written, before an experiment starts."""
+        with writing(self.root):
+            self.root.mkdir(parents=True, exist_ok=True)
+            probe = self.root / f"{_TEMPORARY}{os.getpid()}-probe"
+            probe.mkdir()
+            probe.rmdir()
+        self._clear_leftovers()
+
+    def save(self, result: Result) -> Path:
+        """Writes ``result`` as a new run folder and indexes it; its path."""
+        self.prepare()
+        created = datetime.now(UTC)
+        run_id = _run_id(result, created)
+        final = self.root / run_id
+        partial = self.root / f"{_TEMPORARY}{os.getpid()}-{run_id}"
+        try:
+            with writing(self.root):
+                partial.mkdir()
+                _write_run(partial, result, run_id, created)
+                partial.rename(final)
+                _sync(self.root)
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+        result.folder = final
+        self._remember(final)
+        return final
+
+    def find(self, name: str) -> Path:
+        """The folder of the run called ``name``: a path, a full id, or an unambiguous piece."""
+        for folder in (Path(name), self.root / name):
+            with contextlib.suppress(OSError):
+                if (folder / "manifest.json").is_file():
+                    return folder
+        ids = [entry.id for entry in self.entries()]
+        matches = [run_id for run_id in ids if name and name in run_id]
+        if len(matches) == 1:
+            return self.root / matches[0]
+        if matches:
+            first = ", ".join(matches[:4]) + (" ..." if len(matches) > 4 else "")
+            raise InputError(f'"{name}" fits {len(matches)} runs: {first}; give more of it')
+        raise InputError(f'no run is called "{name}" in {self.root}; "ssdlab list runs" shows them')
+
+    def entries(self) -> list[RunEntry]:
+        """All runs, oldest first. The index is rebuilt when it does not agree with the folders."""
+        try:
+            names = os.listdir(self.root)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise InputError(f"{self.root}: cannot be read ({error.strerror})") from None
+        folders = {name for name in names if (self.root / name / "manifest.json").is_file()}
+        folders = {name for name in folders if not name.startswith(_TEMPORARY)}
+        rows = self._read_index()
+        if rows is None or {row[0] for row in rows} != folders:
+            rows = self.reindex()
+        return [RunEntry(*row, folder=self.root / row[0]) for row in rows]
+
+    def reindex(self) -> list[tuple[str, str, str, str, str]]:
+        """Rebuilds the index from the manifests; its rows."""
+        rows = [
+            row
+            for path in sorted(self.root.glob("*/manifest.json"))
+            if not path.parent.name.startswith(_TEMPORARY) and (row := _index_row(path.parent))
+        ]
+        rows.sort(key=lambda row: (row[1], row[0]))
+        # A store on a read-only disk can still be listed; it just has no index.
+        with contextlib.suppress(sqlite3.Error, OSError), self._index() as database:
+            database.execute("DELETE FROM runs")
+            database.executemany("INSERT INTO runs VALUES (?, ?, ?, ?, ?)", rows)
+        return rows
+
+    def _remember(self, folder: Path) -> None:
+        row = _index_row(folder)
+        if row is None:
+            return
+        with contextlib.suppress(sqlite3.Error, OSError), self._index() as database:
+            database.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?)", row)
+
+    def _read_index(self) -> list[tuple[str, str, str, str, str]] | None:
+        try:
+            with self._index() as database:
+                return list(database.execute("SELECT * FROM runs ORDER BY created, id"))
+        except (sqlite3.Error, OSError):
+            with contextlib.suppress(OSError):
+                (self.root / INDEX).unlink()
+            return None
+
+    @contextlib.contextmanager
+    def _index(self) -> Iterator[sqlite3.Connection]:
+        database = sqlite3.connect(self.root / INDEX, timeout=10.0)
+        try:
+            with database:
+                database.execute(
+                    "CREATE TABLE IF NOT EXISTS runs "
+                    "(id TEXT PRIMARY KEY, created TEXT, target TEXT, kind TEXT, jobs TEXT)"
+                )
+                yield database
+        finally:
+            database.close()
+
+    def _clear_leftovers(self) -> None:
+        """Removes the temporary folders of writers that are no longer alive."""
+        for path in self.root.glob(f"{_TEMPORARY}*"):
+            pid = path.name.removeprefix(_TEMPORARY).split("-", 1)[0]
+            if pid.isdigit() and not Path(f"/proc/{pid}").exists():
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def load_run(folder: Path) -> Result:
+    """Reads a run folder; refuses one that is not whole."""
+    manifest = _manifest(folder)
+    if manifest is None or manifest.get("status") != "complete":
+        raise InputError(f"{folder}: is not a complete run (no valid manifest.json in it)")
+    try:
+        document = json.loads((folder / "result.json").read_text("utf-8"))
+        if not isinstance(document, dict) or not isinstance(document.get("jobs"), list):
+            raise ValueError("result.json is no fio document with jobs")
+        device = folder / "device.parquet"
+        rig = folder / "rig.toml"
+        return Result(
+            name=str(manifest.get("name", folder.name)),
+            document=document,
+            job_text=(folder / "job.fio").read_text("utf-8"),
+            series_frame=pl.read_parquet(folder / "series.parquet"),
+            device_frame=pl.read_parquet(device) if device.exists() else None,
+            rig_toml=rig.read_text("utf-8") if rig.exists() else None,
+            logs=[(p.name, p.read_text("utf-8")) for p in sorted(folder.glob("*.log"))],
+            folder=folder,
+        )
+    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"{folder}: the run cannot be read ({error})") from error
+
+
+def _run_id(result: Result, created: datetime) -> str:
+    label = re.sub(r"[^A-Za-z0-9]+", "-", Path(result.name).name).strip("-").lower()[:40] or "run"
+    return f"{created:%Y%m%d-%H%M%S}-{label}-{secrets.token_hex(2)}"
+
+
+def _write_run(folder: Path, result: Result, run_id: str, created: datetime) -> None:
+    _write(folder / "result.json", result.json())
+    _write(folder / "job.fio", result.job_text)
+    if result.rig_toml is not None:
+        _write(folder / "rig.toml", result.rig_toml)
+    for name, text in result.logs:
+        _write(folder / Path(name).name, text)
+    _write_parquet(folder / "series.parquet", result.series_frame)
+    if result.device_frame is not None:
+        _write_parquet(folder / "device.parquet", result.device_frame)
+    manifest = {
+        "id": run_id,
+        "name": result.name,
+        "created": created.isoformat(timespec="seconds"),
+        "target": result.ssdlab.get("target", {}),
+        "jobs": list(dict.fromkeys(job.name for job in result.jobs)),
+        "seed": result.ssdlab.get("seed"),
+        "version": result.ssdlab.get("version"),
+        "status": "complete",
+    }
+    _write(folder / "manifest.json", json.dumps(manifest, indent=2) + "\n")
+    _sync(folder)
+
+
+def _write(path: Path, text: str) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _write_parquet(path: Path, frame: pl.DataFrame) -> None:
+    # By way of memory: polars reports a full disk as an error of its own without errno.
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer)
+    with path.open("wb") as file:
+        file.write(buffer.getbuffer())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _manifest(folder: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads((folder / "manifest.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    # What has been edited into another shape is no manifest either.
+    whole = isinstance(found.get("target", {}), dict) and isinstance(found.get("jobs", []), list)
+    return found if whole else None
+
+
+def _index_row(folder: Path) -> tuple[str, str, str, str, str] | None:
+    manifest = _manifest(folder)
+    if manifest is None:
+        return None
+    target = manifest.get("target") or {}
+    jobs = ", ".join(str(job) for job in manifest.get("jobs", []))
+    name, kind = str(target.get("name", "")), str(target.get("kind", ""))
+    return folder.name, str(manifest.get("created", "")), name, kind, jobs

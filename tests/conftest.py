@@ -1,0 +1,125 @@
+"""What the tests share: loop devices, fio, the command line."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from ssdlab.cli import run_command
+from ssdlab.results import SERIES_SCHEMA, Result
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command line left."""
+
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture(autouse=True)
+def _own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test touches the user's runs."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+
+
+@pytest.fixture
+def cli(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+    """Runs ssdlab with arguments; its status and what it printed."""
+
+    def run(*arguments: object) -> Outcome:
+        capfd.readouterr()
+        status = run_command([str(one) for one in arguments])
+        captured = capfd.readouterr()
+        assert "Traceback" not in captured.err + captured.out
+        return Outcome(status, captured.out, captured.err)
+
+    return run
+
+
+def needs_fio() -> pytest.MarkDecorator:
+    """Skips where the real fio is missing."""
+    return pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+
+
+class Loop:
+    """A loop device on a file, for tests that may destroy it."""
+
+    def __init__(self, backing: Path, size: int = 64 * MIB) -> None:
+        self.backing = backing
+        with backing.open("wb") as file:
+            file.truncate(size)
+        command = ["losetup", "--find", "--show", str(backing)]
+        self.path = Path(
+            subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+        )
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return self.path.name
+
+    def close(self) -> None:
+        """Gives the device back."""
+        subprocess.run(["losetup", "--detach", str(self.path)], check=True)
+
+
+def _why_no_loop() -> str | None:
+    if os.geteuid() != 0:
+        return "loop devices need root"
+    if shutil.which("losetup") is None:
+        return "losetup is not installed"
+    probe = subprocess.run(["losetup", "--find"], capture_output=True, text=True)
+    return None if probe.returncode == 0 else "this system has no free loop device"
+
+
+@pytest.fixture
+def loop(tmp_path: Path) -> Iterator[Loop]:
+    """A blank loop device of 64 MiB."""
+    if reason := _why_no_loop():
+        pytest.skip(reason)
+    device = Loop(tmp_path / "backing.img")
+    try:
+        yield device
+    finally:
+        device.close()
+
+
+def make_result(name: str, *, device: bool = False) -> Result:
+    """A small result of one job, as a simulated run leaves it."""
+    write = {
+        "total_ios": 10,
+        "io_bytes": 40960,
+        "runtime": 2000,
+        "iops": 5.0,
+        "bw_bytes": 20480,
+        "clat_ns": {"mean": 150.0, "max": 1000, "bins": {"100": 9, "1000": 1}},
+    }
+    row = {"job": "w", "ddir": "write", "ios": 5, "iops": 5.0, "bytes": 20480, "bw_bytes": 20480.0}
+    row |= {"lat_min_ns": 90, "lat_mean_ns": 150.0, "lat_max_ns": 1000}
+    row |= {"lat_p50_ns": 100, "lat_p99_ns": 1000}
+    rows = [{"time_s": time_s, **row} for time_s in (1.0, 2.0)]
+    counters = pl.DataFrame({"time_s": [1.0, 2.0], "below/programs_host": [3, 6]})
+    return Result(
+        name=name,
+        document={
+            "fio version": "fio-3.33",
+            "jobs": [{"jobname": "w", "error": 0, "job options": {}, "write": write}],
+            "ssdlab": {"target": {"kind": "sim", "name": name}, "seed": 1, "waf": 1.5},
+        },
+        job_text="[w]\n",
+        series_frame=pl.DataFrame(rows, schema=SERIES_SCHEMA),
+        device_frame=counters if device else None,
+        rig_toml="name = 'x'\n",
+        logs=[("w_iops.1.log", "1000, 5, 1, 0, 0\n")],
+    )

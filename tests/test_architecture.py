@@ -1,0 +1,92 @@
+"""Dependencies point down: reads the imports and fails on an upward one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import ssdlab
+
+PACKAGE = Path(ssdlab.__file__).parent
+
+LAYERS = (
+    ("errors", "progress", "memory", "_core", "profiles"),
+    ("_version", "results", "jobfile"),
+    ("store", "fio"),
+    ("safety",),
+    ("target",),
+    ("rig",),
+    ("analysis",),
+    ("experiments",),
+    ("explain",),
+    ("report",),
+    ("",),  # the package itself
+    ("cli",),
+    ("__main__",),
+)
+"""From the bottom up; a module imports from its own layer's siblings of the same name or below."""
+
+LAZY = {("results", "store")}
+"""Imports inside a function that point up on purpose: `Result.save` is a convenience."""
+
+
+def level(part: str) -> int:
+    """The layer of a top-level module."""
+    return next(i for i, layer in enumerate(LAYERS) if part in layer)
+
+
+def imports(path: Path) -> Iterator[str]:
+    """The top-level parts of ssdlab that a file imports."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "ssdlab":
+            parts = (node.module or "").split(".")
+            if len(parts) > 1:
+                yield parts[1]
+            else:
+                names = [alias.name for alias in node.names]
+                yield from (name if _is_module(name) else "" for name in names)
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                parts = alias.name.split(".")
+                if parts[0] == "ssdlab":
+                    yield parts[1] if len(parts) > 1 else ""
+
+
+def _is_module(name: str) -> bool:
+    return any((PACKAGE / p).exists() for p in (name, f"{name}.py", f"{name}.pyi"))
+
+
+def part_of(path: Path) -> str:
+    """The top-level part that a file belongs to."""
+    first = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    return "" if first == "__init__" else first
+
+
+def files() -> list[Path]:
+    """All Python files of the package."""
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def test_every_part_has_its_layer() -> None:
+    assert {part_of(path) for path in files()} <= {part for layer in LAYERS for part in layer}
+
+
+def test_no_import_points_up() -> None:
+    upward = {
+        (part_of(path), other)
+        for path in files()
+        for other in imports(path)
+        if other != part_of(path) and level(other) >= level(part_of(path))
+    }
+    assert upward == LAZY
+
+
+def test_analysis_draws_nothing() -> None:
+    for path in (PACKAGE / "analysis").rglob("*.py"):
+        assert "bokeh" not in path.read_text("utf-8"), path
+
+
+def test_files_stay_short_enough_to_read() -> None:
+    long = {p.name: n for p in files() if (n := len(p.read_text("utf-8").splitlines())) > 550}
+    assert long == {}

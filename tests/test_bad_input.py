@@ -1,0 +1,391 @@
+"""What a person can get wrong on the command line: one sentence, the right status, nothing left."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import ssdlab
+from conftest import Outcome, make_result, needs_fio
+from ssdlab import memory
+from ssdlab.cli.console import duration, rate
+from ssdlab.store import RunStore
+
+Cli = Callable[..., Outcome]
+
+SMALL = ("--set", "capacity=64MiB")
+
+
+def one_sentence(outcome: Outcome, status: int = 2) -> str:
+    """The sentence of a command that failed as it should."""
+    assert outcome.status == status, outcome.err
+    assert outcome.out == ""
+    assert outcome.err.startswith("ssdlab: ")
+    assert outcome.err.count("\n") == 1, outcome.err
+    return outcome.err.removeprefix("ssdlab: ").strip()
+
+
+def files_below(folder: Path) -> list[Path]:
+    """Every file in a folder, at any depth."""
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    path = tmp_path / "job.fio"
+    path.write_text("[w]\nrw=randwrite\nbs=4k\nsize=1m\n")
+    return path
+
+
+@pytest.fixture
+def tiny_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 1 MiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(place)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode != 0:
+        pytest.skip("a small file system needs root and mount")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def fill(place: Path) -> None:
+    """Leaves no room on the file system."""
+    with contextlib.suppress(OSError), (place / "full").open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+
+
+def ssdlab_process(*arguments: object, folder: Path) -> subprocess.Popen[str]:
+    """The program in a session of its own, begun, with its temporary files in ``folder``."""
+    folder.mkdir(exist_ok=True)
+    begin = "import sys; from ssdlab.cli import main; print('begun', file=sys.stderr, flush=True)"
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"{begin}; main()", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "TMPDIR": str(folder)},
+    )
+    assert process.stderr is not None
+    assert process.stderr.readline() == "begun\n"
+    return process
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("ftl.over_provisionning=0.3", "did you mean over_provisioning?"),
+        ("colour=red", "below: capacity"),
+        ("capacity=4", 'found 4, expected a size with its unit, such as "4GiB"'),
+        ("capacity=0GiB", "above 0"),
+        ("capacity=256MiB", "need at least 0.375, or a capacity of 1408MiB"),
+        ("capacity=5PiB", "5PiB in units of 4KiB"),
+        ("nand.channels=0", "found 0, expected a number from 1"),
+        ("ftl.gc.pace=fast", "found fast, expected blocking or paced"),
+        ("ftl.gc.victim=gredy", 'did you mean "greedy"?'),
+        ("kind=null", "cannot be set"),
+        ("ftl..gc=3", "is no key"),
+    ],
+)
+def test_a_wrong_setting_is_told_with_what_is_right(
+    cli: Cli, job: Path, setting: str, told: str
+) -> None:
+    assert told in one_sentence(cli("run", job, "--on", "demo-client", "--set", setting))
+
+
+def test_a_broken_rig_file_is_named(cli: Cli, job: Path, tmp_path: Path) -> None:
+    rig = tmp_path / "drive.toml"
+    for text, told in (
+        ("", "has no [device] table"),
+        ('name = "x', ":1: "),
+        ('[device]\nkind = "null"\n', "capacity: is missing"),
+        ('[device]\nkind = "nul"\n', 'did you mean "null"?'),
+        ('[device]\nkind = "null"\ncapcity = "1GiB"\n', "did you mean capacity?"),
+    ):
+        rig.write_text(text)
+        said = one_sentence(cli("run", job, "--on", rig))
+        assert said.startswith(f"{rig}:"), said
+        assert told in said
+
+
+def test_a_preparation_or_seed_that_is_none_is_told(cli: Cli, job: Path) -> None:
+    run = ("run", job, "--on", "lab-reference", *SMALL)
+    assert one_sentence(cli(*run, "--prepare", "full")).startswith('prepare: found "full"')
+    assert "2^" not in one_sentence(cli(*run, "--seed", 2**64))
+    with pytest.raises(ssdlab.InputError, match="seed: found -1"):
+        ssdlab.run(job, on="lab-reference", seed=-1)
+
+
+def test_an_empty_target_is_told(cli: Cli, job: Path) -> None:
+    assert "the target is empty" in one_sentence(cli("run", job, "--on", ""))
+
+
+def test_a_byte_order_mark_is_no_part_of_a_job(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "job.fio"
+    path.write_bytes(b"\xef\xbb\xbf[w]\nrw=write\nsize=1m\n")
+    assert cli("run", path, "--on", "lab-reference", *SMALL).status == 0
+
+
+def test_control_characters_stay_visible_and_on_the_line(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "job.fio"
+    path.write_text("[w]\nrw=wri\0te\n")
+    assert "wri\\x00te" in one_sentence(cli("run", path, "--on", "lab-reference"))
+
+
+def test_the_last_of_several_jobs_is_read_before_the_first_is_run(
+    cli: Cli, job: Path, tmp_path: Path
+) -> None:
+    wrong = tmp_path / "wrong.fio"
+    wrong.write_text("[w]\nrw=write\niodpeth=3\n")
+    said = one_sentence(cli("run", job, wrong, "--on", "lab-reference", *SMALL))
+    assert 'did you mean "iodepth"?' in said
+    assert not files_below(tmp_path / "data")
+    assert "iodpeth" in one_sentence(cli("run", job, wrong, "--on", tmp_path / "scratch"))
+
+
+def test_names_are_shown_as_they_are_not_as_markup(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "job.fio"
+    path.write_text("[/red]\nrw=write\nsize=1m\n")
+    assert "/red" in cli("run", path, "--on", "lab-reference", *SMALL).out
+    out = tmp_path / "runs"
+    RunStore(out).save(make_result("a [bold]drive"))
+    assert "a [bold]drive" in cli("list", "runs", "--out", out).out
+
+
+def test_the_table_tells_the_write_amplification_of_each_job(cli: Cli, tmp_path: Path) -> None:
+    path, document = tmp_path / "job.fio", tmp_path / "out.json"
+    path.write_text(
+        "[fill]\nrw=write\nbs=128k\n[r]\nstonewall\nrw=randrw\nnorandommap\nio_size=128m\n"
+    )
+    table = cli("run", path, "--on", "lab-reference", *SMALL, "--json", document).out
+    jobs = json.loads(document.read_text())["ssdlab"]["jobs"]
+    told = {job["name"]: job["waf"] for job in jobs}
+    assert told["fill"] == 1.0 < told["r"]
+    rows = {tuple(line.split()[:2]): line for line in table.splitlines() if "MB/s" in line}
+    assert rows["fill", "write"].endswith("1.00")
+    assert rows["r", "write"].endswith(f"{told['r']:.2f}")
+    assert rows["r", "read"].split()[-1] in ("ms", "us")
+
+
+def test_a_drive_that_memory_cannot_hold_is_refused(
+    cli: Cli, job: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ssdlab.target.available_bytes", lambda: 1 << 30)
+    said = one_sentence(cli("run", job, "--on", "lab-reference", "--set", "capacity=1TiB"))
+    assert "needs about 2." in said
+    assert "1.1 GB are available" in said
+
+
+def test_what_memory_is_available_heeds_the_limit_of_the_process() -> None:
+    free = memory.available_bytes()
+    assert free is not None
+    assert free > 0
+    limit = resource.getrlimit(resource.RLIMIT_AS)
+    script = "from ssdlab.memory import available_bytes; print(available_bytes())"
+    try:
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, limit[1]))
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limit)
+    assert 0 < int(done.stdout) < 1 << 30
+
+
+@pytest.mark.parametrize("arguments", [("list", "drives"), ("show", "ssd")])
+def test_a_full_disk_behind_a_pipe_is_one_sentence(arguments: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "ssdlab", *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "ssdlab: the system refuses: No space left on device\n"
+
+
+def test_a_full_disk_leaves_neither_run_nor_report(
+    cli: Cli, job: Path, tmp_path: Path, tiny_disk: Path
+) -> None:
+    kept = RunStore(tmp_path / "runs").save(make_result("drive"))
+    fill(tiny_disk)
+    before = files_below(tiny_disk)
+    run = ("run", job, "--on", "lab-reference", *SMALL)
+    for arguments in (
+        (*run, "--out", tiny_disk / "runs"),
+        ("report", kept, "-o", tiny_disk / "report.html"),
+    ):
+        assert "the disk is full" in one_sentence(cli(*arguments), 1)
+    assert files_below(tiny_disk) == before
+
+
+@needs_fio()
+def test_a_full_disk_for_fio_s_own_files_is_told(
+    job: Path, tmp_path: Path, tiny_disk: Path
+) -> None:
+    fill(tiny_disk)
+    # Room for the job, not for what fio answers.
+    with (tiny_disk / "full").open("r+b") as file:
+        file.truncate((tiny_disk / "full").stat().st_size - 8192)
+    process = ssdlab_process("run", job, "--on", tmp_path / "scratch", folder=tiny_disk)
+    out, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert out == ""
+    assert f"left no whole result in {tiny_disk}; " in said, said
+    assert [path.name for path in tiny_disk.iterdir()] == ["full"]
+    assert not (tmp_path / "scratch").exists()
+
+
+@needs_fio()
+def test_a_file_is_not_trimmed(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "job.fio"
+    path.write_text("[t]\nrw=randtrim\nsize=1m\n")
+    said = one_sentence(cli("run", path, "--on", tmp_path / "scratch"))
+    assert 'job "t" trims' in said
+    assert not (tmp_path / "scratch").exists()
+
+
+def test_a_run_that_was_tampered_with_is_told_and_does_not_spoil_the_list(
+    cli: Cli, tmp_path: Path
+) -> None:
+    out = tmp_path / "runs"
+    good = RunStore(out).save(make_result("drive"))
+    for file, text in (
+        ("result.json", "{"),
+        ("result.json", "[]"),
+        ("series.parquet", "x"),
+        ("manifest.json", "x"),
+        ("manifest.json", '{"status": "complete", "target": 3, "jobs": 7}'),
+    ):
+        bad = out / "bad"
+        shutil.copytree(good, bad)
+        (bad / file).write_text(text)
+        said = one_sentence(cli("report", bad, "-o", tmp_path / "r.html"))
+        assert said.startswith(str(bad)), said
+        assert good.name in cli("list", "runs", "--out", out).out
+        shutil.rmtree(bad)
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_a_folder_that_is_gone_below_one_is_told(
+    cli: Cli, job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    try:
+        said = one_sentence(cli("run", job, "--on", "./scratch.bin"))
+    finally:
+        monkeypatch.chdir(tmp_path)
+    assert "the current folder no longer exists" in said
+
+
+def test_the_command_alone_shows_its_help_and_fails(cli: Cli) -> None:
+    outcome = cli()
+    assert outcome.status == 2
+    assert outcome.err.startswith("Usage: ssdlab")
+
+
+def test_an_unknown_name_is_not_answered_with_hundreds(cli: Cli) -> None:
+    said = one_sentence(cli("show", "xyzzy"))
+    assert len(said) < 200
+
+
+def test_a_device_is_shown_with_its_keys(cli: Cli) -> None:
+    assert "ftl.over_provisioning" in cli("show", "ssd").out
+
+
+@pytest.mark.parametrize("delay_s", [0.05, 0.15, 0.25, 0.35, 0.6, 1.2, 2.5])
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_run_that_is_stopped_says_so_and_leaves_nothing(
+    tmp_path: Path, delay_s: float, sign: signal.Signals
+) -> None:
+    if sign != signal.SIGINT and delay_s < 1:
+        pytest.skip("only Ctrl-C is expected while the program starts")
+    path = tmp_path / "job.fio"
+    path.write_text("[w]\nrw=randwrite\nsize=16m\ntime_based\nruntime=100000\n")
+    process = ssdlab_process("run", path, "--on", "lab-reference", folder=tmp_path / "tmp")
+    time.sleep(delay_s)
+    os.killpg(process.pid, sign)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 130, err
+    assert out == ""
+    assert err.splitlines()[-1].startswith("ssdlab: stopped"), err
+    assert "Traceback" not in err
+    assert not files_below(tmp_path / "data")
+    assert not files_below(tmp_path / "tmp")
+
+
+@needs_fio()
+@pytest.mark.parametrize("delay_s", [0.8, 2.0])
+def test_a_measurement_that_is_stopped_takes_fio_and_its_files_with_it(
+    tmp_path: Path, delay_s: float
+) -> None:
+    path, scratch = tmp_path / "job.fio", tmp_path / "scratch"
+    path.write_text("[w]\nrw=randwrite\nsize=16m\ntime_based\nruntime=100000\n")
+    process = ssdlab_process("run", path, "--on", scratch, folder=tmp_path / "tmp")
+    time.sleep(delay_s)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert not scratch.exists()
+    assert not files_below(tmp_path / "data")
+    assert not files_below(tmp_path / "tmp")
+    assert not fios_at(tmp_path)
+
+
+@needs_fio()
+def test_a_measurement_that_is_killed_leaves_no_fio_and_no_run(tmp_path: Path, cli: Cli) -> None:
+    path, scratch = tmp_path / "job.fio", tmp_path / "scratch"
+    path.write_text("[w]\nrw=randwrite\nsize=16m\ntime_based\nruntime=100000\n")
+    process = ssdlab_process("run", path, "--on", scratch, folder=tmp_path / "tmp")
+    deadline = time.monotonic() + 20
+    while not fios_at(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert fios_at(tmp_path)
+    process.kill()
+    process.communicate()
+    while fios_at(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not fios_at(tmp_path)
+    assert "there are no runs yet" in cli("list", "runs").out
+
+
+def fios_at(folder: Path) -> list[int]:
+    """The fio processes that work below ``folder``."""
+    found = []
+    for place in Path("/proc").iterdir():
+        if not place.name.isdigit():
+            continue
+        with contextlib.suppress(OSError):
+            works_at = (place / "cwd").readlink()
+            if (place / "comm").read_text().strip() == "fio" and works_at.is_relative_to(folder):
+                found.append(int(place.name))
+    return found
+
+
+def test_times_and_rates_read_as_people_say_them() -> None:
+    assert duration(0.0213) == "21.3 ms"
+    assert duration(0.9999) == "1.0 s"
+    assert duration(9.96) == "10 s"
+    assert duration(59.7) == "1 min 00 s"
+    assert duration(86_400 * 5) == "5 d 0 h"
+    assert duration(1e17) == "more than ten years"
+    assert rate(0.163) == "0.163"
+    assert rate(12_345.6) == "12,346"

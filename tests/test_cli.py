@@ -1,0 +1,181 @@
+"""Bad input is one clear sentence with the right exit status, and nothing half-written."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conftest import Outcome, make_result
+from ssdlab import rig
+from ssdlab.rig import Profile
+from ssdlab.store import RunStore
+
+Cli = Callable[..., Outcome]
+
+JOB = "[w]\nrw=write\nsize=1m\n"
+PROFILE = Profile("test-drive", "a drive for tests", 'name = "test-drive"\n')
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    path = tmp_path / "job.fio"
+    path.write_text(JOB)
+    return path
+
+
+def one_sentence(outcome: Outcome, status: int) -> str:
+    """The sentence of a command that failed as it should."""
+    assert outcome.status == status, outcome.err
+    assert outcome.out == ""
+    assert outcome.err.startswith("ssdlab: ")
+    assert outcome.err.count("\n") == 1, outcome.err
+    return outcome.err
+
+
+def nothing_kept(tmp_path: Path) -> bool:
+    data = tmp_path / "data"
+    return not [p for p in data.rglob("*") if p.is_file()]
+
+
+def test_the_version_is_told(cli: Cli) -> None:
+    assert cli("--version").out.startswith("ssdlab 0.")
+
+
+def test_an_unknown_profile_is_answered_with_the_nearest(
+    cli: Cli, job: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rig, "profiles", lambda: [PROFILE])
+    said = one_sentence(cli("run", job, "--on", "tset-drive"), 2)
+    assert 'did you mean "test-drive"?' in said
+
+
+def test_a_missing_job_file_is_named(cli: Cli, tmp_path: Path) -> None:
+    said = one_sentence(cli("run", tmp_path / "gone.fio", "--on", "./s"), 2)
+    assert "gone.fio: there is no such job file" in said
+
+
+def test_a_folder_is_no_job_file(cli: Cli, tmp_path: Path) -> None:
+    assert "is a folder, not a job file" in one_sentence(cli("run", tmp_path, "--on", "./s"), 2)
+
+
+def test_a_job_file_that_is_not_utf8_is_told_where(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "latin.fio"
+    path.write_bytes(b"[w]\n; gr\xfc\xdfe\n")
+    said = one_sentence(cli("run", path, "--on", "./s"), 2)
+    assert "not a text file in UTF-8 (byte 8 " in said
+
+
+def test_a_missing_include_is_told_with_the_places(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "job.fio"
+    path.write_text("[w]\ninclude more.fio\n")
+    said = one_sentence(cli("run", path, "--on", tmp_path / "s"), 2)
+    assert "include more.fio: there is no" in said
+
+
+def test_a_folder_is_no_target(cli: Cli, job: Path, tmp_path: Path) -> None:
+    assert "name a file in it" in one_sentence(cli("run", job, "--on", tmp_path), 2)
+
+
+def test_a_character_device_is_no_target(cli: Cli, job: Path) -> None:
+    said = one_sentence(cli("run", job, "--on", "/dev/null"), 2)
+    assert "neither a plain file nor a block device" in said
+
+
+def test_a_device_that_is_not_there_is_not_made_a_file(cli: Cli, job: Path) -> None:
+    said = one_sentence(cli("run", job, "--on", "/dev/nvme77n1"), 2)
+    assert "there is no such device" in said
+
+
+def test_a_missing_rig_file_is_named(cli: Cli, job: Path) -> None:
+    assert "no such rig file" in one_sentence(cli("run", job, "--on", "array.toml"), 2)
+
+
+def test_set_wants_a_key_and_a_value(cli: Cli, job: Path) -> None:
+    said = one_sentence(cli("run", job, "--on", "./s", "--set", "capacity"), 2)
+    assert "KEY=VALUE" in said
+
+
+def test_set_and_prepare_are_for_simulated_drives(cli: Cli, job: Path, tmp_path: Path) -> None:
+    said = one_sentence(cli("run", job, "--on", tmp_path / "s", "--set", "a=1"), 2)
+    assert "a real one is as it is" in said
+    said = one_sentence(cli("run", job, "--on", tmp_path / "s", "--prepare", "steady"), 2)
+    assert "put the filling into the job" in said
+
+
+def test_a_wrong_option_of_the_command_is_one_sentence(cli: Cli, job: Path) -> None:
+    assert "--oon" in one_sentence(cli("run", job, "--oon", "x"), 2)
+
+
+def test_an_unknown_command_is_one_sentence(cli: Cli) -> None:
+    assert "rnu" in one_sentence(cli("rnu"), 2)
+
+
+def test_json_to_a_folder_or_of_two_jobs_is_refused_before_the_run(
+    cli: Cli, job: Path, tmp_path: Path
+) -> None:
+    said = one_sentence(cli("run", job, "--on", tmp_path / "s", "--json", tmp_path), 2)
+    assert "is a folder; give the name of a file" in said
+    said = one_sentence(cli("run", job, job, "--on", tmp_path / "s", "--json", "x"), 2)
+    assert "one job" in said
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_the_run(
+    cli: Cli, job: Path, tmp_path: Path
+) -> None:
+    for arguments in (("--out", "/proc/runs"), ("--json", "/proc/x.json")):
+        said = one_sentence(cli("run", job, "--on", tmp_path / "s", *arguments), 2)
+        assert "/proc" in said
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_file_in_a_folder_that_is_not_there_is_one_sentence(
+    cli: Cli, job: Path, tmp_path: Path
+) -> None:
+    said = one_sentence(cli("run", job, "--on", tmp_path / "gone" / "s"), 2)
+    assert "there is no folder" in said
+    assert nothing_kept(tmp_path)
+
+
+def test_runs_are_listed_and_an_unknown_run_is_one_sentence(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "runs"
+    assert "there are no runs yet" in cli("list", "runs", "--out", out).out
+    folder = RunStore(out).save(make_result("drive"))
+    assert folder.name in cli("list", "runs", "--out", out).out
+    said = one_sentence(cli("report", "gone", "--out", out, "-o", tmp_path / "r.html"), 2)
+    assert 'no run is called "gone"' in said
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_an_unknown_list_and_an_unknown_name_are_answered_with_the_known(cli: Cli) -> None:
+    assert 'did you mean "drives"?' in one_sentence(cli("list", "drive"), 2)
+    assert 'did you mean "iodepth"?' in one_sentence(cli("show", "iodpeth"), 2)
+
+
+def test_devices_policies_and_options_are_listed_and_shown(cli: Cli) -> None:
+    assert "ssd" in cli("list", "devices").out
+    assert "greedy" in cli("list", "policies").out
+    assert "iodepth" in cli("list", "options").out
+    assert "greedy (" in cli("show", "greedy").out
+    assert "job option" in cli("show", "iodepth").out
+
+
+def test_a_profile_is_shown_with_its_sources(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (
+        'name = "x"\n[device]\nt_read = { value = "75us", source = "datasheet 7" }\nkind = "ssd"\n'
+    )
+    monkeypatch.setattr("ssdlab.cli.show.profiles", lambda: [Profile("x", "sums it up", text)])
+    shown = cli("show", "x").out
+    assert "x: sums it up" in shown
+    assert [line.split() for line in shown.splitlines() if "t_read" in line] == [
+        ["t_read", "75us", "datasheet", "7"]
+    ]
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    script = f"{sys.executable} -m ssdlab list options | head -c 1"
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True)
+    assert done.stderr == ""

@@ -1,0 +1,87 @@
+"""``ssdlab explain``: parts add up, and switching a cause off removes its effect."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import ssdlab
+from ssdlab import explain
+from ssdlab.cli import run_command
+
+JOB = """[w]
+rw=randwrite
+bs=4k
+iodepth=32
+norandommap
+number_ios=30000
+io_size=100g
+"""
+SMALL = {"capacity": "64MiB", "ftl.over_provisioning": 0.15}
+
+
+@pytest.fixture(scope="module")
+def result() -> ssdlab.Result:
+    return ssdlab.run(JOB, on="lab-reference", set=SMALL, prepare="steady")
+
+
+def test_the_parts_of_the_mean_add_up_to_the_mean_latency(result: ssdlab.Result) -> None:
+    (direction,) = explain.directions(result)
+    mean = direction.points[0]
+    assert mean.total_ns == pytest.approx(direction.stats.lat_mean_ns, rel=1e-6)
+    assert mean.largest is not None
+    assert mean.largest[0] == "die_collection"
+
+
+def test_the_causes_of_write_amplification_add_up_to_it(result: ssdlab.Result) -> None:
+    causes = explain.programs(result)
+    assert causes["host"] == pytest.approx(1.0)
+    assert sum(causes.values()) == pytest.approx(result.waf or 0, rel=1e-3)
+
+
+def test_without_collection_its_time_and_its_writes_are_gone(result: ssdlab.Result) -> None:
+    (direction,) = explain.directions(result)
+    tried = [one for one in explain.changes(result) if one.name == "no-collection"]
+    before = explain.outcome(result, direction)
+    (after,) = explain.attempt(result, direction, tried)
+    assert before.waf is not None and before.waf > 3
+    assert after.waf is not None and after.waf < 1.05
+    assert after.iops > 2 * before.iops
+    assert after.p999_ns < before.p999_ns
+
+
+def test_a_try_that_changes_nothing_gives_the_same_numbers(result: ssdlab.Result) -> None:
+    (direction,) = explain.directions(result)
+    same = explain.Change("same", "the victim policy it has", {"ftl.gc.victim": "greedy"})
+    (after,) = explain.attempt(result, direction, [same])
+    before = explain.outcome(result, direction)
+    assert (after.iops, after.p999_ns, after.waf) == (before.iops, before.p999_ns, before.waf)
+
+
+def test_the_command_says_and_writes_what_it_found(
+    result: ssdlab.Result, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = result.save(tmp_path / "runs")
+    out = tmp_path / "explained.json"
+    arguments = ["explain", str(folder), "--json", str(out), "--out", str(tmp_path / "runs")]
+    assert run_command(arguments) == 0
+    said = capsys.readouterr().out
+    assert "die busy: collection" in said
+    assert "hardly any collection" in said
+    document = json.loads(out.read_text())
+    assert document["tries"][0]["change"] is None
+    best = document["tries"][1]
+    assert best["change"] == "no-collection"
+    assert best["iops"] == max(one["iops"] for one in document["tries"])
+
+
+def test_a_real_run_is_refused_in_words(
+    result: ssdlab.Result, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = ssdlab.Result.load(result.save(tmp_path / "runs"))
+    result.document["ssdlab"].pop("attribution")
+    folder = result.save(tmp_path / "runs")
+    assert run_command(["explain", str(folder), "--out", str(tmp_path / "runs")]) == 2
+    assert "a real drive does not tell" in capsys.readouterr().err

@@ -1,0 +1,137 @@
+"""A job for a real target touches the target and the run's folder, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ssdlab.errors import InputError, RefusedError
+from ssdlab.fio.job import RealJob, parse_size, rewrite
+from ssdlab.jobfile import JobText
+
+TARGET = Path("/data/scratch:1.bin")
+
+
+def rewritten(text: str, **environment: str) -> RealJob:
+    return rewrite(JobText("job.fio", text, Path("/")), TARGET, 1 << 30, environment)
+
+
+def lines_of(text: str, **environment: str) -> list[str]:
+    return rewritten(text, **environment).text.splitlines()
+
+
+def test_every_section_gets_the_target_and_no_other_file() -> None:
+    text = (
+        "[global]\nfilename=/dev/sda\ndirectory=/etc\n"
+        "[a]\nfilename=/dev/sdb:/dev/sdc\n[b]\nrw=write\n"
+    )
+    job = rewritten(text)
+    files = [line for line in job.text.splitlines() if line.startswith(("filename", "directory"))]
+    assert files == ["filename=/data/scratch\\:1.bin"] * 2
+    assert [one["option"] for one in job.replaced] == ["filename", "directory", "filename"]
+
+
+def test_logs_stay_in_the_folder_of_the_run() -> None:
+    lines = lines_of("[a]\nwrite_lat_log=/etc/cron.d/x\nwrite_bw_log\n")
+    assert "write_lat_log=x" in lines
+    assert "write_bw_log=a" in lines
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "exec_prerun=rm -rf /",
+        "exec_postrun=x",
+        "ioengine=exec",
+        "ioengine=external:/tmp/evil.so",
+        "ioengine=net",
+        "write_iolog=/etc/passwd",
+        "read_iolog=trace",
+        "replay_redirect=/dev/sda",
+        "allow_mounted_write=1",
+        "mem=mmap:/etc/passwd",
+        "iomem=mmaphuge:/x",
+        "cgroup_weight=5",
+        "ioscheduler=none",
+    ],
+)
+def test_what_could_reach_elsewhere_is_refused_with_its_place(line: str) -> None:
+    with pytest.raises(RefusedError, match=r"^job\.fio:2: "):
+        rewritten(f"[a]\n{line}\n")
+
+
+def test_an_engine_hidden_in_a_variable_is_refused() -> None:
+    with pytest.raises(RefusedError, match="ioengine=exec"):
+        rewritten("[a]\nioengine=${ENGINE}\n", ENGINE="exec")
+
+
+def test_an_option_hidden_in_a_variable_is_seen() -> None:
+    assert "filename=/dev/sda" not in lines_of("[a]\n${X}=/dev/sda\n", X="filename")
+
+
+def test_a_variable_cannot_smuggle_a_line() -> None:
+    with pytest.raises(InputError, match="control character"):
+        rewritten("[a]\nbs=${X}\n", X="4k\nfilename=/dev/sda")
+
+
+def test_a_variable_that_is_not_set_is_an_error() -> None:
+    with pytest.raises(InputError, match=r"job\.fio:2: .*variable SIZE is not set"):
+        rewritten("[a]\nsize=${SIZE}\n")
+
+
+def test_an_unknown_option_is_refused_with_the_one_meant() -> None:
+    with pytest.raises(InputError, match=r'job\.fio:2: "iodpeth".*did you mean "iodepth"'):
+        rewritten("[a]\niodpeth=3\n")
+
+
+def test_a_target_that_a_job_file_cannot_carry_is_an_error() -> None:
+    with pytest.raises(InputError, match="cannot carry this path"):
+        rewrite(JobText("j", "[a]\n", Path("/")), Path("/tmp/a;b"), None)
+
+
+def test_a_job_without_sections_is_an_error() -> None:
+    with pytest.raises(InputError, match="no job section"):
+        rewritten("[global]\nbs=4k\n")
+
+
+def test_includes_are_read_in_place_and_checked(tmp_path: Path) -> None:
+    (tmp_path / "inc.fio").write_text("filename=/dev/sda\nbs=8k\n")
+    job = JobText("job.fio", "[a]\ninclude inc.fio\n", tmp_path)
+    text = rewrite(job, TARGET, None, {}).text
+    assert "bs=8k" in text
+    assert "/dev/sda" not in text
+
+
+def test_a_file_that_includes_itself_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.fio").write_text("include a.fio\n")
+    with pytest.raises(InputError, match="includes itself"):
+        rewrite(JobText("a.fio", "include a.fio\n", tmp_path), TARGET, None, {})
+
+
+def test_comments_end_a_line_as_in_fio() -> None:
+    assert "bs=8k" in lines_of("[a]\nbs=8k ; half of it\n# rw=write\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("4k", 4096), ("1M", 1 << 20), ("2GiB", 2 << 30), ("50%", 1 << 29), ("7", 7), ("x", None)],
+)
+def test_sizes_are_read_as_fio_reads_them(text: str, size: int | None) -> None:
+    assert parse_size(text, 1 << 30) == size
+
+
+def test_the_plan_adds_what_each_section_writes() -> None:
+    plan = rewritten(
+        "[global]\nsize=100m\n[fill]\nrw=write\n[mix]\nrw=randrw\nrwmixread=70\nnumjobs=2\n"
+        "[read]\nrw=read\n[timed]\nrw=randwrite\ntime_based\nruntime=2m\n"
+    ).plan
+    assert plan.writes
+    assert plan.known_bytes == (100 << 20) + 2 * int((100 << 20) * 0.3)
+    assert plan.open_seconds == 120.0
+    assert plan.span_bytes == 100 << 20
+
+
+def test_a_job_that_reads_writes_nothing() -> None:
+    plan = rewritten("[read]\nrw=randread\nsize=1g\n").plan
+    assert (plan.writes, plan.sentence()) == (False, "writes nothing")

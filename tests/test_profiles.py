@@ -1,0 +1,64 @@
+"""The drive profiles: every one can be built, and every number says where it comes from."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+import pytest
+
+import ssdlab
+from ssdlab import _core
+from ssdlab.experiments.scale import reduced
+from ssdlab.rig import Profile, leaves, profile, profiles
+
+SOURCES = ("datasheet", "measured", "fitted to", "assumed", "from ", "SATA", "SAS", "PCIe")
+"""How a source may begin: a document, a measurement, a fit, a guess, arithmetic, a standard."""
+DEMONSTRATIONS = ("demo-client", "demo-enterprise", "lab-reference")
+DRIVES = [one for one in profiles() if one.name not in DEMONSTRATIONS]
+EVERY = pytest.mark.parametrize("drive", DRIVES, ids=lambda one: one.name)
+
+
+def values(drive: Profile) -> list[tuple[str, str, str]]:
+    return list(leaves(tomllib.loads(drive.text)["device"]))
+
+
+@EVERY
+def test_a_profile_is_a_rig_named_after_its_file(drive: Profile) -> None:
+    assert tomllib.loads(drive.text)["name"] == drive.name
+    assert drive.summary
+    _core.rig_check(drive.text, rig_name=drive.name)
+
+
+@EVERY
+def test_every_number_of_a_drive_has_a_source(drive: Profile) -> None:
+    for key, value, source in values(drive):
+        if re.match(r"\d", value) or value in ("true", "false"):
+            assert source, f"{drive.name}: {key} = {value} does not say where it comes from"
+        if source:
+            assert source.startswith((*SOURCES, "as the")), f"{drive.name}: {key}: {source}"
+
+
+@EVERY
+def test_at_most_two_values_of_a_drive_are_fitted(drive: Profile) -> None:
+    fitted = [key for key, _, source in values(drive) if source.startswith("fitted to")]
+    assert len(fitted) <= 2, fitted
+
+
+@EVERY
+def test_a_drive_runs_at_a_reduced_size(drive: Profile) -> None:
+    job = "[w]\nrw=randwrite\nbs=4k\niodepth=8\nnumber_ios=2000\n"
+    result = ssdlab.run(job, on=drive.name, set=reduced(drive.name, 200))
+    assert result.frame()["ios"].to_list() == [2000]
+
+
+def test_reduced_drives_keep_their_over_provisioning() -> None:
+    """Whole superblocks are the reason why the capacity is not exactly a twentieth."""
+    name = "intel-x25-m-g2-160"
+    full = profile(name)
+    capacity = int(reduced(name, 20)["capacity"].removesuffix("B"))
+    stripe = 40 * 2 * 256 * 4096
+    superblocks = capacity * 1.0735 / stripe
+    assert superblocks == pytest.approx(round(superblocks), abs=1e-3)
+    assert capacity == pytest.approx(160_041_885_696 / 20, rel=0.01)
+    assert "0.0735" in full.text

@@ -1,0 +1,292 @@
+"""The real fio on a real file: the same Result, and nothing left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import ssdlab
+from conftest import Outcome, needs_fio
+from ssdlab.errors import ExperimentError, InputError, Interrupted, MissingProgramError
+from ssdlab.fio.logs import VALUES, bin_index
+from ssdlab.fio.surroundings import REDACTED, _without_secrets
+from ssdlab.results import SERIES_SCHEMA
+
+pytestmark = [pytest.mark.real, needs_fio()]
+
+SHORT = """[global]
+ioengine=psync
+size=8m
+[fill]
+rw=write
+bs=64k
+[mix]
+stonewall
+rw=randrw
+rwmixread=70
+bs=4k
+time_based
+runtime=1500ms
+rate_iops=400
+"""
+
+
+def test_a_file_is_made_for_the_run_and_removed_after_it(tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch.bin"
+    result = ssdlab.run(SHORT, on=scratch)
+    assert list(tmp_path.glob("scratch*")) == []
+    assert [job.name for job in result.jobs] == ["fill", "mix"]
+    assert result.kind == "fio"
+    assert result.frame().height == 3
+
+
+def test_the_series_adds_up_to_the_totals_of_the_document(tmp_path: Path) -> None:
+    result = ssdlab.run(SHORT, on=tmp_path / "s")
+    assert dict(result.series().schema) == SERIES_SCHEMA
+    totals = result.series().group_by("job", "ddir").agg(pl.col("ios", "bytes").sum())
+    sums = {(row[0], row[1]): row[2:] for row in totals.iter_rows()}
+    for row in result.frame().iter_rows(named=True):
+        ios, volume = sums[row["job"], row["ddir"]]
+        assert ios == row["ios"]
+        assert volume == pytest.approx(row["io_bytes"], abs=8)
+    mix = result.series("mix", "read")
+    assert mix.height == 2
+    fill_end = result.series("fill")["time_s"].max()
+    assert isinstance(fill_end, float)
+    assert mix["time_s"].to_list() == pytest.approx([fill_end + t for t in (1, 1.5)], abs=0.1)
+    assert mix["iops"].to_list() == pytest.approx([400.0] * 2, rel=0.2)
+    assert (mix["lat_p50_ns"] <= mix["lat_p99_ns"]).all()
+
+
+def test_threads_of_a_group_share_one_series(tmp_path: Path) -> None:
+    job = SHORT + "numjobs=2\ngroup_reporting\n"
+    result = ssdlab.run(job, on=tmp_path / "s")
+    assert len(result.jobs) == 2
+    reads = result.frame().filter(job="mix", ddir="read")["ios"].item()
+    assert result.series("mix", "read")["ios"].sum() == reads
+
+
+def test_sections_folded_into_one_group_are_one_series(tmp_path: Path) -> None:
+    job = (
+        "[global]\nioengine=psync\nsize=4m\ngroup_reporting\ntime_based\nruntime=1500ms\n"
+        "rate_iops=100\n[a]\nrw=write\n[b]\nrw=read\n"
+    )
+    result = ssdlab.run(job, on=tmp_path / "s")
+    assert [j.name for j in result.jobs] == ["a"]
+    for ddir in ("read", "write"):
+        total = result.frame().filter(ddir=ddir)["ios"].item()
+        assert result.series("a", ddir)["ios"].sum() == total
+
+
+def test_the_bins_are_fios_own(tmp_path: Path) -> None:
+    document = ssdlab.run(SHORT, on=tmp_path / "s").document
+    seen = {int(v) for j in document["jobs"] for v in j["write"]["clat_ns"]["bins"]}
+    assert seen
+    # fio cuts the middle of a bin to a whole number.
+    assert {int(VALUES[bin_index(value)]) for value in seen} == seen
+    assert [bin_index(int(np.ceil(v))) for v in VALUES] == list(range(len(VALUES)))
+
+
+def test_a_file_that_exists_is_never_overwritten_unasked(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    with pytest.raises(InputError, match="exists and would be overwritten"):
+        ssdlab.run(SHORT, on=precious)
+    assert precious.read_text() == "mine"
+    ssdlab.run(SHORT, on=ssdlab.Fio(precious, use_existing=True))
+    assert precious.stat().st_size == 8 << 20
+
+
+def test_a_dangling_link_is_not_followed(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="exists"):
+        ssdlab.run(SHORT, on=link)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_other_files_that_a_job_names_are_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    other = tmp_path / "other"
+    job = SHORT.replace("[fill]", f"filename={other}\ndirectory={tmp_path}\n[fill]\nunlink=1")
+    result = ssdlab.run(job + "write_bw_log=away/log\n", on=tmp_path / "s")
+    assert list(tmp_path.iterdir()) == []
+    assert [name for name, _ in result.logs] == ["log_bw.2.log"]
+    replaced = [one["option"] for one in result.ssdlab["replaced_options"]]
+    assert replaced == ["filename", "directory", "unlink"]
+
+
+def test_the_surroundings_are_recorded_and_can_be_redacted(tmp_path: Path) -> None:
+    plain = ssdlab.run(SHORT, on=ssdlab.Fio(tmp_path / "s"))
+    around = plain.ssdlab["surroundings"]
+    assert around["fio_version"].startswith("fio-")
+    assert around["kernel"] == os.uname().release
+    assert around["file_system"]["type"]
+    hidden = ssdlab.run(SHORT, on=ssdlab.Fio(tmp_path / "s", redact=True))
+    assert str(tmp_path) not in hidden.json()
+    serial = around.get("drive", {}).get("serial")
+    assert serial is None or serial not in hidden.json()
+
+
+def test_redaction_strikes_out_what_names_one_drive() -> None:
+    answer = {"serial_number": "S1", "wwn": {"id": 5}, "a": [{"nguid": "x", "model_name": "M"}]}
+    assert _without_secrets(answer) == {
+        "serial_number": REDACTED,
+        "wwn": REDACTED,
+        "a": [{"nguid": REDACTED, "model_name": "M"}],
+    }
+
+
+def test_a_job_that_fio_refuses_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="fio refuses the job"):
+        ssdlab.run("[a]\nrw=sideways\nsize=1m\n", on=tmp_path / "s")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_size_that_does_not_fit_is_refused_before_fio_starts(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"needs 1126 TB, but only .* are free"):
+        ssdlab.run("[a]\nrw=write\nsize=1p\n", on=tmp_path / "s")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.root
+def test_a_disk_that_fills_up_is_one_sentence(tmp_path: Path) -> None:
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "ssdlab-test", str(tmp_path)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
+        pytest.skip("a small file system needs root")
+    try:
+        job = "[a]\nrw=write\nbs=1m\nsize=3m\nfallocate=none\nioengine=psync\n"
+        (tmp_path / "full").write_bytes(bytes(0))
+        target = ssdlab.Fio(tmp_path / "full", use_existing=True)
+        with pytest.raises(ExperimentError, match="No space left on device"):
+            ssdlab.run(job.replace("3m", "16m"), on=target)
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
+
+
+def test_a_missing_fio_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Callable[..., Outcome]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingProgramError, match="apt install fio"):
+        ssdlab.run(SHORT, on=tmp_path / "s")
+    job = tmp_path / "job.fio"
+    job.write_text(SHORT)
+    outcome = cli("run", job, "--on", tmp_path / "s")
+    assert outcome.status == 1
+    assert outcome.err.count("\n") == 1
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_callback_can_stop_fio(tmp_path: Path) -> None:
+    job = "[a]\nrw=write\nsize=4m\ntime_based\nruntime=60\nioengine=psync\nrate_iops=10\n"
+    started = time.monotonic()
+    with pytest.raises(Interrupted):
+        ssdlab.run(job, on=tmp_path / "s", progress=lambda _news: False)
+    assert time.monotonic() - started < 10
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_ends_fio_and_leaves_nothing(tmp_path: Path, sign: signal.Signals) -> None:
+    (tmp_path / "job.fio").write_text(
+        "[a]\nrw=write\nsize=4m\ntime_based\nruntime=60\nioengine=psync\nrate_iops=10\n"
+    )
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ssdlab", "run", "job.fio", "--on", "./s", "--out", "runs"],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(temporary)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 20
+    scratch = tmp_path / "s"
+    # fio has laid out the file, so its job runs.
+    while not (scratch.exists() and scratch.stat().st_size) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.3)
+    process.send_signal(sign)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert said == "ssdlab: stopped by Ctrl-C; fio has ended, nothing was kept\n"
+    assert list(temporary.iterdir()) == []
+    assert not scratch.exists()
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
+def test_fio_does_not_outlive_a_killed_ssdlab(tmp_path: Path) -> None:
+    (tmp_path / "job.fio").write_text(
+        "[a]\nrw=write\nsize=4m\ntime_based\nruntime=60\nioengine=psync\nrate_iops=10\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ssdlab", "run", "job.fio", "--on", "./s", "--out", "runs"],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stderr=subprocess.DEVNULL,
+    )
+
+    def writers() -> list[Path]:
+        """Processes that work in the folder of the run."""
+        found = []
+        for link in Path("/proc").glob("[0-9]*/cwd"):
+            with contextlib.suppress(OSError):
+                if link.readlink().parent == tmp_path:
+                    found.append(link)
+        return found
+
+    deadline = time.monotonic() + 20
+    while not writers() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert writers()
+    process.kill()
+    process.wait()
+    while writers() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert writers() == []
+
+
+def test_progress_tells_the_share_and_the_time_left(tmp_path: Path) -> None:
+    news: list[ssdlab.Progress] = []
+
+    def listen(one: ssdlab.Progress) -> bool:
+        news.append(one)
+        return True
+
+    job = SHORT.replace("1500ms", "4s")
+    ssdlab.run(job, on=tmp_path / "s", progress=listen)
+    told = [one for one in news if one.fraction is not None]
+    assert told
+    assert all(0 <= (one.fraction or 0) <= 1 for one in told)
+    assert any(one.eta_s is not None for one in told)
+
+
+def test_the_command_line_keeps_the_run_and_writes_the_document(
+    tmp_path: Path, cli: Callable[..., Outcome]
+) -> None:
+    (tmp_path / "job.fio").write_text(SHORT)
+    out = tmp_path / "runs"
+    document = tmp_path / "doc.json"
+    done = cli(
+        "run", tmp_path / "job.fio", "--on", tmp_path / "s", "--out", out, "--json", document
+    )
+    assert done.status == 0, done.err
+    assert "kept in" in done.out
+    (folder,) = [p.parent for p in out.glob("*/manifest.json")]
+    assert json.loads(document.read_text())["ssdlab"]["target"]["kind"] == "fio"
+    assert ssdlab.Result.load(folder).document == json.loads(document.read_text())
+    assert folder.name in cli("list", "runs", "--out", out).out

@@ -1,0 +1,176 @@
+"""The published experiments: plans, pages, JSON, messages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+import browser
+from conftest import Outcome
+from ssdlab import _core
+from ssdlab.cli.reproduce import write_pages
+from ssdlab.errors import Interrupted
+from ssdlab.experiments import EXPERIMENTS, consistency, find, fragmentation
+from ssdlab.experiments.base import Experiment, Findings, Line, Mode, Published
+from ssdlab.experiments.base import Outcome as Reproduced
+from ssdlab.experiments.runner import run
+from ssdlab.progress import Progress
+
+Cli = Callable[..., Outcome]
+KEYS = {"experiment", "drive", "quantity", "unit", "published", "simulated", "ratio", "kind", "why"}
+EVERY = pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda one: one.name)
+
+
+@EVERY
+def test_an_experiment_runs_to_its_end(cli: Cli, tmp_path: Path, experiment: Experiment) -> None:
+    pages, table = tmp_path / "pages", tmp_path / "table.json"
+    said = cli("reproduce", experiment.name, "--quick", "-o", pages, "--json", table)
+    assert said.status == 0, said.err
+    rows = json.loads(table.read_text())
+    assert rows
+    for row in rows:
+        assert set(row) == KEYS
+        assert row["experiment"] == experiment.name
+        assert row["kind"] in ("fitted", "predicted")
+        assert row["published"] is None or row["published"] > 0
+        if row["simulated"] is None:
+            assert row["ratio"] is None
+            assert row["why"], f"{row} is missing and does not say why"
+        elif row["published"] is not None:
+            assert row["ratio"] == pytest.approx(row["simulated"] / row["published"])
+        assert row["quantity"] in said.out
+    page = (pages / f"{experiment.name}.html").read_text()
+    assert experiment.title in page
+    assert f"1/{experiment.factors['quick']} of its size" in page
+    assert "A quick look" in page
+    assert "a quick look: rough" in said.out
+
+
+@EVERY
+def test_the_jobs_at_full_size_are_jobs_for_fio_too(experiment: Experiment) -> None:
+    files = experiment.job_files()
+    assert files
+    assert set(files.values()) == {task.job for task in experiment.plan(1)}
+    for name, text in files.items():
+        _core.check_job(text, job_name=name)
+
+
+@dataclass(frozen=True)
+class Run:
+    outcome: Reproduced
+    fractions: list[float]
+
+    def numbers(self) -> list[float | None]:
+        return [line.simulated for line in self.outcome.findings.lines]
+
+
+def reproduce(experiment: Experiment, mode: Mode = "quick") -> Run:
+    seen: list[float] = []
+
+    def listen(news: Progress) -> bool:
+        seen.append(news.fraction or 0.0)
+        return True
+
+    (outcome,) = run([experiment], mode, progress=listen)
+    return Run(outcome, seen)
+
+
+@pytest.fixture(scope="module")
+def fragmented() -> Run:
+    return reproduce(fragmentation.EXPERIMENT)
+
+
+def test_all_experiments_share_a_page(tmp_path: Path, fragmented: Run) -> None:
+    twin = replace(fragmented.outcome.experiment, name="twin", title="The twin")
+    outcomes = [fragmented.outcome, replace(fragmented.outcome, experiment=twin)]
+    pages = write_pages(outcomes, tmp_path)
+    assert [page.name for page in pages] == ["fragmentation.html", "twin.html", "index.html"]
+    text = pages[-1].read_text()
+    assert "The twin" in text
+    assert fragmentation.EXPERIMENT.title in text
+    assert "All experiments" in text
+
+
+@pytest.mark.skipif(bool(browser.missing()), reason=browser.missing() or "-")
+def test_the_page_draws_all_its_figures(tmp_path: Path, fragmented: Run) -> None:
+    (page,) = write_pages([fragmented.outcome], tmp_path)
+    with browser.tab() as tab:
+        tab.open(page, 1280)
+        assert tab.complaints == []
+        assert [url for url in tab.requests if not url.startswith(("file:", "data:"))] == []
+        drawn = tab.run("[...document.querySelectorAll('.chart')].filter(c => c.firstChild).length")
+        assert drawn == len(fragmented.outcome.findings.figures)
+        assert tab.run("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_without_names_all_are_meant() -> None:
+    assert find([]) == list(EXPERIMENTS)
+
+
+def test_jobs_are_saved_instead_of_run(tmp_path: Path, cli: Cli) -> None:
+    said = cli("reproduce", "consistency", "--save-jobs", tmp_path / "jobs")
+    assert said.status == 0
+    (file,) = (tmp_path / "jobs").iterdir()
+    assert file.read_text() == consistency.job(1)
+    assert "runtime=2000" in file.read_text()
+
+
+def test_a_wrong_name_is_told_with_the_nearest(cli: Cli) -> None:
+    said = cli("reproduce", "consistancy")
+    assert said.status == 2
+    assert 'did you mean "consistency"?' in said.err
+
+
+def test_quick_and_full_exclude_each_other(cli: Cli) -> None:
+    assert cli("reproduce", "--quick", "--full").status == 2
+
+
+def test_a_place_that_cannot_be_written_is_told_before_the_run(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    said = cli("reproduce", "fragmentation", "-o", tmp_path / "file")
+    assert said.status == 2
+    assert "is not a folder" in said.err
+    assert cli("reproduce", "fragmentation", "--json", tmp_path).status == 2
+
+
+def test_a_run_can_be_stopped() -> None:
+    with pytest.raises(Interrupted):
+        run(find(["fragmentation"]), "quick", progress=lambda _news: False)
+
+
+def test_progress_reaches_its_end_and_never_falls_back(fragmented: Run) -> None:
+    assert fragmented.fractions == sorted(fragmented.fractions)
+    assert fragmented.fractions[-1] == pytest.approx(1.0)
+
+
+def test_the_same_seed_gives_the_same_numbers(fragmented: Run) -> None:
+    assert reproduce(fragmentation.EXPERIMENT).numbers() == fragmented.numbers()
+
+
+def test_a_smaller_file_changes_little(fragmented: Run) -> None:
+    """Internal fragmentation at 1/16 and at 1/4: the seconds differ by less than 3 %."""
+    larger = reproduce(fragmentation.EXPERIMENT, "reduced").numbers()
+    assert fragmented.numbers() == pytest.approx(larger, rel=0.03)
+
+
+def test_a_smaller_drive_keeps_the_mean() -> None:
+    """The S3700 at 1/40 and at 1/20: the mean of the last 600 s differs by less than 5 %."""
+    alone = replace(
+        consistency.EXPERIMENT,
+        factors={"quick": 40, "reduced": 20, "full": 1},
+        plan=lambda factor: consistency.plan(factor)[:1],
+        judge=lambda runs, factor: Findings(consistency.judge_drive(0, runs, factor)[0], []),
+    )
+    small, larger = reproduce(alone), reproduce(alone, "reduced")
+    assert small.outcome.findings.lines[0].published.quantity == "mean after 1400 s"
+    assert small.numbers()[0] == pytest.approx(larger.numbers()[0], rel=0.05)
+
+
+def test_a_number_without_its_partner_has_no_ratio() -> None:
+    assert Line(Published("d", "q", None, "s"), 1.0).ratio is None
+    assert Line(Published("d", "q", 1.0, "s"), None).ratio is None
+    assert Line(Published("d", "q", 2.0, "s"), 1.0).ratio == 0.5

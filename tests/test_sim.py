@@ -1,0 +1,267 @@
+"""Simulated runs from Python: the same results again, bad input in one sentence, clean stops."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import ssdlab
+from conftest import Outcome
+from ssdlab.errors import InputError, Interrupted
+from ssdlab.results import SERIES_SCHEMA
+from ssdlab.rig import profiles
+
+SMALL = {"capacity": "256MiB"}
+JOB = """[global]
+bs=4k
+iodepth=8
+[fill]
+rw=write
+bs=64k
+[mix]
+stonewall
+rw=randrw
+rwmixread=30
+time_based
+runtime=3
+"""
+ENDLESS = "[w]\nrw=randwrite\nbs=4k\nsize=100%\ntime_based\nruntime=1000000\n"
+
+Cli = Callable[..., Outcome]
+
+
+def run(job: str = JOB, seed: int = 1) -> ssdlab.Result:
+    return ssdlab.run(job, on="lab-reference", set=SMALL, seed=seed)
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_gives_others() -> None:
+    first, again, other = run(seed=7), run(seed=7), run(seed=8)
+    assert first.json() == again.json()
+    assert first.series().equals(again.series())
+    assert first.json() != other.json()
+
+
+def test_a_simulated_result_has_the_columns_of_a_measured_one() -> None:
+    result = run()
+    schema = dict(result.series().schema)
+    for column, kind in SERIES_SCHEMA.items():
+        assert schema[column] == kind, column
+    assert all(name.startswith("part_") for name in set(schema) - set(SERIES_SCHEMA))
+    assert [job.name for job in result.jobs] == ["fill", "mix"]
+    assert set(result.frame()["ddir"]) == {"read", "write"}
+
+
+def test_the_series_of_a_simulated_run_adds_up_to_its_totals() -> None:
+    result = run()
+    for row in result.frame().iter_rows(named=True):
+        part = result.series(row["job"], row["ddir"])
+        assert part["ios"].sum() == row["ios"]
+        assert part["bytes"].sum() == row["io_bytes"]
+
+
+def test_the_parts_of_the_time_add_up_to_the_latency() -> None:
+    series = run().series("mix", "write")
+    parts = [pl.col(name) for name in series.columns if name.startswith("part_")]
+    spent = series.select(pl.sum_horizontal(parts))["part_link_ns"].sum()
+    told = (series["lat_mean_ns"] * series["ios"]).sum()
+    assert spent == pytest.approx(told, rel=1e-9)
+
+
+def test_settings_reach_the_rig_and_are_kept_with_the_run() -> None:
+    result = run()
+    assert result.ssdlab["target"]["capacity_bytes"] == 256 << 20
+    assert result.rig_toml is not None
+    assert "256MiB" in result.rig_toml
+
+
+def test_a_prepared_drive_starts_full() -> None:
+    job = "[r]\nrw=randread\nbs=4k\nsize=100%\nnumber_ios=100\n"
+    small = {"below.capacity": "1GiB"}
+    fresh = ssdlab.run(job, on="demo-client", set=small)
+    full = ssdlab.run(job, on="demo-client", set=small, prepare="sequential")
+    # A fresh drive answers reads without its flash.
+    assert full.frame()["clat_mean_ns"].item() > 2 * fresh.frame()["clat_mean_ns"].item()
+
+
+def test_a_simulated_run_is_stored_and_read_back_whole(tmp_path: Path) -> None:
+    result = run()
+    again = ssdlab.Result.load(result.save(tmp_path))
+    assert again.document == result.document
+    assert again.series().equals(result.series())
+    assert again.device_series() is not None
+
+
+@pytest.mark.parametrize("name", [one.name for one in profiles()])
+def test_every_shipped_profile_runs_a_job_and_tells_what_it_is(name: str) -> None:
+    job = "[w]\nrw=randwrite\nbs=4k\niodepth=4\nnumber_ios=200\nsize=100%\n"
+    result = ssdlab.run(job, on=name)
+    assert result.frame()["ios"].item() == 200
+    assert result.ssdlab["target"]["summary"]
+
+
+def test_simulations_share_a_machine_without_sharing_anything() -> None:
+    alone = [run(seed=seed).json() for seed in (1, 2)]
+    with ThreadPoolExecutor(2) as threads:
+        together = list(threads.map(lambda seed: run(seed=seed).json(), (1, 2)))
+    assert alone == together
+
+
+def test_the_core_lets_other_threads_run() -> None:
+    ticks = 0
+    stop = threading.Event()
+
+    def tick() -> None:
+        nonlocal ticks
+        while not stop.wait(0.01):
+            ticks += 1
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    started = time.monotonic()
+    with pytest.raises(Interrupted):
+        ssdlab.run(
+            ENDLESS,
+            on="lab-reference",
+            set=SMALL,
+            progress=lambda _news: time.monotonic() - started < 1.0,
+        )
+    stop.set()
+    thread.join()
+    assert ticks > 20
+
+
+def test_an_exception_in_the_callback_comes_through() -> None:
+    def broken(_news: ssdlab.Progress) -> bool:
+        raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        ssdlab.run(ENDLESS, on="lab-reference", set=SMALL, progress=broken)
+
+
+def test_an_included_file_is_read_and_an_error_in_it_is_placed(tmp_path: Path) -> None:
+    (tmp_path / "common.fio").write_text("bs=8k\nsize=64k\n")
+    job = tmp_path / "job.fio"
+    job.write_text("[w]\nrw=write\ninclude common.fio\n")
+    result = ssdlab.run(job, on="lab-reference", set=SMALL)
+    assert result.frame()["ios"].item() == 8
+    (tmp_path / "common.fio").write_text("bs=8k\nsiez=64k\n")
+    with pytest.raises(InputError, match=r"common\.fio:2"):
+        ssdlab.run(job, on="lab-reference", set=SMALL)
+
+
+@pytest.mark.parametrize(
+    ("job", "told"),
+    [
+        ("[w]\nrw=write\niodpeth=4\n", r"job\.fio:3: .*iodpeth.*iodepth"),
+        ("[w]\nrw=sideways\n", r"job\.fio:2: .*sideways"),
+        ("[w]\nrw=write\nbs=-4k\n", r"job\.fio:3: "),
+        ("[w]\nrw=write\nsize=1p\n", r"1p|1125899906842624|does not fit|larger|beyond"),
+        ("[w]\nrw=write\nsize=${NOT_SET_ANYWHERE}\n", r"NOT_SET_ANYWHERE"),
+        ("", r"job\.fio"),
+    ],
+)
+def test_a_wrong_job_is_one_sentence_with_its_place(
+    cli: Cli, tmp_path: Path, job: str, told: str
+) -> None:
+    (tmp_path / "job.fio").write_text(job)
+    outcome = cli("run", tmp_path / "job.fio", "--on", "lab-reference", "--set", "capacity=64MiB")
+    assert outcome.status == 2, outcome.out
+    assert outcome.err.count("\n") == 1
+    assert re.search(told, outcome.err), outcome.err
+    assert not list((tmp_path / "data").rglob("manifest.json"))
+
+
+@pytest.mark.parametrize(
+    ("rig", "told"),
+    [
+        ('name = "x"\n[device\nkind = "ssd"\n', r"rig\.toml.*\b2\b"),
+        ('name = "x"\n[device]\nkind = "sdd"\n', r'"sdd".*ssd'),
+        ('name = "x"\n[device]\nkind = "ssd"\ncapactiy = "1GiB"\n', r"capactiy"),
+    ],
+)
+def test_a_wrong_rig_is_one_sentence_with_its_place(
+    cli: Cli, tmp_path: Path, rig: str, told: str
+) -> None:
+    (tmp_path / "job.fio").write_text(JOB)
+    (tmp_path / "rig.toml").write_text(rig)
+    outcome = cli("run", tmp_path / "job.fio", "--on", tmp_path / "rig.toml")
+    assert outcome.status == 2, outcome.out
+    assert outcome.err.count("\n") == 1, outcome.err
+    assert re.search(told, outcome.err), outcome.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--set", "ftl.gc.victim=gredy"), r'"gredy".*did you mean "greedy"'),
+        (("--set", "ftl.gc.victm=greedy"), r"victm"),
+        (("--set", "capacity=4"), r"capacity.*4"),
+        (("--prepare", "fulll"), r"fulll"),
+        (("--prepare", "random:x"), r"random:x"),
+    ],
+)
+def test_a_wrong_setting_is_one_sentence(
+    cli: Cli, tmp_path: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    (tmp_path / "job.fio").write_text(JOB)
+    outcome = cli("run", tmp_path / "job.fio", "--on", "lab-reference", *arguments)
+    assert outcome.status == 2, outcome.out
+    assert outcome.err.count("\n") == 1, outcome.err
+    assert re.search(told, outcome.err), outcome.err
+
+
+def test_the_command_line_prints_the_document_and_nothing_else_to_stdout(
+    cli: Cli, tmp_path: Path
+) -> None:
+    (tmp_path / "job.fio").write_text(JOB)
+    where = ("--on", "lab-reference", "--set", "capacity=256MiB", "--json", "-")
+    outcome = cli("run", tmp_path / "job.fio", *where)
+    assert outcome.status == 0, outcome.err
+    document = json.loads(outcome.out)
+    assert document["ssdlab"]["target"]["kind"] == "sim"
+    assert "MB/s" in outcome.err
+    assert "simulated in" in outcome.err
+
+
+def test_several_jobs_are_several_runs(cli: Cli, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.fio").write_text(f"[{name}]\nrw=write\nsize=1m\n")
+    out = tmp_path / "runs"
+    arguments = ("--on", "lab-reference", "--set", "capacity=64MiB", "--out", out)
+    outcome = cli("run", tmp_path / "a.fio", tmp_path / "b.fio", *arguments)
+    assert outcome.status == 0, outcome.err
+    assert len(list(out.glob("*/manifest.json"))) == 2
+
+
+def test_ctrl_c_in_a_simulated_run_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "job.fio").write_text(ENDLESS)
+    command = [sys.executable, "-m", "ssdlab", "run", "job.fio", "--on", "lab-reference"]
+    process = subprocess.Popen(
+        [*command, "--out", "runs", "--json", "doc.json"],
+        cwd=tmp_path,
+        env=dict(os.environ),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    first = process.stderr.readline()  # progress: the run is under way
+    assert "lab-reference" in first
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert said.splitlines()[-1] == "ssdlab: stopped by Ctrl-C; nothing was kept"
+    assert "Traceback" not in said
+    assert sorted(p.name for p in tmp_path.iterdir() if p.is_file()) == ["job.fio"]
+    assert list((tmp_path / "runs").iterdir()) == []
