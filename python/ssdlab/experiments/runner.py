@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from ssdlab.errors import Interrupted
 from ssdlab.experiments.base import Experiment, Mode, Outcome, Task
 from ssdlab.jobfile import JobText
 from ssdlab.progress import Progress, ProgressCallback
@@ -37,6 +38,9 @@ def run(
 
     def one(index: int) -> None:
         experiment, task = tasks[index]
+        # Asked here too: a short run may end before the core reports for the first time.
+        if not tally.tell(index, 0.0):
+            raise Interrupted("stopped; nothing was kept")
         started = time.monotonic()
         settings = Settings(
             seed=seed,
