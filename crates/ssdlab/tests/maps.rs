@@ -198,6 +198,41 @@ fn what_is_written_in_order_is_one_entry_for_each_segment() {
     }
 }
 
+#[test]
+fn random_writes_on_an_empty_drive_split_entries_as_on_a_full_one() {
+    // A run begins at a unit if it or the one before it holds data: two units written one after the
+    // other lie apart, but for one in 2^18.
+    let mut ssd = extents(257, &[]);
+    let mut rng = Stream::new(1, "writes");
+    let mut written = 0;
+    for until in [2_000, 20_000, 100_000, 300_000] {
+        (written..until).for_each(|_| {
+            ssd.apply(&command(Op::Write, rng.below(1 << 18) * UNIT, UNIT));
+        });
+        written = until;
+        let empty = (-f64::from(until) / f64::from(1 << 18)).exp();
+        let expected = 1024.0 * (1.0 + 255.0 * (1.0 - empty * empty));
+        within(&format!("{until} writes"), counter(&ssd, "map_extents") as f64, expected, 0.005);
+    }
+    ssd.verify();
+}
+
+#[test]
+fn merging_a_segment_of_an_empty_drive_writes_zeros_where_it_held_no_data() {
+    let mut ssd = extents(8, &[]);
+    let mut rng = Stream::new(1, "writes");
+    let mut writes = 0;
+    while counter(&ssd, "map_merges") < 100 {
+        ssd.apply(&command(Op::Write, rng.below(1 << 18) * UNIT, UNIT));
+        writes += 1;
+    }
+    // Each merge writes the 256 units of a segment.
+    assert_eq!(counter(&ssd, "programs_merge"), 256 * counter(&ssd, "map_merges"));
+    assert!(counter(&ssd, "units_mapped") > 100 * 256 - 100, "zeros are data");
+    assert!(writes < 6_000, "far fewer than the drive holds: {writes}");
+    ssd.verify();
+}
+
 /// Units merged for each unit written at random, where a table of `share` entries for each segment of
 /// `s` units is full.
 ///

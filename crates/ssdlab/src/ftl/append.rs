@@ -12,8 +12,7 @@ impl PageMap {
         per_program == 1 || offset.is_multiple_of(per_program)
     }
 
-    /// Appends a unit at the region's frontier, which has room or a free superblock to go on. For
-    /// [`NONE`] it is a unit of filler that holds no data.
+    /// Appends a unit at the region's frontier, which has room or a free superblock to go on.
     #[inline]
     pub(super) fn append<S: Sink>(
         &mut self,
@@ -45,7 +44,7 @@ impl PageMap {
             sink.feed(read, frontier.handle);
         }
         frontier.offset += 1;
-        r.valid_units += u32::from(lpn != NONE);
+        r.valid_units += 1;
         match cause {
             Cause::HostWrite | Cause::HostRead => {
                 frontier.host_units += u32::from(sink.timed());
@@ -57,13 +56,11 @@ impl PageMap {
             Cause::Merge | Cause::Map => self.counters.programs_merge += 1,
         }
         let frontier = *frontier;
-        if lpn != NONE {
-            self.remap(lpn, ppn);
-            self.owner[ppn as usize] = lpn;
-            self.valid[(ppn >> 6) as usize] |= 1 << (ppn & 63);
-            self.counters.units_mapped += 1;
-            self.blocks.fill(superblock);
-        }
+        self.remap(lpn, ppn);
+        self.owner[ppn as usize] = lpn;
+        self.valid[(ppn >> 6) as usize] |= 1 << (ppn & 63);
+        self.counters.units_mapped += 1;
+        self.blocks.fill(superblock);
         if per_program == 1 || frontier.offset.is_multiple_of(per_program) {
             self.close_unit(frontier, per_program, cause, sink);
         }
@@ -87,6 +84,14 @@ impl PageMap {
         let n = self.sectors_per_unit as usize;
         if let Some(content) = &mut self.content {
             content.copy_within(from as usize * n..(from as usize + 1) * n, to as usize * n);
+        }
+    }
+
+    /// The unit at `ppn` holds zeros, where versions are kept.
+    pub(super) fn clear_content(&mut self, ppn: u32) {
+        let n = self.sectors_per_unit as usize;
+        if let Some(content) = &mut self.content {
+            content[ppn as usize * n..][..n].fill(0);
         }
     }
 

@@ -306,10 +306,16 @@ impl PageMap {
 
     /// Unmaps a unit.
     pub fn trim<S: Sink>(&mut self, lpn: u32, sink: &mut S) {
-        let old = self.map[lpn as usize];
-        if let Mapping::Cached(cached) = &mut self.mapping {
-            cached.fetch(lpn, old != NONE, sink);
+        match &mut self.mapping {
+            Mapping::Page => {}
+            Mapping::Cached(cached) => {
+                cached.fetch(lpn, self.map[lpn as usize] != NONE, sink);
+            }
+            // A unit without data is an entry too.
+            Mapping::Extent(_) if self.map[lpn as usize] != NONE => self.make_entries(sink),
+            Mapping::Extent(_) => {}
         }
+        let old = self.map[lpn as usize];
         if old != NONE {
             self.remap(lpn, NONE);
             self.invalidate(old);

@@ -1,12 +1,13 @@
 //! Extent map: entries of variable length in a table of bounded size.
 //!
-//! An entry is a run of units whose physical numbers differ by as much as their logical ones. Physical
-//! numbers count along a superblock over all dies, so that a sequential write is one entry however
-//! many dies it is spread over. Units that hold no data do not end a run, but the flash where they
-//! would lie is not used for anything else. An entry does not reach beyond its *segment*, an aligned
-//! part of the logical space. A small random write splits an entry into three. When the table is full,
-//! segments are merged until there is room: the segment with most to gain is read and rewritten in
-//! order, filled up where it holds no data, and one entry replaces many.
+//! An entry says where a run of the logical space begins and where it lies; it ends where the next
+//! begins. A run is of units whose physical numbers count up with their logical ones, or of units that
+//! hold no data. Physical numbers count along a superblock over all dies, so that a sequential write is
+//! one entry however many dies it is spread over. An entry does not reach beyond its *segment*, an
+//! aligned part of the logical space. A small random write splits an entry into three, on a drive that
+//! holds no data too. When the table is full, segments are merged until there is room: the segment with
+//! most entries is read and rewritten in order, with zeros where it held no data, and one entry replaces
+//! many.
 //!
 //! This is how Intel's X25-M is understood to work: its random writes slow down within minutes, long
 //! before free blocks run out. After µ-FTL (Lee et al., 2008) for the entries, simplified: a flat
@@ -20,7 +21,7 @@ use crate::nand::NONE;
 use crate::units::Bytes;
 
 const GROUP: usize = 64;
-/// Entries that a write can add: what was one becomes three.
+/// Entries that a change of a unit can add: what was one becomes three.
 const SPLIT: u64 = 2;
 
 /// The number of extents, by segment as far as merging could save them.
@@ -35,8 +36,6 @@ pub struct ExtentTable {
     units: u32,
     /// By segment: extents.
     of_segment: Vec<u32>,
-    /// One bit for each unit that holds data.
-    mapped: Vec<u64>,
     /// By group of segments: an upper bound of their extents.
     most: Vec<u32>,
     /// Extents of a segment that merging surely makes fewer.
@@ -45,11 +44,10 @@ pub struct ExtentTable {
     pub merges: u64,
 }
 
-/// Whether the unit `next` lies where the run that `unit` is in would have it; each is given as its
-/// logical and physical number.
+/// Whether a unit at `next` goes on with the run of the unit before it, at `last`.
 #[inline]
-fn follows(unit: (u32, u32), next: (u32, u32)) -> bool {
-    next.1.wrapping_sub(unit.1) == next.0 - unit.0
+fn follows(last: u32, next: u32) -> bool {
+    if last == NONE { next == NONE } else { next == last + 1 }
 }
 
 impl ExtentTable {
@@ -90,12 +88,11 @@ impl ExtentTable {
         }
         Ok(ExtentTable {
             limit: parameters.entries,
-            extents: 0,
+            extents: u64::from(segments),
             shift: per_segment.ilog2(),
             units: drive.units,
-            of_segment: vec![0; segments as usize],
-            mapped: vec![0; (drive.units as usize).div_ceil(64)],
-            most: vec![0; (segments as usize).div_ceil(GROUP)],
+            of_segment: vec![1; segments as usize],
+            most: vec![1; (segments as usize).div_ceil(GROUP)],
             worth,
             merges: 0,
         })
@@ -106,7 +103,7 @@ impl ExtentTable {
         self.extents
     }
 
-    /// Whether a write of a unit would still fit, whatever it splits.
+    /// Whether a change of a unit would still fit, whatever it splits.
     #[inline]
     pub fn has_room(&self) -> bool {
         self.extents + SPLIT <= self.limit
@@ -118,70 +115,23 @@ impl ExtentTable {
         segment << self.shift..end.min(u64::from(self.units)) as u32
     }
 
-    /// The first unit in `range` that holds data.
-    fn first_in(&self, range: std::ops::Range<u32>) -> Option<u32> {
-        let mut lpn = range.start;
-        while lpn < range.end {
-            let word = self.mapped[(lpn >> 6) as usize] >> (lpn & 63);
-            if word != 0 {
-                lpn += word.trailing_zeros();
-                return (lpn < range.end).then_some(lpn);
-            }
-            lpn = (lpn | 63) + 1;
-        }
-        None
-    }
-
-    /// The last unit in `range` that holds data.
-    fn last_in(&self, range: std::ops::Range<u32>) -> Option<u32> {
-        let mut end = range.end;
-        while end > range.start {
-            let lpn = end - 1;
-            let word = self.mapped[(lpn >> 6) as usize] << (63 - (lpn & 63));
-            if word != 0 {
-                let found = lpn - word.leading_zeros();
-                return (found >= range.start).then_some(found);
-            }
-            end = lpn & !63;
-        }
-        None
-    }
-
-    /// Puts `lpn` at `ppn` in the map, or nowhere, and keeps count: of the runs that begin at `lpn` and
-    /// at the next unit that holds data.
+    /// Puts `lpn` at `ppn` in the map, or nowhere, and keeps count of the runs that begin at `lpn` and
+    /// behind it.
     #[inline]
     pub fn remap(&mut self, map: &mut [u32], lpn: u32, ppn: u32) {
         let segment = lpn >> self.shift;
         let units = self.segment(segment);
-        let place = |n: u32| (n, map[n as usize]);
-        let before = self.last_in(units.start..lpn).map(place);
-        let after = self.first_in(lpn + 1..units.end).map(place);
-        let begins = |unit: Option<(u32, u32)>, last: Option<(u32, u32)>| match (unit, last) {
-            (None, _) => 0,
-            (Some(_), None) => 1,
-            (Some((n, at)), Some((m, behind))) => u32::from(!follows((m, behind), (n, at))),
-        };
         let count = |at: u32| {
-            let this = (at != NONE).then_some((lpn, at));
-            begins(this, before) + begins(after, this.or(before))
+            u32::from(lpn > units.start && !follows(map[lpn as usize - 1], at))
+                + u32::from(lpn + 1 < units.end && !follows(at, map[lpn as usize + 1]))
         };
         let (old, new) = (count(map[lpn as usize]), count(ppn));
         map[lpn as usize] = ppn;
-        let bit = 1 << (lpn & 63);
-        let word = &mut self.mapped[(lpn >> 6) as usize];
-        *word = if ppn == NONE { *word & !bit } else { *word | bit };
         self.extents = self.extents + u64::from(new) - u64::from(old);
         let extents = &mut self.of_segment[segment as usize];
         *extents = *extents + new - old;
         let most = &mut self.most[segment as usize / GROUP];
         *most = (*most).max(*extents);
-    }
-
-    /// The first unit of a segment that holds data, and the unit after the last.
-    pub fn in_use(&self, segment: u32) -> std::ops::Range<u32> {
-        let units = self.segment(segment);
-        let first = self.first_in(units.clone()).unwrap_or(units.end);
-        first..self.last_in(units).map_or(first, |last| last + 1)
     }
 
     /// The segment with most to gain by merging, if there is any that is worth it.
@@ -204,10 +154,9 @@ impl ExtentTable {
 
     /// Nothing holds data any more.
     pub fn purge(&mut self) {
-        self.extents = 0;
-        self.of_segment.fill(0);
-        self.mapped.fill(0);
-        self.most.fill(0);
+        self.extents = self.of_segment.len() as u64;
+        self.of_segment.fill(1);
+        self.most.fill(1);
     }
 
     pub(super) fn state(&self, add: &mut dyn FnMut(u64)) {
@@ -219,16 +168,9 @@ impl ExtentTable {
     pub fn check(&self, map: &[u32]) {
         let mut extents = 0;
         for segment in 0..self.of_segment.len() as u32 {
-            let (mut count, mut last) = (0, None);
-            for lpn in self.segment(segment) {
-                let ppn = map[lpn as usize];
-                let bit = self.mapped[(lpn >> 6) as usize] >> (lpn & 63) & 1;
-                assert_eq!(bit != 0, ppn != NONE, "bit of unit {lpn}");
-                if ppn != NONE {
-                    count += u32::from(!last.is_some_and(|last| follows(last, (lpn, ppn))));
-                    last = Some((lpn, ppn));
-                }
-            }
+            let units = self.segment(segment);
+            let part = &map[units.start as usize..units.end as usize];
+            let count = 1 + part.windows(2).filter(|w| !follows(w[0], w[1])).count() as u32;
             assert_eq!(self.of_segment[segment as usize], count, "extents of segment {segment}");
             assert!(self.most[segment as usize / GROUP] >= count, "group of segment {segment}");
             extents += u64::from(count);

@@ -23,12 +23,12 @@ impl PageMap {
         }
     }
 
-    /// Reads all units of a segment and writes them again, in order and with filler between them
-    /// where nothing is mapped.
+    /// Reads all units of a segment and writes them again, in order, with zeros for those that held
+    /// no data: from then on they do.
     fn merge<S: Sink>(&mut self, segment: u32, sink: &mut S) {
         let Mapping::Extent(table) = &mut self.mapping else { return };
         table.merges += 1;
-        let units = table.in_use(segment);
+        let units = table.segment(segment);
         // The program unit last read from, and its read.
         let mut recent = (NONE, NONE);
         for lpn in units.clone() {
@@ -36,7 +36,8 @@ impl PageMap {
             self.make_room(0, sink);
             let from = self.lookup(lpn);
             if from == NONE {
-                self.append(0, false, NONE, Cause::Merge, NONE, sink);
+                let to = self.append(0, false, lpn, Cause::Merge, NONE, sink);
+                self.clear_content(to);
                 continue;
             }
             let program = self.layout.program_of(from);
