@@ -10,6 +10,11 @@ UNIT = 4096
 """Capacities are whole mapping units."""
 
 
+FEWEST = 400
+"""Superblocks of a drive that erases many dies together: their number decides how finely it can
+choose what to collect."""
+
+
 def capacity_of(drive: str) -> int:
     """Capacity of a profile in bytes."""
     return _size(_values(drive)["capacity"])
@@ -20,7 +25,9 @@ def reduced(drive: str, factor: int) -> dict[str, str]:
 
     A die keeps its planes, pages and timing and has fewer blocks. Blocks are whole, so the
     capacity is not quite the full one divided by ``factor``, but chosen such that reserve and data
-    fill whole superblocks and over-provisioning stays exactly what it was.
+    fill whole superblocks and over-provisioning stays exactly what it was. Where the drive erases
+    blocks of many dies together, too few superblocks would remain; then blocks have fewer pages,
+    and are erased in less time. The table of an extent map shrinks with the drive.
     """
     if factor == 1:
         return {}
@@ -28,10 +35,23 @@ def reduced(drive: str, factor: int) -> dict[str, str]:
     capacity = _size(values["capacity"])
     reserve = 1 + float(values["ftl.over_provisioning"])
     dies = int(values["nand.channels"]) * int(values["nand.ways"])
-    block = _size(values["nand.page"]) * int(values["nand.pages_per_block"])
-    stripe = dies * block * int(values["nand.planes"])
-    superblocks = max(1, round(capacity * reserve / stripe / factor))
-    return {"capacity": f"{int(superblocks * stripe / reserve) // UNIT * UNIT}B"}
+    together = {"drive": dies, "channel": int(values["nand.ways"])}
+    pages = int(values["nand.pages_per_block"])
+    stripe = dies * _size(values["nand.page"]) * int(values["nand.planes"])
+    own = {}
+    shorter = 1
+    if values.get("ftl.gc.scope") in together:
+        while capacity * reserve / stripe / pages / factor < FEWEST and pages % 2 == 0:
+            pages //= 2
+            shorter *= 2
+    if shorter > 1:
+        own["nand.pages_per_block"] = str(pages)
+        own["nand.t_erase"] = f"{_nanoseconds(values['nand.t_erase']) // shorter}ns"
+    superblocks = max(1, round(capacity * reserve / stripe / pages / factor))
+    own["capacity"] = f"{int(superblocks * stripe * pages / reserve) // UNIT * UNIT}B"
+    if values.get("ftl.map.kind") == "extent":
+        own["ftl.map.entries"] = str(int(values["ftl.map.entries"]) // factor)
+    return own
 
 
 def _values(drive: str) -> dict[str, str]:
@@ -44,3 +64,10 @@ def _size(text: str) -> int:
         if text.endswith(suffix):
             return int(float(text.removesuffix(suffix)) * unit)
     raise ValueError(f"a size of a profile: {text}")
+
+
+def _nanoseconds(text: str) -> int:
+    for suffix, unit in (("ns", 1), ("us", 1000), ("ms", 1_000_000)):
+        if text.endswith(suffix):
+            return round(float(text.removesuffix(suffix)) * unit)
+    raise ValueError(f"a time of a profile: {text}")

@@ -6,8 +6,12 @@
 //! it is corrected) and programs it. All of that is one small state machine per die, with one
 //! pending event each in the [`Calendar`].
 
+mod cause;
 mod execute;
 mod feed;
+
+pub use cause::Cause;
+use cause::{CAUSES, OwnWork};
 
 use super::geometry::{Geometry, Timing};
 use super::schedule::Policy;
@@ -27,48 +31,6 @@ pub enum OpKind {
     Copy,
     /// Erase a block of every plane.
     Erase,
-}
-
-/// On whose behalf a die works.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(usize)]
-pub enum Cause {
-    /// Host reads, and the reads of read-modify-write.
-    HostRead,
-    /// Host writes.
-    HostWrite,
-    /// Garbage collection, its erases included.
-    Collection,
-    /// Wear levelling.
-    Wear,
-    /// Translation units of a cached map: fetched, written back, collected.
-    Map,
-    /// Merging of the fragments of an extent map.
-    Merge,
-}
-const CAUSES: usize = 6;
-
-/// Time that a die has worked on the drive's own behalf.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct OwnWork {
-    /// Garbage collection and wear levelling.
-    pub collection: u64,
-    /// The map: translation units and merging.
-    pub map: u64,
-}
-
-impl OwnWork {
-    #[inline]
-    fn of(busy: &[u64; CAUSES]) -> Self {
-        OwnWork {
-            collection: busy[Cause::Collection as usize] + busy[Cause::Wear as usize],
-            map: busy[Cause::Map as usize] + busy[Cause::Merge as usize],
-        }
-    }
-    #[inline]
-    fn since(self, earlier: OwnWork) -> Self {
-        OwnWork { collection: self.collection - earlier.collection, map: self.map - earlier.map }
-    }
 }
 
 /// What became of an operation; read it before the next [`Flash::step`].
@@ -174,7 +136,11 @@ const EMPTY: Queue = Queue { head: NONE, tail: NONE };
 
 #[derive(Clone, Copy, Debug)]
 struct Die {
+    /// Programs, erases and copies, in order.
     stream: Queue,
+    /// Reads of what is to be moved. They may overtake a program that waits for its data on another
+    /// die, never an operation placed before them that could begin.
+    moving: Queue,
     reads: Queue,
     current: u32,
     suspended: u32,
@@ -242,6 +208,7 @@ impl Flash {
         let dies = (0..geometry.dies())
             .map(|d| Die {
                 stream: EMPTY,
+                moving: EMPTY,
                 reads: EMPTY,
                 current: NONE,
                 suspended: NONE,
@@ -288,7 +255,8 @@ impl Flash {
     #[inline]
     pub fn backlog(&self, d: u32) -> u32 {
         let die = &self.dies[d as usize];
-        u32::from(die.phase != Phase::Idle) + u32::from(die.stream.head != NONE)
+        let queued = die.stream.head != NONE || die.moving.head != NONE;
+        u32::from(die.phase != Phase::Idle) + u32::from(queued)
     }
 
     /// Busy time of all dies by cause, and of all channels, up to the last step.
@@ -378,12 +346,13 @@ impl Flash {
         self.ops[op as usize].units += 1;
     }
 
-    /// Queues a read for collection or wear levelling in the die's stream.
+    /// Queues a read for collection, wear levelling or merging.
     pub fn collect_read(&mut self, now: u64, die: u32, units: u32, cause: Cause) -> u32 {
         let mut op = self.template(now, die, OpKind::Read, cause);
         op.units = units;
         let index = self.allocate(op);
-        self.enqueue(now, die, index);
+        Self::push(&mut self.dies[die as usize].moving, &mut self.ops, index);
+        self.arrival(die, now, false);
         index
     }
 
@@ -483,11 +452,7 @@ impl Flash {
         let die = &self.dies[die as usize];
         let mut own = OwnWork::of(&die.busy);
         if die.current != NONE {
-            match self.ops[die.current as usize].cause {
-                Cause::HostRead | Cause::HostWrite => {}
-                Cause::Collection | Cause::Wear => own.collection += now - die.since,
-                Cause::Map | Cause::Merge => own.map += now - die.since,
-            }
+            own.add(self.ops[die.current as usize].cause, now - die.since);
         }
         own
     }

@@ -38,24 +38,29 @@ impl Flash {
     #[inline]
     pub(super) fn dispatch(&mut self, d: u32, now: u64) {
         let die = &mut self.dies[d as usize];
-        let stream = die.stream.head;
-        let runnable =
-            die.suspended == NONE && stream != NONE && self.ops[stream as usize].awaits == 0;
+        let (stream, moving) = (die.stream.head, die.moving.head);
+        let ready = stream != NONE && self.ops[stream as usize].awaits == 0;
+        let order = |op: u32| self.ops[op as usize].order;
+        // What is to be moved is read in its turn, or while a program waits for its data.
+        let take_moving = moving != NONE && (!ready || order(moving) < order(stream));
+        let own = if take_moving { moving } else { stream };
+        let runnable = die.suspended == NONE && (ready || take_moving);
         let take_read = die.reads.head != NONE
             && (!runnable
                 || (self.policy)(Heads {
-                    read: self.ops[die.reads.head as usize].order,
-                    stream: self.ops[stream as usize].order,
-                    overtaken: self.ops[stream as usize].overtaken,
+                    read: order(die.reads.head),
+                    stream: order(own),
+                    overtaken: self.ops[own as usize].overtaken,
                 }));
         if take_read {
-            if stream != NONE {
-                self.ops[stream as usize].overtaken += 1;
+            if own != NONE {
+                self.ops[own as usize].overtaken += 1;
             }
             let index = Self::pop(&mut die.reads, &mut self.ops);
             self.start(d, index, now);
         } else if runnable {
-            let index = Self::pop(&mut die.stream, &mut self.ops);
+            let queue = if take_moving { &mut die.moving } else { &mut die.stream };
+            let index = Self::pop(queue, &mut self.ops);
             self.start(d, index, now);
         } else if die.suspended != NONE {
             die.current = die.suspended;
