@@ -4,7 +4,9 @@ use super::keys::SsdKeys;
 use crate::device::{Build, SECTOR};
 use crate::error::{Error, Result};
 use crate::ftl::mapping::{self, MAPS, Mapping};
-use crate::ftl::{Batch, Layout, Pace, PageMap, Policies, Settings, placement, victim, wear_leveling};
+use crate::ftl::{
+    Batch, Layout, Pace, PageMap, Policies, Settings, placement, victim, wear_leveling,
+};
 use crate::nand::{Flash, Geometry, Suspend, Timing, schedule};
 use crate::rig::at_most_an_hour;
 use crate::units::Bytes;
@@ -46,12 +48,7 @@ impl SsdKeys {
         ] {
             at_most_an_hour(key, time)?;
         }
-        between(
-            "ftl.gc.idle_superblocks",
-            f64::from(self.ftl.gc.idle_superblocks),
-            0.0,
-            65_536.0,
-        )?;
+        between("ftl.gc.idle_superblocks", f64::from(self.ftl.gc.idle_superblocks), 0.0, 65_536.0)?;
         between("nand.transfer_mts", nand.transfer_mts, 1.0, 10_000.0)?;
         between("ftl.over_provisioning", self.ftl.over_provisioning, 0.001, OVER_PROVISIONING_MAX)?;
         between("ftl.gc.window", self.ftl.gc.window, 0.0, 1.0)
@@ -109,8 +106,7 @@ impl SsdKeys {
         if let Some(limit) = self.controller.write_limit
             && limit.0 < 1000
         {
-            let problem =
-                format!("found {limit}, expected at least 1kB/s, such as \"200MB/s\"");
+            let problem = format!("found {limit}, expected at least 1kB/s, such as \"200MB/s\"");
             return Err(Error::rig("controller.write_limit", problem));
         }
         // All dies' blocks together, the largest superblock there can be, must be countable.
