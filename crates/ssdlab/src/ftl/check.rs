@@ -34,6 +34,7 @@ impl PageMap {
                 add(u64::from(f.offset));
             }
             add(region.collecting.map_or(0, |c| c.position()));
+            add(region.owed.to_bits());
         }
         add(u64::from(self.last_region));
         let c = &self.counters;

@@ -79,6 +79,8 @@ pub(super) struct Region {
     pub host: Frontier,
     pub collected: Frontier,
     pub collecting: Option<Collecting>,
+    /// Copies of periodic collection that host units have carried and that are still to be made.
+    pub owed: f64,
     pub valid_units: u32,
 }
 
@@ -193,6 +195,7 @@ impl PageMap {
                 host: CLOSED,
                 collected: CLOSED,
                 collecting: None,
+                owed: 0.0,
                 valid_units: 0,
             })
             .collect();
