@@ -85,3 +85,22 @@ def test_a_real_run_is_refused_in_words(
     folder = result.save(tmp_path / "runs")
     assert run_command(["explain", str(folder), "--out", str(tmp_path / "runs")]) == 2
     assert "a real drive does not tell" in capsys.readouterr().err
+
+
+def test_parity_and_the_write_limit_show_as_causes_and_go_when_switched_off() -> None:
+    own = {"ftl.parity.stripe": 8, "controller.write_limit": "10MB/s"}
+    result = ssdlab.run(JOB, on="lab-reference", set=SMALL | own, prepare="steady")
+    causes = explain.programs(result)
+    # One program in eight, of all that is programmed.
+    assert causes["parity"] == pytest.approx(sum(causes.values()) / 8, rel=0.01)
+    assert sum(causes.values()) == pytest.approx(result.waf or 0, rel=1e-3)
+    (direction,) = explain.directions(result)
+    mean = direction.points[0]
+    assert mean.largest is not None and mean.largest[0] == "write_limit"
+    tried = [one for one in explain.changes(result) if one.name in ("parity", "write-limit")]
+    without_parity, without_limit = explain.attempt(result, direction, tried)
+    before = explain.outcome(result, direction)
+    assert before.iops == pytest.approx(10e6 / 4096, rel=0.005)
+    assert without_limit.iops > 1.1 * before.iops
+    assert before.waf is not None and without_parity.waf is not None
+    assert without_parity.waf < before.waf

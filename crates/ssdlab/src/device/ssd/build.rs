@@ -154,7 +154,7 @@ impl SsdKeys {
         between("ftl.gc.batch.copies", batch.copies, 0.001, 65_536.0)?;
         // At `low` host writes wait for collection, whatever a batch would do.
         let low = f64::from(gc.low);
-        if !(batch.start > low) {
+        if batch.start <= low || batch.start.is_nan() {
             let start = batch.start;
             return Err(Error::rig(
                 "ftl.gc.batch.start",
