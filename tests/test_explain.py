@@ -88,7 +88,7 @@ def test_a_real_run_is_refused_in_words(
 
 
 def test_parity_and_the_write_limit_show_as_causes_and_go_when_switched_off() -> None:
-    own = {"ftl.parity.stripe": 8, "controller.write_limit": "10MB/s"}
+    own = {"ftl.parity.stripe": 8, "controller.write_limit": "3MB/s", "capacity": "512MiB"}
     result = ssdlab.run(JOB, on="lab-reference", set=SMALL | own, prepare="steady")
     causes = explain.programs(result)
     # One program in eight, of all that is programmed.
@@ -100,7 +100,8 @@ def test_parity_and_the_write_limit_show_as_causes_and_go_when_switched_off() ->
     tried = [one for one in explain.changes(result) if one.name in ("parity", "write-limit")]
     without_parity, without_limit = explain.attempt(result, direction, tried)
     before = explain.outcome(result, direction)
-    assert before.iops == pytest.approx(10e6 / 4096, rel=0.005)
-    assert without_limit.iops > 1.1 * before.iops
+    assert before.iops == pytest.approx(3e6 / 4096, rel=0.005)
+    assert without_limit.iops > 2 * before.iops
     assert before.waf is not None and without_parity.waf is not None
-    assert without_parity.waf < before.waf
+    # Superblocks of fewer units of data are collected at a lower cost, by less than the parity takes.
+    assert without_parity.waf == pytest.approx(before.waf * 7 / 8, rel=0.02)
