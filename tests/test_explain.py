@@ -103,5 +103,5 @@ def test_parity_and_the_write_limit_show_as_causes_and_go_when_switched_off() ->
     assert before.iops == pytest.approx(3e6 / 4096, rel=0.005)
     assert without_limit.iops > 2 * before.iops
     assert before.waf is not None and without_parity.waf is not None
-    # Superblocks of fewer units of data are collected at a lower cost, by less than the parity takes.
+    # Superblocks with fewer units of data cost a little less to collect.
     assert without_parity.waf == pytest.approx(before.waf * 7 / 8, rel=0.02)
