@@ -52,6 +52,14 @@ def test_without_collection_its_time_and_its_writes_are_gone(result: ssdlab.Resu
     assert after.p999_ns < before.p999_ns
 
 
+def test_every_change_that_is_offered_can_be_tried(result: ssdlab.Result) -> None:
+    (direction,) = explain.directions(result)
+    offered = explain.changes(result)
+    tried = explain.attempt(result, direction, offered)
+    assert [one.change for one in tried] == offered
+    assert "buffer" in [one.name for one in offered]
+
+
 def test_a_try_that_changes_nothing_gives_the_same_numbers(result: ssdlab.Result) -> None:
     (direction,) = explain.directions(result)
     same = explain.Change("same", "the victim policy it has", {"ftl.gc.victim": "greedy"})

@@ -165,7 +165,8 @@ def changes(result: Result) -> list[Change]:
             Change(
                 "buffer",
                 "a protected write buffer of 4MiB",
-                {"write_buffer.size": "4MiB", "write_buffer.power_loss_protected": "true"},
+                # Both keys at once: a buffer with one of them is no buffer.
+                {"write_buffer": '{size = "4MiB", power_loss_protected = true}'},
             )
         )
     return found

@@ -514,7 +514,7 @@ fn what_cannot_be_is_refused_in_a_sentence() {
         ),
         (
             &[pace, ("ftl.gc.batch", "{start=3}")],
-            "ftl.gc.batch.end: is missing, and has no default",
+            "ftl.gc.batch.copies: found 0, expected a number from 0.001 to 65536",
         ),
         (
             &[pace, ("ftl.gc.batch", "{start=1, end=4, copies=3}")],

@@ -1,6 +1,6 @@
 //! From the keys of an SSD to its parts: what fits, what does not, and why.
 
-use super::keys::SsdKeys;
+use super::keys::{BatchKeys, SsdKeys};
 use crate::device::{Build, SECTOR};
 use crate::error::{Error, Result};
 use crate::ftl::mapping::{self, MAPS, Mapping};
@@ -145,12 +145,13 @@ impl SsdKeys {
         if gc.pace != Pace::Periodic {
             return Ok(());
         }
-        let Some(batch) = &gc.batch else {
+        let batch = &gc.batch;
+        if *batch == BatchKeys::default() {
             return Err(Error::rig(
                 "ftl.gc.batch",
                 "is missing: ftl.gc.pace = \"periodic\" needs its start, end and copies",
             ));
-        };
+        }
         between("ftl.gc.batch.copies", batch.copies, 0.001, 65_536.0)?;
         // At `low` host writes wait for collection, whatever a batch would do.
         let low = f64::from(gc.low);
@@ -272,9 +273,8 @@ impl SsdKeys {
     }
 
     fn batch(&self) -> Option<Batch> {
-        let gc = &self.ftl.gc;
-        let batch = gc.batch.as_ref().filter(|_| gc.pace == Pace::Periodic)?;
-        Some(Batch { start: batch.start, end: batch.end, copies: batch.copies })
+        let BatchKeys { start, end, copies } = self.ftl.gc.batch;
+        (self.ftl.gc.pace == Pace::Periodic).then_some(Batch { start, end, copies })
     }
 
     /// The translation layer.

@@ -166,8 +166,7 @@ pub struct GcKeys {
     /// How collection is spread over host writes.
     pub pace: Pace,
     /// `periodic`: the batches of collection.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub batch: Option<BatchKeys>,
+    pub batch: BatchKeys,
     /// Free superblocks of a region at which a host write has to collect.
     pub low: u32,
     /// Free superblocks of a region up to which idle-time collection goes on.
@@ -191,7 +190,7 @@ impl Default for GcKeys {
             window: parameters.window,
             scope: Scope::Die,
             pace: Pace::Blocking,
-            batch: None,
+            batch: BatchKeys::default(),
             low: 1,
             high: 2,
             idle_after: None,
@@ -204,14 +203,14 @@ impl Default for GcKeys {
 /// Batches of collection. They begin and end with the free superblocks of a region, on the average of
 /// the drive, so that all regions collect at the same time; the superblocks kept free between them
 /// are part of the over-provisioning.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub struct BatchKeys {
-    /// Free superblocks at which a batch begins.
+    /// `periodic`: free superblocks at which a batch begins.
     pub start: f64,
-    /// Free superblocks at which it ends.
+    /// `periodic`: free superblocks at which it ends.
     pub end: f64,
-    /// Units copied for each unit that the host writes during a batch. It ends only if they are more
+    /// `periodic`: units copied for each unit that the host writes during a batch. It ends only if they are more
     /// than u / (1 - u), u being the share of valid units in a victim.
     pub copies: f64,
 }
