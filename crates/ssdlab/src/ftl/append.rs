@@ -29,6 +29,7 @@ impl PageMap {
         let frontier = if own { &mut r.collected } else { &mut r.host };
         if frontier.superblock == NONE {
             frontier.superblock = r.free.pop_front().expect("a reserve superblock");
+            self.free -= 1;
             frontier.offset = 0;
         }
         let per_program = layout.units_per_program();
@@ -54,8 +55,9 @@ impl PageMap {
             Cause::Wear => self.counters.programs_wear += 1,
             // Translation units are host data to their own page map.
             Cause::Merge | Cause::Map => self.counters.programs_merge += 1,
+            Cause::Parity => unreachable!("parity is not appended unit by unit"),
         }
-        let frontier = *frontier;
+        let mut frontier = *frontier;
         self.remap(lpn, ppn);
         self.owner[ppn as usize] = lpn;
         self.valid[(ppn >> 6) as usize] |= 1 << (ppn & 63);
@@ -63,6 +65,9 @@ impl PageMap {
         self.blocks.fill(superblock);
         if per_program == 1 || frontier.offset.is_multiple_of(per_program) {
             self.close_unit(frontier, per_program, cause, sink);
+            if layout.has_parity() {
+                frontier.offset = self.append_parity(region, own, sink);
+            }
         }
         if frontier.offset == layout.units_per_superblock() {
             self.close_superblock(region, own, superblock);
@@ -124,11 +129,14 @@ impl PageMap {
         }
         frontier.offset += per_program - used;
         self.counters.programs_padding += u64::from(per_program - used);
-        let frontier = *frontier;
+        let mut frontier = *frontier;
         let first = self.layout.first_unit(frontier.superblock) + frontier.offset - per_program;
         let cause = if frontier.host_units > 0 { Cause::HostWrite } else { cause };
         let filled = Filled { first, units: used, host_units: frontier.host_units, cause };
         sink.close_program(frontier.handle, filled);
+        if self.layout.has_parity() {
+            frontier.offset = self.append_parity(region, own, sink);
+        }
         if frontier.offset == self.layout.units_per_superblock() {
             self.close_superblock(region, own, frontier.superblock);
         }

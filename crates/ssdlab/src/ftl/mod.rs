@@ -16,7 +16,9 @@ mod check;
 mod collect;
 mod layout;
 pub mod mapping;
+mod pace;
 mod page_map;
+mod parity;
 pub mod placement;
 pub mod victim;
 pub mod wear_leveling;
@@ -24,6 +26,7 @@ pub mod wear_leveling;
 pub use blocks::{Blocks, OPEN};
 pub use collect::Pace;
 pub use layout::{Layout, Scope};
+pub use pace::Batch;
 pub use page_map::{FtlCounters, PageMap, Policies, Settings, UnitWrite};
 
 use crate::nand::{Cause, NONE};

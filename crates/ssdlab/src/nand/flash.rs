@@ -56,6 +56,8 @@ pub struct Finished {
     pub collection_wait: u64,
     /// Of the same wait: while the die worked for the map.
     pub map_wait: u64,
+    /// Of the same wait: while the die programmed parity.
+    pub parity_wait: u64,
     /// When it began.
     pub start: u64,
     /// Of its time: waiting for the channel.
@@ -444,16 +446,5 @@ impl Flash {
         } else if read && state.suspended == NONE {
             self.suspend(die, now);
         }
-    }
-
-    /// What the die has done on the drive's own behalf up to `now`.
-    #[inline]
-    fn own_work(&self, die: u32, now: u64) -> OwnWork {
-        let die = &self.dies[die as usize];
-        let mut own = OwnWork::of(&die.busy);
-        if die.current != NONE {
-            own.add(self.ops[die.current as usize].cause, now - die.since);
-        }
-        own
     }
 }

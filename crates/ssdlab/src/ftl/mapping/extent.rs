@@ -3,7 +3,7 @@
 //! An entry says where a run of the logical space begins and where it lies; it ends where the next
 //! begins. A run is of units whose physical numbers count up with their logical ones, or of units that
 //! hold no data. Physical numbers count along a superblock over all dies, so that a sequential write is
-//! one entry however many dies it is spread over. An entry does not reach beyond its *segment*, an
+//! one entry however many dies it is spread over, and leave parity out. An entry does not reach beyond its *segment*, an
 //! aligned part of the logical space. A small random write splits an entry into three, on a drive that
 //! holds no data too. When the table is full, segments are merged until there is room: the segment with
 //! most entries is read and rewritten in order, with zeros where it held no data, and one entry replaces
@@ -16,7 +16,7 @@
 
 use super::{Drive, Parameters, refused};
 use crate::error::Result;
-use crate::ftl::{Pace, Scope};
+use crate::ftl::{Layout, Pace, Scope};
 use crate::nand::NONE;
 use crate::units::Bytes;
 
@@ -34,6 +34,7 @@ pub struct ExtentTable {
     shift: u32,
     /// Logical units.
     units: u32,
+    layout: Layout,
     /// By segment: extents.
     of_segment: Vec<u32>,
     /// By group of segments: an upper bound of their extents.
@@ -42,12 +43,6 @@ pub struct ExtentTable {
     worth: u32,
     /// Segments merged.
     pub merges: u64,
-}
-
-/// Whether a unit at `next` goes on with the run of the unit before it, at `last`.
-#[inline]
-fn follows(last: u32, next: u32) -> bool {
-    if last == NONE { next == NONE } else { next == last + 1 }
 }
 
 impl ExtentTable {
@@ -68,15 +63,18 @@ impl ExtentTable {
                            lies over all dies";
             return Err(refused("kind", message.into()));
         }
-        if drive.settings.pace == Pace::Paced && !drive.settings.separate_frontier {
-            let message = "\"extent\" with ftl.gc.pace = \"paced\" needs ftl.gc.separate_frontier: \
-                           what is collected would come between the units of every write";
-            return Err(refused("kind", message.into()));
+        if drive.settings.pace != Pace::Blocking && !drive.settings.separate_frontier {
+            let pace = if drive.settings.pace == Pace::Paced { "paced" } else { "periodic" };
+            let message = format!(
+                "\"extent\" with ftl.gc.pace = \"{pace}\" needs ftl.gc.separate_frontier: \
+                 what is collected would come between the units of every write"
+            );
+            return Err(refused("kind", message));
         }
         let per_segment = (bytes / unit_bytes) as u32;
         let segments = drive.units.div_ceil(per_segment);
         // A merged segment begins anew with each superblock that it reaches into.
-        let worth = (per_segment - 1) / drive.layout.units_per_superblock() + 3;
+        let worth = (per_segment - 1) / drive.layout.data_units_per_superblock() + 3;
         let least = u64::from(segments) * (u64::from(worth) + 1);
         if parameters.entries < least {
             let message = format!(
@@ -91,6 +89,7 @@ impl ExtentTable {
             extents: u64::from(segments),
             shift: per_segment.ilog2(),
             units: drive.units,
+            layout: drive.layout,
             of_segment: vec![1; segments as usize],
             most: vec![1; (segments as usize).div_ceil(GROUP)],
             worth,
@@ -115,6 +114,15 @@ impl ExtentTable {
         segment << self.shift..end.min(u64::from(self.units)) as u32
     }
 
+    /// Whether a unit at `next` goes on with the run of the unit before it, at `last`.
+    #[inline]
+    fn follows(&self, last: u32, next: u32) -> bool {
+        if last == NONE || next == NONE {
+            return last == next;
+        }
+        self.layout.data_number(next) == self.layout.data_number(last) + 1
+    }
+
     /// Puts `lpn` at `ppn` in the map, or nowhere, and keeps count of the runs that begin at `lpn` and
     /// behind it.
     #[inline]
@@ -122,8 +130,8 @@ impl ExtentTable {
         let segment = lpn >> self.shift;
         let units = self.segment(segment);
         let count = |at: u32| {
-            u32::from(lpn > units.start && !follows(map[lpn as usize - 1], at))
-                + u32::from(lpn + 1 < units.end && !follows(at, map[lpn as usize + 1]))
+            u32::from(lpn > units.start && !self.follows(map[lpn as usize - 1], at))
+                + u32::from(lpn + 1 < units.end && !self.follows(at, map[lpn as usize + 1]))
         };
         let (old, new) = (count(map[lpn as usize]), count(ppn));
         map[lpn as usize] = ppn;
@@ -170,7 +178,7 @@ impl ExtentTable {
         for segment in 0..self.of_segment.len() as u32 {
             let units = self.segment(segment);
             let part = &map[units.start as usize..units.end as usize];
-            let count = 1 + part.windows(2).filter(|w| !follows(w[0], w[1])).count() as u32;
+            let count = 1 + part.windows(2).filter(|w| !self.follows(w[0], w[1])).count() as u32;
             assert_eq!(self.of_segment[segment as usize], count, "extents of segment {segment}");
             assert!(self.most[segment as usize / GROUP] >= count, "group of segment {segment}");
             extents += u64::from(count);

@@ -1,4 +1,7 @@
-//! On whose behalf dies work.
+//! On whose behalf dies work, and how long for what the host did not ask for, so that waits can be
+//! told apart.
+
+use super::{Flash, NONE};
 
 /// On whose behalf a die works.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,8 +19,10 @@ pub enum Cause {
     Map,
     /// Merging of the fragments of an extent map.
     Merge,
+    /// Parity of the stripes inside the drive.
+    Parity,
 }
-pub(super) const CAUSES: usize = 6;
+pub(super) const CAUSES: usize = 7;
 
 /// Time that a die has worked on the drive's own behalf.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -26,6 +31,8 @@ pub(super) struct OwnWork {
     pub collection: u64,
     /// The map: translation units and merging.
     pub map: u64,
+    /// Parity.
+    pub parity: u64,
 }
 
 impl OwnWork {
@@ -34,19 +41,33 @@ impl OwnWork {
         OwnWork {
             collection: busy[Cause::Collection as usize] + busy[Cause::Wear as usize],
             map: busy[Cause::Map as usize] + busy[Cause::Merge as usize],
-        }
-    }
-    /// Adds work under way.
-    #[inline]
-    pub fn add(&mut self, cause: Cause, time: u64) {
-        match cause {
-            Cause::HostRead | Cause::HostWrite => {}
-            Cause::Collection | Cause::Wear => self.collection += time,
-            Cause::Map | Cause::Merge => self.map += time,
+            parity: busy[Cause::Parity as usize],
         }
     }
     #[inline]
     pub fn since(self, earlier: OwnWork) -> Self {
-        OwnWork { collection: self.collection - earlier.collection, map: self.map - earlier.map }
+        OwnWork {
+            collection: self.collection - earlier.collection,
+            map: self.map - earlier.map,
+            parity: self.parity - earlier.parity,
+        }
+    }
+}
+
+impl Flash {
+    /// What the die has done on the drive's own behalf up to `now`.
+    #[inline]
+    pub(super) fn own_work(&self, die: u32, now: u64) -> OwnWork {
+        let die = &self.dies[die as usize];
+        let mut own = OwnWork::of(&die.busy);
+        if die.current != NONE {
+            match self.ops[die.current as usize].cause {
+                Cause::HostRead | Cause::HostWrite => {}
+                Cause::Collection | Cause::Wear => own.collection += now - die.since,
+                Cause::Map | Cause::Merge => own.map += now - die.since,
+                Cause::Parity => own.parity += now - die.since,
+            }
+        }
+        own
     }
 }

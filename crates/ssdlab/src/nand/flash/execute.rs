@@ -246,6 +246,7 @@ impl Flash {
             ready: op.ready,
             collection_wait: op.own_at_ready.collection,
             map_wait: op.own_at_ready.map,
+            parity_wait: op.own_at_ready.parity,
             start: op.start,
             bus_wait: u64::from(op.bus_wait),
             bus: u64::from(op.units) * self.timing.transfer,
