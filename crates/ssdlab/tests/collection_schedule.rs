@@ -134,7 +134,7 @@ fn without_batches_collection_is_never_far_away() {
 }
 
 /// Rates of random writes in time outside and inside of batches, and the shares of latency that are
-/// waits for collection; what is within `margin` writes after a batch counts as inside for those.
+/// waits for collection; what is within `margin` writes after a batch counts as neither.
 fn rates(sets: Sets, margin: usize) -> ([f64; 2], [f64; 2], f64) {
     // The same drive without time says which writes carry copies, the other how long they took.
     let (mut untimed, mut timed) = (used(sets, 6), used(sets, 6));
@@ -144,10 +144,18 @@ fn rates(sets: Sets, margin: usize) -> ([f64; 2], [f64; 2], f64) {
     let (mut times, mut waited) = (Vec::new(), [Parts::default(); 2]);
     closed_loop(&mut timed, 128, number, 0, &mut next, |_, c| {
         times.push(c.time);
-        let in_batch = |&(begin, end): &(usize, usize)| {
-            (begin - begin.min(128)..end + margin).contains(&times.len())
+        let done = times.len();
+        let within = |more: usize| {
+            let near = |&(begin, end): &(usize, usize)| {
+                (begin - begin.min(more.min(128))..end + more).contains(&done)
+            };
+            batches.iter().any(near)
         };
-        waited[usize::from(batches.iter().any(in_batch))].add(&c.parts);
+        if within(0) {
+            waited[1].add(&c.parts);
+        } else if !within(margin) {
+            waited[0].add(&c.parts);
+        }
     });
     assert_eq!(untimed.ftl().fingerprint(), timed.ftl().fingerprint());
     // Completions by their times, so what is in flight at the edges is left out.
@@ -179,21 +187,16 @@ fn in_time_the_drive_dips_while_a_batch_is_on_and_no_die_collects_in_between() {
             ("ftl.over_provisioning", "0.4"),
             ("ftl.gc.scope", scope),
             ("ftl.gc.pace", "periodic"),
-            ("ftl.gc.batch", "{start=3, end=9, copies=3}"),
+            // Not 3: every fourth program would be the host's, on the same four of sixteen dies.
+            ("ftl.gc.batch", "{start=3, end=9, copies=3.3}"),
         ];
         let (rate, waits, u) = rates(sets, margin);
-        let (transfer, copies) = (12.3, 3.0);
+        let (transfer, copies) = (12.3, 3.3);
         let write = transfer + 750.0;
         let copy = 75.0 + 2.0 * transfer + 750.0;
         near(&format!("between batches, {scope}"), rate[0], 16e6 / write, 0.02);
         let busy = write + copies * copy + copies / (u * 64.0) * 3800.0;
-        if scope == "die" {
-            near("in a batch", rate[1], 16e6 / busy, 0.03);
-        } else {
-            // Programs on one die wait for reads on others.
-            println!("in a batch, {scope}: {}", rate[1]);
-            assert!(rate[1] < 16e6 / busy, "{} in a batch", rate[1]);
-        }
+        near(&format!("in a batch, {scope}"), rate[1], 16e6 / busy, 0.03);
         println!("waits for collection: {waits:?}");
         assert!(waits[0] < 0.1 && waits[1] > 0.3, "waits for collection: {waits:?}");
     }

@@ -152,6 +152,9 @@ struct Die {
     /// Time left of the suspended operation.
     remaining: u64,
     busy: [u64; CAUSES],
+    own: OwnWork,
+    /// Standing still since then because the head of the stream waits for data: on whose behalf.
+    stuck: Option<Cause>,
     channel: u16,
     next_waiting: u16,
     phase: Phase,
@@ -218,6 +221,8 @@ impl Flash {
                 bus_since: 0,
                 remaining: 0,
                 busy: [0; CAUSES],
+                own: OwnWork::default(),
+                stuck: None,
                 channel: (d % geometry.channels) as u16,
                 next_waiting: NO_DIE,
                 phase: Phase::Idle,

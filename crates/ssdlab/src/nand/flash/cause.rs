@@ -1,7 +1,7 @@
 //! On whose behalf dies work, and how long for what the host did not ask for, so that waits can be
 //! told apart.
 
-use super::{Flash, NONE};
+use super::{Die, Flash, NONE};
 
 /// On whose behalf a die works.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,7 +24,8 @@ pub enum Cause {
 }
 pub(super) const CAUSES: usize = 7;
 
-/// Time that a die has worked on the drive's own behalf.
+/// Time that a die has worked on the drive's own behalf, or stood still because the head of its
+/// stream, which is that, waited for data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct OwnWork {
     /// Garbage collection and wear levelling.
@@ -37,11 +38,12 @@ pub(super) struct OwnWork {
 
 impl OwnWork {
     #[inline]
-    pub fn of(busy: &[u64; CAUSES]) -> Self {
-        OwnWork {
-            collection: busy[Cause::Collection as usize] + busy[Cause::Wear as usize],
-            map: busy[Cause::Map as usize] + busy[Cause::Merge as usize],
-            parity: busy[Cause::Parity as usize],
+    pub fn add(&mut self, cause: Cause, time: u64) {
+        match cause {
+            Cause::HostRead | Cause::HostWrite => {}
+            Cause::Collection | Cause::Wear => self.collection += time,
+            Cause::Map | Cause::Merge => self.map += time,
+            Cause::Parity => self.parity += time,
         }
     }
     #[inline]
@@ -54,19 +56,25 @@ impl OwnWork {
     }
 }
 
+impl Die {
+    /// The die has worked for `cause` since the last change.
+    #[inline]
+    pub(super) fn worked(&mut self, cause: Cause, now: u64) {
+        self.busy[cause as usize] += now - self.since;
+        self.own.add(cause, now - self.since);
+    }
+}
+
 impl Flash {
     /// What the die has done on the drive's own behalf up to `now`.
     #[inline]
     pub(super) fn own_work(&self, die: u32, now: u64) -> OwnWork {
         let die = &self.dies[die as usize];
-        let mut own = OwnWork::of(&die.busy);
+        let mut own = die.own;
         if die.current != NONE {
-            match self.ops[die.current as usize].cause {
-                Cause::HostRead | Cause::HostWrite => {}
-                Cause::Collection | Cause::Wear => own.collection += now - die.since,
-                Cause::Map | Cause::Merge => own.map += now - die.since,
-                Cause::Parity => own.parity += now - die.since,
-            }
+            own.add(self.ops[die.current as usize].cause, now - die.since);
+        } else if let Some(cause) = die.stuck {
+            own.add(cause, now - die.since);
         }
         own
     }

@@ -1,6 +1,6 @@
 //! What a die does next: the state machine of dies and channels.
 
-use super::{Finished, Flash, NO_DIE, NONE, OpKind, OwnWork, Phase};
+use super::{Finished, Flash, NO_DIE, NONE, OpKind, Phase};
 use crate::nand::schedule::Heads;
 
 impl Flash {
@@ -24,7 +24,7 @@ impl Flash {
         }
         op.suspended += 1;
         self.counters.suspensions += 1;
-        die.busy[op.cause as usize] += now - die.since;
+        die.worked(op.cause, now);
         die.since = now;
         die.remaining = end - now;
         die.suspended = die.current;
@@ -38,6 +38,9 @@ impl Flash {
     #[inline]
     pub(super) fn dispatch(&mut self, d: u32, now: u64) {
         let die = &mut self.dies[d as usize];
+        if let Some(cause) = die.stuck.take() {
+            die.own.add(cause, now - die.since);
+        }
         let (stream, moving) = (die.stream.head, die.moving.head);
         let ready = stream != NONE && self.ops[stream as usize].awaits == 0;
         let order = |op: u32| self.ops[op as usize].order;
@@ -71,13 +74,17 @@ impl Flash {
         } else {
             die.current = NONE;
             die.phase = Phase::Idle;
+            if stream != NONE {
+                die.stuck = Some(self.ops[stream as usize].cause);
+                die.since = now;
+            }
             self.calendar.set(d, crate::units::NEVER);
         }
     }
 
     #[inline]
     fn start(&mut self, d: u32, index: u32, now: u64) {
-        let own = OwnWork::of(&self.dies[d as usize].busy);
+        let own = self.dies[d as usize].own;
         let op = &mut self.ops[index as usize];
         // From here on `own_at_ready` holds the wait itself.
         if op.start == 0 {
@@ -211,7 +218,7 @@ impl Flash {
         }
         let index = die.current;
         let op = &mut self.ops[index as usize];
-        die.busy[op.cause as usize] += now - die.since;
+        die.worked(op.cause, now);
         op.next = die.stream.head;
         if die.stream.head == NONE {
             die.stream.tail = index;
@@ -226,7 +233,7 @@ impl Flash {
         let die = &mut self.dies[d as usize];
         let index = die.current;
         let op = self.ops[index as usize];
-        die.busy[op.cause as usize] += now - die.since;
+        die.worked(op.cause, now);
         die.current = NONE;
         self.ops[index as usize].next = self.free;
         self.free = index;
