@@ -20,7 +20,6 @@ from ssdlab.experiments.x25m_random_write import (
     ARTICLE,
     DRIVE,
     LENGTH_S,
-    NO_TABLE,
     RECORD_S,
     job,
 )
@@ -60,7 +59,6 @@ def judge(runs: Runs, factor: int) -> Findings:
         Line(
             Published(DRIVE, f"partition of {share} %, mean of the last hour", None, "MB/s"),
             last[share],
-            NO_TABLE if share == 100 else "",
         )
         for share in SHARES
     ]
