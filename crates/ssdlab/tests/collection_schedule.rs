@@ -119,6 +119,31 @@ fn width_and_period_of_batches_follow_from_marks_rate_and_victims() {
 }
 
 #[test]
+fn collection_between_batches_makes_them_rare() {
+    for between in [0.0, 0.3, 0.6, 0.8] {
+        let rate = format!("{{start={START}, end={END}, copies=4, between={between}}}");
+        let mut sets = BATCHES.to_vec();
+        sets.push(("ftl.gc.batch", &rate));
+        let mut ssd = used(&sets, 6);
+        let number = 4_000_000;
+        let before = ssd.ftl().counters;
+        carried(&mut ssd, number);
+        let after = ssd.ftl().counters;
+        let victims = (after.collections - before.collections) as f64;
+        let moved = (after.programs_collection - before.programs_collection) as f64;
+        let u = moved / (victims * 64.0);
+        let gained = |copies: f64| copies * (1.0 - u) / u - 1.0;
+        let expected = SWING / -gained(between) + SWING / gained(4.0);
+        // Not every run begins and ends at the same place of a period; and the less collection
+        // lacks between batches, the more an error of the victims' share counts.
+        let batches = (after.batches - before.batches) as f64;
+        let off = 1.0 / batches + 0.02 / -gained(between);
+        near(&format!("period, {between} between"), number as f64 / batches, expected, off);
+        ssd.verify();
+    }
+}
+
+#[test]
 fn without_batches_collection_is_never_far_away() {
     // The canary: the same marks with another pace leave no gap and count no batch.
     for pace in ["blocking", "paced"] {

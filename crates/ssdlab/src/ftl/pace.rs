@@ -1,16 +1,17 @@
 //! Periodic collection: batches that begin and end with the free space of the whole drive.
 //!
-//! Outside of batches nothing is collected, and the free superblocks of the drive fall by one for
-//! every `b` units that the host writes. At the start mark a batch begins; in it every unit that the
-//! host writes carries `copies` of collection, until the free superblocks are at the end mark. All
+//! Between batches every unit that the host writes carries `between` copies of collection, none or
+//! fewer than are needed, and the free superblocks of the drive become fewer. At the start mark a batch
+//! begins; in it every unit carries `copies`, until the free superblocks are at the end mark. All
 //! regions collect in the same batches, so that they show at the drive. Should a region run out of
 //! free superblocks all the same, host writes wait for whole superblocks as with blocking collection.
 //!
 //! With victims that hold a share `u` of valid units, `c` copies release `c / u` units and take `c`:
-//! of `D` units between the marks (of the whole drive),
+//! with `c` copies in a batch and `b` between batches, of `D` units between the marks (of the whole
+//! drive),
 //!
 //! ```text
-//! between batches   D                          host units
+//! between batches   D / (1 - b (1 - u) / u)    host units
 //! a batch           D / (c (1 - u) / u - 1)    host units
 //! ```
 //!
@@ -30,8 +31,10 @@ pub struct Batch {
     pub start: f64,
     /// Those at which it ends.
     pub end: f64,
-    /// Units copied for each unit that the host writes.
+    /// Units copied for each unit that the host writes in a batch.
     pub copies: f64,
+    /// The same between batches.
+    pub between: f64,
 }
 
 /// The batches of a drive.
@@ -43,6 +46,7 @@ pub(super) struct Batches {
     /// The end mark of a region.
     share: f64,
     copies: f64,
+    between: f64,
     on: bool,
     /// Running mean of what the regions of host units lack of the end mark, and one more.
     lacking: f64,
@@ -58,6 +62,7 @@ impl Batches {
             end: (batch.end * all).ceil() as u32,
             share: batch.end,
             copies: batch.copies,
+            between: batch.between,
             on: false,
             lacking: 0.0,
             satisfied: 0,
@@ -88,7 +93,7 @@ impl Batches {
 }
 
 impl PageMap {
-    /// Lets the next host unit, which goes to `region`, carry its copies if a batch is on.
+    /// Lets the next host unit, which goes to `region`, carry its copies.
     pub(super) fn carry_batch<S: Sink>(&mut self, region: u32, sink: &mut S) {
         let Some(batches) = &mut self.batches else { return };
         let r = &mut self.regions[region as usize];
@@ -100,17 +105,21 @@ impl PageMap {
             batches.begin(self.free, self.layout.regions);
             self.counters.batches += 1;
         }
-        if !batches.on {
-            return;
-        }
         let (end, round) = (batches.end, self.layout.regions * self.layout.units_per_program());
-        let copies = batches.copies(r.free.len() as u32, round);
+        let copies = if batches.on {
+            batches.copies(r.free.len() as u32, round)
+        } else if self.free < end {
+            batches.between
+        } else {
+            0.0
+        };
         if copies > 0.0 {
             batches.satisfied = 0;
         } else {
             // The others lack free superblocks but are not written.
             batches.satisfied += 1;
-            batches.on = batches.satisfied < round;
+            batches.on &= batches.satisfied < round;
+            return;
         }
         // Empty victims make no copies, and one of them goes for a host unit; meanwhile copies are
         // not saved up for more than a superblock.

@@ -117,7 +117,7 @@ pub const SAMPLES: &[Sample] = &[
             ("ftl", "over_provisioning = 0.5"),
             ("ftl.map", "kind = \"cached\"\ncache = \"4KiB\""),
             ("ftl.gc", "scope = \"channel\"\npace = \"periodic\""),
-            ("ftl.gc.batch", "start = 1.5\nend = 3\ncopies = 4"),
+            ("ftl.gc.batch", "start = 1.5\nend = 3\ncopies = 4\nbetween = 0.5"),
             ("ftl.parity", "stripe = 4"),
             ("write_buffer", "size = \"256KiB\"\npower_loss_protected = false"),
             ("controller", "command_time = \"4us\"\nwrite_limit = \"40MB/s\""),
@@ -565,7 +565,8 @@ prop_compose! {
             let start = low as f64 + f64::from(start) / 10.0;
             let end = start + f64::from(marks) / 10.0;
             tables.push(("ftl.gc.batch", format!(
-                "start = {start:.1}\nend = {end:.1}\ncopies = {copies:.2}")));
+                "start = {start:.1}\nend = {end:.1}\ncopies = {copies:.2}\nbetween = {:.2}",
+                copies * f64::from(marks % 3) / 3.0)));
         }
         tables.push(("ftl.parity", format!("stripe = {stripe}")));
         tables.push(("ftl.wear_leveling", format!("policy = \"{wear}\"\nspread = {spread}")));

@@ -153,6 +153,7 @@ impl SsdKeys {
             ));
         }
         between("ftl.gc.batch.copies", batch.copies, 0.001, 65_536.0)?;
+        between("ftl.gc.batch.between", batch.between, 0.0, batch.copies)?;
         // At `low` host writes wait for collection, whatever a batch would do.
         let low = f64::from(gc.low);
         if batch.start <= low || batch.start.is_nan() {
@@ -273,8 +274,8 @@ impl SsdKeys {
     }
 
     fn batch(&self) -> Option<Batch> {
-        let BatchKeys { start, end, copies } = self.ftl.gc.batch;
-        (self.ftl.gc.pace == Pace::Periodic).then_some(Batch { start, end, copies })
+        let BatchKeys { start, end, copies, between } = self.ftl.gc.batch;
+        (self.ftl.gc.pace == Pace::Periodic).then_some(Batch { start, end, copies, between })
     }
 
     /// The translation layer.

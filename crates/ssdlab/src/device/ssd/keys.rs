@@ -210,9 +210,12 @@ pub struct BatchKeys {
     pub start: f64,
     /// `periodic`: free superblocks at which it ends.
     pub end: f64,
-    /// `periodic`: units copied for each unit that the host writes during a batch. It ends only if they are more
-    /// than u / (1 - u), u being the share of valid units in a victim.
+    /// `periodic`: units copied for each unit that the host writes during a batch. It ends only if they
+    /// are more than u / (1 - u), u being the share of valid units in a victim.
     pub copies: f64,
+    /// `periodic`: the same between batches; where it is no less than u / (1 - u) there is no need for
+    /// any.
+    pub between: f64,
 }
 
 /// Parity inside the drive.
