@@ -86,6 +86,7 @@ prop_compose! {
                     start: f64::from(low) + 0.5,
                     end: f64::from(low + 1 + more),
                     copies,
+                    between: 0.0,
                 }),
                 separate_frontier,
             },
