@@ -35,6 +35,8 @@ impl PageMap {
             add(region.collecting.map_or(0, |c| c.position()));
         }
         add(u64::from(self.last_region));
+        add(u64::from(self.last_length));
+        self.packing.state(&mut add);
         let c = &self.counters;
         for value in [
             c.host_units_written,
@@ -42,6 +44,7 @@ impl PageMap {
             c.programs_collection,
             c.programs_wear,
             c.programs_padding,
+            c.host_units_saved,
             c.read_modify_writes,
             c.units_trimmed,
             c.units_mapped,
@@ -63,9 +66,15 @@ impl PageMap {
         for (lpn, &ppn) in self.map.iter().enumerate() {
             if ppn != NONE {
                 assert_eq!(self.owner[ppn as usize], lpn as u32, "owner of ppn {ppn}");
-                assert!(self.is_valid(ppn), "valid bit of ppn {ppn}");
-                counts[self.layout.superblock_of(ppn) as usize] += 1;
-                mapped += 1;
+                let length = self.length(lpn as u32);
+                assert!((1..=self.layout.granules()).contains(&length), "length of unit {lpn}");
+                let superblock = self.layout.superblock_of(ppn);
+                for ppn in ppn..ppn + length {
+                    assert!(self.is_valid(ppn), "valid bit of ppn {ppn}");
+                    assert_eq!(self.layout.superblock_of(ppn), superblock, "end of unit {lpn}");
+                }
+                counts[superblock as usize] += length;
+                mapped += u64::from(length);
             }
         }
         let bits: u64 = self.valid.iter().map(|w| u64::from(w.count_ones())).sum();

@@ -28,6 +28,8 @@ pub struct Layout {
     pub superblocks: u32,
     /// Dies of a region.
     pub dies_per_region: u32,
+    /// Physical units of a mapping unit that does not shrink.
+    granules: u32,
     channels: u32,
     scope: Scope,
     by_superblock: FastDiv,
@@ -50,6 +52,7 @@ impl Layout {
             regions,
             superblocks,
             dies_per_region,
+            granules: 1,
             channels: geometry.channels,
             scope,
             by_superblock: FastDiv::new(geometry.units_per_erase() * dies_per_region),
@@ -58,12 +61,22 @@ impl Layout {
             by_region: FastDiv::new(superblocks),
         }
     }
-    /// Mapping units of a superblock.
+    /// The same with physical units of which a mapping unit takes up to `granules`.
+    pub fn packed(self, granules: u32) -> Self {
+        debug_assert!(granules <= self.units_per_program());
+        Layout { granules, ..self }
+    }
+    /// Physical units that a mapping unit takes at most: 1 unless the drive compresses.
+    #[inline]
+    pub fn granules(&self) -> u32 {
+        self.granules
+    }
+    /// Physical units of a superblock.
     #[inline]
     pub fn units_per_superblock(&self) -> u32 {
         self.by_superblock.divisor()
     }
-    /// Mapping units of a program unit.
+    /// Physical units of a program unit.
     #[inline]
     pub fn units_per_program(&self) -> u32 {
         self.by_program.divisor()
@@ -88,6 +101,11 @@ impl Layout {
     #[inline]
     pub fn program_of(&self, ppn: u32) -> u32 {
         self.by_program.quotient(ppn)
+    }
+    /// `units` from `ppn` on, cut where program units end: first unit and number of each part.
+    #[inline]
+    pub fn program_units(&self, ppn: u32, units: u32) -> impl Iterator<Item = (u32, u32)> {
+        self.by_program.cut(ppn, units)
     }
     /// First unit of a superblock.
     #[inline]

@@ -70,6 +70,11 @@ impl ExtentTable {
                            lies over all dies";
             return Err(refused("kind", message.into()));
         }
+        if drive.layout.granules() > 1 {
+            let message = "\"extent\" does not go with an ftl.compression.granule below \
+                           ftl.mapping_unit: units of a run must take the same room";
+            return Err(refused("kind", message.into()));
+        }
         if drive.settings.pace == Pace::Paced && !drive.settings.separate_frontier {
             let message = "\"extent\" with ftl.gc.pace = \"paced\" needs ftl.gc.separate_frontier: \
                            what is collected would come between the units of every write";

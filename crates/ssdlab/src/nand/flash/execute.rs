@@ -223,7 +223,8 @@ impl Flash {
         let op = self.ops[index as usize];
         die.busy[op.cause as usize] += now - die.since;
         die.current = NONE;
-        self.ops[index as usize].next = self.free;
+        let place = &mut self.ops[index as usize];
+        (place.next, place.order) = (self.free, 0);
         self.free = index;
         self.active -= 1;
         if op.feeds[0] != NONE {
