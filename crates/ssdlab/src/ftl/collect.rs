@@ -85,10 +85,13 @@ impl PageMap {
         }
         let Some(c) = &mut self.regions[region as usize].collecting else { return };
         c.owed += u64::from(c.valid) * u64::from(length);
-        let (owed, gain) = (c.owed, u64::from(c.gain));
-        let units = owed.checked_div(gain).unwrap_or(u64::MAX);
-        c.owed -= units.min(owed) * gain;
-        self.move_units(region, units.min(u64::from(u32::MAX)) as u32, sink);
+        // Paid in what a mapping unit takes at most.
+        let granules = u64::from(self.layout.granules());
+        let (owed, gain) = (c.owed, u64::from(c.gain) * granules);
+        let times = owed.checked_div(gain).unwrap_or(u64::MAX);
+        c.owed -= times.min(owed) * gain;
+        let units = times.saturating_mul(granules).min(u64::from(u32::MAX)) as u32;
+        self.move_units(region, units, sink);
         // The reserve is in use: what it was opened for must be finished before the host goes on.
         let r = &self.regions[region as usize];
         if r.free.is_empty() && r.collecting.is_some() {
