@@ -149,7 +149,8 @@ impl PageMap {
             settings,
             mapping: Mapping::Page,
             map: vec![NONE; units as usize],
-            owner: vec![NONE; physical],
+            // Zeros take no memory until they are overwritten.
+            owner: vec![0; physical],
             valid: vec![0; physical.div_ceil(64)],
             regions: Vec::new(),
             victim: policies.victim,
