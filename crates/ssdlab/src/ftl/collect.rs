@@ -179,9 +179,10 @@ impl PageMap {
         None
     }
 
-    /// Moves the logical unit at `from` to the frontier; `reads` bring it.
+    /// Moves the logical unit at `from` to the frontier; `reads` bring it, `PACKED` says whether units
+    /// are packed.
     #[inline]
-    pub(super) fn move_unit<S: Sink>(
+    pub(super) fn move_unit<S: Sink, const PACKED: bool>(
         &mut self,
         region: u32,
         from: u32,
@@ -190,12 +191,12 @@ impl PageMap {
         sink: &mut S,
     ) {
         let lpn = self.owner[from as usize];
-        let units = self.length(lpn);
+        let units = if PACKED { self.length(lpn) } else { 1 };
         self.unmark(from, units);
         self.blocks.valid[c.victim as usize] -= units;
         self.regions[region as usize].valid_units -= units;
         self.counters.units_mapped -= u64::from(units);
-        let to = self.append_unit(region, true, lpn, c.cause, reads, sink);
+        let to = self.append_unit::<S, PACKED>(region, true, lpn, c.cause, reads, sink);
         self.copy_content(from, to);
         if let Mapping::Cached(cached) = &mut self.mapping {
             cached.moved(region, lpn);
@@ -216,7 +217,7 @@ impl PageMap {
         let mut silent = Untimed;
         while moved < units {
             let Some(offset) = self.next_valid(c.victim, cursor) else { break };
-            self.move_unit(region, first + offset, &c, [NONE; 2], &mut silent);
+            self.move_unit::<_, false>(region, first + offset, &c, [NONE; 2], &mut silent);
             cursor = offset + 1;
             moved += 1;
         }
@@ -247,7 +248,7 @@ impl PageMap {
             let read = sink.collect_read(self.layout.die_of(first + offset), together, c.cause);
             cursor = offset;
             while let Some(offset) = self.next_valid(c.victim, cursor).filter(|&o| o < end) {
-                self.move_unit(region, first + offset, &c, [read, NONE], sink);
+                self.move_unit::<S, false>(region, first + offset, &c, [read, NONE], sink);
                 cursor = offset + 1;
                 moved += 1;
             }

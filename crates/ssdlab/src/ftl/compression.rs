@@ -121,7 +121,9 @@ impl PageMap {
     /// Counts physical units as holding data.
     #[inline]
     pub(super) fn mark(&mut self, ppn: u32, units: u32) {
-        for ppn in ppn..ppn + units {
+        self.valid[(ppn >> 6) as usize] |= 1 << (ppn & 63);
+        for more in 1..units {
+            let ppn = ppn + more;
             self.valid[(ppn >> 6) as usize] |= 1 << (ppn & 63);
         }
     }
@@ -129,15 +131,17 @@ impl PageMap {
     /// Counts physical units as holding none.
     #[inline]
     pub(super) fn unmark(&mut self, ppn: u32, units: u32) {
-        for ppn in ppn..ppn + units {
+        self.valid[(ppn >> 6) as usize] &= !(1 << (ppn & 63));
+        for more in 1..units {
+            let ppn = ppn + more;
             self.valid[(ppn >> 6) as usize] &= !(1 << (ppn & 63));
         }
     }
 
     /// Appends a logical unit at the region's frontier, which has room or a free superblock to go
-    /// on; answers its first physical unit. `reads` bring it.
+    /// on; answers its first physical unit. `reads` bring it, `PACKED` says whether units are packed.
     #[inline]
-    pub(super) fn append_unit<S: Sink>(
+    pub(super) fn append_unit<S: Sink, const PACKED: bool>(
         &mut self,
         region: u32,
         collected: bool,
@@ -147,7 +151,7 @@ impl PageMap {
         sink: &mut S,
     ) -> u32 {
         let piece = Piece { lpn, units: 1, first: true, cause, reads };
-        if self.packs() {
+        if PACKED {
             self.append_pieces(region, collected, piece, sink)
         } else {
             self.append_piece(region, collected, piece, sink)
@@ -265,7 +269,7 @@ impl PageMap {
                     sensed = self.sense(first + end, sensed, c.cause, sink);
                     reads[1] = sensed.read;
                 }
-                self.move_unit(region, first + offset, c, reads, sink);
+                self.move_unit::<S, true>(region, first + offset, c, reads, sink);
                 cursor = offset + length;
                 moved += length;
             }

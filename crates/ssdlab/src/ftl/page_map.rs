@@ -372,7 +372,11 @@ impl PageMap {
             self.counters.host_units_saved += u64::from(self.layout.granules() - length);
         }
         self.make_room(region, length, sink);
-        let ppn = self.append_unit(region, false, lpn, Cause::HostWrite, reads, sink);
+        let ppn = if self.packs() {
+            self.append_unit::<S, true>(region, false, lpn, Cause::HostWrite, reads, sink)
+        } else {
+            self.append_unit::<S, false>(region, false, lpn, Cause::HostWrite, reads, sink)
+        };
         self.counters.host_units_written += 1;
         if self.content.is_some() {
             self.stamp(ppn, write, kept);

@@ -378,16 +378,6 @@ impl Flash {
         self.ops[op as usize].units += units;
     }
 
-    /// What tells the operation `op` from others that will have its number.
-    pub fn stamp(&self, op: u32) -> u64 {
-        self.ops[op as usize].order
-    }
-
-    /// Whether the operation with that number and stamp is not done yet.
-    pub fn under_way(&self, op: u32, stamp: u64) -> bool {
-        self.ops[op as usize].order == stamp
-    }
-
     /// Queues a read for collection or wear levelling in the die's stream.
     pub fn collect_read(&mut self, now: u64, die: u32, units: u32, cause: Cause) -> u32 {
         let mut op = self.template(now, die, OpKind::Read, cause);

@@ -126,6 +126,8 @@ impl Default for FtlKeys {
 
 /// Compression of what is written: a mapping unit takes the granules that its data needs, by the
 /// `buffer_compress_percentage` of the job. Over-provisioning is counted with data that does not shrink.
+/// Without a write buffer each command is programmed by itself and fills program units up, so that
+/// little is gained.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompressionKeys {

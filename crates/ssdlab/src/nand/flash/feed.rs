@@ -13,6 +13,16 @@ impl Flash {
         index
     }
 
+    /// What tells the read `op` from others that will have its number.
+    pub fn stamp(&self, op: u32) -> u64 {
+        self.ops[op as usize].order
+    }
+
+    /// Whether the read with that number and stamp is not done yet.
+    pub fn under_way(&self, op: u32, stamp: u64) -> bool {
+        self.ops[op as usize].order == stamp
+    }
+
     /// Makes `op`, a program or a read, wait until the read `read` is done.
     pub fn feed(&mut self, read: u32, op: u32) {
         let feeds = &mut self.ops[read as usize].feeds;
