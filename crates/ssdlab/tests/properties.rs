@@ -12,7 +12,9 @@ use ssdlab::catalogue::device_keys;
 use ssdlab::ftl::placement::PLACEMENTS;
 use ssdlab::ftl::victim::{Parameters, VICTIMS, VictimPolicy};
 use ssdlab::ftl::wear_leveling::{self, WEAR_LEVELINGS};
-use ssdlab::ftl::{Blocks, Layout, Pace, PageMap, Policies, Scope, Settings, UnitWrite, Untimed};
+use ssdlab::ftl::{
+    Batch, Blocks, Layout, Pace, PageMap, Policies, Scope, Settings, UnitWrite, Untimed,
+};
 use ssdlab::nand::{Geometry, NONE};
 use ssdlab::rig::Rig;
 use ssdlab::rng::Stream;
@@ -54,6 +56,7 @@ struct Rules {
     scope: Scope,
     superblocks: u32,
     settings: Settings,
+    stripe: u32,
     victim: usize,
     placement: usize,
     wear: usize,
@@ -68,7 +71,8 @@ prop_compose! {
         pages in 2u32..9,
         scope in prop_oneof![Just(Scope::Die), Just(Scope::Channel), Just(Scope::Drive)],
         superblocks in 7u32..20,
-        low in 1u32..3, more in 0u32..3, paced: bool, separate_frontier: bool,
+        low in 1u32..3, more in 0u32..3, pace in 0usize..3, separate_frontier: bool,
+        copies in 0.1f64..20.0, stripe in prop_oneof![Just(0u32), 2u32..9],
         victim in 0..VICTIMS.entries.len(),
         placement in 0..PLACEMENTS.entries.len(),
         wear in 0..WEAR_LEVELINGS.entries.len(),
@@ -81,9 +85,17 @@ prop_compose! {
             settings: Settings {
                 low,
                 high: low + more,
-                pace: if paced { Pace::Paced } else { Pace::Blocking },
+                idle_superblocks: more,
+                pace: [Pace::Blocking, Pace::Paced, Pace::Periodic][pace],
+                // So full a drive has next to no free superblocks: its batches hardly end.
+                batch: (pace == 2).then(|| Batch {
+                    start: f64::from(low) + 0.5,
+                    end: f64::from(low + 1 + more),
+                    copies,
+                }),
                 separate_frontier,
             },
+            stripe,
             victim, placement, wear, granules, seed,
         }
     }
@@ -92,9 +104,15 @@ prop_compose! {
 /// A map that holds as many units as its regions can.
 fn page_map(rules: &Rules) -> PageMap {
     let superblocks = rules.superblocks + u32::from(rules.settings.pace == Pace::Paced);
-    let layout = Layout::new(&rules.geometry, rules.scope, superblocks).packed(rules.granules);
+    let layout = Layout::new(&rules.geometry, rules.scope, superblocks);
+    let stripe = rules.stripe.min(layout.programs_per_superblock());
+    let mut layout = layout.with_parity(stripe).packed(rules.granules);
+    // Superblocks of one program unit of data are too small to be packed.
+    if layout.data_units_per_superblock() == layout.units_per_program() {
+        layout = layout.packed(1);
+    }
     let granules = PageMap::region_limit(&layout, &rules.settings) * layout.regions;
-    let units = (granules / rules.granules).max(1);
+    let units = (granules / layout.granules()).max(1);
     let parameters = Parameters { choices: 3, window: 0.3 };
     let stream = Stream::new(rules.seed, "victim");
     let wear = wear_leveling::Parameters { spread: 3 };
@@ -156,7 +174,7 @@ proptest! {
         }
         let c = map.counters;
         let mapped = plain.iter().flatten().count() as u64;
-        let granules = u64::from(rules.granules);
+        let granules = u64::from(map.layout.granules());
         prop_assert!((mapped..=mapped * granules).contains(&c.units_mapped));
         prop_assert_eq!(c.programs_host + c.host_units_saved, c.host_units_written * granules);
     }
@@ -177,7 +195,14 @@ fn a_victim_policy_that_takes_an_open_superblock_is_caught() {
     let geometry =
         Geometry { channels: 1, ways: 1, planes: 1, pages: 4, units_per_page: 1, unit_bytes: 4096 };
     let layout = Layout::new(&geometry, Scope::Die, 8);
-    let settings = Settings { low: 1, high: 2, pace: Pace::Blocking, separate_frontier: false };
+    let settings = Settings {
+        low: 1,
+        high: 2,
+        idle_superblocks: 1,
+        pace: Pace::Blocking,
+        batch: None,
+        separate_frontier: false,
+    };
     let policies = Policies {
         victim: Box::new(TakesTheFirst),
         placement: (PLACEMENTS.entries[0].build)(),

@@ -67,6 +67,7 @@ impl PageMap {
         let frontier = if own { &mut r.collected } else { &mut r.host };
         if frontier.superblock == NONE {
             frontier.superblock = r.free.pop_front().expect("a reserve superblock");
+            self.free -= 1;
             frontier.offset = 0;
         }
         let per_program = layout.units_per_program();
@@ -96,8 +97,9 @@ impl PageMap {
             Cause::Wear => self.counters.programs_wear += count,
             // Translation units are host data to their own page map.
             Cause::Merge | Cause::Map => self.counters.programs_merge += count,
+            Cause::Parity => unreachable!("parity is not appended unit by unit"),
         }
-        let frontier = *frontier;
+        let mut frontier = *frontier;
         if lpn != NONE {
             if first {
                 self.remap(lpn, ppn);
@@ -109,6 +111,9 @@ impl PageMap {
         }
         if per_program == 1 || frontier.offset.is_multiple_of(per_program) {
             self.close_unit(frontier, per_program, cause, sink);
+            if layout.has_parity() {
+                frontier.offset = self.append_parity(region, own, sink);
+            }
         }
         if frontier.offset == layout.units_per_superblock() {
             self.close_superblock(region, own, superblock);
@@ -162,11 +167,14 @@ impl PageMap {
         }
         frontier.offset += per_program - used;
         self.counters.programs_padding += u64::from(per_program - used);
-        let frontier = *frontier;
+        let mut frontier = *frontier;
         let first = self.layout.first_unit(frontier.superblock) + frontier.offset - per_program;
         let cause = if frontier.host_units > 0 { Cause::HostWrite } else { cause };
         let filled = Filled { first, units: used, host_units: frontier.host_units, cause };
         sink.close_program(frontier.handle, filled);
+        if self.layout.has_parity() {
+            frontier.offset = self.append_parity(region, own, sink);
+        }
         if frontier.offset == self.layout.units_per_superblock() {
             self.close_superblock(region, own, frontier.superblock);
         }

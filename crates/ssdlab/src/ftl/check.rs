@@ -2,6 +2,7 @@
 
 use super::blocks::OPEN;
 use super::mapping::Mapping;
+use super::pace::Batches;
 use super::page_map::PageMap;
 use crate::nand::NONE;
 
@@ -33,6 +34,7 @@ impl PageMap {
                 add(u64::from(f.offset));
             }
             add(region.collecting.map_or(0, |c| c.position()));
+            add(region.owed.to_bits());
         }
         add(u64::from(self.last_region));
         add(u64::from(self.last_length));
@@ -52,9 +54,12 @@ impl PageMap {
             c.wear_moves,
             c.superblocks_erased,
             c.programs_merge,
+            c.programs_parity,
+            c.batches,
         ] {
             add(value);
         }
+        self.batches.iter().flat_map(Batches::state).for_each(&mut add);
         self.mapping.state(&mut add);
         hash
     }
@@ -69,9 +74,12 @@ impl PageMap {
                 let length = self.length(lpn as u32);
                 assert!((1..=self.layout.granules()).contains(&length), "length of unit {lpn}");
                 let superblock = self.layout.superblock_of(ppn);
-                for ppn in ppn..ppn + length {
+                let parts = self.layout.program_units(ppn, length);
+                for ppn in parts.flat_map(|(ppn, units)| ppn..ppn + units) {
                     assert!(self.is_valid(ppn), "valid bit of ppn {ppn}");
                     assert_eq!(self.layout.superblock_of(ppn), superblock, "end of unit {lpn}");
+                    let offset = ppn % self.layout.units_per_superblock();
+                    assert!(!self.layout.is_parity(offset), "data at parity's ppn {ppn}");
                 }
                 counts[superblock as usize] += length;
                 mapped += u64::from(length);
@@ -83,6 +91,8 @@ impl PageMap {
         for (s, &count) in counts.iter().enumerate() {
             assert_eq!(self.blocks.valid[s] & !OPEN, count, "valid units of superblock {s}");
         }
+        let free: usize = self.regions.iter().map(|r| r.free.len()).sum();
+        assert_eq!(self.free as usize, free, "free superblocks");
         for (r, region) in self.regions.iter().enumerate() {
             let sum: u32 = self.blocks.of_region(r as u32).map(|s| counts[s as usize]).sum();
             assert_eq!(region.valid_units, sum, "valid units of region {r}");

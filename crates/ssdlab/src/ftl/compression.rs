@@ -3,7 +3,8 @@
 //! As SandForce's DuraWrite: what shrinks leaves more of the flash as spare, takes less of a program,
 //! and is collected for less. Physical space is counted in granules, of which a mapping unit that
 //! does not shrink takes [`Layout::granules`](super::Layout::granules). Units lie one behind another
-//! in the order of the log, whatever program unit they begin and end in, but whole within a superblock:
+//! in the order of the log, whatever program unit they begin and end in (that of parity is passed over),
+//! but whole within a superblock:
 //! what is left at its end is padding. The map knows the first granule and their number, as in Cohen,
 //! "Variable-size flash translation layer", US patent 9,495,288 (LSI, 2016), whose map holds address,
 //! offset and length. What is stored is fixed when the unit is written; collection moves it as it is.
@@ -128,9 +129,19 @@ impl PageMap {
         }
     }
 
-    /// Counts physical units as holding none.
+    /// Counts the physical units of the logical unit at `ppn` as holding none.
     #[inline]
     pub(super) fn unmark(&mut self, ppn: u32, units: u32) {
+        if units > 1 {
+            let layout = self.layout;
+            layout.program_units(ppn, units).for_each(|(ppn, units)| self.unmark_part(ppn, units));
+        } else {
+            self.unmark_part(ppn, 1);
+        }
+    }
+
+    #[inline]
+    fn unmark_part(&mut self, ppn: u32, units: u32) {
         self.valid[(ppn >> 6) as usize] &= !(1 << (ppn & 63));
         for more in 1..units {
             let ppn = ppn + more;
@@ -193,8 +204,9 @@ impl PageMap {
         sink: &mut S,
     ) {
         let frontier = self.frontier(region, collected);
-        let room = self.layout.units_per_superblock() - frontier.offset;
-        if frontier.superblock != NONE && room < units {
+        if frontier.superblock != NONE
+            && self.layout.room(frontier.superblock, frontier.offset) < units
+        {
             // Less than a mapping unit, so that it is in the last program unit.
             self.pad(region, collected && self.settings.separate_frontier, cause, sink);
         }
@@ -204,7 +216,7 @@ impl PageMap {
     pub(super) fn gains(&self, superblock: u32) -> bool {
         let most = self.blocks.valid[superblock as usize] + self.layout.granules() - 1;
         let per_program = self.layout.units_per_program();
-        most.div_ceil(per_program) * per_program < self.layout.units_per_superblock()
+        most.div_ceil(per_program) * per_program < self.layout.data_units_per_superblock()
     }
 
     /// The superblock of a region that is collected next: what the policy says. Units that no longer
@@ -265,12 +277,17 @@ impl PageMap {
             while let Some(offset) = self.next_valid(c.victim, cursor).filter(|&o| o < end) {
                 let length = self.length_at(first + offset);
                 let mut reads = [sensed.read, NONE];
-                if offset + length > end {
-                    sensed = self.sense(first + end, sensed, c.cause, sink);
+                let mut next = offset + length;
+                if next > end
+                    && let Some((ppn, units)) =
+                        self.layout.program_units(first + offset, length).last()
+                {
+                    sensed = self.sense(ppn, sensed, c.cause, sink);
                     reads[1] = sensed.read;
+                    next = ppn + units - first;
                 }
                 self.move_unit::<S, true>(region, first + offset, c, reads, sink);
-                cursor = offset + length;
+                cursor = next;
                 moved += length;
             }
             cursor = cursor.max(end);

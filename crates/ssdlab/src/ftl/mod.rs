@@ -18,7 +18,9 @@ mod collect;
 mod compression;
 mod layout;
 pub mod mapping;
+mod pace;
 mod page_map;
+mod parity;
 pub mod placement;
 pub mod victim;
 pub mod wear_leveling;
@@ -27,6 +29,7 @@ pub use blocks::{Blocks, OPEN};
 pub use collect::Pace;
 pub use compression::compressed;
 pub use layout::{Layout, Scope};
+pub use pace::Batch;
 pub use page_map::{FtlCounters, PageMap, Policies, Settings, UnitWrite};
 
 use crate::nand::{Cause, NONE};

@@ -6,6 +6,7 @@ use super::collect::{Collecting, Pace};
 use super::compression::Packing;
 use super::layout::Layout;
 use super::mapping::{MapCounters, Mapping};
+use super::pace::{Batch, Batches};
 use super::placement::Placement;
 use super::victim::VictimPolicy;
 use super::wear_leveling::WearLeveling;
@@ -22,6 +23,10 @@ pub struct Settings {
     pub high: u32,
     /// How foreground collection is spread over host writes.
     pub pace: Pace,
+    /// Superblocks of a region that idle-time collection takes on at a time.
+    pub idle_superblocks: u32,
+    /// When periodic collection begins and ends.
+    pub batch: Option<Batch>,
     /// Collected data has a write frontier of its own.
     pub separate_frontier: bool,
 }
@@ -40,6 +45,8 @@ pub struct FtlCounters {
     pub programs_wear: u64,
     /// Programmed to merge the fragments of an extent map.
     pub programs_merge: u64,
+    /// Programmed as parity of the drive's own stripes.
+    pub programs_parity: u64,
     /// Left empty in program units that could not wait.
     pub programs_padding: u64,
     /// Host writes that replaced a part of a unit and needed its old content.
@@ -52,6 +59,8 @@ pub struct FtlCounters {
     pub units_mapped: u64,
     /// Superblocks collected.
     pub collections: u64,
+    /// Batches of periodic collection begun.
+    pub batches: u64,
     /// Superblocks moved by wear levelling.
     pub wear_moves: u64,
     /// Superblocks erased.
@@ -74,6 +83,8 @@ pub(super) struct Region {
     pub host: Frontier,
     pub collected: Frontier,
     pub collecting: Option<Collecting>,
+    /// Copies of periodic collection that host units have carried and that are still to be made.
+    pub owed: f64,
     pub valid_units: u32,
 }
 
@@ -117,6 +128,9 @@ pub struct PageMap {
     pub(super) owner: Vec<u32>,
     pub(super) valid: Vec<u64>,
     pub(super) regions: Vec<Region>,
+    /// Free superblocks of all regions.
+    pub(super) free: u32,
+    pub(super) batches: Option<Batches>,
     pub(super) victim: Box<dyn VictimPolicy>,
     pub(super) wear: Option<Box<dyn WearLeveling>>,
     placement: Box<dyn Placement>,
@@ -141,7 +155,7 @@ impl PageMap {
         keep_versions: bool,
     ) -> Self {
         let physical = layout.units() as usize;
-        let per_superblock = layout.units_per_superblock();
+        let per_superblock = layout.data_units_per_superblock();
         let mut ftl = PageMap {
             blocks: Blocks::new(layout.regions, layout.superblocks, per_superblock),
             layout,
@@ -153,6 +167,8 @@ impl PageMap {
             owner: vec![0; physical],
             valid: vec![0; physical.div_ceil(64)],
             regions: Vec::new(),
+            free: 0,
+            batches: None,
             victim: policies.victim,
             placement: policies.placement,
             wear: policies.wear,
@@ -181,7 +197,7 @@ impl PageMap {
     /// the next.
     pub fn region_limit(layout: &Layout, settings: &Settings) -> u32 {
         let frontiers = if settings.separate_frontier { 2 } else { 1 };
-        let (units, program) = (layout.units_per_superblock(), layout.units_per_program());
+        let (units, program) = (layout.data_units_per_superblock(), layout.units_per_program());
         let closed = (layout.superblocks + 1).saturating_sub(settings.low + frontiers);
         let lost = layout.granules() - 1;
         let room = (units - program + 1).saturating_sub(lost);
@@ -195,9 +211,12 @@ impl PageMap {
                 host: CLOSED,
                 collected: CLOSED,
                 collecting: None,
+                owed: 0.0,
                 valid_units: 0,
             })
             .collect();
+        self.free = self.layout.regions * self.layout.superblocks;
+        self.batches = self.settings.batch.map(|b| Batches::new(&b, self.layout.regions));
     }
 
     /// Back to the state fresh out of the box; every superblock that held data is erased once.
@@ -228,7 +247,7 @@ impl PageMap {
         }
         let layout = self.layout;
         self.blocks =
-            Blocks::new(layout.regions, layout.superblocks, layout.units_per_superblock());
+            Blocks::new(layout.regions, layout.superblocks, layout.data_units_per_superblock());
         self.blocks.erases = erases;
         self.map.fill(NONE);
         self.valid.fill(0);
@@ -286,7 +305,7 @@ impl PageMap {
 
     /// Free superblocks in all regions.
     pub fn free_superblocks(&self) -> u64 {
-        self.regions.iter().map(|r| r.free.len() as u64).sum()
+        u64::from(self.free)
     }
 
     /// Units placed in program units that are not full yet: counted as programs, not yet in flash.

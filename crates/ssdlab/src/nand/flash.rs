@@ -8,10 +8,12 @@
 
 mod execute;
 mod feed;
+mod own_work;
 
 use super::geometry::{Geometry, Timing};
 use super::schedule::Policy;
 use crate::sim::Calendar;
+use own_work::OwnWork;
 
 /// No operation, no owner, no unit.
 pub const NONE: u32 = u32::MAX;
@@ -45,31 +47,10 @@ pub enum Cause {
     Map,
     /// Merging of the fragments of an extent map.
     Merge,
+    /// Parity of the stripes inside the drive.
+    Parity,
 }
-const CAUSES: usize = 6;
-
-/// Time that a die has worked on the drive's own behalf.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct OwnWork {
-    /// Garbage collection and wear levelling.
-    pub collection: u64,
-    /// The map: translation units and merging.
-    pub map: u64,
-}
-
-impl OwnWork {
-    #[inline]
-    fn of(busy: &[u64; CAUSES]) -> Self {
-        OwnWork {
-            collection: busy[Cause::Collection as usize] + busy[Cause::Wear as usize],
-            map: busy[Cause::Map as usize] + busy[Cause::Merge as usize],
-        }
-    }
-    #[inline]
-    fn since(self, earlier: OwnWork) -> Self {
-        OwnWork { collection: self.collection - earlier.collection, map: self.map - earlier.map }
-    }
-}
+const CAUSES: usize = 7;
 
 /// What became of an operation; read it before the next [`Flash::step`].
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +75,8 @@ pub struct Finished {
     pub collection_wait: u64,
     /// Of the same wait: while the die worked for the map.
     pub map_wait: u64,
+    /// Of the same wait: while the die programmed parity.
+    pub parity_wait: u64,
     /// When it began.
     pub start: u64,
     /// Of its time: waiting for the channel.
@@ -475,20 +458,5 @@ impl Flash {
         } else if read && state.suspended == NONE {
             self.suspend(die, now);
         }
-    }
-
-    /// What the die has done on the drive's own behalf up to `now`.
-    #[inline]
-    fn own_work(&self, die: u32, now: u64) -> OwnWork {
-        let die = &self.dies[die as usize];
-        let mut own = OwnWork::of(&die.busy);
-        if die.current != NONE {
-            match self.ops[die.current as usize].cause {
-                Cause::HostRead | Cause::HostWrite => {}
-                Cause::Collection | Cause::Wear => own.collection += now - die.since,
-                Cause::Map | Cause::Merge => own.map += now - die.since,
-            }
-        }
-        own
     }
 }

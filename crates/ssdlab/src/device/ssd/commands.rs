@@ -1,6 +1,7 @@
 //! What each command does when the controller has handled it: into the flash, the buffer, or the
 //! queue for room.
 
+use super::page_reads::{is_in_ram, pages};
 use super::{Active, PageRead, Ssd};
 use crate::device::{Command, Op, SECTOR, mix};
 use crate::ftl::{Sink, UnitWrite};
@@ -19,7 +20,10 @@ impl Ssd {
         }
         if active.command.op == Op::Read {
             self.read(index);
-        } else if self.waiting.is_empty() && self.purging == NONE {
+            return;
+        }
+        self.begin_limit(index);
+        if self.waiting.is_empty() && self.purging == NONE {
             if !self.enter(index) {
                 self.waiting.push_back(index);
             }
@@ -38,8 +42,11 @@ impl Ssd {
         }
     }
 
-    /// Takes in a write, TRIM, flush or purge; `false` if it must wait for room.
+    /// Takes in a write, TRIM, flush or purge; `false` if it must wait for room or for its turn.
     fn enter(&mut self, index: u32) -> bool {
+        if self.limit.is_some() && !self.has_turn(index) {
+            return false;
+        }
         match self.commands[index as usize].command.op {
             Op::Write => return self.write(index),
             Op::Trim => {
@@ -114,7 +121,8 @@ impl Ssd {
             return 0;
         }
         let length = self.ftl.length(lpn);
-        if self.engine.holds(ppn, length) {
+        let layout = self.ftl.layout;
+        if is_in_ram(&layout, &self.engine, ppn, length) {
             self.host.units_read_ram += 1;
             return 0;
         }
@@ -124,7 +132,7 @@ impl Ssd {
             return self.sense(index, fetch, ppn, 1);
         }
         let mut queued = 0;
-        for (ppn, units) in self.by_read.cut(ppn, length) {
+        for (ppn, units) in pages(layout, self.by_read, ppn, length) {
             if !self.engine.in_ram(ppn) {
                 queued += self.sense(index, fetch, ppn, units);
             }
@@ -208,7 +216,9 @@ impl Ssd {
                 ahead.forget(write.lpn, write.lpn + 1);
             }
             let ppn = self.ftl.write(write, &mut self.engine);
-            self.engine.hold(ppn, length);
+            for (ppn, units) in self.ftl.layout.program_units(ppn, length) {
+                self.engine.hold(ppn, units);
+            }
             placed += bytes;
         }
         let active = &mut self.commands[index as usize];

@@ -30,6 +30,7 @@ pub(super) fn visit(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     visit("programs_padding", c.programs_padding + m.padding);
     visit("programs_map", m.programs);
     visit("programs_merge", c.programs_merge);
+    visit("programs_parity", c.programs_parity + m.parity);
     visit("read_modify_writes", c.read_modify_writes);
     visit("units_trimmed", c.units_trimmed * granules);
     visit("units_mapped", c.units_mapped);
@@ -42,6 +43,7 @@ pub(super) fn visit(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
         visit("units_fetched_ahead", ahead.units_fetched * granules);
     }
     visit("collections", c.collections);
+    visit("collection_batches", c.batches);
     visit("wear_moves", c.wear_moves);
     visit("superblocks_erased", c.superblocks_erased + m.superblocks_erased);
     visit("map_hits", m.hits);
@@ -63,6 +65,7 @@ pub(super) fn visit(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     visit("busy_wear_ns", busy[Cause::Wear as usize]);
     visit("busy_map_ns", busy[Cause::Map as usize]);
     visit("busy_merge_ns", busy[Cause::Merge as usize]);
+    visit("busy_parity_ns", busy[Cause::Parity as usize]);
     visit("busy_channels_ns", channels);
     let data = &ftl.blocks.erases;
     let own = ftl.mapping().table().map_or(&[][..], |t| &t.blocks.erases);

@@ -73,12 +73,6 @@ impl Engine {
         }
     }
 
-    /// Whether all `units` from `ppn` on, a logical unit, are still in the controller's RAM.
-    #[inline]
-    pub fn holds(&self, ppn: u32, units: u32) -> bool {
-        self.in_ram(ppn) && (units == 1 || (ppn..ppn + units).all(|ppn| self.in_ram(ppn)))
-    }
-
     /// Whether no flash operation is queued or under way.
     #[inline]
     pub fn quiet(&self) -> bool {

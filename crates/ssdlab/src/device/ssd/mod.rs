@@ -7,10 +7,11 @@ mod keys;
 mod page_reads;
 mod parts;
 mod read_ahead;
+mod write_limit;
 
 pub use keys::{
-    BufferKeys, CompressionKeys, ControllerKeys, FtlKeys, GcKeys, MapKeys, NandKeys, ReadAheadKeys,
-    SsdKeys, SuspendKeys, WearKeys,
+    BatchKeys, BufferKeys, CompressionKeys, ControllerKeys, FtlKeys, GcKeys, MapKeys, NandKeys,
+    ParityKeys, ReadAheadKeys, SsdKeys, SuspendKeys, WearKeys,
 };
 
 use super::{Build, Command, Completion, Device, Op};
@@ -24,12 +25,14 @@ use page_reads::{PageRead, PageReads};
 use parts::{fetches, flash_parts};
 use read_ahead::{FETCH, ReadAhead};
 use std::collections::VecDeque;
+use write_limit::WriteLimit;
 
 /// Calendar slots after those of the dies.
 const CONTROLLER: u32 = 0;
 const IDLE: u32 = 1;
 const PURGE: u32 = 2;
-const EXTRA_SLOTS: u32 = 3;
+const LIMIT: u32 = 3;
+const EXTRA_SLOTS: u32 = 4;
 
 /// A command in the drive.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +42,8 @@ struct Active {
     /// When the controller had handled it, and when it entered the flash or the buffer.
     handled: u64,
     entered: u64,
+    /// Of the time between: waiting for the limit on writes; before that is over, the start of it.
+    limited: u64,
     /// Writes: bytes placed so far.
     placed: u64,
     /// Flash operations that it waits for.
@@ -88,6 +93,7 @@ pub struct Ssd {
     t_erase: u64,
     controller: Controller,
     buffer: Option<Buffer>,
+    limit: Option<WriteLimit>,
     commands: Vec<Active>,
     free: Vec<u32>,
     in_flight: u32,
@@ -144,6 +150,7 @@ impl Ssd {
                 queue: VecDeque::new(),
             },
             buffer,
+            limit: keys.controller.write_limit.map(WriteLimit::new),
             commands: Vec::new(),
             free: Vec::new(),
             in_flight: 0,
@@ -176,7 +183,7 @@ impl Ssd {
         let layout = &self.ftl.layout;
         let data = f64::from(layout.superblocks - reserve)
             * f64::from(layout.regions)
-            * f64::from(layout.units_per_superblock());
+            * f64::from(layout.data_units_per_superblock());
         data / f64::from(self.ftl.units()) / f64::from(layout.granules()) - 1.0
     }
 
@@ -215,7 +222,8 @@ impl Ssd {
         let active = self.commands[index as usize];
         let mut parts = Parts::default();
         parts[Part::Controller] = active.handled - active.submitted;
-        let mut wait = self.engine.now - active.handled;
+        parts[Part::WriteLimit] = active.limited;
+        let mut wait = self.engine.now - active.handled - active.limited;
         if let (Some(f), true) = (&self.releasing, wait > 0) {
             for (part, time) in flash_parts(f, self.engine.now) {
                 let share = time.min(wait);
@@ -232,7 +240,8 @@ impl Ssd {
         let active = &self.commands[index as usize];
         let mut parts = Parts::default();
         parts[Part::Controller] = active.handled - active.submitted;
-        parts[Part::BufferWait] = active.entered - active.handled;
+        parts[Part::WriteLimit] = active.limited;
+        parts[Part::BufferWait] = active.entered - active.handled - active.limited;
         for (part, time) in flash_parts(f, self.engine.now) {
             parts[part] += time;
         }
@@ -339,6 +348,7 @@ impl Ssd {
                 self.complete_at_once(index);
                 self.drain_waiting();
             }
+            LIMIT => self.drain_waiting(),
             _ => unreachable!("slots of the drive"),
         }
     }
@@ -366,6 +376,7 @@ impl Device for Ssd {
             submitted: now,
             handled: now,
             entered: now,
+            limited: 0,
             placed: 0,
             remaining: 0,
             digest: 0,

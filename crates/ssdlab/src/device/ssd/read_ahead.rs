@@ -9,6 +9,7 @@
 //!
 //! Cost: a look at the followed streams for every command; constant for each unit fetched.
 
+use super::page_reads::{is_in_ram, pages};
 use super::{PageRead, PageReads, Ssd, flash_parts};
 use crate::device::{Command, Op, SECTOR};
 use crate::ftl::Sink;
@@ -238,7 +239,7 @@ impl Ssd {
     /// Fetches what the stream lacks of the units from `first` to the end of its window beyond
     /// `last`; answers the first unit that had not been fetched before.
     fn fetch_ahead(&mut self, stream: usize, first: u32, last: u32) -> u32 {
-        let now = self.engine.now;
+        let (now, layout) = (self.engine.now, self.ftl.layout);
         let Some(ahead) = &mut self.read_ahead else { return first };
         ahead.clock += 1;
         let s = &mut ahead.streams[stream];
@@ -252,15 +253,17 @@ impl Ssd {
         for lpn in known..self.ftl.units() {
             let ppn = self.ftl.lookup(lpn);
             let length = self.ftl.length(lpn);
-            let flash = ppn != NONE && !self.engine.holds(ppn, length);
-            let group = if flash { self.by_read.quotient(ppn + length - 1) } else { NONE };
+            let flash = ppn != NONE && !is_in_ram(&layout, &self.engine, ppn, length);
+            let parts = pages(layout, self.by_read, ppn, length);
+            let last_page = || parts.last().map_or(NONE, |(ppn, _)| self.by_read.quotient(ppn));
+            let group = if flash { last_page() } else { NONE };
             if lpn >= target && (group == NONE || group != page) {
                 break;
             }
             page = group;
             let mut held = Held { fetches: [NO_FETCH; 2], content: Box::default() };
             if flash {
-                let parts = self.by_read.cut(ppn, length);
+                let parts = pages(layout, self.by_read, ppn, length);
                 let engine = &mut self.engine;
                 let mut tickets = held.fetches.iter_mut();
                 for (ppn, units) in parts {
@@ -269,7 +272,7 @@ impl Ssd {
                     }
                     let ticket = tickets.next().expect("a unit lies in one or two pages");
                     let group = self.by_read.quotient(ppn);
-                    let die = self.ftl.layout.die_of(ppn);
+                    let die = layout.die_of(ppn);
                     *ticket = ahead.fetch(now, die, group, units, &mut engine.flash);
                 }
                 ahead.units_fetched += u64::from(lpn > last);
