@@ -67,6 +67,12 @@ pub(super) fn visit(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     visit("busy_merge_ns", busy[Cause::Merge as usize]);
     visit("busy_parity_ns", busy[Cause::Parity as usize]);
     visit("busy_channels_ns", channels);
+    visit_wear(ssd, visit);
+}
+
+/// Erases, and what the host wrote and read as a SMART page counts it.
+fn visit_wear(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
+    let (ftl, host) = (&ssd.ftl, &ssd.host);
     let data = &ftl.blocks.erases;
     let own = ftl.mapping().table().map_or(&[][..], |t| &t.blocks.erases);
     let sum = |erases: &[u32]| erases.iter().map(|&e| u64::from(e)).sum::<u64>();
