@@ -63,3 +63,16 @@ def test_reduced_drives_keep_their_over_provisioning() -> None:
     assert superblocks == pytest.approx(round(superblocks), abs=1e-3)
     assert capacity == pytest.approx(160_041_885_696 / 20, rel=0.01)
     assert "0.0735" in full.text
+
+
+@pytest.mark.parametrize("name", ["intel-330-120", "kingston-hyperx-120", "kingston-hyperx-240"])
+def test_sandforce_drives_program_little_of_what_compresses(name: str) -> None:
+    """Measured 0.14 for wholly compressible data (Tom's Hardware, Intel SSD 520 review, 2012)."""
+    job = "[w]\nrw=write\nbs=128k\nnumber_ios=4000\n"
+    small = reduced(name, 200)
+    zeros = ssdlab.run(job + "zero_buffers\n", on=name, set=small)
+    assert zeros.waf == pytest.approx(0.14, rel=0.12)
+    half = ssdlab.run(job + "buffer_compress_percentage=50\n", on=name, set=small)
+    assert half.waf == pytest.approx(0.5, rel=0.01)
+    none = ssdlab.run(job, on=name, set=small)
+    assert none.waf == pytest.approx(1.0, rel=0.01)

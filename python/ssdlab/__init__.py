@@ -84,7 +84,8 @@ def run(
         seed: Seed of all random streams of a simulated run.
         prepare: State of a simulated drive at the start: ``"fob"`` (fresh, the default),
             or steps joined by commas: ``"sequential"``, ``"random:N"``, ``"steady"``,
-            ``"trim"``, ``"purge"``, ``"idle:30s"``.
+            ``"trim"``, ``"purge"``, ``"compressible:46"`` (percent by which what the steps after
+            it write shrinks, where a drive compresses; otherwise nothing does), ``"idle:30s"``.
         destroy: Serial number of the block device whose data may be lost.
         progress: Called a few times a second; returning False stops the run.
 

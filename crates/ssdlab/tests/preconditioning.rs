@@ -23,7 +23,8 @@ fn commands(seed: u64, capacity: u64, number: usize) -> Vec<Command> {
         .into_iter()
         .filter_map(|step| match step {
             Step::Io(op, offset, len) | Step::Apply(op, offset, len) => {
-                Some(command(op, offset, len))
+                let compressible = (offset / 4096 * 37 % 101) as u8;
+                Some(Command { compressible, ..command(op, offset, len) })
             }
             Step::Idle(_) => None,
         })
@@ -95,8 +96,8 @@ fn independent_of_timing(mut rig: Rig) -> Rig {
     rig.set("ftl.gc.idle_after", "1h").unwrap();
     let shape = Shape::of(&rig);
     if shape.buffered {
-        let units = shape.units_per_program * shape.dies;
-        rig.set("write_buffer.size", &format!("{}KiB", (units + 3) * 4)).unwrap();
+        let bytes = (shape.units_per_program * shape.granule + shape.unit) * shape.dies;
+        rig.set("write_buffer.size", &format!("{}B", bytes + (12 << 10))).unwrap();
     }
     rig
 }

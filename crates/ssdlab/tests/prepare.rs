@@ -51,6 +51,32 @@ fn a_sequential_fill_writes_every_unit_once_without_amplification() {
 }
 
 #[test]
+fn data_does_not_shrink_unless_it_is_told_to() {
+    let filled = |state: &str| {
+        let mut rig = Rig::parse(REFERENCE, "lab-reference").unwrap();
+        for (key, value) in [
+            ("capacity", "1GiB"),
+            ("ftl.compression.granule", "512B"),
+            ("write_buffer", "{ size = \"1MiB\", power_loss_protected = true }"),
+        ] {
+            rig.set(key, value).unwrap();
+        }
+        let mut device = rig.build(1, false).unwrap();
+        prepared(state, device.as_mut()).unwrap();
+        let units = device.capacity() / 512;
+        let share = counter(device.as_ref(), "units_mapped") as f64 / units as f64;
+        (share, write_amplification(device.as_ref()).unwrap())
+    };
+    assert_eq!(filled("sequential"), (1.0, 1.0));
+    let (share, amplification) = filled("compressible:50,sequential");
+    assert_eq!((share, amplification), (0.5, 0.5));
+    // What is written once more shrinks, the rest stays as it was.
+    let (share, _) = filled("sequential,compressible:100,random:1");
+    let expected = (-1.0f64).exp() + (1.0 - (-1.0f64).exp()) / 8.0;
+    assert!((share - expected).abs() < 0.002, "{share} of the flash, expected {expected}");
+}
+
+#[test]
 fn random_writes_come_on_top_of_the_fill() {
     let mut device = drive("0.28");
     prepared("random:0.5", device.as_mut()).unwrap();

@@ -25,7 +25,7 @@ const SECTORS: u32 = 8;
 /// What can be done to a page map.
 #[derive(Clone, Debug)]
 enum Act {
-    Write { lpn: u32, first: u32, sectors: u32 },
+    Write { lpn: u32, first: u32, sectors: u32, compressible: u8 },
     Trim(u32),
     PadAll,
     CollectIdle,
@@ -34,10 +34,14 @@ enum Act {
 
 fn act(units: u32) -> impl Strategy<Value = Act> {
     prop_oneof![
-        60 => (0..units).prop_map(|lpn| Act::Write { lpn, first: 0, sectors: SECTORS }),
-        20 => (0..units, 0..SECTORS, 1..=SECTORS).prop_map(|(lpn, first, sectors)| {
-            Act::Write { lpn, first, sectors: sectors.min(SECTORS - first) }
+        60 => (0..units, 0u8..=100).prop_map(|(lpn, compressible)| {
+            Act::Write { lpn, first: 0, sectors: SECTORS, compressible }
         }),
+        20 => (0..units, 0..SECTORS, 1..=SECTORS, 0u8..=100)
+            .prop_map(|(lpn, first, sectors, compressible)| {
+                let sectors = sectors.min(SECTORS - first);
+                Act::Write { lpn, first, sectors, compressible }
+            }),
         10 => (0..units).prop_map(Act::Trim),
         6 => Just(Act::PadAll),
         3 => Just(Act::CollectIdle),
@@ -56,6 +60,8 @@ struct Rules {
     victim: usize,
     placement: usize,
     wear: usize,
+    /// Physical units of a mapping unit.
+    granules: u32,
     seed: u64,
 }
 
@@ -70,10 +76,10 @@ prop_compose! {
         victim in 0..VICTIMS.entries.len(),
         placement in 0..PLACEMENTS.entries.len(),
         wear in 0..WEAR_LEVELINGS.entries.len(),
-        seed: u64,
+        (granules, seed) in (prop_oneof![3 => Just(1u32), 2 => Just(8), 1 => Just(2)], any::<u64>()),
     ) -> Rules {
         Rules {
-            geometry: Geometry { channels, ways, planes, pages, units_per_page, unit_bytes: 4096 },
+            geometry: Geometry { channels, ways, planes, pages, units_per_page: units_per_page * granules, unit_bytes: 4096 / granules },
             scope,
             superblocks,
             settings: Settings {
@@ -91,7 +97,7 @@ prop_compose! {
                 separate_frontier,
             },
             stripe,
-            victim, placement, wear, seed,
+            victim, placement, wear, granules, seed,
         }
     }
 }
@@ -101,8 +107,13 @@ fn page_map(rules: &Rules) -> PageMap {
     let superblocks = rules.superblocks + u32::from(rules.settings.pace == Pace::Paced);
     let layout = Layout::new(&rules.geometry, rules.scope, superblocks);
     let stripe = rules.stripe.min(layout.programs_per_superblock());
-    let layout = layout.with_parity(stripe);
-    let units = PageMap::region_limit(&layout, &rules.settings) * layout.regions;
+    let mut layout = layout.with_parity(stripe).packed(rules.granules);
+    // Superblocks of one program unit of data are too small to be packed.
+    if layout.data_units_per_superblock() == layout.units_per_program() {
+        layout = layout.packed(1);
+    }
+    let granules = PageMap::region_limit(&layout, &rules.settings) * layout.regions;
+    let units = (granules / layout.granules()).max(1);
     let parameters = Parameters { choices: 3, window: 0.3 };
     let stream = Stream::new(rules.seed, "victim");
     let wear = wear_leveling::Parameters { spread: 3 };
@@ -129,9 +140,9 @@ proptest! {
         let mut plain: Vec<Option<[u64; 8]>> = vec![None; map.units() as usize];
         for (stamp, act) in acts.iter().enumerate() {
             match *act {
-                Act::Write { lpn, first, sectors } => {
+                Act::Write { lpn, first, sectors, compressible } => {
                     let stamp = (stamp as u64 + 1) * 100;
-                    let write = UnitWrite { lpn, first_sector: first, sectors, stamp };
+                    let write = UnitWrite { lpn, first_sector: first, sectors, stamp, compressible };
                     let at = map.write(write, &mut Untimed);
                     prop_assert_eq!(at, map.lookup(lpn));
                     let unit = plain[lpn as usize].get_or_insert([0; 8]);
@@ -163,8 +174,10 @@ proptest! {
             }
         }
         let c = map.counters;
-        prop_assert_eq!(c.units_mapped, plain.iter().flatten().count() as u64);
-        prop_assert_eq!(c.programs_host, c.host_units_written);
+        let mapped = plain.iter().flatten().count() as u64;
+        let granules = u64::from(map.layout.granules());
+        prop_assert!((mapped..=mapped * granules).contains(&c.units_mapped));
+        prop_assert_eq!(c.programs_host + c.host_units_saved, c.host_units_written * granules);
     }
 }
 
@@ -198,7 +211,13 @@ fn a_victim_policy_that_takes_an_open_superblock_is_caught() {
     };
     let mut map = PageMap::new(layout, 20, settings, policies, SECTORS, false);
     for n in 0..2000 {
-        let write = UnitWrite { lpn: n * 7 % 20, first_sector: 0, sectors: SECTORS, stamp: 0 };
+        let write = UnitWrite {
+            lpn: n * 7 % 20,
+            first_sector: 0,
+            sectors: SECTORS,
+            stamp: 0,
+            compressible: 0,
+        };
         map.write(write, &mut Untimed);
     }
     map.check();

@@ -51,7 +51,8 @@ def command(
             "--prepare",
             metavar="STATE",
             help="State of a simulated drive at the start: fob, or steps joined by commas: "
-            "sequential, random:N, steady, trim, purge, idle:TIME.",
+            "sequential, random:N, steady, trim, purge, idle:TIME, compressible:N (the data of the "
+            "steps after it shrinks by N percent).",
         ),
     ] = None,
     json_: Annotated[

@@ -5,11 +5,34 @@ use super::page_map::{CLOSED, Frontier, PageMap};
 use super::{Filled, Sink};
 use crate::nand::{Cause, NONE};
 
+/// Physical units of one logical unit about to be placed in one program unit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    /// Whose they are.
+    pub lpn: u32,
+    /// How many.
+    pub units: u32,
+    /// Whether the logical unit begins with them.
+    pub first: bool,
+    /// On whose behalf.
+    pub cause: Cause,
+    /// The reads that bring them.
+    pub reads: [u32; 2],
+}
+
 impl PageMap {
+    /// Whether the unit placed last, which ends at `offset`, filled a program unit.
     #[inline]
     pub(super) fn program_boundary(&self, offset: u32) -> bool {
         let per_program = self.layout.units_per_program();
-        per_program == 1 || offset.is_multiple_of(per_program)
+        per_program == 1 || offset % per_program < self.last_length
+    }
+
+    /// Where the region appends.
+    #[inline]
+    pub(super) fn frontier(&self, region: u32, collected: bool) -> &Frontier {
+        let r = &self.regions[region as usize];
+        if collected && self.settings.separate_frontier { &r.collected } else { &r.host }
     }
 
     /// Appends a unit at the region's frontier, which has room or a free superblock to go on.
@@ -23,6 +46,20 @@ impl PageMap {
         read: u32,
         sink: &mut S,
     ) -> u32 {
+        let piece = Piece { lpn, units: 1, first: true, cause, reads: [read, NONE] };
+        self.append_piece(region, collected, piece, sink)
+    }
+
+    /// Appends a piece, for which the program unit being filled has room.
+    #[inline(always)]
+    pub(super) fn append_piece<S: Sink>(
+        &mut self,
+        region: u32,
+        collected: bool,
+        piece: Piece,
+        sink: &mut S,
+    ) -> u32 {
+        let Piece { lpn, units, first, cause, reads } = piece;
         let layout = self.layout;
         let own = collected && self.settings.separate_frontier;
         let r = &mut self.regions[region as usize];
@@ -41,28 +78,34 @@ impl PageMap {
         } else if frontier.handle == NONE {
             frontier.handle = sink.open_program(layout.die_of(ppn));
         }
-        if read != NONE {
-            sink.feed(read, frontier.handle);
+        if reads[0] != NONE {
+            sink.feed(reads[0], frontier.handle);
         }
-        frontier.offset += 1;
-        r.valid_units += 1;
+        if reads[1] != NONE {
+            sink.feed(reads[1], frontier.handle);
+        }
+        frontier.offset += units;
+        r.valid_units += units;
+        let count = u64::from(units);
         match cause {
             Cause::HostWrite | Cause::HostRead => {
-                frontier.host_units += u32::from(sink.timed());
-                self.counters.programs_host += 1;
+                frontier.host_units += if sink.timed() { units } else { 0 };
+                self.counters.programs_host += count;
             }
-            Cause::Collection => self.counters.programs_collection += 1,
-            Cause::Wear => self.counters.programs_wear += 1,
+            Cause::Collection => self.counters.programs_collection += count,
+            Cause::Wear => self.counters.programs_wear += count,
             // Translation units are host data to their own page map.
-            Cause::Merge | Cause::Map => self.counters.programs_merge += 1,
+            Cause::Merge | Cause::Map => self.counters.programs_merge += count,
             Cause::Parity => unreachable!("parity is not appended unit by unit"),
         }
         let mut frontier = *frontier;
-        self.remap(lpn, ppn);
-        self.owner[ppn as usize] = lpn;
-        self.valid[(ppn >> 6) as usize] |= 1 << (ppn & 63);
-        self.counters.units_mapped += 1;
-        self.blocks.fill(superblock);
+        if first {
+            self.remap(lpn, ppn);
+            self.owner[ppn as usize] = lpn;
+        }
+        self.mark(ppn, units);
+        self.counters.units_mapped += count;
+        self.blocks.fill(superblock, units);
         if per_program == 1 || frontier.offset.is_multiple_of(per_program) {
             self.close_unit(frontier, per_program, cause, sink);
             if layout.has_parity() {

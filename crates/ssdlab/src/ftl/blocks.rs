@@ -21,7 +21,7 @@ pub struct Blocks {
     pub erases: Vec<u32>,
     /// Position in the order of closing (host units written by then), for age.
     pub closed_at: Vec<u64>,
-    /// Mapping units of a superblock that can hold data.
+    /// Physical units of a superblock that can hold data.
     pub units_per_superblock: u32,
     per_region: u32,
     groups: u32,
@@ -78,17 +78,17 @@ impl Blocks {
         (region * self.groups + within / GROUP) as usize
     }
 
-    /// One unit of `superblock` holds data now.
+    /// `units` more of `superblock` hold data now.
     #[inline]
-    pub fn fill(&mut self, superblock: u32) {
-        self.valid[superblock as usize] += 1;
+    pub fn fill(&mut self, superblock: u32, units: u32) {
+        self.valid[superblock as usize] += units;
     }
 
-    /// One unit of `superblock` holds no data any more.
+    /// `units` of `superblock` hold no data any more.
     #[inline]
-    pub fn invalidate(&mut self, region: u32, superblock: u32) {
+    pub fn invalidate(&mut self, region: u32, superblock: u32, units: u32) {
         let valid = &mut self.valid[superblock as usize];
-        *valid -= 1;
+        *valid -= units;
         let valid = *valid;
         let group = self.group_of(region, superblock);
         let least = &mut self.least[group];

@@ -37,6 +37,8 @@ impl PageMap {
             add(region.owed.to_bits());
         }
         add(u64::from(self.last_region));
+        add(u64::from(self.last_length));
+        self.packing.state(&mut add);
         let c = &self.counters;
         for value in [
             c.host_units_written,
@@ -44,6 +46,7 @@ impl PageMap {
             c.programs_collection,
             c.programs_wear,
             c.programs_padding,
+            c.host_units_saved,
             c.read_modify_writes,
             c.units_trimmed,
             c.units_mapped,
@@ -68,11 +71,18 @@ impl PageMap {
         for (lpn, &ppn) in self.map.iter().enumerate() {
             if ppn != NONE {
                 assert_eq!(self.owner[ppn as usize], lpn as u32, "owner of ppn {ppn}");
-                assert!(self.is_valid(ppn), "valid bit of ppn {ppn}");
-                let offset = ppn % self.layout.units_per_superblock();
-                assert!(!self.layout.is_parity(offset), "data at parity's ppn {ppn}");
-                counts[self.layout.superblock_of(ppn) as usize] += 1;
-                mapped += 1;
+                let length = self.length(lpn as u32);
+                assert!((1..=self.layout.granules()).contains(&length), "length of unit {lpn}");
+                let superblock = self.layout.superblock_of(ppn);
+                let parts = self.layout.program_units(ppn, length);
+                for ppn in parts.flat_map(|(ppn, units)| ppn..ppn + units) {
+                    assert!(self.is_valid(ppn), "valid bit of ppn {ppn}");
+                    assert_eq!(self.layout.superblock_of(ppn), superblock, "end of unit {lpn}");
+                    let offset = ppn % self.layout.units_per_superblock();
+                    assert!(!self.layout.is_parity(offset), "data at parity's ppn {ppn}");
+                }
+                counts[superblock as usize] += length;
+                mapped += u64::from(length);
             }
         }
         let bits: u64 = self.valid.iter().map(|w| u64::from(w.count_ones())).sum();

@@ -23,39 +23,45 @@ pub enum Pace {
 /// A collection under way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Collecting {
-    victim: u32,
+    pub(super) victim: u32,
     /// Next offset to look at.
-    cursor: u32,
+    pub(super) cursor: u32,
     /// Valid units at the start, and units that the collection gains.
     valid: u32,
     gain: u32,
     /// Paced: copies owed, times `gain`.
-    owed: u32,
-    cause: Cause,
+    owed: u64,
+    pub(super) cause: Cause,
 }
 
 impl Collecting {
     /// Where it is, as one number.
     pub(super) fn position(&self) -> u64 {
-        u64::from(self.victim) << 32 ^ u64::from(self.cursor) << 16 ^ u64::from(self.owed)
+        u64::from(self.victim) << 32 ^ u64::from(self.cursor) << 16 ^ self.owed
     }
 }
 
 impl PageMap {
-    /// Lets the next host unit find room in `region`.
+    /// Lets the next host unit, of so many physical ones, find room in `region`.
     #[inline]
-    pub(super) fn make_room<S: Sink>(&mut self, region: u32, sink: &mut S) {
+    pub(super) fn make_room<S: Sink>(&mut self, region: u32, length: u32, sink: &mut S) {
         let r = &self.regions[region as usize];
         match self.settings.pace {
             Pace::Blocking => {}
             Pace::Paced => {
                 if r.collecting.is_some() || r.free.len() as u32 <= self.settings.low + 1 {
-                    self.pace(region, sink);
+                    self.pace(region, length, sink);
                 }
             }
-            Pace::Periodic => self.carry_batch(region, sink),
+            Pace::Periodic => self.carry_batch(region, length, sink),
         }
-        while self.needs_room(&self.regions[region as usize]) {
+        loop {
+            if length > 1 {
+                self.close_short(region, false, length, Cause::HostWrite, sink);
+            }
+            if !self.needs_room(&self.regions[region as usize]) {
+                return;
+            }
             self.collect_one(region, sink);
         }
     }
@@ -68,27 +74,29 @@ impl PageMap {
     /// Finishes the collection under way, or collects one superblock.
     fn collect_one<S: Sink>(&mut self, region: u32, sink: &mut S) {
         if self.regions[region as usize].collecting.is_none() {
-            let victim =
-                self.victim.pick(&mut self.blocks, region, self.counters.host_units_written);
+            let victim = self.pick_victim(region);
             self.begin(region, victim, Cause::Collection);
         }
         self.move_units(region, u32::MAX, sink);
     }
 
-    /// Carries this host unit's share of the collection under way.
-    fn pace<S: Sink>(&mut self, region: u32, sink: &mut S) {
+    /// Carries the share of a host unit of so many physical ones in the collection under way.
+    fn pace<S: Sink>(&mut self, region: u32, length: u32, sink: &mut S) {
         if self.regions[region as usize].collecting.is_none() {
             if self.blocks.closed(region) == 0 {
                 return;
             }
-            let victim =
-                self.victim.pick(&mut self.blocks, region, self.counters.host_units_written);
+            let victim = self.pick_victim(region);
             self.begin(region, victim, Cause::Collection);
         }
         let Some(c) = &mut self.regions[region as usize].collecting else { return };
-        c.owed += c.valid;
-        let units = c.owed.checked_div(c.gain).unwrap_or(u32::MAX);
-        c.owed -= units.min(c.owed) * c.gain;
+        c.owed += u64::from(c.valid) * u64::from(length);
+        // Paid in what a mapping unit takes at most.
+        let granules = u64::from(self.layout.granules());
+        let (owed, gain) = (c.owed, u64::from(c.gain) * granules);
+        let times = owed.checked_div(gain).unwrap_or(u64::MAX);
+        c.owed -= times.min(owed) * gain;
+        let units = times.saturating_mul(granules).min(u64::from(u32::MAX)) as u32;
         self.move_units(region, units, sink);
         self.refill_reserve(region, sink);
     }
@@ -114,8 +122,7 @@ impl PageMap {
             return false;
         }
         if r.collecting.is_none() {
-            let now = self.counters.host_units_written;
-            let victim = self.victim.pick(&mut self.blocks, region, now);
+            let victim = self.pick_victim(region);
             // Without a program unit's worth of invalid units it would be copied for nothing.
             if !self.gains(victim) {
                 return false;
@@ -167,7 +174,7 @@ impl PageMap {
 
     /// The next valid unit of the victim at or after `offset`, as an offset.
     #[inline]
-    fn next_valid(&self, victim: u32, offset: u32) -> Option<u32> {
+    pub(super) fn next_valid(&self, victim: u32, offset: u32) -> Option<u32> {
         let first = self.layout.first_unit(victim);
         let end = first + self.layout.units_per_superblock();
         let mut ppn = first + offset;
@@ -182,22 +189,24 @@ impl PageMap {
         None
     }
 
-    /// Moves the unit at `from` to the frontier.
+    /// Moves the logical unit at `from` to the frontier; `reads` bring it, `PACKED` says whether units
+    /// are packed.
     #[inline]
-    fn move_unit<S: Sink>(
+    pub(super) fn move_unit<S: Sink, const PACKED: bool>(
         &mut self,
         region: u32,
         from: u32,
         c: &Collecting,
-        read: u32,
+        reads: [u32; 2],
         sink: &mut S,
     ) {
         let lpn = self.owner[from as usize];
-        self.valid[(from >> 6) as usize] &= !(1 << (from & 63));
-        self.blocks.valid[c.victim as usize] -= 1;
-        self.regions[region as usize].valid_units -= 1;
-        self.counters.units_mapped -= 1;
-        let to = self.append(region, true, lpn, c.cause, read, sink);
+        let units = if PACKED { self.length(lpn) } else { 1 };
+        self.unmark(from, units);
+        self.blocks.valid[c.victim as usize] -= units;
+        self.regions[region as usize].valid_units -= units;
+        self.counters.units_mapped -= u64::from(units);
+        let to = self.append_unit::<S, PACKED>(region, true, lpn, c.cause, reads, sink);
         self.copy_content(from, to);
         if let Mapping::Cached(cached) = &mut self.mapping {
             cached.moved(region, lpn);
@@ -224,7 +233,7 @@ impl PageMap {
         let mut silent = Untimed;
         while moved < units {
             let Some(offset) = self.next_valid(c.victim, cursor) else { break };
-            self.move_unit(region, first + offset, &c, NONE, &mut silent);
+            self.move_unit::<_, false>(region, first + offset, &c, [NONE; 2], &mut silent);
             cursor = offset + 1;
             moved += 1;
         }
@@ -242,6 +251,9 @@ impl PageMap {
         units: u32,
         sink: &mut S,
     ) -> u32 {
+        if self.packs() {
+            return self.copy_packed(region, &c, units, sink);
+        }
         let first = self.layout.first_unit(c.victim);
         let per_program = self.layout.units_per_program();
         let (mut cursor, mut moved) = (c.cursor, 0);
@@ -252,7 +264,7 @@ impl PageMap {
             let read = sink.collect_read(self.layout.die_of(first + offset), together, c.cause);
             cursor = offset;
             while let Some(offset) = self.next_valid(c.victim, cursor).filter(|&o| o < end) {
-                self.move_unit(region, first + offset, &c, read, sink);
+                self.move_unit::<S, false>(region, first + offset, &c, [read, NONE], sink);
                 cursor = offset + 1;
                 moved += 1;
             }

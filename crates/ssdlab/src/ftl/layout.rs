@@ -28,6 +28,8 @@ pub struct Layout {
     pub superblocks: u32,
     /// Dies of a region.
     pub dies_per_region: u32,
+    /// Physical units of a mapping unit that does not shrink.
+    granules: u32,
     channels: u32,
     scope: Scope,
     by_superblock: FastDiv,
@@ -55,6 +57,7 @@ impl Layout {
             regions,
             superblocks,
             dies_per_region,
+            granules: 1,
             channels: geometry.channels,
             scope,
             by_superblock: FastDiv::new(units),
@@ -65,6 +68,16 @@ impl Layout {
             by_stripe: FastDiv::new(1),
             data_units: units,
         }
+    }
+    /// The same with physical units of which a mapping unit takes up to `granules`.
+    pub fn packed(self, granules: u32) -> Self {
+        debug_assert!(granules <= self.units_per_program());
+        Layout { granules, ..self }
+    }
+    /// Physical units that a mapping unit takes at most: 1 unless the drive compresses.
+    #[inline]
+    pub fn granules(&self) -> u32 {
+        self.granules
     }
     /// The same where the last of every `stripe` program units of a superblock is parity of those
     /// before it; 0: no parity. A stripe that the end of the superblock cuts short has its parity
@@ -112,17 +125,17 @@ impl Layout {
     pub fn programs_per_superblock(&self) -> u32 {
         self.by_program.quotient(self.units_per_superblock())
     }
-    /// Mapping units of a superblock that can hold data: all but those of parity.
+    /// Physical units of a superblock that can hold data: all but those of parity.
     #[inline]
     pub fn data_units_per_superblock(&self) -> u32 {
         self.data_units
     }
-    /// Mapping units of a superblock.
+    /// Physical units of a superblock.
     #[inline]
     pub fn units_per_superblock(&self) -> u32 {
         self.by_superblock.divisor()
     }
-    /// Mapping units of a program unit.
+    /// Physical units of a program unit.
     #[inline]
     pub fn units_per_program(&self) -> u32 {
         self.by_program.divisor()
@@ -147,6 +160,26 @@ impl Layout {
     #[inline]
     pub fn program_of(&self, ppn: u32) -> u32 {
         self.by_program.quotient(ppn)
+    }
+    /// The parts of `units` placed from `ppn` on in the program units that they lie in, parity left
+    /// out: first unit and number of each.
+    #[inline]
+    pub fn program_units(self, ppn: u32, units: u32) -> impl Iterator<Item = (u32, u32)> {
+        let (mut at, mut left) = (ppn, units);
+        std::iter::from_fn(move || {
+            let (_, within) = self.by_program.split(at);
+            if within == 0 && self.is_parity(self.by_superblock.split(at).1) {
+                at += self.units_per_program();
+            }
+            let part = (at, left.min(self.units_per_program() - within));
+            (at, left) = (at + part.1, left - part.1);
+            (part.1 > 0).then_some(part)
+        })
+    }
+    /// Physical units for data of a superblock from `offset`, where data goes on, to its end.
+    #[inline]
+    pub fn room(&self, superblock: u32, offset: u32) -> u32 {
+        (superblock + 1) * self.data_units - self.data_number(self.first_unit(superblock) + offset)
     }
     /// First unit of a superblock.
     #[inline]

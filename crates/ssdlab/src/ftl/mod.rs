@@ -5,7 +5,8 @@
 //! [`Sink`] queues the flash operations, and the untimed path of preconditioning, where nothing
 //! does: both leave the same map, bit for bit.
 //!
-//! Words: a *unit* is the mapping unit; a *program unit* is what one (multi-plane) program
+//! Words: a *unit* is the mapping unit; where the drive compresses, physical units are *granules*, of
+//! which a logical unit takes several ([`compressed`]); a *program unit* is what one (multi-plane) program
 //! operation writes; a *superblock* is what is erased together: one block of every plane of every
 //! die of a *region*. Collection works inside a region: a die (`collection within each die`), a
 //! channel, or the whole drive.
@@ -14,6 +15,7 @@ mod append;
 mod blocks;
 mod check;
 mod collect;
+mod compression;
 mod layout;
 pub mod mapping;
 mod pace;
@@ -25,6 +27,7 @@ pub mod wear_leveling;
 
 pub use blocks::{Blocks, OPEN};
 pub use collect::Pace;
+pub use compression::compressed;
 pub use layout::{Layout, Scope};
 pub use pace::Batch;
 pub use page_map::{FtlCounters, PageMap, Policies, Settings, UnitWrite};
@@ -52,8 +55,9 @@ pub trait Sink {
     fn backlog(&self, die: u32) -> u32;
     /// Whether the data of a unit is still in the controller's RAM.
     fn in_ram(&self, ppn: u32) -> bool;
-    /// The data of a unit just placed is in the controller's RAM until its program is done.
-    fn hold(&mut self, ppn: u32);
+    /// The data of `units` from `ppn` on, just placed, is in the controller's RAM until it has been
+    /// programmed.
+    fn hold(&mut self, ppn: u32, units: u32);
     /// A program unit opens on `die`; the handle serves until it is closed. [`NONE`] is answered by
     /// a sink that queues nothing; a sink that does opens such a unit anew when it comes to it.
     fn open_program(&mut self, die: u32) -> u32;
@@ -61,14 +65,23 @@ pub trait Sink {
     fn close_program(&mut self, handle: u32, program: Filled);
     /// A read of `units` of one program unit on `die`, for collection.
     fn collect_read(&mut self, die: u32, units: u32, cause: Cause) -> u32;
-    /// A read of one old unit of which a write replaces a part, once the read `fetch` is done, if
-    /// there is one. Answers [`NONE`] where the unit is still in the controller's RAM.
-    fn modify_read(&mut self, die: u32, ppn: u32, fetch: u32) -> u32;
-    /// A read of the translation unit `unit` at `ppn`, for a command. Answers [`NONE`] where it is
-    /// still in the controller's RAM.
-    fn map_read(&mut self, die: u32, ppn: u32, unit: u32) -> u32;
+    /// A read of `units` of one program unit from `ppn` on, of which a write replaces a part, once
+    /// the read `fetch` is done, if there is one. Answers [`NONE`] where they are still in the
+    /// controller's RAM.
+    fn modify_read(&mut self, die: u32, ppn: u32, units: u32, fetch: u32) -> u32;
+    /// A read of the translation unit `unit`, which is `units` from `ppn` on, for a command. Answers
+    /// [`NONE`] where it is still in the controller's RAM.
+    fn map_read(&mut self, die: u32, ppn: u32, units: u32, unit: u32) -> u32;
     /// The read of a translation unit that is under way, or [`NONE`].
     fn map_arriving(&self, unit: u32) -> u32;
+    /// What tells the read `read` from others that will have its number.
+    fn stamp(&self, _read: u32) -> u64 {
+        0
+    }
+    /// Whether the read with that number and stamp is not done yet.
+    fn under_way(&self, _read: u32, _stamp: u64) -> bool {
+        false
+    }
     /// `program` needs what `read` brings.
     fn feed(&mut self, read: u32, program: u32);
     /// `count` single-unit copies within `die`.
@@ -90,7 +103,7 @@ impl Sink for Untimed {
     fn in_ram(&self, _: u32) -> bool {
         false
     }
-    fn hold(&mut self, _: u32) {}
+    fn hold(&mut self, _: u32, _: u32) {}
     fn open_program(&mut self, _: u32) -> u32 {
         NONE
     }
@@ -98,10 +111,10 @@ impl Sink for Untimed {
     fn collect_read(&mut self, _: u32, _: u32, _: Cause) -> u32 {
         NONE
     }
-    fn modify_read(&mut self, _: u32, _: u32, _: u32) -> u32 {
+    fn modify_read(&mut self, _: u32, _: u32, _: u32, _: u32) -> u32 {
         NONE
     }
-    fn map_read(&mut self, _: u32, _: u32, _: u32) -> u32 {
+    fn map_read(&mut self, _: u32, _: u32, _: u32, _: u32) -> u32 {
         NONE
     }
     fn map_arriving(&self, _: u32) -> u32 {

@@ -93,8 +93,8 @@ impl Batches {
 }
 
 impl PageMap {
-    /// Lets the next host unit, which goes to `region`, carry its copies.
-    pub(super) fn carry_batch<S: Sink>(&mut self, region: u32, sink: &mut S) {
+    /// Lets the next host unit, of so many physical ones, which goes to `region`, carry its copies.
+    pub(super) fn carry_batch<S: Sink>(&mut self, region: u32, length: u32, sink: &mut S) {
         let Some(batches) = &mut self.batches else { return };
         let r = &mut self.regions[region as usize];
         // Where others are not written and keep their share, the last superblocks of a region decide.
@@ -105,14 +105,15 @@ impl PageMap {
             batches.begin(self.free, self.layout.regions);
             self.counters.batches += 1;
         }
-        let (end, round) = (batches.end, self.layout.regions * self.layout.units_per_program());
+        let round = (self.layout.regions * self.layout.units_per_program() / length).max(1);
+        let end = batches.end;
         let copies = if batches.on {
             batches.copies(r.free.len() as u32, round)
         } else if self.free < end {
             batches.between
         } else {
             0.0
-        };
+        } * f64::from(length);
         if copies > 0.0 {
             batches.satisfied = 0;
         } else {
@@ -151,20 +152,12 @@ impl PageMap {
         if self.blocks.closed(region) == 0 {
             return false;
         }
-        let now = self.counters.host_units_written;
-        let victim = self.victim.pick(&mut self.blocks, region, now);
+        let victim = self.pick_victim(region);
         if !self.gains(victim) {
             return false;
         }
         self.begin(region, victim, Cause::Collection);
         true
-    }
-
-    /// Whether collecting `victim` gains anything once its units are padded to whole program units.
-    pub(super) fn gains(&self, victim: u32) -> bool {
-        let program = self.layout.units_per_program();
-        let moved = self.blocks.valid[victim as usize].div_ceil(program) * program;
-        moved < self.layout.data_units_per_superblock()
     }
 
     /// Where the last free superblock is in use, what it was opened for must be finished before the

@@ -3,6 +3,7 @@
 use super::Sink;
 use super::blocks::Blocks;
 use super::collect::{Collecting, Pace};
+use super::compression::Packing;
 use super::layout::Layout;
 use super::mapping::{MapCounters, Mapping};
 use super::pace::{Batch, Batches};
@@ -30,10 +31,11 @@ pub struct Settings {
     pub separate_frontier: bool,
 }
 
-/// What the translation layer has done so far; units are mapping units.
+/// What the translation layer has done so far; units are physical units, except where they are said
+/// to be logical.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FtlCounters {
-    /// Units that the host has written, whole or in part.
+    /// Logical units that the host has written, whole or in part.
     pub host_units_written: u64,
     /// Programmed for the host.
     pub programs_host: u64,
@@ -49,7 +51,9 @@ pub struct FtlCounters {
     pub programs_padding: u64,
     /// Host writes that replaced a part of a unit and needed its old content.
     pub read_modify_writes: u64,
-    /// Units unmapped by TRIM.
+    /// Physical units that compression has saved of those.
+    pub host_units_saved: u64,
+    /// Logical units unmapped by TRIM.
     pub units_trimmed: u64,
     /// Units that hold data.
     pub units_mapped: u64,
@@ -105,6 +109,8 @@ pub struct UnitWrite {
     pub sectors: u32,
     /// Content of the first of them, where versions are kept.
     pub stamp: u64,
+    /// How much they shrink where the drive compresses, percent.
+    pub compressible: u8,
 }
 
 /// Page-mapped translation layer.
@@ -129,6 +135,9 @@ pub struct PageMap {
     pub(super) wear: Option<Box<dyn WearLeveling>>,
     placement: Box<dyn Placement>,
     pub(super) last_region: u32,
+    /// Physical units of the unit that the host placed last.
+    pub(super) last_length: u32,
+    pub(super) packing: Packing,
     region_limit: u32,
     pub(super) sectors_per_unit: u32,
     /// Content by physical unit and sector, where versions are kept.
@@ -154,7 +163,8 @@ impl PageMap {
             settings,
             mapping: Mapping::Page,
             map: vec![NONE; units as usize],
-            owner: vec![NONE; physical],
+            // Zeros take no memory until they are overwritten.
+            owner: vec![0; physical],
             valid: vec![0; physical.div_ceil(64)],
             regions: Vec::new(),
             free: 0,
@@ -163,6 +173,8 @@ impl PageMap {
             placement: policies.placement,
             wear: policies.wear,
             last_region: layout.regions - 1,
+            last_length: 1,
+            packing: Packing::new(layout.granules(), units, layout.regions),
             region_limit: Self::region_limit(&layout, &settings),
             sectors_per_unit,
             content: keep_versions.then(|| vec![0; physical * sectors_per_unit as usize]),
@@ -180,12 +192,16 @@ impl PageMap {
     /// Units of data that a region can hold and still collect: all but the reserve, the write
     /// frontiers and one superblock's worth of invalid units. What a collection moves is padded to
     /// whole program units, so there must also be a superblock with room for one of those among
-    /// the closed ones, however the data lies.
+    /// the closed ones, however the data lies. Where units take several physical ones, up to one
+    /// less than the most can be lost where a superblock ends, and stay free in each region for
+    /// the next.
     pub fn region_limit(layout: &Layout, settings: &Settings) -> u32 {
         let frontiers = if settings.separate_frontier { 2 } else { 1 };
         let (units, program) = (layout.data_units_per_superblock(), layout.units_per_program());
         let closed = (layout.superblocks + 1).saturating_sub(settings.low + frontiers);
-        (closed.saturating_sub(1) * units).min(closed * (units - program + 1))
+        let lost = layout.granules() - 1;
+        let room = (units - program + 1).saturating_sub(lost);
+        (closed.saturating_sub(1) * units).min(closed * room).saturating_sub(lost)
     }
 
     fn reset_regions(&mut self) {
@@ -237,10 +253,12 @@ impl PageMap {
         self.valid.fill(0);
         self.counters.units_mapped = 0;
         self.last_region = layout.regions - 1;
+        self.last_length = 1;
+        self.packing.purge();
         self.reset_regions();
     }
 
-    /// Physical unit of a logical one, [`NONE`] if it holds no data.
+    /// First physical unit of a logical one, [`NONE`] if it holds no data.
     #[inline]
     pub fn lookup(&self, lpn: u32) -> u32 {
         self.map[lpn as usize]
@@ -313,14 +331,16 @@ impl PageMap {
         self.valid[(ppn >> 6) as usize] >> (ppn & 63) & 1 != 0
     }
 
+    /// The logical unit at `ppn` holds no data there any more.
     #[inline]
     pub(super) fn invalidate(&mut self, ppn: u32) {
+        let units = self.length_at(ppn);
         let superblock = self.layout.superblock_of(ppn);
         let region = self.layout.region_of(superblock);
-        self.valid[(ppn >> 6) as usize] &= !(1 << (ppn & 63));
-        self.blocks.invalidate(region, superblock);
-        self.regions[region as usize].valid_units -= 1;
-        self.counters.units_mapped -= 1;
+        self.unmark(ppn, units);
+        self.blocks.invalidate(region, superblock, units);
+        self.regions[region as usize].valid_units -= units;
+        self.counters.units_mapped -= u64::from(units);
     }
 
     /// Unmaps a unit.
@@ -342,11 +362,11 @@ impl PageMap {
         }
     }
 
-    /// Places one unit of host data; answers its physical unit.
+    /// Places one unit of host data; answers its first physical unit.
     #[inline]
     pub fn write<S: Sink>(&mut self, write: UnitWrite, sink: &mut S) -> u32 {
         let lpn = write.lpn;
-        let mut read = match &mut self.mapping {
+        let read = match &mut self.mapping {
             Mapping::Page => NONE,
             Mapping::Cached(cached) => cached.fetch(lpn, true, sink),
             Mapping::Extent(_) => {
@@ -355,12 +375,13 @@ impl PageMap {
             }
         };
         let old = self.map[lpn as usize];
+        let length = self.length_after(&write);
+        let mut reads = [read, NONE];
         let mut kept = None;
         if old != NONE {
             if write.sectors != self.sectors_per_unit {
                 self.counters.read_modify_writes += 1;
-                let modify = sink.modify_read(self.layout.die_of(old), old, read);
-                read = if modify == NONE { read } else { modify };
+                reads = self.modify_reads(old, read, sink);
             }
             if let Some(content) = &self.content {
                 let n = self.sectors_per_unit as usize;
@@ -370,8 +391,17 @@ impl PageMap {
             self.remap(lpn, NONE);
         }
         let region = self.choose_region(lpn, sink);
-        self.make_room(region, sink);
-        let ppn = self.append(region, false, lpn, Cause::HostWrite, read, sink);
+        if self.packs() {
+            self.packing.lengths[lpn as usize] = length as u8;
+            self.last_length = length;
+            self.counters.host_units_saved += u64::from(self.layout.granules() - length);
+        }
+        self.make_room(region, length, sink);
+        let ppn = if self.packs() {
+            self.append_unit::<S, true>(region, false, lpn, Cause::HostWrite, reads, sink)
+        } else {
+            self.append_unit::<S, false>(region, false, lpn, Cause::HostWrite, reads, sink)
+        };
         self.counters.host_units_written += 1;
         if self.content.is_some() {
             self.stamp(ppn, write, kept);

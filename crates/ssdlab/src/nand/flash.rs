@@ -338,19 +338,19 @@ impl Flash {
         index
     }
 
-    /// Queues a read of the translation unit `unit`, which a command needs.
-    pub fn map_read(&mut self, now: u64, die: u32, unit: u32, owner: u32) -> u32 {
+    /// Queues a read of the translation unit `unit`, which is so many units and needed by a command.
+    pub fn map_read(&mut self, now: u64, die: u32, units: u32, unit: u32, owner: u32) -> u32 {
         let mut op = self.template(now, die, OpKind::Read, Cause::Map);
-        op.units = 1;
+        op.units = units;
         op.first = unit;
         op.owner = owner;
         self.queue_read(now, op)
     }
 
-    /// One more unit to transfer for a read queued at this very instant.
-    pub fn widen_read(&mut self, op: u32) {
+    /// So many more units to transfer for a read queued at this very instant.
+    pub fn widen_read(&mut self, op: u32, units: u32) {
         // Sensing takes longer than an instant, so the transfer has not begun.
-        self.ops[op as usize].units += 1;
+        self.ops[op as usize].units += units;
     }
 
     /// Queues a read for collection, wear levelling or merging.

@@ -11,9 +11,9 @@ pub struct Geometry {
     pub planes: u32,
     /// Pages of a block.
     pub pages: u32,
-    /// Mapping units of a page.
+    /// Physical units of a page.
     pub units_per_page: u32,
-    /// Bytes of a mapping unit.
+    /// Bytes of a physical unit: a mapping unit, or a granule where the drive compresses.
     pub unit_bytes: u32,
 }
 
@@ -22,11 +22,11 @@ impl Geometry {
     pub fn dies(&self) -> u32 {
         self.channels * self.ways
     }
-    /// Mapping units programmed by one (multi-plane) program operation.
+    /// Physical units programmed by one (multi-plane) program operation.
     pub fn units_per_program(&self) -> u32 {
         self.planes * self.units_per_page
     }
-    /// Mapping units of one erase operation on one die (a block of every plane).
+    /// Physical units of one erase operation on one die (a block of every plane).
     pub fn units_per_erase(&self) -> u32 {
         self.units_per_program() * self.pages
     }
@@ -41,7 +41,7 @@ pub struct Timing {
     pub program: u64,
     /// tBERS: erase of a block.
     pub erase: u64,
-    /// Transfer of one mapping unit over the channel.
+    /// Transfer of one physical unit over the channel.
     pub transfer: u64,
     /// Suspension of operations by reads, if the flash does it.
     pub suspend: Suspend,
@@ -91,6 +91,18 @@ impl FastDiv {
         let q = self.quotient(n);
         (q, n - q * self.divisor)
     }
+    /// `count` numbers from `first` on, cut at the multiples of the divisor: first number and count
+    /// of each part.
+    #[inline]
+    pub fn cut(self, first: u32, count: u32) -> impl Iterator<Item = (u32, u32)> {
+        let (mut at, mut left) = (first, count);
+        std::iter::from_fn(move || {
+            let (_, within) = self.split(at);
+            let part = (at, left.min(self.divisor - within));
+            (at, left) = (at + part.1, left - part.1);
+            (part.1 > 0).then_some(part)
+        })
+    }
     /// The divisor.
     #[inline]
     pub fn divisor(&self) -> u32 {
@@ -110,5 +122,14 @@ mod tests {
                 assert_eq!(fast.split(n), (n / d, n % d), "{n} / {d}");
             }
         }
+    }
+
+    #[test]
+    fn a_run_is_cut_at_multiples() {
+        let parts = |first, count| FastDiv::new(32).cut(first, count).collect::<Vec<_>>();
+        assert_eq!(parts(0, 1), [(0, 1)]);
+        assert_eq!(parts(24, 8), [(24, 8)]);
+        assert_eq!(parts(30, 5), [(30, 2), (32, 3)]);
+        assert_eq!(parts(31, 66), [(31, 1), (32, 32), (64, 32), (96, 1)]);
     }
 }

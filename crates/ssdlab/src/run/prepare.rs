@@ -22,6 +22,9 @@ pub enum Step {
     Steady,
     /// Everything deallocated.
     Trim,
+    /// What the steps after this one write shrinks by so many percent, for drives that compress; at
+    /// first nothing does.
+    Compressible(u8),
     /// Left alone for so long; the only step that takes (virtual) time.
     Idle(Nanos),
 }
@@ -63,8 +66,8 @@ impl FromStr for Preconditioning {
                 Error::value(
                     text,
                     "fob, or steps joined by commas: sequential, random:N (N times the capacity, \
-                     above 0 and at most 1000), steady, trim, purge, idle:TIME (such as idle:30s, at most \
-                     1000d)",
+                     above 0 and at most 1000), steady, trim, purge, compressible:N (percent by \
+                     which data shrinks from there on), idle:TIME (such as idle:30s, at most 1000d)",
                 )
             })
     }
@@ -84,6 +87,9 @@ impl Step {
                 let times = times.parse::<f64>().ok()?;
                 (times > 0.0 && times <= 1000.0).then_some(Step::Random(times))
             }
+            Some(("compressible", percent)) => {
+                percent.parse().ok().filter(|&p| p <= 100).map(Step::Compressible)
+            }
             Some(("idle", time)) => {
                 Nanos::parse(time).ok().filter(|time| *time <= IDLE_MAX).map(Step::Idle)
             }
@@ -100,6 +106,7 @@ impl fmt::Display for Step {
             Step::Random(times) => write!(f, "random:{times}"),
             Step::Steady => write!(f, "steady"),
             Step::Trim => write!(f, "trim"),
+            Step::Compressible(percent) => write!(f, "compressible:{percent}"),
             Step::Idle(time) => write!(f, "idle:{time}"),
         }
     }
@@ -118,7 +125,7 @@ impl fmt::Display for Preconditioning {
 /// Takes a device that is fresh out of the box through `steps`; answers the virtual time that
 /// they took, ns: that of idle steps, all others take none.
 ///
-/// `random:N` and `steady` begin with a sequential fill unless the device has been filled before
+/// The data does not shrink unless `compressible:N` says so. `random:N` and `steady` begin with a sequential fill unless the device has been filled before
 /// them. A device without counters of flash writes has no write amplification to watch and is
 /// steady after the first window.
 ///
@@ -137,6 +144,7 @@ pub fn prepare(
         ios: 0,
         now: 0,
         filled: false,
+        compressible: 0,
     };
     for step in &steps.0 {
         work.step(*step)?;
@@ -153,6 +161,8 @@ struct Work<'a> {
     now: u64,
     /// Every block holds data.
     filled: bool,
+    /// How much what is written shrinks, percent.
+    compressible: u8,
 }
 
 impl Work<'_> {
@@ -179,6 +189,10 @@ impl Work<'_> {
                 self.device.apply(&Command { len, ..everything(Op::Trim) });
                 Ok(())
             }
+            Step::Compressible(percent) => {
+                self.compressible = percent;
+                Ok(())
+            }
             Step::Idle(time) => {
                 let end = self.now + time.0;
                 while self.now < end {
@@ -195,7 +209,8 @@ impl Work<'_> {
     }
 
     fn write(&mut self, offset: u64, len: u64) {
-        let command = Command { tag: 0, op: Op::Write, offset, len, compressible: 0, stamp: 0 };
+        let compressible = self.compressible;
+        let command = Command { tag: 0, op: Op::Write, offset, len, compressible, stamp: 0 };
         self.device.apply(&command);
         self.ios += 1;
     }
@@ -274,6 +289,7 @@ mod tests {
             "steady",
             "steady,idle:30s",
             "random:1,trim,purge",
+            "compressible:46,sequential",
         ] {
             assert_eq!(text.parse::<Preconditioning>().unwrap().to_string(), text);
         }
@@ -287,6 +303,8 @@ mod tests {
             "full",
             "idle:",
             "idle:3",
+            "compressible",
+            "compressible:101",
             "idle:1001d",
             "fob,steady",
         ] {

@@ -138,7 +138,8 @@ impl<'a> Audit<'a> {
         self.next_stamp += len / SECTOR;
         // Not consecutive, so that a device that counts on it is found out.
         let tag = self.next_tag.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        Command { tag, op, offset, len, compressible: 0, stamp }
+        let compressible = [0, 50, 100, 33, 87, 12, 0][(self.next_tag % 7) as usize];
+        Command { tag, op, offset, len, compressible, stamp }
     }
 
     /// Notes what the command asks for, in the oracle too; answers the digest of a read.

@@ -54,6 +54,23 @@ impl SsdKeys {
         between("ftl.gc.window", self.ftl.gc.window, 0.0, 1.0)
     }
 
+    /// Bytes of a physical unit: a granule of compression, or a mapping unit.
+    fn granule(&self) -> Result<u64> {
+        let unit = self.ftl.mapping_unit.0;
+        let Some(compression) = &self.ftl.compression else { return Ok(unit) };
+        let (granule, least) = (compression.granule, Bytes((unit / 128).max(64)));
+        if granule.0.is_power_of_two() && (least.0..=unit).contains(&granule.0) {
+            return Ok(granule.0);
+        }
+        Err(Error::rig(
+            "ftl.compression.granule",
+            format!(
+                "found {granule}, expected a power of two from {least} to the mapping unit ({})",
+                self.ftl.mapping_unit
+            ),
+        ))
+    }
+
     /// Checks every value on its own and makes the geometry.
     pub fn geometry(&self) -> Result<Geometry> {
         self.check_ranges()?;
@@ -95,13 +112,14 @@ impl SsdKeys {
                 ),
             ));
         }
+        let granule = self.granule()?;
         let geometry = Geometry {
             channels: nand.channels,
             ways: nand.ways,
             planes: nand.planes,
             pages: nand.pages_per_block,
-            units_per_page: (nand.page.0 / unit) as u32,
-            unit_bytes: unit as u32,
+            units_per_page: (nand.page.0 / granule) as u32,
+            unit_bytes: granule as u32,
         };
         if let Some(limit) = self.controller.write_limit
             && limit.0 < 1000
@@ -115,8 +133,8 @@ impl SsdKeys {
         if units * u64::from(geometry.units_per_page) >= 1 << 32 {
             return Err(Error::rig(
                 "nand",
-                "one block of every die is more than 2^32 mapping units, expected fewer dies, \
-                 planes, pages or a larger ftl.mapping_unit",
+                "one block of every die is more than 2^32 mapping units or granules, expected fewer \
+                 dies, planes, pages or larger ones",
             ));
         }
         self.check_parity(&geometry)?;
@@ -185,8 +203,21 @@ impl SsdKeys {
     /// Regions, superblocks and die arithmetic for the capacity and over-provisioning asked for.
     pub fn layout(&self, geometry: &Geometry) -> Result<Layout> {
         let units = (self.capacity.0 / u64::from(geometry.unit_bytes)) as f64;
+        let granules = self.ftl.mapping_unit.0 / u64::from(geometry.unit_bytes);
         let stripe = self.ftl.parity.stripe;
-        let probe = Layout::new(geometry, self.ftl.gc.scope, 1).with_parity(stripe);
+        let layout = |superblocks| {
+            Layout::new(geometry, self.ftl.gc.scope, superblocks)
+                .with_parity(stripe)
+                .packed(granules as u32)
+        };
+        let probe = layout(1);
+        if granules > 1 && probe.data_units_per_superblock() == probe.units_per_program() {
+            return Err(Error::rig(
+                "ftl.compression",
+                "needs superblocks of more than one program unit of data: expected more \
+                 nand.pages_per_block",
+            ));
+        }
         let superblock = f64::from(probe.data_units_per_superblock());
         let per_region = units / f64::from(probe.regions) / superblock;
         let data = (per_region * (1.0 + self.ftl.over_provisioning)).round();
@@ -197,12 +228,14 @@ impl SsdKeys {
                 "capacity",
                 format!(
                     "{} in units of {} is more than the 2^32 units that a drive can have; \
-                     take a larger ftl.mapping_unit",
-                    self.capacity, self.ftl.mapping_unit
+                     take a larger {}",
+                    self.capacity,
+                    Bytes(u64::from(geometry.unit_bytes)),
+                    if granules > 1 { "ftl.compression.granule" } else { "ftl.mapping_unit" }
                 ),
             ));
         }
-        let layout = Layout::new(geometry, self.ftl.gc.scope, total as u32).with_parity(stripe);
+        let layout = layout(total as u32);
         let holds =
             f64::from(PageMap::region_limit(&layout, &self.settings())) * f64::from(layout.regions);
         if holds < units {
@@ -213,20 +246,22 @@ impl SsdKeys {
         Ok(layout)
     }
 
-    /// Memory that the drive takes, bytes: the map and its inverse, a bit for what is valid and one
-    /// for what is in RAM, and the bookkeeping of superblocks.
+    /// Memory that the drive takes, bytes: the map and its inverse, the lengths of compressed units, a
+    /// bit for what is valid and one for what is in RAM, and the bookkeeping of superblocks.
     pub fn memory(&self) -> Result<u64> {
         let geometry = self.geometry()?;
         let layout = self.layout(&geometry)?;
-        let logical = self.capacity.0 / u64::from(geometry.unit_bytes);
+        let logical = self.capacity.0 / self.ftl.mapping_unit.0;
         let superblocks = u64::from(layout.regions) * u64::from(layout.superblocks);
-        Ok(4 * logical + 17 * layout.units() / 4 + 48 * superblocks)
+        let lengths = if layout.granules() > 1 { logical } else { 0 };
+        Ok(4 * logical + lengths + 17 * layout.units() / 4 + 48 * superblocks)
     }
 
     /// The error for a region that cannot collect: `data` superblocks full of data are too many.
     fn too_little(&self, layout: &Layout, data: f64) -> Error {
         let room = |data: f64| (data * (1.0 + self.ftl.over_provisioning)).round();
-        let superblock = u64::from(layout.data_units_per_superblock()) * self.ftl.mapping_unit.0;
+        let superblock = u64::from(layout.data_units_per_superblock()) * self.ftl.mapping_unit.0
+            / u64::from(layout.granules());
         let least = self.least_superblocks(layout, data) / data - 1.0;
         let mut ways = Vec::new();
         if least <= OVER_PROVISIONING_MAX {
@@ -258,7 +293,9 @@ impl SsdKeys {
     fn least_superblocks(&self, layout: &Layout, data: f64) -> f64 {
         let frontiers = if self.ftl.gc.separate_frontier { 2.0 } else { 1.0 };
         let units = f64::from(layout.data_units_per_superblock());
-        let padded = data * units / (units - f64::from(layout.units_per_program()) + 1.0);
+        let lost = f64::from(layout.granules() - 1);
+        let data = data + lost / units;
+        let padded = data * units / (units - f64::from(layout.units_per_program()) + 1.0 - lost);
         (data.ceil() + frontiers).max(padded.ceil() + frontiers - 1.0) + 0.5
     }
 
@@ -291,7 +328,7 @@ impl SsdKeys {
             .find(&self.ftl.wear_leveling.policy)
             .map_err(named("ftl.wear_leveling.policy"))?;
         let wear_parameters = wear_leveling::Parameters { spread: self.ftl.wear_leveling.spread };
-        let units = (self.capacity.0 / u64::from(geometry.unit_bytes)) as u32;
+        let units = (self.capacity.0 / self.ftl.mapping_unit.0) as u32;
         let mapping = self.mapping(geometry, layout, units)?;
         Ok(PageMap::new(
             layout,
@@ -302,7 +339,7 @@ impl SsdKeys {
                 placement: (placement.build)(),
                 wear: (wear.build)(&wear_parameters),
             },
-            geometry.unit_bytes / SECTOR as u32,
+            (self.ftl.mapping_unit.0 / SECTOR) as u32,
             build.keep_versions,
         )
         .with_mapping(mapping))

@@ -1,6 +1,7 @@
 //! What each command does when the controller has handled it: into the flash, the buffer, or the
 //! queue for room.
 
+use super::page_reads::{is_in_ram, pages};
 use super::{Active, PageRead, Ssd};
 use crate::device::{Command, Op, SECTOR, mix};
 use crate::ftl::{Sink, UnitWrite};
@@ -119,23 +120,40 @@ impl Ssd {
             self.host.units_read_unmapped += 1;
             return 0;
         }
-        if self.engine.in_ram(ppn) {
+        let length = self.ftl.length(lpn);
+        let layout = self.ftl.layout;
+        if is_in_ram(&layout, &self.engine, ppn, length) {
             self.host.units_read_ram += 1;
             return 0;
         }
         self.host.units_read_flash += 1;
         let fetch = self.map_fetches.get((lpn - first) as usize).copied().unwrap_or(NONE);
+        if length == 1 {
+            return self.sense(index, fetch, ppn, 1);
+        }
+        let mut queued = 0;
+        for (ppn, units) in pages(layout, self.by_read, ppn, length) {
+            if !self.engine.in_ram(ppn) {
+                queued += self.sense(index, fetch, ppn, units);
+            }
+        }
+        queued
+    }
+
+    /// Gets `units` of one page from `ppn` on for a read.
+    #[inline]
+    fn sense(&mut self, index: u32, fetch: u32, ppn: u32, units: u32) -> u32 {
         let die = self.ftl.layout.die_of(ppn);
         let group = self.by_read.quotient(ppn);
         let recent = &mut self.last_reads[die as usize];
         if let Some(page) = recent.find(self.serial, group, fetch) {
-            self.engine.flash.widen_read(page.op);
+            self.engine.flash.widen_read(page.op, units);
             return 0;
         }
         let now = self.engine.now;
         let op = match fetch {
-            NONE => self.engine.flash.read(now, die, 1, index),
-            _ => self.engine.flash.read_after(now, die, index, fetch),
+            NONE => self.engine.flash.read(now, die, units, index),
+            _ => self.engine.flash.read_after(now, die, units, index, fetch),
         };
         recent.pages.push(PageRead { group, fetch, op, owner: index });
         1
@@ -173,6 +191,7 @@ impl Ssd {
             first_sector: (within / SECTOR) as u32,
             sectors: (bytes / SECTOR) as u32,
             stamp: command.stamp + placed / SECTOR,
+            compressible: command.compressible,
         };
         (write, bytes)
     }
@@ -183,20 +202,23 @@ impl Ssd {
         self.engine.queued = 0;
         self.engine.owner = if self.buffer.is_none() { index } else { NONE };
         while placed < command.len {
+            let (write, bytes) = self.unit_write(&command, placed);
+            let length = self.ftl.length_after(&write);
             if let Some(buffer) = &mut self.buffer {
-                if buffer.used >= buffer.units {
+                if length > buffer.units - buffer.used {
                     self.commands[index as usize].placed = placed;
                     self.unblock();
                     return false;
                 }
-                buffer.used += 1;
+                buffer.used += length;
             }
-            let (write, bytes) = self.unit_write(&command, placed);
             if let Some(ahead) = &mut self.read_ahead {
                 ahead.forget(write.lpn, write.lpn + 1);
             }
             let ppn = self.ftl.write(write, &mut self.engine);
-            self.engine.hold(ppn);
+            for (ppn, units) in self.ftl.layout.program_units(ppn, length) {
+                self.engine.hold(ppn, units);
+            }
             placed += bytes;
         }
         let active = &mut self.commands[index as usize];

@@ -6,18 +6,24 @@ use crate::nand::Cause;
 /// NVMe counts data in units of 1000 sectors.
 const DATA_UNIT: u64 = 512_000;
 
-/// Visits every counter; units are mapping units, times ns summed over dies or channels.
+/// Visits every counter; units are mapping units, times ns summed over dies or channels. Where the
+/// drive compresses, units are granules: of what the host writes, reads and trims those that it
+/// would take if it did not shrink, of what lies in flash those that it takes.
 pub(super) fn visit(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     let (ftl, host, engine) = (&ssd.ftl, &ssd.host, &ssd.engine);
     let (f, c) = (&engine.flash.counters, &ftl.counters);
     let (u, m) = (&engine.untimed, ftl.map_counters());
+    let granules = u64::from(ftl.layout.granules());
     visit("host_reads", host.reads);
     visit("host_bytes_read", host.bytes_read);
     visit("host_writes", host.writes);
     visit("host_bytes_written", host.bytes_written);
     visit("host_trims", host.trims);
     visit("host_flushes", host.flushes);
-    visit("host_units_written", c.host_units_written);
+    visit("host_units_written", c.host_units_written * granules);
+    if granules > 1 {
+        visit("host_units_saved", c.host_units_saved);
+    }
     visit("programs_host", c.programs_host);
     visit("programs_collection", c.programs_collection);
     visit("programs_wear", c.programs_wear);
@@ -26,15 +32,15 @@ pub(super) fn visit(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     visit("programs_merge", c.programs_merge);
     visit("programs_parity", c.programs_parity + m.parity);
     visit("read_modify_writes", c.read_modify_writes);
-    visit("units_trimmed", c.units_trimmed);
+    visit("units_trimmed", c.units_trimmed * granules);
     visit("units_mapped", c.units_mapped);
     visit("units_open", ftl.open_units() + m.units_open);
-    visit("units_read_flash", host.units_read_flash);
-    visit("units_read_ram", host.units_read_ram);
-    visit("units_read_unmapped", host.units_read_unmapped);
+    visit("units_read_flash", host.units_read_flash * granules);
+    visit("units_read_ram", host.units_read_ram * granules);
+    visit("units_read_unmapped", host.units_read_unmapped * granules);
     if let Some(ahead) = &ssd.read_ahead {
-        visit("units_read_ahead", ahead.units_found);
-        visit("units_fetched_ahead", ahead.units_fetched);
+        visit("units_read_ahead", ahead.units_found * granules);
+        visit("units_fetched_ahead", ahead.units_fetched * granules);
     }
     visit("collections", c.collections);
     visit("collection_batches", c.batches);
@@ -61,6 +67,12 @@ pub(super) fn visit(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     visit("busy_merge_ns", busy[Cause::Merge as usize]);
     visit("busy_parity_ns", busy[Cause::Parity as usize]);
     visit("busy_channels_ns", channels);
+    visit_wear(ssd, visit);
+}
+
+/// Erases, and what the host wrote and read as a SMART page counts it.
+fn visit_wear(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
+    let (ftl, host) = (&ssd.ftl, &ssd.host);
     let data = &ftl.blocks.erases;
     let own = ftl.mapping().table().map_or(&[][..], |t| &t.blocks.erases);
     let sum = |erases: &[u32]| erases.iter().map(|&e| u64::from(e)).sum::<u64>();

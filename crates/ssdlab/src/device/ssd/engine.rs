@@ -99,8 +99,10 @@ impl Sink for Engine {
         self.pending[(ppn >> 6) as usize] >> (ppn & 63) & 1 != 0
     }
     #[inline]
-    fn hold(&mut self, ppn: u32) {
-        self.pending[(ppn >> 6) as usize] |= 1 << (ppn & 63);
+    fn hold(&mut self, ppn: u32, units: u32) {
+        for ppn in ppn..ppn + units {
+            self.pending[(ppn >> 6) as usize] |= 1 << (ppn & 63);
+        }
     }
     #[inline]
     fn open_program(&mut self, die: u32) -> u32 {
@@ -130,20 +132,20 @@ impl Sink for Engine {
     fn collect_read(&mut self, die: u32, units: u32, cause: Cause) -> u32 {
         self.flash.collect_read(self.now, die, units, cause)
     }
-    fn modify_read(&mut self, die: u32, ppn: u32, fetch: u32) -> u32 {
+    fn modify_read(&mut self, die: u32, ppn: u32, units: u32, fetch: u32) -> u32 {
         if self.in_ram(ppn) {
             NONE
         } else if fetch == NONE {
-            self.flash.read(self.now, die, 1, NONE)
+            self.flash.read(self.now, die, units, NONE)
         } else {
-            self.flash.read_after(self.now, die, NONE, fetch)
+            self.flash.read_after(self.now, die, units, NONE, fetch)
         }
     }
-    fn map_read(&mut self, die: u32, ppn: u32, unit: u32) -> u32 {
+    fn map_read(&mut self, die: u32, ppn: u32, units: u32, unit: u32) -> u32 {
         if self.in_ram(ppn) {
             return NONE;
         }
-        let read = self.flash.map_read(self.now, die, unit, self.fetch_owner);
+        let read = self.flash.map_read(self.now, die, units, unit, self.fetch_owner);
         self.arriving[unit as usize] = read;
         self.fetches += 1;
         read
@@ -151,6 +153,12 @@ impl Sink for Engine {
     #[inline]
     fn map_arriving(&self, unit: u32) -> u32 {
         self.arriving[unit as usize]
+    }
+    fn stamp(&self, read: u32) -> u64 {
+        self.flash.stamp(read)
+    }
+    fn under_way(&self, read: u32, stamp: u64) -> bool {
+        self.flash.under_way(read, stamp)
     }
     fn feed(&mut self, read: u32, program: u32) {
         self.flash.feed(read, program);
@@ -178,7 +186,7 @@ impl Sink for Instantly<'_> {
     fn in_ram(&self, _: u32) -> bool {
         false
     }
-    fn hold(&mut self, _: u32) {}
+    fn hold(&mut self, _: u32, _: u32) {}
     fn open_program(&mut self, _: u32) -> u32 {
         NONE
     }
@@ -199,11 +207,11 @@ impl Sink for Instantly<'_> {
         self.engine.untimed.units_read += u64::from(units);
         NONE
     }
-    fn modify_read(&mut self, _: u32, _: u32, _: u32) -> u32 {
-        self.collect_read(NONE, 1, Cause::HostRead)
+    fn modify_read(&mut self, _: u32, _: u32, units: u32, _: u32) -> u32 {
+        self.collect_read(NONE, units, Cause::HostRead)
     }
-    fn map_read(&mut self, _: u32, _: u32, _: u32) -> u32 {
-        self.collect_read(NONE, 1, Cause::Map)
+    fn map_read(&mut self, _: u32, _: u32, units: u32, _: u32) -> u32 {
+        self.collect_read(NONE, units, Cause::Map)
     }
     fn map_arriving(&self, _: u32) -> u32 {
         NONE

@@ -102,6 +102,9 @@ pub struct FtlKeys {
     pub placement: String,
     /// RAM for the map, and what is done where it is too little.
     pub map: MapKeys,
+    /// Compression of what is written; absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compression: Option<CompressionKeys>,
     /// Garbage collection.
     pub gc: GcKeys,
     /// Parity inside the drive.
@@ -117,11 +120,24 @@ impl Default for FtlKeys {
             over_provisioning: 0.07,
             placement: "round-robin".into(),
             map: MapKeys::default(),
+            compression: None,
             gc: GcKeys::default(),
             parity: ParityKeys::default(),
             wear_leveling: WearKeys::default(),
         }
     }
+}
+
+/// Compression of what is written: a mapping unit takes the granules that its data needs, by the
+/// `buffer_compress_percentage` of the job. Over-provisioning is counted with data that does not shrink.
+/// Without a write buffer each command is programmed by itself and fills program units up, so that
+/// little is gained.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CompressionKeys {
+    /// Flash that data takes in multiples of, at least one for each mapping unit: a power of two from
+    /// 64 B, or a 128th of the mapping unit where that is more, to the mapping unit.
+    pub granule: Bytes,
 }
 
 /// The map.
@@ -249,9 +265,10 @@ impl Default for WearKeys {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BufferKeys {
-    /// RAM for data on its way to the flash. Where it is smaller than the program units that are
-    /// open at once (one; with `striped` placement one per region), they are programmed partly
-    /// filled, and which are depends on timing.
+    /// RAM for data on its way to the flash, compressed where the drive does that. Where it is
+    /// smaller than the program units that are open at once (one; with `striped` placement or
+    /// compression one per region), they are programmed partly filled, and which are depends on
+    /// timing.
     pub size: Bytes,
     /// Capacitors keep it over a power failure, so a flush need not wait.
     pub power_loss_protected: bool,

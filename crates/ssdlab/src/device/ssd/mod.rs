@@ -10,8 +10,8 @@ mod read_ahead;
 mod write_limit;
 
 pub use keys::{
-    BatchKeys, BufferKeys, ControllerKeys, FtlKeys, GcKeys, MapKeys, NandKeys, ParityKeys,
-    ReadAheadKeys, SsdKeys, SuspendKeys, WearKeys,
+    BatchKeys, BufferKeys, CompressionKeys, ControllerKeys, FtlKeys, GcKeys, MapKeys, NandKeys,
+    ParityKeys, ReadAheadKeys, SsdKeys, SuspendKeys, WearKeys,
 };
 
 use super::{Build, Command, Completion, Device, Op};
@@ -85,7 +85,7 @@ pub struct Ssd {
     unit_bytes: u64,
     keep_versions: bool,
     rated_cycles: u32,
-    /// Units that one sense operation can bring.
+    /// Physical units that one sense operation can bring.
     by_read: FastDiv,
     ftl: PageMap,
     engine: Engine,
@@ -128,13 +128,15 @@ impl Ssd {
             geometry.units_per_page
         };
         let buffer = keys.write_buffer.as_ref().map(|b| Buffer {
-            units: (b.size.0 / u64::from(geometry.unit_bytes)).clamp(1, u64::from(u32::MAX)) as u32,
+            units: (b.size.0 / u64::from(geometry.unit_bytes))
+                .clamp(u64::from(ftl.layout.granules()), u64::from(u32::MAX))
+                as u32,
             used: 0,
             protected: b.power_loss_protected,
         });
         Ok(Ssd {
             capacity: keys.capacity.0,
-            unit_bytes: u64::from(geometry.unit_bytes),
+            unit_bytes: keys.ftl.mapping_unit.0,
             keep_versions: build.keep_versions,
             rated_cycles: keys.nand.rated_pe_cycles,
             by_read: FastDiv::new(group),
@@ -162,7 +164,7 @@ impl Ssd {
             map_fetches: Vec::new(),
             serial: 0,
             read_ahead: keys.controller.read_ahead.as_ref().map(|r| {
-                let window = r.size.0 / u64::from(geometry.unit_bytes);
+                let window = r.size.0 / keys.ftl.mapping_unit.0;
                 Box::new(ReadAhead::new(window as u32, geometry.dies()))
             }),
             ready: Vec::new(),
@@ -182,7 +184,7 @@ impl Ssd {
         let data = f64::from(layout.superblocks - reserve)
             * f64::from(layout.regions)
             * f64::from(layout.data_units_per_superblock());
-        data / f64::from(self.ftl.units()) - 1.0
+        data / f64::from(self.ftl.units()) / f64::from(layout.granules()) - 1.0
     }
 
     fn slot(&self, extra: u32) -> u32 {

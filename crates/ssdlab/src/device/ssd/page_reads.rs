@@ -1,5 +1,28 @@
 //! Units of one page are read together, wherever they stand in a command.
 
+use super::engine::Engine;
+use crate::ftl::{Layout, Sink};
+use crate::nand::FastDiv;
+
+/// Whether all of the logical unit that is `length` from `ppn` on is still in the controller's RAM.
+#[inline]
+pub(super) fn is_in_ram(layout: &Layout, engine: &Engine, ppn: u32, length: u32) -> bool {
+    // What goes into one program unit leaves RAM together.
+    let whole = || layout.program_units(ppn, length).all(|(ppn, _)| engine.in_ram(ppn));
+    engine.in_ram(ppn) && (length == 1 || whole())
+}
+
+/// The parts of the same by the pages that they are read from: first unit and number of each.
+pub(super) fn pages(
+    layout: Layout,
+    by_read: FastDiv,
+    ppn: u32,
+    length: u32,
+) -> impl Iterator<Item = (u32, u32)> {
+    let parts = layout.program_units(ppn, length);
+    parts.flat_map(move |(ppn, units)| by_read.cut(ppn, units))
+}
+
 /// A read of a page (or of that page of every plane) queued just now.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PageRead {

@@ -9,10 +9,11 @@
 //!
 //! Cost: a look at the followed streams for every command; constant for each unit fetched.
 
+use super::page_reads::{is_in_ram, pages};
 use super::{PageRead, PageReads, Ssd, flash_parts};
 use crate::device::{Command, Op, SECTOR};
 use crate::ftl::Sink;
-use crate::nand::{Finished, NONE, OpKind};
+use crate::nand::{Finished, Flash, NONE, OpKind};
 use crate::stats::{Part, Parts};
 use std::collections::VecDeque;
 
@@ -24,12 +25,28 @@ pub(super) const FETCH: u32 = 1 << 31;
 /// A unit fetched ahead.
 #[derive(Clone, Debug)]
 struct Held {
-    /// Index of the fetch that brings it, [`NONE`]: not held.
-    fetch: u32,
-    /// Serial number of that fetch, by which one that is over is told from its successor.
-    serial: u32,
+    /// The fetches that bring it, two where it lies in two pages; none where it is not held.
+    fetches: [Ticket; 2],
     /// Its sectors when it was fetched, where versions are kept.
     content: Box<[u64]>,
+}
+
+/// A fetch that something waits for.
+#[derive(Clone, Copy, Debug)]
+struct Ticket {
+    /// Index of the fetch, [`NONE`]: there is none.
+    fetch: u32,
+    /// Its serial number, by which one that is over is told from its successor.
+    serial: u32,
+}
+
+const NO_FETCH: Ticket = Ticket { fetch: NONE, serial: 0 };
+
+impl Held {
+    /// Whether the unit is in RAM for the stream or on its way there.
+    fn is_held(&self) -> bool {
+        self.fetches[0].fetch != NONE
+    }
 }
 
 #[derive(Debug, Default)]
@@ -49,7 +66,7 @@ impl Stream {
 
     fn get(&mut self, lpn: u32) -> Option<&mut Held> {
         let at = lpn.checked_sub(self.first)?;
-        self.held.get_mut(at as usize).filter(|h| h.fetch != NONE)
+        self.held.get_mut(at as usize).filter(|h| h.is_held())
     }
 }
 
@@ -81,8 +98,8 @@ pub(super) struct ReadAhead {
 enum Found {
     Nothing,
     InRam,
-    /// On its way, by this fetch.
-    Coming(u32),
+    /// On its way, by these fetches, or one and [`NONE`].
+    Coming([u32; 2]),
 }
 
 impl ReadAhead {
@@ -123,7 +140,7 @@ impl ReadAhead {
         for stream in &mut self.streams {
             for lpn in first.max(stream.first)..end.min(stream.end()) {
                 if let Some(held) = stream.get(lpn) {
-                    held.fetch = NONE;
+                    held.fetches = [NO_FETCH; 2];
                 }
             }
         }
@@ -141,12 +158,34 @@ impl ReadAhead {
         })
     }
 
+    /// Fetches `units` of the page `group`, with what else of it is fetched now.
+    fn fetch(&mut self, now: u64, die: u32, group: u32, units: u32, flash: &mut Flash) -> Ticket {
+        let queued = self.recent[die as usize].find(self.clock, group, NONE);
+        let fetch = if let Some(page) = queued {
+            flash.widen_read(page.op, units);
+            page.owner & !FETCH
+        } else {
+            let fetch = self.begin_fetch();
+            let owner = FETCH | fetch;
+            let op = flash.read(now, die, units, owner);
+            self.recent[die as usize].pages.push(PageRead { group, fetch: NONE, op, owner });
+            fetch
+        };
+        Ticket { fetch, serial: self.fetches[fetch as usize].serial }
+    }
+
     fn find(&mut self, stream: usize, lpn: u32) -> Found {
-        match self.streams[stream].get(lpn) {
-            None => Found::Nothing,
-            Some(h) if self.fetches[h.fetch as usize].serial == h.serial => Found::Coming(h.fetch),
-            Some(_) => Found::InRam,
+        let Some(held) = self.streams[stream].get(lpn) else { return Found::Nothing };
+        let tickets = held.fetches;
+        let coming = |t: Ticket| t.fetch != NONE && self.is_under_way(t);
+        match tickets.map(|t| if coming(t) { t.fetch } else { NONE }) {
+            [NONE, NONE] => Found::InRam,
+            coming => Found::Coming(coming),
         }
+    }
+
+    fn is_under_way(&self, ticket: Ticket) -> bool {
+        self.fetches[ticket.fetch as usize].serial == ticket.serial
     }
 }
 
@@ -169,11 +208,13 @@ impl Ssd {
                     continue;
                 }
                 Found::InRam => {}
-                Found::Coming(fetch) => {
-                    let waiting = &mut ahead.fetches[fetch as usize].waiting;
-                    if !waiting.contains(&index) {
-                        waiting.push(index);
-                        waits += 1;
+                Found::Coming(fetches) => {
+                    for fetch in fetches.into_iter().filter(|&fetch| fetch != NONE) {
+                        let waiting = &mut ahead.fetches[fetch as usize].waiting;
+                        if !waiting.contains(&index) {
+                            waiting.push(index);
+                            waits += 1;
+                        }
                     }
                 }
             }
@@ -198,7 +239,7 @@ impl Ssd {
     /// Fetches what the stream lacks of the units from `first` to the end of its window beyond
     /// `last`; answers the first unit that had not been fetched before.
     fn fetch_ahead(&mut self, stream: usize, first: u32, last: u32) -> u32 {
-        let now = self.engine.now;
+        let (now, layout) = (self.engine.now, self.ftl.layout);
         let Some(ahead) = &mut self.read_ahead else { return first };
         ahead.clock += 1;
         let s = &mut ahead.streams[stream];
@@ -211,31 +252,29 @@ impl Ssd {
         let mut page = NONE;
         for lpn in known..self.ftl.units() {
             let ppn = self.ftl.lookup(lpn);
-            let flash = ppn != NONE && !self.engine.in_ram(ppn);
-            let group = if flash { self.by_read.quotient(ppn) } else { NONE };
+            let length = self.ftl.length(lpn);
+            let flash = ppn != NONE && !is_in_ram(&layout, &self.engine, ppn, length);
+            let parts = pages(layout, self.by_read, ppn, length);
+            let last_page = || parts.last().map_or(NONE, |(ppn, _)| self.by_read.quotient(ppn));
+            let group = if flash { last_page() } else { NONE };
             if lpn >= target && (group == NONE || group != page) {
                 break;
             }
             page = group;
-            let mut held = Held { fetch: NONE, serial: 0, content: Box::default() };
+            let mut held = Held { fetches: [NO_FETCH; 2], content: Box::default() };
             if flash {
-                let die = self.ftl.layout.die_of(ppn);
-                let queued = ahead.recent[die as usize].find(ahead.clock, group, NONE);
-                if let Some(page) = queued {
-                    self.engine.flash.widen_read(page.op);
-                    held.fetch = page.owner & !FETCH;
-                } else {
-                    held.fetch = ahead.begin_fetch();
-                    let owner = FETCH | held.fetch;
-                    let op = self.engine.flash.read(now, die, 1, owner);
-                    ahead.recent[die as usize].pages.push(PageRead {
-                        group,
-                        fetch: NONE,
-                        op,
-                        owner,
-                    });
+                let parts = pages(layout, self.by_read, ppn, length);
+                let engine = &mut self.engine;
+                let mut tickets = held.fetches.iter_mut();
+                for (ppn, units) in parts {
+                    if engine.in_ram(ppn) {
+                        continue;
+                    }
+                    let ticket = tickets.next().expect("a unit lies in one or two pages");
+                    let group = self.by_read.quotient(ppn);
+                    let die = layout.die_of(ppn);
+                    *ticket = ahead.fetch(now, die, group, units, &mut engine.flash);
                 }
-                held.serial = ahead.fetches[held.fetch as usize].serial;
                 ahead.units_fetched += u64::from(lpn > last);
                 if self.keep_versions {
                     held.content = (0..per_unit).map(|i| self.ftl.content(lpn, i)).collect();
@@ -250,7 +289,7 @@ impl Ssd {
     pub(super) fn content_ahead(&self, stream: usize, lpn: u32, sector: u32) -> Option<u64> {
         let stream = &self.read_ahead.as_ref()?.streams[stream];
         let held = stream.held.get(lpn.checked_sub(stream.first)? as usize)?;
-        (held.fetch != NONE).then(|| held.content[sector as usize])
+        held.is_held().then(|| held.content[sector as usize])
     }
 
     /// A fetch is done: it is in RAM, and commands that waited for it may be complete.

@@ -33,6 +33,8 @@ const WHOLE: u32 = 2;
 pub struct CachedMap {
     /// Where translation units lie in flash.
     pub table: PageMap,
+    /// Physical units of a translation unit.
+    length: u32,
     /// First of the physical units that hold them.
     base: u32,
     /// log2 of the entries of a translation unit.
@@ -54,7 +56,8 @@ pub struct CachedMap {
 impl CachedMap {
     /// An empty map, nothing cached.
     pub(super) fn new(parameters: &Parameters, drive: &Drive) -> Result<Self> {
-        let unit_bytes = u64::from(drive.geometry.unit_bytes);
+        let length = drive.layout.granules();
+        let unit_bytes = u64::from(drive.geometry.unit_bytes) * u64::from(length);
         let slots = parameters.cache_bytes / unit_bytes;
         if slots == 0 {
             let message = format!("expected room for at least one mapping unit ({unit_bytes} B)");
@@ -72,6 +75,7 @@ impl CachedMap {
         }
         Ok(CachedMap {
             base: base as u32,
+            length,
             shift: entries.ilog2(),
             slot_of: vec![NONE; units as usize],
             holds: vec![NONE; slots],
@@ -130,7 +134,7 @@ impl CachedMap {
         self.misses += 1;
         // Looked up after the eviction, which may have moved it.
         let ppn = self.table.lookup(unit);
-        sink.map_read(self.table.layout.die_of(ppn), self.base + ppn, unit)
+        sink.map_read(self.table.layout.die_of(ppn), self.base + ppn, self.length, unit)
     }
 
     /// A slot with nothing in it any more.
@@ -158,9 +162,10 @@ impl CachedMap {
 
     /// Programs a translation unit; where only a part of it is known, its old content is read first.
     fn program(&mut self, unit: u32, parts: u32, sink: &mut dyn Sink) {
-        let write = UnitWrite { lpn: unit, first_sector: 0, sectors: parts, stamp: 0 };
+        let write =
+            UnitWrite { lpn: unit, first_sector: 0, sectors: parts, stamp: 0, compressible: 0 };
         let ppn = self.table.write(write, &mut TableSink { sink, base: self.base });
-        sink.hold(self.base + ppn);
+        sink.hold(self.base + ppn, self.length);
     }
 
     /// Collection in `region` has moved `lpn`.
@@ -239,16 +244,19 @@ fn table(drive: &Drive, units: u32) -> PageMap {
         batch: None,
         separate_frontier: false,
     };
+    let granules = drive.layout.granules();
     let layout = |superblocks| {
-        Layout::new(&drive.geometry, drive.scope, superblocks).with_parity(drive.layout.stripe())
+        Layout::new(&drive.geometry, drive.scope, superblocks)
+            .with_parity(drive.layout.stripe())
+            .packed(granules)
     };
     let probe = layout(1);
-    let per_region = units.div_ceil(probe.regions) * 2;
+    let per_region = units.div_ceil(probe.regions) * 2 * granules;
     let mut superblocks = per_region.div_ceil(probe.data_units_per_superblock()) + settings.low + 1;
     // Padding can take more in very small superblocks.
     while u64::from(PageMap::region_limit(&layout(superblocks), &settings))
         * u64::from(probe.regions)
-        < u64::from(units)
+        < u64::from(units) * u64::from(granules)
     {
         superblocks += 1;
     }
@@ -280,8 +288,8 @@ impl Sink for TableSink<'_> {
     fn in_ram(&self, ppn: u32) -> bool {
         self.sink.in_ram(self.base + ppn)
     }
-    fn hold(&mut self, ppn: u32) {
-        self.sink.hold(self.base + ppn);
+    fn hold(&mut self, ppn: u32, units: u32) {
+        self.sink.hold(self.base + ppn, units);
     }
     fn open_program(&mut self, die: u32) -> u32 {
         self.sink.open_program(die)
@@ -294,14 +302,20 @@ impl Sink for TableSink<'_> {
     fn collect_read(&mut self, die: u32, units: u32, _: Cause) -> u32 {
         self.sink.collect_read(die, units, Cause::Map)
     }
-    fn modify_read(&mut self, die: u32, ppn: u32, _: u32) -> u32 {
-        if self.in_ram(ppn) { NONE } else { self.sink.collect_read(die, 1, Cause::Map) }
+    fn modify_read(&mut self, die: u32, ppn: u32, units: u32, _: u32) -> u32 {
+        if self.in_ram(ppn) { NONE } else { self.sink.collect_read(die, units, Cause::Map) }
     }
-    fn map_read(&mut self, _: u32, _: u32, _: u32) -> u32 {
+    fn map_read(&mut self, _: u32, _: u32, _: u32, _: u32) -> u32 {
         NONE
     }
     fn map_arriving(&self, _: u32) -> u32 {
         NONE
+    }
+    fn stamp(&self, read: u32) -> u64 {
+        self.sink.stamp(read)
+    }
+    fn under_way(&self, read: u32, stamp: u64) -> bool {
+        self.sink.under_way(read, stamp)
     }
     fn feed(&mut self, read: u32, program: u32) {
         self.sink.feed(read, program);

@@ -63,6 +63,11 @@ impl ExtentTable {
                            lies over all dies";
             return Err(refused("kind", message.into()));
         }
+        if drive.layout.granules() > 1 {
+            let message = "\"extent\" does not go with an ftl.compression.granule below \
+                           ftl.mapping_unit: units of a run must take the same room";
+            return Err(refused("kind", message.into()));
+        }
         if drive.settings.pace != Pace::Blocking && !drive.settings.separate_frontier {
             let pace = if drive.settings.pace == Pace::Paced { "paced" } else { "periodic" };
             let message = format!(

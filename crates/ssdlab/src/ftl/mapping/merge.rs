@@ -33,7 +33,7 @@ impl PageMap {
         let mut recent = (NONE, NONE);
         for lpn in units.clone() {
             // There is one region: extents lie over the whole drive.
-            self.make_room(0, sink);
+            self.make_room(0, 1, sink);
             let from = self.lookup(lpn);
             if from == NONE {
                 let to = self.append(0, false, lpn, Cause::Merge, NONE, sink);

@@ -235,7 +235,8 @@ impl Flash {
         let op = self.ops[index as usize];
         die.worked(op.cause, now);
         die.current = NONE;
-        self.ops[index as usize].next = self.free;
+        let place = &mut self.ops[index as usize];
+        (place.next, place.order) = (self.free, 0);
         self.free = index;
         self.active -= 1;
         if op.feeds[0] != NONE {

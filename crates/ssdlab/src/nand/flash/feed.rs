@@ -3,14 +3,24 @@
 use super::{Cause, Flash, FlashOp, NONE, OpKind, Phase};
 
 impl Flash {
-    /// Queues a read of a unit that is not before the operation `fetch` is done.
-    pub fn read_after(&mut self, now: u64, die: u32, owner: u32, fetch: u32) -> u32 {
+    /// Queues a read of so many units that is not before the operation `fetch` is done.
+    pub fn read_after(&mut self, now: u64, die: u32, units: u32, owner: u32, fetch: u32) -> u32 {
         let mut op = self.template(now, die, OpKind::Read, Cause::HostRead);
-        op.units = 1;
+        op.units = units;
         op.owner = owner;
         let index = self.allocate(op);
         self.feed(fetch, index);
         index
+    }
+
+    /// What tells the read `op` from others that will have its number.
+    pub fn stamp(&self, op: u32) -> u64 {
+        self.ops[op as usize].order
+    }
+
+    /// Whether the read with that number and stamp is not done yet.
+    pub fn under_way(&self, op: u32, stamp: u64) -> bool {
+        self.ops[op as usize].order == stamp
     }
 
     /// Makes `op`, a program or a read, wait until the read `read` is done.
