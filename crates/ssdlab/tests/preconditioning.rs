@@ -92,9 +92,13 @@ fn independent_of_timing(mut rig: Rig) -> Rig {
         rig.set("ftl.placement", "round-robin").unwrap();
     }
     rig.set("ftl.gc.idle_after", "1h").unwrap();
+    if toml.contains("slc_cache") {
+        rig.set("ftl.slc_cache.fold_idle_after", "1h").unwrap();
+    }
     let shape = Shape::of(&rig);
     if shape.buffered {
-        let units = shape.units_per_program * shape.dies;
+        // Units may wait in a native frontier and in one in SLC mode.
+        let units = 2 * shape.units_per_program * shape.dies;
         rig.set("write_buffer.size", &format!("{}KiB", (units + 3) * 4)).unwrap();
     }
     rig

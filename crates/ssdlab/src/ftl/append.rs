@@ -1,7 +1,7 @@
 //! Write frontiers: appending units, closing and padding program units.
 
 use super::mapping::Mapping;
-use super::page_map::{CLOSED, Frontier, PageMap};
+use super::page_map::{CLOSED, Frontier, Lane, PageMap};
 use super::{Filled, Sink};
 use crate::nand::{Cause, NONE};
 
@@ -12,8 +12,7 @@ impl PageMap {
         per_program == 1 || offset.is_multiple_of(per_program)
     }
 
-    /// Appends a unit at the region's frontier, which has room or a free superblock to go on. For
-    /// [`NONE`] it is a unit of filler that holds no data.
+    /// Appends a unit to the host's data or to what is collected.
     #[inline]
     pub(super) fn append<S: Sink>(
         &mut self,
@@ -24,14 +23,30 @@ impl PageMap {
         read: u32,
         sink: &mut S,
     ) -> u32 {
-        let layout = self.layout;
         let own = collected && self.settings.separate_frontier;
+        let lane = if own { Lane::Collected } else { Lane::Host };
+        self.append_to(region, lane, lpn, cause, read, sink)
+    }
+
+    /// Appends a unit at a frontier of the region, which has room or a free superblock to go on;
+    /// in SLC mode it is open. For [`NONE`] it is a unit of filler that holds no data.
+    #[inline]
+    pub(super) fn append_to<S: Sink>(
+        &mut self,
+        region: u32,
+        lane: Lane,
+        lpn: u32,
+        cause: Cause,
+        read: u32,
+        sink: &mut S,
+    ) -> u32 {
+        let layout = self.layout;
         let r = &mut self.regions[region as usize];
-        let frontier = if own { &mut r.collected } else { &mut r.host };
-        if frontier.superblock == NONE {
-            frontier.superblock = r.free.pop_front().expect("a reserve superblock");
-            frontier.offset = 0;
+        if r.frontier(lane).superblock == NONE {
+            let superblock = r.free.pop_front().expect("a reserve superblock");
+            *r.frontier_mut(lane) = Frontier { superblock, ..CLOSED };
         }
+        let frontier = r.frontier_mut(lane);
         let per_program = layout.units_per_program();
         let superblock = frontier.superblock;
         let ppn = layout.first_unit(superblock) + frontier.offset;
@@ -45,7 +60,6 @@ impl PageMap {
             sink.feed(read, frontier.handle);
         }
         frontier.offset += 1;
-        r.valid_units += u32::from(lpn != NONE);
         match cause {
             Cause::HostWrite | Cause::HostRead => {
                 frontier.host_units += u32::from(sink.timed());
@@ -55,20 +69,27 @@ impl PageMap {
             Cause::Wear => self.counters.programs_wear += 1,
             // Translation units are host data to their own page map.
             Cause::Merge | Cause::Map => self.counters.programs_merge += 1,
+            Cause::Fold => self.counters.programs_fold += 1,
         }
         let frontier = *frontier;
+        r.valid_units += u32::from(lpn != NONE);
         if lpn != NONE {
             self.remap(lpn, ppn);
             self.owner[ppn as usize] = lpn;
             self.valid[(ppn >> 6) as usize] |= 1 << (ppn & 63);
             self.counters.units_mapped += 1;
             self.blocks.fill(superblock);
+            if lane == Lane::Slc
+                && let Some(cache) = &mut self.cache
+            {
+                cache.count(region, superblock, true);
+            }
         }
         if per_program == 1 || frontier.offset.is_multiple_of(per_program) {
-            self.close_unit(frontier, per_program, cause, sink);
+            self.close_unit(frontier, lane, per_program, cause, sink);
         }
-        if frontier.offset == layout.units_per_superblock() {
-            self.close_superblock(region, own, superblock);
+        if frontier.offset == self.units_of(lane) {
+            self.close_superblock(region, lane, superblock);
         }
         ppn
     }
@@ -91,24 +112,49 @@ impl PageMap {
     }
 
     #[inline]
-    fn close_unit<S: Sink>(&mut self, frontier: Frontier, units: u32, cause: Cause, sink: &mut S) {
-        let first = self.layout.first_unit(frontier.superblock) + frontier.offset - units;
-        let cause = if frontier.host_units > 0 { Cause::HostWrite } else { cause };
-        let filled = Filled { first, units, host_units: frontier.host_units, cause };
-        sink.close_program(frontier.handle, filled);
+    fn units_of(&self, lane: Lane) -> u32 {
+        if lane == Lane::Slc { self.slc_units() } else { self.layout.units_per_superblock() }
     }
 
-    fn close_superblock(&mut self, region: u32, own: bool, superblock: u32) {
-        let r = &mut self.regions[region as usize];
-        *(if own { &mut r.collected } else { &mut r.host }) = CLOSED;
+    #[inline]
+    fn close_unit<S: Sink>(
+        &mut self,
+        frontier: Frontier,
+        lane: Lane,
+        units: u32,
+        cause: Cause,
+        sink: &mut S,
+    ) {
+        let first = self.layout.first_unit(frontier.superblock) + frontier.offset - units;
+        let cause = if frontier.host_units > 0 { Cause::HostWrite } else { cause };
+        let (host_units, slc) = (frontier.host_units, lane == Lane::Slc);
+        sink.close_program(frontier.handle, Filled { first, units, host_units, cause, slc });
+    }
+
+    fn close_superblock(&mut self, region: u32, lane: Lane, superblock: u32) {
+        if lane == Lane::Slc {
+            return self.close_slc(region, superblock);
+        }
+        *self.regions[region as usize].frontier_mut(lane) = CLOSED;
         self.blocks.close(region, superblock, self.counters.host_units_written);
     }
 
     /// Programs a partly filled program unit, leaving the rest empty.
     pub(super) fn pad<S: Sink>(&mut self, region: u32, own: bool, cause: Cause, sink: &mut S) {
+        let lane = if own { Lane::Collected } else { Lane::Host };
+        self.pad_lane(region, lane, cause, sink);
+    }
+
+    /// The same by frontier.
+    pub(super) fn pad_lane<S: Sink>(
+        &mut self,
+        region: u32,
+        lane: Lane,
+        cause: Cause,
+        sink: &mut S,
+    ) {
         let per_program = self.layout.units_per_program();
-        let r = &mut self.regions[region as usize];
-        let frontier = if own { &mut r.collected } else { &mut r.host };
+        let frontier = self.regions[region as usize].frontier_mut(lane);
         let used = frontier.offset % per_program;
         if frontier.superblock == NONE || used == 0 {
             return;
@@ -122,10 +168,11 @@ impl PageMap {
         let frontier = *frontier;
         let first = self.layout.first_unit(frontier.superblock) + frontier.offset - per_program;
         let cause = if frontier.host_units > 0 { Cause::HostWrite } else { cause };
-        let filled = Filled { first, units: used, host_units: frontier.host_units, cause };
+        let (host_units, slc) = (frontier.host_units, lane == Lane::Slc);
+        let filled = Filled { first, units: used, host_units, cause, slc };
         sink.close_program(frontier.handle, filled);
-        if frontier.offset == self.layout.units_per_superblock() {
-            self.close_superblock(region, own, frontier.superblock);
+        if frontier.offset == self.units_of(lane) {
+            self.close_superblock(region, lane, frontier.superblock);
         }
     }
 
@@ -145,6 +192,7 @@ impl PageMap {
         for region in 0..self.layout.regions {
             self.pad(region, false, Cause::HostWrite, sink);
             self.pad(region, true, Cause::Collection, sink);
+            self.pad_lane(region, Lane::Slc, Cause::HostWrite, sink);
         }
     }
 }

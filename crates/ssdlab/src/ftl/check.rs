@@ -28,7 +28,7 @@ impl PageMap {
         for (r, region) in self.regions.iter().enumerate() {
             blocks.oldest_first(r as u32).for_each(|s| add(u64::from(s)));
             region.free.iter().for_each(|&s| add(u64::from(s)));
-            for f in [region.host, region.collected] {
+            for f in [region.host, region.collected, region.slc] {
                 add(u64::from(f.superblock));
                 add(u64::from(f.offset));
             }
@@ -49,10 +49,14 @@ impl PageMap {
             c.wear_moves,
             c.superblocks_erased,
             c.programs_merge,
+            c.programs_fold,
         ] {
             add(value);
         }
         self.mapping.state(&mut add);
+        if let Some(cache) = &self.cache {
+            cache.state(&mut add);
+        }
         hash
     }
 
@@ -75,12 +79,14 @@ impl PageMap {
             assert_eq!(self.blocks.valid[s] & !OPEN, count, "valid units of superblock {s}");
         }
         for (r, region) in self.regions.iter().enumerate() {
-            let sum: u32 = self.blocks.of_region(r as u32).map(|s| counts[s as usize]).sum();
+            let all = self.blocks.of_region(r as u32).chain(self.layout.set_aside_of(r as u32));
+            let sum: u32 = all.map(|s| counts[s as usize]).sum();
             assert_eq!(region.valid_units, sum, "valid units of region {r}");
             for &s in &region.free {
                 assert_eq!(counts[s as usize], 0, "free superblock {s} holds data");
             }
         }
+        self.check_slc();
         match &self.mapping {
             Mapping::Page => {}
             Mapping::Cached(cached) => cached.check(&self.map),

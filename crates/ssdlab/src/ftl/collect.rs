@@ -96,8 +96,9 @@ impl PageMap {
         let mut worked = false;
         for region in 0..self.layout.regions {
             let r = &self.regions[region as usize];
-            let wanted =
-                (r.free.len() as u32) < self.settings.high && self.blocks.closed(region) > 0;
+            let wish = self.idle_wish(region);
+            let wanted = (r.free.len() as u32) < self.settings.high.max(wish)
+                && self.blocks.closed(region) > 0;
             if !wanted && r.collecting.is_none() {
                 continue;
             }
@@ -105,10 +106,15 @@ impl PageMap {
                 let now = self.counters.host_units_written;
                 let victim = self.victim.pick(&mut self.blocks, region, now);
                 // Without a program unit's worth of invalid units it would be copied for nothing.
-                let programs =
-                    self.blocks.valid[victim as usize].div_ceil(self.layout.units_per_program());
+                let valid = self.blocks.valid[victim as usize];
+                let programs = valid.div_ceil(self.layout.units_per_program());
                 if programs * self.layout.units_per_program() == self.layout.units_per_superblock()
                 {
+                    continue;
+                }
+                // For the SLC cache not more is copied than is gained.
+                let own = self.regions[region as usize].free.len() < self.settings.high as usize;
+                if !own && valid * 2 > self.layout.units_per_superblock() {
                     continue;
                 }
                 self.begin(region, victim, Cause::Collection);
@@ -160,7 +166,7 @@ impl PageMap {
 
     /// The next valid unit of the victim at or after `offset`, as an offset.
     #[inline]
-    fn next_valid(&self, victim: u32, offset: u32) -> Option<u32> {
+    pub(super) fn next_valid(&self, victim: u32, offset: u32) -> Option<u32> {
         let first = self.layout.first_unit(victim);
         let end = first + self.layout.units_per_superblock();
         let mut ppn = first + offset;
@@ -249,6 +255,18 @@ impl PageMap {
     }
 
     fn erase<S: Sink>(&mut self, region: u32, superblock: u32, cause: Cause, sink: &mut S) {
+        self.erase_blocks(region, superblock, cause, sink);
+        self.regions[region as usize].free.push_back(superblock);
+    }
+
+    /// Erases a superblock of which nothing is valid.
+    pub(super) fn erase_blocks<S: Sink>(
+        &mut self,
+        region: u32,
+        superblock: u32,
+        cause: Cause,
+        sink: &mut S,
+    ) {
         if let Mapping::Cached(cached) = &mut self.mapping {
             cached.settle(region, sink);
         }
@@ -257,10 +275,9 @@ impl PageMap {
         }
         self.blocks.erases[superblock as usize] += 1;
         self.counters.superblocks_erased += 1;
-        self.regions[region as usize].free.push_back(superblock);
     }
 
-    fn level_wear<S: Sink>(&mut self, region: u32, sink: &mut S) {
+    pub(super) fn level_wear<S: Sink>(&mut self, region: u32, sink: &mut S) {
         let Some(wear) = &mut self.wear else { return };
         if self.regions[region as usize].free.is_empty() {
             return;

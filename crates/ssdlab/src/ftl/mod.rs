@@ -18,6 +18,7 @@ mod layout;
 pub mod mapping;
 mod page_map;
 pub mod placement;
+mod slc_cache;
 pub mod victim;
 pub mod wear_leveling;
 
@@ -25,6 +26,7 @@ pub use blocks::{Blocks, OPEN};
 pub use collect::Pace;
 pub use layout::{Layout, Scope};
 pub use page_map::{FtlCounters, PageMap, Policies, Settings, UnitWrite};
+pub use slc_cache::{SlcCache, SlcCounters, SlcSettings, WhenFull};
 
 use crate::nand::{Cause, NONE};
 
@@ -39,6 +41,8 @@ pub struct Filled {
     pub host_units: u32,
     /// On whose behalf.
     pub cause: Cause,
+    /// Into a superblock in SLC mode.
+    pub slc: bool,
 }
 
 /// Receives the flash operations that the translation layer decides on.
@@ -56,11 +60,12 @@ pub trait Sink {
     fn open_program(&mut self, die: u32) -> u32;
     /// The program unit is full, or padded.
     fn close_program(&mut self, handle: u32, program: Filled);
-    /// A read of `units` of one program unit on `die`, for collection.
+    /// A read of `units` of one program unit on `die`, for collection or folding.
     fn collect_read(&mut self, die: u32, units: u32, cause: Cause) -> u32;
-    /// A read of one old unit of which a write replaces a part, once the read `fetch` is done, if
-    /// there is one. Answers [`NONE`] where the unit is still in the controller's RAM.
-    fn modify_read(&mut self, die: u32, ppn: u32, fetch: u32) -> u32;
+    /// A read of one old unit of which a write replaces a part, with `slc` from a superblock in SLC
+    /// mode, once the read `fetch` is done, if there is one. Answers [`NONE`] where the unit is still
+    /// in the controller's RAM.
+    fn modify_read(&mut self, die: u32, ppn: u32, slc: bool, fetch: u32) -> u32;
     /// A read of the translation unit `unit` at `ppn`, for a command. Answers [`NONE`] where it is
     /// still in the controller's RAM.
     fn map_read(&mut self, die: u32, ppn: u32, unit: u32) -> u32;
@@ -95,7 +100,7 @@ impl Sink for Untimed {
     fn collect_read(&mut self, _: u32, _: u32, _: Cause) -> u32 {
         NONE
     }
-    fn modify_read(&mut self, _: u32, _: u32, _: u32) -> u32 {
+    fn modify_read(&mut self, _: u32, _: u32, _: bool, _: u32) -> u32 {
         NONE
     }
     fn map_read(&mut self, _: u32, _: u32, _: u32) -> u32 {

@@ -6,6 +6,7 @@ use super::collect::{Collecting, Pace};
 use super::layout::Layout;
 use super::mapping::{MapCounters, Mapping};
 use super::placement::Placement;
+use super::slc_cache::SlcCache;
 use super::victim::VictimPolicy;
 use super::wear_leveling::WearLeveling;
 use crate::nand::{Cause, NONE};
@@ -38,6 +39,8 @@ pub struct FtlCounters {
     pub programs_wear: u64,
     /// Programmed to merge the fragments of an extent map.
     pub programs_merge: u64,
+    /// Programmed to fold the SLC cache.
+    pub programs_fold: u64,
     /// Left empty in program units that could not wait.
     pub programs_padding: u64,
     /// Host writes that replaced a part of a unit and needed its old content.
@@ -65,12 +68,43 @@ pub(super) struct Frontier {
 pub(super) const CLOSED: Frontier =
     Frontier { superblock: NONE, offset: 0, handle: NONE, host_units: 0 };
 
+/// The write frontiers of a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lane {
+    /// Data of the host in native mode, and what is collected unless it is kept apart.
+    Host,
+    /// What is collected, where it is kept apart.
+    Collected,
+    /// Data of the host in SLC mode.
+    Slc,
+}
+
 pub(super) struct Region {
     pub free: VecDeque<u32>,
     pub host: Frontier,
     pub collected: Frontier,
+    pub slc: Frontier,
     pub collecting: Option<Collecting>,
     pub valid_units: u32,
+}
+
+impl Region {
+    #[inline]
+    pub fn frontier(&self, lane: Lane) -> &Frontier {
+        match lane {
+            Lane::Host => &self.host,
+            Lane::Collected => &self.collected,
+            Lane::Slc => &self.slc,
+        }
+    }
+    #[inline]
+    pub fn frontier_mut(&mut self, lane: Lane) -> &mut Frontier {
+        match lane {
+            Lane::Host => &mut self.host,
+            Lane::Collected => &mut self.collected,
+            Lane::Slc => &mut self.slc,
+        }
+    }
 }
 
 /// The policies of a page map.
@@ -114,6 +148,8 @@ pub struct PageMap {
     pub(super) victim: Box<dyn VictimPolicy>,
     pub(super) wear: Option<Box<dyn WearLeveling>>,
     placement: Box<dyn Placement>,
+    /// Superblocks in SLC mode.
+    pub(super) cache: Option<Box<SlcCache>>,
     pub(super) last_region: u32,
     region_limit: u32,
     pub(super) sectors_per_unit: u32,
@@ -134,7 +170,8 @@ impl PageMap {
         let physical = layout.units() as usize;
         let per_superblock = layout.units_per_superblock();
         let mut ftl = PageMap {
-            blocks: Blocks::new(layout.regions, layout.superblocks, per_superblock),
+            blocks: Blocks::new(layout.regions, layout.superblocks, per_superblock)
+                .with_set_aside(layout.set_aside),
             layout,
             counters: FtlCounters::default(),
             settings,
@@ -146,6 +183,7 @@ impl PageMap {
             victim: policies.victim,
             placement: policies.placement,
             wear: policies.wear,
+            cache: None,
             last_region: layout.regions - 1,
             region_limit: Self::region_limit(&layout, &settings),
             sectors_per_unit,
@@ -168,7 +206,8 @@ impl PageMap {
     pub fn region_limit(layout: &Layout, settings: &Settings) -> u32 {
         let frontiers = if settings.separate_frontier { 2 } else { 1 };
         let (units, program) = (layout.units_per_superblock(), layout.units_per_program());
-        let closed = (layout.superblocks + 1).saturating_sub(settings.low + frontiers);
+        let superblocks = layout.superblocks - layout.set_aside;
+        let closed = (superblocks + 1).saturating_sub(settings.low + frontiers);
         (closed.saturating_sub(1) * units).min(closed * (units - program + 1))
     }
 
@@ -178,6 +217,7 @@ impl PageMap {
                 free: self.blocks.of_region(r).collect(),
                 host: CLOSED,
                 collected: CLOSED,
+                slc: CLOSED,
                 collecting: None,
                 valid_units: 0,
             })
@@ -201,10 +241,11 @@ impl PageMap {
     pub(super) fn purge_regions(&mut self, counts: &mut [u32]) {
         let mut erases = std::mem::take(&mut self.blocks.erases);
         for (r, region) in self.regions.iter().enumerate() {
-            let range = self.blocks.of_region(r as u32);
-            counts[r] += range.end - range.start - region.free.len() as u32;
-            for s in range {
-                if !region.free.contains(&s) {
+            let set_aside = self.layout.set_aside_of(r as u32);
+            let idle = self.cache.as_ref().map(|cache| cache.free(r as u32));
+            for s in self.blocks.of_region(r as u32).chain(set_aside) {
+                if !region.free.contains(&s) && !idle.is_some_and(|idle| idle.contains(&s)) {
+                    counts[r] += 1;
                     erases[s as usize] += 1;
                     self.counters.superblocks_erased += 1;
                 }
@@ -212,13 +253,15 @@ impl PageMap {
         }
         let layout = self.layout;
         self.blocks =
-            Blocks::new(layout.regions, layout.superblocks, layout.units_per_superblock());
+            Blocks::new(layout.regions, layout.superblocks, layout.units_per_superblock())
+                .with_set_aside(layout.set_aside);
         self.blocks.erases = erases;
         self.map.fill(NONE);
         self.valid.fill(0);
         self.counters.units_mapped = 0;
         self.last_region = layout.regions - 1;
         self.reset_regions();
+        self.purge_slc();
     }
 
     /// Physical unit of a logical one, [`NONE`] if it holds no data.
@@ -275,7 +318,8 @@ impl PageMap {
     pub fn open_units(&self) -> u64 {
         let per_program = self.layout.units_per_program();
         let open = |f: &Frontier| if f.superblock == NONE { 0 } else { f.offset % per_program };
-        self.regions.iter().map(|r| u64::from(open(&r.host) + open(&r.collected))).sum()
+        let of = |r: &Region| open(&r.host) + open(&r.collected) + open(&r.slc);
+        self.regions.iter().map(|r| u64::from(of(r))).sum()
     }
 
     /// Content of a sector of a logical unit (0: never written), where versions are kept.
@@ -302,6 +346,9 @@ impl PageMap {
         self.blocks.invalidate(region, superblock);
         self.regions[region as usize].valid_units -= 1;
         self.counters.units_mapped -= 1;
+        if let Some(cache) = &mut self.cache {
+            cache.count(region, superblock, false);
+        }
     }
 
     /// Unmaps a unit.
@@ -334,7 +381,8 @@ impl PageMap {
         if old != NONE {
             if write.sectors != self.sectors_per_unit {
                 self.counters.read_modify_writes += 1;
-                let modify = sink.modify_read(self.layout.die_of(old), old, read);
+                let slc = self.in_slc(old);
+                let modify = sink.modify_read(self.layout.die_of(old), old, slc, read);
                 read = if modify == NONE { read } else { modify };
             }
             if let Some(content) = &self.content {
@@ -345,8 +393,12 @@ impl PageMap {
             self.remap(lpn, NONE);
         }
         let region = self.choose_region(lpn, sink);
-        self.make_room(region, sink);
-        let ppn = self.append(region, false, lpn, Cause::HostWrite, read, sink);
+        let ppn = if self.cache.is_some() {
+            self.write_cached(region, lpn, read, sink)
+        } else {
+            self.make_room(region, sink);
+            self.append(region, false, lpn, Cause::HostWrite, read, sink)
+        };
         self.counters.host_units_written += 1;
         if self.content.is_some() {
             self.stamp(ppn, write, kept);
@@ -376,7 +428,7 @@ impl PageMap {
             return 0;
         }
         let last = &self.regions[self.last_region as usize];
-        let open = !self.program_boundary(last.host.offset);
+        let open = !self.program_boundary(last.frontier(self.last_lane()).offset);
         let layout = self.layout;
         let backlog = |region: u32| {
             (0..layout.dies_per_region)

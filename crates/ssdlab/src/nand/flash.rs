@@ -6,8 +6,12 @@
 //! it is corrected) and programs it. All of that is one small state machine per die, with one
 //! pending event each in the [`Calendar`].
 
+mod cause;
 mod execute;
 mod feed;
+
+pub use cause::Cause;
+use cause::{CAUSES, OwnWork};
 
 use super::geometry::{Geometry, Timing};
 use super::schedule::Policy;
@@ -27,48 +31,6 @@ pub enum OpKind {
     Copy,
     /// Erase a block of every plane.
     Erase,
-}
-
-/// On whose behalf a die works.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(usize)]
-pub enum Cause {
-    /// Host reads, and the reads of read-modify-write.
-    HostRead,
-    /// Host writes.
-    HostWrite,
-    /// Garbage collection, its erases included.
-    Collection,
-    /// Wear levelling.
-    Wear,
-    /// Translation units of a cached map: fetched, written back, collected.
-    Map,
-    /// Merging of the fragments of an extent map.
-    Merge,
-}
-const CAUSES: usize = 6;
-
-/// Time that a die has worked on the drive's own behalf.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct OwnWork {
-    /// Garbage collection and wear levelling.
-    pub collection: u64,
-    /// The map: translation units and merging.
-    pub map: u64,
-}
-
-impl OwnWork {
-    #[inline]
-    fn of(busy: &[u64; CAUSES]) -> Self {
-        OwnWork {
-            collection: busy[Cause::Collection as usize] + busy[Cause::Wear as usize],
-            map: busy[Cause::Map as usize] + busy[Cause::Merge as usize],
-        }
-    }
-    #[inline]
-    fn since(self, earlier: OwnWork) -> Self {
-        OwnWork { collection: self.collection - earlier.collection, map: self.map - earlier.map }
-    }
 }
 
 /// What became of an operation; read it before the next [`Flash::step`].
@@ -94,6 +56,8 @@ pub struct Finished {
     pub collection_wait: u64,
     /// Of the same wait: while the die worked for the map.
     pub map_wait: u64,
+    /// Of the same wait: while the die folded the SLC cache.
+    pub fold_wait: u64,
     /// When it began.
     pub start: u64,
     /// Of its time: waiting for the channel.
@@ -121,6 +85,8 @@ pub struct Program {
     pub host_units: u32,
     /// Flush epoch.
     pub epoch: u32,
+    /// Into a block in SLC mode.
+    pub slc: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -149,6 +115,8 @@ struct FlashOp {
     awaits: u16,
     kind: OpKind,
     cause: Cause,
+    /// The block is in SLC mode.
+    slc: bool,
     in_stream: bool,
     /// Never to be queued; its place is free once the reads that feed it are done.
     discarded: bool,
@@ -208,6 +176,10 @@ pub struct FlashCounters {
     pub units_read: u64,
     /// Program operations.
     pub programs: u64,
+    /// Of the sense operations: in SLC mode.
+    pub reads_slc: u64,
+    /// Of the program operations: in SLC mode.
+    pub programs_slc: u64,
     /// Units programmed, padding included.
     pub units_programmed: u64,
     /// Erase operations.
@@ -340,15 +312,17 @@ impl Flash {
             awaits: 0,
             kind,
             cause,
+            slc: false,
             in_stream: false,
             discarded: false,
         }
     }
 
-    /// Queues a host read of `units` of one page (or page of every plane).
-    pub fn read(&mut self, now: u64, die: u32, units: u32, owner: u32) -> u32 {
+    /// Queues a host read of a unit, with `slc` from a block in SLC mode.
+    pub fn read(&mut self, now: u64, die: u32, slc: bool, owner: u32) -> u32 {
         let mut op = self.template(now, die, OpKind::Read, Cause::HostRead);
-        op.units = units;
+        op.units = 1;
+        op.slc = slc;
         op.owner = owner;
         self.queue_read(now, op)
     }
@@ -378,10 +352,12 @@ impl Flash {
         self.ops[op as usize].units += 1;
     }
 
-    /// Queues a read for collection or wear levelling in the die's stream.
+    /// Queues a read for collection, wear levelling or folding in the die's stream.
     pub fn collect_read(&mut self, now: u64, die: u32, units: u32, cause: Cause) -> u32 {
         let mut op = self.template(now, die, OpKind::Read, cause);
         op.units = units;
+        // What is folded, and nothing else that is moved, lies in blocks in SLC mode.
+        op.slc = cause == Cause::Fold;
         let index = self.allocate(op);
         self.enqueue(now, die, index);
         index
@@ -405,6 +381,7 @@ impl Flash {
         op.owner = program.owner;
         op.host_units = program.host_units;
         op.epoch = program.epoch;
+        op.slc = program.slc;
         let die = u32::from(op.die);
         self.enqueue(now, die, index);
     }
@@ -483,11 +460,7 @@ impl Flash {
         let die = &self.dies[die as usize];
         let mut own = OwnWork::of(&die.busy);
         if die.current != NONE {
-            match self.ops[die.current as usize].cause {
-                Cause::HostRead | Cause::HostWrite => {}
-                Cause::Collection | Cause::Wear => own.collection += now - die.since,
-                Cause::Map | Cause::Merge => own.map += now - die.since,
-            }
+            own.add(self.ops[die.current as usize].cause, now - die.since);
         }
         own
     }

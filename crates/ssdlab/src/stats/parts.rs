@@ -24,6 +24,8 @@ pub enum Part {
     DieCollection,
     /// The die was busy with the map: translation units, merging of extents.
     DieMap,
+    /// The die was busy with folding the SLC cache.
+    DieFold,
     /// Sensing, programming or erasing cells.
     Cells,
     /// Waiting for the channel, register held.
@@ -39,7 +41,7 @@ pub enum Part {
 }
 
 /// Number of parts.
-pub const PARTS: usize = 15;
+pub const PARTS: usize = 16;
 
 /// Names of the parts as they appear in results, in the order of [`Part`].
 pub const PART_NAMES: [&str; PARTS] = [
@@ -52,6 +54,7 @@ pub const PART_NAMES: [&str; PARTS] = [
     "die_host",
     "die_collection",
     "die_map",
+    "die_fold",
     "cells",
     "channel_wait",
     "channel",

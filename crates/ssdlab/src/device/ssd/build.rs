@@ -28,6 +28,7 @@ impl SsdKeys {
             ("nand.ways", nand.ways, 64.0),
             ("nand.planes", nand.planes, 16.0),
             ("nand.pages_per_block", nand.pages_per_block, 8192.0),
+            ("nand.bits_per_cell", nand.bits_per_cell, 4.0),
             ("ftl.gc.low", self.ftl.gc.low, 1024.0),
             ("ftl.gc.choices", self.ftl.gc.choices, 65_536.0),
             ("nand.rated_pe_cycles", nand.rated_pe_cycles, 1e7),
@@ -137,6 +138,7 @@ impl SsdKeys {
             ));
         }
         let layout = Layout::new(geometry, self.ftl.gc.scope, total as u32);
+        let layout = layout.with_set_aside(self.set_aside(&layout)?);
         let holds =
             f64::from(PageMap::region_limit(&layout, &self.settings())) * f64::from(layout.regions);
         if holds < units {
@@ -152,7 +154,8 @@ impl SsdKeys {
         let layout = self.layout(&geometry)?;
         let logical = self.capacity.0 / u64::from(geometry.unit_bytes);
         let superblocks = u64::from(layout.regions) * u64::from(layout.superblocks);
-        Ok(4 * logical + 17 * layout.units() / 4 + 48 * superblocks)
+        let per_superblock = 48 + u64::from(self.ftl.slc_cache.is_some());
+        Ok(4 * logical + 17 * layout.units() / 4 + per_superblock * superblocks)
     }
 
     /// The error for a region that cannot collect: `data` superblocks full of data are too many.
@@ -218,7 +221,8 @@ impl SsdKeys {
         let wear_parameters = wear_leveling::Parameters { spread: self.ftl.wear_leveling.spread };
         let units = (self.capacity.0 / u64::from(geometry.unit_bytes)) as u32;
         let mapping = self.mapping(geometry, layout, units)?;
-        Ok(PageMap::new(
+        let slc = self.slc_settings(&layout)?;
+        let ftl = PageMap::new(
             layout,
             units,
             self.settings(),
@@ -230,7 +234,11 @@ impl SsdKeys {
             geometry.unit_bytes / SECTOR as u32,
             build.keep_versions,
         )
-        .with_mapping(mapping))
+        .with_mapping(mapping);
+        Ok(match slc {
+            Some(slc) => ftl.with_slc_cache(slc),
+            None => ftl,
+        })
     }
 
     fn mapping(&self, geometry: &Geometry, layout: Layout, units: u32) -> Result<Mapping> {
@@ -256,10 +264,13 @@ impl SsdKeys {
         let nand = &self.nand;
         let schedule =
             schedule::SCHEDULES.find(&nand.schedule).map_err(|e| e.under("nand.schedule"))?;
+        let slc = self.ftl.slc_cache.as_ref();
         let transfer = f64::from(geometry.unit_bytes) * 1e3 / nand.transfer_mts;
         let timing = Timing {
             read: nand.t_read.0,
             program: nand.t_program.0,
+            slc_read: slc.map_or(nand.t_read, |slc| slc.t_read).0,
+            slc_program: slc.map_or(nand.t_program, |slc| slc.t_program).0,
             erase: nand.t_erase.0,
             transfer: transfer.round() as u64,
             suspend: Suspend {

@@ -126,10 +126,10 @@ impl Ssd {
             self.engine.flash.widen_read(page.op);
             return 0;
         }
-        let now = self.engine.now;
+        let (now, slc) = (self.engine.now, self.ftl.in_slc(ppn));
         let op = match fetch {
-            NONE => self.engine.flash.read(now, die, 1, index),
-            _ => self.engine.flash.read_after(now, die, index, fetch),
+            NONE => self.engine.flash.read(now, die, slc, index),
+            _ => self.engine.flash.read_after(now, die, slc, index, fetch),
         };
         recent.pages.push(PageRead { group, fetch, op, owner: index });
         1

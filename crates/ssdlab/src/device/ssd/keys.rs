@@ -1,6 +1,6 @@
 //! What a rig says about an SSD.
 
-use crate::ftl::{Pace, Scope, victim, wear_leveling};
+use crate::ftl::{Pace, Scope, WhenFull, victim, wear_leveling};
 use crate::units::{Bytes, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,6 +39,10 @@ pub struct NandKeys {
     pub page: Bytes,
     /// Pages of a block.
     pub pages_per_block: u32,
+    /// Bits of a cell: 2 MLC, 3 TLC, 4 QLC. A block in SLC mode has so many times fewer pages; where
+    /// there is no SLC cache, nothing depends on it.
+    #[serde(default = "three")]
+    pub bits_per_cell: u32,
     /// tR.
     pub t_read: Nanos,
     /// tPROG.
@@ -105,6 +109,9 @@ pub struct FtlKeys {
     pub gc: GcKeys,
     /// Static wear levelling.
     pub wear_leveling: WearKeys,
+    /// Blocks written with one bit per cell as a fast cache for writes; absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slc_cache: Option<SlcCacheKeys>,
 }
 
 impl Default for FtlKeys {
@@ -116,6 +123,7 @@ impl Default for FtlKeys {
             map: MapKeys::default(),
             gc: GcKeys::default(),
             wear_leveling: WearKeys::default(),
+            slc_cache: None,
         }
     }
 }
@@ -205,6 +213,31 @@ impl Default for WearKeys {
     }
 }
 
+/// The SLC cache. With both sizes 0 there is none.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SlcCacheKeys {
+    /// What the static part holds: flash of its own beside capacity and over-provisioning, in
+    /// whole superblocks in every region.
+    #[serde(default)]
+    pub static_size: Bytes,
+    /// What the dynamic part holds at most: it borrows the flash behind logical space that holds no
+    /// data, so that it shrinks as the drive fills, and is nothing when it is full.
+    #[serde(default)]
+    pub dynamic_size: Bytes,
+    /// tR of a block in SLC mode.
+    pub t_read: Nanos,
+    /// tPROG of a block in SLC mode.
+    pub t_program: Nanos,
+    /// What a write does that finds the cache full: it waits for folding, or goes past the cache.
+    #[serde(default = "default_when_full")]
+    pub when_full: WhenFull,
+    /// Quiet time after which folding goes on until the cache is empty or the host comes back;
+    /// absent: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fold_idle_after: Option<Nanos>,
+}
+
 /// The write buffer.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -242,6 +275,12 @@ pub struct ReadAheadKeys {
 
 fn one() -> u32 {
     1
+}
+fn three() -> u32 {
+    3
+}
+fn default_when_full() -> WhenFull {
+    WhenFull::Fold
 }
 fn yes() -> bool {
     true

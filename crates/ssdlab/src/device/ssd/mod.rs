@@ -1,16 +1,18 @@
 //! The simulated SSD: commands, write buffer and controller round a translation layer and flash.
 
 mod build;
+mod build_slc;
 mod commands;
 mod engine;
+mod fold;
 mod keys;
 mod page_reads;
 mod parts;
 mod read_ahead;
 
 pub use keys::{
-    BufferKeys, ControllerKeys, FtlKeys, GcKeys, MapKeys, NandKeys, ReadAheadKeys, SsdKeys,
-    SuspendKeys, WearKeys,
+    BufferKeys, ControllerKeys, FtlKeys, GcKeys, MapKeys, NandKeys, ReadAheadKeys, SlcCacheKeys,
+    SsdKeys, SuspendKeys, WearKeys,
 };
 
 use super::{Build, Command, Completion, Device, Op};
@@ -20,6 +22,7 @@ use crate::nand::{FastDiv, Finished, Flash, Geometry, NONE, OpKind};
 use crate::stats::{Part, Parts};
 use crate::units::NEVER;
 use engine::Engine;
+use fold::IdleFolding;
 use page_reads::{PageRead, PageReads};
 use parts::{fetches, flash_parts};
 use read_ahead::{FETCH, ReadAhead};
@@ -29,7 +32,8 @@ use std::collections::VecDeque;
 const CONTROLLER: u32 = 0;
 const IDLE: u32 = 1;
 const PURGE: u32 = 2;
-const EXTRA_SLOTS: u32 = 3;
+const FOLD: u32 = 3;
+const EXTRA_SLOTS: u32 = 4;
 
 /// A command in the drive.
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +105,7 @@ pub struct Ssd {
     idle_after: Option<u64>,
     /// The host has been quiet for long enough, but the flash has not.
     idle_due: bool,
+    folding: IdleFolding,
     last_reads: Vec<PageReads>,
     /// What each unit of the read at hand waits for in the map.
     map_fetches: Vec<u32>,
@@ -151,6 +156,7 @@ impl Ssd {
             releasing: None,
             idle_after: keys.ftl.gc.idle_after.map(|t| t.0),
             idle_due: false,
+            folding: IdleFolding::new(keys.fold_idle_after()),
             last_reads: vec![PageReads::default(); geometry.dies() as usize],
             map_fetches: Vec::new(),
             serial: 0,
@@ -172,7 +178,7 @@ impl Ssd {
     /// number asked for in small drives.
     pub fn over_provisioning(&self, reserve: u32) -> f64 {
         let layout = &self.ftl.layout;
-        let data = f64::from(layout.superblocks - reserve)
+        let data = f64::from(layout.superblocks - layout.set_aside - reserve)
             * f64::from(layout.regions)
             * f64::from(layout.units_per_superblock());
         data / f64::from(self.ftl.units()) - 1.0
@@ -250,6 +256,7 @@ impl Ssd {
     }
 
     fn plan_idle(&mut self) {
+        self.plan_fold();
         if let Some(after) = self.idle_after {
             let slot = self.slot(IDLE);
             self.engine.flash.calendar.set(slot, self.engine.now + after);
@@ -283,6 +290,7 @@ impl Ssd {
             self.idle_due = false;
             self.collect_idle();
         }
+        self.go_on_folding();
     }
 
     /// Collects a superblock of each region that wants it, and goes on after another quiet while.
@@ -332,6 +340,7 @@ impl Ssd {
                     self.collect_idle();
                 }
             }
+            FOLD => self.begin_fold(),
             PURGE => {
                 let index = std::mem::replace(&mut self.purging, NONE);
                 self.complete_at_once(index);
@@ -382,6 +391,9 @@ impl Device for Ssd {
             let slot = self.slot(IDLE);
             self.engine.flash.calendar.set(slot, NEVER);
             self.idle_due = false;
+        }
+        if self.in_flight == 0 {
+            self.cancel_fold();
         }
         self.in_flight += 1;
         if self.controller.time == 0 {

@@ -9,9 +9,9 @@ pub(super) fn fetches(f: &Finished) -> bool {
 }
 
 /// The time of a flash operation that ends `now`, by part, the latest first.
-pub(super) fn flash_parts(f: &Finished, now: u64) -> [(Part, u64); 8] {
+pub(super) fn flash_parts(f: &Finished, now: u64) -> [(Part, u64); 9] {
     if fetches(f) {
-        let mut parts = [(Part::MapFetch, 0); 8];
+        let mut parts = [(Part::MapFetch, 0); 9];
         parts[0].1 = now - f.ready;
         return parts;
     }
@@ -21,7 +21,8 @@ pub(super) fn flash_parts(f: &Finished, now: u64) -> [(Part, u64); 8] {
         (Part::ChannelWait, f.bus_wait),
         (Part::DieCollection, f.collection_wait),
         (Part::DieMap, f.map_wait),
-        (Part::DieHost, f.start - f.ready - f.collection_wait - f.map_wait),
+        (Part::DieFold, f.fold_wait),
+        (Part::DieHost, f.start - f.ready - f.collection_wait - f.map_wait - f.fold_wait),
         (Part::ReadModifyWrite, f.fed - f.map_fed),
         (Part::MapFetch, f.map_fed),
     ]

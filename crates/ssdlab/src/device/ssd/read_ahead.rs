@@ -227,7 +227,8 @@ impl Ssd {
                 } else {
                     held.fetch = ahead.begin_fetch();
                     let owner = FETCH | held.fetch;
-                    let op = self.engine.flash.read(now, die, 1, owner);
+                    let slc = self.ftl.in_slc(ppn);
+                    let op = self.engine.flash.read(now, die, slc, owner);
                     ahead.recent[die as usize].pages.push(PageRead {
                         group,
                         fetch: NONE,

@@ -4,9 +4,10 @@ use super::{Cause, Flash, FlashOp, NONE, OpKind, Phase};
 
 impl Flash {
     /// Queues a read of a unit that is not before the operation `fetch` is done.
-    pub fn read_after(&mut self, now: u64, die: u32, owner: u32, fetch: u32) -> u32 {
+    pub fn read_after(&mut self, now: u64, die: u32, slc: bool, owner: u32, fetch: u32) -> u32 {
         let mut op = self.template(now, die, OpKind::Read, Cause::HostRead);
         op.units = 1;
+        op.slc = slc;
         op.owner = owner;
         let index = self.allocate(op);
         self.feed(fetch, index);
