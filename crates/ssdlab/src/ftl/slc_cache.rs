@@ -301,13 +301,16 @@ impl PageMap {
         true
     }
 
-    /// Room in the native frontier for a host unit. What has been lent and is needed for the data
-    /// at hand comes back first.
+    /// Room in the native frontier for a host unit. Before anything is collected for it, and where
+    /// it is needed for the data at hand, what has been lent comes back.
     fn native_room<S: Sink>(&mut self, region: u32, sink: &mut S) {
         while let Some(cache) = &self.cache {
             let part = &cache.parts[region as usize];
             let native = self.regions[region as usize].valid_units - part.valid;
-            if native < part.limit.share || part.borrowed == 0 || !self.fold_one(region, sink) {
+            let r = &self.regions[region as usize];
+            let short = r.host.superblock == NONE && r.free.len() <= cache.keep;
+            let back = part.borrowed > 0 && (short || native >= part.limit.share);
+            if !back || !self.fold_one(region, sink) {
                 break;
             }
         }

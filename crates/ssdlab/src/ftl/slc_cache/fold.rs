@@ -7,6 +7,10 @@ use crate::ftl::mapping::Mapping;
 use crate::ftl::page_map::{Lane, PageMap};
 use crate::nand::Cause;
 
+/// Stripes of a step in idle time: few, so that the host does not wait for much, but enough for dies
+/// that share a channel to get out of each other's way.
+const STRIPES_AT_ONCE: u32 = 4;
+
 impl PageMap {
     /// Folds one superblock to its end; `false` where there is none.
     pub(super) fn fold_one<S: Sink>(&mut self, region: u32, sink: &mut S) -> bool {
@@ -41,13 +45,14 @@ impl PageMap {
         }
     }
 
-    /// Folds a stripe of each region while the host is quiet; `true` if there was anything to do.
+    /// Folds some stripes of each region while the host is quiet; `true` if there was anything to do.
     pub fn fold_idle<S: Sink>(&mut self, sink: &mut S) -> bool {
         let stripe = self.layout.units_per_program() * self.layout.dies_per_region;
+        let units = STRIPES_AT_ONCE * stripe;
         let mut worked = false;
         for region in 0..self.layout.regions {
             if self.begin_fold(region) {
-                self.fold_units(region, stripe, sink);
+                self.fold_units(region, units, sink);
                 worked = true;
             }
         }
