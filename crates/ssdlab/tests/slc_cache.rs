@@ -213,6 +213,11 @@ fn a_dynamic_cache_shrinks_with_the_space_that_holds_no_data() {
                 let most = (4 * superblock * u64::from(layout.regions)) as f64;
                 assert!((-1.0..=most).contains(&apart), "{found}, expected {expected}");
             }
+            let mut early = rig.clone();
+            early.set("ftl.slc_cache.dynamic_until", "0.8").unwrap();
+            let whole = fast_part(&mut ssd_of(&rig, 1, false), 0);
+            let found = fast_part(&mut ssd_of(&early, 1, false), 0);
+            near("nothing lent at 80 %", found as f64, 0.8 * whole as f64, 0.03);
             let mut ssd = ssd_of(&rig, 1, false);
             fill_sequentially(&mut ssd, 1 << 20);
             rest(&mut ssd, 0);
@@ -464,6 +469,11 @@ fn bad_values_are_refused_with_what_would_be_right() {
             "static_size = \"8MiB\"",
             &[("nand.pages_per_block", "2"), ("ftl.over_provisioning", "2")],
             "nand.pages_per_block: found 2, expected at least 3",
+        ),
+        (
+            "dynamic_size = \"8MiB\"\ndynamic_until = 1.5",
+            &[],
+            "ftl.slc_cache.dynamic_until: found 1.5, expected a number from 0 to 1",
         ),
         ("static_size = \"8PiB\"", &[], "ftl.slc_cache.static_size: found 8PiB, expected less"),
         (

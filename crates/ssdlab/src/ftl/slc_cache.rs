@@ -10,7 +10,7 @@
 //! How much is lent follows from the data at hand: the flash behind unused logical space, with its
 //! share of the over-provisioning, so that native collection keeps what it was built with. The
 //! dynamic part is therefore proportional to the share of the drive that holds no data, and nothing
-//! on a full one. Nothing is lent out of what collection needs at once.
+//! on a full one, or already at a lower mark. Nothing is lent out of what collection needs at once.
 //!
 //! After Im & Shin, "ComboFTL" (J. Systems Architecture 56, 2010) for the two modes of a block and
 //! FIFO folding, and Samsung's TurboWrite white paper (2013, 2018) for the static and the dynamic
@@ -40,12 +40,14 @@ pub enum WhenFull {
 }
 
 /// Size and rules of an SLC cache; sizes are superblocks in each region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlcSettings {
     /// Bits of a cell in native mode.
     pub bits: u32,
     /// Most superblocks borrowed; those of the static part are the layout's `set_aside`.
     pub dynamic: u32,
+    /// Share of the logical space in use at which nothing is borrowed any more.
+    pub until: f64,
     /// What a write does that finds it full.
     pub when_full: WhenFull,
 }
@@ -111,6 +113,8 @@ pub struct SlcCache {
     paced: bool,
     /// Logical units of a region, and superblocks that hold them.
     share: (u64, u64),
+    /// Logical units of a region in use at which nothing is lent.
+    until: u64,
     /// By number of superblocks borrowed: see `Part::limit`.
     limits: Vec<Limit>,
     /// By superblock: in SLC mode.
@@ -131,12 +135,13 @@ impl SlcCache {
         let share = (u64::from(units.div_ceil(layout.regions)), u64::from(lendable));
         let size = Self::units_per_superblock(layout, slc.bits);
         let dynamic = slc.dynamic.min(lendable);
+        let until = (share.0 as f64 * slc.until) as u64;
         let limit = |borrowed: u32| {
             let mut rest = *layout;
             rest.superblocks -= borrowed;
             let safe = PageMap::region_limit(&rest, settings).saturating_sub(2 * size);
-            let share = u64::from(lendable - borrowed) * share.0 / share.1.max(1);
-            Limit { share: share.min(u64::from(safe)) as u32, safe }
+            let lent = (u64::from(borrowed) * share.0).div_ceil(share.1.max(1));
+            Limit { share: until.saturating_sub(lent).min(u64::from(safe)) as u32, safe }
         };
         let mut cache = SlcCache {
             settings: SlcSettings { dynamic, ..slc },
@@ -146,6 +151,7 @@ impl SlcCache {
             keep: (settings.low + 1 + 2 * u32::from(paced)) as usize,
             paced,
             share,
+            until,
             limits: (0..=dynamic).map(limit).collect(),
             slc: Vec::new(),
             parts: Vec::new(),
@@ -202,8 +208,9 @@ impl SlcCache {
     /// Superblocks that could be borrowed if all data were native: what idle-time collection should
     /// make free.
     fn lendable(&self, valid_units: u32) -> u32 {
-        let used = (u64::from(valid_units) * self.share.1).div_ceil(self.share.0.max(1));
-        (self.share.1.saturating_sub(used) as u32).min(self.settings.dynamic)
+        let unused = self.until.saturating_sub(u64::from(valid_units));
+        let superblocks = unused * self.share.1 / self.share.0.max(1);
+        superblocks.min(u64::from(self.settings.dynamic)) as u32
     }
 
     /// All that decides what it does next, for fingerprints.

@@ -12,7 +12,7 @@ use crate::units::Bytes;
 /// Largest physical / logical - 1.
 const OVER_PROVISIONING_MAX: f64 = 20.0;
 
-fn between(key: &str, value: f64, low: f64, high: f64) -> Result<()> {
+pub(super) fn between(key: &str, value: f64, low: f64, high: f64) -> Result<()> {
     if (low..=high).contains(&value) {
         return Ok(());
     }

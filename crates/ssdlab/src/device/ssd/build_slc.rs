@@ -1,5 +1,6 @@
 //! From the keys of an SLC cache to its superblocks.
 
+use super::build::between;
 use super::keys::{SlcCacheKeys, SsdKeys};
 use crate::error::{Error, Result};
 use crate::ftl::{Layout, SlcCache, SlcSettings};
@@ -21,6 +22,7 @@ impl SsdKeys {
         ] {
             at_most_an_hour(&format!("ftl.slc_cache.{key}"), time)?;
         }
+        between("ftl.slc_cache.dynamic_until", slc.dynamic_until, 0.0, 1.0)?;
         if slc.static_size.0 == 0 && slc.dynamic_size.0 == 0 {
             return Ok(None);
         }
@@ -84,6 +86,7 @@ impl SsdKeys {
         Ok(self.slc_cache()?.map(|slc| SlcSettings {
             bits: self.nand.bits_per_cell,
             dynamic: self.slc_superblocks(layout, slc.dynamic_size).min(u64::from(u32::MAX)) as u32,
+            until: slc.dynamic_until,
             when_full: slc.when_full,
         }))
     }

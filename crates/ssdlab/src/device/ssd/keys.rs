@@ -225,6 +225,9 @@ pub struct SlcCacheKeys {
     /// data, so that it shrinks as the drive fills, and is nothing when it is full.
     #[serde(default)]
     pub dynamic_size: Bytes,
+    /// Share of the capacity in use at which the dynamic part is nothing already.
+    #[serde(default = "all")]
+    pub dynamic_until: f64,
     /// tR of a block in SLC mode.
     pub t_read: Nanos,
     /// tPROG of a block in SLC mode.
@@ -278,6 +281,9 @@ fn one() -> u32 {
 }
 fn three() -> u32 {
     3
+}
+fn all() -> f64 {
+    1.0
 }
 fn default_when_full() -> WhenFull {
     WhenFull::Fold
