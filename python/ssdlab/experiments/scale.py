@@ -20,7 +20,8 @@ def reduced(drive: str, factor: int) -> dict[str, str]:
 
     A die keeps its planes, pages and timing and has fewer blocks. Blocks are whole, so the
     capacity is not quite the full one divided by ``factor``, but chosen such that reserve and data
-    fill whole superblocks and over-provisioning stays exactly what it was.
+    fill whole superblocks and over-provisioning stays exactly what it was. An SLC cache becomes
+    smaller by the same factor.
     """
     if factor == 1:
         return {}
@@ -31,7 +32,11 @@ def reduced(drive: str, factor: int) -> dict[str, str]:
     block = _size(values["nand.page"]) * int(values["nand.pages_per_block"])
     stripe = dies * block * int(values["nand.planes"])
     superblocks = max(1, round(capacity * reserve / stripe / factor))
-    return {"capacity": f"{int(superblocks * stripe / reserve) // UNIT * UNIT}B"}
+    smaller = {"capacity": f"{int(superblocks * stripe / reserve) // UNIT * UNIT}B"}
+    for key in ("ftl.slc_cache.static_size", "ftl.slc_cache.dynamic_size"):
+        if key in values:
+            smaller[key] = f"{_size(values[key]) // factor}B"
+    return smaller
 
 
 def _values(drive: str) -> dict[str, str]:
@@ -40,7 +45,8 @@ def _values(drive: str) -> dict[str, str]:
 
 
 def _size(text: str) -> int:
-    for suffix, unit in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1)):
+    units = {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10, "GB": 10**9, "MB": 10**6, "kB": 1000, "B": 1}
+    for suffix, unit in units.items():
         if text.endswith(suffix):
             return int(float(text.removesuffix(suffix)) * unit)
     raise ValueError(f"a size of a profile: {text}")

@@ -24,6 +24,7 @@ PART_COLOURS = {
     "die_host": "#4482bd",
     "die_collection": "#c9532f",
     "die_map": "#6d58a8",
+    "die_fold": "#c98a2f",
     "cells": "#37977a",
     "channel_wait": "#c3dccf",
     "channel": "#86bda5",
