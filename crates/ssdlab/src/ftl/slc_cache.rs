@@ -79,7 +79,7 @@ struct Folding {
 }
 
 /// The part of the cache in one region.
-struct Part {
+struct RegionCache {
     /// Erased superblocks of the static part.
     free: VecDeque<u32>,
     /// Full superblocks in SLC mode, the oldest in front.
@@ -115,11 +115,11 @@ pub struct SlcCache {
     share: (u64, u64),
     /// Logical units of a region in use at which nothing is lent.
     until: u64,
-    /// By number of superblocks borrowed: see `Part::limit`.
+    /// By number of superblocks borrowed: see `RegionCache::limit`.
     limits: Vec<Limit>,
     /// By superblock: in SLC mode.
     slc: Vec<bool>,
-    parts: Vec<Part>,
+    parts: Vec<RegionCache>,
     /// Whether the host unit before went to the cache.
     last: bool,
     written: u64,
@@ -173,7 +173,7 @@ impl SlcCache {
         self.slc = vec![false; (layout.regions * layout.superblocks) as usize];
         self.last = false;
         self.parts = (0..layout.regions)
-            .map(|region| Part {
+            .map(|region| RegionCache {
                 free: layout.set_aside_of(region).collect(),
                 full: VecDeque::new(),
                 folding: None,
@@ -301,7 +301,7 @@ impl PageMap {
             return true;
         }
         while !self.open_slc(region) {
-            if direct || !self.fold_one(region, sink) {
+            if direct || !self.fold_one(region, false, sink) {
                 return false;
             }
         }
@@ -317,7 +317,7 @@ impl PageMap {
             let r = &self.regions[region as usize];
             let short = r.host.superblock == NONE && r.free.len() <= cache.keep;
             let back = part.borrowed > 0 && (short || native >= part.limit.share);
-            if !back || !self.fold_one(region, sink) {
+            if !back || !self.fold_one(region, true, sink) {
                 break;
             }
         }

@@ -246,8 +246,8 @@ pub struct SlcCacheKeys {
 #[serde(deny_unknown_fields)]
 pub struct BufferKeys {
     /// RAM for data on its way to the flash. Where it is smaller than the program units that are
-    /// open at once (one; with `striped` placement one per region), they are programmed partly
-    /// filled, and which are depends on timing.
+    /// open at once (one; with `striped` placement one per region; twice as many with an SLC cache),
+    /// they are programmed partly filled, and which are depends on timing.
     pub size: Bytes,
     /// Capacitors keep it over a power failure, so a flush need not wait.
     pub power_loss_protected: bool,

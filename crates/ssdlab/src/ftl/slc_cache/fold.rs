@@ -1,6 +1,6 @@
 //! Folding: what the SLC cache holds moves to native superblocks, in the foreground or in idle time.
 
-use super::{Folding, Part};
+use super::{Folding, RegionCache};
 use crate::ftl::Sink;
 use crate::ftl::blocks::OPEN;
 use crate::ftl::mapping::Mapping;
@@ -12,9 +12,9 @@ use crate::nand::Cause;
 const STRIPES_AT_ONCE: u32 = 4;
 
 impl PageMap {
-    /// Folds one superblock to its end; `false` where there is none.
-    pub(super) fn fold_one<S: Sink>(&mut self, region: u32, sink: &mut S) -> bool {
-        let found = self.begin_fold(region);
+    /// Folds one superblock to its end, with `lent` one that was borrowed; `false` where there is none.
+    pub(super) fn fold_one<S: Sink>(&mut self, region: u32, lent: bool, sink: &mut S) -> bool {
+        let found = self.begin_fold(region, lent);
         if found {
             self.fold_units(region, u32::MAX, sink);
         }
@@ -28,7 +28,7 @@ impl PageMap {
         if part.folding.is_none() && (!part.free.is_empty() || self.may_borrow(region)) {
             return;
         }
-        if !self.begin_fold(region) {
+        if !self.begin_fold(region, false) {
             return;
         }
         let Some(cache) = &mut self.cache else { return };
@@ -51,7 +51,7 @@ impl PageMap {
         let units = STRIPES_AT_ONCE * stripe;
         let mut worked = false;
         for region in 0..self.layout.regions {
-            if self.begin_fold(region) {
+            if self.begin_fold(region, false) {
                 self.fold_units(region, units, sink);
                 worked = true;
             }
@@ -59,16 +59,17 @@ impl PageMap {
         worked
     }
 
-    /// Sees to it that a superblock is being folded; `false` where there is none.
-    fn begin_fold(&mut self, region: u32) -> bool {
+    /// Sees to it that a superblock is being folded; `false` where there is none. It is the oldest,
+    /// but with `lent`, or where native data is close to what it may be, the oldest that gives a
+    /// superblock back.
+    fn begin_fold(&mut self, region: u32, lent: bool) -> bool {
         let Some(cache) = &mut self.cache else { return false };
         let part = &mut cache.parts[region as usize];
         if part.folding.is_some() {
             return true;
         }
-        // Where native data is close to what it may be, only what gives its superblock back.
         let native = self.regions[region as usize].valid_units - part.valid;
-        let any = part.borrowed == 0 || native + cache.units <= part.limit.safe;
+        let any = part.borrowed == 0 || !lent && native + cache.units <= part.limit.safe;
         let at = match any {
             true => 0,
             false => match part.full.iter().position(|&s| !self.layout.is_set_aside(s)) {
@@ -121,7 +122,7 @@ impl PageMap {
         }
         if self.blocks.valid[victim as usize] == OPEN {
             self.end_fold(region, victim, sink);
-        } else if let Some(Part { folding: Some(f), .. }) =
+        } else if let Some(RegionCache { folding: Some(f), .. }) =
             self.cache.as_mut().map(|cache| &mut cache.parts[region as usize])
         {
             f.cursor = cursor;
