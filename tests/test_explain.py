@@ -72,6 +72,14 @@ def test_without_its_slc_cache_a_drive_that_folds_writes_everything_once() -> No
     assert none.iops > before.iops
 
 
+def test_every_change_that_is_offered_can_be_tried(result: ssdlab.Result) -> None:
+    (direction,) = explain.directions(result)
+    offered = explain.changes(result)
+    tried = explain.attempt(result, direction, offered)
+    assert [one.change for one in tried] == offered
+    assert "buffer" in [one.name for one in offered]
+
+
 def test_a_try_that_changes_nothing_gives_the_same_numbers(result: ssdlab.Result) -> None:
     (direction,) = explain.directions(result)
     same = explain.Change("same", "the victim policy it has", {"ftl.gc.victim": "greedy"})
@@ -105,3 +113,23 @@ def test_a_real_run_is_refused_in_words(
     folder = result.save(tmp_path / "runs")
     assert run_command(["explain", str(folder), "--out", str(tmp_path / "runs")]) == 2
     assert "a real drive does not tell" in capsys.readouterr().err
+
+
+def test_parity_and_the_write_limit_show_as_causes_and_go_when_switched_off() -> None:
+    own = {"ftl.parity.stripe": 8, "controller.write_limit": "3MB/s", "capacity": "512MiB"}
+    result = ssdlab.run(JOB, on="lab-reference", set=SMALL | own, prepare="steady")
+    causes = explain.programs(result)
+    # One program in eight, of all that is programmed.
+    assert causes["parity"] == pytest.approx(sum(causes.values()) / 8, rel=0.01)
+    assert sum(causes.values()) == pytest.approx(result.waf or 0, rel=1e-3)
+    (direction,) = explain.directions(result)
+    mean = direction.points[0]
+    assert mean.largest is not None and mean.largest[0] == "write_limit"
+    tried = [one for one in explain.changes(result) if one.name in ("parity", "write-limit")]
+    without_parity, without_limit = explain.attempt(result, direction, tried)
+    before = explain.outcome(result, direction)
+    assert before.iops == pytest.approx(3e6 / 4096, rel=0.005)
+    assert without_limit.iops > 2 * before.iops
+    assert before.waf is not None and without_parity.waf is not None
+    # Superblocks with fewer units of data cost a little less to collect.
+    assert without_parity.waf == pytest.approx(before.waf * 7 / 8, rel=0.02)

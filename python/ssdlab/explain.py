@@ -25,6 +25,10 @@ AMPLE = 3.0
 FIFO, Desnoyers 2014)."""
 
 
+UNLIMITED = "1000GB/s"
+"""A rate that no host link reaches: a limit on host writes that never binds."""
+
+
 @dataclass(frozen=True)
 class Change:
     """One thing that can be different about a rig."""
@@ -136,6 +140,18 @@ def changes(result: Result) -> list[Change]:
                 {"ftl.placement": "least-busy"},
             )
         )
+    if ftl.get("parity", {}).get("stripe", 0):
+        found.append(
+            Change("parity", "no parity inside the drive", {"ftl.parity.stripe": "0"}),
+        )
+    if "write_limit" in ssd.get("controller", {}):
+        found.append(
+            Change(
+                "write-limit",
+                "host writes not held to a rate",
+                {"controller.write_limit": UNLIMITED},
+            )
+        )
     reads = any(stats.ddir == "read" for job in result.jobs for stats in job.directions())
     if reads and not ssd.get("nand", {}).get("suspend", {}).get("program", False):
         found.append(
@@ -150,7 +166,8 @@ def changes(result: Result) -> list[Change]:
             Change(
                 "buffer",
                 "a protected write buffer of 4MiB",
-                {"write_buffer.size": "4MiB", "write_buffer.power_loss_protected": "true"},
+                # Both keys at once: a buffer with one of them is no buffer.
+                {"write_buffer": '{size = "4MiB", power_loss_protected = true}'},
             )
         )
     return found

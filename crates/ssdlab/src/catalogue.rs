@@ -126,7 +126,7 @@ mod tests {
     fn every_key_of_every_device_says_what_it_means() {
         let keys = device_keys();
         let find = |d: &str, k: &str| keys.iter().find(|x| x.device == d && x.key == k);
-        assert_eq!(find("ssd", "ftl.gc.pace").unwrap().values, "blocking, paced");
+        assert_eq!(find("ssd", "ftl.gc.pace").unwrap().values, "blocking, paced, periodic");
         assert_eq!(find("ssd", "ftl.gc.victim").unwrap().default, "greedy");
         assert_eq!(find("ssd", "nand.t_read").unwrap().values, "such as \"75us\"");
         assert_eq!(find("link", "queue_slots").unwrap().values, "whole number");

@@ -74,7 +74,7 @@ fn a_value_of_the_wrong_kind_is_answered_with_the_right_kind() {
         ("nand.channels", "3.5", "found 3.5, expected a whole number from 0 on"),
         ("ftl.over_provisioning", "much", "found \"much\", expected a number"),
         ("ftl.gc", "3", "found 3, expected a table of keys"),
-        ("ftl.gc.pace", "fast", "found fast, expected blocking or paced"),
+        ("ftl.gc.pace", "fast", "found fast, expected blocking, paced, periodic"),
         ("nand", "{channels=3}", "nand.ways: is missing, and has no default"),
     ] {
         let said = said(key, value);

@@ -59,12 +59,13 @@ fn without_time(ssd: &mut Ssd, commands: &[Command]) {
 
 /// Both ways to the same state, and on from there in time to the same state again. Where a
 /// map is cached, reads must not overtake writes, or what is cached depends on timing: so either no
-/// reads (with a buffer, for room in which writes wait) or no purges (during which they wait).
+/// reads (with a buffer or a limit, for room or a turn for which writes wait) or no purges (during
+/// which they wait).
 fn both_ways_agree(rig: &Rig, seed: u64, number: usize, depth: u64) {
     let rest = 60_000_000_000;
     let (mut timed, mut untimed) = (ssd_of(rig, seed, false), ssd_of(rig, seed, false));
     let shape = Shape::of(rig);
-    let overtakes = if shape.buffered { Op::Read } else { Op::Purge };
+    let overtakes = if shape.buffered || shape.limited { Op::Read } else { Op::Purge };
     let keep = |c: &Command| c.op != overtakes || !shape.cached;
     let first: Vec<Command> =
         commands(seed, timed.capacity(), number).into_iter().filter(keep).collect();

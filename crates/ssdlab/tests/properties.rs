@@ -12,7 +12,9 @@ use ssdlab::catalogue::device_keys;
 use ssdlab::ftl::placement::PLACEMENTS;
 use ssdlab::ftl::victim::{Parameters, VICTIMS, VictimPolicy};
 use ssdlab::ftl::wear_leveling::{self, WEAR_LEVELINGS};
-use ssdlab::ftl::{Blocks, Layout, Pace, PageMap, Policies, Scope, Settings, UnitWrite, Untimed};
+use ssdlab::ftl::{
+    Batch, Blocks, Layout, Pace, PageMap, Policies, Scope, Settings, UnitWrite, Untimed,
+};
 use ssdlab::nand::{Geometry, NONE};
 use ssdlab::rig::Rig;
 use ssdlab::rng::Stream;
@@ -50,6 +52,7 @@ struct Rules {
     scope: Scope,
     superblocks: u32,
     settings: Settings,
+    stripe: u32,
     victim: usize,
     placement: usize,
     wear: usize,
@@ -62,7 +65,8 @@ prop_compose! {
         pages in 2u32..9,
         scope in prop_oneof![Just(Scope::Die), Just(Scope::Channel), Just(Scope::Drive)],
         superblocks in 7u32..20,
-        low in 1u32..3, more in 0u32..3, paced: bool, separate_frontier: bool,
+        low in 1u32..3, more in 0u32..3, pace in 0usize..3, separate_frontier: bool,
+        copies in 0.1f64..20.0, stripe in prop_oneof![Just(0u32), 2u32..9],
         victim in 0..VICTIMS.entries.len(),
         placement in 0..PLACEMENTS.entries.len(),
         wear in 0..WEAR_LEVELINGS.entries.len(),
@@ -75,9 +79,17 @@ prop_compose! {
             settings: Settings {
                 low,
                 high: low + more,
-                pace: if paced { Pace::Paced } else { Pace::Blocking },
+                idle_superblocks: more,
+                pace: [Pace::Blocking, Pace::Paced, Pace::Periodic][pace],
+                // So full a drive has next to no free superblocks: its batches hardly end.
+                batch: (pace == 2).then(|| Batch {
+                    start: f64::from(low) + 0.5,
+                    end: f64::from(low + 1 + more),
+                    copies,
+                }),
                 separate_frontier,
             },
+            stripe,
             victim, placement, wear, seed,
         }
     }
@@ -87,6 +99,8 @@ prop_compose! {
 fn page_map(rules: &Rules) -> PageMap {
     let superblocks = rules.superblocks + u32::from(rules.settings.pace == Pace::Paced);
     let layout = Layout::new(&rules.geometry, rules.scope, superblocks);
+    let stripe = rules.stripe.min(layout.programs_per_superblock());
+    let layout = layout.with_parity(stripe);
     let units = PageMap::region_limit(&layout, &rules.settings) * layout.regions;
     let parameters = Parameters { choices: 3, window: 0.3 };
     let stream = Stream::new(rules.seed, "victim");
@@ -168,7 +182,14 @@ fn a_victim_policy_that_takes_an_open_superblock_is_caught() {
     let geometry =
         Geometry { channels: 1, ways: 1, planes: 1, pages: 4, units_per_page: 1, unit_bytes: 4096 };
     let layout = Layout::new(&geometry, Scope::Die, 8);
-    let settings = Settings { low: 1, high: 2, pace: Pace::Blocking, separate_frontier: false };
+    let settings = Settings {
+        low: 1,
+        high: 2,
+        idle_superblocks: 1,
+        pace: Pace::Blocking,
+        batch: None,
+        separate_frontier: false,
+    };
     let policies = Policies {
         victim: Box::new(TakesTheFirst),
         placement: (PLACEMENTS.entries[0].build)(),

@@ -45,6 +45,7 @@ impl PageMap {
         if r.frontier(lane).superblock == NONE {
             let superblock = r.free.pop_front().expect("a reserve superblock");
             *r.frontier_mut(lane) = Frontier { superblock, ..CLOSED };
+            self.free -= 1;
         }
         let frontier = r.frontier_mut(lane);
         let per_program = layout.units_per_program();
@@ -70,8 +71,9 @@ impl PageMap {
             // Translation units are host data to their own page map.
             Cause::Merge | Cause::Map => self.counters.programs_merge += 1,
             Cause::Fold => self.counters.programs_fold += 1,
+            Cause::Parity => unreachable!("parity is not appended unit by unit"),
         }
-        let frontier = *frontier;
+        let mut frontier = *frontier;
         r.valid_units += u32::from(lpn != NONE);
         if lpn != NONE {
             self.remap(lpn, ppn);
@@ -87,6 +89,9 @@ impl PageMap {
         }
         if per_program == 1 || frontier.offset.is_multiple_of(per_program) {
             self.close_unit(frontier, lane, per_program, cause, sink);
+            if layout.has_parity() {
+                frontier.offset = self.append_parity(region, lane, sink);
+            }
         }
         if frontier.offset == self.units_of(lane) {
             self.close_superblock(region, lane, superblock);
@@ -112,7 +117,7 @@ impl PageMap {
     }
 
     #[inline]
-    fn units_of(&self, lane: Lane) -> u32 {
+    pub(super) fn units_of(&self, lane: Lane) -> u32 {
         if lane == Lane::Slc { self.slc_units() } else { self.layout.units_per_superblock() }
     }
 
@@ -165,12 +170,15 @@ impl PageMap {
         }
         frontier.offset += per_program - used;
         self.counters.programs_padding += u64::from(per_program - used);
-        let frontier = *frontier;
+        let mut frontier = *frontier;
         let first = self.layout.first_unit(frontier.superblock) + frontier.offset - per_program;
         let cause = if frontier.host_units > 0 { Cause::HostWrite } else { cause };
         let (host_units, slc) = (frontier.host_units, lane == Lane::Slc);
         let filled = Filled { first, units: used, host_units, cause, slc };
         sink.close_program(frontier.handle, filled);
+        if self.layout.has_parity() {
+            frontier.offset = self.append_parity(region, lane, sink);
+        }
         if frontier.offset == self.units_of(lane) {
             self.close_superblock(region, lane, frontier.superblock);
         }

@@ -21,7 +21,7 @@ pub struct Blocks {
     pub erases: Vec<u32>,
     /// Position in the order of closing (host units written by then), for age.
     pub closed_at: Vec<u64>,
-    /// Mapping units of a superblock.
+    /// Mapping units of a superblock that can hold data.
     pub units_per_superblock: u32,
     per_region: u32,
     /// The last so many of a region are never collected.

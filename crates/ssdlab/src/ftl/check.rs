@@ -2,6 +2,7 @@
 
 use super::blocks::OPEN;
 use super::mapping::Mapping;
+use super::pace::Batches;
 use super::page_map::PageMap;
 use crate::nand::NONE;
 
@@ -33,6 +34,7 @@ impl PageMap {
                 add(u64::from(f.offset));
             }
             add(region.collecting.map_or(0, |c| c.position()));
+            add(region.owed.to_bits());
         }
         add(u64::from(self.last_region));
         let c = &self.counters;
@@ -50,9 +52,12 @@ impl PageMap {
             c.superblocks_erased,
             c.programs_merge,
             c.programs_fold,
+            c.programs_parity,
+            c.batches,
         ] {
             add(value);
         }
+        self.batches.iter().flat_map(Batches::state).for_each(&mut add);
         self.mapping.state(&mut add);
         if let Some(cache) = &self.cache {
             cache.state(&mut add);
@@ -68,6 +73,8 @@ impl PageMap {
             if ppn != NONE {
                 assert_eq!(self.owner[ppn as usize], lpn as u32, "owner of ppn {ppn}");
                 assert!(self.is_valid(ppn), "valid bit of ppn {ppn}");
+                let offset = ppn % self.layout.units_per_superblock();
+                assert!(!self.layout.is_parity(offset), "data at parity's ppn {ppn}");
                 counts[self.layout.superblock_of(ppn) as usize] += 1;
                 mapped += 1;
             }
@@ -78,6 +85,8 @@ impl PageMap {
         for (s, &count) in counts.iter().enumerate() {
             assert_eq!(self.blocks.valid[s] & !OPEN, count, "valid units of superblock {s}");
         }
+        let free: usize = self.regions.iter().map(|r| r.free.len()).sum();
+        assert_eq!(self.free as usize, free, "free superblocks");
         for (r, region) in self.regions.iter().enumerate() {
             let all = self.blocks.of_region(r as u32).chain(self.layout.set_aside_of(r as u32));
             let sum: u32 = all.map(|s| counts[s as usize]).sum();

@@ -16,6 +16,8 @@ pub enum Pace {
     Blocking,
     /// Each host write carries its share of the copying, so that a superblock is ready in time.
     Paced,
+    /// Collection goes in batches: `ftl.gc.batch` says when they begin and end, and how fast they go.
+    Periodic,
 }
 
 /// A collection under way.
@@ -44,10 +46,14 @@ impl PageMap {
     #[inline]
     pub(super) fn make_room<S: Sink>(&mut self, region: u32, sink: &mut S) {
         let r = &self.regions[region as usize];
-        if self.settings.pace == Pace::Paced
-            && (r.collecting.is_some() || r.free.len() as u32 <= self.settings.low + 1)
-        {
-            self.pace(region, sink);
+        match self.settings.pace {
+            Pace::Blocking => {}
+            Pace::Paced => {
+                if r.collecting.is_some() || r.free.len() as u32 <= self.settings.low + 1 {
+                    self.pace(region, sink);
+                }
+            }
+            Pace::Periodic => self.carry_batch(region, sink),
         }
         while self.needs_room(&self.regions[region as usize]) {
             self.collect_one(region, sink);
@@ -84,52 +90,54 @@ impl PageMap {
         let units = c.owed.checked_div(c.gain).unwrap_or(u32::MAX);
         c.owed -= units.min(c.owed) * c.gain;
         self.move_units(region, units, sink);
-        // The reserve is in use: what it was opened for must be finished before the host goes on.
-        let r = &self.regions[region as usize];
-        if r.free.is_empty() && r.collecting.is_some() {
-            self.move_units(region, u32::MAX, sink);
-        }
+        self.refill_reserve(region, sink);
     }
 
     /// Collects ahead of need while the host is quiet; `true` if there was anything to do.
     pub fn collect_idle<S: Sink>(&mut self, sink: &mut S) -> bool {
         let mut worked = false;
         for region in 0..self.layout.regions {
-            let r = &self.regions[region as usize];
-            let wish = self.idle_wish(region);
-            let wanted = (r.free.len() as u32) < self.settings.high.max(wish)
-                && self.blocks.closed(region) > 0;
-            if !wanted && r.collecting.is_none() {
-                continue;
-            }
-            if r.collecting.is_none() {
-                let now = self.counters.host_units_written;
-                let victim = self.victim.pick(&mut self.blocks, region, now);
-                // Without a program unit's worth of invalid units it would be copied for nothing.
-                let valid = self.blocks.valid[victim as usize];
-                let programs = valid.div_ceil(self.layout.units_per_program());
-                if programs * self.layout.units_per_program() == self.layout.units_per_superblock()
-                {
-                    continue;
+            for _ in 0..self.settings.idle_superblocks {
+                if !self.collect_one_idle(region, sink) {
+                    break;
                 }
-                // For the SLC cache not more is copied than is gained.
-                let own = self.regions[region as usize].free.len() < self.settings.high as usize;
-                if !own && valid * 2 > self.layout.units_per_superblock() {
-                    continue;
-                }
-                self.begin(region, victim, Cause::Collection);
+                worked = true;
             }
-            self.move_units(region, u32::MAX, sink);
-            worked = true;
         }
         worked
     }
 
-    fn begin(&mut self, region: u32, victim: u32, cause: Cause) {
+    fn collect_one_idle<S: Sink>(&mut self, region: u32, sink: &mut S) -> bool {
+        let r = &self.regions[region as usize];
+        let free = r.free.len() as u32;
+        let wanted =
+            free < self.settings.high.max(self.idle_wish(region)) && self.blocks.closed(region) > 0;
+        if !wanted && r.collecting.is_none() {
+            return false;
+        }
+        if r.collecting.is_none() {
+            let now = self.counters.host_units_written;
+            let victim = self.victim.pick(&mut self.blocks, region, now);
+            // Without a program unit's worth of invalid units it would be copied for nothing.
+            if !self.gains(victim) {
+                return false;
+            }
+            // For the SLC cache not more is copied than is gained.
+            let units = self.layout.data_units_per_superblock();
+            if free >= self.settings.high && self.blocks.valid[victim as usize] * 2 > units {
+                return false;
+            }
+            self.begin(region, victim, Cause::Collection);
+        }
+        self.move_units(region, u32::MAX, sink);
+        true
+    }
+
+    pub(super) fn begin(&mut self, region: u32, victim: u32, cause: Cause) {
         let valid = self.blocks.valid[victim as usize];
         debug_assert!(valid < OPEN);
         self.blocks.reopen(region, victim);
-        let gain = self.layout.units_per_superblock() - valid;
+        let gain = self.layout.data_units_per_superblock() - valid;
         self.regions[region as usize].collecting =
             Some(Collecting { victim, cursor: 0, valid, gain, owed: 0, cause });
         if cause == Cause::Wear {
@@ -141,9 +149,9 @@ impl PageMap {
 
     /// Moves at least `units` valid units of the victim (to the end of a program unit), and erases
     /// it when all have moved.
-    fn move_units<S: Sink>(&mut self, region: u32, units: u32, sink: &mut S) {
+    pub(super) fn move_units<S: Sink>(&mut self, region: u32, units: u32, sink: &mut S) {
         let Some(c) = self.regions[region as usize].collecting else { return };
-        let cursor = if self.layout.units_per_program() == 1 && self.layout.dies_per_region == 1 {
+        let cursor = if self.copies_within_die() {
             self.copy_within_die(region, c, units, sink)
         } else {
             self.copy_through_programs(region, c, units, sink)
@@ -203,6 +211,12 @@ impl PageMap {
         }
     }
 
+    /// Whether what moves can be queued as runs of copies: nothing else comes between them.
+    fn copies_within_die(&self) -> bool {
+        let layout = &self.layout;
+        layout.units_per_program() == 1 && layout.dies_per_region == 1 && !layout.has_parity()
+    }
+
     /// Units are programmed one by one on the die that holds them: runs of copies.
     fn copy_within_die<S: Sink>(
         &mut self,
@@ -257,6 +271,7 @@ impl PageMap {
     fn erase<S: Sink>(&mut self, region: u32, superblock: u32, cause: Cause, sink: &mut S) {
         self.erase_blocks(region, superblock, cause, sink);
         self.regions[region as usize].free.push_back(superblock);
+        self.free += 1;
     }
 
     /// Erases a superblock of which nothing is valid.
@@ -286,7 +301,7 @@ impl PageMap {
         self.begin(region, superblock, Cause::Wear);
         // Not through `move_units`: one move at a time, and no levelling of the levelling.
         let Some(c) = self.regions[region as usize].collecting.take() else { return };
-        if self.layout.units_per_program() == 1 && self.layout.dies_per_region == 1 {
+        if self.copies_within_die() {
             self.copy_within_die(region, c, u32::MAX, sink);
         } else {
             self.copy_through_programs(region, c, u32::MAX, sink);

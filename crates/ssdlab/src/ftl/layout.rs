@@ -36,6 +36,10 @@ pub struct Layout {
     by_program: FastDiv,
     by_dies: FastDiv,
     by_region: FastDiv,
+    /// Program units of a stripe, the last of which is parity; 0: there is none.
+    stripe: u32,
+    by_stripe: FastDiv,
+    data_units: u32,
 }
 
 impl Layout {
@@ -48,6 +52,7 @@ impl Layout {
             Scope::Drive => 1,
         };
         let dies_per_region = dies / regions;
+        let units = geometry.units_per_erase() * dies_per_region;
         Layout {
             regions,
             superblocks,
@@ -55,10 +60,13 @@ impl Layout {
             dies_per_region,
             channels: geometry.channels,
             scope,
-            by_superblock: FastDiv::new(geometry.units_per_erase() * dies_per_region),
+            by_superblock: FastDiv::new(units),
             by_program: FastDiv::new(geometry.units_per_program()),
             by_dies: FastDiv::new(dies_per_region),
             by_region: FastDiv::new(superblocks),
+            stripe: 0,
+            by_stripe: FastDiv::new(1),
+            data_units: units,
         }
     }
     /// The same with so many more superblocks in each region, which are set aside.
@@ -75,6 +83,57 @@ impl Layout {
     #[inline]
     pub fn is_set_aside(&self, superblock: u32) -> bool {
         self.by_region.split(superblock).1 >= self.superblocks - self.set_aside
+    }
+    /// The same where the last of every `stripe` program units of a superblock is parity of those
+    /// before it; 0: no parity. A stripe that the end of the superblock cuts short has its parity
+    /// too.
+    pub fn with_parity(mut self, stripe: u32) -> Self {
+        if stripe == 0 {
+            return self;
+        }
+        let programs = self.programs_per_superblock();
+        assert!((2..=programs).contains(&stripe), "stripes of {stripe} in {programs}");
+        (self.stripe, self.by_stripe) = (stripe, FastDiv::new(stripe));
+        self.data_units = (programs - programs.div_ceil(stripe)) * self.units_per_program();
+        self
+    }
+    /// Program units of a stripe with its parity; 0: there is none.
+    pub fn stripe(&self) -> u32 {
+        self.stripe
+    }
+    /// Whether some program units are parity.
+    #[inline]
+    pub fn has_parity(&self) -> bool {
+        self.stripe != 0
+    }
+    /// Whether the program unit at `offset` of a superblock is parity.
+    #[inline]
+    pub fn is_parity(&self, offset: u32) -> bool {
+        let program = self.by_program.quotient(offset);
+        self.stripe != 0
+            && (self.by_stripe.split(program).1 + 1 == self.stripe
+                || program + 1 == self.programs_per_superblock())
+    }
+    /// Number of a data unit where parity is not counted: data that is written one after the other
+    /// has consecutive numbers.
+    #[inline]
+    pub fn data_number(&self, ppn: u32) -> u32 {
+        if self.stripe == 0 {
+            return ppn;
+        }
+        let (superblock, offset) = self.by_superblock.split(ppn);
+        let parity = self.by_stripe.quotient(self.by_program.quotient(offset));
+        superblock * self.data_units + offset - parity * self.units_per_program()
+    }
+    /// Program units of a superblock.
+    #[inline]
+    pub fn programs_per_superblock(&self) -> u32 {
+        self.by_program.quotient(self.units_per_superblock())
+    }
+    /// Mapping units of a superblock that can hold data: all but those of parity.
+    #[inline]
+    pub fn data_units_per_superblock(&self) -> u32 {
+        self.data_units
     }
     /// Mapping units of a superblock.
     #[inline]

@@ -16,7 +16,9 @@ mod check;
 mod collect;
 mod layout;
 pub mod mapping;
+mod pace;
 mod page_map;
+mod parity;
 pub mod placement;
 mod slc_cache;
 pub mod victim;
@@ -25,6 +27,7 @@ pub mod wear_leveling;
 pub use blocks::{Blocks, OPEN};
 pub use collect::Pace;
 pub use layout::{Layout, Scope};
+pub use pace::Batch;
 pub use page_map::{FtlCounters, PageMap, Policies, Settings, UnitWrite};
 pub use slc_cache::{SlcCache, SlcCounters, SlcSettings, WhenFull};
 

@@ -5,6 +5,7 @@ use super::blocks::Blocks;
 use super::collect::{Collecting, Pace};
 use super::layout::Layout;
 use super::mapping::{MapCounters, Mapping};
+use super::pace::{Batch, Batches};
 use super::placement::Placement;
 use super::slc_cache::SlcCache;
 use super::victim::VictimPolicy;
@@ -22,6 +23,10 @@ pub struct Settings {
     pub high: u32,
     /// How foreground collection is spread over host writes.
     pub pace: Pace,
+    /// Superblocks of a region that idle-time collection takes on at a time.
+    pub idle_superblocks: u32,
+    /// When periodic collection begins and ends.
+    pub batch: Option<Batch>,
     /// Collected data has a write frontier of its own.
     pub separate_frontier: bool,
 }
@@ -41,6 +46,8 @@ pub struct FtlCounters {
     pub programs_merge: u64,
     /// Programmed to fold the SLC cache.
     pub programs_fold: u64,
+    /// Programmed as parity of the drive's own stripes.
+    pub programs_parity: u64,
     /// Left empty in program units that could not wait.
     pub programs_padding: u64,
     /// Host writes that replaced a part of a unit and needed its old content.
@@ -51,6 +58,8 @@ pub struct FtlCounters {
     pub units_mapped: u64,
     /// Superblocks collected.
     pub collections: u64,
+    /// Batches of periodic collection begun.
+    pub batches: u64,
     /// Superblocks moved by wear levelling.
     pub wear_moves: u64,
     /// Superblocks erased.
@@ -85,6 +94,8 @@ pub(super) struct Region {
     pub collected: Frontier,
     pub slc: Frontier,
     pub collecting: Option<Collecting>,
+    /// Copies of periodic collection that host units have carried and that are still to be made.
+    pub owed: f64,
     pub valid_units: u32,
 }
 
@@ -145,6 +156,9 @@ pub struct PageMap {
     pub(super) owner: Vec<u32>,
     pub(super) valid: Vec<u64>,
     pub(super) regions: Vec<Region>,
+    /// Free superblocks of all regions.
+    pub(super) free: u32,
+    pub(super) batches: Option<Batches>,
     pub(super) victim: Box<dyn VictimPolicy>,
     pub(super) wear: Option<Box<dyn WearLeveling>>,
     placement: Box<dyn Placement>,
@@ -168,7 +182,7 @@ impl PageMap {
         keep_versions: bool,
     ) -> Self {
         let physical = layout.units() as usize;
-        let per_superblock = layout.units_per_superblock();
+        let per_superblock = layout.data_units_per_superblock();
         let mut ftl = PageMap {
             blocks: Blocks::new(layout.regions, layout.superblocks, per_superblock)
                 .with_set_aside(layout.set_aside),
@@ -180,6 +194,8 @@ impl PageMap {
             owner: vec![NONE; physical],
             valid: vec![0; physical.div_ceil(64)],
             regions: Vec::new(),
+            free: 0,
+            batches: None,
             victim: policies.victim,
             placement: policies.placement,
             wear: policies.wear,
@@ -205,7 +221,7 @@ impl PageMap {
     /// the closed ones, however the data lies.
     pub fn region_limit(layout: &Layout, settings: &Settings) -> u32 {
         let frontiers = if settings.separate_frontier { 2 } else { 1 };
-        let (units, program) = (layout.units_per_superblock(), layout.units_per_program());
+        let (units, program) = (layout.data_units_per_superblock(), layout.units_per_program());
         let superblocks = layout.superblocks - layout.set_aside;
         let closed = (superblocks + 1).saturating_sub(settings.low + frontiers);
         (closed.saturating_sub(1) * units).min(closed * (units - program + 1))
@@ -219,9 +235,12 @@ impl PageMap {
                 collected: CLOSED,
                 slc: CLOSED,
                 collecting: None,
+                owed: 0.0,
                 valid_units: 0,
             })
             .collect();
+        self.free = self.layout.regions * (self.layout.superblocks - self.layout.set_aside);
+        self.batches = self.settings.batch.map(|b| Batches::new(&b, self.layout.regions));
     }
 
     /// Back to the state fresh out of the box; every superblock that held data is erased once.
@@ -253,7 +272,7 @@ impl PageMap {
         }
         let layout = self.layout;
         self.blocks =
-            Blocks::new(layout.regions, layout.superblocks, layout.units_per_superblock())
+            Blocks::new(layout.regions, layout.superblocks, layout.data_units_per_superblock())
                 .with_set_aside(layout.set_aside);
         self.blocks.erases = erases;
         self.map.fill(NONE);
@@ -311,7 +330,7 @@ impl PageMap {
 
     /// Free superblocks in all regions.
     pub fn free_superblocks(&self) -> u64 {
-        self.regions.iter().map(|r| r.free.len() as u64).sum()
+        u64::from(self.free)
     }
 
     /// Units placed in program units that are not full yet: counted as programs, not yet in flash.

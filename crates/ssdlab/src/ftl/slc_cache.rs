@@ -105,8 +105,9 @@ struct Limit {
 /// The SLC cache of a page map.
 pub struct SlcCache {
     settings: SlcSettings,
-    /// Units of a superblock in SLC mode.
+    /// Units of a superblock in SLC mode, and those that hold data.
     units: u32,
+    data_units: u32,
     /// Free superblocks of a region that are never lent.
     keep: usize,
     /// Whether folding is spread over host writes.
@@ -143,12 +144,15 @@ impl SlcCache {
             let lent = (u64::from(borrowed) * share.0).div_ceil(share.1.max(1));
             Limit { share: until.saturating_sub(lent).min(u64::from(safe)) as u32, safe }
         };
+        // A batch of collection must not begin because something was lent.
+        let keep = settings.batch.map_or(0, |batch| batch.end.ceil() as u32 + 1);
         let mut cache = SlcCache {
             settings: SlcSettings { dynamic, ..slc },
             units: size,
+            data_units: Self::data_units_per_superblock(layout, slc.bits),
             // Folding opens a native superblock before it gives one back; paced collection would
             // begin with the last but one.
-            keep: (settings.low + 1 + 2 * u32::from(paced)) as usize,
+            keep: keep.max(settings.low + 1 + 2 * u32::from(paced)) as usize,
             paced,
             share,
             until,
@@ -167,6 +171,13 @@ impl SlcCache {
     pub fn units_per_superblock(layout: &Layout, bits: u32) -> u32 {
         let stripe = layout.units_per_program() * layout.dies_per_region;
         layout.units_per_superblock() / stripe / bits * stripe
+    }
+
+    /// Of those, the ones that hold data: all but parity, of whole stripes.
+    pub fn data_units_per_superblock(layout: &Layout, bits: u32) -> u32 {
+        let programs = Self::units_per_superblock(layout, bits) / layout.units_per_program();
+        let parity = programs.checked_div(layout.stripe()).unwrap_or(0);
+        (programs - parity) * layout.units_per_program()
     }
 
     fn reset(&mut self, layout: &Layout) {
@@ -343,6 +354,7 @@ impl PageMap {
             Some(superblock) => superblock,
             None if may_borrow => {
                 cache.lend(region, cache.parts[region as usize].borrowed + 1);
+                self.free -= 1;
                 r.free.pop_front().expect("one above those kept")
             }
             None => return false,

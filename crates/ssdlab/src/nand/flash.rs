@@ -9,13 +9,15 @@
 mod cause;
 mod execute;
 mod feed;
+mod own_work;
 
+use cause::CAUSES;
 pub use cause::Cause;
-use cause::{CAUSES, OwnWork};
 
 use super::geometry::{Geometry, Timing};
 use super::schedule::Policy;
 use crate::sim::Calendar;
+use own_work::OwnWork;
 
 /// No operation, no owner, no unit.
 pub const NONE: u32 = u32::MAX;
@@ -58,6 +60,8 @@ pub struct Finished {
     pub map_wait: u64,
     /// Of the same wait: while the die folded the SLC cache.
     pub fold_wait: u64,
+    /// Of the same wait: while the die programmed parity.
+    pub parity_wait: u64,
     /// When it began.
     pub start: u64,
     /// Of its time: waiting for the channel.
@@ -452,16 +456,5 @@ impl Flash {
         } else if read && state.suspended == NONE {
             self.suspend(die, now);
         }
-    }
-
-    /// What the die has done on the drive's own behalf up to `now`.
-    #[inline]
-    fn own_work(&self, die: u32, now: u64) -> OwnWork {
-        let die = &self.dies[die as usize];
-        let mut own = OwnWork::of(&die.busy);
-        if die.current != NONE {
-            own.add(self.ops[die.current as usize].cause, now - die.since);
-        }
-        own
     }
 }

@@ -16,6 +16,8 @@ pub enum Part {
     MapFetch,
     /// Waiting for room in the write buffer.
     BufferWait,
+    /// Waiting for the turn that a limit on host writes gives, behind other writes included.
+    WriteLimit,
     /// Waiting for the old content of a partly written unit.
     ReadModifyWrite,
     /// The die was busy with other host work.
@@ -26,6 +28,8 @@ pub enum Part {
     DieMap,
     /// The die was busy with folding the SLC cache.
     DieFold,
+    /// The die was busy with parity of the drive's own stripes.
+    DieParity,
     /// Sensing, programming or erasing cells.
     Cells,
     /// Waiting for the channel, register held.
@@ -41,7 +45,7 @@ pub enum Part {
 }
 
 /// Number of parts.
-pub const PARTS: usize = 16;
+pub const PARTS: usize = 18;
 
 /// Names of the parts as they appear in results, in the order of [`Part`].
 pub const PART_NAMES: [&str; PARTS] = [
@@ -50,11 +54,13 @@ pub const PART_NAMES: [&str; PARTS] = [
     "controller",
     "map_fetch",
     "buffer_wait",
+    "write_limit",
     "read_modify_write",
     "die_host",
     "die_collection",
     "die_map",
     "die_fold",
+    "die_parity",
     "cells",
     "channel_wait",
     "channel",

@@ -171,6 +171,42 @@ pub const SAMPLES: &[Sample] = &[
         ],
     },
     Sample {
+        kind: "ssd",
+        below: false,
+        keys: "capacity = \"6MiB\"",
+        tables: &[
+            (
+                "nand",
+                "channels = 2\nways = 2\npage = \"8KiB\"\npages_per_block = 16\nt_read = \"60us\"\n\
+                 t_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400",
+            ),
+            ("ftl", "over_provisioning = 0.6"),
+            ("ftl.gc", "pace = \"periodic\"\nidle_after = \"5ms\"\nidle_superblocks = 3"),
+            ("ftl.gc.batch", "start = 3\nend = 5.5\ncopies = 2.5"),
+            ("ftl.parity", "stripe = 5"),
+            ("controller", "write_limit = \"20MB/s\""),
+        ],
+    },
+    Sample {
+        kind: "ssd",
+        below: false,
+        keys: "capacity = \"6MiB\"",
+        tables: &[
+            (
+                "nand",
+                "channels = 2\nways = 2\nplanes = 2\npage = \"8KiB\"\npages_per_block = 16\n\
+                 t_read = \"60us\"\nt_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400",
+            ),
+            ("ftl", "over_provisioning = 0.5"),
+            ("ftl.map", "kind = \"cached\"\ncache = \"4KiB\""),
+            ("ftl.gc", "scope = \"channel\"\npace = \"periodic\""),
+            ("ftl.gc.batch", "start = 1.5\nend = 3\ncopies = 4"),
+            ("ftl.parity", "stripe = 4"),
+            ("write_buffer", "size = \"256KiB\"\npower_loss_protected = false"),
+            ("controller", "command_time = \"4us\"\nwrite_limit = \"40MB/s\""),
+        ],
+    },
+    Sample {
         kind: "partition",
         below: true,
         keys: "offset = \"1MiB\"\nsize = \"2560KiB\"",
@@ -225,6 +261,8 @@ pub struct Shape {
     pub dies_per_superblock: u64,
     pub units_per_program: u64,
     pub buffered: bool,
+    /// Are host writes held to a rate?
+    pub limited: bool,
     /// Is the map cached?
     pub cached: bool,
     /// May reads suspend other operations?
@@ -291,6 +329,8 @@ impl Shape {
                 .any(|k| s.get(*k).and_then(toml::Value::as_bool) == Some(true))
         });
         self.buffered = device.contains_key("write_buffer");
+        let controller = device.get("controller").and_then(toml::Value::as_table);
+        self.limited = controller.is_some_and(|c| c.contains_key("write_limit"));
     }
 
     pub fn has(&self, kind: &str) -> bool {
@@ -466,7 +506,7 @@ fn check_ssd(device: &dyn Device, shape: &Shape, a: &Asked, now: u64) -> Result<
 /// where they waited for a channel with other dies on it, or resumed what was suspended.
 pub fn check_work(device: &dyn Device, shape: &Shape) -> Result<(), Violation> {
     let c = super::counters(device);
-    let causes = ["host", "collection", "wear", "map", "merge", "fold"];
+    let causes = ["host", "collection", "wear", "map", "merge", "fold", "parity"];
     let programmed: u64 = causes.iter().map(|cause| c[format!("programs_{cause}").as_str()]).sum();
     let moved = c["flash_units_read"] + programmed - c["units_open"];
     equal("channel time", c["busy_channels_ns"], moved * shape.t_transfer)?;
@@ -486,7 +526,7 @@ pub fn check_work(device: &dyn Device, shape: &Shape) -> Result<(), Violation> {
 }
 
 fn die_time(c: &BTreeMap<&'static str, u64>) -> u64 {
-    ["host_read", "host_write", "collection", "wear", "map", "merge", "fold"]
+    ["host_read", "host_write", "collection", "wear", "map", "merge", "fold", "parity"]
         .iter()
         .map(|cause| c[format!("busy_{cause}_ns").as_str()])
         .sum()
@@ -543,20 +583,35 @@ prop_compose! {
     fn gc()(
         victim in names(&VICTIMS),
         scope in proptest::sample::select(vec!["die", "channel", "drive"]),
-        paced in any::<bool>(),
+        pace in proptest::sample::select(vec!["blocking", "paced", "periodic"]),
         low in 1u64..3,
         more in 0u64..3,
         idle in proptest::option::of(1u64..20_000),
         separate in any::<bool>(),
         choices in 1u64..6,
-    ) -> (String, &'static str, bool) {
-        let pace = if paced { "paced" } else { "blocking" };
+        superblocks in 0u64..4,
+    ) -> (String, Gc) {
         let idle = idle.map(|t| format!("idle_after = \"{t}us\"\n")).unwrap_or_default();
+        let frontiers = if separate { 2 } else { 1 };
+        let extents = scope == "drive" && (pace == "blocking" || separate);
+        let drawn = Gc { scope, extents, periodic: pace == "periodic", low, frontiers };
         (format!(
             "victim = \"{victim}\"\nscope = \"{scope}\"\npace = \"{pace}\"\nlow = {low}\n\
-             high = {}\n{idle}separate_frontier = {separate}\nchoices = {choices}\nwindow = 0.3",
-            low + more), scope, scope == "drive" && (!paced || separate))
+             high = {}\n{idle}idle_superblocks = {superblocks}\nseparate_frontier = {separate}\n\
+             choices = {choices}\nwindow = 0.3",
+            low + more), drawn)
     }
+}
+
+/// What was drawn of collection.
+#[derive(Clone, Copy, Debug)]
+pub struct Gc {
+    scope: &'static str,
+    /// Whether an extent map is possible.
+    extents: bool,
+    periodic: bool,
+    low: u64,
+    frontiers: u64,
 }
 
 prop_compose! {
@@ -582,7 +637,7 @@ prop_compose! {
     /// Any SSD that the keys can describe, in the small.
     pub fn any_ssd()(
         (mut tables, nand) in nand(),
-        (gc, scope, extents) in gc(),
+        (gc, Gc { scope, extents, periodic, low, frontiers }) in gc(),
         blocks in 9u64..24,
         odd in 0u64..5,
         op in prop_oneof![2 => Just(0.001), 3 => 0.05f64..0.8],
@@ -593,7 +648,9 @@ prop_compose! {
         controller in (0u64..20, 0u64..4),
         ahead in proptest::option::of(1u64..80),
         (map, cache, segment, entries) in (0usize..4, 1u64..12, 1u32..7, 0u64..300),
-        slc in proptest::option::of(slc_cache()),
+        (start, marks, copies) in (1u32..9, 1u32..7, 0.1f64..20.0),
+        stripe in prop_oneof![3 => Just(0u64), 2 => 2u64..12],
+        (limit, slc) in (proptest::option::of(1u64..200), proptest::option::of(slc_cache())),
     ) -> Layer {
         let dies = nand.channels * nand.ways;
         let (regions, per_region) = match scope {
@@ -605,11 +662,19 @@ prop_compose! {
         let superblock = nand.planes * nand.units * nand.pages * per_region;
         let blocks = blocks.min((4000 / (superblock * regions)).max(5));
         let units = superblock * regions * blocks + odd;
+        // Batches begin and end with more superblocks free than `low` and a little.
+        let op = if periodic { op.max((frontiers + 2) as f64 / blocks as f64) } else { op };
         tables.push(("ftl", format!(
             "over_provisioning = {op:.3}\nplacement = \"{placement}\"")));
         // One translation unit holds 1024 units, so that the caches are small and many units missing.
         let segments = units.div_ceil(1 << segment);
-        let least = ((1 << segment) - 1) / superblock + 4;
+        let programs = nand.pages * per_region;
+        let stripe = stripe.min(programs);
+        let data = match stripe {
+            0 => superblock,
+            n => (programs - programs.div_ceil(n)) * nand.planes * nand.units,
+        };
+        let least = ((1 << segment) - 1) / data + 4;
         let map = ["page", "cached", if extents { "extent" } else { "cached" }, "page"][map];
         tables.push(("ftl.map", format!(
             "kind = \"{map}\"\ncache = \"{}KiB\"\nentries = {}\nsegment = \"{}KiB\"",
@@ -622,6 +687,13 @@ prop_compose! {
                 fixed * unit, lent * unit)));
         }
         tables.push(("ftl.gc", gc));
+        if periodic {
+            let start = low as f64 + f64::from(start) / 10.0;
+            let end = start + f64::from(marks) / 10.0;
+            tables.push(("ftl.gc.batch", format!(
+                "start = {start:.1}\nend = {end:.1}\ncopies = {copies:.2}")));
+        }
+        tables.push(("ftl.parity", format!("stripe = {stripe}")));
         tables.push(("ftl.wear_leveling", format!("policy = \"{wear}\"\nspread = {spread}")));
         if let Some((units, protected)) = buffer {
             tables.push(("write_buffer", format!(
@@ -629,7 +701,9 @@ prop_compose! {
         }
         let (time, cores) = controller;
         let time = time.saturating_sub(8);
-        tables.push(("controller", format!("command_time = \"{time}us\"\ncores = {cores}")));
+        let limit = limit.map(|mb| format!("write_limit = \"{mb}MB/s\"\n")).unwrap_or_default();
+        tables.push(("controller", format!(
+            "{limit}command_time = \"{time}us\"\ncores = {cores}")));
         if let Some(units) = ahead {
             tables.push(("controller.read_ahead", format!("size = \"{}KiB\"", units * 4)));
         }

@@ -1,10 +1,12 @@
 //! From the keys of an SSD to its parts: what fits, what does not, and why.
 
-use super::keys::SsdKeys;
+use super::keys::{BatchKeys, SsdKeys};
 use crate::device::{Build, SECTOR};
 use crate::error::{Error, Result};
 use crate::ftl::mapping::{self, MAPS, Mapping};
-use crate::ftl::{Layout, Pace, PageMap, Policies, Settings, placement, victim, wear_leveling};
+use crate::ftl::{
+    Batch, Layout, Pace, PageMap, Policies, Settings, placement, victim, wear_leveling,
+};
 use crate::nand::{Flash, Geometry, Suspend, Timing, schedule};
 use crate::rig::at_most_an_hour;
 use crate::units::Bytes;
@@ -47,6 +49,7 @@ impl SsdKeys {
         ] {
             at_most_an_hour(key, time)?;
         }
+        between("ftl.gc.idle_superblocks", f64::from(self.ftl.gc.idle_superblocks), 0.0, 65_536.0)?;
         between("nand.transfer_mts", nand.transfer_mts, 1.0, 10_000.0)?;
         between("ftl.over_provisioning", self.ftl.over_provisioning, 0.001, OVER_PROVISIONING_MAX)?;
         between("ftl.gc.window", self.ftl.gc.window, 0.0, 1.0)
@@ -101,6 +104,12 @@ impl SsdKeys {
             units_per_page: (nand.page.0 / unit) as u32,
             unit_bytes: unit as u32,
         };
+        if let Some(limit) = self.controller.write_limit
+            && limit.0 < 1000
+        {
+            let problem = format!("found {limit}, expected at least 1kB/s, such as \"200MB/s\"");
+            return Err(Error::rig("controller.write_limit", problem));
+        }
         // All dies' blocks together, the largest superblock there can be, must be countable.
         let factors = [geometry.channels, nand.ways, nand.planes, nand.pages_per_block];
         let units: u64 = factors.iter().map(|&n| u64::from(n)).product();
@@ -111,7 +120,61 @@ impl SsdKeys {
                  planes, pages or a larger ftl.mapping_unit",
             ));
         }
+        self.check_parity(&geometry)?;
         Ok(geometry)
+    }
+
+    /// A stripe of parity must fit a superblock.
+    fn check_parity(&self, geometry: &Geometry) -> Result<()> {
+        let stripe = self.ftl.parity.stripe;
+        let programs = Layout::new(geometry, self.ftl.gc.scope, 1).programs_per_superblock();
+        if stripe == 0 || (2..=programs).contains(&stripe) {
+            return Ok(());
+        }
+        Err(Error::rig(
+            "ftl.parity.stripe",
+            format!(
+                "found {stripe}, expected 0 for no parity, or from 2 to the {programs} program \
+                 units of a superblock"
+            ),
+        ))
+    }
+
+    /// When periodic collection begins and ends; `most` superblocks of a region can be free.
+    fn check_batch(&self, most: f64) -> Result<()> {
+        let gc = &self.ftl.gc;
+        if gc.pace != Pace::Periodic {
+            return Ok(());
+        }
+        let batch = &gc.batch;
+        if *batch == BatchKeys::default() {
+            return Err(Error::rig(
+                "ftl.gc.batch",
+                "is missing: ftl.gc.pace = \"periodic\" needs its start, end and copies",
+            ));
+        }
+        between("ftl.gc.batch.copies", batch.copies, 0.001, 65_536.0)?;
+        // At `low` host writes wait for collection, whatever a batch would do.
+        let low = f64::from(gc.low);
+        if batch.start <= low || batch.start.is_nan() {
+            let start = batch.start;
+            return Err(Error::rig(
+                "ftl.gc.batch.start",
+                format!("found {start}, expected more free superblocks than ftl.gc.low ({low})"),
+            ));
+        }
+        if !(batch.end > batch.start && batch.end <= most) {
+            return Err(Error::rig(
+                "ftl.gc.batch.end",
+                format!(
+                    "found {}, expected more free superblocks than ftl.gc.batch.start ({}), and at \
+                     most {most:.2}: so many of a region are free when the data lies as densely \
+                     as it can",
+                    batch.end, batch.start
+                ),
+            ));
+        }
+        Ok(())
     }
 
     /// Superblocks that a region keeps free for collection while the host writes.
@@ -122,8 +185,10 @@ impl SsdKeys {
     /// Regions, superblocks and die arithmetic for the capacity and over-provisioning asked for.
     pub fn layout(&self, geometry: &Geometry) -> Result<Layout> {
         let units = (self.capacity.0 / u64::from(geometry.unit_bytes)) as f64;
-        let probe = Layout::new(geometry, self.ftl.gc.scope, 1);
-        let per_region = units / f64::from(probe.regions) / f64::from(probe.units_per_superblock());
+        let stripe = self.ftl.parity.stripe;
+        let probe = Layout::new(geometry, self.ftl.gc.scope, 1).with_parity(stripe);
+        let superblock = f64::from(probe.data_units_per_superblock());
+        let per_region = units / f64::from(probe.regions) / superblock;
         let data = (per_region * (1.0 + self.ftl.over_provisioning)).round();
         let total = data + f64::from(self.reserve());
         let physical = total * f64::from(probe.regions) * f64::from(probe.units_per_superblock());
@@ -137,13 +202,15 @@ impl SsdKeys {
                 ),
             ));
         }
-        let layout = Layout::new(geometry, self.ftl.gc.scope, total as u32);
+        let layout = Layout::new(geometry, self.ftl.gc.scope, total as u32).with_parity(stripe);
         let layout = layout.with_set_aside(self.set_aside(&layout)?);
         let holds =
             f64::from(PageMap::region_limit(&layout, &self.settings())) * f64::from(layout.regions);
         if holds < units {
             return Err(self.too_little(&layout, per_region));
         }
+        let frontiers = if self.ftl.gc.separate_frontier { 2.0 } else { 1.0 };
+        self.check_batch(total - frontiers - per_region)?;
         Ok(layout)
     }
 
@@ -161,7 +228,7 @@ impl SsdKeys {
     /// The error for a region that cannot collect: `data` superblocks full of data are too many.
     fn too_little(&self, layout: &Layout, data: f64) -> Error {
         let room = |data: f64| (data * (1.0 + self.ftl.over_provisioning)).round();
-        let superblock = u64::from(layout.units_per_superblock()) * self.ftl.mapping_unit.0;
+        let superblock = u64::from(layout.data_units_per_superblock()) * self.ftl.mapping_unit.0;
         let least = self.least_superblocks(layout, data) / data - 1.0;
         let mut ways = Vec::new();
         if least <= OVER_PROVISIONING_MAX {
@@ -192,7 +259,7 @@ impl SsdKeys {
     /// of [`PageMap::region_limit`], with a half for rounding.
     fn least_superblocks(&self, layout: &Layout, data: f64) -> f64 {
         let frontiers = if self.ftl.gc.separate_frontier { 2.0 } else { 1.0 };
-        let units = f64::from(layout.units_per_superblock());
+        let units = f64::from(layout.data_units_per_superblock());
         let padded = data * units / (units - f64::from(layout.units_per_program()) + 1.0);
         (data.ceil() + frontiers).max(padded.ceil() + frontiers - 1.0) + 0.5
     }
@@ -201,9 +268,16 @@ impl SsdKeys {
         Settings {
             low: self.ftl.gc.low,
             high: self.ftl.gc.high,
+            idle_superblocks: self.ftl.gc.idle_superblocks,
             pace: self.ftl.gc.pace,
+            batch: self.batch(),
             separate_frontier: self.ftl.gc.separate_frontier,
         }
+    }
+
+    fn batch(&self) -> Option<Batch> {
+        let BatchKeys { start, end, copies } = self.ftl.gc.batch;
+        (self.ftl.gc.pace == Pace::Periodic).then_some(Batch { start, end, copies })
     }
 
     /// The translation layer.

@@ -56,7 +56,7 @@ impl SsdKeys {
 
     /// Superblocks in each region that `size` in SLC mode takes, to the nearest, one at least.
     fn slc_superblocks(&self, layout: &Layout, size: Bytes) -> u64 {
-        let units = SlcCache::units_per_superblock(layout, self.nand.bits_per_cell);
+        let units = SlcCache::data_units_per_superblock(layout, self.nand.bits_per_cell);
         let bytes = u64::from(units) * self.ftl.mapping_unit.0 * u64::from(layout.regions);
         match size.0 {
             0 => 0,

@@ -19,7 +19,10 @@ impl Ssd {
         }
         if active.command.op == Op::Read {
             self.read(index);
-        } else if self.waiting.is_empty() && self.purging == NONE {
+            return;
+        }
+        self.begin_limit(index);
+        if self.waiting.is_empty() && self.purging == NONE {
             if !self.enter(index) {
                 self.waiting.push_back(index);
             }
@@ -38,8 +41,11 @@ impl Ssd {
         }
     }
 
-    /// Takes in a write, TRIM, flush or purge; `false` if it must wait for room.
+    /// Takes in a write, TRIM, flush or purge; `false` if it must wait for room or for its turn.
     fn enter(&mut self, index: u32) -> bool {
+        if self.limit.is_some() && !self.has_turn(index) {
+            return false;
+        }
         match self.commands[index as usize].command.op {
             Op::Write => return self.write(index),
             Op::Trim => {

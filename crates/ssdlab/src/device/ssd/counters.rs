@@ -25,6 +25,7 @@ pub(super) fn visit(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     visit("programs_map", m.programs);
     visit("programs_merge", c.programs_merge);
     visit("programs_fold", c.programs_fold);
+    visit("programs_parity", c.programs_parity + m.parity);
     visit("read_modify_writes", c.read_modify_writes);
     visit("units_trimmed", c.units_trimmed);
     visit("units_mapped", c.units_mapped);
@@ -45,6 +46,7 @@ pub(super) fn visit(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
         visit("flash_programs_slc", f.programs_slc + u.programs_slc);
     }
     visit("collections", c.collections);
+    visit("collection_batches", c.batches);
     visit("wear_moves", c.wear_moves);
     visit("superblocks_erased", c.superblocks_erased + m.superblocks_erased);
     visit("map_hits", m.hits);
@@ -67,6 +69,7 @@ pub(super) fn visit(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     visit("busy_map_ns", busy[Cause::Map as usize]);
     visit("busy_merge_ns", busy[Cause::Merge as usize]);
     visit("busy_fold_ns", busy[Cause::Fold as usize]);
+    visit("busy_parity_ns", busy[Cause::Parity as usize]);
     visit("busy_channels_ns", channels);
     visit_wear(ssd, visit);
 }

@@ -1,7 +1,7 @@
 //! What a rig says about an SSD.
 
 use crate::ftl::{Pace, Scope, WhenFull, victim, wear_leveling};
-use crate::units::{Bytes, Nanos};
+use crate::units::{Bytes, Nanos, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -99,7 +99,8 @@ impl Default for SuspendKeys {
 pub struct FtlKeys {
     /// Granularity of the map.
     pub mapping_unit: Bytes,
-    /// Physical / logical - 1; physical counts only blocks that may hold data while collection runs.
+    /// Physical / logical - 1; physical counts only blocks that may hold data while collection runs,
+    /// and of those only what is not parity.
     pub over_provisioning: f64,
     /// Where host data goes.
     pub placement: String,
@@ -107,6 +108,8 @@ pub struct FtlKeys {
     pub map: MapKeys,
     /// Garbage collection.
     pub gc: GcKeys,
+    /// Parity inside the drive.
+    pub parity: ParityKeys,
     /// Static wear levelling.
     pub wear_leveling: WearKeys,
     /// Blocks written with one bit per cell as a fast cache for writes; absent: none.
@@ -122,6 +125,7 @@ impl Default for FtlKeys {
             placement: "round-robin".into(),
             map: MapKeys::default(),
             gc: GcKeys::default(),
+            parity: ParityKeys::default(),
             wear_leveling: WearKeys::default(),
             slc_cache: None,
         }
@@ -169,6 +173,8 @@ pub struct GcKeys {
     pub scope: Scope,
     /// How collection is spread over host writes.
     pub pace: Pace,
+    /// `periodic`: the batches of collection.
+    pub batch: BatchKeys,
     /// Free superblocks of a region at which a host write has to collect.
     pub low: u32,
     /// Free superblocks of a region up to which idle-time collection goes on.
@@ -176,6 +182,9 @@ pub struct GcKeys {
     /// Quiet time after which idle-time collection begins; absent: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_after: Option<Nanos>,
+    /// Superblocks of each region that are collected after such a quiet time, before another one
+    /// must pass; 0: none, as if there were no idle-time collection.
+    pub idle_superblocks: u32,
     /// Collected data is kept apart from host data.
     pub separate_frontier: bool,
 }
@@ -189,12 +198,40 @@ impl Default for GcKeys {
             window: parameters.window,
             scope: Scope::Die,
             pace: Pace::Blocking,
+            batch: BatchKeys::default(),
             low: 1,
             high: 2,
             idle_after: None,
+            idle_superblocks: 1,
             separate_frontier: false,
         }
     }
+}
+
+/// Batches of collection. They begin and end with the free superblocks of a region, on the average of
+/// the drive, so that all regions collect at the same time; the superblocks kept free between them
+/// are part of the over-provisioning.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BatchKeys {
+    /// `periodic`: free superblocks at which a batch begins.
+    pub start: f64,
+    /// `periodic`: free superblocks at which it ends.
+    pub end: f64,
+    /// `periodic`: units copied for each unit that the host writes during a batch. It ends only if they are more
+    /// than u / (1 - u), u being the share of valid units in a victim.
+    pub copies: f64,
+}
+
+/// Parity inside the drive.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ParityKeys {
+    /// Program units of a stripe, its parity included: after so many less one of a superblock's
+    /// program units one of parity is written. They lie on consecutive dies of the region (with
+    /// `ftl.gc.scope` = "die" all on one die); where the dies of a region are a multiple of it, parity is
+    /// always on the same dies. 0: no parity.
+    pub stripe: u32,
 }
 
 /// Static wear levelling.
@@ -261,6 +298,10 @@ pub struct ControllerKeys {
     pub command_time: Nanos,
     /// Cores that handle commands; 0 counts as 1.
     pub cores: u32,
+    /// Rate to which host writes are held, each waiting for its turn before it enters the buffer or
+    /// the flash; absent: as fast as there is room.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_limit: Option<Rate>,
     /// Fetching ahead of sequential reads; absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_ahead: Option<ReadAheadKeys>,

@@ -9,10 +9,11 @@ mod keys;
 mod page_reads;
 mod parts;
 mod read_ahead;
+mod write_limit;
 
 pub use keys::{
-    BufferKeys, ControllerKeys, FtlKeys, GcKeys, MapKeys, NandKeys, ReadAheadKeys, SlcCacheKeys,
-    SsdKeys, SuspendKeys, WearKeys,
+    BatchKeys, BufferKeys, ControllerKeys, FtlKeys, GcKeys, MapKeys, NandKeys, ParityKeys,
+    ReadAheadKeys, SlcCacheKeys, SsdKeys, SuspendKeys, WearKeys,
 };
 
 use super::{Build, Command, Completion, Device, Op};
@@ -27,13 +28,15 @@ use page_reads::{PageRead, PageReads};
 use parts::{fetches, flash_parts};
 use read_ahead::{FETCH, ReadAhead};
 use std::collections::VecDeque;
+use write_limit::WriteLimit;
 
 /// Calendar slots after those of the dies.
 const CONTROLLER: u32 = 0;
 const IDLE: u32 = 1;
 const PURGE: u32 = 2;
-const FOLD: u32 = 3;
-const EXTRA_SLOTS: u32 = 4;
+const LIMIT: u32 = 3;
+const FOLD: u32 = 4;
+const EXTRA_SLOTS: u32 = 5;
 
 /// A command in the drive.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +46,8 @@ struct Active {
     /// When the controller had handled it, and when it entered the flash or the buffer.
     handled: u64,
     entered: u64,
+    /// Of the time between: waiting for the limit on writes; before that is over, the start of it.
+    limited: u64,
     /// Writes: bytes placed so far.
     placed: u64,
     /// Flash operations that it waits for.
@@ -92,6 +97,7 @@ pub struct Ssd {
     t_erase: u64,
     controller: Controller,
     buffer: Option<Buffer>,
+    limit: Option<WriteLimit>,
     commands: Vec<Active>,
     free: Vec<u32>,
     in_flight: u32,
@@ -147,6 +153,7 @@ impl Ssd {
                 queue: VecDeque::new(),
             },
             buffer,
+            limit: keys.controller.write_limit.map(WriteLimit::new),
             commands: Vec::new(),
             free: Vec::new(),
             in_flight: 0,
@@ -180,7 +187,7 @@ impl Ssd {
         let layout = &self.ftl.layout;
         let data = f64::from(layout.superblocks - layout.set_aside - reserve)
             * f64::from(layout.regions)
-            * f64::from(layout.units_per_superblock());
+            * f64::from(layout.data_units_per_superblock());
         data / f64::from(self.ftl.units()) - 1.0
     }
 
@@ -219,7 +226,8 @@ impl Ssd {
         let active = self.commands[index as usize];
         let mut parts = Parts::default();
         parts[Part::Controller] = active.handled - active.submitted;
-        let mut wait = self.engine.now - active.handled;
+        parts[Part::WriteLimit] = active.limited;
+        let mut wait = self.engine.now - active.handled - active.limited;
         if let (Some(f), true) = (&self.releasing, wait > 0) {
             for (part, time) in flash_parts(f, self.engine.now) {
                 let share = time.min(wait);
@@ -236,7 +244,8 @@ impl Ssd {
         let active = &self.commands[index as usize];
         let mut parts = Parts::default();
         parts[Part::Controller] = active.handled - active.submitted;
-        parts[Part::BufferWait] = active.entered - active.handled;
+        parts[Part::WriteLimit] = active.limited;
+        parts[Part::BufferWait] = active.entered - active.handled - active.limited;
         for (part, time) in flash_parts(f, self.engine.now) {
             parts[part] += time;
         }
@@ -346,6 +355,7 @@ impl Ssd {
                 self.complete_at_once(index);
                 self.drain_waiting();
             }
+            LIMIT => self.drain_waiting(),
             _ => unreachable!("slots of the drive"),
         }
     }
@@ -373,6 +383,7 @@ impl Device for Ssd {
             submitted: now,
             handled: now,
             entered: now,
+            limited: 0,
             placed: 0,
             remaining: 0,
             digest: 0,

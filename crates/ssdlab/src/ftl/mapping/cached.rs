@@ -92,6 +92,7 @@ impl CachedMap {
             misses: self.misses,
             programs: c.programs_host + c.programs_collection,
             padding: c.programs_padding,
+            parity: c.programs_parity,
             superblocks_erased: c.superblocks_erased,
             units_open: self.table.open_units(),
             ..MapCounters::default()
@@ -230,11 +231,20 @@ impl CachedMap {
 /// The page map of the translation units, over superblocks of its own with as much spare as data:
 /// there are few of them, so that it costs next to nothing.
 fn table(drive: &Drive, units: u32) -> PageMap {
-    let settings = Settings { low: 1, high: 1, pace: Pace::Blocking, separate_frontier: false };
-    let layout = |superblocks| Layout::new(&drive.geometry, drive.scope, superblocks);
+    let settings = Settings {
+        low: 1,
+        high: 1,
+        idle_superblocks: 0,
+        pace: Pace::Blocking,
+        batch: None,
+        separate_frontier: false,
+    };
+    let layout = |superblocks| {
+        Layout::new(&drive.geometry, drive.scope, superblocks).with_parity(drive.layout.stripe())
+    };
     let probe = layout(1);
     let per_region = units.div_ceil(probe.regions) * 2;
-    let mut superblocks = per_region.div_ceil(probe.units_per_superblock()) + settings.low + 1;
+    let mut superblocks = per_region.div_ceil(probe.data_units_per_superblock()) + settings.low + 1;
     // Padding can take more in very small superblocks.
     while u64::from(PageMap::region_limit(&layout(superblocks), &settings))
         * u64::from(probe.regions)
@@ -278,7 +288,8 @@ impl Sink for TableSink<'_> {
     }
     fn close_program(&mut self, handle: u32, filled: Filled) {
         let first = self.base + filled.first;
-        self.sink.close_program(handle, Filled { first, cause: Cause::Map, ..filled });
+        let cause = if filled.cause == Cause::Parity { Cause::Parity } else { Cause::Map };
+        self.sink.close_program(handle, Filled { first, cause, ..filled });
     }
     fn collect_read(&mut self, die: u32, units: u32, _: Cause) -> u32 {
         self.sink.collect_read(die, units, Cause::Map)

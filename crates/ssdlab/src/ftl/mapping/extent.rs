@@ -2,7 +2,7 @@
 //!
 //! An entry is a run of units whose physical numbers differ by as much as their logical ones. Physical
 //! numbers count along a superblock over all dies, so that a sequential write is one entry however
-//! many dies it is spread over. Units that hold no data do not end a run, but the flash where they
+//! many dies it is spread over, and leave parity out. Units that hold no data do not end a run, but the flash where they
 //! would lie is not used for anything else. An entry does not reach beyond its *segment*, an aligned
 //! part of the logical space. A small random write splits an entry into three. When the table is full,
 //! segments are merged until there is room: the segment with most to gain is read and rewritten in
@@ -15,7 +15,7 @@
 
 use super::{Drive, Parameters, refused};
 use crate::error::Result;
-use crate::ftl::{Pace, Scope};
+use crate::ftl::{Layout, Pace, Scope};
 use crate::nand::NONE;
 use crate::units::Bytes;
 
@@ -33,6 +33,7 @@ pub struct ExtentTable {
     shift: u32,
     /// Logical units.
     units: u32,
+    layout: Layout,
     /// By segment: extents.
     of_segment: Vec<u32>,
     /// One bit for each unit that holds data.
@@ -70,15 +71,18 @@ impl ExtentTable {
                            lies over all dies";
             return Err(refused("kind", message.into()));
         }
-        if drive.settings.pace == Pace::Paced && !drive.settings.separate_frontier {
-            let message = "\"extent\" with ftl.gc.pace = \"paced\" needs ftl.gc.separate_frontier: \
-                           what is collected would come between the units of every write";
-            return Err(refused("kind", message.into()));
+        if drive.settings.pace != Pace::Blocking && !drive.settings.separate_frontier {
+            let pace = if drive.settings.pace == Pace::Paced { "paced" } else { "periodic" };
+            let message = format!(
+                "\"extent\" with ftl.gc.pace = \"{pace}\" needs ftl.gc.separate_frontier: \
+                 what is collected would come between the units of every write"
+            );
+            return Err(refused("kind", message));
         }
         let per_segment = (bytes / unit_bytes) as u32;
         let segments = drive.units.div_ceil(per_segment);
         // A merged segment begins anew with each superblock that it reaches into.
-        let worth = (per_segment - 1) / drive.layout.units_per_superblock() + 3;
+        let worth = (per_segment - 1) / drive.layout.data_units_per_superblock() + 3;
         let least = u64::from(segments) * (u64::from(worth) + 1);
         if parameters.entries < least {
             let message = format!(
@@ -93,6 +97,7 @@ impl ExtentTable {
             extents: 0,
             shift: per_segment.ilog2(),
             units: drive.units,
+            layout: drive.layout,
             of_segment: vec![0; segments as usize],
             mapped: vec![0; (drive.units as usize).div_ceil(64)],
             most: vec![0; (segments as usize).div_ceil(GROUP)],
@@ -153,7 +158,7 @@ impl ExtentTable {
     pub fn remap(&mut self, map: &mut [u32], lpn: u32, ppn: u32) {
         let segment = lpn >> self.shift;
         let units = self.segment(segment);
-        let place = |n: u32| (n, map[n as usize]);
+        let place = |n: u32| (n, self.layout.data_number(map[n as usize]));
         let before = self.last_in(units.start..lpn).map(place);
         let after = self.first_in(lpn + 1..units.end).map(place);
         let begins = |unit: Option<(u32, u32)>, last: Option<(u32, u32)>| match (unit, last) {
@@ -162,7 +167,7 @@ impl ExtentTable {
             (Some((n, at)), Some((m, behind))) => u32::from(!follows((m, behind), (n, at))),
         };
         let count = |at: u32| {
-            let this = (at != NONE).then_some((lpn, at));
+            let this = (at != NONE).then(|| (lpn, self.layout.data_number(at)));
             begins(this, before) + begins(after, this.or(before))
         };
         let (old, new) = (count(map[lpn as usize]), count(ppn));
@@ -225,8 +230,9 @@ impl ExtentTable {
                 let bit = self.mapped[(lpn >> 6) as usize] >> (lpn & 63) & 1;
                 assert_eq!(bit != 0, ppn != NONE, "bit of unit {lpn}");
                 if ppn != NONE {
-                    count += u32::from(!last.is_some_and(|last| follows(last, (lpn, ppn))));
-                    last = Some((lpn, ppn));
+                    let this = (lpn, self.layout.data_number(ppn));
+                    count += u32::from(!last.is_some_and(|last| follows(last, this)));
+                    last = Some(this);
                 }
             }
             assert_eq!(self.of_segment[segment as usize], count, "extents of segment {segment}");

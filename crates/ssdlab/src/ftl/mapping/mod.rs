@@ -93,6 +93,8 @@ pub struct MapCounters {
     pub programs: u64,
     /// Units left empty by programs of translation units.
     pub padding: u64,
+    /// Units programmed as parity of translation units.
+    pub parity: u64,
     /// Superblocks of translation units erased.
     pub superblocks_erased: u64,
     /// Units in program units of translation units that are not full yet.

@@ -79,11 +79,13 @@ impl PageMap {
         };
         let Some(victim) = part.full.remove(at) else { return false };
         let valid = self.blocks.valid[victim as usize] & !OPEN;
-        let units = self.layout.units_per_superblock();
+        let units = self.layout.data_units_per_superblock();
         // Of a borrowed superblock, the native units that take the data do not come back.
         let gain = match self.layout.is_set_aside(victim) {
-            true => cache.units,
-            false => (u64::from(cache.units) * u64::from(units - valid) / u64::from(units)) as u32,
+            true => cache.data_units,
+            false => {
+                (u64::from(cache.data_units) * u64::from(units - valid) / u64::from(units)) as u32
+            }
         };
         part.folding = Some(Folding { victim, cursor: 0, valid, gain: gain.max(1), owed: 0 });
         true
@@ -157,6 +159,7 @@ impl PageMap {
         }
         cache.lend(region, cache.parts[region as usize].borrowed - 1);
         self.regions[region as usize].free.push_back(victim);
+        self.free += 1;
         // Levelling would take the place of a collection under way.
         if self.regions[region as usize].collecting.is_none() {
             self.level_wear(region, sink);

@@ -1,6 +1,7 @@
 //! What a die does next: the state machine of dies and channels.
 
-use super::{Finished, Flash, NO_DIE, NONE, OpKind, OwnWork, Phase};
+use super::own_work::OwnWork;
+use super::{Finished, Flash, NO_DIE, NONE, OpKind, Phase};
 use crate::nand::schedule::Heads;
 
 impl Flash {
@@ -246,6 +247,7 @@ impl Flash {
             collection_wait: op.own_at_ready.collection,
             map_wait: op.own_at_ready.map,
             fold_wait: op.own_at_ready.fold,
+            parity_wait: op.own_at_ready.parity,
             start: op.start,
             bus_wait: u64::from(op.bus_wait),
             bus: u64::from(op.units) * self.timing.transfer,
