@@ -280,7 +280,7 @@ fn with_parity(superblocks: f64, stripe: u32, scope: &str, victim: &str, op: f64
         _ => 4,
     };
     let programs = 64 * dies;
-    let parity = programs.checked_div(stripe).unwrap_or(0);
+    let parity = u32::checked_div(programs, stripe).unwrap_or(0);
     let units = superblocks * f64::from((programs - parity) * (4 / dies)) / (1.0 + op);
     let (capacity, op) = (format!("{}KiB", units as u64 * 4), op.to_string());
     let stripe = stripe.to_string();
