@@ -221,7 +221,7 @@ impl Ssd {
         parts[Part::Controller] = active.handled - active.submitted;
         let mut wait = self.engine.now - active.handled;
         if let (Some(f), true) = (&self.releasing, wait > 0) {
-            for (part, time) in flash_parts(f, self.engine.now) {
+            for &(part, time) in &flash_parts(f, self.engine.now) {
                 let share = time.min(wait);
                 parts[part] += share;
                 wait -= share;
@@ -237,7 +237,7 @@ impl Ssd {
         let mut parts = Parts::default();
         parts[Part::Controller] = active.handled - active.submitted;
         parts[Part::BufferWait] = active.entered - active.handled;
-        for (part, time) in flash_parts(f, self.engine.now) {
+        for &(part, time) in &flash_parts(f, self.engine.now) {
             parts[part] += time;
         }
         self.complete(index, parts);
