@@ -12,7 +12,8 @@ impl PageMap {
         per_program == 1 || offset.is_multiple_of(per_program)
     }
 
-    /// Appends a unit to the host's data or to what is collected.
+    /// Appends a unit to the host's data or to what is collected, where there is room or a free
+    /// superblock to go on; for [`NONE`] a unit of filler that holds no data.
     #[inline]
     pub(super) fn append<S: Sink>(
         &mut self,
@@ -28,10 +29,21 @@ impl PageMap {
         self.append_to(region, lane, lpn, cause, read, sink)
     }
 
-    /// Appends a unit at a frontier of the region, which has room or a free superblock to go on;
-    /// in SLC mode it is open. For [`NONE`] it is a unit of filler that holds no data.
-    #[inline]
-    pub(super) fn append_to<S: Sink>(
+    /// Appends a unit of host data at the frontier in SLC mode, which is open.
+    pub(super) fn append_slc<S: Sink>(
+        &mut self,
+        region: u32,
+        lpn: u32,
+        read: u32,
+        sink: &mut S,
+    ) -> u32 {
+        self.append_to(region, Lane::Slc, lpn, Cause::HostWrite, read, sink)
+    }
+
+    /// Appends a unit at a frontier of the region, which has room or a free superblock to go on.
+    /// Inlined, so that native data is not asked for its mode.
+    #[inline(always)]
+    fn append_to<S: Sink>(
         &mut self,
         region: u32,
         lane: Lane,
@@ -116,7 +128,7 @@ impl PageMap {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn units_of(&self, lane: Lane) -> u32 {
         if lane == Lane::Slc { self.slc_units() } else { self.layout.units_per_superblock() }
     }

@@ -100,7 +100,7 @@ pub(super) struct Region {
 }
 
 impl Region {
-    #[inline]
+    #[inline(always)]
     pub fn frontier(&self, lane: Lane) -> &Frontier {
         match lane {
             Lane::Host => &self.host,
@@ -108,7 +108,7 @@ impl Region {
             Lane::Slc => &self.slc,
         }
     }
-    #[inline]
+    #[inline(always)]
     pub fn frontier_mut(&mut self, lane: Lane) -> &mut Frontier {
         match lane {
             Lane::Host => &mut self.host,

@@ -295,10 +295,10 @@ impl PageMap {
             cache.written += u64::from(cached);
         }
         if cached {
-            return self.append_to(region, Lane::Slc, lpn, Cause::HostWrite, read, sink);
+            return self.append_slc(region, lpn, read, sink);
         }
         self.native_room(region, sink);
-        self.append_to(region, Lane::Host, lpn, Cause::HostWrite, read, sink)
+        self.append(region, false, lpn, Cause::HostWrite, read, sink)
     }
 
     /// Lets the next host unit find room in the cache; `false` where it must go past it.

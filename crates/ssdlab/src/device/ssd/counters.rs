@@ -6,6 +6,20 @@ use crate::nand::Cause;
 /// NVMe counts data in units of 1000 sectors.
 const DATA_UNIT: u64 = 512_000;
 
+/// Host traffic so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct HostCounters {
+    pub reads: u64,
+    pub bytes_read: u64,
+    pub writes: u64,
+    pub bytes_written: u64,
+    pub trims: u64,
+    pub flushes: u64,
+    pub units_read_flash: u64,
+    pub units_read_ram: u64,
+    pub units_read_unmapped: u64,
+}
+
 /// Visits every counter; units are mapping units, times ns summed over dies or channels.
 pub(super) fn visit(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     let (ftl, host, engine) = (&ssd.ftl, &ssd.host, &ssd.engine);

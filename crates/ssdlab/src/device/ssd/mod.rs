@@ -22,6 +22,7 @@ use crate::ftl::PageMap;
 use crate::nand::{FastDiv, Finished, Flash, Geometry, NONE, OpKind};
 use crate::stats::{Part, Parts};
 use crate::units::NEVER;
+use counters::HostCounters;
 use engine::Engine;
 use fold::IdleFolding;
 use page_reads::{PageRead, PageReads};
@@ -53,20 +54,6 @@ struct Active {
     /// Flash operations that it waits for.
     remaining: u32,
     digest: u64,
-}
-
-/// Host traffic so far.
-#[derive(Clone, Copy, Debug, Default)]
-struct HostCounters {
-    reads: u64,
-    bytes_read: u64,
-    writes: u64,
-    bytes_written: u64,
-    trims: u64,
-    flushes: u64,
-    units_read_flash: u64,
-    units_read_ram: u64,
-    units_read_unmapped: u64,
 }
 
 struct Controller {
@@ -229,7 +216,7 @@ impl Ssd {
         parts[Part::WriteLimit] = active.limited;
         let mut wait = self.engine.now - active.handled - active.limited;
         if let (Some(f), true) = (&self.releasing, wait > 0) {
-            for (part, time) in flash_parts(f, self.engine.now) {
+            for &(part, time) in &flash_parts(f, self.engine.now) {
                 let share = time.min(wait);
                 parts[part] += share;
                 wait -= share;
@@ -246,7 +233,7 @@ impl Ssd {
         parts[Part::Controller] = active.handled - active.submitted;
         parts[Part::WriteLimit] = active.limited;
         parts[Part::BufferWait] = active.entered - active.handled - active.limited;
-        for (part, time) in flash_parts(f, self.engine.now) {
+        for &(part, time) in &flash_parts(f, self.engine.now) {
             parts[part] += time;
         }
         self.complete(index, parts);

@@ -136,7 +136,7 @@ impl PageMap {
     fn fold_unit<S: Sink>(&mut self, region: u32, from: u32, read: u32, sink: &mut S) {
         let lpn = self.owner[from as usize];
         self.invalidate(from);
-        let to = self.append_to(region, Lane::Host, lpn, Cause::Fold, read, sink);
+        let to = self.append(region, false, lpn, Cause::Fold, read, sink);
         self.copy_content(from, to);
         if let Mapping::Cached(cached) = &mut self.mapping {
             cached.moved(region, lpn);
