@@ -13,7 +13,8 @@ from ssdlab.results import Result
 
 PARTS = (
     "link", "link_wait", "controller", "map_fetch", "buffer_wait", "read_modify_write", "die_host",
-    "die_collection", "die_map", "cells", "channel_wait", "channel", "array", "cache", "service",
+    "die_collection", "die_map", "die_fold", "cells", "channel_wait", "channel", "array", "cache",
+    "service",
 )  # fmt: skip
 DEPTH = 32
 JOB = """; Sequential fill, then random writes at depth 32

@@ -420,6 +420,18 @@ def test_write_amplification_of_each_second_counts_every_program() -> None:
     assert found["free_blocks"].to_list() == [18, 12, 12]
 
 
+def test_folding_counts_as_programs_and_is_told_apart() -> None:
+    frame = counters().with_columns(pl.Series("a/programs_fold", [0, 60, 90]))
+    found = flash.activity(frame)
+    assert found is not None
+    assert found["folded_units"].to_list() == [0, 60, 30]
+    # second 2: 300 host + 450 collection + 60 folding
+    assert found["wa"].to_list() == [1.25, 2.7, None]
+    without = flash.activity(frame.with_columns(pl.lit(0).alias("a/programs_fold")))
+    assert without is not None
+    assert "folded_units" not in without.columns
+
+
 def test_what_was_written_before_the_run_does_not_count() -> None:
     frame = pl.DataFrame(
         {

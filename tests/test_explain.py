@@ -52,6 +52,26 @@ def test_without_collection_its_time_and_its_writes_are_gone(result: ssdlab.Resu
     assert after.p999_ns < before.p999_ns
 
 
+def test_without_its_slc_cache_a_drive_that_folds_writes_everything_once() -> None:
+    small = {
+        **SMALL,
+        "ftl.over_provisioning": 2,
+        "ftl.slc_cache": "{static_size='8MiB', t_read='25us', t_program='200us'}",
+    }
+    result = ssdlab.run(JOB, on="lab-reference", set=small)
+    (direction,) = explain.directions(result)
+    causes = explain.programs(result)
+    assert causes["fold"] > 0.5
+    tried = [one for one in explain.changes(result) if "slc" in one.name]
+    assert [one.name for one in tried] == ["no-slc-cache", "slc-full"]
+    before = explain.outcome(result, direction)
+    none, past = explain.attempt(result, direction, tried)
+    assert before.waf is not None and none.waf is not None and past.waf is not None
+    assert before.waf - none.waf == pytest.approx(causes["fold"], rel=0.02)
+    assert none.waf <= past.waf < before.waf
+    assert none.iops > before.iops
+
+
 def test_every_change_that_is_offered_can_be_tried(result: ssdlab.Result) -> None:
     (direction,) = explain.directions(result)
     offered = explain.changes(result)

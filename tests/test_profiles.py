@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 import tomllib
 
+import numpy as np
 import pytest
 
 import ssdlab
 from ssdlab import _core
 from ssdlab.experiments.scale import reduced
-from ssdlab.rig import Profile, leaves, profile, profiles
+from ssdlab.jobfile import read_job
+from ssdlab.rig import Profile, leaves, profile, profiles, resolve
+from ssdlab.target import Settings
 
 SOURCES = ("datasheet", "measured", "fitted to", "assumed", "from ", "SATA", "SAS", "PCIe")
 """How a source may begin: a document, a measurement, a fit, a guess, arithmetic, a standard."""
@@ -52,9 +55,41 @@ def test_a_drive_runs_at_a_reduced_size(drive: Profile) -> None:
     assert result.frame()["ios"].to_list() == [2000]
 
 
+PUBLISHED = {
+    # GB that the cache holds, MB/s in it, MB/s when it is full.
+    "samsung-980-pro-1000": (113, 4000, 1500),
+    "samsung-980-1000": (160, 2500, 500),
+    "intel-660p-1024": (140, 1800, 100),
+}
+"""TechPowerUp (980 PRO, 980) and evantechbook (660p). All but the last number are fitted."""
+
+
+@pytest.mark.parametrize("drive", PUBLISHED)
+def test_a_drive_with_an_slc_cache_is_filled_at_the_published_speeds(drive: str) -> None:
+    factor = 50
+    size, fast, slow = PUBLISHED[drive]
+    job = "[w]\nrw=write\nbs=1m\niodepth=8\nsize=50%\n"
+    settings = Settings(overrides=reduced(drive, factor), interval_ms=20)
+    frame = resolve(drive).run(read_job(job), settings).device_series()
+    assert frame is not None
+    time = frame["time_s"].to_numpy()
+    written = frame["below/host_bytes_written"].to_numpy() / 1e6
+    knee = size * 1000 / factor
+
+    def rate(start: float, end: float) -> float:
+        first, last = np.interp([start, end], written, time)
+        return float((end - start) / (last - first))
+
+    assert rate(0.2 * knee, 0.9 * knee) == pytest.approx(fast, rel=0.03)
+    predicted = drive == "intel-660p-1024"
+    assert rate(1.2 * knee, written[-1]) == pytest.approx(slow, rel=0.2 if predicted else 0.05)
+
+
 def test_reduced_drives_keep_their_over_provisioning() -> None:
-    """Whole superblocks are the reason why the capacity is not exactly a twentieth; they are smaller
-    ones where the drive erases blocks of many dies together."""
+    """Whole superblocks are the reason why the capacity is not exactly a twentieth.
+
+    They are smaller ones where the drive erases blocks of many dies together.
+    """
     name = "intel-x25-m-g2-160"
     full = profile(name)
     capacity = int(reduced(name, 20)["capacity"].removesuffix("B"))

@@ -113,6 +113,7 @@ def changes(result: Result) -> list[Change]:
     pace = "blocking" if gc.get("pace", "blocking") == "paced" else "paced"
     apart = not gc.get("separate_frontier", False)
     found = [
+        *_slc_changes(ftl.get("slc_cache")),
         Change(
             "no-collection",
             "hardly any collection (three times the flash as spare)",
@@ -170,6 +171,22 @@ def changes(result: Result) -> list[Change]:
             )
         )
     return found
+
+
+def _slc_changes(cache: Mapping[str, Any] | None) -> list[Change]:
+    if cache is None:
+        return []
+    folds = cache.get("when_full", "fold") == "fold"
+    sentence = "go past the full SLC cache" if folds else "wait for the full SLC cache to be folded"
+    none = {"ftl.slc_cache.static_size": "0B", "ftl.slc_cache.dynamic_size": "0B"}
+    return [
+        Change("no-slc-cache", "no SLC cache", none),
+        Change(
+            "slc-full",
+            f"writes {sentence}",
+            {"ftl.slc_cache.when_full": "direct" if folds else "fold"},
+        ),
+    ]
 
 
 def outcome(result: Result, direction: Direction, change: Change | None = None) -> Outcome:

@@ -94,9 +94,13 @@ fn independent_of_timing(mut rig: Rig) -> Rig {
         rig.set("ftl.placement", "round-robin").unwrap();
     }
     rig.set("ftl.gc.idle_after", "1h").unwrap();
+    if toml.contains("slc_cache") {
+        rig.set("ftl.slc_cache.fold_idle_after", "1h").unwrap();
+    }
     let shape = Shape::of(&rig);
     if shape.buffered {
-        let bytes = (shape.units_per_program * shape.granule + shape.unit) * shape.dies;
+        // Units may wait in a native frontier and in one in SLC mode.
+        let bytes = (2 * shape.units_per_program * shape.granule + shape.unit) * shape.dies;
         rig.set("write_buffer.size", &format!("{}B", bytes + (12 << 10))).unwrap();
     }
     rig

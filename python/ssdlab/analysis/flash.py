@@ -1,4 +1,5 @@
-"""What went on inside a simulated drive: write amplification and collection against time."""
+"""What went on inside a simulated drive: write amplification, collection and folding against
+time."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ Floats = npt.NDArray[np.float64]
 HOST_UNITS = "host_units_written"
 PROGRAMS = "programs_"
 COLLECTED = "programs_collection"
+FOLDED = "programs_fold"
 FREE = ("free_superblocks", "free_blocks")
 """Names of the gauge of erased blocks, the first that the device has."""
 ERASES = ("flash_erases", "erases")
@@ -36,8 +38,9 @@ def activity(frame: pl.DataFrame, bin_s: float = 1.0) -> pl.DataFrame | None:
     `frame` has cumulative counters (docs/results.md). Its first row is the state at the start if
     its time is 0; otherwise the counters are taken to have been 0 at time 0. Columns, one row per
     bin of `bin_s` seconds: `time_s`, `wa` (units programmed per unit written by the host in that
-    bin; null where the host wrote nothing), `collected_units` and `erases` per second, and
-    `free_blocks`; what the device does not count is left out.
+    bin; null where the host wrote nothing), `collected_units`, `folded_units` and `erases` per
+    second, and `free_blocks`; what the device does not count, and folding where nothing is ever
+    folded, is left out.
     """
     found = _written_and_programmed(frame)
     if found is None or frame.is_empty():
@@ -57,9 +60,13 @@ def activity(frame: pl.DataFrame, bin_s: float = 1.0) -> pl.DataFrame | None:
             where=host > 0,
         ),
     }
-    for name, sources in (("collected_units", (COLLECTED,)), ("erases", ERASES)):
+    for name, sources in (
+        ("collected_units", (COLLECTED,)),
+        ("folded_units", (FOLDED,)),
+        ("erases", ERASES),
+    ):
         values = counter(frame, *sources)
-        if values is not None:
+        if values is not None and (name != "folded_units" or values[-1] > 0):
             columns[name] = np.diff(_at(time, values, at)) / steps
     free = counter(frame, *FREE)
     if free is not None:

@@ -27,7 +27,8 @@ def reduced(drive: str, factor: int) -> dict[str, str]:
     capacity is not quite the full one divided by ``factor``, but chosen such that reserve and data
     fill whole superblocks and over-provisioning stays exactly what it was. Where the drive erases
     blocks of many dies together, too few superblocks would remain; then blocks have fewer pages,
-    and are erased in less time. The table of an extent map shrinks with the drive.
+    and are erased in less time. The table of an extent
+    map and an SLC cache shrink with the drive.
     """
     if factor == 1:
         return {}
@@ -51,6 +52,9 @@ def reduced(drive: str, factor: int) -> dict[str, str]:
     own["capacity"] = f"{int(superblocks * stripe * pages / reserve) // UNIT * UNIT}B"
     if values.get("ftl.map.kind") == "extent":
         own["ftl.map.entries"] = str(int(values["ftl.map.entries"]) // factor)
+    for key in ("ftl.slc_cache.static_size", "ftl.slc_cache.dynamic_size"):
+        if key in values:
+            own[key] = f"{_size(values[key]) // factor}B"
     return own
 
 
@@ -60,7 +64,8 @@ def _values(drive: str) -> dict[str, str]:
 
 
 def _size(text: str) -> int:
-    for suffix, unit in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1)):
+    units = {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10, "GB": 10**9, "MB": 10**6, "kB": 1000, "B": 1}
+    for suffix, unit in units.items():
         if text.endswith(suffix):
             return int(float(text.removesuffix(suffix)) * unit)
     raise ValueError(f"a size of a profile: {text}")

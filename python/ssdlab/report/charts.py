@@ -30,6 +30,7 @@ Kind = Literal[
     "parts",
     "wa",
     "collection",
+    "folding",
     "free",
     "fill",
 ]
@@ -43,6 +44,7 @@ HEIGHTS: dict[Kind, int] = {
     "parts": 170,
     "wa": 170,
     "collection": 150,
+    "folding": 150,
     "free": 150,
     "fill": 120,
 }
@@ -272,11 +274,12 @@ class SectionPainter:
             self._charts.panels.append(Panel("parts", run, panel))
 
     def _flash_rows(self) -> None:
-        """Write amplification, collected units and free blocks of the simulated drives."""
+        """Write amplification, units collected and folded, and free blocks of simulated drives."""
         frames = {run: f for run, ts in self._by_run.items() if (f := ts[0].flash) is not None}
         rows: tuple[tuple[Kind, str, str], ...] = (
             ("wa", "wa", "@v{0.00}"),
             ("collection", "collected_units", "@v{0,0}"),
+            ("folding", "folded_units", "@v{0,0}"),
             ("free", "free_blocks", "@v{0,0}"),
         )
         for kind, column, shown in rows:

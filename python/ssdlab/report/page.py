@@ -26,7 +26,7 @@ LABEL_SHARE = 0.13
 COLUMNS_MAX = 3
 """Up to so many runs have a column each; more flow into what room there is."""
 IOPS_ROWS: tuple[tuple[str, Kind], ...] = (("log", "iops_log"), ("linear", "iops_linear"))
-CHART_ROWS: tuple[Kind, ...] = ("throughput", "parts", "wa", "collection", "free")
+CHART_ROWS: tuple[Kind, ...] = ("throughput", "parts", "wa", "collection", "folding", "free")
 
 
 class Page:

@@ -25,6 +25,7 @@ PART_COLOURS = {
     "die_host": "#4482bd",
     "die_collection": "#c9532f",
     "die_map": "#6d58a8",
+    "die_fold": "#c98a2f",
     "die_parity": "#8f8f3a",
     "cells": "#37977a",
     "channel_wait": "#c3dccf",

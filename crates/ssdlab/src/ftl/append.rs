@@ -1,7 +1,7 @@
 //! Write frontiers: appending units, closing and padding program units.
 
 use super::mapping::Mapping;
-use super::page_map::{CLOSED, Frontier, PageMap};
+use super::page_map::{CLOSED, Frontier, Lane, PageMap};
 use super::{Filled, Sink};
 use crate::nand::{Cause, NONE};
 
@@ -35,7 +35,8 @@ impl PageMap {
         if collected && self.settings.separate_frontier { &r.collected } else { &r.host }
     }
 
-    /// Appends a unit at the region's frontier, which has room or a free superblock to go on.
+    /// Appends a unit to the host's data or to what is collected, where there is room or a free
+    /// superblock to go on.
     #[inline]
     pub(super) fn append<S: Sink>(
         &mut self,
@@ -59,16 +60,37 @@ impl PageMap {
         piece: Piece,
         sink: &mut S,
     ) -> u32 {
+        let own = collected && self.settings.separate_frontier;
+        let lane = if own { Lane::Collected } else { Lane::Host };
+        self.append_to(region, lane, piece, sink)
+    }
+
+    /// Appends a unit of host data at the frontier in SLC mode, which is open.
+    pub(super) fn append_slc<S: Sink>(
+        &mut self,
+        region: u32,
+        lpn: u32,
+        read: u32,
+        sink: &mut S,
+    ) -> u32 {
+        let cause = Cause::HostWrite;
+        let piece = Piece { lpn, units: 1, first: true, cause, reads: [read, NONE] };
+        self.append_to(region, Lane::Slc, piece, sink)
+    }
+
+    /// Appends a piece at a frontier of the region, which has room or a free superblock to go on.
+    /// Inlined, so that native data is not asked for its mode.
+    #[inline(always)]
+    fn append_to<S: Sink>(&mut self, region: u32, lane: Lane, piece: Piece, sink: &mut S) -> u32 {
         let Piece { lpn, units, first, cause, reads } = piece;
         let layout = self.layout;
-        let own = collected && self.settings.separate_frontier;
         let r = &mut self.regions[region as usize];
-        let frontier = if own { &mut r.collected } else { &mut r.host };
-        if frontier.superblock == NONE {
-            frontier.superblock = r.free.pop_front().expect("a reserve superblock");
+        if r.frontier(lane).superblock == NONE {
+            let superblock = r.free.pop_front().expect("a reserve superblock");
+            *r.frontier_mut(lane) = Frontier { superblock, ..CLOSED };
             self.free -= 1;
-            frontier.offset = 0;
         }
+        let frontier = r.frontier_mut(lane);
         let per_program = layout.units_per_program();
         let superblock = frontier.superblock;
         let ppn = layout.first_unit(superblock) + frontier.offset;
@@ -85,7 +107,6 @@ impl PageMap {
             sink.feed(reads[1], frontier.handle);
         }
         frontier.offset += units;
-        r.valid_units += units;
         let count = u64::from(units);
         match cause {
             Cause::HostWrite | Cause::HostRead => {
@@ -96,9 +117,11 @@ impl PageMap {
             Cause::Wear => self.counters.programs_wear += count,
             // Translation units are host data to their own page map.
             Cause::Merge | Cause::Map => self.counters.programs_merge += count,
+            Cause::Fold => self.counters.programs_fold += count,
             Cause::Parity => unreachable!("parity is not appended unit by unit"),
         }
         let mut frontier = *frontier;
+        r.valid_units += units;
         if first {
             self.remap(lpn, ppn);
             self.owner[ppn as usize] = lpn;
@@ -106,14 +129,19 @@ impl PageMap {
         self.mark(ppn, units);
         self.counters.units_mapped += count;
         self.blocks.fill(superblock, units);
+        if lane == Lane::Slc
+            && let Some(cache) = &mut self.cache
+        {
+            cache.count(region, superblock, true);
+        }
         if per_program == 1 || frontier.offset.is_multiple_of(per_program) {
-            self.close_unit(frontier, per_program, cause, sink);
+            self.close_unit(frontier, lane, per_program, cause, sink);
             if layout.has_parity() {
-                frontier.offset = self.append_parity(region, own, sink);
+                frontier.offset = self.append_parity(region, lane, sink);
             }
         }
-        if frontier.offset == layout.units_per_superblock() {
-            self.close_superblock(region, own, superblock);
+        if frontier.offset == self.units_of(lane) {
+            self.close_superblock(region, lane, superblock);
         }
         ppn
     }
@@ -126,42 +154,50 @@ impl PageMap {
         self.copy_content(from, to);
     }
 
-    /// The unit at `to` is a copy of the one at `from`, where versions are kept.
-    #[inline]
-    pub(super) fn copy_content(&mut self, from: u32, to: u32) {
-        let n = self.sectors_per_unit as usize;
-        if let Some(content) = &mut self.content {
-            content.copy_within(from as usize * n..(from as usize + 1) * n, to as usize * n);
-        }
-    }
-
-    /// The unit at `ppn` holds zeros, where versions are kept.
-    pub(super) fn clear_content(&mut self, ppn: u32) {
-        let n = self.sectors_per_unit as usize;
-        if let Some(content) = &mut self.content {
-            content[ppn as usize * n..][..n].fill(0);
-        }
+    #[inline(always)]
+    pub(super) fn units_of(&self, lane: Lane) -> u32 {
+        if lane == Lane::Slc { self.slc_units() } else { self.layout.units_per_superblock() }
     }
 
     #[inline]
-    fn close_unit<S: Sink>(&mut self, frontier: Frontier, units: u32, cause: Cause, sink: &mut S) {
+    fn close_unit<S: Sink>(
+        &mut self,
+        frontier: Frontier,
+        lane: Lane,
+        units: u32,
+        cause: Cause,
+        sink: &mut S,
+    ) {
         let first = self.layout.first_unit(frontier.superblock) + frontier.offset - units;
         let cause = if frontier.host_units > 0 { Cause::HostWrite } else { cause };
-        let filled = Filled { first, units, host_units: frontier.host_units, cause };
-        sink.close_program(frontier.handle, filled);
+        let (host_units, slc) = (frontier.host_units, lane == Lane::Slc);
+        sink.close_program(frontier.handle, Filled { first, units, host_units, cause, slc });
     }
 
-    fn close_superblock(&mut self, region: u32, own: bool, superblock: u32) {
-        let r = &mut self.regions[region as usize];
-        *(if own { &mut r.collected } else { &mut r.host }) = CLOSED;
+    fn close_superblock(&mut self, region: u32, lane: Lane, superblock: u32) {
+        if lane == Lane::Slc {
+            return self.close_slc(region, superblock);
+        }
+        *self.regions[region as usize].frontier_mut(lane) = CLOSED;
         self.blocks.close(region, superblock, self.counters.host_units_written);
     }
 
     /// Programs a partly filled program unit, leaving the rest empty.
     pub(super) fn pad<S: Sink>(&mut self, region: u32, own: bool, cause: Cause, sink: &mut S) {
+        let lane = if own { Lane::Collected } else { Lane::Host };
+        self.pad_lane(region, lane, cause, sink);
+    }
+
+    /// The same by frontier.
+    pub(super) fn pad_lane<S: Sink>(
+        &mut self,
+        region: u32,
+        lane: Lane,
+        cause: Cause,
+        sink: &mut S,
+    ) {
         let per_program = self.layout.units_per_program();
-        let r = &mut self.regions[region as usize];
-        let frontier = if own { &mut r.collected } else { &mut r.host };
+        let frontier = self.regions[region as usize].frontier_mut(lane);
         let used = frontier.offset % per_program;
         if frontier.superblock == NONE || used == 0 {
             return;
@@ -175,13 +211,14 @@ impl PageMap {
         let mut frontier = *frontier;
         let first = self.layout.first_unit(frontier.superblock) + frontier.offset - per_program;
         let cause = if frontier.host_units > 0 { Cause::HostWrite } else { cause };
-        let filled = Filled { first, units: used, host_units: frontier.host_units, cause };
+        let (host_units, slc) = (frontier.host_units, lane == Lane::Slc);
+        let filled = Filled { first, units: used, host_units, cause, slc };
         sink.close_program(frontier.handle, filled);
         if self.layout.has_parity() {
-            frontier.offset = self.append_parity(region, own, sink);
+            frontier.offset = self.append_parity(region, lane, sink);
         }
-        if frontier.offset == self.layout.units_per_superblock() {
-            self.close_superblock(region, own, frontier.superblock);
+        if frontier.offset == self.units_of(lane) {
+            self.close_superblock(region, lane, frontier.superblock);
         }
     }
 
@@ -201,6 +238,7 @@ impl PageMap {
         for region in 0..self.layout.regions {
             self.pad(region, false, Cause::HostWrite, sink);
             self.pad(region, true, Cause::Collection, sink);
+            self.pad_lane(region, Lane::Slc, Cause::HostWrite, sink);
         }
     }
 }

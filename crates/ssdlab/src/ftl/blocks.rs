@@ -24,6 +24,8 @@ pub struct Blocks {
     /// Physical units of a superblock that can hold data.
     pub units_per_superblock: u32,
     per_region: u32,
+    /// The last so many of a region are never collected.
+    set_aside: u32,
     groups: u32,
     least: Vec<u32>,
     /// Per region: where the next search for a victim begins, so that ties rotate.
@@ -46,6 +48,7 @@ impl Blocks {
             closed_at: vec![0; n],
             units_per_superblock,
             per_region,
+            set_aside: 0,
             groups,
             least: vec![OPEN; (regions * groups) as usize],
             hand: vec![0; regions as usize],
@@ -57,9 +60,14 @@ impl Blocks {
         }
     }
 
-    /// Superblocks of a region.
+    /// The same with the last so many superblocks of each region set aside, beside those for data.
+    pub fn with_set_aside(self, set_aside: u32) -> Self {
+        Blocks { set_aside, ..self }
+    }
+
+    /// Superblocks of a region for data.
     pub fn per_region(&self) -> u32 {
-        self.per_region
+        self.per_region - self.set_aside
     }
 
     /// Closed superblocks of a region: those that may be collected.
@@ -67,9 +75,9 @@ impl Blocks {
         self.closed[region as usize]
     }
 
-    /// The superblocks of a region.
+    /// The superblocks of a region for data.
     pub fn of_region(&self, region: u32) -> std::ops::Range<u32> {
-        region * self.per_region..(region + 1) * self.per_region
+        region * self.per_region..(region + 1) * self.per_region - self.set_aside
     }
 
     #[inline]

@@ -29,7 +29,7 @@ impl PageMap {
         for (r, region) in self.regions.iter().enumerate() {
             blocks.oldest_first(r as u32).for_each(|s| add(u64::from(s)));
             region.free.iter().for_each(|&s| add(u64::from(s)));
-            for f in [region.host, region.collected] {
+            for f in [region.host, region.collected, region.slc] {
                 add(u64::from(f.superblock));
                 add(u64::from(f.offset));
             }
@@ -54,6 +54,7 @@ impl PageMap {
             c.wear_moves,
             c.superblocks_erased,
             c.programs_merge,
+            c.programs_fold,
             c.programs_parity,
             c.batches,
         ] {
@@ -61,6 +62,9 @@ impl PageMap {
         }
         self.batches.iter().flat_map(Batches::state).for_each(&mut add);
         self.mapping.state(&mut add);
+        if let Some(cache) = &self.cache {
+            cache.state(&mut add);
+        }
         hash
     }
 
@@ -94,12 +98,14 @@ impl PageMap {
         let free: usize = self.regions.iter().map(|r| r.free.len()).sum();
         assert_eq!(self.free as usize, free, "free superblocks");
         for (r, region) in self.regions.iter().enumerate() {
-            let sum: u32 = self.blocks.of_region(r as u32).map(|s| counts[s as usize]).sum();
+            let all = self.blocks.of_region(r as u32).chain(self.layout.set_aside_of(r as u32));
+            let sum: u32 = all.map(|s| counts[s as usize]).sum();
             assert_eq!(region.valid_units, sum, "valid units of region {r}");
             for &s in &region.free {
                 assert_eq!(counts[s as usize], 0, "free superblock {s} holds data");
             }
         }
+        self.check_slc();
         match &self.mapping {
             Mapping::Page => {}
             Mapping::Cached(cached) => cached.check(&self.map),

@@ -117,7 +117,9 @@ impl PageMap {
 
     fn collect_one_idle<S: Sink>(&mut self, region: u32, sink: &mut S) -> bool {
         let r = &self.regions[region as usize];
-        let wanted = (r.free.len() as u32) < self.settings.high && self.blocks.closed(region) > 0;
+        let free = r.free.len() as u32;
+        let wanted =
+            free < self.settings.high.max(self.idle_wish(region)) && self.blocks.closed(region) > 0;
         if !wanted && r.collecting.is_none() {
             return false;
         }
@@ -125,6 +127,11 @@ impl PageMap {
             let victim = self.pick_victim(region);
             // Without a program unit's worth of invalid units it would be copied for nothing.
             if !self.gains(victim) {
+                return false;
+            }
+            // For the SLC cache not more is copied than is gained.
+            let units = self.layout.data_units_per_superblock();
+            if free >= self.settings.high && self.blocks.valid[victim as usize] * 2 > units {
                 return false;
             }
             self.begin(region, victim, Cause::Collection);
@@ -274,6 +281,19 @@ impl PageMap {
     }
 
     fn erase<S: Sink>(&mut self, region: u32, superblock: u32, cause: Cause, sink: &mut S) {
+        self.erase_blocks(region, superblock, cause, sink);
+        self.regions[region as usize].free.push_back(superblock);
+        self.free += 1;
+    }
+
+    /// Erases a superblock of which nothing is valid.
+    pub(super) fn erase_blocks<S: Sink>(
+        &mut self,
+        region: u32,
+        superblock: u32,
+        cause: Cause,
+        sink: &mut S,
+    ) {
         if let Mapping::Cached(cached) = &mut self.mapping {
             cached.settle(region, sink);
         }
@@ -282,11 +302,9 @@ impl PageMap {
         }
         self.blocks.erases[superblock as usize] += 1;
         self.counters.superblocks_erased += 1;
-        self.regions[region as usize].free.push_back(superblock);
-        self.free += 1;
     }
 
-    fn level_wear<S: Sink>(&mut self, region: u32, sink: &mut S) {
+    pub(super) fn level_wear<S: Sink>(&mut self, region: u32, sink: &mut S) {
         let Some(wear) = &mut self.wear else { return };
         if self.regions[region as usize].free.is_empty() {
             return;

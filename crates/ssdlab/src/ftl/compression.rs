@@ -241,7 +241,8 @@ impl PageMap {
         let mut reads = [NONE; 2];
         let mut queued = 0;
         for (ppn, units) in self.layout.program_units(old, self.length_at(old)) {
-            let read = sink.modify_read(self.layout.die_of(ppn), ppn, units, fetch);
+            let slc = self.in_slc(ppn);
+            let read = sink.modify_read(self.layout.die_of(ppn), ppn, units, slc, fetch);
             if read != NONE {
                 reads[queued] = read;
                 queued += 1;

@@ -24,8 +24,10 @@ pub enum Scope {
 pub struct Layout {
     /// Regions of the drive.
     pub regions: u32,
-    /// Superblocks of a region.
+    /// Superblocks of a region, those set aside included.
     pub superblocks: u32,
+    /// Of those, the last so many are not for data but for the static SLC cache.
+    pub set_aside: u32,
     /// Dies of a region.
     pub dies_per_region: u32,
     /// Physical units of a mapping unit that does not shrink.
@@ -56,6 +58,7 @@ impl Layout {
         Layout {
             regions,
             superblocks,
+            set_aside: 0,
             dies_per_region,
             granules: 1,
             channels: geometry.channels,
@@ -78,6 +81,21 @@ impl Layout {
     #[inline]
     pub fn granules(&self) -> u32 {
         self.granules
+    }
+    /// The same with so many more superblocks in each region, which are set aside.
+    pub fn with_set_aside(self, set_aside: u32) -> Self {
+        let superblocks = self.superblocks + set_aside;
+        Layout { superblocks, set_aside, by_region: FastDiv::new(superblocks), ..self }
+    }
+    /// The superblocks of a region that are set aside.
+    pub fn set_aside_of(&self, region: u32) -> std::ops::Range<u32> {
+        let end = (region + 1) * self.superblocks;
+        end - self.set_aside..end
+    }
+    /// Whether a superblock is set aside.
+    #[inline]
+    pub fn is_set_aside(&self, superblock: u32) -> bool {
+        self.by_region.split(superblock).1 >= self.superblocks - self.set_aside
     }
     /// The same where the last of every `stripe` program units of a superblock is parity of those
     /// before it; 0: no parity. A stripe that the end of the superblock cuts short has its parity

@@ -16,12 +16,14 @@ mod blocks;
 mod check;
 mod collect;
 mod compression;
+mod content;
 mod layout;
 pub mod mapping;
 mod pace;
 mod page_map;
 mod parity;
 pub mod placement;
+mod slc_cache;
 pub mod victim;
 pub mod wear_leveling;
 
@@ -31,6 +33,7 @@ pub use compression::compressed;
 pub use layout::{Layout, Scope};
 pub use pace::Batch;
 pub use page_map::{FtlCounters, PageMap, Policies, Settings, UnitWrite};
+pub use slc_cache::{SlcCache, SlcCounters, SlcSettings, WhenFull};
 
 use crate::nand::{Cause, NONE};
 
@@ -45,6 +48,8 @@ pub struct Filled {
     pub host_units: u32,
     /// On whose behalf.
     pub cause: Cause,
+    /// Into a superblock in SLC mode.
+    pub slc: bool,
 }
 
 /// Receives the flash operations that the translation layer decides on.
@@ -63,12 +68,12 @@ pub trait Sink {
     fn open_program(&mut self, die: u32) -> u32;
     /// The program unit is full, or padded.
     fn close_program(&mut self, handle: u32, program: Filled);
-    /// A read of `units` of one program unit on `die`, for collection.
+    /// A read of `units` of one program unit on `die`, for collection or folding.
     fn collect_read(&mut self, die: u32, units: u32, cause: Cause) -> u32;
-    /// A read of `units` of one program unit from `ppn` on, of which a write replaces a part, once
-    /// the read `fetch` is done, if there is one. Answers [`NONE`] where they are still in the
-    /// controller's RAM.
-    fn modify_read(&mut self, die: u32, ppn: u32, units: u32, fetch: u32) -> u32;
+    /// A read of `units` of one program unit from `ppn` on, of which a write replaces a part, with
+    /// `slc` from a superblock in SLC mode, once the read `fetch` is done, if there is one. Answers
+    /// [`NONE`] where they are still in the controller's RAM.
+    fn modify_read(&mut self, die: u32, ppn: u32, units: u32, slc: bool, fetch: u32) -> u32;
     /// A read of the translation unit `unit`, which is `units` from `ppn` on, for a command. Answers
     /// [`NONE`] where it is still in the controller's RAM.
     fn map_read(&mut self, die: u32, ppn: u32, units: u32, unit: u32) -> u32;
@@ -111,7 +116,7 @@ impl Sink for Untimed {
     fn collect_read(&mut self, _: u32, _: u32, _: Cause) -> u32 {
         NONE
     }
-    fn modify_read(&mut self, _: u32, _: u32, _: u32, _: u32) -> u32 {
+    fn modify_read(&mut self, _: u32, _: u32, _: u32, _: bool, _: u32) -> u32 {
         NONE
     }
     fn map_read(&mut self, _: u32, _: u32, _: u32, _: u32) -> u32 {

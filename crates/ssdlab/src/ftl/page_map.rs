@@ -8,6 +8,7 @@ use super::layout::Layout;
 use super::mapping::{MapCounters, Mapping};
 use super::pace::{Batch, Batches};
 use super::placement::Placement;
+use super::slc_cache::SlcCache;
 use super::victim::VictimPolicy;
 use super::wear_leveling::WearLeveling;
 use crate::nand::{Cause, NONE};
@@ -45,6 +46,8 @@ pub struct FtlCounters {
     pub programs_wear: u64,
     /// Programmed to merge the fragments of an extent map.
     pub programs_merge: u64,
+    /// Programmed to fold the SLC cache.
+    pub programs_fold: u64,
     /// Programmed as parity of the drive's own stripes.
     pub programs_parity: u64,
     /// Left empty in program units that could not wait.
@@ -78,14 +81,45 @@ pub(super) struct Frontier {
 pub(super) const CLOSED: Frontier =
     Frontier { superblock: NONE, offset: 0, handle: NONE, host_units: 0 };
 
+/// The write frontiers of a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lane {
+    /// Data of the host in native mode, and what is collected unless it is kept apart.
+    Host,
+    /// What is collected, where it is kept apart.
+    Collected,
+    /// Data of the host in SLC mode.
+    Slc,
+}
+
 pub(super) struct Region {
     pub free: VecDeque<u32>,
     pub host: Frontier,
     pub collected: Frontier,
+    pub slc: Frontier,
     pub collecting: Option<Collecting>,
     /// Copies of periodic collection that host units have carried and that are still to be made.
     pub owed: f64,
     pub valid_units: u32,
+}
+
+impl Region {
+    #[inline(always)]
+    pub fn frontier(&self, lane: Lane) -> &Frontier {
+        match lane {
+            Lane::Host => &self.host,
+            Lane::Collected => &self.collected,
+            Lane::Slc => &self.slc,
+        }
+    }
+    #[inline(always)]
+    pub fn frontier_mut(&mut self, lane: Lane) -> &mut Frontier {
+        match lane {
+            Lane::Host => &mut self.host,
+            Lane::Collected => &mut self.collected,
+            Lane::Slc => &mut self.slc,
+        }
+    }
 }
 
 /// The policies of a page map.
@@ -134,6 +168,8 @@ pub struct PageMap {
     pub(super) victim: Box<dyn VictimPolicy>,
     pub(super) wear: Option<Box<dyn WearLeveling>>,
     placement: Box<dyn Placement>,
+    /// Superblocks in SLC mode.
+    pub(super) cache: Option<Box<SlcCache>>,
     pub(super) last_region: u32,
     /// Physical units of the unit that the host placed last.
     pub(super) last_length: u32,
@@ -157,7 +193,8 @@ impl PageMap {
         let physical = layout.units() as usize;
         let per_superblock = layout.data_units_per_superblock();
         let mut ftl = PageMap {
-            blocks: Blocks::new(layout.regions, layout.superblocks, per_superblock),
+            blocks: Blocks::new(layout.regions, layout.superblocks, per_superblock)
+                .with_set_aside(layout.set_aside),
             layout,
             counters: FtlCounters::default(),
             settings,
@@ -172,6 +209,7 @@ impl PageMap {
             victim: policies.victim,
             placement: policies.placement,
             wear: policies.wear,
+            cache: None,
             last_region: layout.regions - 1,
             last_length: 1,
             packing: Packing::new(layout.granules(), units, layout.regions),
@@ -198,7 +236,8 @@ impl PageMap {
     pub fn region_limit(layout: &Layout, settings: &Settings) -> u32 {
         let frontiers = if settings.separate_frontier { 2 } else { 1 };
         let (units, program) = (layout.data_units_per_superblock(), layout.units_per_program());
-        let closed = (layout.superblocks + 1).saturating_sub(settings.low + frontiers);
+        let superblocks = layout.superblocks - layout.set_aside;
+        let closed = (superblocks + 1).saturating_sub(settings.low + frontiers);
         let lost = layout.granules() - 1;
         let room = (units - program + 1).saturating_sub(lost);
         (closed.saturating_sub(1) * units).min(closed * room).saturating_sub(lost)
@@ -210,12 +249,13 @@ impl PageMap {
                 free: self.blocks.of_region(r).collect(),
                 host: CLOSED,
                 collected: CLOSED,
+                slc: CLOSED,
                 collecting: None,
                 owed: 0.0,
                 valid_units: 0,
             })
             .collect();
-        self.free = self.layout.regions * self.layout.superblocks;
+        self.free = self.layout.regions * (self.layout.superblocks - self.layout.set_aside);
         self.batches = self.settings.batch.map(|b| Batches::new(&b, self.layout.regions));
     }
 
@@ -236,10 +276,11 @@ impl PageMap {
     pub(super) fn purge_regions(&mut self, counts: &mut [u32]) {
         let mut erases = std::mem::take(&mut self.blocks.erases);
         for (r, region) in self.regions.iter().enumerate() {
-            let range = self.blocks.of_region(r as u32);
-            counts[r] += range.end - range.start - region.free.len() as u32;
-            for s in range {
-                if !region.free.contains(&s) {
+            let set_aside = self.layout.set_aside_of(r as u32);
+            let idle = self.cache.as_ref().map(|cache| cache.free(r as u32));
+            for s in self.blocks.of_region(r as u32).chain(set_aside) {
+                if !region.free.contains(&s) && !idle.is_some_and(|idle| idle.contains(&s)) {
+                    counts[r] += 1;
                     erases[s as usize] += 1;
                     self.counters.superblocks_erased += 1;
                 }
@@ -247,7 +288,8 @@ impl PageMap {
         }
         let layout = self.layout;
         self.blocks =
-            Blocks::new(layout.regions, layout.superblocks, layout.data_units_per_superblock());
+            Blocks::new(layout.regions, layout.superblocks, layout.data_units_per_superblock())
+                .with_set_aside(layout.set_aside);
         self.blocks.erases = erases;
         self.map.fill(NONE);
         self.valid.fill(0);
@@ -256,6 +298,7 @@ impl PageMap {
         self.last_length = 1;
         self.packing.purge();
         self.reset_regions();
+        self.purge_slc();
     }
 
     /// First physical unit of a logical one, [`NONE`] if it holds no data.
@@ -312,18 +355,8 @@ impl PageMap {
     pub fn open_units(&self) -> u64 {
         let per_program = self.layout.units_per_program();
         let open = |f: &Frontier| if f.superblock == NONE { 0 } else { f.offset % per_program };
-        self.regions.iter().map(|r| u64::from(open(&r.host) + open(&r.collected))).sum()
-    }
-
-    /// Content of a sector of a logical unit (0: never written), where versions are kept.
-    pub fn content(&self, lpn: u32, sector: u32) -> u64 {
-        let ppn = self.lookup(lpn);
-        match &self.content {
-            Some(content) if ppn != NONE => {
-                content[ppn as usize * self.sectors_per_unit as usize + sector as usize]
-            }
-            _ => 0,
-        }
+        let of = |r: &Region| open(&r.host) + open(&r.collected) + open(&r.slc);
+        self.regions.iter().map(|r| u64::from(of(r))).sum()
     }
 
     #[inline]
@@ -341,6 +374,9 @@ impl PageMap {
         self.blocks.invalidate(region, superblock, units);
         self.regions[region as usize].valid_units -= units;
         self.counters.units_mapped -= u64::from(units);
+        if let Some(cache) = &mut self.cache {
+            cache.count(region, superblock, false);
+        }
     }
 
     /// Unmaps a unit.
@@ -396,10 +432,14 @@ impl PageMap {
             self.last_length = length;
             self.counters.host_units_saved += u64::from(self.layout.granules() - length);
         }
-        self.make_room(region, length, sink);
-        let ppn = if self.packs() {
+        // Nothing shrinks where there is an SLC cache.
+        let ppn = if self.cache.is_some() {
+            self.write_cached(region, lpn, reads[0], sink)
+        } else if self.packs() {
+            self.make_room(region, length, sink);
             self.append_unit::<S, true>(region, false, lpn, Cause::HostWrite, reads, sink)
         } else {
+            self.make_room(region, length, sink);
             self.append_unit::<S, false>(region, false, lpn, Cause::HostWrite, reads, sink)
         };
         self.counters.host_units_written += 1;
@@ -409,21 +449,6 @@ impl PageMap {
         ppn
     }
 
-    /// Records the versions of a unit just written.
-    fn stamp(&mut self, ppn: u32, write: UnitWrite, kept: Option<Vec<u64>>) {
-        let n = self.sectors_per_unit as usize;
-        let Some(content) = &mut self.content else { return };
-        let unit = &mut content[ppn as usize * n..][..n];
-        match kept {
-            Some(old) => unit.copy_from_slice(&old),
-            None => unit.fill(0),
-        }
-        let first = write.first_sector as usize;
-        for (i, sector) in unit[first..first + write.sectors as usize].iter_mut().enumerate() {
-            *sector = write.stamp + i as u64;
-        }
-    }
-
     #[inline]
     fn choose_region<S: Sink>(&mut self, lpn: u32, sink: &S) -> u32 {
         let regions = self.layout.regions;
@@ -431,7 +456,7 @@ impl PageMap {
             return 0;
         }
         let last = &self.regions[self.last_region as usize];
-        let open = !self.program_boundary(last.host.offset);
+        let open = !self.program_boundary(last.frontier(self.last_lane()).offset);
         let layout = self.layout;
         let backlog = |region: u32| {
             (0..layout.dies_per_region)

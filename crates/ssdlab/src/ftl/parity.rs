@@ -8,25 +8,30 @@
 //! stripe is in RAM. It holds no data of the host, is never read here (no page fails) and goes with
 //! the superblock when that is erased. Cost: constant for a program unit.
 
-use super::page_map::PageMap;
+use super::page_map::{Lane, PageMap};
 use super::{Filled, Sink};
 use crate::nand::Cause;
 
 impl PageMap {
     /// Programs the parity of the stripe that is complete at a frontier, if one is. Answers where
     /// the frontier is then.
-    pub(super) fn append_parity<S: Sink>(&mut self, region: u32, own: bool, sink: &mut S) -> u32 {
+    pub(super) fn append_parity<S: Sink>(&mut self, region: u32, lane: Lane, sink: &mut S) -> u32 {
         let layout = self.layout;
-        let (end, units) = (layout.units_per_superblock(), layout.units_per_program());
-        let r = &mut self.regions[region as usize];
-        let frontier = if own { &mut r.collected } else { &mut r.host };
+        let (end, units) = (self.units_of(lane), layout.units_per_program());
+        let frontier = self.regions[region as usize].frontier_mut(lane);
         // Twice where the superblock ends with a stripe of a single program unit.
         while frontier.offset < end && layout.is_parity(frontier.offset) {
             let first = layout.first_unit(frontier.superblock) + frontier.offset;
             let handle = sink.open_program(layout.die_of(first));
             sink.close_program(
                 handle,
-                Filled { first, units, host_units: 0, cause: Cause::Parity },
+                Filled {
+                    first,
+                    units,
+                    host_units: 0,
+                    cause: Cause::Parity,
+                    slc: lane == Lane::Slc,
+                },
             );
             frontier.offset += units;
             self.counters.programs_parity += u64::from(units);

@@ -56,6 +56,8 @@ pub struct Finished {
     pub collection_wait: u64,
     /// Of the same wait: while the die worked for the map.
     pub map_wait: u64,
+    /// Of the same wait: while the die folded the SLC cache.
+    pub fold_wait: u64,
     /// Of the same wait: while the die programmed parity.
     pub parity_wait: u64,
     /// When it began.
@@ -85,6 +87,8 @@ pub struct Program {
     pub host_units: u32,
     /// Flush epoch.
     pub epoch: u32,
+    /// Into a block in SLC mode.
+    pub slc: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -113,6 +117,8 @@ struct FlashOp {
     awaits: u16,
     kind: OpKind,
     cause: Cause,
+    /// The block is in SLC mode.
+    slc: bool,
     in_stream: bool,
     /// Never to be queued; its place is free once the reads that feed it are done.
     discarded: bool,
@@ -179,6 +185,10 @@ pub struct FlashCounters {
     pub units_read: u64,
     /// Program operations.
     pub programs: u64,
+    /// Of the sense operations: in SLC mode.
+    pub reads_slc: u64,
+    /// Of the program operations: in SLC mode.
+    pub programs_slc: u64,
     /// Units programmed, padding included.
     pub units_programmed: u64,
     /// Erase operations.
@@ -315,15 +325,18 @@ impl Flash {
             awaits: 0,
             kind,
             cause,
+            slc: false,
             in_stream: false,
             discarded: false,
         }
     }
 
-    /// Queues a host read of `units` of one page (or page of every plane).
-    pub fn read(&mut self, now: u64, die: u32, units: u32, owner: u32) -> u32 {
+    /// Queues a host read of `units` of one page (or page of every plane), with `slc` from a block in
+    /// SLC mode.
+    pub fn read(&mut self, now: u64, die: u32, units: u32, slc: bool, owner: u32) -> u32 {
         let mut op = self.template(now, die, OpKind::Read, Cause::HostRead);
         op.units = units;
+        op.slc = slc;
         op.owner = owner;
         self.queue_read(now, op)
     }
@@ -353,10 +366,12 @@ impl Flash {
         self.ops[op as usize].units += units;
     }
 
-    /// Queues a read for collection, wear levelling or merging.
+    /// Queues a read for collection, wear levelling, merging or folding.
     pub fn collect_read(&mut self, now: u64, die: u32, units: u32, cause: Cause) -> u32 {
         let mut op = self.template(now, die, OpKind::Read, cause);
         op.units = units;
+        // What is folded, and nothing else that is moved, lies in blocks in SLC mode.
+        op.slc = cause == Cause::Fold;
         let index = self.allocate(op);
         Self::push(&mut self.dies[die as usize].moving, &mut self.ops, index);
         self.arrival(die, now, false);
@@ -381,6 +396,7 @@ impl Flash {
         op.owner = program.owner;
         op.host_units = program.host_units;
         op.epoch = program.epoch;
+        op.slc = program.slc;
         let die = u32::from(op.die);
         self.enqueue(now, die, index);
     }

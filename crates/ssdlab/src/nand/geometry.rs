@@ -39,6 +39,10 @@ pub struct Timing {
     pub read: u64,
     /// tPROG: page register to array.
     pub program: u64,
+    /// tR of a block in SLC mode.
+    pub slc_read: u64,
+    /// tPROG of a block in SLC mode.
+    pub slc_program: u64,
     /// tBERS: erase of a block.
     pub erase: u64,
     /// Transfer of one physical unit over the channel.

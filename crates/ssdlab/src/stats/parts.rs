@@ -26,6 +26,8 @@ pub enum Part {
     DieCollection,
     /// The die was busy with the map: translation units, merging of extents.
     DieMap,
+    /// The die was busy with folding the SLC cache.
+    DieFold,
     /// The die was busy with parity of the drive's own stripes.
     DieParity,
     /// Sensing, programming or erasing cells.
@@ -43,7 +45,7 @@ pub enum Part {
 }
 
 /// Number of parts.
-pub const PARTS: usize = 17;
+pub const PARTS: usize = 18;
 
 /// Names of the parts as they appear in results, in the order of [`Part`].
 pub const PART_NAMES: [&str; PARTS] = [
@@ -57,6 +59,7 @@ pub const PART_NAMES: [&str; PARTS] = [
     "die_host",
     "die_collection",
     "die_map",
+    "die_fold",
     "die_parity",
     "cells",
     "channel_wait",

@@ -87,6 +87,89 @@ pub const SAMPLES: &[Sample] = &[
             ("ftl.gc", "scope = \"drive\""),
         ],
     },
+    // SLC caches: static and folded, of two-bit cells with a cached map; dynamic and folded in time;
+    // static, QLC, past it when full; both parts, with wear levelling.
+    Sample {
+        kind: "ssd",
+        below: false,
+        keys: "capacity = \"6MiB\"",
+        tables: &[
+            (
+                "nand",
+                "channels = 2\nways = 2\npage = \"8KiB\"\npages_per_block = 16\nbits_per_cell = 2\n\
+                 t_read = \"60us\"\nt_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400",
+            ),
+            ("ftl", "over_provisioning = 0.5\nmapping_unit = \"1KiB\""),
+            ("ftl.map", "kind = \"cached\"\ncache = \"8KiB\""),
+            ("ftl.gc", "scope = \"drive\"\nidle_after = \"5ms\""),
+            (
+                "ftl.slc_cache",
+                "static_size = \"1MiB\"\nt_read = \"25us\"\nt_program = \"200us\"\n\
+                 fold_idle_after = \"8ms\"",
+            ),
+            ("write_buffer", "size = \"256KiB\"\npower_loss_protected = false"),
+        ],
+    },
+    Sample {
+        kind: "ssd",
+        below: false,
+        keys: "capacity = \"6MiB\"",
+        tables: &[
+            (
+                "nand",
+                "channels = 2\nways = 2\nplanes = 2\npage = \"4KiB\"\npages_per_block = 12\n\
+                 t_read = \"60us\"\nt_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400",
+            ),
+            ("ftl", "over_provisioning = 0.4"),
+            ("ftl.gc", "pace = \"paced\"\nidle_after = \"5ms\""),
+            (
+                "ftl.slc_cache",
+                "dynamic_size = \"2MiB\"\nt_read = \"25us\"\nt_program = \"200us\"\n\
+                 fold_idle_after = \"2ms\"",
+            ),
+            ("write_buffer", "size = \"256KiB\"\npower_loss_protected = true"),
+            ("controller.read_ahead", "size = \"128KiB\""),
+        ],
+    },
+    Sample {
+        kind: "ssd",
+        below: false,
+        keys: "capacity = \"6MiB\"",
+        tables: &[
+            (
+                "nand",
+                "channels = 2\nways = 2\npage = \"4KiB\"\npages_per_block = 32\nbits_per_cell = 4\n\
+                 t_read = \"140us\"\nt_program = \"2ms\"\nt_erase = \"9ms\"\ntransfer_mts = 400",
+            ),
+            ("ftl", "over_provisioning = 0.4"),
+            (
+                "ftl.slc_cache",
+                "static_size = \"512KiB\"\nt_read = \"25us\"\nt_program = \"200us\"\n\
+                 when_full = \"direct\"\nfold_idle_after = \"4ms\"",
+            ),
+        ],
+    },
+    Sample {
+        kind: "ssd",
+        below: false,
+        keys: "capacity = \"6MiB\"",
+        tables: &[
+            (
+                "nand",
+                "channels = 2\nways = 2\npage = \"8KiB\"\npages_per_block = 12\n\
+                 t_read = \"60us\"\nt_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400",
+            ),
+            ("ftl", "over_provisioning = 0.6"),
+            ("ftl.gc", "scope = \"channel\"\npace = \"paced\"\nseparate_frontier = true"),
+            ("ftl.wear_leveling", "policy = \"threshold\"\nspread = 3"),
+            (
+                "ftl.slc_cache",
+                "static_size = \"512KiB\"\ndynamic_size = \"1MiB\"\nt_read = \"25us\"\n\
+                 t_program = \"200us\"\nwhen_full = \"direct\"",
+            ),
+            ("write_buffer", "size = \"256KiB\"\npower_loss_protected = false"),
+        ],
+    },
     Sample {
         kind: "ssd",
         below: false,
@@ -229,6 +312,9 @@ pub struct Shape {
     pub t_read: u64,
     pub t_program: u64,
     pub t_erase: u64,
+    /// In SLC mode, where there is a cache.
+    pub t_read_slc: u64,
+    pub t_program_slc: u64,
     /// Transfer of a physical unit.
     pub t_transfer: u64,
 }
@@ -274,6 +360,10 @@ impl Shape {
         let time = |key: &str| Nanos::parse(nand[key].as_str().expect("a time")).expect("a time").0;
         (self.t_read, self.t_program) = (time("t_read"), time("t_program"));
         self.t_erase = time("t_erase");
+        if let Some(slc) = ftl.and_then(|f| f.get("slc_cache")?.as_table()) {
+            let time = |key: &str| Nanos::parse(slc[key].as_str().unwrap()).unwrap().0;
+            (self.t_read_slc, self.t_program_slc) = (time("t_read"), time("t_program"));
+        }
         let mts = &nand["transfer_mts"];
         let mts = mts.as_float().or(mts.as_integer().map(|n| n as f64)).expect("a rate");
         self.t_transfer = (self.granule as f64 * 1e3 / mts).round() as u64;
@@ -432,6 +522,12 @@ fn check_ssd(device: &dyn Device, shape: &Shape, a: &Asked, now: u64) -> Result<
     equal("units written for the host", c["programs_host"] + saved, c["host_units_written"])?;
     let programs: u64 =
         c.iter().filter(|(name, _)| name.starts_with("programs_")).map(|(_, n)| n).sum();
+    if let Some(&cached) = c.get("slc_units_written") {
+        equal("cached past the host", cached.saturating_sub(c["programs_host"]), 0)?;
+        // A unit leaves the cache at most once.
+        equal("folded unasked", c["programs_fold"].saturating_sub(cached), 0)?;
+        equal("folded without a cache", c["slc_units_valid"] > cached, false)?;
+    }
     equal("units merged", c["programs_merge"] > 0, c["map_merges"] > 0)?;
     equal("units programmed", programs, c["flash_units_programmed"] + c["units_open"])?;
     if !shape.buffered {
@@ -455,12 +551,16 @@ fn check_ssd(device: &dyn Device, shape: &Shape, a: &Asked, now: u64) -> Result<
 /// where they waited for a channel with other dies on it, or resumed what was suspended.
 pub fn check_work(device: &dyn Device, shape: &Shape) -> Result<(), Violation> {
     let c = super::counters(device);
-    let causes = ["host", "collection", "wear", "map", "merge", "parity"];
+    let causes = ["host", "collection", "wear", "map", "merge", "fold", "parity"];
     let programmed: u64 = causes.iter().map(|cause| c[format!("programs_{cause}").as_str()]).sum();
     let moved = c["flash_units_read"] + programmed - c["units_open"];
     equal("channel time", c["busy_channels_ns"], moved * shape.t_transfer)?;
-    let work = c["flash_reads"] * shape.t_read
-        + c["flash_programs"] * shape.t_program
+    let slc = |name: &str| c.get(name).copied().unwrap_or(0);
+    let (reads, programs) = (slc("flash_reads_slc"), slc("flash_programs_slc"));
+    let work = (c["flash_reads"] - reads) * shape.t_read
+        + (c["flash_programs"] - programs) * shape.t_program
+        + reads * shape.t_read_slc
+        + programs * shape.t_program_slc
         + c["flash_erases"] * shape.t_erase
         + c["busy_channels_ns"];
     let busy = die_time(&c);
@@ -471,7 +571,7 @@ pub fn check_work(device: &dyn Device, shape: &Shape) -> Result<(), Violation> {
 }
 
 fn die_time(c: &BTreeMap<&'static str, u64>) -> u64 {
-    ["host_read", "host_write", "collection", "wear", "map", "merge", "parity"]
+    ["host_read", "host_write", "collection", "wear", "map", "merge", "fold", "parity"]
         .iter()
         .map(|cause| c[format!("busy_{cause}_ns").as_str()])
         .sum()
@@ -560,6 +660,25 @@ pub struct Gc {
 }
 
 prop_compose! {
+    /// Bits of a cell, superblocks set aside and lent, and the other keys of an SLC cache.
+    fn slc_cache()(
+        bits in 2u64..5,
+        fixed in 0u64..4,
+        lent in prop_oneof![Just(0u64), 1u64..6, Just(1000)],
+        t_read in 1u64..50,
+        t_program in 10u64..300,
+        direct in any::<bool>(),
+        idle in proptest::option::of(1u64..20_000),
+    ) -> (u64, u64, u64, String) {
+        let idle = idle.map(|t| format!("\nfold_idle_after = \"{t}us\"")).unwrap_or_default();
+        let when_full = if direct { "direct" } else { "fold" };
+        (bits, fixed, lent, format!(
+            "t_read = \"{t_read}us\"\nt_program = \"{t_program}us\"\n\
+             when_full = \"{when_full}\"{idle}"))
+    }
+}
+
+prop_compose! {
     /// Any SSD that the keys can describe, in the small.
     pub fn any_ssd()(
         mut ssd in any_plain_ssd(),
@@ -568,8 +687,11 @@ prop_compose! {
             1 => Just(4096),
         ],
     ) -> Layer {
-        let extents = ssd.tables.iter().any(|(_, keys)| keys.contains("\"extent\""));
-        if granule == 4096 || (granule > 0 && !extents) {
+        // Extents and SLC caches are of whole units.
+        let whole = |(table, keys): &(&str, String)| {
+            keys.contains("\"extent\"") || *table == "ftl.slc_cache"
+        };
+        if granule == 4096 || (granule > 0 && !ssd.tables.iter().any(whole)) {
             ssd.tables.push(("ftl.compression", format!("granule = \"{granule}B\"")));
         }
         ssd
@@ -593,7 +715,7 @@ prop_compose! {
         (map, cache, segment, entries) in (0usize..4, 1u64..12, 1u32..7, 0u64..300),
         (start, marks, copies) in (1u32..9, 1u32..7, 0.1f64..20.0),
         stripe in prop_oneof![3 => Just(0u64), 2 => 2u64..12],
-        limit in proptest::option::of(1u64..200),
+        (limit, slc) in (proptest::option::of(1u64..200), proptest::option::of(slc_cache())),
     ) -> Layer {
         let dies = nand.channels * nand.ways;
         let (regions, per_region) = match scope {
@@ -622,6 +744,13 @@ prop_compose! {
         tables.push(("ftl.map", format!(
             "kind = \"{map}\"\ncache = \"{}KiB\"\nentries = {}\nsegment = \"{}KiB\"",
             cache * 4, least * segments + entries, 4 << segment)));
+        if let (Some((bits, fixed, lent, keys)), false) = (slc, map == "extent") {
+            tables[0].1 += &format!("\nbits_per_cell = {bits}");
+            let unit = superblock * regions / bits * 4;
+            tables.push(("ftl.slc_cache", format!(
+                "static_size = \"{}KiB\"\ndynamic_size = \"{}KiB\"\n{keys}",
+                fixed * unit, lent * unit)));
+        }
         tables.push(("ftl.gc", gc));
         if periodic {
             let start = low as f64 + f64::from(start) / 10.0;

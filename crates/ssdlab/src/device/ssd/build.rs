@@ -14,7 +14,7 @@ use crate::units::Bytes;
 /// Largest physical / logical - 1.
 const OVER_PROVISIONING_MAX: f64 = 20.0;
 
-fn between(key: &str, value: f64, low: f64, high: f64) -> Result<()> {
+pub(super) fn between(key: &str, value: f64, low: f64, high: f64) -> Result<()> {
     if (low..=high).contains(&value) {
         return Ok(());
     }
@@ -30,6 +30,7 @@ impl SsdKeys {
             ("nand.ways", nand.ways, 64.0),
             ("nand.planes", nand.planes, 16.0),
             ("nand.pages_per_block", nand.pages_per_block, 8192.0),
+            ("nand.bits_per_cell", nand.bits_per_cell, 4.0),
             ("ftl.gc.low", self.ftl.gc.low, 1024.0),
             ("ftl.gc.choices", self.ftl.gc.choices, 65_536.0),
             ("nand.rated_pe_cycles", nand.rated_pe_cycles, 1e7),
@@ -236,6 +237,7 @@ impl SsdKeys {
             ));
         }
         let layout = layout(total as u32);
+        let layout = layout.with_set_aside(self.set_aside(&layout)?);
         let holds =
             f64::from(PageMap::region_limit(&layout, &self.settings())) * f64::from(layout.regions);
         if holds < units {
@@ -254,7 +256,8 @@ impl SsdKeys {
         let logical = self.capacity.0 / self.ftl.mapping_unit.0;
         let superblocks = u64::from(layout.regions) * u64::from(layout.superblocks);
         let lengths = if layout.granules() > 1 { logical } else { 0 };
-        Ok(4 * logical + lengths + 17 * layout.units() / 4 + 48 * superblocks)
+        let per_superblock = 48 + u64::from(self.ftl.slc_cache.is_some());
+        Ok(4 * logical + lengths + 17 * layout.units() / 4 + per_superblock * superblocks)
     }
 
     /// The error for a region that cannot collect: `data` superblocks full of data are too many.
@@ -330,7 +333,8 @@ impl SsdKeys {
         let wear_parameters = wear_leveling::Parameters { spread: self.ftl.wear_leveling.spread };
         let units = (self.capacity.0 / self.ftl.mapping_unit.0) as u32;
         let mapping = self.mapping(geometry, layout, units)?;
-        Ok(PageMap::new(
+        let slc = self.slc_settings(&layout)?;
+        let ftl = PageMap::new(
             layout,
             units,
             self.settings(),
@@ -342,7 +346,11 @@ impl SsdKeys {
             (self.ftl.mapping_unit.0 / SECTOR) as u32,
             build.keep_versions,
         )
-        .with_mapping(mapping))
+        .with_mapping(mapping);
+        Ok(match slc {
+            Some(slc) => ftl.with_slc_cache(slc),
+            None => ftl,
+        })
     }
 
     fn mapping(&self, geometry: &Geometry, layout: Layout, units: u32) -> Result<Mapping> {
@@ -368,10 +376,13 @@ impl SsdKeys {
         let nand = &self.nand;
         let schedule =
             schedule::SCHEDULES.find(&nand.schedule).map_err(|e| e.under("nand.schedule"))?;
+        let slc = self.ftl.slc_cache.as_ref();
         let transfer = f64::from(geometry.unit_bytes) * 1e3 / nand.transfer_mts;
         let timing = Timing {
             read: nand.t_read.0,
             program: nand.t_program.0,
+            slc_read: slc.map_or(nand.t_read, |slc| slc.t_read).0,
+            slc_program: slc.map_or(nand.t_program, |slc| slc.t_program).0,
             erase: nand.t_erase.0,
             transfer: transfer.round() as u64,
             suspend: Suspend {

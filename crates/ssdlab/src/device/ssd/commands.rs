@@ -150,10 +150,10 @@ impl Ssd {
             self.engine.flash.widen_read(page.op, units);
             return 0;
         }
-        let now = self.engine.now;
+        let (now, slc) = (self.engine.now, self.ftl.in_slc(ppn));
         let op = match fetch {
-            NONE => self.engine.flash.read(now, die, units, index),
-            _ => self.engine.flash.read_after(now, die, units, index, fetch),
+            NONE => self.engine.flash.read(now, die, units, slc, index),
+            _ => self.engine.flash.read_after(now, die, units, slc, index, fetch),
         };
         recent.pages.push(PageRead { group, fetch, op, owner: index });
         1

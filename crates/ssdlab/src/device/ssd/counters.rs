@@ -6,6 +6,20 @@ use crate::nand::Cause;
 /// NVMe counts data in units of 1000 sectors.
 const DATA_UNIT: u64 = 512_000;
 
+/// Host traffic so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct HostCounters {
+    pub reads: u64,
+    pub bytes_read: u64,
+    pub writes: u64,
+    pub bytes_written: u64,
+    pub trims: u64,
+    pub flushes: u64,
+    pub units_read_flash: u64,
+    pub units_read_ram: u64,
+    pub units_read_unmapped: u64,
+}
+
 /// Visits every counter; units are mapping units, times ns summed over dies or channels. Where the
 /// drive compresses, units are granules: of what the host writes, reads and trims those that it
 /// would take if it did not shrink, of what lies in flash those that it takes.
@@ -30,6 +44,7 @@ pub(super) fn visit(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     visit("programs_padding", c.programs_padding + m.padding);
     visit("programs_map", m.programs);
     visit("programs_merge", c.programs_merge);
+    visit("programs_fold", c.programs_fold);
     visit("programs_parity", c.programs_parity + m.parity);
     visit("read_modify_writes", c.read_modify_writes);
     visit("units_trimmed", c.units_trimmed * granules);
@@ -41,6 +56,14 @@ pub(super) fn visit(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     if let Some(ahead) = &ssd.read_ahead {
         visit("units_read_ahead", ahead.units_found * granules);
         visit("units_fetched_ahead", ahead.units_fetched * granules);
+    }
+    if let Some(slc) = ftl.slc_counters() {
+        visit("slc_units_written", slc.units_written);
+        visit("slc_units_valid", slc.units_valid);
+        visit("slc_superblocks", slc.superblocks);
+        visit("slc_folds", slc.folds);
+        visit("flash_reads_slc", f.reads_slc + u.reads_slc);
+        visit("flash_programs_slc", f.programs_slc + u.programs_slc);
     }
     visit("collections", c.collections);
     visit("collection_batches", c.batches);
@@ -65,25 +88,58 @@ pub(super) fn visit(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     visit("busy_wear_ns", busy[Cause::Wear as usize]);
     visit("busy_map_ns", busy[Cause::Map as usize]);
     visit("busy_merge_ns", busy[Cause::Merge as usize]);
+    visit("busy_fold_ns", busy[Cause::Fold as usize]);
     visit("busy_parity_ns", busy[Cause::Parity as usize]);
     visit("busy_channels_ns", channels);
     visit_wear(ssd, visit);
 }
 
-/// Erases, and what the host wrote and read as a SMART page counts it.
+/// Erases of the superblocks, and the drive's own view of its wear.
 fn visit_wear(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
-    let (ftl, host) = (&ssd.ftl, &ssd.host);
-    let data = &ftl.blocks.erases;
-    let own = ftl.mapping().table().map_or(&[][..], |t| &t.blocks.erases);
-    let sum = |erases: &[u32]| erases.iter().map(|&e| u64::from(e)).sum::<u64>();
-    let all = data.iter().chain(own).copied();
-    visit("erases_min", u64::from(data.iter().copied().min().unwrap_or(0)));
-    visit("erases_max", u64::from(all.max().unwrap_or(0)));
-    visit("erases_sum", sum(data) + sum(own));
-    visit("data_units_written", host.bytes_written.div_ceil(DATA_UNIT));
-    visit("data_units_read", host.bytes_read.div_ceil(DATA_UNIT));
-    // Superblocks of data and of the map are not exchanged: those that are worn more count.
-    let mean = |erases: &[u32]| sum(erases) as f64 / erases.len().max(1) as f64;
-    let mean = mean(data).max(mean(own));
+    let ftl = &ssd.ftl;
+    let regions = 0..ftl.layout.regions;
+    let count = |s: u32| ftl.blocks.erases[s as usize];
+    let data = Wear::of(regions.clone().flat_map(|r| ftl.blocks.of_region(r)).map(count));
+    let set_aside = Wear::of(regions.flat_map(|r| ftl.layout.set_aside_of(r)).map(count));
+    let table = ftl.mapping().table().map_or(&[][..], |t| &t.blocks.erases);
+    let table = Wear::of(table.iter().copied());
+    visit("erases_min", u64::from(data.min));
+    visit("erases_max", u64::from(data.max.max(table.max).max(set_aside.max)));
+    visit("erases_sum", data.sum + table.sum + set_aside.sum);
+    if ftl.slc_counters().is_some() {
+        visit("slc_static_erases_max", u64::from(set_aside.max));
+        visit("slc_static_erases_sum", set_aside.sum);
+    }
+    visit("data_units_written", ssd.host.bytes_written.div_ceil(DATA_UNIT));
+    visit("data_units_read", ssd.host.bytes_read.div_ceil(DATA_UNIT));
+    // Superblocks of data and of the map are not exchanged: those that are worn more count. Those
+    // of a static SLC cache are never written in native mode, and are rated for many more cycles.
+    let mean = data.mean().max(table.mean());
     visit("percentage_used", (100.0 * mean / f64::from(ssd.rated_cycles)) as u64);
+}
+
+/// Erases of some superblocks; all 0 for none.
+#[derive(Default)]
+struct Wear {
+    sum: u64,
+    superblocks: u64,
+    min: u32,
+    max: u32,
+}
+
+impl Wear {
+    fn of(erases: impl Iterator<Item = u32>) -> Self {
+        let mut wear = Wear { min: u32::MAX, ..Wear::default() };
+        for count in erases {
+            wear.sum += u64::from(count);
+            wear.superblocks += 1;
+            wear.min = wear.min.min(count);
+            wear.max = wear.max.max(count);
+        }
+        Wear { min: wear.min.min(wear.max), ..wear }
+    }
+
+    fn mean(&self) -> f64 {
+        self.sum as f64 / self.superblocks.max(1) as f64
+    }
 }

@@ -126,19 +126,20 @@ impl Sink for Engine {
             owner: if host { self.owner } else { NONE },
             host_units: filled.host_units,
             epoch: self.first_epoch + self.epochs.len() as u32 - 1,
+            slc: filled.slc,
         };
         self.flash.close_program(self.now, handle, program);
     }
     fn collect_read(&mut self, die: u32, units: u32, cause: Cause) -> u32 {
         self.flash.collect_read(self.now, die, units, cause)
     }
-    fn modify_read(&mut self, die: u32, ppn: u32, units: u32, fetch: u32) -> u32 {
+    fn modify_read(&mut self, die: u32, ppn: u32, units: u32, slc: bool, fetch: u32) -> u32 {
         if self.in_ram(ppn) {
             NONE
         } else if fetch == NONE {
-            self.flash.read(self.now, die, units, NONE)
+            self.flash.read(self.now, die, units, slc, NONE)
         } else {
-            self.flash.read_after(self.now, die, units, NONE, fetch)
+            self.flash.read_after(self.now, die, units, slc, NONE, fetch)
         }
     }
     fn map_read(&mut self, die: u32, ppn: u32, units: u32, unit: u32) -> u32 {
@@ -200,14 +201,17 @@ impl Sink for Instantly<'_> {
             engine.returned += filled.host_units;
         }
         engine.untimed.programs += 1;
+        engine.untimed.programs_slc += u64::from(filled.slc);
         engine.untimed.units_programmed += u64::from(engine.units_per_program);
     }
-    fn collect_read(&mut self, _: u32, units: u32, _: Cause) -> u32 {
+    fn collect_read(&mut self, _: u32, units: u32, cause: Cause) -> u32 {
         self.engine.untimed.reads += 1;
+        self.engine.untimed.reads_slc += u64::from(cause == Cause::Fold);
         self.engine.untimed.units_read += u64::from(units);
         NONE
     }
-    fn modify_read(&mut self, _: u32, _: u32, units: u32, _: u32) -> u32 {
+    fn modify_read(&mut self, _: u32, _: u32, units: u32, slc: bool, _: u32) -> u32 {
+        self.engine.untimed.reads_slc += u64::from(slc);
         self.collect_read(NONE, units, Cause::HostRead)
     }
     fn map_read(&mut self, _: u32, _: u32, units: u32, _: u32) -> u32 {

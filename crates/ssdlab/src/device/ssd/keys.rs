@@ -1,6 +1,6 @@
 //! What a rig says about an SSD.
 
-use crate::ftl::{Pace, Scope, victim, wear_leveling};
+use crate::ftl::{Pace, Scope, WhenFull, victim, wear_leveling};
 use crate::units::{Bytes, Nanos, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,6 +39,10 @@ pub struct NandKeys {
     pub page: Bytes,
     /// Pages of a block.
     pub pages_per_block: u32,
+    /// Bits of a cell: 2 MLC, 3 TLC, 4 QLC. A block in SLC mode has so many times fewer pages; where
+    /// there is no SLC cache, nothing depends on it.
+    #[serde(default = "three")]
+    pub bits_per_cell: u32,
     /// tR.
     pub t_read: Nanos,
     /// tPROG.
@@ -111,6 +115,9 @@ pub struct FtlKeys {
     pub parity: ParityKeys,
     /// Static wear levelling.
     pub wear_leveling: WearKeys,
+    /// Blocks written with one bit per cell as a fast cache for writes; absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slc_cache: Option<SlcCacheKeys>,
 }
 
 impl Default for FtlKeys {
@@ -124,6 +131,7 @@ impl Default for FtlKeys {
             gc: GcKeys::default(),
             parity: ParityKeys::default(),
             wear_leveling: WearKeys::default(),
+            slc_cache: None,
         }
     }
 }
@@ -261,14 +269,42 @@ impl Default for WearKeys {
     }
 }
 
+/// The SLC cache. With both sizes 0 there is none.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SlcCacheKeys {
+    /// What the static part holds: flash of its own beside capacity and over-provisioning, in
+    /// whole superblocks in every region.
+    #[serde(default)]
+    pub static_size: Bytes,
+    /// What the dynamic part holds at most: it borrows the flash behind logical space that holds no
+    /// data, so that it shrinks as the drive fills, and is nothing when it is full.
+    #[serde(default)]
+    pub dynamic_size: Bytes,
+    /// Share of the capacity in use at which the dynamic part is nothing already.
+    #[serde(default = "all")]
+    pub dynamic_until: f64,
+    /// tR of a block in SLC mode.
+    pub t_read: Nanos,
+    /// tPROG of a block in SLC mode.
+    pub t_program: Nanos,
+    /// What a write does that finds the cache full: it waits for folding, or goes past the cache.
+    #[serde(default = "default_when_full")]
+    pub when_full: WhenFull,
+    /// Quiet time after which folding goes on until the cache is empty or the host comes back;
+    /// absent: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fold_idle_after: Option<Nanos>,
+}
+
 /// The write buffer.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BufferKeys {
     /// RAM for data on its way to the flash, compressed where the drive does that. Where it is
     /// smaller than the program units that are open at once (one; with `striped` placement or
-    /// compression one per region), they are programmed partly filled, and which are depends on
-    /// timing.
+    /// compression one per region; twice as many with an SLC cache), they are programmed partly
+    /// filled, and which are depends on timing.
     pub size: Bytes,
     /// Capacitors keep it over a power failure, so a flush need not wait.
     pub power_loss_protected: bool,
@@ -303,6 +339,15 @@ pub struct ReadAheadKeys {
 
 fn one() -> u32 {
     1
+}
+fn three() -> u32 {
+    3
+}
+fn all() -> f64 {
+    1.0
+}
+fn default_when_full() -> WhenFull {
+    WhenFull::Fold
 }
 fn yes() -> bool {
     true

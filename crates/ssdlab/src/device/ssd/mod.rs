@@ -1,8 +1,10 @@
 //! The simulated SSD: commands, write buffer and controller round a translation layer and flash.
 
 mod build;
+mod build_slc;
 mod commands;
 mod engine;
+mod fold;
 mod keys;
 mod page_reads;
 mod parts;
@@ -11,7 +13,7 @@ mod write_limit;
 
 pub use keys::{
     BatchKeys, BufferKeys, CompressionKeys, ControllerKeys, FtlKeys, GcKeys, MapKeys, NandKeys,
-    ParityKeys, ReadAheadKeys, SsdKeys, SuspendKeys, WearKeys,
+    ParityKeys, ReadAheadKeys, SlcCacheKeys, SsdKeys, SuspendKeys, WearKeys,
 };
 
 use super::{Build, Command, Completion, Device, Op};
@@ -20,7 +22,9 @@ use crate::ftl::PageMap;
 use crate::nand::{FastDiv, Finished, Flash, Geometry, NONE, OpKind};
 use crate::stats::{Part, Parts};
 use crate::units::NEVER;
+use counters::HostCounters;
 use engine::Engine;
+use fold::IdleFolding;
 use page_reads::{PageRead, PageReads};
 use parts::{fetches, flash_parts};
 use read_ahead::{FETCH, ReadAhead};
@@ -32,7 +36,8 @@ const CONTROLLER: u32 = 0;
 const IDLE: u32 = 1;
 const PURGE: u32 = 2;
 const LIMIT: u32 = 3;
-const EXTRA_SLOTS: u32 = 4;
+const FOLD: u32 = 4;
+const EXTRA_SLOTS: u32 = 5;
 
 /// A command in the drive.
 #[derive(Clone, Copy, Debug)]
@@ -49,20 +54,6 @@ struct Active {
     /// Flash operations that it waits for.
     remaining: u32,
     digest: u64,
-}
-
-/// Host traffic so far.
-#[derive(Clone, Copy, Debug, Default)]
-struct HostCounters {
-    reads: u64,
-    bytes_read: u64,
-    writes: u64,
-    bytes_written: u64,
-    trims: u64,
-    flushes: u64,
-    units_read_flash: u64,
-    units_read_ram: u64,
-    units_read_unmapped: u64,
 }
 
 struct Controller {
@@ -107,6 +98,7 @@ pub struct Ssd {
     idle_after: Option<u64>,
     /// The host has been quiet for long enough, but the flash has not.
     idle_due: bool,
+    folding: IdleFolding,
     last_reads: Vec<PageReads>,
     /// What each unit of the read at hand waits for in the map.
     map_fetches: Vec<u32>,
@@ -160,6 +152,7 @@ impl Ssd {
             releasing: None,
             idle_after: keys.ftl.gc.idle_after.map(|t| t.0),
             idle_due: false,
+            folding: IdleFolding::new(keys.fold_idle_after()),
             last_reads: vec![PageReads::default(); geometry.dies() as usize],
             map_fetches: Vec::new(),
             serial: 0,
@@ -181,7 +174,7 @@ impl Ssd {
     /// number asked for in small drives.
     pub fn over_provisioning(&self, reserve: u32) -> f64 {
         let layout = &self.ftl.layout;
-        let data = f64::from(layout.superblocks - reserve)
+        let data = f64::from(layout.superblocks - layout.set_aside - reserve)
             * f64::from(layout.regions)
             * f64::from(layout.data_units_per_superblock());
         data / f64::from(self.ftl.units()) / f64::from(layout.granules()) - 1.0
@@ -225,7 +218,7 @@ impl Ssd {
         parts[Part::WriteLimit] = active.limited;
         let mut wait = self.engine.now - active.handled - active.limited;
         if let (Some(f), true) = (&self.releasing, wait > 0) {
-            for (part, time) in flash_parts(f, self.engine.now) {
+            for &(part, time) in &flash_parts(f, self.engine.now) {
                 let share = time.min(wait);
                 parts[part] += share;
                 wait -= share;
@@ -242,7 +235,7 @@ impl Ssd {
         parts[Part::Controller] = active.handled - active.submitted;
         parts[Part::WriteLimit] = active.limited;
         parts[Part::BufferWait] = active.entered - active.handled - active.limited;
-        for (part, time) in flash_parts(f, self.engine.now) {
+        for &(part, time) in &flash_parts(f, self.engine.now) {
             parts[part] += time;
         }
         self.complete(index, parts);
@@ -261,6 +254,7 @@ impl Ssd {
     }
 
     fn plan_idle(&mut self) {
+        self.plan_fold();
         if let Some(after) = self.idle_after {
             let slot = self.slot(IDLE);
             self.engine.flash.calendar.set(slot, self.engine.now + after);
@@ -294,6 +288,7 @@ impl Ssd {
             self.idle_due = false;
             self.collect_idle();
         }
+        self.go_on_folding();
     }
 
     /// Collects a superblock of each region that wants it, and goes on after another quiet while.
@@ -343,6 +338,7 @@ impl Ssd {
                     self.collect_idle();
                 }
             }
+            FOLD => self.begin_fold(),
             PURGE => {
                 let index = std::mem::replace(&mut self.purging, NONE);
                 self.complete_at_once(index);
@@ -395,6 +391,9 @@ impl Device for Ssd {
             let slot = self.slot(IDLE);
             self.engine.flash.calendar.set(slot, NEVER);
             self.idle_due = false;
+        }
+        if self.in_flight == 0 {
+            self.cancel_fold();
         }
         self.in_flight += 1;
         if self.controller.time == 0 {

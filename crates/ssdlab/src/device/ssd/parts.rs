@@ -9,12 +9,13 @@ pub(super) fn fetches(f: &Finished) -> bool {
 }
 
 /// The time of a flash operation that ends `now`, by part, the latest first.
-pub(super) fn flash_parts(f: &Finished, now: u64) -> [(Part, u64); 9] {
+pub(super) fn flash_parts(f: &Finished, now: u64) -> [(Part, u64); 10] {
     if fetches(f) {
-        let mut parts = [(Part::MapFetch, 0); 9];
+        let mut parts = [(Part::MapFetch, 0); 10];
         parts[0].1 = now - f.ready;
         return parts;
     }
+    let own = f.collection_wait + f.map_wait + f.parity_wait + f.fold_wait;
     [
         (Part::Cells, now - f.start - f.bus_wait - f.bus),
         (Part::Channel, f.bus),
@@ -22,7 +23,8 @@ pub(super) fn flash_parts(f: &Finished, now: u64) -> [(Part, u64); 9] {
         (Part::DieCollection, f.collection_wait),
         (Part::DieMap, f.map_wait),
         (Part::DieParity, f.parity_wait),
-        (Part::DieHost, f.start - f.ready - f.collection_wait - f.map_wait - f.parity_wait),
+        (Part::DieFold, f.fold_wait),
+        (Part::DieHost, f.start - f.ready - own),
         (Part::ReadModifyWrite, f.fed - f.map_fed),
         (Part::MapFetch, f.map_fed),
     ]

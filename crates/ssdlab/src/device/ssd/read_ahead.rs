@@ -158,8 +158,17 @@ impl ReadAhead {
         })
     }
 
-    /// Fetches `units` of the page `group`, with what else of it is fetched now.
-    fn fetch(&mut self, now: u64, die: u32, group: u32, units: u32, flash: &mut Flash) -> Ticket {
+    /// Fetches `units` of the page `group`, with what else of it is fetched now; `place` is its die,
+    /// and whether it is in SLC mode.
+    fn fetch(
+        &mut self,
+        now: u64,
+        place: (u32, bool),
+        group: u32,
+        units: u32,
+        flash: &mut Flash,
+    ) -> Ticket {
+        let (die, slc) = place;
         let queued = self.recent[die as usize].find(self.clock, group, NONE);
         let fetch = if let Some(page) = queued {
             flash.widen_read(page.op, units);
@@ -167,7 +176,7 @@ impl ReadAhead {
         } else {
             let fetch = self.begin_fetch();
             let owner = FETCH | fetch;
-            let op = flash.read(now, die, units, owner);
+            let op = flash.read(now, die, units, slc, owner);
             self.recent[die as usize].pages.push(PageRead { group, fetch: NONE, op, owner });
             fetch
         };
@@ -272,8 +281,8 @@ impl Ssd {
                     }
                     let ticket = tickets.next().expect("a unit lies in one or two pages");
                     let group = self.by_read.quotient(ppn);
-                    let die = layout.die_of(ppn);
-                    *ticket = ahead.fetch(now, die, group, units, &mut engine.flash);
+                    let place = (layout.die_of(ppn), self.ftl.in_slc(ppn));
+                    *ticket = ahead.fetch(now, place, group, units, &mut engine.flash);
                 }
                 ahead.units_fetched += u64::from(lpn > last);
                 if self.keep_versions {

@@ -302,7 +302,7 @@ impl Sink for TableSink<'_> {
     fn collect_read(&mut self, die: u32, units: u32, _: Cause) -> u32 {
         self.sink.collect_read(die, units, Cause::Map)
     }
-    fn modify_read(&mut self, die: u32, ppn: u32, units: u32, _: u32) -> u32 {
+    fn modify_read(&mut self, die: u32, ppn: u32, units: u32, _: bool, _: u32) -> u32 {
         if self.in_ram(ppn) { NONE } else { self.sink.collect_read(die, units, Cause::Map) }
     }
     fn map_read(&mut self, _: u32, _: u32, _: u32, _: u32) -> u32 {

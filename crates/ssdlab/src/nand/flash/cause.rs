@@ -19,10 +19,12 @@ pub enum Cause {
     Map,
     /// Merging of the fragments of an extent map.
     Merge,
+    /// Folding of the SLC cache, its erases included.
+    Fold,
     /// Parity of the stripes inside the drive.
     Parity,
 }
-pub(super) const CAUSES: usize = 7;
+pub(super) const CAUSES: usize = 8;
 
 /// Time that a die has worked on the drive's own behalf, or stood still because the head of its
 /// stream, which is that, waited for data.
@@ -34,6 +36,8 @@ pub(super) struct OwnWork {
     pub map: u64,
     /// Parity.
     pub parity: u64,
+    /// Folding of the SLC cache.
+    pub fold: u64,
 }
 
 impl OwnWork {
@@ -44,6 +48,7 @@ impl OwnWork {
             Cause::Collection | Cause::Wear => self.collection += time,
             Cause::Map | Cause::Merge => self.map += time,
             Cause::Parity => self.parity += time,
+            Cause::Fold => self.fold += time,
         }
     }
     #[inline]
@@ -52,6 +57,7 @@ impl OwnWork {
             collection: self.collection - earlier.collection,
             map: self.map - earlier.map,
             parity: self.parity - earlier.parity,
+            fold: self.fold - earlier.fold,
         }
     }
 }

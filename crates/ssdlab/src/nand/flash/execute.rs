@@ -97,7 +97,8 @@ impl Flash {
         match op.kind {
             OpKind::Read | OpKind::Copy => {
                 die.phase = Phase::Sense;
-                self.calendar.set(d, now + self.timing.read);
+                let time = if op.slc { self.timing.slc_read } else { self.timing.read };
+                self.calendar.set(d, now + time);
             }
             OpKind::Program => self.request_bus(d, now),
             OpKind::Erase => {
@@ -161,6 +162,7 @@ impl Flash {
         match die.phase {
             Phase::Sense => {
                 self.counters.reads += 1;
+                self.counters.reads_slc += u64::from(self.ops[die.current as usize].slc);
                 self.request_bus(d, now);
                 None
             }
@@ -172,7 +174,8 @@ impl Flash {
                     return Some(self.finish(d, now));
                 }
                 die.phase = Phase::Program;
-                self.calendar.set(d, now + self.timing.program);
+                let time = if op.slc { self.timing.slc_program } else { self.timing.program };
+                self.calendar.set(d, now + time);
                 self.release_bus(d, now);
                 if self.timing.suspend.program && self.dies[d as usize].reads.head != NONE {
                     self.suspend(d, now);
@@ -182,6 +185,7 @@ impl Flash {
             Phase::Program => {
                 self.counters.programs += 1;
                 let op = &mut self.ops[die.current as usize];
+                self.counters.programs_slc += u64::from(op.slc);
                 if op.kind == OpKind::Program {
                     self.counters.units_programmed += u64::from(self.units_per_program);
                     return Some(self.finish(d, now));
@@ -254,6 +258,7 @@ impl Flash {
             ready: op.ready,
             collection_wait: op.own_at_ready.collection,
             map_wait: op.own_at_ready.map,
+            fold_wait: op.own_at_ready.fold,
             parity_wait: op.own_at_ready.parity,
             start: op.start,
             bus_wait: u64::from(op.bus_wait),

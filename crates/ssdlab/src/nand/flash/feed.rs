@@ -3,10 +3,20 @@
 use super::{Cause, Flash, FlashOp, NONE, OpKind, Phase};
 
 impl Flash {
-    /// Queues a read of so many units that is not before the operation `fetch` is done.
-    pub fn read_after(&mut self, now: u64, die: u32, units: u32, owner: u32, fetch: u32) -> u32 {
+    /// Queues a read of so many units, with `slc` from a block in SLC mode, that is not before the
+    /// operation `fetch` is done.
+    pub fn read_after(
+        &mut self,
+        now: u64,
+        die: u32,
+        units: u32,
+        slc: bool,
+        owner: u32,
+        fetch: u32,
+    ) -> u32 {
         let mut op = self.template(now, die, OpKind::Read, Cause::HostRead);
         op.units = units;
+        op.slc = slc;
         op.owner = owner;
         let index = self.allocate(op);
         self.feed(fetch, index);

@@ -1,0 +1,59 @@
+//! Folding of the SLC cache while the host is quiet.
+
+use super::{FOLD, Ssd};
+use crate::units::NEVER;
+
+/// When folding goes on by itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct IdleFolding {
+    /// Quiet time before it begins.
+    after: Option<u64>,
+    /// The host has been quiet for long enough, but the flash has not.
+    due: bool,
+}
+
+impl IdleFolding {
+    /// After so many ns, or never.
+    pub fn new(after: Option<u64>) -> Self {
+        IdleFolding { after, due: false }
+    }
+}
+
+impl Ssd {
+    /// The host is quiet from now on.
+    pub(super) fn plan_fold(&mut self) {
+        if let Some(after) = self.folding.after {
+            let slot = self.slot(FOLD);
+            self.engine.flash.calendar.set(slot, self.engine.now + after);
+        }
+    }
+
+    /// The host is back.
+    #[inline]
+    pub(super) fn cancel_fold(&mut self) {
+        if self.folding.after.is_some() {
+            let slot = self.slot(FOLD);
+            self.engine.flash.calendar.set(slot, NEVER);
+            self.folding.due = false;
+        }
+    }
+
+    /// It has been quiet for long enough: as soon as the flash is quiet too.
+    pub(super) fn begin_fold(&mut self) {
+        self.folding.due = true;
+        self.go_on_folding();
+    }
+
+    /// Folds a little of each region whenever the flash has done the last bit, so that a command
+    /// that comes meanwhile does not wait for much.
+    #[inline]
+    pub(super) fn go_on_folding(&mut self) {
+        if self.folding.due && self.engine.quiet() {
+            self.folding.due = self.ftl.fold_idle(&mut self.engine);
+            if self.buffer.is_none() {
+                // Collection for its sake may have left a program unit partly filled.
+                self.ftl.pad_all(&mut self.engine);
+            }
+        }
+    }
+}
