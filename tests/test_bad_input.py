@@ -96,7 +96,7 @@ def ssdlab_process(*arguments: object, folder: Path) -> subprocess.Popen[str]:
         ("capacity=256MiB", "need at least 0.375, or a capacity of 1408MiB"),
         ("capacity=5PiB", "5PiB in units of 4KiB"),
         ("nand.channels=0", "found 0, expected a number from 1"),
-        ("ftl.gc.pace=fast", "found fast, expected blocking or paced"),
+        ("ftl.gc.pace=fast", "found fast, expected blocking, paced, periodic"),
         ("ftl.gc.victim=gredy", 'did you mean "greedy"?'),
         ("kind=null", "cannot be set"),
         ("ftl..gc=3", "is no key"),

@@ -28,7 +28,8 @@ def reduced(drive: str, factor: int) -> dict[str, str]:
     fill whole superblocks and over-provisioning stays exactly what it was. Where the drive erases
     blocks of many dies together, too few superblocks would remain; then blocks have fewer pages,
     and are erased in less time. The table of an extent
-    map and an SLC cache shrink with the drive.
+    map, an SLC cache and the marks of periodic collection
+    shrink with the drive.
     """
     if factor == 1:
         return {}
@@ -52,6 +53,12 @@ def reduced(drive: str, factor: int) -> dict[str, str]:
     own["capacity"] = f"{int(superblocks * stripe * pages / reserve) // UNIT * UNIT}B"
     if values.get("ftl.map.kind") == "extent":
         own["ftl.map.entries"] = str(int(values["ftl.map.entries"]) // factor)
+    if values.get("ftl.gc.pace") == "periodic":
+        # Its marks are a share of the drive, but above the reserve of collection.
+        start, end = (float(values[f"ftl.gc.batch.{mark}"]) for mark in ("start", "end"))
+        begin = max(start / factor, float(values.get("ftl.gc.low", "1")) + 0.5)
+        own["ftl.gc.batch.start"] = f"{begin:.6g}"
+        own["ftl.gc.batch.end"] = f"{begin + (end - start) / factor:.6g}"
     for key in ("ftl.slc_cache.static_size", "ftl.slc_cache.dynamic_size"):
         if key in values:
             own[key] = f"{_size(values[key]) // factor}B"
