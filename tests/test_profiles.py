@@ -51,7 +51,7 @@ def test_at_most_two_values_of_a_drive_are_fitted(drive: Profile) -> None:
 @EVERY
 def test_a_drive_runs_at_a_reduced_size(drive: Profile) -> None:
     job = "[w]\nrw=randwrite\nbs=4k\niodepth=8\nnumber_ios=2000\n"
-    result = ssdlab.run(job, on=drive.name, set=reduced(drive.name, 200))
+    result = ssdlab.run(job, on=drive.name, set=reduced(drive.name, 50))
     assert result.frame()["ios"].to_list() == [2000]
 
 

@@ -25,6 +25,8 @@ class Drive:
     name: str
     shape: str
     numbers: tuple[Published, ...] = ()
+    rated: float | None = None
+    """4 KiB random writes a second of the datasheet, where the article has no number."""
 
 
 S3700 = "intel-dc-s3700-200"
@@ -45,17 +47,23 @@ DRIVES = (
         ),
     ),
     Drive("intel-dc-s3700-800", "as the smaller one"),
-    Drive("intel-710-200", "clustered round its mean, with frequent single drops"),
-    Drive("intel-x25-e-64", "slow, but fairly even"),
+    Drive("intel-710-200", "clustered round its mean, with frequent single drops", rated=2700.0),
+    Drive("intel-x25-e-64", "slow, but fairly even", rated=3300.0),
     Drive("intel-330-120", "good at first; loses its calm at the end of the run"),
     Drive("toshiba-mk4001grzb-400", "quite good"),
     Drive(
-        "micron-p400e-200", "very tight while clean blocks last, then a wall, down to tens of IOPS"
+        "micron-p400e-200",
+        "very tight while clean blocks last, then a wall, down to tens of IOPS",
+        rated=9500.0,
     ),
     Drive(
         "samsung-840-pro-256",
         "best and worst seconds an order of magnitude apart",
-        (Published("samsung-840-pro-256", "highest / lowest second after 1400 s", 10.0, ""),),
+        (
+            Published(
+                "samsung-840-pro-256", "highest / lowest second after 1400 s", 10.0, "", "fitted"
+            ),
+        ),
     ),
 )
 
@@ -64,8 +72,6 @@ WIDTH = (
     "dip is"
 )
 NO_DIPS = "no dip repeats clearly among so few seconds of a drive so small"
-NO_TABLE = "the profile has no bounded table of extents, whose merging slows this drive"
-EVEN = "collection of the model is spread evenly over the dies, which stall at different times"
 
 
 def job(factor: int) -> str:
@@ -141,16 +147,21 @@ def _lines(drive: Drive, late: measure.Floats, factor: int) -> list[Line]:
         "spread after 1400 s": (100 * (high - low) / high, ""),
         "time from dip to dip": (factor * dips.period if dips else None, "" if dips else NO_DIPS),
         "length of a dip": (factor * dips.width if dips else None, WIDTH if dips else NO_DIPS),
-        "highest / lowest second after 1400 s": (high / low if low > 0 else None, EVEN),
+        "highest / lowest second after 1400 s": (high / low if low > 0 else None, ""),
     }
     lines = [Line(one, *readings[one.quantity]) for one in drive.numbers]
     if not drive.numbers:
-        why = NO_TABLE if drive.name in ("intel-710-200", "intel-x25-e-64") else ""
         shown = (
-            ("mean after 1400 s", mean, "IOPS"),
-            ("spread after 1400 s", 100 * (high - low) / high, "%"),
+            ("mean after 1400 s", mean, "IOPS", drive.rated),
+            ("spread after 1400 s", 100 * (high - low) / high, "%", None),
         )
-        lines = [Line(Published(drive.name, q, None, unit), v, why) for q, v, unit in shown]
+        lines = [
+            Line(
+                Published(drive.name, q + (", beside what is rated" if rated else ""), rated, unit),
+                v,
+            )
+            for q, v, unit, rated in shown
+        ]
     return lines
 
 
