@@ -85,6 +85,26 @@ def test_a_drive_with_an_slc_cache_is_filled_at_the_published_speeds(drive: str)
     assert rate(1.2 * knee, written[-1]) == pytest.approx(slow, rel=0.2 if predicted else 0.05)
 
 
+SEQUENTIAL_WRITE = {
+    "intel-dc-p4500-1000": (600, 0.02),
+    "intel-dc-p4500-4000": (1800, 0.02),
+    "intel-dc-p4510-2000": (2000, 0.02),
+    "samsung-pm1733-3840": (3800, 0.02),
+    "samsung-970-pro-512": (2300, 0.05),
+}
+"""Rated MB/s (Lenovo's guide, hardwareluxx.de, Puget Systems; the P4510's recalled), and how near.
+
+tPROG is fitted to all but the last, which is predicted from NVMeVirt's calibration."""
+
+
+@pytest.mark.parametrize("drive", SEQUENTIAL_WRITE)
+def test_a_drive_without_a_cache_is_filled_at_its_rated_speed(drive: str) -> None:
+    rated, near = SEQUENTIAL_WRITE[drive]
+    job = "[w]\nrw=write\nbs=128k\niodepth=32\nio_size=3g\n"
+    result = ssdlab.run(job, on=drive, set=reduced(drive, 100))
+    assert result.frame()["bw_bytes"][0] / 1e6 == pytest.approx(rated, rel=near)
+
+
 def test_reduced_drives_keep_their_over_provisioning() -> None:
     """Whole superblocks are the reason why the capacity is not exactly a twentieth.
 
