@@ -236,18 +236,10 @@ impl Flash {
     fn finish(&mut self, d: u32, now: u64) -> Finished {
         let die = &mut self.dies[d as usize];
         let index = die.current;
-        let op = self.ops[index as usize];
+        let op = &mut self.ops[index as usize];
         die.worked(op.cause, now);
         die.current = NONE;
-        let place = &mut self.ops[index as usize];
-        (place.next, place.order) = (self.free, 0);
-        self.free = index;
-        self.active -= 1;
-        if op.feeds[0] != NONE {
-            self.feed_all(&op, now);
-        }
-        self.dispatch(d, now);
-        Finished {
+        let finished = Finished {
             kind: op.kind,
             owner: op.owner,
             op: index,
@@ -265,6 +257,15 @@ impl Flash {
             bus: u64::from(op.units) * self.timing.transfer,
             fed: op.ready - op.queued,
             map_fed: op.map_fed,
+        };
+        (op.next, op.order) = (self.free, 0);
+        self.free = index;
+        self.active -= 1;
+        if op.feeds[0] != NONE {
+            let read = *op;
+            self.feed_all(&read, now);
         }
+        self.dispatch(d, now);
+        finished
     }
 }
