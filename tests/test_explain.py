@@ -182,6 +182,7 @@ def test_the_flash_for_data_is_what_the_drive_was_built_with(more: dict[str, obj
         ({"capacity": "512MiB", "ftl.parity.stripe": 8}, 0.01),
         ({"ftl.slc_cache": DYNAMIC}, 0.03),
         ({"ftl.slc_cache": STATIC}, 0.03),
+        ({"ftl.slc_cache": DYNAMIC.replace("{", "{static_size='4MiB', ")}, 0.03),
     ],
 )
 def test_the_wear_of_the_cells_is_that_of_the_erases(

@@ -39,8 +39,9 @@ class Flash:
     bits_per_cell: int
     slc: bool
     """Whether there is an SLC cache."""
-    static_share: float
-    """Of the SLC cache, the share of its static part; 0 without a cache."""
+    slc_dynamic: bool
+    """Whether some of it is dynamic."""
+    mapping_unit_bytes: int
     table: bool
     """Whether the map has superblocks of its own."""
 
@@ -136,7 +137,7 @@ def endurance(flash: Flash, health: Smart, grown: Mapping[str, float]) -> Endura
     if flash.table:
         programs -= grown.get("programs_map", 0)
     cached = grown.get("slc_units_written", 0)
-    static = cached * flash.static_share
+    static = _static_units(flash, grown)
     room = programs - static + (flash.bits_per_cell - 1) * (cached - static)
     if host <= 0 or room <= 0:
         return None
@@ -165,6 +166,16 @@ def document(
     return {**asdict(health), "endurance": None if lasts is None else asdict(lasts)}
 
 
+def _static_units(flash: Flash, grown: Mapping[str, float]) -> float:
+    """Of the units written in SLC mode, those of the static part: beside a dynamic part, as many as
+    its erases made room for, so that its first filling counts as dynamic."""
+    cached = grown.get("slc_units_written", 0)
+    if not flash.slc_dynamic:
+        return cached
+    room = flash.superblock_bytes / flash.bits_per_cell / flash.mapping_unit_bytes
+    return min(cached, grown.get("slc_static_erases_sum", 0) * room)
+
+
 def _flash(keys: Mapping[str, Any]) -> Flash:
     page, capacity = _bytes(keys["nand.page"]), _bytes(keys["capacity"])
     dies = int(keys["nand.channels"]) * int(keys["nand.ways"])
@@ -187,7 +198,8 @@ def _flash(keys: Mapping[str, Any]) -> Flash:
         rated_pe_cycles=int(keys["nand.rated_pe_cycles"]),
         bits_per_cell=int(keys["nand.bits_per_cell"]),
         slc=cache > 0,
-        static_share=static / cache if cache else 0.0,
+        slc_dynamic=cache > static,
+        mapping_unit_bytes=unit,
         table=keys["ftl.map.kind"] == "cached",
     )
 
