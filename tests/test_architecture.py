@@ -12,7 +12,7 @@ PACKAGE = Path(ssdlab.__file__).parent
 
 LAYERS = (
     ("errors", "progress", "memory", "_core", "profiles"),
-    ("_version", "results", "jobfile"),
+    ("_version", "results", "jobfile", "wear"),
     ("store", "fio"),
     ("safety",),
     ("target",),

@@ -9,7 +9,9 @@ import pytest
 
 import ssdlab
 from ssdlab import explain
+from ssdlab.analysis import flash
 from ssdlab.cli import run_command
+from ssdlab.wear import flash_of
 
 JOB = """[w]
 rw=randwrite
@@ -133,3 +135,119 @@ def test_parity_and_the_write_limit_show_as_causes_and_go_when_switched_off() ->
     assert before.waf is not None and without_parity.waf is not None
     # Superblocks with fewer units of data cost a little less to collect.
     assert without_parity.waf == pytest.approx(before.waf * 7 / 8, rel=0.02)
+
+
+# --- wear -----------------------------------------------------------------------------------
+
+
+DYNAMIC = "{dynamic_size='8MiB', t_read='25us', t_program='200us'}"
+STATIC = DYNAMIC.replace("dynamic", "static")
+
+
+def worn(more: dict[str, object], job: str = JOB, prepare: str = "steady") -> ssdlab.Result:
+    return ssdlab.run(job, on="lab-reference", set=SMALL | more, prepare=prepare)
+
+
+def totals(result: ssdlab.Result) -> dict[str, float]:
+    frame = result.device_series()
+    assert frame is not None
+    return flash.grown(frame, 0.0, float(frame["time_s"][-1]))
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"capacity": "1GiB", "ftl.gc.scope": "channel", "ftl.gc.low": 3},
+        {"capacity": "2GiB", "ftl.gc.scope": "drive", "ftl.gc.pace": "paced"},
+        {"capacity": "1000001536B", "ftl.parity.stripe": 8, "ftl.over_provisioning": 0.333},
+        {"ftl.compression": "{granule='1KiB'}"},
+        {"ftl.over_provisioning": 0.6, "ftl.slc_cache": DYNAMIC},
+    ],
+)
+def test_the_flash_for_data_is_what_the_drive_was_built_with(more: dict[str, object]) -> None:
+    result = worn(more, prepare="fob")
+    found = flash_of(result.rig_toml)
+    frame = result.device_series()
+    assert found is not None and frame is not None
+    # A new drive's superblocks are all free.
+    free = next(name for name in frame.columns if name.endswith("free_superblocks"))
+    assert found.superblocks == frame[free][0]
+
+
+@pytest.mark.parametrize(
+    ("more", "tolerance"),
+    [
+        ({}, 0.01),
+        ({"capacity": "512MiB", "ftl.parity.stripe": 8}, 0.01),
+        ({"ftl.slc_cache": DYNAMIC}, 0.03),
+        ({"ftl.slc_cache": STATIC}, 0.03),
+        ({"ftl.slc_cache": DYNAMIC.replace("{", "{static_size='4MiB', ")}, 0.03),
+    ],
+)
+def test_the_wear_of_the_cells_is_that_of_the_erases(
+    more: dict[str, object], tolerance: float
+) -> None:
+    long = JOB.replace("30000", "400000")
+    result = worn({"ftl.over_provisioning": 0.6} | more, long)
+    found = explain.wear_of(result)
+    assert found is not None and found.endurance is not None
+    grown = totals(result)
+    erases = grown["erases_sum"] - grown.get("slc_static_erases_sum", 0)
+    room = erases * found.flash.superblock_bytes / (400_000 * 4096)
+    assert found.endurance.write_amplification == pytest.approx(room, rel=tolerance)
+
+
+def test_the_result_has_the_smart_counters_and_the_endurance() -> None:
+    result = worn({"nand.rated_pe_cycles": 40})
+    wear = result.ssdlab["wear"]
+    counters = result.ssdlab["counters"]
+    assert wear["erases_mean"] > 4
+    assert wear["percentage_used"] == int(100 * wear["erases_mean"] / 40)
+    for name in ("data_units_written", "percentage_used", "erases_min", "erases_max"):
+        assert wear[name] == counters[name]
+    assert wear["host_write_commands"] == counters["host_writes"]
+    lasts = wear["endurance"]
+    assert lasts["write_amplification"] == pytest.approx(result.waf, rel=1e-3)
+    total = 40 * wear["physical_bytes"] / lasts["write_amplification"]
+    assert lasts["host_bytes"] == pytest.approx(total)
+    left = total * (1 - wear["erases_mean"] / 40)
+    assert lasts["host_bytes_left"] == pytest.approx(left)
+    assert lasts["dwpd_5_years"] == pytest.approx(total / (64 << 20) / 1825)
+
+
+def test_flash_that_is_worn_out_has_nothing_left() -> None:
+    wear = worn({"nand.rated_pe_cycles": 2}).ssdlab["wear"]
+    assert wear["percentage_used"] > 100
+    assert wear["endurance"]["host_bytes_left"] == 0
+
+
+def test_reads_alone_say_nothing_about_endurance() -> None:
+    result = worn({}, JOB.replace("randwrite", "randread"), "random:1")
+    wear = result.ssdlab["wear"]
+    assert wear["endurance"] is None
+    assert wear["host_read_commands"] == 30_000
+    assert wear["data_units_read"] == 240  # 30 000 x 4096 / 512 000
+
+
+def test_a_rig_without_an_ssd_has_no_wear(tmp_path: Path) -> None:
+    rig = tmp_path / "null.toml"
+    rig.write_text(
+        'name = "n"\n[device]\nkind = "null"\ncapacity = "1GiB"\nservice_time = "10us"\n'
+    )
+    result = ssdlab.run(JOB, on=rig)
+    assert "wear" not in result.ssdlab
+    assert explain.wear_of(result) is None
+
+
+def test_the_command_says_how_long_the_flash_lasts(
+    result: ssdlab.Result, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = result.save(tmp_path / "runs")
+    out = tmp_path / "explained.json"
+    arguments = ["explain", str(folder), "--no-try", "--json", str(out)]
+    assert run_command([*arguments, "--out", str(tmp_path / "runs")]) == 0
+    said = capsys.readouterr().out.replace("\u202f", " ")
+    assert "of their 3000 rated cycles" in said
+    assert f"At this write amplification ({result.waf:.2f}) the rated 3000 cycles last for" in said
+    assert json.loads(out.read_text())["wear"] == result.ssdlab["wear"]

@@ -16,8 +16,10 @@ import pytest
 
 import browser
 import report_samples as samples
+import ssdlab
+from ssdlab.analysis.attribution import Breakdown
 from ssdlab.errors import InputError, SsdlabError
-from ssdlab.report import catalogue, model, render, style, verdict
+from ssdlab.report import catalogue, model, render, style, verdict, why
 from ssdlab.report.catalogue import ENGLISH
 from ssdlab.report.downsample import keep_extremes
 from ssdlab.report.numbers import THIN, Numbers
@@ -98,6 +100,74 @@ def test_comparison_names_the_faster_run_the_longer_tail_and_its_cause() -> None
 def test_equal_runs_are_called_equal() -> None:
     text = " ".join(verdict.of_comparison(traces(client(), client()), ENGLISH, NUMBERS))
     assert "client (1) and client (2) do the same IOPS" in text
+
+
+# --- why ------------------------------------------------------------------------------------
+
+
+def test_the_causes_of_write_amplification_add_up_to_that_of_the_window() -> None:
+    trace = traces(client())[0]
+    assert list(trace.causes) == ["host", "collection", "wear"]
+    assert sum(trace.causes.values()) == pytest.approx(6.9, rel=0.01)
+    text = why.written(trace.causes, ENGLISH, NUMBERS)
+    assert text.startswith("Each unit that the host writes costs 6.9")
+    assert "1.00 for the host’s data itself, 5.9" in text
+    assert text.endswith(" and 0.01 for wear levelling.")
+
+
+def test_each_point_says_in_a_sentence_where_its_time_went() -> None:
+    worst = traces(client())[0].attribution[-1]
+    assert worst.largest is not None
+    text = why.time(worst, ENGLISH, NUMBERS)
+    share = NUMBERS.percent(worst.largest[1])
+    assert text.startswith(f"{share} waiting for dies busy with garbage collection")
+    assert text.count(", ") < why.PARTS_MAX
+    small = Breakdown("mean", 1, {"cells": 96.0, "channel": 4.0})
+    assert why.time(small, ENGLISH, NUMBERS).replace(THIN, " ") == (
+        "96 % sensing, programming and erasing cells."
+    )
+
+
+def test_a_measured_run_has_no_causes_and_no_wear() -> None:
+    trace = traces(samples.measured())[0]
+    assert trace.causes == {}
+    assert trace.wa is None
+    assert trace.wear is None
+
+
+def test_a_simulated_run_shows_its_smart_counters_once_and_how_long_it_lasts(
+    tmp_path: Path,
+) -> None:
+    job = "[w]\nrw=randwrite\nbs=4k\niodepth=32\ntime_based\nruntime=3\n"
+    job += job.replace("[w]\n", "[again]\nstonewall\n")
+    small = {"capacity": "64MiB", "nand.rated_pe_cycles": 50}
+    result = ssdlab.run(job, on="lab-reference", set=small, prepare="steady")
+    folder = result.save(tmp_path / "runs")
+    path = tmp_path / "report.html"
+    render([Result.load(folder)], path)
+    text = path.read_text("utf-8").replace(THIN, " ")
+    used = result.ssdlab["wear"]["percentage_used"]
+    assert text.count("percentage used</th>") == 1
+    assert f'data-v="{used}">{used} %</td>' in text
+    assert f"ssdlab explain {folder.name} repeats this run" in text
+    trace = traces(result)[-1]
+    assert trace.wear is not None and trace.wear.endurance is not None
+    lasts = trace.wear.endurance
+    # That of the job's own window, not of the whole run.
+    assert lasts.write_amplification == pytest.approx(trace.wa)
+    total = NUMBERS.written(lasts.host_bytes).replace(THIN, " ")
+    wa = NUMBERS.wa(trace.wa)
+    said = f"At this write amplification ({wa}) the rated 50 cycles last for {total} of host"
+    assert said in text
+
+
+def test_causes_of_the_core_have_names_purposes_and_colours() -> None:
+    source = Path(__file__).parents[1] / "crates/ssdlab/src/device/ssd/counters.rs"
+    causes = set(re.findall(r'"programs_(\w+)"', source.read_text("utf-8")))
+    assert causes == set(style.CAUSE_COLOURS)
+    for cause in causes:
+        assert f"cause.{cause}" in catalogue.EN
+        assert f"for.{cause}" in catalogue.EN
 
 
 # --- what is shown --------------------------------------------------------------------------

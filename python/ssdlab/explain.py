@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ssdlab.analysis import flash
 from ssdlab.analysis.attribution import Breakdown, breakdowns
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
 from ssdlab.progress import Progress
 from ssdlab.results import DirectionStats, Result
 from ssdlab.target import Settings, Sim
+from ssdlab.wear import Endurance, Flash, Smart, endurance, flash_of, smart
 
 AMPLE = 3.0
 """Over-provisioning at which collection finds next to nothing to copy (WA below 1.02 even for
@@ -47,6 +49,15 @@ class Direction:
     ddir: str
     stats: DirectionStats
     points: Sequence[Breakdown]
+
+
+@dataclass(frozen=True)
+class Wear:
+    """How worn the flash is, and how long it will last; the latter None if nothing was written."""
+
+    flash: Flash
+    smart: Smart
+    endurance: Endurance | None
 
 
 @dataclass(frozen=True)
@@ -86,19 +97,26 @@ def programs(result: Result) -> dict[str, float]:
 
     Empty where the drive is not flash or nothing was written while the run went on.
     """
+    return flash.causes(_growth(result))
+
+
+def wear_of(result: Result, growth: Mapping[str, float] | None = None) -> Wear | None:
+    """The SMART counters at the end of the run, and how long the flash lasts if all goes on as in
+    the stretch in which the counters grew by `growth` (`analysis.flash.grown`; None: the whole
+    run). None where the rig has no SSD."""
+    found = flash_of(result.rig_toml)
+    health = None if found is None else smart(found, result.ssdlab.get("counters") or {})
+    if found is None or health is None:
+        return None
+    grown = _growth(result) if growth is None else growth
+    return Wear(found, health, endurance(found, health, grown))
+
+
+def _growth(result: Result) -> dict[str, float]:
     frame = result.device_series()
     if frame is None or frame.height < 2:
         return {}
-    deltas: dict[str, float] = {}
-    for column in frame.columns:
-        name = column.rpartition("/")[2]
-        if name.startswith("programs_") or name == "host_units_written":
-            delta = float(frame[column][-1]) - float(frame[column][0])
-            deltas[name] = deltas.get(name, 0.0) + delta
-    host = deltas.pop("host_units_written", 0.0)
-    if host <= 0:
-        return {}
-    return {name.removeprefix("programs_"): units / host for name, units in deltas.items() if units}
+    return flash.grown(frame, float(frame["time_s"][0]), float(frame["time_s"][-1]))
 
 
 def changes(result: Result) -> list[Change]:

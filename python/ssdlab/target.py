@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from ssdlab import _core, safety
+from ssdlab import _core, safety, wear
 from ssdlab._version import VERSION
 from ssdlab.errors import ExperimentError, InputError, Interrupted
 from ssdlab.fio import job as fio_job
@@ -125,9 +125,14 @@ class Sim:
                 raise Interrupted("stopped; nothing was kept") from None
             raise
         device = pl.DataFrame(output.device_series)
+        document = json.loads(output.json)
+        about = document["ssdlab"]
+        health = wear.document(output.rig_toml, about["counters"], _grown(output.device_series))
+        if health is not None:
+            about["wear"] = health
         return Result(
             name=self.name,
-            document=json.loads(output.json),
+            document=document,
             job_text=job.text,
             series_frame=pl.DataFrame(output.series),
             device_frame=device if device.width else None,
@@ -300,6 +305,15 @@ def _run_folder() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _grown(series: Mapping[str, Any]) -> dict[str, float]:
+    """By how much each counter grew while the run went on, by its last name."""
+    return {
+        name.rpartition("/")[2]: float(values[-1]) - float(values[0])
+        for name, values in series.items()
+        if len(values)
+    }
 
 
 def _sim_progress(news: _core.Progress) -> Progress:

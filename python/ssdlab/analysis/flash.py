@@ -3,6 +3,8 @@ time."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -77,13 +79,40 @@ def activity(frame: pl.DataFrame, bin_s: float = 1.0) -> pl.DataFrame | None:
 def write_amplification(frame: pl.DataFrame, from_s: float, to_s: float) -> float | None:
     """WA between two instants of the run's clock: units programmed for any reason per unit that
     the host wrote. None if it is not flash or nothing was written."""
-    found = _written_and_programmed(frame)
-    if found is None or frame.is_empty():
-        return None
-    time = _time(frame)
-    at = np.array([from_s, to_s])
-    host, programs = (float(np.diff(_at(time, values, at))[0]) for values in found)
-    return programs / host if host > 0 else None
+    found = causes(grown(frame, from_s, to_s))
+    return sum(found.values()) if found else None
+
+
+def grown(frame: pl.DataFrame, from_s: float, to_s: float) -> dict[str, float]:
+    """By how much each counter grew between two instants of the run's clock, by its last name;
+    `a/name` and `b/name` are added up."""
+    if frame.is_empty():
+        return {}
+    time, at = _time(frame), np.array([from_s, to_s])
+    names = dict.fromkeys(column.rpartition("/")[2] for column in frame.columns)
+    names.pop("time_s", None)
+    found = {
+        name: float(np.diff(_at(time, values, at))[0])
+        for name in names
+        if (values := counter(frame, name)) is not None
+    }
+    if HOST_UNITS not in found and f"{PROGRAMS}host" in found:
+        found[HOST_UNITS] = found[f"{PROGRAMS}host"]
+    return found
+
+
+def causes(growth: Mapping[str, float]) -> dict[str, float]:
+    """Write amplification by cause (`host`, `collection`, ...), in the order of the counters: units
+    programmed per unit that the host wrote, from what `grown` found. Causes of nothing are left
+    out; empty if it is not flash or nothing was written."""
+    host = growth.get(HOST_UNITS, 0.0)
+    if host <= 0:
+        return {}
+    return {
+        name.removeprefix(PROGRAMS): units / host
+        for name, units in growth.items()
+        if name.startswith(PROGRAMS) and units > 0
+    }
 
 
 def _written_and_programmed(frame: pl.DataFrame) -> tuple[Floats, Floats] | None:

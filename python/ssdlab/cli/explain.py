@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,9 +13,11 @@ import typer
 from ssdlab import explain
 from ssdlab.analysis.attribution import Breakdown
 from ssdlab.cli.console import latency, progress, stdout, table
-from ssdlab.explain import Direction, Outcome
+from ssdlab.explain import Direction, Outcome, Wear
 from ssdlab.progress import Progress
+from ssdlab.report import why
 from ssdlab.report.catalogue import ENGLISH as say
+from ssdlab.report.numbers import Numbers
 from ssdlab.results import Result
 from ssdlab.store import RunStore, check_writable, write_whole
 
@@ -61,6 +64,11 @@ def command(
     causes = explain.programs(result)
     if causes:
         console.print(_causes(causes), markup=False, soft_wrap=True)
+    wear = explain.wear_of(result)
+    if wear is not None:
+        for sentence in why.wear(wear, say, Numbers(say)):
+            console.print(sentence, markup=False, soft_wrap=True)
+    if causes or wear is not None:
         console.print()
     outcomes: list[Outcome] = []
     if tries and found and result.rig_toml is not None:
@@ -69,7 +77,7 @@ def command(
         console.print(f"{main.job}, {main.ddir}, with one thing changed:", markup=False)
         console.print(_table(outcomes))
     if json_ is not None:
-        text = json.dumps(_document(found, causes, outcomes), indent=2)
+        text = json.dumps(_document(found, causes, wear, outcomes), indent=2)
         write_whole(json_, text + "\n")
 
 
@@ -133,7 +141,10 @@ def _table(outcomes: Sequence[Outcome]) -> Any:
 
 
 def _document(
-    found: Sequence[Direction], causes: dict[str, float], outcomes: Sequence[Outcome]
+    found: Sequence[Direction],
+    causes: dict[str, float],
+    wear: Wear | None,
+    outcomes: Sequence[Outcome],
 ) -> dict[str, Any]:
     time = [
         {
@@ -157,4 +168,9 @@ def _document(
         }
         for one in outcomes
     ]
-    return {"time": time, "write_amplification": causes, "tries": tries}
+    worn = (
+        None
+        if wear is None
+        else {**asdict(wear.smart), "endurance": wear.endurance and asdict(wear.endurance)}
+    )
+    return {"time": time, "write_amplification": causes, "wear": worn, "tries": tries}

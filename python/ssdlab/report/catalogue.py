@@ -30,6 +30,7 @@ EN: Mapping[str, str] = {
     "unit.mb": "MB",
     "unit.gb": "GB",
     "unit.tb": "TB",
+    "unit.pb": "PB",
     "unit.kib": "KiB",
     "unit.mib": "MiB",
     "unit.gib": "GiB",
@@ -144,6 +145,47 @@ EN: Mapping[str, str] = {
     "phrase.array": "waiting for the slowest member of the array",
     "phrase.cache": "the cache: misses, fills and destaging",
     "phrase.service": "plain service by the device",
+    # what flash was written for
+    "cause.host": "host",
+    "cause.collection": "collection",
+    "cause.map": "map",
+    "cause.merge": "merging",
+    "cause.fold": "folding",
+    "cause.wear": "wear levelling",
+    "cause.parity": "parity",
+    "cause.padding": "padding",
+    "for.host": "the host’s data itself",
+    "for.collection": "moving data that garbage collection found valid",
+    "for.map": "the map’s own units",
+    "for.merge": "merging fragments of the map",
+    "for.fold": "folding the SLC cache",
+    "for.wear": "wear levelling",
+    "for.parity": "parity of the drive’s own stripes",
+    "for.padding": "padding of incomplete pages",
+    # why
+    "why.shares": "{shares}.",
+    "why.share": "{share} {part}",
+    "why.causes": "Each unit that the host writes costs {wa} in flash: {parts}.",
+    "why.cause": "{units} for {cause}",
+    "why.command": "ssdlab explain {run} repeats this run with one thing changed at a time and says what would help.",
+    "why.run": "RUN",
+    # wear
+    "wear.title": "Wear",
+    "wear.used": "The cells have used {used} of their {rated} rated cycles.",
+    "wear.lasts": "At this write amplification ({wa}) the rated {cycles} cycles last for {total} of host writes, {dwpd} drive writes per day over 5 years; {left} of that is left.",
+    "wear.lasts_cells": "At this wear of the cells for data ({wa} bytes of room per byte that the host writes) the rated {cycles} cycles last for {total} of host writes, {dwpd} drive writes per day over 5 years; {left} of that is left.",
+    "wear.table": "The superblocks that hold the map wear apart from those of data and are not counted.",
+    "wear.percentage_used": "percentage used",
+    "wear.data_units_written": "data units written (512 kB)",
+    "wear.data_units_read": "data units read (512 kB)",
+    "wear.host_write_commands": "host write commands",
+    "wear.host_read_commands": "host read commands",
+    "wear.erases_min": "erases, fewest",
+    "wear.erases_mean": "erases, mean",
+    "wear.erases_max": "erases, most",
+    "wear.rated_pe_cycles": "rated P/E cycles",
+    "wear.physical_bytes": "flash for data",
+    "wear.note": "What a drive’s SMART page would show at the end of the run, since the drive was new.",
     # charts
     "chart.iops": "IOPS, second by second",
     "chart.iops_note": "One point per second. The shaded stretch is the window judged, the dashed line its mean. Drag to zoom; charts of one job move together.",
@@ -152,7 +194,8 @@ EN: Mapping[str, str] = {
     "chart.latency_note": "Mean, p99 and slowest I/O of each second.",
     "chart.cdf": "Latency distribution",
     "chart.cdf_note": "Read across at 99.9 %: all but one I/O in a thousand took at most that long. A steep line is an even drive; a line that leans to the right has a tail.",
-    "chart.attribution": "Where the time went",
+    "chart.attribution": "Why: where the time went",
+    "chart.written": "What flash was written for",
     "chart.parts": "Against time",
     "chart.attribution_note": "Share of the time by part: over all I/Os, and over the I/Os around p99, around p99.9 and in the slowest class. To the right, their mean latency.",
     "chart.attribution_missing": "A real drive does not tell where its time goes.",
@@ -315,6 +358,14 @@ class Catalogue:
     def phrase(self, name: str) -> str:
         """What a part is, to stand in a sentence."""
         return self._texts.get(f"phrase.{name}", self.part(name))
+
+    def cause(self, name: str) -> str:
+        """The short label of a cause of writes to flash; one we do not know keeps its name."""
+        return self._texts.get(f"cause.{name}", name.replace("_", " "))
+
+    def purpose(self, name: str) -> str:
+        """What flash is written for by that cause, to stand in a sentence."""
+        return self._texts.get(f"for.{name}", self.cause(name))
 
     def names(self, items: list[str]) -> str:
         """A list in words: a, b and c."""

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ssdlab import explain
 from ssdlab.analysis import comparison, consistency, flash, latency, series, steady
 from ssdlab.analysis.attribution import Breakdown, breakdowns
 from ssdlab.report import style
@@ -136,13 +137,29 @@ class Trace:
         return None if during.is_empty() else during
 
     @cached_property
-    def wa(self) -> float | None:
-        """Write amplification over the window judged."""
+    def growth(self) -> Mapping[str, float]:
+        """By how much the device's counters grew over the window judged; empty if not known."""
         frame = self.run.result.device_series()
         if frame is None or self.ddir != "write":
-            return None
+            return {}
         start, end = self.window
-        return flash.write_amplification(frame, self.start_s + start, self.start_s + end)
+        return flash.grown(frame, self.start_s + start, self.start_s + end)
+
+    @cached_property
+    def causes(self) -> dict[str, float]:
+        """Write amplification over the window judged, by cause."""
+        return flash.causes(self.growth)
+
+    @property
+    def wa(self) -> float | None:
+        """Write amplification over the window judged."""
+        return sum(self.causes.values()) if self.causes else None
+
+    @cached_property
+    def wear(self) -> explain.Wear | None:
+        """How worn the flash is at the end of the run, and how long it lasts if all goes on as in
+        the window judged; None where nothing is written to flash."""
+        return explain.wear_of(self.run.result, self.growth) if self.causes else None
 
 
 @dataclass(frozen=True)

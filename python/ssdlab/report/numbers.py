@@ -12,7 +12,13 @@ THIN = "\u202f"
 _TIMES = ((1e9, "unit.s"), (1e6, "unit.ms"), (1e3, "unit.us"), (1.0, "unit.ns"))
 _RATES = ((1e9, "unit.gb_s"), (1e6, "unit.mb_s"), (1e3, "unit.kb_s"), (1.0, "unit.b_s"))
 _BINARY = ((2**40, "unit.tib"), (2**30, "unit.gib"), (2**20, "unit.mib"), (2**10, "unit.kib"))
-_DECIMAL = ((10**12, "unit.tb"), (10**9, "unit.gb"), (10**6, "unit.mb"), (10**3, "unit.kb"))
+_DECIMAL = (
+    (10**15, "unit.pb"),
+    (10**12, "unit.tb"),
+    (10**9, "unit.gb"),
+    (10**6, "unit.mb"),
+    (10**3, "unit.kb"),
+)
 ROUND_MAX = 4096
 """A size of more quarter units than that is not a round one."""
 
@@ -60,6 +66,10 @@ class Numbers:
                 digits = 0 if size_bytes % unit == 0 else 2
                 return f"{self.plain(size_bytes / unit, digits)}{THIN}{self._words(key)}"
         return self._scaled(size_bytes, (*_DECIMAL, (1, "unit.b")))
+
+    def written(self, amount_bytes: float | None) -> str:
+        """An amount of data written, in decimal units as endurance is given."""
+        return self._scaled(amount_bytes, (*_DECIMAL, (1, "unit.b")))
 
     def percent(self, share: float | None) -> str:
         """A share as a percentage."""

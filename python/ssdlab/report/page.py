@@ -12,7 +12,7 @@ import jinja2
 from bokeh.plotting import figure
 from markupsafe import Markup
 
-from ssdlab.report import model, style, tables, verdict
+from ssdlab.report import model, style, tables, verdict, why
 from ssdlab.report.catalogue import Catalogue
 from ssdlab.report.charts import Kind, Panel, SectionCharts, SectionPainter
 from ssdlab.report.embed import Embedded, bokeh_script, packed, portable, script_json
@@ -148,6 +148,11 @@ class Page:
             "attribution_legend": self._attribution_legend(attributed),
             "attribution_shared": any(t.attribution_shared for t in attributed),
             "attribution_table": self.tables.attribution(section),
+            "written": [self._written(t, section) for t in section.traces if t.causes],
+            "written_legend": self._written_legend(section.traces),
+            "commands": self._commands(attributed),
+            "wear": [self._wear(t, section) for t in section.traces if t.wear is not None],
+            "wear_table": self.tables.wear(section) if section is self._worn_section() else None,
         }
 
     def _what(self, section: Section) -> str:
@@ -235,15 +240,12 @@ class Page:
         bars = []
         for breakdown in trace.attribution:
             pieces = [
-                {
-                    "part": self.words.part(part),
-                    "percent": f"{100 * share:.3f}",
-                    "title": f"{self.words.part(part)}: {self.numbers.percent(share)}, "
-                    f"{self.numbers.latency(breakdown.ns[part])}",
-                    "colour": style.part_colour(part),
-                    "ink": style.ink_on(style.part_colour(part)),
-                    "label": self.numbers.percent(share) if share >= LABEL_SHARE else "",
-                }
+                self._piece(
+                    self.words.part(part),
+                    share,
+                    self.numbers.latency(breakdown.ns[part]),
+                    style.part_colour(part),
+                )
                 for part, share in breakdown.shares.items()
             ]
             bars.append(
@@ -251,13 +253,63 @@ class Page:
                     "point": self.words(f"point.{breakdown.point}"),
                     "total": self.numbers.latency(breakdown.total_ns),
                     "pieces": pieces,
+                    "sentence": why.time(breakdown, self.words, self.numbers),
                 }
             )
+        return {**self._head(trace, section), "bars": bars}
+
+    def _written(self, trace: Trace, section: Section) -> Mapping[str, Any]:
+        """Write amplification by cause: a bar and a sentence."""
+        pieces = [
+            self._piece(
+                self.words.cause(cause),
+                units / sum(trace.causes.values()),
+                self.numbers.wa(units),
+                style.cause_colour(cause),
+            )
+            for cause, units in trace.causes.items()
+        ]
+        bar = {
+            "point": self.words("table.wa"),
+            "total": self.numbers.wa(trace.wa),
+            "pieces": pieces,
+            "sentence": why.written(trace.causes, self.words, self.numbers),
+        }
+        return {**self._head(trace, section), "bars": [bar]}
+
+    def _wear(self, trace: Trace, section: Section) -> Mapping[str, Any]:
+        sentences = why.wear(trace.wear, self.words, self.numbers) if trace.wear else []
+        return {**self._head(trace, section), "sentences": sentences}
+
+    def _worn_section(self) -> Section | None:
+        """The last one that wrote to flash: it carries the counters at the end of the run."""
+        worn = (s for s in reversed(self.sections) if any(t.wear is not None for t in s.traces))
+        return next(worn, None)
+
+    def _commands(self, traces: Sequence[Trace]) -> list[str]:
+        """How to get what a report does not do: the runs repeated with one thing changed."""
+        folders = {t.run.index: t.run.result.folder for t in traces}
+        names = [self.words("why.run") if f is None else f.name for f in folders.values()]
+        return [self.words("why.command", run=name) for name in dict.fromkeys(names)]
+
+    def _head(self, trace: Trace, section: Section) -> Mapping[str, Any]:
+        """Whose panel it is, and where it stands."""
         return {
             "name": self.tables.trace_name(trace, section.traces),
             "colour": trace.run.colour,
             "column": self._column(section, trace.run.index),
-            "bars": bars,
+        }
+
+    def _piece(self, name: str, share: float, amount: str, colour: str) -> Mapping[str, str]:
+        """A stretch of a bar."""
+        percent = self.numbers.percent(share)
+        return {
+            "part": name,
+            "percent": f"{100 * share:.3f}",
+            "title": f"{name}: {percent}, {amount}",
+            "colour": colour,
+            "ink": style.ink_on(colour),
+            "label": percent if share >= LABEL_SHARE else "",
         }
 
     def _attribution_legend(self, traces: Sequence[Trace]) -> list[Mapping[str, str]]:
@@ -271,6 +323,18 @@ class Page:
                 "colour": style.part_colour(part),
             }
             for part in ordered
+        ]
+
+    def _written_legend(self, traces: Sequence[Trace]) -> list[Mapping[str, str]]:
+        present = {cause for t in traces for cause in t.causes}
+        ordered = [c for c in style.CAUSE_COLOURS if c in present]
+        return [
+            {
+                "part": self.words.cause(cause),
+                "phrase": self.words.purpose(cause),
+                "colour": style.cause_colour(cause),
+            }
+            for cause in (*ordered, *sorted(present - set(ordered)))
         ]
 
     # --- what was run on what

@@ -36,6 +36,18 @@ PART_COLOURS = {
 }
 """One per part of `stats::PART_NAMES`; waiting for collection stands out."""
 
+CAUSE_COLOURS = {
+    "host": PART_COLOURS["die_host"],
+    "collection": PART_COLOURS["die_collection"],
+    "map": PART_COLOURS["die_map"],
+    "merge": PART_COLOURS["map_fetch"],
+    "fold": PART_COLOURS["die_fold"],
+    "wear": PART_COLOURS["array"],
+    "parity": PART_COLOURS["die_parity"],
+    "padding": PART_COLOURS["link_wait"],
+}
+"""One per cause of writes to flash (`programs_<cause>`), that of the time spent waiting for it."""
+
 UNKNOWN_PART = "#d0cec6"
 
 INK = "#33322e"
@@ -53,6 +65,11 @@ def run_colour(index: int) -> str:
 def part_colour(part: str) -> str:
     """The colour of a part of the time."""
     return PART_COLOURS.get(part, UNKNOWN_PART)
+
+
+def cause_colour(cause: str) -> str:
+    """The colour of a cause of writes to flash."""
+    return CAUSE_COLOURS.get(cause, UNKNOWN_PART)
 
 
 def tint(colour: str, share: float) -> str:

@@ -148,6 +148,37 @@ class Tables:
             units=(self._words("table.part"), *(f"{head} ({unit})" for head in heads)),
         )
 
+    def wear(self, section: Section) -> Table | None:
+        """The counters of the SMART page, one column per run."""
+        traces = {t.run.index: (t, w) for t in section.traces if (w := t.wear) is not None}
+        if not traces:
+            return None
+        n = self._numbers
+        shown: dict[str, Callable[[float | None], str]] = {
+            "percentage_used": lambda percent: n.percent(
+                None if percent is None else percent / 100
+            ),
+            "data_units_written": n.plain,
+            "data_units_read": n.plain,
+            "host_write_commands": n.plain,
+            "host_read_commands": n.plain,
+            "erases_min": n.plain,
+            "erases_mean": n.count,
+            "erases_max": n.plain,
+            "rated_pe_cycles": n.plain,
+            "physical_bytes": n.written,
+        }
+        rows = []
+        for name, text in shown.items():
+            values = [getattr(found.smart, name) for _, found in traces.values()]
+            cells = [Cell(text(value), _raw(value)) for value in values]
+            rows.append((Cell(self._words(f"wear.{name}"), head=True), *cells))
+        head = self._words("setup.counter")
+        several = len(traces) > 1
+        value = self._words("setup.value")
+        names = [trace.run.label if several else value for trace, _ in traces.values()]
+        return Table((head, *names), tuple(rows))
+
     def pairs(self, head: Sequence[str], rows: Sequence[Sequence[Any]], labels: int = 2) -> Table:
         """A table of plain texts."""
         return Table(
