@@ -24,6 +24,7 @@ LENGTH_S = 4 * 3600
 RECORD_S = 20
 """The article has a record a minute; three make the first minutes visible, and their mean is it."""
 
+ASSUMED = "what is merged together, and how many bytes an entry takes, are assumed"
 PIECES = "a drive in pieces of 32 KiB is more entries than the table holds"
 EARLY = (
     "the simulated table of extents is exactly full at one moment; the real drive slows down "
@@ -109,9 +110,9 @@ def judge(runs: Runs, factor: int) -> Findings:
     lines = [*_points(runs["4k-raw"], RAW_4K, factor, EARLY)]
     time, rate = _minutes(runs["4k-raw"], factor)
     between = rate[(time > 4) & (time <= 40)]
-    lines.insert(4, Line(HUMP, float(between.max())))
+    lines.insert(4, Line(HUMP, float(between.max()), ASSUMED))
     first = rate[time <= 3]
-    lines.append(Line(WRITTEN, float(first.sum()) * RECORD_S / 1e3))
+    lines.append(Line(WRITTEN, float(first.sum()) * RECORD_S / 1e3, "the article gives a bound"))
     lines += _points(runs["16k-raw"], RAW_16K, factor, EARLY)
     last = {block: _last_hour(runs[f"{block}k-raw"], factor) for block in BLOCKS_KIB}
     lines.append(Line(ALIKE, last[32] / last[128], PIECES))
@@ -147,7 +148,7 @@ def _points(
         record = measure.mean_between(time, rate, minute - 1, minute)
         value = record if minute >= 1 else measure.at(time, rate, minute)
         off = value is None or not number.value or not 1 / 1.5 <= value / number.value <= 1.5
-        lines.append(Line(number, value, why if off and minute < 5 else ""))
+        lines.append(Line(number, value, why if off and minute < 5 else ASSUMED))
     return lines
 
 
