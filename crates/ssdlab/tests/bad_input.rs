@@ -75,6 +75,7 @@ fn a_value_of_the_wrong_kind_is_answered_with_the_right_kind() {
         ("ftl.over_provisioning", "much", "found \"much\", expected a number"),
         ("ftl.gc", "3", "found 3, expected a table of keys"),
         ("ftl.gc.pace", "fast", "found fast, expected blocking, paced, periodic"),
+        ("ftl.gc.batch.copies", "-1", "a number from 0 to 4294967295"),
         ("nand", "{channels=3}", "nand.ways: is missing, and has no default"),
     ] {
         let said = said(key, value);

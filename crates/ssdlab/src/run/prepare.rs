@@ -57,11 +57,11 @@ impl FromStr for Preconditioning {
         if text == "fob" {
             return Ok(Preconditioning::default());
         }
-        text.split(',')
+        let steps = text
+            .split(',')
             .map(|step| Step::parse(step.trim()))
             .collect::<Option<Vec<_>>>()
             .filter(|steps| steps.len() <= STEPS_MAX)
-            .map(Preconditioning)
             .ok_or_else(|| {
                 Error::value(
                     text,
@@ -69,7 +69,11 @@ impl FromStr for Preconditioning {
                      above 0 and at most 1000), steady, trim, purge, compressible:N (percent by \
                      which data shrinks from there on), idle:TIME (such as idle:30s, at most 1000d)",
                 )
-            })
+            })?;
+        if let Some(Step::Compressible(_)) = steps.last() {
+            return Err(Error::value(text, "a step that writes after the last compressible:N"));
+        }
+        Ok(Preconditioning(steps))
     }
 }
 
@@ -311,5 +315,11 @@ mod tests {
             let message = text.parse::<Preconditioning>().unwrap_err().to_string();
             assert!(message.contains("random:N"), "{message}");
         }
+    }
+
+    #[test]
+    fn compressibility_of_nothing_is_refused() {
+        let message = "sequential,compressible:46".parse::<Preconditioning>().unwrap_err();
+        assert!(message.to_string().contains("after the last compressible:N"), "{message}");
     }
 }

@@ -52,7 +52,18 @@ impl SsdKeys {
         between("ftl.gc.idle_superblocks", f64::from(self.ftl.gc.idle_superblocks), 0.0, 65_536.0)?;
         between("nand.transfer_mts", nand.transfer_mts, 1.0, 10_000.0)?;
         between("ftl.over_provisioning", self.ftl.over_provisioning, 0.001, OVER_PROVISIONING_MAX)?;
-        between("ftl.gc.window", self.ftl.gc.window, 0.0, 1.0)
+        between("ftl.gc.window", self.ftl.gc.window, 0.0, 1.0)?;
+        // Whatever the pace; what else a batch must be is said where its superblocks are known.
+        let batch = &self.ftl.gc.batch;
+        for (key, value) in [
+            ("ftl.gc.batch.start", batch.start),
+            ("ftl.gc.batch.end", batch.end),
+            ("ftl.gc.batch.copies", batch.copies),
+            ("ftl.gc.batch.between", batch.between),
+        ] {
+            between(key, value, 0.0, f64::from(u32::MAX))?;
+        }
+        Ok(())
     }
 
     /// Bytes of a physical unit: a granule of compression, or a mapping unit.
