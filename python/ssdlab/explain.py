@@ -104,10 +104,11 @@ def wear_of(result: Result, growth: Mapping[str, float] | None = None) -> Wear |
     """The SMART counters at the end of the run, and how long the flash lasts if all goes on as in
     the stretch in which the counters grew by `growth` (`analysis.flash.grown`; None: the whole
     run). None where the rig has no SSD."""
-    found = flash_of(result.rig_toml)
-    health = None if found is None else smart(found, result.ssdlab.get("counters") or {})
-    if found is None or health is None:
+    counters = result.ssdlab.get("counters") or {}
+    found = flash_of(counters)
+    if found is None:
         return None
+    health = smart(found, counters)
     grown = _growth(result) if growth is None else growth
     return Wear(found, health, endurance(found, health, grown))
 

@@ -127,7 +127,7 @@ class Sim:
         device = pl.DataFrame(output.device_series)
         document = json.loads(output.json)
         about = document["ssdlab"]
-        health = wear.document(output.rig_toml, about["counters"], _grown(output.device_series))
+        health = wear.document(about["counters"], _grown(output.device_series))
         if health is not None:
             about["wear"] = health
         return Result(

@@ -2,48 +2,41 @@
 
 from __future__ import annotations
 
-import math
-import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ssdlab import _core
-
-DATA_UNIT = 512_000
-"""Bytes of `data_units_written` and `data_units_read`: thousands of 512 bytes (NVM Express Base
-Specification, SMART / Health Information log page)."""
 WARRANTY_DAYS = 5 * 365
 """Days over which drive writes per day are reckoned: a warranty of five years."""
-
-_UNITS: Mapping[str, int] = {"B": 1, "KB": 1000} | {
-    prefix + suffix: base**power
-    for suffix, base, prefixes in (("B", 1000, "kMGT"), ("iB", 1024, "KMGTP"))
-    for power, prefix in enumerate(prefixes, 1)
-}
 
 
 @dataclass(frozen=True)
 class Flash:
-    """The flash of a rig's SSD, as far as its wear depends on it."""
+    """The flash of a simulated SSD, as far as its wear depends on it."""
 
     capacity_bytes: int
     """What the host sees."""
     superblocks: int
     """Superblocks for data, those that collection keeps free included; not those of a static SLC
     cache and of a map's own table, which are never exchanged with them."""
-    superblock_bytes: int
+    superblock_units: int
     """In native mode, parity included."""
+    unit_bytes: int
+    """Of a physical unit."""
     rated_pe_cycles: int
     bits_per_cell: int
+    """With an SLC cache; 1 without one."""
     slc: bool
     """Whether there is an SLC cache."""
     slc_dynamic: bool
     """Whether some of it is dynamic."""
-    mapping_unit_bytes: int
     table: bool
     """Whether the map has superblocks of its own."""
+
+    @property
+    def superblock_bytes(self) -> int:
+        """What a superblock holds in native mode."""
+        return self.superblock_units * self.unit_bytes
 
     @property
     def physical_bytes(self) -> int:
@@ -65,8 +58,8 @@ class Smart:
     host_read_commands: int
     erases_min: int
     """Of a superblock for data."""
-    erases_mean: float | None
-    """Of the superblocks for data; None where the counters do not tell them from a map's own."""
+    erases_mean: float
+    """Of the superblocks for data."""
     erases_max: int
     """Of any superblock."""
     rated_pe_cycles: int
@@ -91,27 +84,28 @@ class Endurance:
     """`host_bytes` as drive writes per day (capacity_bytes) over five years."""
 
 
-def flash_of(rig_toml: str | None) -> Flash | None:
-    """The flash of the first SSD from the top of a rig as run; None if there is none."""
-    device = tomllib.loads(rig_toml or "").get("device", {})
-    while device and device.get("kind") != "ssd":
-        device = device.get("below", {})
-    if not device:
+def flash_of(counters: Mapping[str, Any]) -> Flash | None:
+    """The flash of the SSD that a result's `counters` are of, wherever in the rig it is; None if
+    there is none, or in a result of a version that did not count it."""
+    found = _by_last_name(counters)
+    if "data_superblocks" not in found:
         return None
-    keys = _defaults() | dict(_leaves(device))
-    try:
-        return _flash(keys)
-    except (KeyError, ValueError):  # a rig of another version
-        return None
+    return Flash(
+        capacity_bytes=found["capacity_bytes"],
+        superblocks=found["data_superblocks"],
+        superblock_units=found["superblock_units"],
+        unit_bytes=found["unit_bytes"],
+        rated_pe_cycles=found["rated_pe_cycles"],
+        bits_per_cell=found.get("slc_bits_per_cell", 1),
+        slc="slc_bits_per_cell" in found,
+        slc_dynamic=found.get("slc_dynamic_superblocks", 0) > 0,
+        table=found["map_superblocks"] > 0,
+    )
 
 
-def smart(flash: Flash, counters: Mapping[str, Any]) -> Smart | None:
-    """The SMART counters among a result's `counters`, wherever in the rig the SSD is; None where
-    they are not there."""
-    found = {name.rpartition("/")[2]: value for name, value in counters.items()}
-    if "percentage_used" not in found:
-        return None
-    native = found["erases_sum"] - found.get("slc_static_erases_sum", 0)
+def smart(flash: Flash, counters: Mapping[str, Any]) -> Smart:
+    """The SMART counters of the SSD with that flash among a result's `counters`."""
+    found = _by_last_name(counters)
     return Smart(
         percentage_used=found["percentage_used"],
         data_units_written=found["data_units_written"],
@@ -119,7 +113,7 @@ def smart(flash: Flash, counters: Mapping[str, Any]) -> Smart | None:
         host_write_commands=found["host_writes"],
         host_read_commands=found["host_reads"],
         erases_min=found["erases_min"],
-        erases_mean=None if flash.table else native / flash.superblocks,
+        erases_mean=found["data_erases_sum"] / flash.superblocks,
         erases_max=found["erases_max"],
         rated_pe_cycles=flash.rated_pe_cycles,
         physical_bytes=flash.physical_bytes,
@@ -143,9 +137,7 @@ def endurance(flash: Flash, health: Smart, grown: Mapping[str, float]) -> Endura
         return None
     amplification = room / host
     total = flash.rated_pe_cycles * flash.physical_bytes / amplification
-    used = health.percentage_used / 100
-    if health.erases_mean is not None:
-        used = health.erases_mean / flash.rated_pe_cycles
+    used = health.erases_mean / flash.rated_pe_cycles
     return Endurance(
         write_amplification=amplification,
         host_bytes=total,
@@ -154,14 +146,12 @@ def endurance(flash: Flash, health: Smart, grown: Mapping[str, float]) -> Endura
     )
 
 
-def document(
-    rig_toml: str, counters: Mapping[str, Any], grown: Mapping[str, float]
-) -> dict[str, Any] | None:
+def document(counters: Mapping[str, Any], grown: Mapping[str, float]) -> dict[str, Any] | None:
     """The object `wear` of a result; None if the rig has no SSD."""
-    flash = flash_of(rig_toml)
-    health = None if flash is None else smart(flash, counters)
-    if flash is None or health is None:
+    flash = flash_of(counters)
+    if flash is None:
         return None
+    health = smart(flash, counters)
     lasts = endurance(flash, health, grown)
     return {**asdict(health), "endurance": None if lasts is None else asdict(lasts)}
 
@@ -172,61 +162,9 @@ def _static_units(flash: Flash, grown: Mapping[str, float]) -> float:
     cached = grown.get("slc_units_written", 0)
     if not flash.slc_dynamic:
         return cached
-    room = flash.superblock_bytes / flash.bits_per_cell / flash.mapping_unit_bytes
+    room = flash.superblock_units / flash.bits_per_cell
     return min(cached, grown.get("slc_static_erases_sum", 0) * room)
 
 
-def _flash(keys: Mapping[str, Any]) -> Flash:
-    page, capacity = _bytes(keys["nand.page"]), _bytes(keys["capacity"])
-    dies = int(keys["nand.channels"]) * int(keys["nand.ways"])
-    regions = {"die": dies, "channel": int(keys["nand.channels"]), "drive": 1}[keys["ftl.gc.scope"]]
-    program = page * int(keys["nand.planes"])
-    programs = int(keys["nand.pages_per_block"]) * dies // regions
-    stripe = int(keys["ftl.parity.stripe"])
-    data = programs - (-(-programs // stripe) if stripe else 0)
-    # As the drive is built: whole superblocks in each region, and those kept free beside them.
-    spare = 1 + float(keys["ftl.over_provisioning"])
-    unit = _bytes(keys["ftl.mapping_unit"])
-    per_region = capacity // unit * unit / regions / (data * program) * spare
-    reserve = int(keys["ftl.gc.low"]) + (keys["ftl.gc.pace"] == "paced")
-    static = _bytes(keys["ftl.slc_cache.static_size"])
-    cache = static + _bytes(keys["ftl.slc_cache.dynamic_size"])
-    return Flash(
-        capacity_bytes=capacity,
-        superblocks=regions * (math.floor(per_region + 0.5) + reserve),
-        superblock_bytes=programs * program,
-        rated_pe_cycles=int(keys["nand.rated_pe_cycles"]),
-        bits_per_cell=int(keys["nand.bits_per_cell"]),
-        slc=cache > 0,
-        slc_dynamic=cache > static,
-        mapping_unit_bytes=unit,
-        table=keys["ftl.map.kind"] == "cached",
-    )
-
-
-def _defaults() -> dict[str, Any]:
-    """The keys of an SSD that need not be set, with what they are then."""
-    return {
-        one["key"]: one["default"]
-        for one in _core.device_keys()
-        if one["device"] == "ssd" and one["default"]
-    }
-
-
-def _leaves(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
-    found: list[tuple[str, Any]] = []
-    for name, value in table.items():
-        if isinstance(value, Mapping):
-            found += _leaves(value, f"{prefix}{name}.")
-        else:
-            found.append((prefix + name, value))
-    return found
-
-
-def _bytes(text: object) -> int:
-    """A size as rigs write it: a number with its unit."""
-    found = re.fullmatch(r"([\d.]+)\s*([kKMGTP]?i?B)", str(text).strip())
-    if found is None:
-        raise ValueError(f"not a size: {text}")
-    number, unit = found[1], _UNITS[found[2]]
-    return round(float(number) * unit) if "." in number else int(number) * unit
+def _by_last_name(counters: Mapping[str, Any]) -> dict[str, Any]:
+    return {name.rpartition("/")[2]: value for name, value in counters.items()}

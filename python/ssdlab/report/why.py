@@ -42,9 +42,7 @@ def written(causes: Mapping[str, float], words: Catalogue, numbers: Numbers) -> 
 def wear(found: Wear, words: Catalogue, numbers: Numbers) -> list[str]:
     """How worn the flash is, and how long it lasts."""
     rated = numbers.plain(found.smart.rated_pe_cycles)
-    used = found.smart.percentage_used / 100
-    if found.smart.erases_mean is not None:
-        used = found.smart.erases_mean / found.smart.rated_pe_cycles
+    used = found.smart.erases_mean / found.smart.rated_pe_cycles
     out = [words("wear.used", used=numbers.percent(used), rated=rated)]
     lasts = found.endurance
     if lasts is not None:

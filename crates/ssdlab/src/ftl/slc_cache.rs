@@ -63,6 +63,10 @@ pub struct SlcCounters {
     pub superblocks: u64,
     /// Units in them that hold data.
     pub units_valid: u64,
+    /// Bits of a cell in native mode.
+    pub bits: u64,
+    /// Superblocks of the dynamic part at most.
+    pub dynamic: u64,
 }
 
 /// A superblock being folded.
@@ -263,6 +267,8 @@ impl PageMap {
             folds: cache.folds,
             superblocks: cache.slc.iter().filter(|&&slc| slc).count() as u64,
             units_valid: cache.parts.iter().map(|p| u64::from(p.valid)).sum(),
+            bits: u64::from(cache.settings.bits),
+            dynamic: u64::from(cache.settings.dynamic) * u64::from(self.layout.regions),
         })
     }
 

@@ -106,10 +106,20 @@ fn visit_wear(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     visit("erases_min", u64::from(data.min));
     visit("erases_max", u64::from(data.max.max(table.max).max(set_aside.max)));
     visit("erases_sum", data.sum + table.sum + set_aside.sum);
-    if ftl.slc_counters().is_some() {
+    if let Some(slc) = ftl.slc_counters() {
         visit("slc_static_erases_max", u64::from(set_aside.max));
         visit("slc_static_erases_sum", set_aside.sum);
+        visit("slc_dynamic_superblocks", slc.dynamic);
+        visit("slc_bits_per_cell", slc.bits);
     }
+    // What the wear spreads over, as the drive was built.
+    visit("data_erases_sum", data.sum);
+    visit("data_superblocks", data.superblocks);
+    visit("map_superblocks", table.superblocks);
+    visit("superblock_units", u64::from(ftl.layout.units_per_superblock()));
+    visit("unit_bytes", ssd.unit_bytes / u64::from(ftl.layout.granules()));
+    visit("capacity_bytes", ssd.capacity);
+    visit("rated_pe_cycles", u64::from(ssd.rated_cycles));
     visit("data_units_written", ssd.host.bytes_written.div_ceil(DATA_UNIT));
     visit("data_units_read", ssd.host.bytes_read.div_ceil(DATA_UNIT));
     // Superblocks of data and of the map are not exchanged: those that are worn more count. Those
