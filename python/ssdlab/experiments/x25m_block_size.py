@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from ssdlab.experiments import measure
 from ssdlab.experiments.base import (
-    Curve,
     Experiment,
-    Figure,
     Findings,
     Line,
     Published,
@@ -15,6 +13,7 @@ from ssdlab.experiments.base import (
 )
 from ssdlab.experiments.scale import reduced
 from ssdlab.experiments.x25m_random_write import ARTICLE, DRIVE
+from ssdlab.figures import Curve, Figure
 from ssdlab.results import Result
 
 SIZES = (512, *(1024 << n for n in range(11)))

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from ssdlab.experiments import measure
 from ssdlab.experiments.base import (
-    Curve,
     Experiment,
-    Figure,
     Findings,
     Kind,
     Line,
@@ -15,6 +13,7 @@ from ssdlab.experiments.base import (
     Task,
 )
 from ssdlab.experiments.scale import reduced
+from ssdlab.figures import Curve, Figure
 from ssdlab.results import Result
 
 ARTICLE = "KomputerPress 9/2010, Intel X25-M G2 160 GB with IOmeter"

@@ -6,9 +6,7 @@ import itertools
 
 from ssdlab.experiments import measure
 from ssdlab.experiments.base import (
-    Curve,
     Experiment,
-    Figure,
     Findings,
     Line,
     Published,
@@ -23,6 +21,7 @@ from ssdlab.experiments.x25m_random_write import (
     RECORD_S,
     job,
 )
+from ssdlab.figures import Curve, Figure
 
 SHARES = (100, 75, 50, 25)
 """Percent of the drive that the partition takes."""

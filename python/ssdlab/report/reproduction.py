@@ -14,7 +14,8 @@ from bokeh.models import ColumnDataSource
 from bokeh.plotting import figure
 
 from ssdlab._version import VERSION
-from ssdlab.experiments.base import Curve, Figure, Line, Outcome
+from ssdlab.experiments.base import Line, Outcome
+from ssdlab.figures import Curve, Figure
 from ssdlab.report import plot, style
 from ssdlab.report.catalogue import ENGLISH, Catalogue
 from ssdlab.report.downsample import keep_extremes

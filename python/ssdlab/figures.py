@@ -1,0 +1,83 @@
+"""What charts and tables are made of, whoever draws them: experiments and protocols alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Better = Literal["higher", "lower", ""]
+"""Which way a number is good; empty for neither."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Points of a chart, or a line through them."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    style: Literal["line", "dots", "published", "points"] = "line"
+    """``published`` draws rings: numbers of an article. ``points`` draws a line with its points."""
+    colour: int = 0
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart. Its title and the names of its curves say which charts of two runs are the same."""
+
+    title: str
+    x_label: str
+    y_label: str
+    curves: Sequence[Curve]
+    log_x: bool = False
+    log_y: bool = False
+    y_max: float | None = None
+    """End of the vertical axis where it is fixed."""
+    wide: bool = False
+    group: str = ""
+    """Figures of one group stand side by side under this heading."""
+    sources: tuple[str, ...] = ()
+    """Keys of the steps that it shows; a step that fails a check marks the chart."""
+    note: str = ""
+    """A sentence below the chart."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number of a table and what it was measured by."""
+
+    value: float | None
+    sources: tuple[str, ...] = ()
+    """Keys of the steps that it comes from; a step that fails a check marks the number."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column; ``unit`` decides how its numbers are written."""
+
+    name: str
+    unit: str = ""
+    """``"IOPS"``, ``"MB/s"``, ``"us"``, ``"ms"``, ``"s"``, ``"%"``, ``"B"``, ``"x"``; empty for
+    text and plain numbers."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the answer. A cell is a :class:`Cell`, text, or None for nothing measured."""
+
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell | str | None]]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Number:
+    """One of the few numbers that an experiment is about: what runs are compared by."""
+
+    name: str
+    value: float | None
+    unit: str
+    better: Better = ""
+    sources: tuple[str, ...] = ()
