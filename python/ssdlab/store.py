@@ -126,7 +126,7 @@ class RunStore:
                 partial.mkdir()
                 _write_run(partial, result, run_id, created)
                 partial.rename(final)
-                _sync(self.root)
+                sync_folder(self.root)
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)
             raise
@@ -240,9 +240,13 @@ def load_run(folder: Path) -> Result:
         raise InputError(f"{folder}: the run cannot be read ({error})") from error
 
 
+def label(name: str) -> str:
+    """A target's name as part of a folder's."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", Path(name).name).strip("-").lower()[:40] or "run"
+
+
 def _run_id(result: Result, created: datetime) -> str:
-    label = re.sub(r"[^A-Za-z0-9]+", "-", Path(result.name).name).strip("-").lower()[:40] or "run"
-    return f"{created:%Y%m%d-%H%M%S}-{label}-{secrets.token_hex(2)}"
+    return f"{created:%Y%m%d-%H%M%S}-{label(result.name)}-{secrets.token_hex(2)}"
 
 
 def _write_run(folder: Path, result: Result, run_id: str, created: datetime) -> None:
@@ -266,7 +270,7 @@ def _write_run(folder: Path, result: Result, run_id: str, created: datetime) -> 
         "status": "complete",
     }
     _write(folder / "manifest.json", json.dumps(manifest, indent=2) + "\n")
-    _sync(folder)
+    sync_folder(folder)
 
 
 def _write(path: Path, text: str) -> None:
@@ -286,7 +290,8 @@ def _write_parquet(path: Path, frame: pl.DataFrame) -> None:
         os.fsync(file.fileno())
 
 
-def _sync(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Has the names in a folder survive a power failure."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
