@@ -198,7 +198,9 @@ class Fio:
         if not real_job.plan.writes:
             safety.check_readable(device)
             return self._measure(job, real_job, settings, device.name, device.capacity_bytes)
-        with safety.claim(device, real_job.plan, self.destroy) as sentence:
+        plan = real_job.plan
+        work = safety.Work("the job", plan.sentence(), plan.known_bytes)
+        with safety.claim(device, work, self.destroy) as sentence:
             if settings.notice is not None:
                 settings.notice(sentence)
             return self._measure(job, real_job, settings, device.name, device.capacity_bytes)
