@@ -218,6 +218,11 @@ class RunStore:
 def load_run(folder: Path) -> Result:
     """Reads a run folder; refuses one that is not whole."""
     manifest = _manifest(folder)
+    if manifest is not None and "protocol" in manifest:
+        raise InputError(
+            f"{folder.name}: is the run of the protocol {manifest['protocol']}, not a single one; "
+            "ssdlab report and ssdlab compare take it"
+        )
     if manifest is None or manifest.get("status") != "complete":
         raise InputError(f"{folder}: is not a complete run (no valid manifest.json in it)")
     try:
@@ -317,5 +322,7 @@ def _index_row(folder: Path) -> tuple[str, str, str, str, str] | None:
         return None
     target = manifest.get("target") or {}
     jobs = ", ".join(str(job) for job in manifest.get("jobs", []))
+    if (status := manifest.get("status", "complete")) != "complete":
+        jobs += f" ({status})"
     name, kind = str(target.get("name", "")), str(target.get("kind", ""))
     return folder.name, str(manifest.get("created", "")), name, kind, jobs

@@ -179,8 +179,10 @@ def _say(console: Console, what: Announcement) -> None:
     """What will be done, how long it takes, how much it writes."""
     about, setup = what.estimate, what.setup
     protocol = what.protocol
+
     def tell(text: str) -> None:
         console.print(text, markup=False, soft_wrap=True)
+
     look = "a quick look: " if setup.quick else ""
     tell(f"{look}{protocol.title} ({protocol.source}) on {what.target}")
     share = setup.active / setup.capacity

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from ssdlab.engine.check import Check, marked
 from ssdlab.engine.folder import FINDINGS, Entry, RunFolder
 from ssdlab.engine.protocol import Judgement
 from ssdlab.engine.records import RoundsRecord
@@ -25,6 +26,11 @@ class Findings:
     rounds: Sequence[RoundsRecord] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
     """What purges, TRIMs and resumptions had to say, by key of their step."""
+    checks: Sequence[Check] = ()
+    """Whether the numbers can be believed, the worst first."""
+    title: str = ""
+    """The protocol's, and where its procedure comes from."""
+    source: str = ""
     schema: int = SCHEMA
 
 
@@ -36,6 +42,7 @@ class ProtocolRun:
     manifest: Mapping[str, Any]
     findings: Findings
     steps: Sequence[Entry]
+    folder: RunFolder
 
     @property
     def protocol(self) -> str:
@@ -46,6 +53,29 @@ class ProtocolRun:
     def target(self) -> str:
         """The target's label."""
         return str(self.manifest["name"])
+
+    @property
+    def title(self) -> str:
+        """The protocol's title."""
+        return self.findings.title or self.protocol
+
+    @property
+    def source(self) -> str:
+        """Where its procedure comes from."""
+        return self.findings.source
+
+    def marks(self) -> frozenset[str]:
+        """Keys of the steps whose numbers a check puts in doubt."""
+        return marked(self.findings.checks, [step.key for step in self.steps])
+
+    def job_texts(self) -> dict[str, str]:
+        """The job files by key, those of rounds once."""
+        found: dict[str, str] = {}
+        for step in self.steps:
+            name = step.key.rpartition("/")[2]
+            if step.kind == "job" and name not in found:
+                found[name] = self.folder.job_text(step)
+        return found
 
     @property
     def complete(self) -> bool:
@@ -78,7 +108,7 @@ def read(folder: RunFolder) -> ProtocolRun:
     except ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"])
         raise InputError(f"{folder.path / FINDINGS}: cannot be read (at {where})") from None
-    return ProtocolRun(folder.id, folder.manifest, findings, folder.journal())
+    return ProtocolRun(folder.id, folder.manifest, findings, folder.journal(), folder)
 
 
 def as_json(run: ProtocolRun) -> str:

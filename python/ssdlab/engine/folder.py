@@ -180,6 +180,14 @@ class RunFolder:
         except (OSError, ValueError, KeyError, zipfile.BadZipFile, pl.exceptions.PolarsError) as e:
             raise InputError(f"{path}: the result of this step cannot be read ({e})") from e
 
+    def job_text(self, entry: Entry) -> str:
+        """The job file of a finished step; empty where its file cannot be read."""
+        try:
+            with zipfile.ZipFile(self.path / entry.file) as archive:
+                return archive.read("job.fio").decode("utf-8")
+        except (OSError, KeyError, zipfile.BadZipFile):
+            return ""
+
     def checkpoints(self) -> list[tuple[int, Path]]:
         """Kept states of a simulated drive: after which step, and where; the newest first."""
         found = [(int(p.stem.partition("-")[2]), p) for p in self.path.glob("state-*.bin")]
@@ -188,6 +196,15 @@ class RunFolder:
     def write_findings(self, document: Mapping[str, Any]) -> None:
         """Keeps what the protocol found."""
         write_whole(self.path / FINDINGS, json.dumps(document, indent=1) + "\n")
+
+
+def is_protocol_run(path: Path) -> bool:
+    """Whether a folder is the run of a protocol."""
+    try:
+        manifest = json.loads((path / MANIFEST).read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(manifest, dict) and "protocol" in manifest
 
 
 def _write_archive(path: Path, result: Result) -> None:

@@ -58,7 +58,7 @@ class Execution:
         self._kept_at = time.monotonic()
         self._keeping_s = 0.0
 
-    def run(self) -> Judgement:
+    def run(self) -> None:
         """Goes through the plan from its begin; what is in the journal is not done again.
 
         Raises:
@@ -69,7 +69,6 @@ class Execution:
             self._restore()
         for step in self.protocol.plan(self.setup):
             self._step(step)
-        return self.judge()
 
     def judge(self) -> Judgement:
         """What the records say so far."""
@@ -257,7 +256,7 @@ class _Tally:
         # Of rounds, what they come to if the drive is steady soon; more as they come.
         self._total = max(whole.seconds_min, 1e-9)
         self._done = self._worked = 0.0
-        self._weight = 0.0
+        self._weight = self._fraction = 0.0
         self._title = ""
         self._started = time.monotonic()
         self.where = self.steadiness = ""
@@ -269,17 +268,19 @@ class _Tally:
     def begin(self, title: str, weight: float, *, again: bool) -> None:
         """A step begins."""
         self._title = f"{title} (again, to bring the drive back)" if again else title
-        self._weight = weight
+        self._weight, self._fraction = weight, 0.0
 
     def end(self) -> None:
         """It is finished."""
         self._done += self._weight
         self._worked += self._weight
-        self._weight = 0.0
+        self._weight = self._fraction = 0.0
 
     def news(self, news: Progress) -> Progress:
         """The progress of the whole from that of the step."""
-        part = self._weight * (news.fraction or 0.0)
+        # A sign of life says nothing of how far it is.
+        self._fraction = self._fraction if news.fraction is None else news.fraction
+        part = self._weight * self._fraction
         done = self._done + part
         total = max(self._total, self._done + self._weight)
         worked, elapsed = self._worked + part, time.monotonic() - self._started

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 from ssdlab import safety, scale
 from ssdlab._version import VERSION
 from ssdlab.engine import estimate
+from ssdlab.engine.check import Check
 from ssdlab.engine.estimate import Estimate
 from ssdlab.engine.findings import Findings, write
 from ssdlab.engine.folder import Entry, RunFolder, Status
@@ -27,7 +28,7 @@ from ssdlab.engine.session import (
 )
 from ssdlab.engine.setup import MIB, Setup
 from ssdlab.errors import ExperimentError, InputError, Interrupted
-from ssdlab.fio.job import Plan
+from ssdlab.fio.job import size_text
 from ssdlab.fio.run import find_fio
 from ssdlab.progress import ProgressCallback
 from ssdlab.rig import profiles
@@ -88,6 +89,9 @@ class Finished:
     judgement: Judgement
 
 
+Examine = Callable[[Execution], Sequence[Check]]
+"""Says whether what a run has measured can be believed (:mod:`ssdlab.checks`)."""
+
 Announce = Callable[[Announcement], bool]
 """Told what will be done; answers whether to begin."""
 
@@ -99,6 +103,7 @@ def begin(
     progress: ProgressCallback,
     notice: Notice,
     announce: Announce,
+    examine: Examine = lambda _execution: (),
 ) -> Finished | None:
     """Runs a protocol from its begin; None where ``announce`` said no.
 
@@ -118,7 +123,7 @@ def begin(
             return None
         manifest = _manifest(order, values, session) | {"overrides": dict(overrides)}
         folder = RunFolder.create(store, manifest, order.target.rig)
-        return _execute(order.protocol, setup, session, folder, progress)
+        return _execute(order.protocol, setup, session, folder, progress, examine)
     target = order.target
     assert isinstance(target, Fio)
     find_fio()
@@ -128,9 +133,9 @@ def begin(
         setup = _setup(order, values, device.capacity_bytes, "device")
         if not announce(_announcement(order, setup, order.rated_bytes)):
             return None
-        with open_device(target, _plan(setup, order.protocol), notice) as real:
+        with open_device(target, _work(setup, order.protocol), notice) as real:
             folder = RunFolder.create(store, _manifest(order, values, real), None)
-            return _execute(order.protocol, setup, real, folder, progress)
+            return _execute(order.protocol, setup, real, folder, progress, examine)
     path, size = scratch(target, order.size, quick=order.quick)
     setup = _setup(order, values, size, "file")
     if not announce(_announcement(order, setup, order.rated_bytes)):
@@ -140,7 +145,7 @@ def begin(
         setup = replace(setup, direct=real.direct)
         manifest = _manifest(order, values, real) | {"made_file": made}
         folder = RunFolder.create(store, manifest, None)
-        return _execute(order.protocol, setup, real, folder, progress)
+        return _execute(order.protocol, setup, real, folder, progress, examine)
 
 
 def go_on(
@@ -149,6 +154,7 @@ def go_on(
     *,
     progress: ProgressCallback,
     notice: Notice,
+    examine: Examine = lambda _execution: (),
 ) -> Finished:
     """Goes on with a run from its last finished step.
 
@@ -171,7 +177,7 @@ def go_on(
         )
         for sentence in _resumption(folder, session):
             notice(sentence)
-        return _execute(protocol, setup, session, folder, progress, locked=True)
+        return _execute(protocol, setup, session, folder, progress, examine, locked=True)
 
 
 @contextlib.contextmanager
@@ -202,8 +208,8 @@ def _reopened(folder: RunFolder, notice: Notice) -> Iterator[Session]:
         raise InputError(f"{fio.path}: there is no such device any more")
     if safety.inspect(fio.path).capacity_bytes != int(manifest["capacity"]):
         raise InputError(f"{fio.path}: is another drive than the one the run was begun on")
-    plan = Plan(writes=True, known_bytes=0, open_seconds=0.0, span_bytes=None)
-    with open_device(fio, plan, notice) as session:
+    work = safety.Work(f"the protocol {manifest['protocol']}", "goes on writing")
+    with open_device(fio, work, notice) as session:
         yield session
 
 
@@ -238,6 +244,7 @@ def _execute(
     session: Session,
     folder: RunFolder,
     progress: ProgressCallback,
+    examine: Examine,
     *,
     locked: bool = False,
 ) -> Finished:
@@ -245,21 +252,21 @@ def _execute(
         folder.set_status("running")
         execution = Execution(protocol, setup, session, folder, progress)
         try:
-            judgement = execution.run()
+            execution.run()
         except (Interrupted, KeyboardInterrupt):
             execution.stop()
-            _keep(folder, execution, execution.judge(), "stopped")
+            _keep(folder, execution, examine, "stopped")
             raise Interrupted(
                 f"stopped; {execution.finished} finished steps are kept: "
                 f"ssdlab resume {folder.id} goes on" + _file_kept(folder)
             ) from None
         except ExperimentError as error:
-            _keep(folder, execution, execution.judge(), "failed")
+            _keep(folder, execution, examine, "failed")
             raise ExperimentError(
                 f"{error.message}; {execution.finished} finished steps are kept: "
                 f"ssdlab resume {folder.id} goes on" + _file_kept(folder)
             ) from None
-        _keep(folder, execution, judgement, "complete")
+        judgement = _keep(folder, execution, examine, "complete")
         if folder.manifest.get("made_file"):
             Path(folder.manifest["path"]).unlink(missing_ok=True)
         for _, path in folder.checkpoints():
@@ -267,10 +274,22 @@ def _execute(
         return Finished(folder, judgement)
 
 
-def _keep(folder: RunFolder, execution: Execution, judgement: Judgement, status: Status) -> None:
-    records = execution.records
-    write(folder, Findings(judgement, list(records.rounds.values()), dict(records.notes)))
+def _keep(folder: RunFolder, execution: Execution, examine: Examine, status: Status) -> Judgement:
+    records, judgement = execution.records, execution.judge()
+    protocol = execution.protocol
+    write(
+        folder,
+        Findings(
+            judgement,
+            list(records.rounds.values()),
+            dict(records.notes),
+            examine(execution),
+            protocol.title,
+            protocol.source,
+        ),
+    )
     folder.set_status(status)
+    return judgement
 
 
 def _file_kept(folder: RunFolder) -> str:
@@ -330,10 +349,12 @@ def _endurance(order: Order, session: Session) -> float | None:
     return None if flash is None else float(flash.rated_pe_cycles * flash.physical_bytes)
 
 
-def _plan(setup: Setup, protocol: Protocol) -> Plan:
+def _work(setup: Setup, protocol: Protocol) -> safety.Work:
     whole = estimate.of(list(protocol.plan(setup)))
-    writes = bool(whole.written_bytes or whole.writing_max_s)
-    return Plan(writes, whole.written_bytes, whole.writing_max_s, None)
+    does = f"writes at least {size_text(whole.written_bytes)}"
+    if whole.writing_max_s:
+        does += f" and as fast as it can for up to {whole.writing_max_s:g} s"
+    return safety.Work(f"the protocol {protocol.name}", does, whole.written_bytes)
 
 
 def _manifest(

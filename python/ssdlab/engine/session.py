@@ -18,7 +18,7 @@ from ssdlab.care import purge as care_purge
 from ssdlab.care import trim as care_trim
 from ssdlab.errors import ExperimentError, InputError, Interrupted
 from ssdlab.fio import surroundings
-from ssdlab.fio.job import Plan, size_text
+from ssdlab.fio.job import size_text
 from ssdlab.fio.run import find_fio
 from ssdlab.jobfile import JobText
 from ssdlab.memory import available_bytes
@@ -321,15 +321,11 @@ def open_file(target: Fio, size: int, *, again: bool) -> Iterator[RealSession]:
 
 
 @contextlib.contextmanager
-def open_device(target: Fio, plan: Plan, notice: Notice) -> Iterator[RealSession]:
+def open_device(target: Fio, work: safety.Work, notice: Notice) -> Iterator[RealSession]:
     """A block device as a target, claimed for as long as the session lasts."""
     find_fio()
     device = safety.inspect(target.path)
-    if not plan.writes:
-        safety.check_readable(device)
-        yield RealSession(target, device.capacity_bytes, device.name, device)
-        return
-    with safety.claim(device, plan, target.destroy) as sentence:
+    with safety.claim(device, work, target.destroy) as sentence:
         notice(sentence)
         yield RealSession(target, device.capacity_bytes, device.name, device)
 
