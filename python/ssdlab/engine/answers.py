@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ssdlab.engine import words
+from ssdlab.engine.readings import Readings
 from ssdlab.figures import Better, Cell, Column, Curve, Figure, Number, Table
 
 GRADES = ("good", "enough", "poor", "not measured")
@@ -152,7 +153,75 @@ def verdict(purpose: str, demands: Sequence[Demand]) -> tuple[list[str], Table]:
     return said, Table(f"What {purpose} asks", [Column(head) for head in heads], rows)
 
 
+def demanded(demands: Sequence[Demand]) -> list[Number]:
+    """What demands were measured by, as the numbers that runs are compared by."""
+    return [
+        number(one.what, one.value, one.unit, "lower" if one.lower else "higher", *one.sources)
+        for one in demands
+    ]
+
+
 def latency_columns() -> list[Column]:
     """Columns of mean, percentiles and maximum, us."""
     heads = ("mean", "median", "p99", "p99.9", "longest")
     return [Column(head, "us") for head in heads]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A kind of work within a step: one direction of one job."""
+
+    key: str
+    ddir: str
+    title: str
+    job: str | None = None
+
+    def row(self, found: Readings) -> list[Cell | str | None]:
+        """Operations, speed and latencies, as :func:`work_table` has them."""
+        at = (self.ddir, self.job)
+        values = (
+            found.iops(self.key, *at),
+            found.mbps(self.key, *at),
+            found.mean_us(self.key, *at),
+            found.percentile_us(self.key, 99.0, *at),
+            found.percentile_us(self.key, 99.9, *at),
+            found.max_us(self.key, *at),
+        )
+        return [self.title, *(cell(value, self.key) for value in values)]
+
+
+def work_table(rows: Rows) -> Table:
+    """A table of what several parts of the work came to."""
+    heads = (
+        Column("work"),
+        Column("operations", "IOPS"),
+        Column("speed", "MB/s"),
+        Column("mean latency", "us"),
+        Column("p99", "us"),
+        Column("p99.9", "us"),
+        Column("longest", "us"),
+    )
+    return Table("What was measured", heads, rows)
+
+
+def longer_figure(found: Readings, title: str, parts: Sequence[Part], note: str = "") -> Figure:
+    """How many I/Os of each part take longer than a time."""
+    return Figure(
+        title,
+        "latency, us",
+        "% that take longer",
+        [
+            curve(
+                part.title,
+                zip(*found.latencies(part.key, part.ddir, part.job), strict=True),
+                place,
+                "line",
+            )
+            for place, part in enumerate(parts)
+        ],
+        log_x=True,
+        log_y=True,
+        wide=True,
+        sources=tuple(dict.fromkeys(part.key for part in parts)),
+        note=note,
+    )
