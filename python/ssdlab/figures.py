@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -95,3 +96,12 @@ class Number:
     unit: str
     better: Better = ""
     sources: tuple[str, ...] = ()
+
+
+def figure_text(value: float | None, unit: str = "") -> str:
+    """A number as tables write it: three figures, whole from 100 on, thousands apart."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    if abs(value) >= 100 or value == int(value):
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
