@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ssdlab import _core
 from ssdlab.engine import estimate
 from ssdlab.engine.folder import Entry, RunFolder
 from ssdlab.engine.protocol import Judgement, Protocol
@@ -205,7 +206,7 @@ class Execution:
                 return
 
     def _checkpoint(self, number: int) -> None:
-        if self.session.kind != "sim":
+        if self.session.kind != "sim" or not hasattr(_core.Drive, "save"):
             return
         lost = time.monotonic() - self._kept_at
         if lost < max(CHECKPOINT_EVERY_S, CHECKPOINT_COST * self._keeping_s):
