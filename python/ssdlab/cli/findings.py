@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from rich.console import Console
 
 from ssdlab.cli.console import table
 from ssdlab.engine.findings import ProtocolRun
-from ssdlab.figures import Cell, Number, Table, figure_text
+from ssdlab.engine.records import RoundsRecord
+from ssdlab.figures import Cell, Number, Table, figure_text, says_only
 
 MARK = "†"
 """Stands behind a number that fails a check."""
@@ -25,7 +26,7 @@ def print_findings(console: Console, run: ProtocolRun, marked: Collection[str] =
         columns = [("number", "left"), ("value", "right"), ("unit", "left")]
         console.print(table(columns, [_number(one, marked) for one in numbers]))
     for one in run.findings.judgement.tables:
-        if not _same(one, numbers):
+        if not says_only(one, numbers):
             console.print(one.title, markup=False, soft_wrap=True, style="bold")
             columns = [
                 (f"{c.name}, {c.unit}" if c.unit else c.name, "right" if place else "left")
@@ -61,15 +62,7 @@ def _number(one: Number, marked: Collection[str]) -> list[str]:
     return [one.name, cell_text(Cell(one.value, one.sources), one.unit, marked), one.unit]
 
 
-def _same(one: Table, numbers: Sequence[Number]) -> bool:
-    """Whether a table says only what the numbers have said already."""
-    return {row[0] for row in one.rows} <= {number.name for number in numbers}
-
-
-def _rounds(record: object) -> str:
-    from ssdlab.engine.records import RoundsRecord
-
-    assert isinstance(record, RoundsRecord)
+def _rounds(record: RoundsRecord) -> str:
     if record.steady:
         span = f"rounds {record.first_of_window()} to {record.count}"
         return f"{record.title}: steady by the rule of the PTS, {span}."

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ssdlab import _core
 from ssdlab.engine import estimate
 from ssdlab.engine.folder import Entry, RunFolder
 from ssdlab.engine.protocol import Judgement, Protocol
@@ -25,7 +26,7 @@ CHECKPOINT_EVERY_S = 20.0
 """A simulated drive's state is kept when as much work as this would be lost..."""
 CHECKPOINT_COST = 10.0
 """...and it is at least so many times the work of keeping it."""
-INTERVALS = 20
+INTERVALS = 100
 """Intervals of the series of a short simulated job."""
 
 MARKS = ("stop", "resume")
@@ -136,8 +137,8 @@ class Execution:
 
     def _run(self, job: Job, progress: ProgressCallback) -> Result:
         interval = 1000
-        if self.session.kind == "sim" and job.seconds is not None and job.seconds < INTERVALS:
-            interval = max(1, round(1000 * job.seconds / INTERVALS))
+        if self.session.kind == "sim" and job.seconds is not None:
+            interval = max(1, min(interval, round(1000 * job.seconds / INTERVALS)))
         return self.session.run(
             JobText(job.key, job.text, Path.cwd()),
             seed=seed_of(self.seed, job.key),
@@ -205,7 +206,7 @@ class Execution:
                 return
 
     def _checkpoint(self, number: int) -> None:
-        if self.session.kind != "sim":
+        if self.session.kind != "sim" or not hasattr(_core.Drive, "save"):
             return
         lost = time.monotonic() - self._kept_at
         if lost < max(CHECKPOINT_EVERY_S, CHECKPOINT_COST * self._keeping_s):

@@ -24,6 +24,7 @@ from ssdlab.jobfile import JobText
 from ssdlab.memory import available_bytes
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.results import Result
+from ssdlab.rig import summary_of
 from ssdlab.target import Fio, Notice, Settings, Sim, sim_progress, sim_result
 
 FILE_BYTES = 8 << 30
@@ -175,7 +176,7 @@ class SimSession:
         self.drive.restore(str(path))
 
     def about(self) -> dict[str, Any]:
-        return {"rig": self.drive.rig_toml}
+        return {"summary": summary_of(self.target.rig), "rig": self.drive.rig_toml}
 
 
 @dataclass

@@ -19,6 +19,8 @@ from ssdlab.report.downsample import keep_extremes
 HEIGHT = 240
 HEIGHT_WIDE = 380
 POINTS_MAX = 4000
+DOTS_MANY = 300
+"""From so many on, dots are drawn small."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -139,7 +141,8 @@ def _curve(panel: figure, curve: Curve, x: Floats, y: Floats, *, named: bool) ->
             "x", "y", source=source, size=9, fill_color=None, line_color=style.INK, line_width=2
         )
     elif curve.style == "dots":
-        drawn = panel.scatter("x", "y", source=source, size=2.5, color=colour, line_color=None)
+        size = 2.5 if len(x) > DOTS_MANY else 5
+        drawn = panel.scatter("x", "y", source=source, size=size, color=colour, line_color=None)
     else:
         drawn = panel.line("x", "y", source=source, color=colour, line_width=1.6)
         if curve.style == "points":
