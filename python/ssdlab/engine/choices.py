@@ -38,7 +38,7 @@ def blocks(setup: Setup, name: str) -> list[int]:
             f"--param {name}={text}: expected block sizes in whole sectors of 512 bytes, "
             "such as 512,4k,1m"
         )
-    smallest = logical_block(setup)
+    smallest = setup.block
     found = sorted({size for size in sizes if size % smallest == 0})
     if not found:
         raise InputError(
@@ -46,11 +46,6 @@ def blocks(setup: Setup, name: str) -> list[int]:
             "and no size is a multiple of them"
         )
     return found
-
-
-def logical_block(setup: Setup) -> int:
-    """Bytes of a logical block of the target."""
-    return int(getattr(setup, "block", 512))
 
 
 def short(size: int) -> str:

@@ -29,9 +29,9 @@ NOTICED = 0.05
 def plan(setup: Setup) -> list[Step]:
     """Fill, write everything once at random; then all cases again and again, so that drift of the
     drive does not look like a cost."""
-    if choices.logical_block(setup) > SECTOR:
+    if setup.block > SECTOR:
         raise InputError(
-            f"alignment: the target has logical blocks of {choices.logical_block(setup)} bytes, so "
+            f"alignment: the target has logical blocks of {setup.block} bytes, so "
             "no request can lie across its pages; it needs a target with sectors of 512 bytes"
         )
     steps: list[Step] = [

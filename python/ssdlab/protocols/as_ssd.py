@@ -78,7 +78,7 @@ def _job(setup: Setup, kind: str, name: str, way: str) -> Job:
             options={"offset_increment": part},
         )
     # Reads go anywhere on the drive, writes of a sector into the test file.
-    size = 4096 if way == "read" else max(512, choices.logical_block(setup))
+    size = 4096 if way == "read" else max(512, setup.block)
     return setup.job(
         key,
         label,

@@ -45,11 +45,9 @@ class Access:
     def _job(
         self, setup: Setup, key: str, depth: int, seconds: float, *, measured: bool = True
     ) -> Job:
-        sizes = self.split(choices.logical_block(setup))
+        sizes = self.split(setup.block)
         smallest = min(size for size, _ in sizes)
-        options: dict[str, str | int] = {
-            "ba": max(bytes_of(setup.text("align")), choices.logical_block(setup))
-        }
+        options: dict[str, str | int] = {"ba": max(bytes_of(setup.text("align")), setup.block)}
         if len(sizes) > 1:
             options["bssplit"] = ":".join(f"{choices.short(size)}/{share}" for size, share in sizes)
         mixed = self.read_percent < 100
@@ -137,7 +135,22 @@ class Access:
             ),
         )
         said = [*self._said(rates, waits), *self._raised(setup)]
-        return Judgement(said, numbers, [Table("By queue depth", heads, rows)], figures)
+        tables = [Table("By queue depth", heads, rows), self._specification()]
+        return Judgement(said, numbers, tables, figures)
+
+    def mix(self) -> str:
+        """Sizes and shares in words."""
+        small, large = (words.block(pick(size for size, _ in self.sizes)) for pick in (min, max))
+        sizes = small if small == large else f"{small} to {large}"
+        return f"{sizes}, {self.read_percent} % reads, {self.random_percent} % random"
+
+    def _specification(self) -> Table:
+        rows: Rows = [[words.block(size), cell(float(share))] for size, share in self.sizes]
+        return Table(
+            f"Access specification: {self.read_percent} % reads, {self.random_percent} % random",
+            [Column("size of the request"), Column("share", "%")],
+            rows,
+        )
 
     def _said(self, rates: dict[int, float | None], waits: dict[int, float | None]) -> list[str]:
         most = best(rates.values())
@@ -153,7 +166,7 @@ class Access:
         ]
 
     def _raised(self, setup: Setup) -> list[str]:
-        block = choices.logical_block(setup)
+        block = setup.block
         below = sum(share for size, share in self.sizes if size < block)
         if not below:
             return []
@@ -164,11 +177,11 @@ class Access:
 
     def protocol(self) -> Protocol:
         """The protocol of this access specification."""
-        sizes = ", ".join(f"{words.block(size)} {share} %" for size, share in self.sizes)
         return Protocol(
             name=self.name,
             title=f"IOmeter: {self.title}",
-            summary=f"{self.read_percent} % reads, {self.random_percent} % random; {sizes}",
+            summary=f"operations a second under the load of a {self.title.lower()}, as Intel "
+            f"defined it: {self.mix()}",
             source=SOURCE,
             group="preset",
             plan=self.plan,

@@ -157,7 +157,7 @@ def plan_access(setup: Setup) -> list[Step]:
     """Fill, then lone reads anywhere and lone small writes."""
     steps: list[Step] = [setup.fill()]
     for way, rw, bs in ACCESS:
-        size = max(bytes_of(bs), choices.logical_block(setup))
+        size = max(bytes_of(bs), setup.block)
         steps.append(
             setup.job(
                 way,
@@ -177,7 +177,7 @@ def judge_access(records: Records, setup: Setup) -> Judgement:
     rows: Rows = []
     said, numbers, curves = [], [], []
     for place, (way, _, bs) in enumerate(ACCESS):
-        size = words.block(max(bytes_of(bs), choices.logical_block(setup)))
+        size = words.block(max(bytes_of(bs), setup.block))
         mean_us = found.mean_us(way, way)
         percentiles = [found.percentile_us(way, percent, way) for percent in PERCENTILES]
         longest = found.max_us(way, way)
