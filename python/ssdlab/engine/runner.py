@@ -138,7 +138,7 @@ class Execution:
     def _run(self, job: Job, progress: ProgressCallback) -> Result:
         interval = 1000
         if self.session.kind == "sim":
-            # Where an amount bounds it nobody knows how fast it will be: fine enough for a fast one.
+            # Nobody knows how fast an amount will be moved: fine enough for a fast drive.
             parts = INTERVALS if job.seconds is not None else 4 * INTERVALS
             interval = max(1, min(interval, round(1000 * estimate.cost(job) / parts)))
         return self.session.run(
