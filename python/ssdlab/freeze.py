@@ -31,7 +31,8 @@ FITHAW = 0xC0045878
 
 _WATCH = r"""
 import ctypes, fcntl, os, select, signal, sys
-place, talk, limit, worker = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])
+place, talk, worker = map(int, sys.argv[1:4])
+limit = float(sys.argv[4])
 FREEZE, THAW = 0xC0045877, 0xC0045878
 for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
     signal.signal(sign, signal.SIG_IGN)
@@ -96,7 +97,7 @@ class Freezer:
             self._talk, theirs = socket.socketpair()
             # A session of its own: Ctrl-C and Ctrl-Z in the terminal do not reach the watch.
             with theirs:
-                arguments = [self._place, theirs.fileno(), self.limit_s, os.getpid()]
+                arguments = [self._place, theirs.fileno(), os.getpid(), self.limit_s]
                 self._watch = subprocess.Popen(
                     [sys.executable, "-I", "-S", "-c", _WATCH, *map(str, arguments)],
                     pass_fds=[self._place, theirs.fileno()],

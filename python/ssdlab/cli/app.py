@@ -6,7 +6,18 @@ from typing import Annotated
 
 import typer
 
-from ssdlab.cli import explain, listing, report, reproduce, run, show
+from ssdlab.cli import (
+    explain,
+    listing,
+    purge,
+    refresh,
+    report,
+    reproduce,
+    run,
+    scan,
+    show,
+    trim,
+)
 
 app = typer.Typer(
     name="ssdlab",
@@ -22,6 +33,10 @@ app.command("explain")(explain.command)
 app.command("list")(listing.command)
 app.command("reproduce")(reproduce.command)
 app.command("show")(show.command)
+app.command("scan")(scan.command)
+app.command("trim")(trim.command)
+app.command("purge")(purge.command)
+app.command("refresh")(refresh.command)
 
 
 def _version(wanted: bool) -> None:
