@@ -1,5 +1,5 @@
-"""A scan: every piece of a drive or file read once, what cannot be read found to the block, and what
-is slow told apart from what was late once.
+"""A scan: every piece of a drive or file read once, what cannot be read found to the block, what is
+slow told apart from what was late once.
 
 The maker's quick scan reads the first 1.5 GB (Intel SSD Toolbox), the full one everything.
 """
@@ -10,7 +10,7 @@ import contextlib
 import errno
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -36,6 +36,10 @@ REPEATED_MAX = 256
 FAILURES_MAX = 128
 """Failed reads in one piece after which it is not narrowed down further: each may take seconds."""
 ZONES = 64
+ZONES_COMPARED = 16
+"""Parts of which each is compared with the rest."""
+UNEVEN = 1.4
+"""A part is slow where its median piece takes this many times the usual time."""
 _TELL_EVERY_S = 0.1
 _GONE = (errno.ENODEV, errno.ENXIO, errno.ENOMEDIUM)
 
@@ -78,6 +82,18 @@ class Zone:
     slowest_ns: float
 
 
+@dataclass(frozen=True)
+class SlowZone:
+    """One of the equal parts, most of whose pieces took suspiciously long."""
+
+    offset: int
+    length: int
+    ns: float
+    """Median time of a piece."""
+    again_ns: float | None
+    """Median of some of them read again; None where that was not done."""
+
+
 @dataclass
 class Scan:
     """What a scan found."""
@@ -96,6 +112,8 @@ class Scan:
     """Pieces that hold nothing but zeros."""
     errors: list[Unreadable] = field(default_factory=list)
     slow: list[Slow] = field(default_factory=list)
+    slow_zones: list[SlowZone] = field(default_factory=list)
+    """Slow when they were read again too, or not read again."""
     pieces_done: int = 0
     seconds: float = 0.0
     stopped: str | None = None
@@ -211,6 +229,7 @@ def scan(
         _pass(reader, found, progress, clock)
         _suspect(found)
         _repeat(reader, found, progress, clock)
+        find_slow_zones(found, lambda pieces: _again(reader, found, pieces, clock))
     except KeyboardInterrupt:
         found.stopped = "stopped by Ctrl-C"
         if found.pieces_done < len(found.ns):
@@ -218,6 +237,7 @@ def scan(
     except _GoneError as error:
         found.stopped = str(error)
         _suspect(found)
+    found.errors = _joined(found.errors)
     found.seconds = time.monotonic() - began
     return found
 
@@ -332,6 +352,40 @@ def _repeat(reader: Reader, found: Scan, progress: ProgressCallback | None, cloc
                 one.offset, one.length, one.ns, tuple(again), min(again) > limit
             )
         _tell(progress, 1.0, f"reading {number + 1} of {len(order)} slow pieces again")
+
+
+def find_slow_zones(
+    found: Scan, again: Callable[[Sequence[int]], float | None] | None = None
+) -> None:
+    """Looks for parts that are slow as a whole; ``again`` reads some of their pieces once more and
+    tells their median time, ns."""
+    pieces = len(found.ns)
+    if pieces < ZONES_COMPARED * FEW:
+        return
+    median, _ = found.limits
+    for i in range(ZONES_COMPARED):
+        first, after = pieces * i // ZONES_COMPARED, pieces * (i + 1) // ZONES_COMPARED
+        part = found.ns[first:after]
+        data = np.flatnonzero(np.isfinite(part) & ~found.zero[first:after])
+        if len(data) < FEW or float(np.median(part[data])) <= UNEVEN * median:
+            continue
+        some = data[np.linspace(0, len(data) - 1, FEW).astype(int)]
+        repeated = again([first + int(one) for one in some]) if again is not None else None
+        if repeated is None or repeated > UNEVEN * median:
+            start = first * PIECE_BYTES
+            end = min(after * PIECE_BYTES, found.wanted_bytes)
+            usual = float(np.median(part[data]))
+            found.slow_zones.append(SlowZone(start, end - start, usual, repeated))
+
+
+def _again(reader: Reader, found: Scan, pieces: Sequence[int], clock: Clock) -> float | None:
+    took = []
+    for piece in pieces:
+        with contextlib.suppress(OSError):
+            before = clock()
+            reader.read(piece * PIECE_BYTES, found.length(piece))
+            took.append(clock() - before)
+    return float(np.median(took)) if took else None
 
 
 def _speed(found: Scan, first: int, after: int) -> float:

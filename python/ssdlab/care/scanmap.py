@@ -37,10 +37,7 @@ def cells(found: Scan, count: int) -> list[Cell]:
     median, _ = found.limits
     slow = {one.offset // PIECE_BYTES for one in found.slow_places()}
     late = {one.offset // PIECE_BYTES for one in found.slow} - slow
-    bad: dict[int, int] = {}
-    for error in found.errors:
-        # An unreadable stretch lies within one piece, since pieces are narrowed one by one.
-        bad[error.offset // PIECE_BYTES] = bad.get(error.offset // PIECE_BYTES, 0) + error.length
+    bad = _lost(found)
     out = []
     for first in range(0, pieces, each):
         after = min(first + each, pieces)
@@ -68,6 +65,19 @@ def cells(found: Scan, count: int) -> list[Cell]:
         start = first * PIECE_BYTES
         out.append(Cell(start, end - start, state, mean, slowest, lost))
     return out
+
+
+def _lost(found: Scan) -> dict[int, int]:
+    """Unreadable bytes of each piece that has any."""
+    lost: dict[int, int] = {}
+    for error in found.errors:
+        at, end = error.offset, error.offset + error.length
+        while at < end:
+            piece = at // PIECE_BYTES
+            after = min(end, (piece + 1) * PIECE_BYTES)
+            lost[piece] = lost.get(piece, 0) + after - at
+            at = after
+    return lost
 
 
 def _speed(times: float) -> State:

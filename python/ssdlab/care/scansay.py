@@ -5,21 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from ssdlab.care.blockio import PIECE_BYTES
 from ssdlab.care.scan import REPEATED_MAX, Scan
 from ssdlab.fio.job import size_text
 
 MUCH_ZERO = 0.02
 """Zeros below this share of what was read are not worth a word."""
-UNEVEN = 0.7
-"""A zone slower than this share of the median zone is worth a word."""
 
 
 def sentences(found: Scan) -> list[str]:
     """The findings, most important first."""
-    said = [_errors(found)]
+    said = [] if found.kind == "sim" else [_errors(found)]
     said += _slow(found)
     said += _zones(found)
     if found.zero_share >= MUCH_ZERO:
@@ -79,18 +75,18 @@ def _slow(found: Scan) -> list[str]:
 
 
 def _zones(found: Scan) -> list[str]:
-    zones = [one for one in found.zones(16) if math.isfinite(one.bytes_per_s)]
-    if len(zones) < 4:
+    if not found.slow_zones:
         return []
-    speeds = np.array([one.bytes_per_s for one in zones])
-    usual = float(np.median(speeds))
-    slowest = zones[int(speeds.argmin())]
-    if slowest.bytes_per_s >= UNEVEN * usual:
-        return []
+    median, _ = found.limits
+    worst = max(found.slow_zones, key=lambda one: one.ns)
+    others = len(found.slow_zones) - 1
+    more = f" ({others} more such parts)" if others else ""
+    slow, usual = (PIECE_BYTES * 1e3 / ns for ns in (worst.ns, median))
+    again = "" if worst.again_ns is None else ", and was so when read again"
     return [
-        f"the speed is uneven: from {size_text(slowest.offset)} on it is "
-        f"{slowest.bytes_per_s / 1e6:,.0f} MB/s, where {usual / 1e6:,.0f} MB/s is usual; data that "
-        "random writes have scattered read so (ssdlab refresh)"
+        f"the speed is uneven: from {size_text(worst.offset)} to "
+        f"{size_text(worst.offset + worst.length)} it is {slow:,.0f} MB/s, where {usual:,.0f} MB/s "
+        f"is usual{again}{more}; data that random writes have scattered read so (ssdlab refresh)"
     ]
 
 
@@ -131,6 +127,15 @@ def document(found: Scan) -> dict[str, Any]:
                 "slow_place": one.place,
             }
             for one in found.slow
+        ],
+        "slow_zones": [
+            {
+                "offset": one.offset,
+                "length": one.length,
+                "ns": one.ns,
+                "again_ns": one.again_ns,
+            }
+            for one in found.slow_zones
         ],
         "zones": [
             {

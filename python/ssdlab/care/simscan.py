@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ssdlab.care.blockio import PIECE_BYTES
-from ssdlab.care.scan import QUICK_BYTES, Scan, Slow, blank
+from ssdlab.care.scan import QUICK_BYTES, Scan, Slow, blank, find_slow_zones
 from ssdlab.jobfile import JobText, read_job
 from ssdlab.progress import ProgressCallback
 from ssdlab.target import Settings, Sim
@@ -53,6 +53,7 @@ def scan_simulated(
     found.pieces_done = pieces
     found.seconds = float(found.ns.sum()) / 1e9
     _mark_slow(found)
+    find_slow_zones(found)
     return found
 
 

@@ -131,9 +131,9 @@ def _show(found: Scan, output: Path | None, json_: str | None, *, quiet: bool) -
     if not quiet:
         _print(found, results(json_))
     if output is not None:
-        from ssdlab.report import scan as page  # heavy: only where it is used
+        from ssdlab.report.scan import render  # heavy: only where it is used
 
-        page.render(found, output)
+        render(found, output)
         if not quiet:
             say(results(json_), f"wrote {output}")
     if found.stopped:
