@@ -21,6 +21,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from types import TracebackType
 
@@ -88,6 +89,8 @@ class Freezer:
 
     def __init__(self, point: str, limit_s: float) -> None:
         self.point, self.limit_s = point, limit_s
+        self.longest_s = 0.0
+        """The longest that it was frozen so far, with what freezing and thawing took."""
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Freezer:
@@ -131,6 +134,7 @@ class Freezer:
         # Most of what a freeze waits for is done before it holds anybody up.
         ctypes.CDLL(None).syncfs(self._place)
         with _no_terminal_stop():
+            began = time.monotonic()
             try:
                 self._talk.sendall(b"F")
                 number = self._answer()
@@ -139,6 +143,7 @@ class Freezer:
                 yield
             finally:
                 self._thaw()
+                self.longest_s = max(self.longest_s, time.monotonic() - began)
 
     def _thaw(self) -> None:
         try:

@@ -122,7 +122,7 @@ class Refreshed:
     @property
     def verdict(self) -> str:
         """``faster``, ``slower``, ``same`` or ``unknown``: beyond what the passes differ by."""
-        if self.after is None or self.gain is None:
+        if self.after is None or self.gain is None or not self.written_bytes:
             return "unknown"
         chance = max(LEAST_GAIN, self.before.spread, self.after.spread)
         if self.gain > 1 + chance:
@@ -186,11 +186,13 @@ def refresh_file(
             notice(f"{path}: {planned.sentence()}, every byte as it was read")
         stretches = data_stretches(descriptor, planned.place.size_bytes)
         block = block_of(descriptor, path)
-        done = Refreshed(planned, _measure(descriptor, stretches, block, progress, "before"))
+        first, second, third = _thirds(progress)
+        os.fsync(descriptor)
+        done = Refreshed(planned, _measure(descriptor, stretches, block, first, "before"))
         done.remarks += planned.remarks
         with alone_with(descriptor, path) as hold:
-            _rewrite_file(descriptor, block, hold, done, progress)
-        done.after = _measure(descriptor, stretches, block, progress, "after")
+            _rewrite_file(descriptor, block, hold, done, second)
+        done.after = _measure(descriptor, stretches, block, third, "after")
     except KeyboardInterrupt:
         raise Interrupted(f"{path}: stopped by Ctrl-C; its data are what they were") from None
     finally:
@@ -258,10 +260,11 @@ def refresh_device(
             looking = os.open(device.path, os.O_RDONLY | os.O_DIRECT)
             try:
                 block = block_of(looking, path)
-                done = Refreshed(planned, _measure(looking, everything, block, progress, "before"))
-                writer = _Writer(-1, block, done, progress, path)
+                first, second, third = _thirds(progress)
+                done = Refreshed(planned, _measure(looking, everything, block, first, "before"))
+                writer = _Writer(-1, block, done, second, path)
                 writer.device(leave, device.capacity_bytes, slice_s)
-                done.after = _measure(looking, everything, block, progress, "after")
+                done.after = _measure(looking, everything, block, third, "after")
             finally:
                 os.close(looking)
     except KeyboardInterrupt:
@@ -332,7 +335,7 @@ class _Writer:
             self._tell(offset / size)
             if leave.mounted_at is not None:
                 self.done.slices += 1
-                self.done.frozen_longest_s = max(self.done.frozen_longest_s, took)
+                self.done.frozen_longest_s = leave.held_longest_s()
                 time.sleep(took if offset < size else 0)
         self.done.seconds = time.monotonic() - self.began
 
@@ -442,6 +445,21 @@ def _sample(stretches: Stretches) -> Stretches:
             wanted += every
         passed += end - start
     return chosen
+
+
+def _thirds(progress: ProgressCallback | None) -> list[ProgressCallback | None]:
+    """Callbacks for measuring, rewriting and measuring: together one run."""
+    if progress is None:
+        return [None, None, None]
+    told = progress
+
+    def part(start: float, share: float) -> ProgressCallback:
+        def report(news: Progress) -> bool:
+            return told(Progress(start + share * (news.fraction or 0.0), None, news.text))
+
+        return report
+
+    return [part(0.0, 0.3), part(0.3, 0.4), part(0.7, 0.3)]
 
 
 def _progress(progress: ProgressCallback | None, fraction: float, text: str) -> None:

@@ -119,10 +119,15 @@ def _row(name: str, speed: Speed) -> list[str]:
 
 def _verdict(done: Refreshed) -> str:
     gain = done.gain or 1.0
+    if done.verdict == "unknown":
+        return "there was nothing to rewrite"
     if done.verdict == "faster":
         return f"it helped: reading is {gain:.2f} times as fast as before"
     if done.verdict == "slower":
-        return f"reading is slower than before ({gain:.2f} times as fast); rewriting did not help"
+        return (
+            f"it did not help: reading is {gain:.2f} times as fast as before; other work on the "
+            "drive meanwhile would look so too"
+        )
     chance = max(done.before.spread, done.after.spread if done.after else 0.0)
     return (
         f"it made no difference: {gain - 1:+.1%}, while the reads of one state differ by "
