@@ -10,7 +10,7 @@ import pytest
 
 import ssdlab
 from ssdlab import _core
-from ssdlab.experiments.scale import reduced
+from ssdlab.scale import reduced
 from ssdlab.jobfile import read_job
 from ssdlab.rig import Profile, leaves, profile, profiles, resolve
 from ssdlab.target import Settings

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 Better = Literal["higher", "lower", ""]
 """Which way a number is good; empty for neither."""
+
+
+Style = Literal["line", "dashed", "dotted", "dots", "published", "points", "steps", "bars", "heat"]
+"""How the points of a curve are drawn."""
 
 
 @dataclass(frozen=True)
@@ -17,9 +22,13 @@ class Curve:
     name: str
     x: Sequence[float]
     y: Sequence[float]
-    style: Literal["line", "dots", "published", "points"] = "line"
-    """``published`` draws rings: numbers of an article. ``points`` draws a line with its points."""
+    style: Style = "line"
+    """``published`` draws rings: numbers of an article. ``points`` draws a line with its points;
+    ``steps`` the outline of a histogram; ``bars`` stand side by side with those of other curves;
+    ``heat`` fields of unit size, coloured and labelled by ``z``."""
     colour: int = 0
+    z: Sequence[float | None] = ()
+    """Values of the fields of ``heat``; None where nothing was measured."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +43,12 @@ class Figure:
     log_y: bool = False
     y_max: float | None = None
     """End of the vertical axis where it is fixed."""
+    y_min: float | None = None
+    """Begin of a linear vertical axis where it is not 0."""
+    x_names: Sequence[str] = ()
+    """What the places 0, 1, 2 ... of the horizontal axis are called, where they are no numbers."""
+    y_names: Sequence[str] = ()
+    """The same for the vertical axis."""
     wide: bool = False
     group: str = ""
     """Figures of one group stand side by side under this heading."""
@@ -81,3 +96,17 @@ class Number:
     unit: str
     better: Better = ""
     sources: tuple[str, ...] = ()
+
+
+def figure_text(value: float | None, unit: str = "") -> str:
+    """A number as tables write it: three figures, whole from 100 on, thousands apart."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    if abs(value) >= 100 or value == int(value):
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def says_only(table: Table, numbers: Sequence[Number]) -> bool:
+    """Whether a table says nothing that the numbers do not say."""
+    return {row[0] for row in table.rows} <= {number.name for number in numbers}

@@ -101,7 +101,7 @@ class Sim:
             nonlocal stopped
             if settings.progress is None:
                 return True
-            stopped = not settings.progress(_sim_progress(news))
+            stopped = not settings.progress(sim_progress(news))
             return not stopped
 
         try:
@@ -125,21 +125,26 @@ class Sim:
             if stopped:
                 raise Interrupted("stopped; nothing was kept") from None
             raise
-        device = pl.DataFrame(output.device_series)
-        document = json.loads(output.json)
-        about = document["ssdlab"]
-        health = wear.document(about["counters"], _grown(output.device_series))
-        if health is not None:
-            about["wear"] = health
-        return Result(
-            name=self.name,
-            document=document,
-            job_text=job.text,
-            series_frame=pl.DataFrame(output.series),
-            device_frame=device if device.width else None,
-            rig_toml=output.rig_toml,
-            logs=output.logs,
-        )
+        return sim_result(self.name, job, output)
+
+
+def sim_result(name: str, job: JobText, output: _core.RunOutput) -> Result:
+    """The result of what the core measured in virtual time."""
+    device = pl.DataFrame(output.device_series)
+    document = json.loads(output.json)
+    about = document["ssdlab"]
+    health = wear.document(about["counters"], _grown(output.device_series))
+    if health is not None:
+        about["wear"] = health
+    return Result(
+        name=name,
+        document=document,
+        job_text=job.text,
+        series_frame=pl.DataFrame(output.series),
+        device_frame=device if device.width else None,
+        rig_toml=output.rig_toml,
+        logs=output.logs,
+    )
 
 
 @dataclass(frozen=True)
@@ -194,10 +199,17 @@ class Fio:
         if not real_job.plan.writes:
             safety.check_readable(device)
             return self._measure(job, real_job, settings, device.name, device.capacity_bytes)
-        with safety.claim(device, real_job.plan, self.destroy) as sentence:
+        plan = real_job.plan
+        work = safety.Work("the job", plan.sentence(), plan.known_bytes)
+        with safety.claim(device, work, self.destroy) as sentence:
             if settings.notice is not None:
                 settings.notice(sentence)
             return self._measure(job, real_job, settings, device.name, device.capacity_bytes)
+
+    def run_claimed(self, job: JobText, settings: Settings, device: safety.BlockDevice) -> Result:
+        """Runs ``job`` on a block device for which the caller holds :func:`safety.claim`."""
+        real_job = fio_job.rewrite(job, device.path, device.capacity_bytes)
+        return self._measure(job, real_job, settings, device.name, device.capacity_bytes)
 
     def _run_on_file(self, job: JobText, settings: Settings) -> Result:
         path = self.path.absolute()
@@ -319,7 +331,8 @@ def _grown(series: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def _sim_progress(news: _core.Progress) -> Progress:
+def sim_progress(news: _core.Progress) -> Progress:
+    """What the core says of a run, for people."""
     return Progress(
         fraction=news["fraction"],
         text=f"{news['phase']}, {news['simulated_s']:,.1f} s simulated, {news['ios']:,} I/Os",

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ssdlab.cli import explain, listing, report, reproduce, run, show
+from ssdlab.cli import explain, listing, report, reproduce, resume, run, show, test
 
 app = typer.Typer(
     name="ssdlab",
@@ -17,6 +17,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("run")(run.command)
+app.command("test")(test.command)
+app.command("resume")(resume.command)
 app.command("report")(report.command)
 app.command("explain")(explain.command)
 app.command("list")(listing.command)

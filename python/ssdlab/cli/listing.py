@@ -13,7 +13,7 @@ from ssdlab.errors import unknown_name
 from ssdlab.rig import profiles
 from ssdlab.store import RunStore
 
-KINDS = ("drives", "devices", "policies", "options", "runs")
+KINDS = ("drives", "protocols", "devices", "policies", "options", "runs")
 
 
 def command(
@@ -29,7 +29,7 @@ def command(
         Path | None, typer.Option("--out", metavar="DIR", help="Where the runs are kept.")
     ] = None,
 ) -> None:
-    """List drives, devices, policies, job options or stored runs."""
+    """List drives, protocols, devices, policies, job options or stored runs."""
     if kind not in KINDS:
         raise unknown_name("list", kind, KINDS)
     headings, rows = _rows(kind, out)
@@ -42,6 +42,13 @@ def command(
 def _rows(kind: str, out: Path | None) -> tuple[list[str], list[list[str]]]:
     if kind == "drives":
         return ["drive", "what it is"], [[one.name, one.summary] for one in profiles()]
+    if kind == "protocols":
+        from ssdlab.engine.protocol import GROUPS
+        from ssdlab.protocols import protocols
+
+        return ["protocol", "what it answers", "kind"], [
+            [one.name, one.summary, GROUPS[one.group]] for one in protocols()
+        ]
     if kind == "runs":
         entries = RunStore(out).entries()
         heads = ["run", "created", "target", "kind", "jobs"]

@@ -19,7 +19,8 @@ from ssdlab.store import RunStore, check_writable, write_whole
 from ssdlab.target import SEED_MAX, Settings
 
 
-def _profile_names(incomplete: str) -> list[str]:
+def profile_names(incomplete: str) -> list[str]:
+    """Completion of targets."""
     return [one.name for one in profiles() if one.name.startswith(incomplete)]
 
 
@@ -34,7 +35,7 @@ def command(
             "--on",
             metavar="TARGET",
             help="A profile's name, a rig file (.toml), a plain file, or a block device.",
-            autocompletion=_profile_names,
+            autocompletion=profile_names,
         ),
     ],
     set_: Annotated[
@@ -84,7 +85,7 @@ def command(
     """Run fio jobs on a simulated or real drive."""
     if json_ is not None and len(jobs) > 1:
         raise InputError("--json takes the document of one job; give one job file")
-    overrides = dict(_override(text) for text in set_ or [])
+    overrides = dict(override(text) for text in set_ or [])
     texts = [read_job(job) for job in jobs]
     target = resolve(on, destroy=destroy, use_existing=use_existing_file, redact=redact)
     store = RunStore(out)
@@ -103,7 +104,7 @@ def command(
                 prepare=prepare,
                 overrides=overrides,
                 progress=callback,
-                notice=_notice,
+                notice=notice,
             )
             result = target.run(text, settings)
         folder = store.save(result)
@@ -113,14 +114,16 @@ def command(
             _print(result, text.name, folder, time.monotonic() - started, to_stderr=json_ == "-")
 
 
-def _override(text: str) -> tuple[str, str]:
+def override(text: str) -> tuple[str, str]:
+    """Key and value of ``--set``."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise InputError(f'--set "{text}": write it as KEY=VALUE, such as capacity=4GiB')
     return key.strip(), value.strip()
 
 
-def _notice(sentence: str) -> None:
+def notice(sentence: str) -> None:
+    """Says a sentence on stderr."""
     stderr().print(sentence, markup=False, soft_wrap=True)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import Parameter, Setup
+from ssdlab.engine.setup import MIB, Parameter, Setup
 from ssdlab.engine.steps import Step
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.figures import Figure, Number, Table
@@ -70,3 +70,14 @@ class Protocol:
                 raise unknown_name(f"parameter of {self.name}", name, known)
             found[name] = known[name].read(text)
         return found
+
+
+EXAMPLE_BYTES = 100 * 10**9
+"""Capacity of the drive by which a protocol is explained."""
+
+
+def example_setup(protocol: Protocol) -> Setup:
+    """The protocol with its defaults on a drive of `EXAMPLE_BYTES`, for explanations."""
+    values = protocol.values({})
+    active = int(EXAMPLE_BYTES * protocol.active_share(values)) // MIB * MIB
+    return Setup(EXAMPLE_BYTES // MIB * MIB, "device", active, values)

@@ -66,6 +66,8 @@ class Setup:
     """The result is a quick look, never a measurement of a steady drive."""
     direct: bool = True
     """False on file systems that cannot do without the page cache."""
+    block: int = 512
+    """Bytes of a logical block of the target: the smallest I/O that it takes."""
 
     def number(self, name: str) -> float:
         """The value of a parameter that is a number."""
@@ -132,6 +134,11 @@ class Setup:
         """
         offset, length = region or (0, self.active)
         size = bytes_of(bs)
+        if size % self.block:
+            raise InputError(
+                f"{key}: the target has logical blocks of {self.block} bytes, "
+                f"and I/Os of {bs} are no multiple of them"
+            )
         length = length // size * size if size else length
         if length <= 0 or offset + length > self.capacity:
             raise InputError(

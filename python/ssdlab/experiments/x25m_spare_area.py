@@ -13,7 +13,6 @@ from ssdlab.experiments.base import (
     Runs,
     Task,
 )
-from ssdlab.experiments.scale import reduced
 from ssdlab.experiments.x25m_random_write import (
     ARTICLE,
     DRIVE,
@@ -22,6 +21,7 @@ from ssdlab.experiments.x25m_random_write import (
     job,
 )
 from ssdlab.figures import Curve, Figure
+from ssdlab.scale import reduced
 
 SHARES = (100, 75, 50, 25)
 """Percent of the drive that the partition takes."""

@@ -1,0 +1,54 @@
+"""``ssdlab resume``: a protocol's run goes on where it was stopped."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ssdlab.cli.console import progress
+from ssdlab.cli.run import notice
+from ssdlab.cli.test import show
+from ssdlab.engine.folder import RunFolder
+from ssdlab.engine.runs import go_on
+from ssdlab.protocols import find
+from ssdlab.store import RunStore, check_writable
+
+
+def _run_ids(incomplete: str) -> list[str]:
+    return [entry.id for entry in RunStore().entries() if incomplete in entry.id]
+
+
+def command(
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN",
+            help="The run of a protocol: its folder or id.",
+            autocompletion=_run_ids,
+        ),
+    ],
+    json_: Annotated[
+        str | None,
+        typer.Option("--json", metavar="FILE|-", help="Write what was found there, for scripts."),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE", help="Write an HTML report there.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Where the runs are kept.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no table.")] = False,
+) -> None:
+    """Go on with a protocol's run after Ctrl-C, a kill or a power failure."""
+    for path in (report, None if json_ in (None, "-") else Path(json_)):
+        if path is not None:
+            check_writable(path)
+    folder = RunFolder.open(RunStore(out).find(run))
+    started = time.monotonic()
+    what = f"{folder.manifest['protocol']} on {folder.manifest['name']}"
+    with progress(what, quiet=quiet) as callback:
+        finished = go_on(folder, find, progress=callback, notice=notice)
+    show(finished.folder, json_=json_, report=report, quiet=quiet, started=started)
