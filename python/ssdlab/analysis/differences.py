@@ -1,7 +1,7 @@
 """Differences between runs: how large, how sure, and whether the noise allows to see them.
 
-Differences are relative and reckoned with logarithms, so that twice and half are as far from equal.
-Of single runs the noise is that of their seconds (:mod:`ssdlab.analysis.noise`); it knows nothing of
+Differences are relative and reckoned with logarithms: twice and half are as far from equal. Of
+single runs the noise is that of their seconds (:mod:`ssdlab.analysis.noise`); it knows nothing of
 how one run differs from the next. Of repeats it is the spread between them (Welch's test).
 """
 

@@ -76,7 +76,7 @@ def block_length(values: npt.ArrayLike) -> int:
     longest = math.ceil(min(3 * math.sqrt(n), n / BLOCKS_MIN))
     if level <= 0:
         return 1
-    best = (2 * slope * slope / (4 / 3 * level * level)) ** (1 / 3) * n ** (1 / 3)
+    best = float((1.5 * n) ** (1 / 3) * (slope * slope / (level * level)) ** (1 / 3))
     return max(1, min(longest, math.ceil(best)))
 
 

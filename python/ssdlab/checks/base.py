@@ -7,11 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ssdlab.checks.facts import Facts
+from ssdlab.engine.check import Check, Status
 from ssdlab.engine.records import Records
-
-Status = Literal["good", "doubt", "bad", "unknown"]
-"""``bad``: the number is not what it claims to be. ``doubt``: it may not be. ``unknown``: nobody
-can tell from what was recorded."""
 
 StepKind = Literal["job", "purge", "trim", "idle"]
 State = Literal["empty", "full", "unknown"]
@@ -55,8 +52,10 @@ class Evidence:
     """Whether the target held data before the first step."""
     single: bool = False
     """One job file by itself: nothing but its own series tells whether it was steady."""
+    rig: str | None = None
+    """The rig of a simulated drive as run."""
     surroundings: Mapping[str, Any] = field(default_factory=dict)
-    """Of the whole run, where it was described once; else each result carries its own."""
+    """Of the whole run; what a result tells of its own goes before."""
 
 
 @dataclass(frozen=True)
@@ -104,19 +103,6 @@ class Probe:
     """What it found; nothing where it cannot apply."""
 
 
-@dataclass(frozen=True)
-class Check:
-    """The answer of a check."""
-
-    name: str
-    status: Status
-    evidence: str
-    why: str
-    affects: tuple[str, ...] | None = None
-    """Keys of the steps whose numbers it is about; None for all."""
-    title: str = ""
-
-
 def answers(probe: Probe, found: Sequence[Found]) -> list[Check]:
     """The answers of a probe: one for each kind of trouble, or else a single good or unknown."""
     made = [_answer(probe, status, found) for status in ("bad", "doubt")]
@@ -135,11 +121,11 @@ def _answer(probe: Probe, status: Status, found: Sequence[Found]) -> Check | Non
     keys = tuple(dict.fromkeys(one.key for one in own if one.key is not None))
     return Check(
         name=probe.name,
+        title=probe.title,
         status=status,
         evidence=_together(own),
         why=probe.why,
         affects=None if everywhere else keys,
-        title=probe.title,
     )
 
 

@@ -145,7 +145,6 @@ class Facts:
     """Names of jobs that only fill: sequential writes with another job after them."""
     capacity: int | None
     surroundings: Mapping[str, Any]
-    preconditioning: str
     rig: Rig | None
 
     @property
@@ -170,11 +169,19 @@ class Facts:
         return sum(m.bytes for work in self.works if (m := work.direction(ddir)))
 
 
-def facts(key: str, result: Result, capacity: int | None, *, judged: bool = False) -> Facts:
+def facts(
+    key: str,
+    result: Result,
+    capacity: int | None,
+    *,
+    rig: str | None = None,
+    surroundings: Mapping[str, Any] | None = None,
+    judged: bool = False,
+) -> Facts:
     """The facts of a result.
 
-    ``capacity`` is that of the target where the session knows it; ``judged`` asks whether each
-    series is steady, which takes longer than all the rest.
+    ``capacity``, ``rig`` and ``surroundings`` are those of the session where it knows them;
+    ``judged`` asks whether each series is steady, which takes longer than all the rest.
     """
     about = result.ssdlab
     size = capacity or about.get("target", {}).get("capacity_bytes")
@@ -187,9 +194,8 @@ def facts(key: str, result: Result, capacity: int | None, *, judged: bool = Fals
         works=works,
         fills=frozenset(w.name for w in works if w.rw == "write" and w.name != last),
         capacity=size,
-        surroundings=about.get("surroundings") or {},
-        preconditioning=str(about.get("preconditioning") or ""),
-        rig=_rig(result.rig_toml) if result.kind == "sim" else None,
+        surroundings={**(surroundings or {}), **(about.get("surroundings") or {})},
+        rig=_rig(result.rig_toml or rig) if result.kind == "sim" else None,
     )
 
 
