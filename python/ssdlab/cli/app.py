@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ssdlab.cli import explain, health, listing, report, reproduce, run, show
+from ssdlab.cli import audit, explain, health, listing, report, reproduce, run, show
 
 app = typer.Typer(
     name="ssdlab",
@@ -19,6 +19,7 @@ app = typer.Typer(
 app.command("run")(run.command)
 app.command("report")(report.command)
 app.command("explain")(explain.command)
+app.command("audit")(audit.command)
 app.command("health")(health.command)
 app.command("list")(listing.command)
 app.command("reproduce")(reproduce.command)

@@ -184,8 +184,8 @@ def _print_one(console: Console, report: Report) -> None:
 
 
 def _print_many(console: Console, reports: Sequence[Report]) -> None:
-    heads = ("drive", "verdict", "used", "spare", "temp.", "hours", "written", "per day")
-    heads = (*heads, "write ampl.", "errors", "lasts")
+    heads = ["drive", "verdict", "used", "spare", "temp.", "hours", "written", "per day"]
+    heads += ["write ampl.", "errors", "lasts"]
     columns = [(one, "left" if one in ("drive", "verdict") else "right") for one in heads]
     rows = [_row(one) for one in reports]
     console.print(table(columns, rows))
@@ -276,8 +276,7 @@ def _values(health: Health, carried: Projection) -> list[tuple[str, str, str]]:
     }.get(health.interface or "", set())
     if health.is_ssd is False:
         foreign = foreign | flash
-    rows = [row for row in rows if row[0] not in foreign]
-    return rows
+    return [row for row in rows if row[0] not in foreign]
 
 
 def _interface(health: Health) -> str:

@@ -14,6 +14,8 @@ SPARE_AMPLE = 90.0
 """Percent of spare with which replaced blocks are no more than what the spare is for."""
 WARM_C = 70
 """Of drives that tell no limit: what most SSDs are specified for."""
+WARM_DISK_C = 60
+"""The same of hard disks."""
 
 GOOD, UNKNOWN, WATCH, REPLACE = Severity.GOOD, Severity.UNKNOWN, Severity.WATCH, Severity.REPLACE
 
@@ -164,6 +166,7 @@ def _reallocated(health: Health, blocks: int) -> Finding:
 
 def _temperature(health: Health) -> Iterator[Finding]:
     now, limit = health.temperature_c, health.temperature_limit_c
+    usual = WARM_DISK_C if health.is_ssd is False else WARM_C
     if now is not None:
         critical = health.temperature_critical_c
         if critical is not None and now >= critical:
@@ -174,10 +177,10 @@ def _temperature(health: Health) -> Iterator[Finding]:
             )
         elif limit is not None and now > limit:
             yield Finding(WATCH, "the drive is too warm; cool it", f"{now} °C, limit {limit} °C")
-        elif limit is None and now >= WARM_C:
+        elif limit is None and now >= usual:
             yield Finding(
                 WATCH,
-                "the drive is warm; it tells no limit, and most are specified for 70 °C",
+                f"the drive is warm; it tells no limit, and most are specified for {usual} °C",
                 f"{now} °C",
             )
     if health.minutes_too_warm:
