@@ -54,6 +54,8 @@ def load(target: str, store: RunStore) -> list[Snapshots]:
     """
     if target == "-":
         return [_of_document(sys.stdin.read(LARGEST), "standard input")]
+    if "\x00" in target:
+        raise InputError("a name with a zero byte is no file")
     path = Path(target)
     try:
         if path.is_block_device():
@@ -68,8 +70,6 @@ def load(target: str, store: RunStore) -> list[Snapshots]:
             raise InputError(f"{target}: is neither a drive nor a file")
     except OSError as error:
         raise InputError(f"{target}: cannot be read ({error.strerror})") from None
-    except ValueError:
-        raise InputError("a name with a zero byte is no file") from None
     if not path.is_dir():
         if target.startswith("/dev/"):
             raise InputError(f"{target}: there is no such device")
