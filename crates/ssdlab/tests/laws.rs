@@ -2,6 +2,8 @@
 //! canaries that the laws must catch.
 
 mod common;
+#[allow(dead_code, reason = "not every test file needs all helpers")]
+mod support;
 
 use common::audit::{Audit, Violation, random_script, timed_script};
 use common::rigs::{
@@ -13,8 +15,11 @@ use proptest::prelude::*;
 use ssdlab::device::{Command, Completion, DEVICES, Device, Op};
 use ssdlab::rig::Rig;
 use ssdlab::rng::Stream;
+use ssdlab::run::{Report, RunOptions, RunResult, Session};
 use ssdlab::stats::Part;
+use ssdlab::units::Nanos;
 use std::sync::atomic::{AtomicU64, Ordering};
+use support::jobs;
 
 fn known(kind: &str) -> bool {
     DEVICES.names().any(|name| name == kind)
@@ -103,6 +108,97 @@ proptest! {
         audit.run(&script, depth).unwrap();
         if let Err(violation) = check_work(&*device, &shape) {
             panic!("{violation:?}\n{}", rig.to_toml());
+        }
+    }
+}
+
+/// Every sample alone, and below every other.
+fn stacks() -> impl Iterator<Item = Rig> {
+    samples(false).flat_map(|leaf| {
+        let alone = stack(&[leaf.layer()]);
+        let below = samples(true).map(move |top| stack(&[top.layer(), leaf.layer()]));
+        std::iter::once(alone).chain(below)
+    })
+}
+
+const WRITES: &str = "[writes]\nrw=randrw\nrwmixread=40\nbsrange=512-24k\nblockalign=512\n\
+                      norandommap\nio_size=1g\niodepth=12\nnumber_ios=700\nfsync=50\n\
+                      buffer_compress_percentage=40\n";
+const TRIMS: &str = "[trims]\nstonewall\nrw=randtrim\nbs=16k\nnorandommap\niodepth=4\n\
+                     number_ios=60\nthinktime=300us\n\
+                     [reads]\nrw=read\nbs=32k\niodepth=2\nnumber_ios=80\n";
+
+fn ios(result: &RunResult) -> Vec<u64> {
+    let of = |report: &Report| report.directions[..3].iter().map(|d| d.tally.ios()).sum();
+    result.reports.iter().map(of).collect()
+}
+
+/// A session with everything in it; all that it shows.
+fn live(rig: &Rig) -> String {
+    let mut session = Session::new(build(rig, 1, false), 1);
+    let mut shown = String::new();
+    let mut look = |session: &Session, result: Option<RunResult>| {
+        shown += &format!("{} {:?} {result:?}\n", session.now_ns(), session.counters());
+    };
+    let options = RunOptions::default();
+    let capacity = session.device().capacity();
+    session.prepare(&"random:1".parse().unwrap(), &mut ()).unwrap();
+    let first = session.run(&jobs(WRITES), &options, &mut ()).unwrap();
+    assert_eq!(ios(&first), [700]);
+    let series = first.device_series.clone();
+    look(&session, Some(first));
+    session.idle(Nanos::millis(7)).unwrap();
+    session.prepare(&"random:0.3,idle:3ms".parse().unwrap(), &mut ()).unwrap();
+    session.trim(capacity / 1024 * 512, 64 << 10).unwrap();
+    look(&session, None);
+    let before = session.counters();
+    let second = session.run(&jobs(&format!("{TRIMS}{WRITES}")), &options, &mut ()).unwrap();
+    assert_eq!(ios(&second), [60, 80, 700]);
+    for (n, (name, column)) in second.device_series.columns.iter().enumerate() {
+        let earlier = series.columns[n].1.last().copied().unwrap_or(0);
+        let counts = ["host_", "programs_", "flash_", "busy_", "erases_", "commands"];
+        if counts.iter().any(|c| name.rsplit('/').next().is_some_and(|n| n.starts_with(c))) {
+            assert!(earlier <= column[0] && column.is_sorted(), "{name} went back: {column:?}");
+        }
+        assert_eq!((name, column[0]), (&before[n].0, before[n].1), "at the start of a run");
+    }
+    look(&session, Some(second));
+    session.purge().unwrap();
+    session.prepare(&"sequential".parse().unwrap(), &mut ()).unwrap();
+    let third = session.run(&jobs(WRITES), &options, &mut ()).unwrap();
+    look(&session, Some(third));
+    session.device().verify();
+    shown
+}
+
+#[test]
+fn a_session_of_jobs_completes_everything_counts_on_and_is_the_same_every_time() {
+    for rig in stacks() {
+        let (first, second) = (live(&rig), live(&rig));
+        assert!(first == second, "{}\n{first}\n{second}", rig.to_toml());
+    }
+}
+
+#[test]
+fn two_jobs_of_a_session_are_what_they_are_behind_a_stonewall() {
+    for rig in stacks() {
+        let options = RunOptions::default();
+        let mut apart = Session::new(build(&rig, 1, false), 1);
+        apart.prepare(&"random:0.5,idle:2ms".parse().unwrap(), &mut ()).unwrap();
+        let first = apart.run(&jobs(WRITES), &options, &mut ()).unwrap();
+        let second = apart.run(&jobs(TRIMS), &options, &mut ()).unwrap();
+        let mut together = Session::new(build(&rig, 1, false), 1);
+        together.prepare(&"random:0.5,idle:2ms".parse().unwrap(), &mut ()).unwrap();
+        let both = together.run(&jobs(&format!("{WRITES}{TRIMS}")), &options, &mut ()).unwrap();
+        let toml = rig.to_toml();
+        assert_eq!(apart.now_ns(), together.now_ns(), "{toml}");
+        assert_eq!(apart.counters(), together.counters(), "{toml}");
+        assert_eq!(both.simulated_ns, first.simulated_ns + second.simulated_ns, "{toml}");
+        let alone = first.reports.iter().chain(&second.reports);
+        for (alone, behind) in alone.zip(&both.reports) {
+            let tallies =
+                |report: &Report| format!("{:?}", report.directions.each_ref().map(|d| &d.tally));
+            assert_eq!(tallies(alone), tallies(behind), "{toml}");
         }
     }
 }
@@ -254,6 +350,9 @@ impl Device for Canary {
                 return self.now;
             }
         }
+    }
+    fn settle(&mut self, now: u64) -> u64 {
+        self.inner.settle(now)
     }
     fn apply(&mut self, command: &Command) {
         self.inner.apply(command);

@@ -268,6 +268,11 @@ impl Device for Link {
         }
     }
 
+    fn settle(&mut self, now: u64) -> u64 {
+        debug_assert_eq!(self.slots_free, self.keys.queue_slots, "something is in flight");
+        self.below.settle(now)
+    }
+
     fn apply(&mut self, command: &Command) {
         self.below.apply(command);
     }

@@ -99,8 +99,15 @@ pub trait Device: Send {
     /// earlier; appends what completed then (all of one instant) and returns the instant.
     fn advance(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64;
 
+    /// Brings what the device still does by itself to an end, from `now` on, and begins nothing new:
+    /// writes behind a buffer, a collection under way, not the next one. Answers when that was done:
+    /// `now` if nothing was. No command may be in flight. The quiet time before idle work
+    /// begins counts from there.
+    fn settle(&mut self, now: u64) -> u64;
+
     /// Does at once, in no time, what the command would leave behind: the untimed path for
-    /// preconditioning. Nothing may be in flight.
+    /// preconditioning. Nothing may be in flight, and a device that has worked in time has been
+    /// settled.
     fn apply(&mut self, command: &Command);
 
     /// Reports every counter of this device (not of its parts): name and value so far.

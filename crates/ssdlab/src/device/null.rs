@@ -179,6 +179,11 @@ impl Device for Null {
         now
     }
 
+    fn settle(&mut self, now: u64) -> u64 {
+        debug_assert!(self.queue.is_empty(), "something is in flight");
+        now
+    }
+
     fn apply(&mut self, command: &Command) {
         debug_assert!(self.queue.is_empty(), "something is in flight");
         self.perform(command);

@@ -87,6 +87,9 @@ impl Device for Partition {
     fn advance(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64 {
         self.below.advance(limit, done)
     }
+    fn settle(&mut self, now: u64) -> u64 {
+        self.below.settle(now)
+    }
     fn apply(&mut self, command: &Command) {
         let inner = self.translate(command);
         self.below.apply(&inner);

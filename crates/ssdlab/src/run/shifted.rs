@@ -33,6 +33,9 @@ impl Device for Shifted<'_> {
         }
         reached
     }
+    fn settle(&mut self, now: u64) -> u64 {
+        self.device.settle(now + self.by) - self.by
+    }
     fn apply(&mut self, command: &Command) {
         self.device.apply(command);
     }

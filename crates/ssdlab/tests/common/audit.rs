@@ -105,7 +105,7 @@ impl<'a> Audit<'a> {
             match *step {
                 Step::Io(op, offset, len) => self.issue(op, offset, len, depth)?,
                 Step::Apply(op, offset, len) => {
-                    self.drain()?;
+                    self.settle()?;
                     let command = self.command(op, offset, len);
                     self.note(&command);
                     self.device.apply(&command);
@@ -187,6 +187,18 @@ impl<'a> Audit<'a> {
     pub fn drain(&mut self) -> Result<(), Violation> {
         while !self.in_flight.is_empty() {
             self.advance(NEVER - 1)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until nothing is in flight, and until the device has settled.
+    fn settle(&mut self) -> Result<(), Violation> {
+        self.drain()?;
+        let before = self.now;
+        self.now = self.device.settle(before);
+        let again = self.device.settle(self.now);
+        if self.now < before || again != self.now {
+            return Err(Violation::OutOfOrder { time: self.now, handed_out: again, before });
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The two sinks of the translation layer: into the queues of the dies, or into the counters only.
 
-use crate::ftl::{Filled, Sink};
+use crate::ftl::{Filled, PageMap, Sink};
 use crate::nand::{Cause, Flash, FlashCounters, NONE, Program};
 use std::collections::VecDeque;
 
@@ -36,8 +36,9 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An idle engine for `units` physical units and as many translation units.
-    pub fn new(flash: Flash, units: u64, translation: u32, units_per_program: u32) -> Self {
+    /// An idle engine for all flash that the translation layer uses.
+    pub fn new(flash: Flash, ftl: &PageMap) -> Self {
+        let translation = ftl.mapping().table().map_or(0, PageMap::units);
         Engine {
             flash,
             now: 0,
@@ -51,8 +52,8 @@ impl Engine {
             fetch_owner: NONE,
             fetches: 0,
             arriving: vec![NONE; translation as usize],
-            pending: vec![0; units.div_ceil(64) as usize],
-            units_per_program,
+            pending: vec![0; ftl.physical_units().div_ceil(64) as usize],
+            units_per_program: ftl.layout.units_per_program(),
         }
     }
 
