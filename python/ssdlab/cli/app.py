@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 
 from ssdlab.cli import (
+    audit,
     explain,
+    health,
     listing,
     purge,
     refresh,
@@ -37,6 +39,8 @@ app.command("explain")(explain.command)
 app.command("list")(listing.command)
 app.command("show")(show.command)
 app.command("reproduce")(reproduce.command)
+app.command("health")(health.command)
+app.command("audit")(audit.command)
 app.command("scan")(scan.command)
 app.command("trim")(trim.command)
 app.command("purge")(purge.command)
