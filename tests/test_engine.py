@@ -19,7 +19,7 @@ from conftest import Loop, needs_fio
 from ssdlab.engine import estimate, findings
 from ssdlab.engine.folder import FINDINGS, JOURNAL, Entry, RunFolder
 from ssdlab.engine.records import RoundsRecord
-from ssdlab.engine.runs import Finished, Order, begin, go_on
+from ssdlab.engine.runs import Announcement, Finished, Order, begin, go_on
 from ssdlab.engine.setup import MIB, Parameter, Setup
 from ssdlab.engine.steps import Idle, Rounds
 from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError, SsdlabError
@@ -384,13 +384,18 @@ def test_wrong_orders_are_one_sentence(rig: Path, tmp_path: Path) -> None:
 def test_a_rig_without_flash_has_no_endurance(tmp_path: Path) -> None:
     text = '[device]\nkind = "null"\ncapacity = "64MiB"\nservice_time = "100us"\nservers = 4\n'
     order = Order(small_protocol.PROTOCOL, Sim("null", text))
-    told = []
+    told: list[float | None] = []
+
+    def announce(what: Announcement) -> bool:
+        told.append(what.endurance_share)
+        return False
+
     begin(
         order,
         RunStore(tmp_path),
         progress=lambda _news: True,
         notice=print,
-        announce=lambda what: bool(told.append(what.endurance_share)),
+        announce=announce,
     )
     assert told == [None]
     assert not os.listdir(tmp_path)

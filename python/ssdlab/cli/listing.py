@@ -58,7 +58,7 @@ def _rows(kind: str, out: Path | None) -> tuple[list[str], list[list[str]]]:
         from ssdlab.checks import probes
 
         return ["check of", "name", "what it looks at"], [
-            *(["a run", one.name, one.summary] for one in probes()),
+            *(["a run", one.name, one.looks_for] for one in probes()),
             *(["an audit", one.name, one.summary] for one in CHECKS),
         ]
     if kind == "options":
