@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from rich.console import Console
 
 from ssdlab.cli.console import table
+from ssdlab.engine.check import Check
 from ssdlab.engine.findings import ProtocolRun
 from ssdlab.engine.records import RoundsRecord
 from ssdlab.figures import Cell, Number, Table, figure_text, says_only
@@ -74,3 +75,22 @@ def _rounds(record: RoundsRecord) -> str:
                 f"slope {window.slope_share:.0%} of at most 10 %)"
             )
     return f"{record.title}: not steady after {record.count} rounds{why}."
+
+
+def print_checks(console: Console, checks: Sequence[Check]) -> None:
+    """Says what stands against the numbers; of what is in order only how much it is."""
+    troubles = [one for one in checks if one.status in ("bad", "doubt")]
+    for one in troubles:
+        word = "not to be believed" if one.status == "bad" else "in doubt"
+        console.print(
+            f"{word} ({one.title}): {one.evidence}; {one.why}.", markup=False, soft_wrap=True
+        )
+    good = [one.title for one in checks if one.status == "good"]
+    unknown = [one.title for one in checks if one.status == "unknown"]
+    if troubles or unknown:
+        rest = [f"in order: {', '.join(good)}"] if good else []
+        rest += [f"not told: {', '.join(unknown)}"] if unknown else []
+        if rest:
+            console.print("; ".join(rest) + ".", markup=False, soft_wrap=True)
+    elif good:
+        console.print(f"Nothing stands against the numbers ({len(good)} checks).", markup=False)
