@@ -7,7 +7,7 @@ from ssdlab.engine.answers import Demand, Rows, cell, charts, curve, number, ver
 from ssdlab.engine.protocol import Judgement, Protocol
 from ssdlab.engine.readings import Floats, Readings
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import Parameter, Setup
+from ssdlab.engine.setup import KIB, Parameter, Setup
 from ssdlab.engine.steps import Step
 from ssdlab.figures import Column, Curve, Figure, Table
 
@@ -105,6 +105,21 @@ def judge(records: Records, setup: Setup) -> Judgement:
     keys = tuple(f"{mode}-{choices.short(size)}" for mode in MODES for size in sizes)
     figures = charts(
         Figure(
+            "Writes made safe one after another",
+            "size of the write, KiB",
+            "a second",
+            [
+                curve(
+                    mode,
+                    [(size / KIB, found.iops(f"{mode}-{choices.short(size)}")) for size in sizes],
+                    place,
+                )
+                for place, mode in enumerate(MODES)
+            ],
+            wide=True,
+            sources=keys,
+        ),
+        Figure(
             "How many flushes (fdatasync) take longer",
             "time of a flush, us",
             "% that take longer",
@@ -113,7 +128,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
             log_y=True,
             wide=True,
             sources=keys,
-        )
+        ),
     )
     table = Table(
         "Small writes made safe, one at a time",
