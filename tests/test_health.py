@@ -472,7 +472,21 @@ def places(value: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     ids=["nvme", "phison", "intel", "sas"],
 )
 def test_any_value_of_another_kind_is_read_or_is_one_sentence(document: dict[str, Any]) -> None:
-    odd = [None, True, -1, 10**30, 1.5, float("nan"), float("inf"), "", "x/y", "9/", [], [[]], {}]
+    odd: list[Any] = [
+        None,
+        True,
+        -1,
+        10**30,
+        1.5,
+        float("nan"),
+        float("inf"),
+        "",
+        "x/y",
+        "9/",
+        [],
+        [[]],
+        {},
+    ]
     text = json.dumps(document)
     for way in places(document):
         for value in odd:
