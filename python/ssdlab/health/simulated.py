@@ -37,9 +37,7 @@ def from_wear(about: Mapping[str, Any], name: str) -> Health:
         capacity_bytes=count(about, "target", "capacity_bytes"),
         interface="simulated",
         is_ssd=True,
-        passed=True,
         used_percent=100 * erases / rated if erases is not None and rated else None,
-        media_errors=0,
         written_bytes=written,
         read_bytes=read,
         nand_bytes=round(amplification * written) if known else None,  # type: ignore[operator]
