@@ -279,7 +279,9 @@ def test_a_simulated_run_gives_the_same_table(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_nothing_that_names_a_drive_is_left_when_redacted(cli: Cli, tmp_path: Path) -> None:
-    path = stored(tmp_path / "SECRETSERIAL.json", nvme(serial_number="SECRETSERIAL"))
+    said = smartctl(4, "Read of /dev/disk/by-id/nvme-SECRETSERIAL failed")
+    document = nvme(serial_number="SECRETSERIAL", smartctl=said)
+    path = stored(tmp_path / "SECRETSERIAL.json", document)
     for arguments in ((), ("--attributes",), ("--json", "-"), ("--history", path)):
         outcome = cli("health", path, "--redact", *arguments)
         assert outcome.status == 0, outcome.err
