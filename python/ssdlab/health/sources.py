@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -38,7 +39,11 @@ class Snapshots:
     def redacted(self, number: int) -> Snapshots:
         """Without serial numbers, and without the path in the name."""
         shown = tuple(
-            replace(one, serial=surroundings.REDACTED if one.serial else None)
+            replace(
+                one,
+                serial=surroundings.REDACTED if one.serial else None,
+                notes=tuple(re.sub(r"/dev/\S+", "/dev/...", note) for note in one.notes),
+            )
             for one in self.snapshots
         )
         return Snapshots(f"drive {number}", shown)
