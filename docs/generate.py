@@ -12,8 +12,8 @@ from typer.main import get_command
 from ssdlab import _core
 from ssdlab.audit import CHECKS
 from ssdlab.cli.app import app
-from ssdlab.protocols import protocols
 from ssdlab.health.attributes import EXPLAINED, TABLE, Meaning
+from ssdlab.protocols import protocols
 from ssdlab.rig import profiles
 
 _DRIVES = {
