@@ -318,6 +318,7 @@ EN: Mapping[str, str] = {
     "check.unknown": "not known",
     "protocol.results": "Results",
     "protocol.steady": "Steady state",
+    "protocol.counted": "What the drive itself counted",
     "protocol.facts": "What was tested, on what, and how",
     "protocol.device": "Device",
     "protocol.platform": "Platform",
