@@ -19,12 +19,12 @@ from ssdlab import _core
 from ssdlab.engine import estimate
 from ssdlab.engine.answers import Demand, verdict
 from ssdlab.engine.protocol import Judgement, Protocol
-from ssdlab.engine.readings import Readings
+from ssdlab.engine.readings import Readings, Series
 from ssdlab.engine.records import Records
 from ssdlab.engine.runner import Execution
 from ssdlab.engine.runs import Order, begin
 from ssdlab.engine.setup import Setup
-from ssdlab.engine.steps import Job, Rounds, Step, Then
+from ssdlab.engine.steps import Idle, Job, Rounds, Step, Then
 from ssdlab.errors import InputError
 from ssdlab.figures import Cell
 from ssdlab.jobfile import JobText
@@ -237,7 +237,7 @@ def test_fragmentation_is_done_as_in_the_article() -> None:
         50, 200, 800, 4000,
     ]  # fmt: skip
     assert sum(key.startswith("read-") for key in found) == 3 * 5 + 1
-    pauses = [step.seconds for step in steps if not isinstance(step, Job)]
+    pauses = [step.seconds for step in steps if isinstance(step, Idle)]
     assert pauses == [10, 10, 10] + 4 * [10, 20, 30] + [3600]
     assert all(options(found[key].text)["size"] == str(4096 * MIB) for key in found)
 
@@ -559,7 +559,7 @@ def test_the_scores_of_as_ssd_are_its_own() -> None:
 
 
 def test_frames_that_wait_are_counted_against_the_budget() -> None:
-    series = for_video.Series(
+    series = Series(
         time=np.arange(1.0, 7.0),
         iops=np.ones(6),
         mbps=np.array([500.0, 100.0, 100.0, 700.0, 700.0, 500.0]),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ssdlab.engine import choices, words
-from ssdlab.engine.answers import Rows, cell, charts, curve, number
+from ssdlab.engine.answers import Rows, cell, charts, curve, number, places
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Judgement, Protocol
 from ssdlab.engine.readings import Readings, mean, ratio
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import KIB, MIB, Parameter, Setup
+from ssdlab.engine.setup import MIB, Parameter, Setup
 from ssdlab.engine.steps import Job, Step
 from ssdlab.errors import InputError
 from ssdlab.figures import Column, Figure, Table
@@ -72,6 +72,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
     """What each case loses against requests on boundaries."""
     found = Readings(records)
     turns = range(1, setup.count("turns") + 1)
+    sizes = choices.blocks(setup, "blocks")
     rows: Rows = []
     numbers = []
     told: dict[str, list[tuple[float, str]]] = {}
@@ -112,23 +113,21 @@ def judge(records: Records, setup: Setup) -> Judgement:
         *(
             Figure(
                 f"Random {way}s",
-                "block, KiB",
+                "block",
                 "IOPS",
                 [
                     curve(
                         title,
-                        [
-                            (
-                                size / KIB,
-                                mean(found.iops(_key(t, way, size, case)) for t in turns),
-                            )
-                            for size in choices.blocks(setup, "blocks")
-                        ],
+                        places(
+                            mean(found.iops(_key(turn, way, size, case)) for turn in turns)
+                            for size in sizes
+                        ),
                         place,
+                        "bars",
                     )
                     for place, (case, title) in enumerate(CASES)
                 ],
-                log_x=True,
+                x_names=[words.block(size) for size in sizes],
                 group="Operations by where requests begin",
                 sources=tuple(
                     _key(t, way, size, case)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ssdlab.engine import choices, words
-from ssdlab.engine.answers import Demand, Rows, cell, charts, curve, number, verdict
+from ssdlab.engine.answers import Demand, Rows, cell, charts, curve, number, places, verdict
 from ssdlab.engine.protocol import Judgement, Protocol
 from ssdlab.engine.readings import Floats, Readings
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import KIB, Parameter, Setup
+from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Step
 from ssdlab.figures import Column, Curve, Figure, Table
 
@@ -106,16 +106,18 @@ def judge(records: Records, setup: Setup) -> Judgement:
     figures = charts(
         Figure(
             "Writes made safe one after another",
-            "size of the write, KiB",
+            "size of the write",
             "a second",
             [
                 curve(
                     mode,
-                    [(size / KIB, found.iops(f"{mode}-{choices.short(size)}")) for size in sizes],
+                    places(found.iops(f"{mode}-{choices.short(size)}") for size in sizes),
                     place,
+                    "bars",
                 )
                 for place, mode in enumerate(MODES)
             ],
+            x_names=[words.block(size) for size in sizes],
             wide=True,
             sources=keys,
         ),

@@ -77,7 +77,7 @@ def _legend(figures: Sequence[Figure]) -> list[Mapping[str, Any]]:
     curves = figures[0].curves
     if len(curves) < 2:
         return []
-    neutral = len(figures) > 1
+    neutral = len({tuple(one.colour for one in each.curves) for each in figures}) > 1
     return [
         {
             "name": curve.name,
