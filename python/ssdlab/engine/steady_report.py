@@ -133,8 +133,8 @@ def _window(record: RoundsRecord, name: str, window: PtsWindow, unit: str) -> Fi
     for label, factor in (("+10 %", 1 + BAND), ("-10 %", 1 - BAND)):
         curves.append(Curve(label, ends, [factor * window.mean] * 2, "dotted", 5))
     curves.append(Curve("fitted line", ends, line, "line", 1))
-    low = min(min(window.rounds), (1 - ROOM) * window.mean)
-    high = max(max(window.rounds), (1 + ROOM) * window.mean)
+    low = min(*window.rounds, *line, (1 - ROOM) * window.mean)
+    high = max(*window.rounds, *line, (1 + ROOM) * window.mean)
     room = 0.05 * (high - low)
     return Figure(
         f"Measurement window: {name}",
@@ -168,8 +168,8 @@ def _one_verdict(record: RoundsRecord, window: PtsWindow | None) -> str | None:
     if window.excursion_share > EXCURSION_MAX:
         wrong.append("spread too large")
     if window.slope_share > SLOPE_EXCURSION_MAX:
-        wrong.append("rises" if window.slope > 0 else "falls")
-    return "not steady: " + " and ".join(wrong)
+        wrong.append("rising" if window.slope > 0 else "falling")
+    return "not steady: " + ", ".join(wrong)
 
 
 def _percent(share: float) -> str:

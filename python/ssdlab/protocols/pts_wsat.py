@@ -300,14 +300,14 @@ def _figures(found: list[Record]) -> list[Figure]:
             points = [(a, v) for a, v in zip(x, values, strict=True) if v]
             if points:
                 curves.append(
-                    Curve(name, [a for a, _ in points], [b for _, b in points], "line", place)
+                    Curve(name, [a for a, _ in points], [b / 1e3 for _, b in points], "line", place)
                 )
         if curves:
             figures.append(
                 Figure(
                     f"Latency against {axis}",
                     label,
-                    "us",
+                    "ms",
                     curves,
                     log_y=True,
                     wide=True,
