@@ -60,6 +60,12 @@ def seconds_of(jobs: Sequence[Job]) -> float:
     return sum(job.seconds or 0.0 for job in jobs)
 
 
+def nothing() -> Records:
+    """Before anything was measured."""
+    results: dict[str, Result] = {}
+    return Records(load=results.__getitem__)
+
+
 def number_of(job: Job) -> int:
     """The round of a job; 0 outside of rounds."""
     found = re.match(r"round(\d+)/", job.key)
@@ -78,16 +84,17 @@ def answer(job: Job, rate: float) -> Result:
     sections = re.split(r"^\[(.+?)\]$", job.text, flags=re.MULTILINE)[1:]
     found, rows = [], []
     for title, text in zip(sections[::2], sections[1::2], strict=True):
-        chosen = dict(re.findall(r"^(\w+)=(.*)$", text, flags=re.MULTILINE))
+        chosen: dict[str, str] = dict(re.findall(r"^(\w+)=(.*)$", text, flags=re.MULTILINE))
         size = int(chosen["bs"][:-1]) << 10 if chosen.get("bs", "").endswith("k") else 4096
         size = int(chosen["bs"]) if chosen.get("bs", "").isdigit() else size
         long = float(chosen["runtime"][:-2]) / 1000 if "runtime" in chosen else 1e9
         if "time_based" not in chosen:
-            amount = float(chosen.get("io_size", chosen["size"]))
+            amount = int(chosen.get("io_size", chosen["size"]))
             long = min(long, amount / (rate * size))
         entry: dict[str, Any] = {"jobname": title, "error": 0, "job options": {}}
-        reads = {"rea": 1.0, "wri": 0.0}.get(chosen["rw"].removeprefix("rand")[:3])
-        reads = int(chosen["rwmixread"]) / 100 if reads is None else reads
+        plain = {"read": 1.0, "write": 0.0}
+        mix = int(chosen.get("rwmixread", 50)) / 100
+        reads = plain.get(chosen["rw"].removeprefix("rand"), mix)
         for ddir, share in (("read", reads), ("write", 1 - reads)):
             if not share:
                 continue
@@ -100,14 +107,12 @@ def answer(job: Job, rate: float) -> Result:
                 "bw_bytes": iops * size,
                 "clat_ns": {"mean": 1e5, "max": 2_000_000, "bins": {"100352": ios}},
             }
-            minutes = max(1, int(long // 60))
-            for n in range(1, minutes + 1) if minutes > 1 else (long,):
-                rows.append(
-                    {"time_s": 60.0 * n if minutes > 1 else long, "job": title, "ddir": ddir}
-                    | {"ios": ios // minutes, "iops": iops, "bytes": ios * size // minutes}
-                    | {"bw_bytes": iops * size, "lat_min_ns": 1, "lat_mean_ns": 1e5}
-                    | {"lat_max_ns": 2_000_000, "lat_p50_ns": 1, "lat_p99_ns": 1}
-                )
+            minutes = int(long // 60)
+            ends = [60.0 * n for n in range(1, minutes + 1)] if minutes > 1 else [long]
+            row = {"job": title, "ddir": ddir, "ios": ios // len(ends), "iops": iops}
+            row |= {"bytes": ios * size // len(ends), "bw_bytes": iops * size, "lat_min_ns": 1}
+            row |= {"lat_mean_ns": 1e5, "lat_max_ns": 2_000_000, "lat_p50_ns": 1, "lat_p99_ns": 1}
+            rows += [{"time_s": end, **row} for end in ends]
         found.append(entry)
     return Result(
         "x", {"jobs": found, "ssdlab": {"interval_ms": 1000}}, job.text,
@@ -183,7 +188,7 @@ def test_the_settings_decide_about_range_depth_and_threads(name: str) -> None:
     for settings, active in (("enterprise", 64 * GIB), ("client", 48 * GIB)):
         setup = setup_of(name, settings=settings)
         assert setup.active == active
-        conditions = find(name).judge(Records(load={}.__getitem__), setup).tables[-1]
+        conditions = find(name).judge(nothing(), setup).tables[-1]
         shown = {str(row[0]): str(row[1]) for row in conditions.rows}
         assert settings in shown["settings"]
         assert (
@@ -305,7 +310,7 @@ def test_composite_sizes_are_rounded_up_to_larger_logical_blocks() -> None:
     setup = setup_of("pts-composite", block=4096)
     found = pts_composite.shares(setup)
     assert found == [(4096, 77), (8192, 10), (16384, 7), (32768, 3), (65536, 3)]
-    judged = find("pts-composite").judge(Records(load={}.__getitem__), setup)
+    judged = find("pts-composite").judge(nothing(), setup)
     assert any("rounded up" in sentence for sentence in judged.sentences)
 
 
@@ -325,7 +330,7 @@ def test_small_blocks_are_left_out_where_the_drive_cannot_do_them() -> None:
         setup = setup_of(name, block=4096)
         (loop,) = rounds_of(find(name).plan(setup))
         assert len(loop.jobs(1)) == count
-        judged = find(name).judge(Records(load={}.__getitem__), setup)
+        judged = find(name).judge(nothing(), setup)
         assert any("0.5 KiB are left out" in sentence for sentence in judged.sentences)
     with pytest.raises(InputError, match="logical blocks of 4096 bytes"):
         setup_of("pts-iops", block=4096).job("k", "t", "randread", 512)
@@ -341,7 +346,9 @@ def written(records: Records) -> float:
 def test_saturation_ends_when_four_times_the_range_is_written() -> None:
     setup = setup_of("pts-wsat")
     # 64 GiB at a rate that falls and never rests.
-    records, _ = run(setup, find("pts-wsat"), lambda job: 300_000 / (1 + int(job.key[-4:])) ** 0.2)
+    records, _ = run(
+        setup, find("pts-wsat"), lambda job: 300_000.0 / (1 + int(job.key[-4:])) ** 0.2
+    )
     minute = sum(s.io_bytes for s in records.directions(pts_wsat.key_of(1)))
     assert 4 * setup.active <= written(records) < 4 * setup.active + 2 * minute
     said = " ".join(find("pts-wsat").judge(records, setup).sentences)
@@ -367,7 +374,7 @@ def test_a_stopped_saturation_goes_on_with_the_same_steps() -> None:
     setup, protocol = setup_of("pts-wsat"), find("pts-wsat")
 
     def rate(job: Job) -> float:
-        return 200_000 / (1 + int(job.key[-4:])) ** 0.3
+        return float(200_000 / (1 + int(job.key[-4:])) ** 0.3)
 
     whole, steps = run(setup, protocol, rate)
     # Another walk over the same results, all of them there from the begin.
@@ -629,9 +636,9 @@ def test_every_begin_of_a_run_can_be_judged_and_drawn(name: str, quick: bool) ->
     for one in judged.numbers:
         assert set(one.sources) <= keys
         assert one.value is None or one.sources or one.name == "written / active range"
-    for one in judged.figures:
-        assert one.sources
-        assert set(one.sources) <= keys
+    for chart in judged.figures:
+        assert chart.sources
+        assert set(chart.sources) <= keys
     drawn: dict[str, Any] = {}
     drawing.groups("f", judged.figures, drawn)
     assert len(drawn) == len(judged.figures) > 0
@@ -643,7 +650,7 @@ def test_every_begin_of_a_run_can_be_judged_and_drawn(name: str, quick: bool) ->
 def all_jobs(name: str) -> list[Job]:
     setup = setup_of(name)
     _, steps = run(setup, find(name), flat)
-    found = {}
+    found: dict[str, Job] = {}
     for step in steps:
         if isinstance(step, Job):
             found.setdefault(re.sub(r"round\d+/|\d{3,4}$", "", step.key), step)
