@@ -105,3 +105,8 @@ def figure_text(value: float | None, unit: str = "") -> str:
     if abs(value) >= 100 or value == int(value):
         return f"{value:,.0f}"
     return f"{value:.3g}"
+
+
+def says_only(table: Table, numbers: Sequence[Number]) -> bool:
+    """Whether a table says nothing that the numbers do not say."""
+    return {row[0] for row in table.rows} <= {number.name for number in numbers}

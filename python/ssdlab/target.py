@@ -21,6 +21,7 @@ from ssdlab.fio import job as fio_job
 from ssdlab.fio import logs as fio_logs
 from ssdlab.fio import run as fio_run
 from ssdlab.fio import surroundings
+from ssdlab.fio.observe import Observer
 from ssdlab.jobfile import JobText
 from ssdlab.memory import available_bytes
 from ssdlab.progress import Progress, ProgressCallback
@@ -269,12 +270,14 @@ class Fio:
         found["fio_version"] = fio_run.version()
         before = surroundings.smart(disk, redact=self.redact)
         with _run_folder() as folder:
+            observer = Observer(disk, file)
             document = fio_run.run_fio(
                 real_job.text,
                 folder,
                 read_only=not real_job.plan.writes and file is None,
                 progress=settings.progress,
             )
+            found["observed"] = observer.found()
             series = fio_logs.series(folder, real_job.sections, document)
             kept = fio_logs.user_logs(folder)
         after = surroundings.smart(disk, redact=self.redact)

@@ -7,8 +7,10 @@ from collections.abc import Collection, Sequence
 from rich.console import Console
 
 from ssdlab.cli.console import table
+from ssdlab.engine.check import Check
 from ssdlab.engine.findings import ProtocolRun
-from ssdlab.figures import Cell, Number, Table, figure_text
+from ssdlab.engine.records import RoundsRecord
+from ssdlab.figures import Cell, Number, Table, figure_text, says_only
 
 MARK = "†"
 """Stands behind a number that fails a check."""
@@ -25,7 +27,7 @@ def print_findings(console: Console, run: ProtocolRun, marked: Collection[str] =
         columns = [("number", "left"), ("value", "right"), ("unit", "left")]
         console.print(table(columns, [_number(one, marked) for one in numbers]))
     for one in run.findings.judgement.tables:
-        if not _same(one, numbers):
+        if not says_only(one, numbers):
             console.print(one.title, markup=False, soft_wrap=True, style="bold")
             columns = [
                 (f"{c.name}, {c.unit}" if c.unit else c.name, "right" if place else "left")
@@ -61,15 +63,7 @@ def _number(one: Number, marked: Collection[str]) -> list[str]:
     return [one.name, cell_text(Cell(one.value, one.sources), one.unit, marked), one.unit]
 
 
-def _same(one: Table, numbers: Sequence[Number]) -> bool:
-    """Whether a table says only what the numbers have said already."""
-    return {row[0] for row in one.rows} <= {number.name for number in numbers}
-
-
-def _rounds(record: object) -> str:
-    from ssdlab.engine.records import RoundsRecord
-
-    assert isinstance(record, RoundsRecord)
+def _rounds(record: RoundsRecord) -> str:
     if record.steady:
         span = f"rounds {record.first_of_window()} to {record.count}"
         return f"{record.title}: steady by the rule of the PTS, {span}."
@@ -81,3 +75,22 @@ def _rounds(record: object) -> str:
                 f"slope {window.slope_share:.0%} of at most 10 %)"
             )
     return f"{record.title}: not steady after {record.count} rounds{why}."
+
+
+def print_checks(console: Console, checks: Sequence[Check]) -> None:
+    """Says what stands against the numbers; of what is in order only how much it is."""
+    troubles = [one for one in checks if one.status in ("bad", "doubt")]
+    for one in troubles:
+        word = "not to be believed" if one.status == "bad" else "in doubt"
+        console.print(
+            f"{word} ({one.title}): {one.evidence}; {one.why}.", markup=False, soft_wrap=True
+        )
+    good = [one.title for one in checks if one.status == "good"]
+    unknown = [one.title for one in checks if one.status == "unknown"]
+    if troubles or unknown:
+        rest = [f"in order: {', '.join(good)}"] if good else []
+        rest += [f"not told: {', '.join(unknown)}"] if unknown else []
+        if rest:
+            console.print("; ".join(rest) + ".", markup=False, soft_wrap=True)
+    elif good:
+        console.print(f"Nothing stands against the numbers ({len(good)} checks).", markup=False)

@@ -8,12 +8,14 @@ from typing import Annotated
 import typer
 
 from ssdlab import _core
+from ssdlab.audit import CHECKS
 from ssdlab.cli.console import stdout, table
+from ssdlab.cli.output import check_place, write_json
 from ssdlab.errors import unknown_name
 from ssdlab.rig import profiles
 from ssdlab.store import RunStore
 
-KINDS = ("drives", "protocols", "devices", "policies", "options", "runs")
+KINDS = ("drives", "protocols", "devices", "policies", "options", "checks", "runs")
 
 
 def command(
@@ -28,11 +30,18 @@ def command(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Where the runs are kept.")
     ] = None,
+    json_: Annotated[
+        str | None, typer.Option("--json", metavar="FILE|-", help="Write the list as JSON.")
+    ] = None,
 ) -> None:
-    """List drives, protocols, devices, policies, job options or stored runs."""
+    """List drives, protocols, devices, policies, job options, checks or stored runs."""
     if kind not in KINDS:
         raise unknown_name("list", kind, KINDS)
+    check_place(json_)
     headings, rows = _rows(kind, out)
+    write_json(json_, [dict(zip(headings, row, strict=True)) for row in rows])
+    if json_ == "-":
+        return
     if rows:
         stdout().print(table([(heading, "left") for heading in headings], rows))
     else:
@@ -53,6 +62,13 @@ def _rows(kind: str, out: Path | None) -> tuple[list[str], list[list[str]]]:
         entries = RunStore(out).entries()
         heads = ["run", "created", "target", "kind", "jobs"]
         return heads, [[e.id, e.created, e.target, e.kind, _short(e.jobs)] for e in entries]
+    if kind == "checks":
+        from ssdlab.checks import probes
+
+        return ["check of", "name", "what it looks at"], [
+            *(["a run", one.name, one.looks_for] for one in probes()),
+            *(["an audit", one.name, one.summary] for one in CHECKS),
+        ]
     if kind == "options":
         return ["option", "also", "simulated", "meaning"], [
             [one["name"], ", ".join(one["aliases"]), one["effect"], one["summary"]]

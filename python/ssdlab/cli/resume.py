@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ssdlab.checks import examine_run
 from ssdlab.cli.console import progress
 from ssdlab.cli.run import notice
 from ssdlab.cli.test import show
@@ -50,5 +51,5 @@ def command(
     started = time.monotonic()
     what = f"{folder.manifest['protocol']} on {folder.manifest['name']}"
     with progress(what, quiet=quiet) as callback:
-        finished = go_on(folder, find, progress=callback, notice=notice)
+        finished = go_on(folder, find, progress=callback, notice=notice, examine=examine_run)
     show(finished.folder, json_=json_, report=report, quiet=quiet, started=started)

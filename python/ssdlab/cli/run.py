@@ -9,7 +9,9 @@ from typing import Annotated
 
 import typer
 
+from ssdlab.checks import examine, of_result
 from ssdlab.cli.console import duration, latency, progress, rate, stderr, stdout, table
+from ssdlab.cli.findings import print_checks
 from ssdlab.errors import InputError
 from ssdlab.fio.job import size_text
 from ssdlab.jobfile import read_job
@@ -152,6 +154,7 @@ def _print(result: Result, job: str, folder: Path, seconds: float, *, to_stderr:
     if ignored := result.ssdlab.get("ignored_options"):
         names = ", ".join(dict.fromkeys(str(one["option"]) for one in ignored))
         console.print(f"ignored, without meaning here: {names}", markup=False, soft_wrap=True)
+    print_checks(console, examine(of_result(result)))
     console.print(f"kept in {folder}", markup=False, soft_wrap=True)
 
 

@@ -10,8 +10,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from ssdlab.checks import examine_run
 from ssdlab.cli.console import duration, progress, stderr, stdout
-from ssdlab.cli.findings import print_findings
+from ssdlab.cli.findings import print_checks, print_findings
 from ssdlab.cli.run import notice, override, profile_names
 from ssdlab.engine import findings
 from ssdlab.engine.folder import RunFolder
@@ -145,7 +146,14 @@ def command(
         return not plan
 
     with progress(f"{protocol} on {order.target.name}", quiet=quiet) as callback:
-        finished = begin(order, RunStore(out), progress=callback, notice=notice, announce=announce)
+        finished = begin(
+            order,
+            RunStore(out),
+            progress=callback,
+            notice=notice,
+            announce=announce,
+            examine=examine_run,
+        )
     if finished is not None:
         show(finished.folder, json_=json_, report=report, quiet=quiet, started=started)
 
@@ -161,7 +169,8 @@ def show(
         what = "a quick look, not a steady measurement: " if run.quick else ""
         head = f"{what}{run.protocol} on {run.target}, in {took}"
         console.print(head, markup=False, soft_wrap=True, style="bold")
-        print_findings(console, run)
+        print_findings(console, run, run.marks())
+        print_checks(console, run.findings.checks)
         console.print(f"kept in {folder.path}", markup=False, soft_wrap=True)
     if json_ == "-":
         sys.stdout.write(findings.as_json(run) + "\n")

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ssdlab import _core
 from ssdlab.engine import estimate
 from ssdlab.engine.folder import Entry, RunFolder
 from ssdlab.engine.protocol import Judgement, Protocol
@@ -16,7 +17,7 @@ from ssdlab.engine.records import Records, RoundsRecord
 from ssdlab.engine.session import Session
 from ssdlab.engine.setup import Setup
 from ssdlab.engine.steps import Idle, Job, Purge, Rounds, Step, Then, Trim
-from ssdlab.errors import ExperimentError
+from ssdlab.errors import ExperimentError, Interrupted
 from ssdlab.jobfile import JobText
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.results import Result
@@ -25,7 +26,7 @@ CHECKPOINT_EVERY_S = 20.0
 """A simulated drive's state is kept when as much work as this would be lost..."""
 CHECKPOINT_COST = 10.0
 """...and it is at least so many times the work of keeping it."""
-INTERVALS = 20
+INTERVALS = 100
 """Intervals of the series of a short simulated job."""
 
 MARKS = ("stop", "resume")
@@ -136,8 +137,10 @@ class Execution:
 
     def _run(self, job: Job, progress: ProgressCallback) -> Result:
         interval = 1000
-        if self.session.kind == "sim" and job.seconds is not None and job.seconds < INTERVALS:
-            interval = max(1, round(1000 * job.seconds / INTERVALS))
+        if self.session.kind == "sim":
+            # Nobody knows how fast an amount will be moved: fine enough for a fast drive.
+            parts = INTERVALS if job.seconds is not None else 4 * INTERVALS
+            interval = max(1, min(interval, round(1000 * estimate.cost(job) / parts)))
         return self.session.run(
             JobText(job.key, job.text, Path.cwd()),
             seed=seed_of(self.seed, job.key),
@@ -160,6 +163,9 @@ class Execution:
             return
         began = _now()
         self._tally.begin(step.title, weight, again=found is not None)
+        # Asked here too: a short step may end before it reports for the first time.
+        if not self._progress(Progress(0.0)):
+            raise Interrupted("stopped")
         answer = action(self._progress)
         if found is not None:
             self._compare(found, answer)
@@ -205,7 +211,7 @@ class Execution:
                 return
 
     def _checkpoint(self, number: int) -> None:
-        if self.session.kind != "sim":
+        if self.session.kind != "sim" or not hasattr(_core.Drive, "save"):
             return
         lost = time.monotonic() - self._kept_at
         if lost < max(CHECKPOINT_EVERY_S, CHECKPOINT_COST * self._keeping_s):

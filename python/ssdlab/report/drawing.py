@@ -19,6 +19,8 @@ from ssdlab.report.downsample import keep_extremes
 HEIGHT = 240
 HEIGHT_WIDE = 380
 POINTS_MAX = 4000
+DOTS_MANY = 300
+"""From so many on, dots are drawn small."""
 BARS_SHARE = 0.8
 """Of the room of a place, what its bars take."""
 
@@ -64,6 +66,7 @@ def groups(
                 "wide": together[0].wide,
                 "panels": panels,
                 "legend": _legend(together) if alike else [],
+                "marked": alone and panels[0]["marked"],
             }
         )
     return found
@@ -211,7 +214,8 @@ def _curve(panel: figure, curve: Curve, x: Floats, y: Floats, *, named: bool) ->
             "x", "y", source=source, size=9, fill_color=None, line_color=style.INK, line_width=2
         )
     elif curve.style == "dots":
-        drawn = panel.scatter("x", "y", source=source, size=2.5, color=colour, line_color=None)
+        size = 2.5 if len(x) > DOTS_MANY else 5
+        drawn = panel.scatter("x", "y", source=source, size=size, color=colour, line_color=None)
     elif curve.style == "steps":
         drawn = panel.step("x", "y", source=source, color=colour, line_width=1.6, mode="after")
     else:

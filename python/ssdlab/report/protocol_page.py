@@ -13,7 +13,7 @@ from bokeh.plotting import figure
 from ssdlab._version import VERSION
 from ssdlab.engine.findings import ProtocolRun
 from ssdlab.figures import Cell as Value
-from ssdlab.figures import Column, Figure, Number, figure_text
+from ssdlab.figures import Column, Figure, Number, figure_text, says_only
 from ssdlab.figures import Table as Measured
 from ssdlab.report import drawing
 from ssdlab.report.catalogue import ENGLISH, Catalogue
@@ -25,6 +25,8 @@ from ssdlab.store import write_whole
 
 MARK = "†"
 """Behind a number that fails a check."""
+NARROW = 4
+"""Tables of so few columns do not take the whole width."""
 
 
 def render(run: ProtocolRun, path: Path, *, title: str | None = None) -> None:
@@ -77,9 +79,14 @@ class Page:
             checks=self._checks(),
             mark=MARK if self.marked else "",
             numbers=self._numbers(judgement.numbers),
-            tables=[self._table(one) for one in judgement.tables],
+            tables=[
+                self._table(one)
+                for one in judgement.tables
+                if not says_only(one, judgement.numbers)
+            ],
             groups=groups,
             steady=steady,
+            counted=self._counted(),
             facts=self._facts(),
             steps=self._steps(),
             jobs=list(run.job_texts().items()),
@@ -134,6 +141,7 @@ class Page:
                 for row in rows
             ),
             labels=max(1, min(labels, len(columns) - 1)),
+            narrow=len(columns) <= NARROW,
         )
 
     def _cell(self, cell: Value | str | None, unit: str, head: bool) -> Cell:
@@ -156,11 +164,17 @@ class Page:
             "groups": drawing.groups(f"steady-{place}", found, self.figures, self.marked),
         }
 
+    def _counted(self) -> Table | None:
+        found = self.run.counted()
+        return None if found is None else self._cells(found.columns, found.rows)
+
     def _facts(self) -> list[tuple[str, list[tuple[str, str]]]]:
         """What the report of a test must state: device, platform, settings."""
         manifest = self.run.manifest
         about = manifest.get("about", {})
         drive = dict(about.get("drive", {}))
+        if manifest.get("kind") == "sim":
+            drive = {"simulated": manifest["name"], "what it is": about.get("summary", "")}
         system = {k: about[k] for k in ("kernel", "machine", "cpus") if k in about}
         system |= {f"file system {k}": v for k, v in about.get("file_system", {}).items()}
         size = self.numbers.size
@@ -169,7 +183,7 @@ class Page:
             (self.words("protocol.capacity"), size(manifest.get("capacity"))),
             (self.words("protocol.active"), size(manifest.get("active"))),
             *((name, str(value)) for name, value in manifest.get("values", {}).items()),
-            (self.words("protocol.begun"), str(manifest.get("created", ""))),
+            (self.words("protocol.begun"), str(manifest.get("created", "")).replace("T", " ")),
             (self.words("protocol.version"), str(manifest.get("version", ""))),
         ]
         if manifest.get("kind") == "sim":
