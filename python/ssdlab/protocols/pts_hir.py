@@ -113,7 +113,7 @@ def _batch(setup: Setup, wait: int, first: int) -> Job:
     for place, number in enumerate(range(first, last + 1)):
         begin = round(1000 * (pause + place * (pause + long)))
         job = _writes(setup, burst_name(number), BURST_S)
-        jobs.append(replace(job, text=f"{job.text}startdelay={begin}ms\nnew_group=1\n"))
+        jobs.append(replace(job, text=f"{job.text}startdelay={begin}ms\n"))
     key = _batch_key(wait, first)
     together = setup.together(
         key, f"{wait} s idle, {BURST_S:g} s of writes, {len(jobs)} times", jobs
