@@ -130,6 +130,76 @@ class Page:
         labels = 0
         while labels < len(columns) and all(isinstance(row[labels], str) for row in rows):
             labels += 1
+        head = tuple(f"{c.name}, {c.unit}" if c.unit else c.name for c in columns)
+        return Table(
+            head,
+            tuple(
+                tuple(
+                    self._cell(cell, c.unit, place == 0)
+                    for place, (cell, c) in enumerate(zip(row, columns, strict=True))
+                )
+                for row in rows
+            ),
+            labels=max(1, min(labels, len(columns) - 1)),
+            narrow=len(columns) <= NARROW,
+        )
+
+    def _cell(self, cell: Value | str | None, unit: str, head: bool) -> Cell:
+        if cell is None:
+            return Cell(self.words("none"), head=head)
+        if isinstance(cell, str):
+            return Cell(cell, head=head)
+        mark = MARK if any(key in self.marked for key in cell.sources) else ""
+        raw = "" if cell.value is None else repr(cell.value)
+        return Cell(figure_text(cell.value, unit) + mark, raw, head=head)
+
+    def _steady(self, place: int, record: Any) -> Mapping[str, Any]:
+        from ssdlab.engine import steady_report
+
+        found: Sequence[Figure] = steady_report.figures(record)
+        return {
+            "title": record.title,
+            "sentence": steady_report.sentence(record),
+            "table": self._table(steady_report.table(record)),
+            "groups": drawing.groups(f"steady-{place}", found, self.figures, self.marked),
+        }
+
+    def _counted(self) -> Table | None:
+        found = self.run.counted()
+        return None if found is None else self._cells(found.columns, found.rows)
+
+    def _facts(self) -> list[tuple[str, list[tuple[str, str]]]]:
+        """What the report of a test must state: device, platform, settings."""
+        manifest = self.run.manifest
+        about = manifest.get("about", {})
+        drive = dict(about.get("drive", {}))
+        if manifest.get("kind") == "sim":
+            drive = {"simulated": manifest["name"], "what it is": about.get("summary", "")}
+        system = {k: about[k] for k in ("kernel", "machine", "cpus") if k in about}
+        system |= {f"file system {k}": v for k, v in about.get("file_system", {}).items()}
+        size = self.numbers.size
+        test: list[tuple[str, str]] = [
+            (self.words("protocol.source"), self.run.source),
+            (self.words("protocol.capacity"), size(manifest.get("capacity"))),
+            (self.words("protocol.active"), size(manifest.get("active"))),
+            *((name, str(value)) for name, value in manifest.get("values", {}).items()),
+            (self.words("protocol.begun"), str(manifest.get("created", "")).replace("T", " ")),
+            (self.words("protocol.version"), str(manifest.get("version", ""))),
+        ]
+        if manifest.get("kind") == "sim":
+            test.append((self.words("protocol.seed"), str(manifest.get("seed"))))
+            test += [(key, value) for key, value in manifest.get("overrides", {}).items()]
+        facts = [
+            (
+                self.words("protocol.device"),
+                [(k.replace("_", " "), str(v)) for k, v in drive.items()],
+            ),
+            (self.words("protocol.platform"), [(k, str(v)) for k, v in system.items()]),
+            (self.words("protocol.settings"), test),
+        ]
+        return [(title, rows) for title, rows in facts if rows]
+
+    def _steps(self) -> Table:
         keys = ("step_number", "step_title", "step_key", "step_took", "step_note")
         head = tuple(self.words(f"protocol.{key}") for key in keys)
         rows = tuple(
