@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ssdlab.cli import explain, listing, report, reproduce, resume, run, show, test
+from ssdlab.cli import compare, explain, listing, report, reproduce, resume, run, show, test
 
 app = typer.Typer(
     name="ssdlab",
@@ -20,6 +20,7 @@ app.command("run")(run.command)
 app.command("test")(test.command)
 app.command("resume")(resume.command)
 app.command("report")(report.command)
+app.command("compare")(compare.command)
 app.command("explain")(explain.command)
 app.command("list")(listing.command)
 app.command("reproduce")(reproduce.command)
