@@ -10,9 +10,9 @@ import pytest
 
 import ssdlab
 from ssdlab import _core
-from ssdlab.scale import reduced
 from ssdlab.jobfile import read_job
 from ssdlab.rig import Profile, leaves, profile, profiles, resolve
+from ssdlab.scale import reduced
 from ssdlab.target import Settings
 
 SOURCES = ("datasheet", "measured", "fitted to", "assumed", "from ", "SATA", "SAS", "PCIe")

@@ -21,6 +21,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from types import TracebackType
 
@@ -31,7 +32,8 @@ FITHAW = 0xC0045878
 
 _WATCH = r"""
 import ctypes, fcntl, os, select, signal, sys
-place, talk, limit, worker = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])
+place, talk, worker = map(int, sys.argv[1:4])
+limit = float(sys.argv[4])
 FREEZE, THAW = 0xC0045877, 0xC0045878
 for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
     signal.signal(sign, signal.SIG_IGN)
@@ -87,6 +89,8 @@ class Freezer:
 
     def __init__(self, point: str, limit_s: float) -> None:
         self.point, self.limit_s = point, limit_s
+        self.longest_s = 0.0
+        """The longest that it was frozen so far, with what freezing and thawing took."""
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Freezer:
@@ -96,7 +100,7 @@ class Freezer:
             self._talk, theirs = socket.socketpair()
             # A session of its own: Ctrl-C and Ctrl-Z in the terminal do not reach the watch.
             with theirs:
-                arguments = [self._place, theirs.fileno(), self.limit_s, os.getpid()]
+                arguments = [self._place, theirs.fileno(), os.getpid(), self.limit_s]
                 self._watch = subprocess.Popen(
                     [sys.executable, "-I", "-S", "-c", _WATCH, *map(str, arguments)],
                     pass_fds=[self._place, theirs.fileno()],
@@ -130,6 +134,7 @@ class Freezer:
         # Most of what a freeze waits for is done before it holds anybody up.
         ctypes.CDLL(None).syncfs(self._place)
         with _no_terminal_stop():
+            began = time.monotonic()
             try:
                 self._talk.sendall(b"F")
                 number = self._answer()
@@ -138,6 +143,7 @@ class Freezer:
                 yield
             finally:
                 self._thaw()
+                self.longest_s = max(self.longest_s, time.monotonic() - began)
 
     def _thaw(self) -> None:
         try:

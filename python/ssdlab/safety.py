@@ -111,6 +111,8 @@ class Rewriting:
     slice: Callable[[], AbstractContextManager[int]]
     """Holds everybody else off; what is read from the descriptor it yields may be written there
     again as long as it lasts, and not a moment longer."""
+    held_longest_s: Callable[[], float]
+    """The longest that a slice has kept others waiting so far; 0 where nobody was kept."""
 
 
 @contextlib.contextmanager
@@ -145,7 +147,7 @@ def claim_for_rewrite(
             f"{_fills(device, work)}, every byte as it was read"
         )
         if point is None:
-            yield Rewriting(sentence, None, lambda: contextlib.nullcontext(descriptor))
+            yield Rewriting(sentence, None, lambda: contextlib.nullcontext(descriptor), lambda: 0.0)
             return
         freezer = stack.enter_context(Freezer(point, limit_s))
 
@@ -154,7 +156,7 @@ def claim_for_rewrite(
             with freezer.frozen():
                 yield descriptor
 
-        yield Rewriting(sentence, point, frozen)
+        yield Rewriting(sentence, point, frozen, lambda: freezer.longest_s)
 
 
 def check_readable(device: BlockDevice) -> None:

@@ -6,7 +6,23 @@ from typing import Annotated
 
 import typer
 
-from ssdlab.cli import compare, explain, listing, report, reproduce, resume, run, show, test
+from ssdlab.cli import (
+    audit,
+    compare,
+    explain,
+    health,
+    listing,
+    purge,
+    refresh,
+    report,
+    reproduce,
+    resume,
+    run,
+    scan,
+    show,
+    test,
+    trim,
+)
 
 app = typer.Typer(
     name="ssdlab",
@@ -23,8 +39,14 @@ app.command("report")(report.command)
 app.command("compare")(compare.command)
 app.command("explain")(explain.command)
 app.command("list")(listing.command)
-app.command("reproduce")(reproduce.command)
 app.command("show")(show.command)
+app.command("reproduce")(reproduce.command)
+app.command("health")(health.command)
+app.command("audit")(audit.command)
+app.command("scan")(scan.command)
+app.command("trim")(trim.command)
+app.command("purge")(purge.command)
+app.command("refresh")(refresh.command)
 
 
 def _version(wanted: bool) -> None:

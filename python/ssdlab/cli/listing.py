@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 
 from ssdlab import _core
+from ssdlab.audit import CHECKS
 from ssdlab.cli.console import stdout, table
 from ssdlab.errors import unknown_name
 from ssdlab.rig import profiles
 from ssdlab.store import RunStore
 
-KINDS = ("drives", "protocols", "devices", "policies", "options", "runs")
+KINDS = ("drives", "protocols", "devices", "policies", "options", "checks", "runs")
 
 
 def command(
@@ -29,7 +30,7 @@ def command(
         Path | None, typer.Option("--out", metavar="DIR", help="Where the runs are kept.")
     ] = None,
 ) -> None:
-    """List drives, protocols, devices, policies, job options or stored runs."""
+    """List drives, protocols, devices, policies, job options, checks or stored runs."""
     if kind not in KINDS:
         raise unknown_name("list", kind, KINDS)
     headings, rows = _rows(kind, out)
@@ -53,6 +54,13 @@ def _rows(kind: str, out: Path | None) -> tuple[list[str], list[list[str]]]:
         entries = RunStore(out).entries()
         heads = ["run", "created", "target", "kind", "jobs"]
         return heads, [[e.id, e.created, e.target, e.kind, _short(e.jobs)] for e in entries]
+    if kind == "checks":
+        from ssdlab.checks import probes
+
+        return ["check of", "name", "what it looks at"], [
+            *(["a run", one.name, one.looks_for] for one in probes()),
+            *(["an audit", one.name, one.summary] for one in CHECKS),
+        ]
     if kind == "options":
         return ["option", "also", "simulated", "meaning"], [
             [one["name"], ", ".join(one["aliases"]), one["effect"], one["summary"]]

@@ -17,7 +17,7 @@ from ssdlab.engine.records import Records, RoundsRecord
 from ssdlab.engine.session import Session
 from ssdlab.engine.setup import Setup
 from ssdlab.engine.steps import Idle, Job, Purge, Rounds, Step, Then, Trim
-from ssdlab.errors import ExperimentError
+from ssdlab.errors import ExperimentError, Interrupted
 from ssdlab.jobfile import JobText
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.results import Result
@@ -161,6 +161,9 @@ class Execution:
             return
         began = _now()
         self._tally.begin(step.title, weight, again=found is not None)
+        # Asked here too: a short step may end before it reports for the first time.
+        if not self._progress(Progress(0.0)):
+            raise Interrupted("stopped")
         answer = action(self._progress)
         if found is not None:
             self._compare(found, answer)

@@ -204,13 +204,14 @@ class Setup:
     def together(self, key: str, title: str, jobs: Sequence[Job]) -> Job:
         """Jobs that run side by side; each keeps its fio job's name."""
         longest = max(jobs, key=lambda job: job.seconds or 0.0)
+        # group_reporting would add the jobs of a group up under the name of the first.
         moved = sum(job.amount for job in jobs)
         shares = [job.write_share for job in jobs]
         return replace(
             longest,
             key=key,
             title=title,
-            text="\n".join(job.text for job in jobs),
+            text="\n".join(f"{job.text}new_group=1\n" for job in jobs),
             amount=moved,
             write_share=max(shares),
         )

@@ -58,7 +58,7 @@ def figures(record: RoundsRecord) -> list[Figure]:
 def table(record: RoundsRecord) -> Table:
     """The measurement window of each tracked value: limits, what was measured, the fitted line."""
     windows = record.windows()
-    columns = tuple(_column(name, record.units.get(name, "")) for name in record.values)
+    columns = tuple(Column(name, record.units.get(name, "")) for name in record.values)
     numbers = list(range(record.first_of_window(), record.count + 1))
     rows: list[tuple[Cell | str | None, ...]] = [
         (f"round {n}", *(_at(record, name, n) for name in record.values)) for n in numbers
@@ -170,10 +170,6 @@ def _one_verdict(record: RoundsRecord, window: PtsWindow | None) -> str | None:
     if window.slope_share > SLOPE_EXCURSION_MAX:
         wrong.append("rises" if window.slope > 0 else "falls")
     return "not steady: " + " and ".join(wrong)
-
-
-def _column(name: str, unit: str) -> Column:
-    return Column(f"{name}, {unit}" if unit else name, unit)
 
 
 def _percent(share: float) -> str:

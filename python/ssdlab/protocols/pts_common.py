@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ssdlab.engine import steady_report
-from ssdlab.engine.records import Records, RoundsRecord
+from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Parameter, Setup
 from ssdlab.engine.steps import ROUNDS_MAX, Job, Purge, Step, in_round
 from ssdlab.figures import Better, Cell, Column, Curve, Number, Table
@@ -271,12 +271,15 @@ def percentile_cells(
     return [Cell(one, tuple(keys)) for one in (*found, longest)]
 
 
-def steadiness(records: Records, *keys: str) -> list[str]:
-    """A sentence about each loop's steady state."""
-    found: list[RoundsRecord] = [records.rounds[key] for key in keys if key in records.rounds]
-    if len(found) < 2:
-        return [steady_report.sentence(one) for one in found]
-    return [f"{one.title}: {steady_report.verdict(one)}." for one in found]
+def doubts(records: Records, *keys: str) -> list[str]:
+    """A sentence about each loop that did not come to a steady state: what its numbers are then."""
+    found = [records.rounds[key] for key in keys if key in records.rounds]
+    many = len(keys) > 1
+    return [
+        f"{one.title}: {steady_report.sentence(one)}" if many else steady_report.sentence(one)
+        for one in found
+        if not one.steady
+    ]
 
 
 def conditions(
@@ -301,7 +304,10 @@ def conditions(
     if filled is not None:
         once = min(1.0, float(filled)) if setup.quick else float(filled)
         rows.append(
-            ("workload-independent preconditioning", f"SEQ writes, {once:g} x the active range")
+            (
+                "workload-independent preconditioning",
+                f"SEQ writes, {once:g} x the active range" if once else "none",
+            )
         )
     rows += what
     return Table("Test conditions", (Column("condition"), Column("value")), rows)

@@ -102,7 +102,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
         ],
     )
     return Judgement(
-        [*_said(grid), *pts.steadiness(records, KEY), *_folded(setup)],
+        [*_said(grid), *pts.doubts(records, KEY), *_folded(setup)],
         _numbers(records, grid),
         [*demand.tables(grid), conditions],
         demand.figures(grid),

@@ -127,7 +127,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
         what=[("access pattern", f"RND {pts.block_text(bs)}, {pts.mix_text(read)}")],
     )
     return Judgement(
-        [*_said(grid, chosen), *pts.steadiness(records, KEY)],
+        [*_said(grid, chosen), *pts.doubts(records, KEY)],
         _numbers(records, grid, chosen),
         [table, *demand.tables(grid), conditions],
         [*demand.figures(grid, chosen), *histograms],
@@ -140,9 +140,12 @@ def _said(grid: demand.Grid, chosen: Choice) -> list[str]:
     top, one = grid[chosen["max"]], grid[1, 1]
     said = (
         f"It does most at {demand.text(chosen['max'])}: {top.iops:,.0f} IOPS with a mean response "
-        f"time of {top.mean_us:,.0f} us; one at a time {one.iops:,.0f} IOPS "
-        f"in {one.mean_us:,.0f} us."
+        f"time of {top.mean_us:,.0f} us"
     )
+    if chosen["max"] == (1, 1):
+        said += "; more in flight at a time only wait longer."
+    else:
+        said += f"; one at a time {one.iops:,.0f} IOPS in {one.mean_us:,.0f} us."
     if top.mean_us >= LIMIT_US:
         return [said, f"No point answers within {LIMIT_US / 1000:g} ms: this is the quickest."]
     return [said]

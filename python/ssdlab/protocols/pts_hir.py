@@ -127,6 +127,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
     baselines = {wait: _returned(records, setup, wait) for wait in WAITS}
     saturated = pts.window_cell(records, KEY, "minute", records.iops)
     means = {wait: _mean_cell(found) for wait, found in bursts.items()}
+    gains = _gains(means, baselines)
     conditions = pts.conditions(
         setup,
         what=[
@@ -136,9 +137,9 @@ def judge(records: Records, setup: Setup) -> Judgement:
         ],
     )
     return Judgement(
-        [*_said(means, saturated), *pts.steadiness(records, KEY)],
-        _numbers(means, saturated),
-        [_table(bursts, baselines, means, saturated), conditions],
+        [*_said(gains, baselines), *pts.doubts(records, KEY)],
+        _numbers(means, gains, saturated),
+        [_table(bursts, baselines, means, gains), conditions],
         _figures(bursts, baselines, saturated),
     )
 
@@ -174,55 +175,69 @@ def _mean_cell(found: list[Burst]) -> Cell | None:
     )
 
 
-def _said(means: dict[int, Cell | None], saturated: Cell | None) -> list[str]:
-    base = pts.value(saturated)
-    known = {wait: v for wait, cell in means.items() if (v := pts.value(cell)) is not None}
-    if not base or not known:
-        return ["No burst has been measured." if not known else "The saturation is missing."]
+def _gains(
+    means: dict[int, Cell | None], baselines: dict[int, list[Burst]]
+) -> dict[int, Cell | None]:
+    """Bursts against what the drive came back to after them."""
+    gains: dict[int, Cell | None] = {}
+    for wait, mean in means.items():
+        back = baselines[wait]
+        known = mean is not None and mean.value is not None and back and back[-1].iops > 0
+        gains[wait] = (
+            Cell((mean.value or 0.0) / back[-1].iops, (*mean.sources, back[-1].key))
+            if mean is not None and known
+            else None
+        )
+    return gains
+
+
+def _said(gains: dict[int, Cell | None], baselines: dict[int, list[Burst]]) -> list[str]:
+    known = {wait: v for wait, cell in gains.items() if (v := pts.value(cell)) is not None}
+    if not known:
+        return ["No idle time has been measured to its end."]
     longest = max(known)
-    gain = known[longest] / base
-    if gain < 1.1:
+    base = baselines[longest][-1].iops
+    if max(known.values()) < 1.1:
         return [
-            f"Pauses of up to {longest} s change little: bursts behind them reach "
-            f"{100 * gain:.0f} % of the {base:,.0f} IOPS of writing without a pause."
+            f"Pauses of up to {longest} s change little: behind them it writes "
+            f"{known[longest]:.2f} times the {base:,.0f} IOPS of writing without a pause."
         ]
     return [
-        f"Behind pauses of {longest} s, bursts of writes reach {known[longest]:,.0f} IOPS, "
-        f"{gain:.3g} times the {base:,.0f} IOPS of writing without a pause."
+        f"Behind pauses of {longest} s, bursts of writes reach {known[longest]:.2f} times the "
+        f"{base:,.0f} IOPS of writing without a pause."
     ]
 
 
-def _numbers(means: dict[int, Cell | None], saturated: Cell | None) -> list[Number]:
-    return [
-        pts.number("saturated", saturated, "IOPS", "higher"),
-        *(
-            pts.number(f"bursts after {w} s idle", cell, "IOPS", "higher")
-            for w, cell in means.items()
-        ),
-    ]
+def _numbers(
+    means: dict[int, Cell | None], gains: dict[int, Cell | None], saturated: Cell | None
+) -> list[Number]:
+    numbers = [pts.number("saturated", saturated, "IOPS", "higher")]
+    for wait, mean in means.items():
+        name = f"bursts after {wait} s idle"
+        numbers.append(pts.number(name, mean, "IOPS", "higher"))
+        numbers.append(pts.number(f"{name} / without a pause", gains[wait], "x", "higher"))
+    return numbers
 
 
 def _table(
     bursts: dict[int, list[Burst]],
     baselines: dict[int, list[Burst]],
     means: dict[int, Cell | None],
-    saturated: Cell | None,
+    gains: dict[int, Cell | None],
 ) -> Table:
     columns = (
         Column("idle time"),
         Column("mean of the bursts", "IOPS"),
         Column("slowest burst", "IOPS"),
         Column("fastest burst", "IOPS"),
-        Column("mean / saturated", "x"),
+        Column("mean / last minutes of the return", "x"),
         Column("first minutes of the return", "IOPS"),
         Column("last minutes of the return", "IOPS"),
     )
-    base = pts.value(saturated)
     rows: list[tuple[Cell | str | None, ...]] = []
     for wait, found in bursts.items():
-        mean = means[wait]
+        mean, gain = means[wait], gains[wait]
         ordered = sorted(found, key=lambda one: one.iops)
-        gain = Cell(mean.value / base, mean.sources) if mean and mean.value and base else None
         back = baselines[wait]
         rows.append(
             (

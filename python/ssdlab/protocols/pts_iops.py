@@ -66,7 +66,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
         for mix in MIXES
         for size in sizes
     }
-    sentences = [*_said(cells), *pts.steadiness(records, KEY), *pts.left_out(setup, SIZES)]
+    sentences = [*_said(cells), *pts.doubts(records, KEY), *pts.left_out(setup, SIZES)]
     numbers = _numbers(cells)
     tables = [_means(cells, sizes), _tabular(records, sizes), pts.conditions(setup)]
     return Judgement(sentences, numbers, tables, _figures(cells, sizes))

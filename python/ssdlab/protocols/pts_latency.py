@@ -70,7 +70,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
         pts.conditions(setup, load="QD 1, TC 1", what=[("histogram", _histogram_text(setup))]),
     ]
     return Judgement(
-        [*_said(means), *pts.steadiness(records, KEY), *pts.left_out(setup, SIZES)],
+        [*_said(means), *pts.doubts(records, KEY), *pts.left_out(setup, SIZES)],
         _numbers(records, means, longest),
         tables,
         [

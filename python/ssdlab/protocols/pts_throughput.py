@@ -95,7 +95,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
     )
     tables = [means, *(_tabular(records, size) for size in SIZES), pts.conditions(setup)]
     return Judgement(
-        [*said, *pts.steadiness(records, *map(key_of, SIZES))], numbers, tables, _figures(cells)
+        [*said, *pts.doubts(records, *map(key_of, SIZES))], numbers, tables, _figures(cells)
     )
 
 

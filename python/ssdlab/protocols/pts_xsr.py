@@ -17,6 +17,8 @@ from ssdlab.protocols import pts_common as pts
 
 PIECE_S = 1800.0
 """A phase is cut into pieces of about this length, so that a stopped run repeats little."""
+QUICK = 8
+"""A quick look has so many times shorter groups and records."""
 RECOVERED = 0.95
 """Recovered is who reaches this share of the first group's mean. Ours."""
 
@@ -51,6 +53,8 @@ class Group:
     mbps: list[float]
     mean_us: list[float]
     max_us: list[float]
+    begin: float
+    """When the phase began, minutes."""
 
     def rate(self) -> float:
         """Mean of the records, MB/s."""
@@ -68,13 +72,23 @@ def plan(setup: Setup) -> list[Step]:
     return steps
 
 
+def _whole_s(setup: Setup, phase: Phase) -> float:
+    """How long a phase is at full size."""
+    return 3600 * setup.number(phase.hours) / (QUICK if setup.quick else 1)
+
+
+def _record_s(setup: Setup) -> float:
+    """How long a record is here."""
+    return setup.seconds(setup.number("seconds") / (QUICK if setup.quick else 1))
+
+
 def key_of(phase: Phase, number: int) -> str:
     """The key of a piece of a phase, from 1."""
     return f"{phase.name}{number:03d}"
 
 
 def _random(setup: Setup, phase: Phase) -> list[Job]:
-    whole = 3600 * setup.number(phase.hours)
+    whole = _whole_s(setup, phase)
     count = max(1, math.ceil(whole / PIECE_S))
     return [
         setup.job(
@@ -107,7 +121,7 @@ def _after(setup: Setup, phase: Phase, done: int, passes: int, before: float) ->
 def _next(
     records: Records, setup: Setup, phase: Phase, done: int, passes: int, before: float
 ) -> Sequence[Step]:
-    whole, spent, again = setup.seconds(3600 * setup.number(phase.hours)), before, 1
+    whole, spent, again = setup.seconds(_whole_s(setup, phase)), before, 1
     if done:
         key = key_of(phase, done)
         if key not in records:
@@ -119,7 +133,7 @@ def _next(
         again = max(1, math.floor(setup.seconds(PIECE_S) * passes / took))
     left = whole - spent
     # What would be less than a record is no piece.
-    if left < setup.seconds(setup.number("seconds")) / 2:
+    if left < _record_s(setup) / 2:
         return []
     job = setup.job(
         key_of(phase, done + 1),
@@ -142,13 +156,13 @@ def _expected(setup: Setup, phase: Phase) -> Job:
         "write",
         phase.size,
         depth=pts.depth(setup),
-        seconds=3600 * setup.number(phase.hours),
+        seconds=_whole_s(setup, phase),
     )
 
 
 def judge(records: Records, setup: Setup) -> Judgement:
     """Throughput and response times through the three groups, and how long they take to recover."""
-    width = setup.seconds(setup.number("seconds"))
+    width = _record_s(setup)
     groups: list[Group] = []
     begin = 0.0
     for phase in PHASES:
@@ -156,10 +170,10 @@ def judge(records: Records, setup: Setup) -> Judgement:
         if group is None:
             break
         groups.append(group)
-    hours = ", ".join(f"{phase.title} {setup.number(phase.hours):g} h" for phase in PHASES)
-    what = [
-        ("access groups", hours + (f", divided by {setup.divisor:g}" if setup.divisor > 1 else ""))
-    ]
+    hours = ", ".join(
+        f"{phase.title} {setup.seconds(_whole_s(setup, phase)):g} s" for phase in PHASES
+    )
+    what = [("access groups", hours)]
     conditions = pts.conditions(setup, load=f"QD {pts.depth(setup)}, TC 1", what=what)
     if not groups:
         return Judgement(["Nothing has been measured."], tables=[conditions])
@@ -193,28 +207,30 @@ def _group(
     rows = pl.concat(frames).filter(pl.col("ios") > 0) if frames else pl.DataFrame()
     if rows.is_empty():
         return None, now
+    # Never narrower than the rows of the series, or records would be empty between full ones.
+    interval = float(records.ssdlab(keys[0]).get("interval_ms", 1000)) / 1000
     ios = pl.col("ios")
-    bins = (
+    found = (
         # A row belongs to the record in which it ends; a little early, for rounding.
-        rows.with_columns(at=((pl.col("time_s") / width - 0.01).floor()).clip(lower_bound=0))
+        rows.with_columns(at=(pl.col("time_s") / max(width, interval) - 0.01).floor())
         .group_by("at")
         .agg(
             pl.col("bytes").sum(),
             ((pl.col("lat_mean_ns") * ios).sum() / ios.sum()).alias("mean"),
             pl.col("lat_max_ns").max(),
+            pl.col("time_s").max().alias("end"),
         )
         .sort("at")
+        .with_columns(length=pl.col("end").diff().fill_null(pl.col("end")))
     )
-    at = bins["at"].to_list()
-    length = [width] * len(at)
-    length[-1] = max(0.2 * width, min(width, now - begin - at[-1] * width))
     group = Group(
         phase,
         tuple(keys),
-        [(begin + place * width + long) / 60 for place, long in zip(at, length, strict=True)],
-        [b / long / 1e6 for b, long in zip(bins["bytes"].to_list(), length, strict=True)],
-        [ns / 1e3 for ns in bins["mean"].to_list()],
-        [ns / 1e3 for ns in bins["lat_max_ns"].to_list()],
+        ((begin + found["end"]) / 60).to_list(),
+        (found["bytes"] / found["length"] / 1e6).to_list(),
+        (found["mean"] / 1e3).to_list(),
+        (found["lat_max_ns"] / 1e3).to_list(),
+        begin / 60,
     )
     return group, now
 
@@ -222,10 +238,9 @@ def _group(
 def recovery(first: Group, again: Group) -> float | None:
     """Minutes until the third group reaches the first one's mean throughput; None if never."""
     wanted = RECOVERED * first.rate()
-    begin = again.minute[0] - (again.minute[1] - again.minute[0] if len(again.minute) > 1 else 0)
     for minute, rate in zip(again.minute, again.mbps, strict=True):
         if rate >= wanted:
-            return minute - begin
+            return minute - again.begin
     return None
 
 
@@ -320,7 +335,6 @@ PROTOCOLS = (
             Parameter("sequential_hours", 8.0, "length of each of the two sequential groups"),
             Parameter("random_hours", 6.0, "length of the random group"),
         ),
-        quick_divisor=480.0,
         active_share=pts.active_share,
     ),
 )

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from bokeh.models import ColumnDataSource
 from bokeh.plotting import figure
 
-from ssdlab.figures import Curve, Figure
+from ssdlab.figures import Curve, Figure, figure_text
 from ssdlab.report import plot, style
 from ssdlab.report.downsample import keep_extremes
 
@@ -21,6 +21,8 @@ HEIGHT_WIDE = 380
 POINTS_MAX = 4000
 DOTS_MANY = 300
 """From so many on, dots are drawn small."""
+BARS_SHARE = 0.8
+"""Of the room of a place, what its bars take."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -92,19 +94,88 @@ def draw(chart: Figure, height: int) -> figure:
     ys = np.concatenate([y for _, y in curves])
     panel = plot.new_figure(
         height,
-        _span(xs, chart.log_x),
-        _span(ys, True)
-        if chart.log_y
-        else plot.span(0.0, chart.y_max or 1.06 * float(ys.max(initial=0.0)) or 1.0),
+        _places(chart.x_names) if chart.x_names else _span(xs, chart.log_x),
+        _places(chart.y_names) if chart.y_names else _y_span(chart, ys),
         chart.x_label,
         chart.y_label,
         log_x=chart.log_x,
         log_y=chart.log_y,
         zoom_both=True,
     )
-    for curve, (x, y) in zip(chart.curves, curves, strict=True):
-        _curve(panel, curve, x, y, named=len(curves) > 1)
+    if chart.x_names:
+        plot.name_ticks(panel.xaxis[0], panel.xgrid[0], chart.x_names)
+    if chart.y_names:
+        plot.name_ticks(panel.yaxis[0], panel.ygrid[0], chart.y_names)
+    for place, (curve, (x, y)) in enumerate(zip(chart.curves, curves, strict=True)):
+        if curve.style == "heat":
+            _heat(panel, curve)
+        elif curve.style == "bars":
+            _bars(panel, curve, x + _beside(chart, place), y, _bar_width(chart))
+        else:
+            _curve(panel, curve, x, y, named=len(curves) > 1)
     return panel
+
+
+def _places(names: Sequence[str]) -> Any:
+    return plot.span(-0.5, len(names) - 0.5)
+
+
+def _y_span(chart: Figure, ys: Floats) -> Any:
+    if chart.log_y:
+        return _span(ys, True)
+    end = chart.y_max or 1.06 * float(ys.max(initial=0.0)) or 1.0
+    return plot.span(chart.y_min or 0.0, end)
+
+
+def _bar_width(chart: Figure) -> float:
+    return BARS_SHARE / max(1, sum(curve.style == "bars" for curve in chart.curves))
+
+
+def _beside(chart: Figure, place: int) -> float:
+    """How far the bars of a curve stand from the middle of their places."""
+    bars = [n for n, curve in enumerate(chart.curves) if curve.style == "bars"]
+    return _bar_width(chart) * (bars.index(place) - (len(bars) - 1) / 2)
+
+
+def _bars(panel: figure, curve: Curve, x: Floats, y: Floats, width: float) -> None:
+    colour = style.run_colour(curve.colour)
+    source = ColumnDataSource({"x": x, "y": y})
+    drawn = panel.vbar(
+        "x", top="y", bottom=0, width=0.92 * width, source=source, color=colour, line_color=None
+    )
+    plot.add_hover(panel, drawn, [(curve.name, "@y{0,0.[00]}")], "mouse")
+
+
+def _heat(panel: figure, curve: Curve) -> None:
+    """Fields of unit size with their values; the colour follows the logarithm."""
+    fields = [(x, y, z) for x, y, z in zip(curve.x, curve.y, curve.z, strict=True) if z is not None]
+    logs = [math.log(z) for _, _, z in fields if z > 0]
+    low, high = min(logs, default=0.0), max(logs, default=1.0)
+    shares = [(math.log(z) - low) / (high - low or 1.0) if z > 0 else 0.0 for _, _, z in fields]
+    colours = [style.tint(style.run_colour(curve.colour), 0.06 + 0.94 * one) for one in shares]
+    source = ColumnDataSource(
+        {
+            "x": [x for x, _, _ in fields],
+            "y": [y for _, y, _ in fields],
+            "z": [z for _, _, z in fields],
+            "text": [figure_text(z) for _, _, z in fields],
+            "colour": colours,
+            "ink": [style.ink_on(one) for one in colours],
+        }
+    )
+    drawn = panel.rect("x", "y", width=0.97, height=0.94, source=source, color="colour")
+    panel.text(
+        "x",
+        "y",
+        text="text",
+        source=source,
+        text_color="ink",
+        text_font=style.FONT,
+        text_font_size="11px",
+        text_align="center",
+        text_baseline="middle",
+    )
+    plot.add_hover(panel, drawn, [(curve.name, "@z{0,0.[00]}")], "mouse")
 
 
 def _points(curve: Curve, chart: Figure) -> tuple[Floats, Floats]:
@@ -143,8 +214,11 @@ def _curve(panel: figure, curve: Curve, x: Floats, y: Floats, *, named: bool) ->
     elif curve.style == "dots":
         size = 2.5 if len(x) > DOTS_MANY else 5
         drawn = panel.scatter("x", "y", source=source, size=size, color=colour, line_color=None)
+    elif curve.style == "steps":
+        drawn = panel.step("x", "y", source=source, color=colour, line_width=1.6, mode="after")
     else:
-        drawn = panel.line("x", "y", source=source, color=colour, line_width=1.6)
+        dash = curve.style if curve.style in ("dashed", "dotted") else "solid"
+        drawn = panel.line("x", "y", source=source, color=colour, line_width=1.6, line_dash=dash)
         if curve.style == "points":
             panel.scatter("x", "y", source=source, size=5, color=colour, line_color=None)
     if curve.style != "dots":

@@ -1,0 +1,182 @@
+"""Alignment: the same requests on page boundaries, shifted by an odd sector, and anywhere."""
+
+from __future__ import annotations
+
+from ssdlab.engine import choices, words
+from ssdlab.engine.answers import Rows, cell, charts, curve, number
+from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.readings import Readings, mean, ratio
+from ssdlab.engine.records import Records
+from ssdlab.engine.setup import KIB, MIB, Parameter, Setup
+from ssdlab.engine.steps import Job, Step
+from ssdlab.errors import InputError
+from ssdlab.figures import Column, Figure, Table
+
+SECTOR = 512
+OLD_PARTITION = 63 * SECTOR
+"""Where partitions of the time before page-sized sectors began: seven eighths into a page."""
+CASES = (
+    ("aligned", "on boundaries of the block"),
+    ("shifted", "as in a partition from sector 63"),
+    ("anywhere", "on any sector of 512 bytes"),
+)
+"""Offsets of the requests: names in keys, and what they are."""
+WAYS = (("read", "randread"), ("write", "randwrite"))
+NOTICED = 0.05
+"""A cost below this share is none that anybody would notice."""
+
+
+def plan(setup: Setup) -> list[Step]:
+    """Fill, write everything once at random; then all cases again and again, so that drift of the
+    drive does not look like a cost."""
+    if setup.block > SECTOR:
+        raise InputError(
+            f"alignment: the target has logical blocks of {setup.block} bytes, so "
+            "no request can lie across its pages; it needs a target with sectors of 512 bytes"
+        )
+    steps: list[Step] = [
+        setup.fill(),
+        setup.job(
+            "use",
+            "write the range once at random",
+            "randwrite",
+            "4k",
+            depth=32,
+            amount=setup.active,
+            measured=False,
+        ),
+    ]
+    for turn in range(1, setup.count("turns") + 1):
+        for way, rw in WAYS:
+            for size in choices.blocks(setup, "blocks"):
+                steps += [_job(setup, turn, way, rw, size, case) for case, _ in CASES]
+    return steps
+
+
+def _key(turn: int, way: str, size: int, case: str) -> str:
+    return f"turn{turn}/{way}-{choices.short(size)}-{case}"
+
+
+def _job(setup: Setup, turn: int, way: str, rw: str, size: int, case: str) -> Job:
+    shift = OLD_PARTITION if case == "shifted" else 0
+    return setup.job(
+        _key(turn, way, size, case),
+        f"random {way}s of {words.block(size)} {dict(CASES)[case]}",
+        rw,
+        choices.short(size),
+        depth=setup.count("depth"),
+        seconds=setup.number("seconds"),
+        region=(shift, setup.active - MIB),
+        compressible=setup.count("compressible"),
+        options={"ba": SECTOR} if case == "anywhere" else None,
+    )
+
+
+def judge(records: Records, setup: Setup) -> Judgement:
+    """What each case loses against requests on boundaries."""
+    found = Readings(records)
+    turns = range(1, setup.count("turns") + 1)
+    rows: Rows = []
+    numbers, said = [], []
+    for way, _ in WAYS:
+        for size in choices.blocks(setup, "blocks"):
+            name = f"random {way}s of {words.block(size)}"
+            base: float | None = None
+            for case, title in CASES:
+                keys = [_key(turn, way, size, case) for turn in turns]
+                measured = [rate for key in keys if (rate := found.iops(key)) is not None]
+                rate = mean(measured)
+                base = rate if case == "aligned" else base
+                spread = (max(measured) - min(measured)) / 2 if len(measured) > 1 else None
+                left = ratio(rate, base)
+                cost = None if left is None or case == "aligned" else 100 * (1 - left)
+                rows.append(
+                    [
+                        f"{name} {title}",
+                        cell(rate, *keys),
+                        cell(100 * spread / rate if spread is not None and rate else None, *keys),
+                        cell(cost, *keys),
+                        cell(mean(found.mean_us(key) for key in keys), *keys),
+                        cell(mean(found.percentile_us(key, 99.0) for key in keys), *keys),
+                    ]
+                )
+                if cost is not None:
+                    numbers.append(number(f"{name} {title}: lost", cost, "%", "lower", *keys))
+                    if cost > 100 * NOTICED:
+                        said.append(
+                            f"{words.sentence(name)[:-1]} {title} lose {cost:.0f} % of the speed "
+                            f"that they have on boundaries."
+                        )
+    if not numbers:
+        return Judgement(["Requests on and off boundaries have not both been measured yet."])
+    if not said:
+        said = [
+            "Misaligned requests cost this drive less than "
+            f"{100 * NOTICED:.0f} %: its controller absorbs them."
+        ]
+    else:
+        said.append(
+            "A request that lies across pages takes two of them: read both, or read and rewrite "
+            "both. Partitions that begin on a MiB boundary avoid it."
+        )
+    heads = [
+        Column("requests"),
+        Column("rate", "IOPS"),
+        Column("+- over the turns", "%"),
+        Column("lost", "%"),
+        Column("mean latency", "us"),
+        Column("p99 latency", "us"),
+    ]
+    figures = charts(
+        *(
+            Figure(
+                f"Random {way}s",
+                "block, KiB",
+                "IOPS",
+                [
+                    curve(
+                        title,
+                        [
+                            (
+                                size / KIB,
+                                mean(found.iops(_key(t, way, size, case)) for t in turns),
+                            )
+                            for size in choices.blocks(setup, "blocks")
+                        ],
+                        place,
+                    )
+                    for place, (case, title) in enumerate(CASES)
+                ],
+                log_x=True,
+                group="Operations by where requests begin",
+                sources=tuple(
+                    _key(t, way, size, case)
+                    for t in turns
+                    for size in choices.blocks(setup, "blocks")
+                    for case, _ in CASES
+                ),
+            )
+            for way, _ in WAYS
+        )
+    )
+    return Judgement(said, numbers, [Table("What misalignment costs", heads, rows)], figures)
+
+
+PROTOCOLS = (
+    Protocol(
+        name="alignment",
+        title="Alignment",
+        summary="what requests cost that do not begin on page boundaries",
+        source="KomputerPress 9/2010, Intel X25-M G2 with IOmeter (the text on alignment)",
+        group="article",
+        plan=plan,
+        judge=judge,
+        parameters=(
+            Parameter("blocks", "4k,8k,16k,64k", "block sizes"),
+            Parameter("depth", 4, "I/Os in flight"),
+            Parameter("seconds", 60.0, "time for each case and turn"),
+            Parameter("turns", 3, "how often all cases are measured"),
+            Parameter("compressible", 0, "percent by which the data shrinks"),
+        ),
+    ),
+)
