@@ -83,6 +83,11 @@ class Comparison:
         """Whether a side has repeats."""
         return any(len(party.names) > 1 for party in self.parties)
 
+    @property
+    def tested(self) -> bool:
+        """Whether of any difference it is known how sure it is."""
+        return any(d is not None and d.p is not None for row in self.rows for d in row.differences)
+
     def method(self) -> list[str]:
         """How the intervals came about, in sentences."""
         text = METHOD_REPEATS if self.repeated else METHOD_SINGLE

@@ -63,9 +63,8 @@ def command(
 
 
 def show(found: Comparison, *, json_: str | None, output: Path | None) -> None:
-    """Prints and writes a comparison."""
+    """Writes and prints a comparison; what is asked for is written though nobody reads on."""
     console = stderr() if json_ == "-" else stdout()
-    print_comparison(console, found)
     if json_ is not None:
         text = json.dumps(found.as_json(), indent=2) + "\n"
         if json_ == "-":
@@ -76,6 +75,8 @@ def show(found: Comparison, *, json_: str | None, output: Path | None) -> None:
         from ssdlab.report import compare_page  # heavy: only where it is used
 
         compare_page.render(found, output)
+    print_comparison(console, found)
+    if output is not None:
         console.print(f"wrote {output}", markup=False, soft_wrap=True)
 
 
@@ -103,8 +104,8 @@ def print_comparison(console: Console, found: Comparison) -> None:
         columns = [("number", "left"), ("unit", "left"), (letters[0], "right")]
         for letter in letters[1:]:
             columns += [(letter, "right"), (f"{letter} against A", "right")]
-            columns += [("95 %", "left"), ("verdict", "left")]
-        console.print(table(columns, [_cells(row) for row in rows]))
+            columns += [("95 %", "left"), ("verdict", "left")] if found.tested else []
+        console.print(table(columns, [_cells(row, found.tested) for row in rows]))
     tell("")
     for sentence in found.method():
         tell(sentence)
@@ -112,7 +113,7 @@ def print_comparison(console: Console, found: Comparison) -> None:
         _doubts(console, letter, party)
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: Row, tested: bool) -> list[str]:
     quantity = row.quantity
     texts = [
         compare.value_text(value, interval)
@@ -121,8 +122,10 @@ def _cells(row: Row) -> list[str]:
     cells = [quantity.name, quantity.unit, texts[0]]
     for text, difference in zip(texts[1:], row.differences, strict=True):
         share = None if difference is None else difference.share
-        cells += [text, compare.share_text(share), compare.span_text(difference)]
-        cells.append(compare.verdict(difference, quantity.better))
+        cells += [text, compare.share_text(share)]
+        if tested:
+            verdict = compare.verdict(difference, quantity.better)
+            cells += [compare.span_text(difference), verdict]
     return cells
 
 

@@ -423,6 +423,7 @@ EN: Mapping[str, str] = {
     "compared.number": "number",
     "compared.unit": "unit",
     "compared.against": "{label} against {first}",
+    "compared.difference": "difference",
     "compared.span": "95 %",
     "compared.verdict": "verdict",
     "compared.iops": "IOPS, second by second",

@@ -131,9 +131,10 @@ class Page:
         for party in parties[1:]:
             several = len(parties) > 2
             head += [party.label, words("compared.against", label=party.label, first=first)]
-            head += [words("compared.span"), words("compared.verdict")]
             if not several:
-                head[-3] = words("compared.against", label="", first=first).strip()
+                head[-1] = words("compared.difference")
+            if self.found.tested:
+                head += [words("compared.span"), words("compared.verdict")]
         return Table(tuple(head), tuple(self._row(row) for row in rows), labels=2)
 
     def _row(self, row: Row) -> tuple[Cell, ...]:
@@ -144,12 +145,12 @@ class Page:
         cells = [Cell(row.quantity.name, head=True), Cell(row.quantity.unit), texts[0]]
         for text, difference in zip(texts[1:], row.differences, strict=True):
             share = None if difference is None else difference.share
-            cells += [
-                text,
-                Cell(share_text(share), "" if share is None else repr(share)),
-                Cell(span_text(difference)),
-                Cell(verdict(difference, row.quantity.better)),
-            ]
+            cells += [text, Cell(share_text(share), "" if share is None else repr(share))]
+            if self.found.tested:
+                cells += [
+                    Cell(span_text(difference)),
+                    Cell(verdict(difference, row.quantity.better)),
+                ]
         return tuple(cells)
 
     # --- charts of ordinary runs
