@@ -10,10 +10,19 @@ from typing import Any
 from typer.main import get_command
 
 from ssdlab import _core
+from ssdlab.audit import CHECKS
 from ssdlab.cli.app import app
+from ssdlab.health.attributes import EXPLAINED, TABLE, Meaning
 from ssdlab.protocols import protocols
 from ssdlab.rig import profiles
 
+_DRIVES = {
+    r"(?i)intel|solidigm": "Intel, Solidigm",
+    r"(?i)samsung": "Samsung",
+    r"(?i)micron|crucial": "Micron, Crucial",
+    r"^(?!.*(?i:sandisk))": "all but SanDisk",
+}
+"""Patterns of families, for people."""
 TARGET = Path(__file__).parent / "reference.md"
 
 
@@ -54,6 +63,16 @@ def page() -> Iterator[str]:
             if k["device"] == device
         ]
         yield from section(f"Keys of {device}", ("key", "values", "default", "meaning"), rows)
+    yield from section(
+        "Checks of the audit",
+        ("name", "what it looks at"),
+        [(one.name, one.summary) for one in CHECKS],
+    )
+    yield from section(
+        "Attributes of ATA drives",
+        ("attribute", "name given by smartctl", "drives", "meaning", "source"),
+        [_attribute(one) for one in (*TABLE, *EXPLAINED)],
+    )
     options = _core.job_options()
     yield from section(
         "Job options on simulated drives",
@@ -70,6 +89,14 @@ def page() -> Iterator[str]:
     ):
         names = ", ".join(f"`{o['name']}`" for o in options if o["effect"] == effect)
         yield f"\n{words}: {names}."
+
+
+def _attribute(one: Meaning) -> tuple[str, ...]:
+    """A row of the table of attributes; the names are patterns."""
+    drives = _DRIVES.get(one.family, one.family) or "any"
+    if one.known:
+        drives += ", if known to smartctl"
+    return str(one.id), f"`{one.name}`", drives, one.what, one.source
 
 
 def commands() -> Iterator[str]:

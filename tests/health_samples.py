@@ -9,6 +9,7 @@ Row = tuple[int, str, int, int, str]
 """Id, name, normalized value, threshold, raw value as printed."""
 
 JANUARY = 1_700_000_000
+DAY = 86_400
 
 
 def smartctl(status: int = 0, *messages: str) -> dict[str, Any]:
@@ -111,6 +112,14 @@ def sas(**top: object) -> dict[str, Any]:
         },
         **top,
     }
+
+
+def later(days: float, **log: int) -> dict[str, Any]:
+    """The NVMe drive some days after, always switched on."""
+    hours = 12_000 + int(days * 24)
+    return nvme(
+        log, local_time={"time_t": JANUARY + int(days * DAY)}, power_on_time={"hours": hours}
+    )
 
 
 INTEL_ROWS: Sequence[Row] = (

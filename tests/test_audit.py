@@ -145,6 +145,13 @@ def test_an_array_that_lacks_a_member_or_rebuilds_is_told(system: Recorded) -> N
     assert found(system, "/dev/md0")["array-state", "md0"].status is Status.ADVICE
 
 
+def test_trim_that_was_switched_off_can_be_switched_on(system: Recorded) -> None:
+    system.nvme(discard_max_bytes=0, discard_max_hw_bytes=2 * GIB)
+    off = found(system, "/dev/nvme0n1")["trim-path", "nvme0n1"]
+    assert off.status is Status.PROBLEM
+    assert off.fix == f"echo {2 * GIB} > /sys/class/block/nvme0n1/queue/discard_max_bytes"
+
+
 def test_xfs_with_noatime_and_discard_has_nothing_to_mend(system: Recorded) -> None:
     system.sata()
     system.partition("sda", "sda1")
@@ -287,6 +294,16 @@ def test_a_full_file_system_is_told(system: Recorded, free: int, status: Status)
     findings = found(system, "/", Space(100 * GIB, free * GIB))
     assert findings["free-space", "/"].status is status
     assert found(system, "/")["free-space", "/"].status is Status.UNKNOWN
+
+
+def test_a_file_system_that_is_only_read_is_neither_full_nor_to_be_trimmed(
+    system: Recorded,
+) -> None:
+    system.nvme()
+    system.mount("nvme0n1", "/snap", "squashfs", "ro,nodev,relatime")
+    findings = found(system, "/snap", Space(GIB, 0))
+    assert statuses(findings) == set()
+    assert {("free-space", "/snap"), ("trim-used", "/snap")}.isdisjoint(findings)
 
 
 @pytest.mark.parametrize(

@@ -429,21 +429,20 @@ def test_a_file_system_frozen_by_another_is_left_frozen(mounted: Path) -> None:
 
 
 @pytest.mark.root
-def test_a_partition_table_is_refused_and_a_partition_is_rewritten(
-    tmp_path: Path, cli: Cli
+def test_a_drive_with_partitions_is_refused_and_a_partition_is_rewritten(
+    loop: Loop, tmp_path: Path, cli: Cli
 ) -> None:
+    del loop  # this one needs partitions; the other skips the test where there is none at all
     image = tmp_path / "disk.img"
-    # One MBR entry: type 0x83, 20480 sectors from sector 2048.
-    entry = bytes([0, 0, 0, 0, 0x83, 0, 0, 0]) + (2048).to_bytes(4, "little")
-    entry += (20480).to_bytes(4, "little")
     with image.open("wb") as file:
-        file.write(bytes(446) + entry + bytes(48) + b"\x55\xaa")
         file.truncate(32 * MIB)
     path = Path(run("losetup", "--find", "--show", "--partscan", str(image)).strip())
     part = Path(f"{path}p1")
     try:
-        if not part.exists():
-            pytest.skip("partitions of loop devices do not appear here")
+        # Told rather than found: not every kernel reads partition tables.
+        told = subprocess.run(["addpart", str(path), "1", "2048", "20480"], capture_output=True)
+        if told.returncode != 0 or not part.exists():
+            pytest.skip("this kernel has no partitions on loop devices")
         part.write_bytes(os.urandom(MIB))
         refused = cli("refresh", path, "--rewrite", path.name)
         assert refused.status == 3

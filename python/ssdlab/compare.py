@@ -31,6 +31,8 @@ from ssdlab.figures import Better, figure_text
 from ssdlab.results import Result
 from ssdlab.store import RunStore
 
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+"""What the sides are called in tables."""
 SHORT = 24
 """A fact of so many characters can stand in a label."""
 NAMED = 3
@@ -146,6 +148,8 @@ def load(names: Sequence[str], store: RunStore, *, each: bool = False) -> Compar
     flat = [folder for side in folders for folder in side]
     if len(flat) < 2:
         raise InputError("a comparison needs two runs; ssdlab list runs shows them")
+    if len(folders) > len(LETTERS):
+        raise InputError(f"{len(folders)} runs are too many; compare at most {len(LETTERS)}")
     if (twice := next((f for f in flat if flat.count(f) > 1), None)) is not None:
         raise InputError(f"{twice.name}: is given twice; a run compares to itself as equal")
     tests = [folder for folder in flat if is_protocol_run(folder)]

@@ -75,6 +75,13 @@ def _drive(scene: Scene, layer: Layer, rotational: bool) -> Finding:
     if rotational and not drive.virtual:
         what = "takes no TRIM, and a hard disk needs none"
         return Finding("trim-path", layer.name, Status.OK, what, evidence)
+    hardware = scene.system.number(f"{layer.place}/queue/discard_max_hw_bytes")
+    if hardware:
+        what = f"TRIM to the drive {layer.name} is switched off, though it takes it"
+        file = f"{layer.place}/queue/discard_max_hw_bytes"
+        seen = (*evidence, *scene.system.evidence(file))
+        switch = f"echo {hardware} > /{layer.place}/queue/discard_max_bytes"
+        return Finding("trim-path", layer.name, Status.PROBLEM, what, seen, _WHY, switch)
     fix = {
         "USB": "replace the adapter by one that passes UNMAP on",
         "virtio": "set discard=unmap for this disk in the virtual machine's definition",
@@ -111,7 +118,7 @@ def _allow(system: System, layer: Layer) -> str | None:
 def trim_used(scene: Scene) -> Iterator[Finding]:
     """Whether the file system trims, by itself or by a timer."""
     mount, system = scene.mount, scene.system
-    if mount is None or not scene.tops or not all(_able(system, one) for one in scene.tops):
+    if mount is None or "ro" in mount.options or not all(_able(system, one) for one in scene.tops):
         return
     if all(one.rotational and not one.virtual for one in scene.drives):
         return

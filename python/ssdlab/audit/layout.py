@@ -97,7 +97,7 @@ def _partitions(system: System, drive: Drive) -> list[str]:
 
 def free_space(scene: Scene) -> Iterator[Finding]:
     """Whether the file system has room left."""
-    if scene.mount is None:
+    if scene.mount is None or "ro" in scene.mount.options:
         return
     point = scene.mount.point
     space = scene.system.space(point)

@@ -151,7 +151,9 @@ def _health_of(scene: Scene, drive: Drive) -> Iterator[Finding]:
         told = scene.ask(drive.name)
     except SsdlabError as error:
         reason = error.message.removeprefix(f"/dev/{drive.name}: ")
-        yield Finding("health", drive.name, UNKNOWN, f"its health is not told: {reason}")
+        what, _, install = f"its health is not told: {reason}".partition(": sudo ")
+        fix = f"sudo {install}" if install else None
+        yield Finding("health", drive.name, UNKNOWN, what, fix=fix)
         return
     status = {
         Severity.GOOD: OK,

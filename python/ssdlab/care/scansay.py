@@ -9,6 +9,8 @@ from ssdlab.care.blockio import PIECE_BYTES
 from ssdlab.care.scan import REPEATED_MAX, Scan
 from ssdlab.fio.job import size_text
 
+RANGES_MAX = 3
+"""So many slow stretches are named."""
 MUCH_ZERO = 0.02
 """Zeros below this share of what was read are not worth a word."""
 
@@ -78,15 +80,21 @@ def _zones(found: Scan) -> list[str]:
     if not found.slow_zones:
         return []
     median, _ = found.limits
-    worst = max(found.slow_zones, key=lambda one: one.ns)
-    others = len(found.slow_zones) - 1
-    more = f" ({others} more such parts)" if others else ""
-    slow, usual = (PIECE_BYTES * 1e3 / ns for ns in (worst.ns, median))
-    again = "" if worst.again_ns is None else ", and was so when read again"
+    ranges: list[list[int]] = []
+    for zone in found.slow_zones:
+        if ranges and ranges[-1][1] == zone.offset:
+            ranges[-1][1] += zone.length
+        else:
+            ranges.append([zone.offset, zone.offset + zone.length])
+    places = [f"from {size_text(start)} to {size_text(end)}" for start, end in ranges]
+    where = ", ".join(places[:RANGES_MAX]) + (" and elsewhere" if places[RANGES_MAX:] else "")
+    times = [zone.ns for zone in found.slow_zones]
+    slow, usual = (PIECE_BYTES * 1e3 / ns for ns in (sum(times) / len(times), median))
+    repeated = all(zone.again_ns is not None for zone in found.slow_zones)
+    again = ", and was so when read again" if repeated else ""
     return [
-        f"the speed is uneven: from {size_text(worst.offset)} to "
-        f"{size_text(worst.offset + worst.length)} it is {slow:,.0f} MB/s, where {usual:,.0f} MB/s "
-        f"is usual{again}{more}; data that random writes have scattered read so (ssdlab refresh)"
+        f"the speed is uneven: {where} it is about {slow:,.0f} MB/s, where {usual:,.0f} MB/s is "
+        f"usual{again}; data that random writes have scattered read so (ssdlab refresh)"
     ]
 
 

@@ -14,10 +14,9 @@ from rich.console import Console
 from ssdlab import compare
 from ssdlab.analysis.differences import Row
 from ssdlab.cli.console import stderr, stdout, table
-from ssdlab.compare import Comparison, Party
+from ssdlab.compare import LETTERS, Comparison, Party
 from ssdlab.store import RunStore, check_writable, write_whole
 
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 CUT = 60
 """Longer facts are cut on the terminal."""
 

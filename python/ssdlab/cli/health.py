@@ -204,7 +204,7 @@ def _row(report: Report) -> list[str]:
         )
         if one is not None
     ]
-    return [
+    row = [
         health.model or report.name,
         worst(report.findings).value,
         _percent(health.used_percent),
@@ -215,8 +215,9 @@ def _row(report: Report) -> list[str]:
         amount(carried.written_bytes_per_day),
         _maybe(health.write_amplification, "{:.2f}"),
         f"{sum(told):,}" if told else NOT_TOLD,
-        _lasts(carried),
+        NOT_TOLD if carried.days_left is None else _days(carried.days_left),
     ]
+    return ["-" if one == NOT_TOLD else one for one in row]
 
 
 def _findings(reports: Sequence[Report], *, calm: bool = True) -> Any:
@@ -312,10 +313,10 @@ def _outlook(carried: Projection) -> str:
         return f"how long it lasts is not told: {carried.assumption}"
     parts = []
     if carried.days_left is not None:
-        parts.append(f"for {_days(carried.days_left)}{_range(carried)}")
+        parts.append(f"{_days(carried.days_left)}{_range(carried)}")
     if carried.bytes_left is not None:
-        parts.append(f"for {amount(carried.bytes_left)} of host writes")
-    return f"its rated endurance lasts {', '.join(parts)}, {carried.assumption}"
+        parts.append(f"{amount(carried.bytes_left)} of host writes")
+    return f"its rated endurance lasts for {' or '.join(parts)}, {carried.assumption}"
 
 
 def _range(carried: Projection) -> str:
@@ -323,17 +324,13 @@ def _range(carried: Projection) -> str:
     least, most = carried.days_left_least, carried.days_left_most
     if least is None or carried.days_left is None or least > FAR_YEARS * 365.25:
         return ""
-    longest = "no upper bound" if most is None else f"to {_days(most)}"
-    return f" (wear is told in steps of 1 %, so {_days(least)} {longest})"
-
-
-def _lasts(carried: Projection) -> str:
-    return NOT_TOLD if carried.days_left is None else _days(carried.days_left)
+    longest = "no upper bound" if most is None else _days(most)
+    return f" (wear is told in steps of 1 %, so {_days(least)} to {longest})"
 
 
 def _days(days: float) -> str:
     if days > FAR_YEARS * 365.25:
-        return f"more than {FAR_YEARS} years"
+        return f"> {FAR_YEARS} years"
     if days >= 730:
         return f"{days / 365.25:.1f} years"
     return f"{days:.1f} days" if days < 10 else f"{days:.0f} days"

@@ -71,7 +71,7 @@ class Demand:
     """Something that a purpose asks of a drive."""
 
     what: str
-    """Such as ``99 % of the log writes are safe within``."""
+    """Before the number: ``99 % of the log writes are safe within``, ``random writes:``."""
     value: float | None
     unit: str
     good: float
@@ -94,21 +94,30 @@ class Demand:
             return "good"
         return "enough" if sign * self.value <= sign * self.enough else "poor"
 
+    @property
+    def name(self) -> str:
+        """What is asked for, as tables write it."""
+        return self.what.removesuffix(":")
+
+    @property
+    def found(self) -> str:
+        """What was measured, as a clause."""
+        return f"{self.what} {with_unit(self.value, self.unit)}"
+
     def said(self) -> str:
-        """The demand and what was measured, as a clause."""
+        """What was measured, the limit, and why that matters."""
         limit = self.good if self.grade == "enough" else self.enough
         way = "at most" if self.lower else "at least"
-        wanted = "for a good mark" if self.grade == "enough" else "needed"
-        return (
-            f"{self.what}: {with_unit(self.value, self.unit)} "
-            f"({way} {with_unit(limit, self.unit)} {wanted}); {self.why}"
-        )
+        wanted = "would be good" if self.grade == "enough" else "is needed"
+        return f"{self.found} ({way} {with_unit(limit, self.unit)} {wanted}): {self.why}"
 
 
 def with_unit(value: float | None, unit: str) -> str:
     """A number with its unit, as sentences write it."""
     if value is None:
         return "unknown"
+    if unit == "IOPS":
+        return f"{words.number(value)} a second"
     if unit == "us":
         return words.latency(value)
     if unit == "s":
@@ -132,18 +141,17 @@ def verdict(purpose: str, demands: Sequence[Demand]) -> tuple[list[str], Table]:
         else:
             head = f"well fit for {purpose}"
         said = [words.sentence(f"{so_far}{head}")]
-        said += [words.sentence(f"Against it speaks {one.said()}") for one in grades["poor"]]
+        said += [words.sentence(f"Against it: {one.said()}") for one in grades["poor"]]
         said += [words.sentence(f"A reservation: {one.said()}") for one in grades["enough"]]
         if grades["good"]:
-            fine = [f"{one.what} ({with_unit(one.value, one.unit)})" for one in grades["good"]]
-            said.append(words.sentence(f"Good: {words.listed(fine)}"))
+            said.append(words.sentence(f"Good: {words.listed([x.found for x in grades['good']])}"))
     rows = [
         (
-            one.what,
-            Cell(None if one.value is None else one.value, one.sources),
+            one.name,
+            Cell(one.value, one.sources),
             one.unit,
-            f"{'<=' if one.lower else '>='} {words.number(one.good)}",
-            f"{'<=' if one.lower else '>='} {words.number(one.enough)}",
+            _limit(one, one.good),
+            _limit(one, one.enough),
             one.grade,
             one.why,
         )
@@ -153,10 +161,14 @@ def verdict(purpose: str, demands: Sequence[Demand]) -> tuple[list[str], Table]:
     return said, Table(f"What {purpose} asks", [Column(head) for head in heads], rows)
 
 
+def _limit(one: Demand, limit: float) -> str:
+    return f"{'at most' if one.lower else 'at least'} {words.number(limit)}"
+
+
 def demanded(demands: Sequence[Demand]) -> list[Number]:
     """What demands were measured by, as the numbers that runs are compared by."""
     return [
-        number(one.what, one.value, one.unit, "lower" if one.lower else "higher", *one.sources)
+        number(one.name, one.value, one.unit, "lower" if one.lower else "higher", *one.sources)
         for one in demands
     ]
 

@@ -9,11 +9,13 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from ssdlab.engine import snapshots
 from ssdlab.engine.check import Check, marked
 from ssdlab.engine.folder import FINDINGS, Entry, RunFolder
 from ssdlab.engine.protocol import Judgement
 from ssdlab.engine.records import RoundsRecord
 from ssdlab.errors import InputError
+from ssdlab.figures import Table
 
 SCHEMA = 1
 
@@ -67,6 +69,10 @@ class ProtocolRun:
     def marks(self) -> frozenset[str]:
         """Keys of the steps whose numbers a check puts in doubt."""
         return marked(self.findings.checks, [step.key for step in self.steps])
+
+    def counted(self) -> Table | None:
+        """What the drive's own counters say of the run; None where they say nothing."""
+        return snapshots.counted(self.folder.path, self.target)
 
     def job_texts(self) -> dict[str, str]:
         """The job files by key, those of rounds once."""

@@ -137,8 +137,10 @@ class Execution:
 
     def _run(self, job: Job, progress: ProgressCallback) -> Result:
         interval = 1000
-        if self.session.kind == "sim" and job.seconds is not None:
-            interval = max(1, min(interval, round(1000 * job.seconds / INTERVALS)))
+        if self.session.kind == "sim":
+            # Nobody knows how fast an amount will be moved: fine enough for a fast drive.
+            parts = INTERVALS if job.seconds is not None else 4 * INTERVALS
+            interval = max(1, min(interval, round(1000 * estimate.cost(job) / parts)))
         return self.session.run(
             JobText(job.key, job.text, Path.cwd()),
             seed=seed_of(self.seed, job.key),

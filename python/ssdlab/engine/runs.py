@@ -11,7 +11,7 @@ from typing import Any
 
 from ssdlab import safety, scale
 from ssdlab._version import VERSION
-from ssdlab.engine import estimate
+from ssdlab.engine import estimate, snapshots
 from ssdlab.engine.check import Check
 from ssdlab.engine.estimate import Estimate
 from ssdlab.engine.findings import Findings, write
@@ -250,6 +250,8 @@ def _execute(
 ) -> Finished:
     with contextlib.nullcontext() if locked else folder.locked():
         folder.set_status("running")
+        if not (folder.path / snapshots.FILE).exists():
+            snapshots.keep(folder.path, session.snapshot())
         execution = Execution(protocol, setup, session, folder, progress)
         try:
             execution.run()
@@ -277,6 +279,7 @@ def _execute(
 def _keep(folder: RunFolder, execution: Execution, examine: Examine, status: Status) -> Judgement:
     records, judgement = execution.records, execution.judge()
     protocol = execution.protocol
+    snapshots.keep(folder.path, execution.session.snapshot())
     write(
         folder,
         Findings(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from ssdlab import _core, safety
+from ssdlab import _core, safety, wear
 from ssdlab.care import purge as care_purge
 from ssdlab.care import trim as care_trim
 from ssdlab.errors import ExperimentError, InputError, Interrupted
@@ -89,6 +89,10 @@ class Session(Protocol):
 
     def restore(self, path: Path) -> None:
         """Takes a state back that :meth:`save` kept."""
+        ...
+
+    def snapshot(self) -> dict[str, Any] | None:
+        """The drive's own counters: of a simulated one as in a result, else smartctl's answer."""
         ...
 
     def about(self) -> dict[str, Any]:
@@ -174,6 +178,19 @@ class SimSession:
 
     def restore(self, path: Path) -> None:
         self.drive.restore(str(path))
+
+    def snapshot(self) -> dict[str, Any] | None:
+        counters = self.drive.counters()
+        worn = wear.document(counters, {})
+        if worn is None:
+            return None
+        target = {"kind": "sim", "name": self.name, "capacity_bytes": self.capacity}
+        return {
+            "target": target,
+            "counters": counters,
+            "wear": worn,
+            "waf_lifetime": wear.amplification(counters),
+        }
 
     def about(self) -> dict[str, Any]:
         return {"summary": summary_of(self.target.rig), "rig": self.drive.rig_toml}
@@ -266,6 +283,9 @@ class RealSession:
 
     def restore(self, path: Path) -> None:
         pass
+
+    def snapshot(self) -> dict[str, Any] | None:
+        return surroundings.smart(self.disk, redact=self.target.redact)
 
     def about(self) -> dict[str, Any]:
         file = self.target.path.absolute() if self.device is None else None

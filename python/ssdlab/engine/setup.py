@@ -16,6 +16,9 @@ KIB = 1 << 10
 
 QUICK_ROUNDS = 7
 """Rounds at most where a quick look is asked for."""
+LEAST_REAL_S = 1.0
+"""Of a job in a quick look at a real drive: starting fio takes half a second."""
+LEAST_SIM_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -89,12 +92,12 @@ class Setup:
     def seconds(self, whole: float) -> float:
         """How long something that takes so long at full size takes here.
 
-        A real run counts whole seconds; in virtual time 50 ms are enough for a look.
+        In a quick look never less than `LEAST_REAL_S` or `LEAST_SIM_S`.
         """
         if self.divisor == 1:
             return whole
         scaled = whole / self.divisor
-        return max(0.05, round(scaled, 3)) if self.kind == "sim" else max(1.0, round(scaled))
+        return max(LEAST_SIM_S if self.kind == "sim" else LEAST_REAL_S, round(scaled, 3))
 
     def job(
         self,

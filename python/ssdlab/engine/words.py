@@ -16,7 +16,9 @@ def number(value: float) -> str:
 
 def iops(value: float | None) -> str:
     """Operations per second."""
-    return "no" if value is None else f"{number(value)} operations a second"
+    if value is None:
+        return "an unknown number of operations a second"
+    return f"{number(value)} operations a second"
 
 
 def speed(mbps: float | None) -> str:

@@ -51,8 +51,12 @@ class _Span:
 
 
 def in_order(snapshots: Sequence[Health]) -> list[Health]:
-    """By the hours under power, which cannot be set wrong, then by the clock."""
-    return sorted(snapshots, key=lambda one: (one.power_on_hours or 0.0, one.taken_s or 0))
+    """By the hours under power, which cannot be set wrong, then by the clock and by what was
+    written."""
+    return sorted(
+        snapshots,
+        key=lambda one: (one.power_on_hours or 0.0, one.taken_s or 0, one.written_bytes or 0),
+    )
 
 
 def project(snapshots: Sequence[Health], tbw_bytes: float | None = None) -> Projection:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from ssdlab.errors import InputError
@@ -32,14 +33,12 @@ def from_wear(about: Mapping[str, Any], name: str) -> Health:
     amplification = number(about, "waf_lifetime")
     known = written is not None and amplification is not None
     return Health(
-        model=text(about, "target", "name"),
+        model=Path(text(about, "target", "name") or "").name or None,
         family=text(about, "target", "summary"),
         capacity_bytes=count(about, "target", "capacity_bytes"),
         interface="simulated",
         is_ssd=True,
-        passed=True,
         used_percent=100 * erases / rated if erases is not None and rated else None,
-        media_errors=0,
         written_bytes=written,
         read_bytes=read,
         nand_bytes=round(amplification * written) if known else None,  # type: ignore[operator]

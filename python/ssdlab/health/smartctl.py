@@ -94,7 +94,11 @@ def _refuse_failure(document: Mapping[str, Any], name: str) -> None:
 
 
 def _messages(document: Mapping[str, Any]) -> list[str]:
-    found = (text(one, "string") for one in rows(document, "smartctl", "messages"))
+    found = (
+        text(one, "string")
+        for one in rows(document, "smartctl", "messages")
+        if text(one, "severity") != "information"
+    )
     return list(dict.fromkeys(one for one in found if one))
 
 
@@ -118,15 +122,22 @@ def _common(document: Mapping[str, Any]) -> dict[str, Any]:
     minutes = count(document, "power_on_time", "minutes") or 0
     hours = count(document, "power_on_time", "hours")
     status = integer(document, "smartctl", "exit_status") or 0
-    sas = text(document, "scsi_vendor"), text(document, "scsi_product")
+    # Older versions of smartctl name what SCSI drives tell without the prefix.
+    sas = (
+        text(document, "scsi_vendor") or text(document, "vendor"),
+        text(document, "scsi_product") or text(document, "product"),
+    )
+    revision = text(document, "scsi_revision") or text(document, "revision")
     model = text(document, "model_name") or text(document, "scsi_model_name")
     notes = _messages(document)
     if status & _EXIT_NOT_ALL:
         notes.append("some commands to the drive failed, so values may be missing")
+    if logged := count(document, "ata_smart_error_log", "summary", "count"):
+        notes.append(f"its error log has counted {logged:,} errors; smartctl -l error shows them")
     return {
         "model": model or " ".join(one for one in sas if one) or None,
         "family": text(document, "model_family"),
-        "firmware": text(document, "firmware_version") or text(document, "scsi_revision"),
+        "firmware": text(document, "firmware_version") or revision,
         "serial": text(document, "serial_number"),
         "capacity_bytes": count(document, "user_capacity", "bytes")
         or count(document, "nvme_total_capacity"),
@@ -139,11 +150,19 @@ def _common(document: Mapping[str, Any]) -> dict[str, Any]:
         "power_cycles": count(document, "power_cycle_count")
         if count(document, "power_cycle_count") is not None
         else count(document, "scsi_start_stop_cycle_counter", "accumulated_start_stop_cycles"),
-        "temperature_c": integer(document, "temperature", "current"),
+        "temperature_c": _temperature(document),
         "temperature_limit_c": _limit(document, "op_limit_max", "drive_trip"),
         "temperature_critical_c": _limit(document, "critical_limit_max", "limit_max"),
         "notes": tuple(notes),
     }
+
+
+def _temperature(document: Mapping[str, Any]) -> int | None:
+    """The temperature; some SAS drives tell 0 for it and the real one in their environment page."""
+    now = integer(document, "temperature", "current")
+    if now == 0 and text(document, "device", "protocol") == "SCSI":
+        return integer(document, "scsi_environmental_reports", "temperature_1", "current")
+    return now
 
 
 def _limit(document: Mapping[str, Any], *names: str) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -23,6 +24,10 @@ LARGEST = 64 << 20
 HOW_TO_INSTALL = "sudo apt install smartmontools"
 
 
+PROTOCOL_SNAPSHOTS = "health.json"
+"""In the folder of a protocol's run: its snapshots by ``before`` and ``after``."""
+
+
 @dataclass(frozen=True)
 class Snapshots:
     """A drive under the name it was asked for by, its snapshots in the order they were taken."""
@@ -38,7 +43,11 @@ class Snapshots:
     def redacted(self, number: int) -> Snapshots:
         """Without serial numbers, and without the path in the name."""
         shown = tuple(
-            replace(one, serial=surroundings.REDACTED if one.serial else None)
+            replace(
+                one,
+                serial=surroundings.REDACTED if one.serial else None,
+                notes=tuple(re.sub(r"/dev/\S+", "/dev/...", note) for note in one.notes),
+            )
             for one in self.snapshots
         )
         return Snapshots(f"drive {number}", shown)
@@ -124,12 +133,25 @@ def _of_folder(folder: Path) -> list[Snapshots]:
 
 
 def _of_run(folder: Path, name: str) -> Snapshots:
+    if (folder / PROTOCOL_SNAPSHOTS).exists():
+        return Snapshots(name, tuple(of_protocol(folder, name)))
     try:
         document = json.loads((folder / "result.json").read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{folder}: the run cannot be read ({error})") from None
     about = document.get("ssdlab") if isinstance(document, Mapping) else None
     return Snapshots(name, tuple(_of_result(about or {}, name)))
+
+
+def of_protocol(folder: Path, name: str) -> Iterator[Health]:
+    """The snapshots before and after the run of a protocol."""
+    try:
+        documents = json.loads((folder / PROTOCOL_SNAPSHOTS).read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{folder}: the run cannot be read ({error})") from None
+    for when, document in documents.items():
+        label = f"{name} ({when})"
+        yield from_wear(document, label) if "wear" in document else smartctl.parse(document, label)
 
 
 def _of_result(about: Mapping[str, Any], name: str) -> Iterator[Health]:

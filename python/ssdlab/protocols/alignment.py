@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ssdlab.engine import choices, words
 from ssdlab.engine.answers import Rows, cell, charts, curve, number
+from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Judgement, Protocol
 from ssdlab.engine.readings import Readings, mean, ratio
 from ssdlab.engine.records import Records
@@ -22,8 +23,8 @@ CASES = (
 )
 """Offsets of the requests: names in keys, and what they are."""
 WAYS = (("read", "randread"), ("write", "randwrite"))
-NOTICED = 0.05
-"""A cost below this share is none that anybody would notice."""
+NOTICED = 5.0
+"""A cost of fewer percent is none that anybody would notice."""
 
 
 def plan(setup: Setup) -> list[Step]:
@@ -36,20 +37,15 @@ def plan(setup: Setup) -> list[Step]:
         )
     steps: list[Step] = [
         setup.fill(),
-        setup.job(
-            "use",
-            "write the range once at random",
-            "randwrite",
-            "4k",
-            depth=32,
-            amount=setup.active,
-            measured=False,
-        ),
+        used(setup, "4k"),
     ]
     for turn in range(1, setup.count("turns") + 1):
         for way, rw in WAYS:
             for size in choices.blocks(setup, "blocks"):
-                steps += [_job(setup, turn, way, rw, size, case) for case, _ in CASES]
+                # Each case is first once in three turns: what went before must not favour one.
+                first = (turn - 1) % len(CASES)
+                order = (*CASES[first:], *CASES[:first])
+                steps += [_job(setup, turn, way, rw, size, case) for case, _ in order]
     return steps
 
 
@@ -81,49 +77,47 @@ def judge(records: Records, setup: Setup) -> Judgement:
     for way, _ in WAYS:
         for size in choices.blocks(setup, "blocks"):
             name = f"random {way}s of {words.block(size)}"
-            base: float | None = None
+            base = [found.iops(_key(turn, way, size, "aligned")) for turn in turns]
             for case, title in CASES:
                 keys = [_key(turn, way, size, case) for turn in turns]
-                measured = [rate for key in keys if (rate := found.iops(key)) is not None]
-                rate = mean(measured)
-                base = rate if case == "aligned" else base
-                spread = (max(measured) - min(measured)) / 2 if len(measured) > 1 else None
-                left = ratio(rate, base)
-                cost = None if left is None or case == "aligned" else 100 * (1 - left)
+                rates = [found.iops(key) for key in keys]
+                cost, spread = _cost(rates, base) if case != "aligned" else (None, None)
                 rows.append(
                     [
                         f"{name} {title}",
-                        cell(rate, *keys),
-                        cell(100 * spread / rate if spread is not None and rate else None, *keys),
+                        cell(mean(rates), *keys),
                         cell(cost, *keys),
+                        cell(spread, *keys),
                         cell(mean(found.mean_us(key) for key in keys), *keys),
                         cell(mean(found.percentile_us(key, 99.0) for key in keys), *keys),
                     ]
                 )
-                if cost is not None:
-                    numbers.append(number(f"{name} {title}: lost", cost, "%", "lower", *keys))
-                    if cost > 100 * NOTICED:
-                        said.append(
-                            f"{words.sentence(name)[:-1]} {title} lose {cost:.0f} % of the speed "
-                            f"that they have on boundaries."
-                        )
+                if cost is None:
+                    continue
+                numbers.append(number(f"{name} {title}: lost", cost, "%", "lower", *keys))
+                if cost > max(NOTICED, spread or 0.0):
+                    said.append(
+                        f"{words.sentence(name)[:-1]} {title} lose {cost:.0f} % of the speed "
+                        f"that they have on boundaries."
+                    )
     if not numbers:
         return Judgement(["Requests on and off boundaries have not both been measured yet."])
     if not said:
         said = [
-            "Misaligned requests cost this drive less than "
-            f"{100 * NOTICED:.0f} %: its controller absorbs them."
+            f"Requests off the boundaries cost this drive less than {NOTICED:.0f} %, or no more "
+            "than the measurements scatter: its controller absorbs them."
         ]
     else:
-        said.append(
+        said.insert(
+            0,
             "A request that lies across pages takes two of them: read both, or read and rewrite "
-            "both. Partitions that begin on a MiB boundary avoid it."
+            "both. Partitions that begin on a MiB boundary avoid it.",
         )
     heads = [
         Column("requests"),
         Column("rate", "IOPS"),
-        Column("+- over the turns", "%"),
         Column("lost", "%"),
+        Column("+- over the turns", "%"),
         Column("mean latency", "us"),
         Column("p99 latency", "us"),
     ]
@@ -160,6 +154,16 @@ def judge(records: Records, setup: Setup) -> Judgement:
         )
     )
     return Judgement(said, numbers, [Table("What misalignment costs", heads, rows)], figures)
+
+
+def _cost(rates: list[float | None], base: list[float | None]) -> tuple[float | None, float | None]:
+    """Percent lost against the aligned requests of the same turn: mean, and half of the range."""
+    lost = [
+        100 * (1 - left)
+        for rate, aligned in zip(rates, base, strict=True)
+        if (left := ratio(rate, aligned)) is not None
+    ]
+    return mean(lost), (max(lost) - min(lost)) / 2 if len(lost) > 1 else None
 
 
 PROTOCOLS = (

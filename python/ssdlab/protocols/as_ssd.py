@@ -223,9 +223,8 @@ def _said(
         )
     said = [words.sentence(one) for one in said] or ["No test has been measured yet."]
     pairs = {
-        f"{title} {way}": (speed.get(("random", name, way)), speed.get(("zeros", name, way)))
+        title: (speed.get(("random", name, "write")), speed.get(("zeros", name, "write")))
         for name, title in SPEEDS
-        for way in WAYS
     }
     return said + compressible_gains(pairs)
 

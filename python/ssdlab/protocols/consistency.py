@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ssdlab.analysis import consistency
 from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.readings import Readings
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Job, Purge, Step
@@ -37,13 +36,15 @@ def judge(records: Records, setup: Setup) -> Judgement:
     """Three views of the series, its numbers from the late part, dips by autocorrelation."""
     if KEY not in records:
         return Judgement(["The random writes have not been measured."])
-    frame = records.series(KEY, "write")
-    time, iops = frame["time_s"].to_numpy(), frame["iops"].to_numpy()
+    series = Readings(records).series(KEY, "write")
+    if series is None:
+        return Judgement(["The random writes have left no series."])
+    time, iops = series.time, series.iops
     late = time > LATE_SHARE * setup.seconds(setup.number("seconds"))
     if late.sum() < 2:
         return Judgement(["The series is too short to say anything of the drive's consistency."])
     found = consistency.measure(iops[late])
-    step = float(np.median(np.diff(time)))
+    step = series.step
     dips = found.periodicity
     numbers = [
         _number("mean", found.mean, "IOPS", "higher"),

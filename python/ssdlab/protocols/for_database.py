@@ -11,6 +11,7 @@ from ssdlab.engine.answers import (
     verdict,
     work_table,
 )
+from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Judgement, Protocol
 from ssdlab.engine.readings import Readings, ratio
 from ssdlab.engine.records import Records
@@ -28,16 +29,7 @@ def plan(setup: Setup) -> list[Step]:
     """Fill and use the drive; each part of the work alone, then the mix and the log together."""
     return [
         setup.fill(),
-        setup.job(
-            "use",
-            "write the range once at random",
-            "randwrite",
-            PAGE,
-            depth=32,
-            amount=setup.active,
-            compressible=setup.count("compressible"),
-            measured=False,
-        ),
+        used(setup, PAGE),
         _mix(setup),
         _log(setup),
         setup.job(
@@ -82,7 +74,7 @@ def demands(found: Readings) -> list[Demand]:
     """What a database asks, and why."""
     return [
         Demand(
-            "random pages read and written a second",
+            "random pages read and written:",
             found.iops(MIX),
             "IOPS",
             20_000,

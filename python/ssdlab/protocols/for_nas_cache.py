@@ -136,7 +136,7 @@ def _demands(
     stall = records_max(found, keys)
     return [
         Demand(
-            "steady random writes a second",
+            "steady random writes:",
             steady,
             "IOPS",
             20_000,
@@ -147,7 +147,7 @@ def _demands(
             sources=tuple(keys),
         ),
         Demand(
-            "random reads a second",
+            "random reads:",
             found.iops(READ, "read"),
             "IOPS",
             50_000,
@@ -175,7 +175,7 @@ def _demands(
             sources=tuple(keys),
         ),
         Demand(
-            "drive writes a day for five years",
+            "drive writes a day for five years:",
             dwpd,
             "",
             3,

@@ -188,7 +188,7 @@ def _demands(
             sources=(RECORD,),
         ),
         Demand(
-            "share of the budget that is recorded in the last quarter of the drive",
+            "of the budget, the last quarter of the drive records",
             None if (share := ratio(last, budget)) is None else 100 * share,
             "%",
             120,
@@ -198,7 +198,7 @@ def _demands(
             sources=(RECORD,),
         ),
         Demand(
-            "share of the budget that can be played",
+            "of the budget, playing alone reaches",
             None if (share := ratio(found.mbps(PLAY, "read"), budget)) is None else 100 * share,
             "%",
             150,
@@ -208,7 +208,7 @@ def _demands(
             sources=(PLAY,),
         ),
         Demand(
-            "share of the budget that is recorded while as many streams are played",
+            "of the budget, recording beside playing reaches",
             None if (share := ratio(found.mbps(BOTH, "write", RECORDER), budget)) is None
             else 100 * share,
             "%",

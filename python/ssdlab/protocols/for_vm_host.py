@@ -12,6 +12,7 @@ from ssdlab.engine.answers import (
     verdict,
     work_table,
 )
+from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Judgement, Protocol
 from ssdlab.engine.readings import Readings, ratio
 from ssdlab.engine.records import Records
@@ -48,16 +49,7 @@ def plan(setup: Setup) -> list[Step]:
     )
     return [
         setup.fill(),
-        setup.job(
-            "use",
-            "write the range once at random",
-            "randwrite",
-            "16k",
-            depth=32,
-            amount=setup.active,
-            compressible=setup.count("compressible"),
-            measured=False,
-        ),
+        used(setup, "16k"),
         _quiet(setup, ALONE),
         _crowd(setup, CROWD),
         setup.together(
@@ -102,7 +94,7 @@ def demands(found: Readings) -> list[Demand]:
     """What a host of virtual machines asks, and why."""
     return [
         Demand(
-            "operations a second of the whole crowd",
+            "operations of the whole crowd:",
             found.iops(CROWD),
             "IOPS",
             20_000,

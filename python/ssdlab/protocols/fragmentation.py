@@ -175,13 +175,19 @@ def _said(
             f"overwriting, {grown:.1f} times as long."
         ]
     if rested is not None:
-        healed = rested < last / NOTICED and last > NOTICED * first
-        said.append(
-            f"A rest helps: {words.number(rested)} s after it."
-            if healed
-            else f"A rest changes nothing ({words.number(rested)} s after it): no defragmentation "
-            "in the background is seen."
-        )
+        if rested < last / NOTICED:
+            told = f"A rest helps: {words.number(rested)} s after it."
+        elif rested > last * NOTICED:
+            told = (
+                f"After a rest it takes longer still, {words.number(rested)} s: the drive has "
+                "moved the data meanwhile, and not to where it is read faster."
+            )
+        else:
+            told = (
+                f"A rest changes nothing ({words.number(rested)} s after it): no defragmentation "
+                "in the background is seen."
+            )
+        said.append(told)
     return said
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ssdlab.engine import choices, words
 from ssdlab.engine.answers import Rows, cell, charts, curve, number
+from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Judgement, Protocol
 from ssdlab.engine.readings import Readings, best, ratio
 from ssdlab.engine.records import Records
@@ -14,8 +15,8 @@ from ssdlab.engine.steps import Job, Step
 from ssdlab.figures import Column, Figure, Table
 
 SOURCE = (
-    "Intel's access specifications for IOmeter, as distributed with it since 1998; the file "
-    "server's also in fio's examples"
+    "Intel's access patterns for IOmeter as reviews use them (The SSD Review: server profiles); "
+    "the file server's also in fio's examples"
 )
 NEARLY = 0.9
 """Beyond the depth that has this share of the most, only waiting grows."""
@@ -32,12 +33,13 @@ class Access:
     random_percent: int = 100
 
     def plan(self, setup: Setup) -> list[Step]:
-        """Fill, warm up with the load itself, then all depths."""
+        """Fill, use where the load writes, warm up with the load itself, then all depths."""
         warm = self._job(setup, "warm-up", 32, setup.number("warm_s"), measured=False)
         seconds = setup.number("seconds")
         depths = choices.counts(setup, "depths")
         return [
             setup.fill(),
+            *([used(setup, "8k")] if self.read_percent < 100 else []),
             warm,
             *(self._job(setup, f"qd{depth}", depth, seconds) for depth in depths),
         ]

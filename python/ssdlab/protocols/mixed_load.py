@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ssdlab.engine import choices, words
 from ssdlab.engine.answers import Rows, cell, charts, curve, number
+from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Judgement, Protocol
 from ssdlab.engine.readings import Readings, percent, ratio
 from ssdlab.engine.records import Records
@@ -26,16 +27,7 @@ def plan(setup: Setup) -> list[Step]:
     """Fill, write everything once at random; reads alone, writes alone, then both."""
     return [
         setup.fill(),
-        setup.job(
-            "use",
-            "write the range once at random",
-            "randwrite",
-            setup.text("write_bs"),
-            depth=32,
-            amount=setup.active,
-            compressible=setup.count("compressible"),
-            measured=False,
-        ),
+        used(setup, setup.text("write_bs")),
         _reads(setup, ALONE),
         _writes(setup, MOST, None),
         Then(

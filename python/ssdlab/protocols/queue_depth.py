@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ssdlab.engine import choices, words
 from ssdlab.engine.answers import Rows, cell, charts, curve, latency_columns, number
+from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Judgement, Protocol
 from ssdlab.engine.readings import Readings, best, ratio
 from ssdlab.engine.records import Records
@@ -20,37 +21,40 @@ ACCESS = (("read", "randread", "4k"), ("write", "randwrite", "512"))
 
 
 def plan_depths(setup: Setup) -> list[Step]:
-    """Fill, write everything once at random; then all depths, reads first."""
+    """Fill, write everything once at random; all depths of reads, then of writes."""
     return [
         setup.fill(),
-        _use(setup),
-        *(
-            setup.job(
-                f"{way}-qd{depth}",
-                f"random {way}s of {setup.text('bs')}, {depth} in flight",
-                rw,
-                setup.text("bs"),
-                depth=depth,
-                seconds=setup.number("seconds"),
-                compressible=setup.count("compressible"),
-            )
-            for way, rw in WAYS
-            for depth in choices.counts(setup, "depths")
+        used(setup, setup.text("bs")),
+        *_depths(setup, "read", "randread"),
+        # The reads have given it time to collect; what the depth of writes brings is asked of a
+        # drive that has to collect as it writes.
+        setup.job(
+            "settle",
+            "random writes until it collects as it writes",
+            "randwrite",
+            setup.text("bs"),
+            depth=32,
+            seconds=setup.number("settle_s"),
+            compressible=setup.count("compressible"),
+            measured=False,
         ),
+        *_depths(setup, "write", "randwrite"),
     ]
 
 
-def _use(setup: Setup) -> Job:
-    return setup.job(
-        "use",
-        "write the range once at random",
-        "randwrite",
-        setup.text("bs"),
-        depth=32,
-        amount=setup.active,
-        compressible=setup.count("compressible"),
-        measured=False,
-    )
+def _depths(setup: Setup, way: str, rw: str) -> list[Job]:
+    return [
+        setup.job(
+            f"{way}-qd{depth}",
+            f"random {way}s of {setup.text('bs')}, {depth} in flight",
+            rw,
+            setup.text("bs"),
+            depth=depth,
+            seconds=setup.number("seconds"),
+            compressible=setup.count("compressible"),
+        )
+        for depth in choices.counts(setup, "depths")
+    ]
 
 
 def judge_depths(records: Records, setup: Setup) -> Judgement:
@@ -139,6 +143,11 @@ def _scales(
     enough = min(d for d, rate in rates.items() if rate is not None and rate >= NEARLY * most)
     first, last = min(rates), max(d for d, rate in rates.items() if rate is not None)
     gain = ratio(rates[enough], rates[first])
+    if enough == first:
+        return (
+            f"Random {way}s are no faster with more in flight than with {first}: "
+            f"{words.iops(rates[first])}."
+        )
     grown = (
         f" Beyond that, little but waiting is gained: {words.latency(waits[last])} on average "
         f"with {last} in flight."
@@ -223,6 +232,7 @@ PROTOCOLS = (
             Parameter("bs", "4k", "block size"),
             Parameter("depths", "1,2,4,8,16,32,64,128,256", "I/Os in flight"),
             Parameter("seconds", 60.0, "time for each depth"),
+            Parameter("settle_s", 600.0, "seconds of random writes before those are measured"),
             COMPRESSIBLE,
         ),
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ssdlab.engine import words
 from ssdlab.engine.answers import Rows, cell, charts, curve, number
+from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Judgement, Protocol
 from ssdlab.engine.readings import Readings, percent
 from ssdlab.engine.records import Records
@@ -54,15 +55,13 @@ def _measure(setup: Setup, key: str) -> Job:
 
 def _twice(setup: Setup) -> Job:
     ordered = setup.text("wear") == "in-order"
-    return setup.job(
-        "twice",
-        f"write the range twice {'in order' if ordered else 'at random'}",
-        "write" if ordered else "randwrite",
+    return used(
+        setup,
         "128k" if ordered else setup.text("bs"),
+        key="twice",
+        times=2,
+        rw="write" if ordered else "randwrite",
         depth=setup.count("depth"),
-        amount=2 * setup.active,
-        compressible=setup.count("compressible"),
-        measured=False,
     )
 
 
@@ -140,7 +139,7 @@ def _said(rates: dict[str, float | None], back: dict[str, float | None], setup: 
     else:
         said = [
             f"Once everything was written twice, {kept:.0f} % of the fresh speed are left "
-            f"({words.iops(rates['used'])} of {words.iops(rates['fresh'])})."
+            f"({words.number(rates['used'] or 0)} of {words.iops(rates['fresh'])})."
         ]
     rest = words.duration(60 * setup.number("idle_minutes"))
     for key, cause in (("rested", f"Leaving the drive alone for {rest}"), ("trimmed", "TRIM")):

@@ -127,7 +127,7 @@ def _said(
         gain = gains[share]
         if gain is None:
             continue
-        worth = f"{gain:.1f} times as fast" if gain >= WORTH else "no faster"
+        worth = f"{words.times(gain)} as fast" if gain >= WORTH else "no faster"
         said.append(
             f"With {100 - share} % of the range left unwritten the drive is {worth} at random "
             f"writes in the long run ({words.iops(last[share])} against "

@@ -61,7 +61,9 @@ def judge(records: Records, setup: Setup) -> Judgement:
     sources = (FILL,)
     numbers = [
         number("whole fill", whole, "MB/s", "higher", FILL),
-        number("written at full speed", cached, "B", "higher", FILL),
+        number(
+            "written at full speed", None if cached is None else cached / 1e9, "GB", "higher", FILL
+        ),
         number("speed until then", before, "MB/s", "higher", FILL),
         number("speed after that", after, "MB/s", "higher", FILL),
         number("slowest interval", lowest, "MB/s", "higher", FILL),
@@ -75,16 +77,16 @@ def judge(records: Records, setup: Setup) -> Judgement:
             rows.append(
                 [
                     f"{place}",
-                    cell(begin, FILL),
-                    cell(float(series.written[one.end - 1]), FILL),
+                    cell(begin / 1e9, FILL),
+                    cell(float(series.written[one.end - 1]) / 1e9, FILL),
                     cell(one.length * series.step, FILL),
                     cell(one.level, FILL),
                 ]
             )
     heads = [
         Column("stage"),
-        Column("from", "B"),
-        Column("to", "B"),
+        Column("from", "GB"),
+        Column("to", "GB"),
         Column("time", "s"),
         Column("speed", "MB/s"),
     ]

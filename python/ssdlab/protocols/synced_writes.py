@@ -144,7 +144,7 @@ def _demands(found: Readings, size: int) -> list[Demand]:
             sources=(key,),
         ),
         Demand(
-            f"writes of {name} made safe one after another",
+            f"writes of {name} made safe one after another:",
             found.iops(key, "write"),
             "IOPS",
             COMMITS_GOOD,

@@ -318,6 +318,7 @@ EN: Mapping[str, str] = {
     "check.unknown": "not known",
     "protocol.results": "Results",
     "protocol.steady": "Steady state",
+    "protocol.counted": "What the drive itself counted",
     "protocol.facts": "What was tested, on what, and how",
     "protocol.device": "Device",
     "protocol.platform": "Platform",
@@ -408,6 +409,10 @@ EN: Mapping[str, str] = {
     "scan.slowest": "slowest piece",
     "scan.lede": "{amount} of {size} read in {time} at {rate}.",
     "scan.lede_stopped": "It ended early: {why}.",
+    # checks of ordinary runs
+    "believe.title": "Can these numbers be believed?",
+    "believe.good": "In order: {names}.",
+    "believe.unknown": "Not told: {names}.",
     # comparisons
     "compared.kind": "Comparison of runs",
     "compared.title": "{names} compared",
@@ -423,15 +428,14 @@ EN: Mapping[str, str] = {
     "compared.number": "number",
     "compared.unit": "unit",
     "compared.against": "{label} against {first}",
-    "compared.difference": "difference",
+    "compared.none_seen": "none seen",
+    "compared.none_note": "None seen: no difference that the noise allows to see. Values stand with half of their 95 % interval, where it is known.",
     "compared.span": "95 %",
     "compared.verdict": "verdict",
     "compared.iops": "IOPS, second by second",
     "compared.slower": "How many I/Os take longer",
     "compared.latency": "latency, us",
-    "compared.share": "share that takes longer",
-    # a change tried again and again
-    "ab.kind": "A change, tried again and again",
+    "compared.share": "of a million I/Os",
     # errors
     "error.nothing": "a report needs at least one result, found none",
 }

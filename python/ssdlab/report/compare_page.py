@@ -13,8 +13,17 @@ from bokeh.plotting import figure
 
 from ssdlab._version import VERSION
 from ssdlab.analysis import comparison, latency, series
-from ssdlab.analysis.differences import Row
-from ssdlab.compare import Comparison, Party, share_text, span_text, value_text, verdict
+from ssdlab.analysis.differences import Difference, Row
+from ssdlab.compare import (
+    LETTERS,
+    NONE_SEEN,
+    Comparison,
+    Party,
+    share_text,
+    span_text,
+    value_text,
+    verdict,
+)
 from ssdlab.figures import Curve, Figure, Style
 from ssdlab.report import drawing, style
 from ssdlab.report.catalogue import ENGLISH, Catalogue
@@ -80,6 +89,7 @@ class Page:
             ranges=script_json({}),
             strings=script_json(strings),
             mark="",
+            none_seen=found.tested,
             sentences=found.sentences(),
             sides=[self._side(place, party) for place, party in enumerate(found.parties)],
             facts=self._facts(),
@@ -91,7 +101,7 @@ class Page:
     def _side(self, place: int, party: Party) -> Mapping[str, Any]:
         key = "compared.runs" if len(party.names) > 1 else "compared.run"
         return {
-            "label": party.label,
+            "label": f"{LETTERS[place]}  {party.label}",
             "colour": style.run_colour(place),
             "runs": self.words(key, names=self.words("list_comma").join(party.names)),
             "checks": [
@@ -109,7 +119,7 @@ class Page:
         facts = self.found.differing_facts()
         if not facts:
             return None
-        head = (self.words("compared.fact"), *(party.label for party in self.found.parties))
+        head = (self.words("compared.fact"), *LETTERS[: len(self.found.parties)])
         rows = tuple(
             (Cell(name, head=True), *(Cell(_cut(value)) for value in values))
             for name, values in facts.items()
@@ -125,14 +135,11 @@ class Page:
         }
 
     def _table(self, rows: Sequence[Row]) -> Table:
-        words, parties = self.words, self.found.parties
-        first = parties[0].label
+        words = self.words
+        first, *others = LETTERS[: len(self.found.parties)]
         head = [words("compared.number"), words("compared.unit"), first]
-        for party in parties[1:]:
-            several = len(parties) > 2
-            head += [party.label, words("compared.against", label=party.label, first=first)]
-            if not several:
-                head[-1] = words("compared.difference")
+        for letter in others:
+            head += [letter, words("compared.against", label=letter, first=first)]
             if self.found.tested:
                 head += [words("compared.span"), words("compared.verdict")]
         return Table(tuple(head), tuple(self._row(row) for row in rows), labels=2)
@@ -149,9 +156,13 @@ class Page:
             if self.found.tested:
                 cells += [
                     Cell(span_text(difference)),
-                    Cell(verdict(difference, row.quantity.better)),
+                    Cell(self._verdict(difference, row)),
                 ]
         return tuple(cells)
+
+    def _verdict(self, difference: Difference | None, row: Row) -> str:
+        said = verdict(difference, row.quantity.better)
+        return self.words("compared.none_seen") if said == NONE_SEEN else said
 
     # --- charts of ordinary runs
 
@@ -204,13 +215,13 @@ def _rate(result: Result, job: str, ddir: str) -> tuple[list[float], list[float]
 
 
 def _slower(workload: comparison.Workload, ddir: str) -> tuple[list[float], list[float]]:
-    """Latencies in us, and the share of I/Os that take longer."""
+    """Latencies in us, and how many of a million I/Os take longer."""
     parts = (latency.distribution(job.get(ddir) or {}) for job in workload.jobs)
     whole = latency.merge(one for one in parts if one is not None)
     if whole is None:
         return [], []
     value, longer = whole.cdf()
-    return list(value / 1e3), list(longer)
+    return list(value / 1e3), list(1e6 * longer)
 
 
 def overlay(sides: Sequence[Sequence[Sequence[Figure]]], labels: Sequence[str]) -> list[Figure]:

@@ -66,6 +66,7 @@ def groups(
                 "wide": together[0].wide,
                 "panels": panels,
                 "legend": _legend(together) if alike else [],
+                "marked": alone and panels[0]["marked"],
             }
         )
     return found

@@ -86,6 +86,7 @@ class Page:
             ],
             groups=groups,
             steady=steady,
+            counted=self._counted(),
             facts=self._facts(),
             steps=self._steps(),
             jobs=list(run.job_texts().items()),
@@ -162,6 +163,10 @@ class Page:
             "table": self._table(steady_report.table(record)),
             "groups": drawing.groups(f"steady-{place}", found, self.figures, self.marked),
         }
+
+    def _counted(self) -> Table | None:
+        found = self.run.counted()
+        return None if found is None else self._cells(found.columns, found.rows)
 
     def _facts(self) -> list[tuple[str, list[tuple[str, str]]]]:
         """What the report of a test must state: device, platform, settings."""
