@@ -256,8 +256,7 @@ def _sentence(
     if not known:
         return f"{label} and {first} have nothing in common that could be compared."
     if not tested:
-        largest = sorted(known, key=lambda one: -abs(one[0].share))[:NAMED]
-        said = "; ".join(f"{_what(row)} {share_text(d.share)}" for d, row in largest)
+        said = "; ".join(f"{_what(row)} {share_text(d.share)}" for d, row in known[:NAMED])
         return f"{label} against {first}: {said}; whether that is more than noise is not known."
     if not seen:
         return f"{label} against {first}: {NONE_SEEN}, in none of {len(tested)} numbers."

@@ -28,6 +28,7 @@ from ssdlab.figures import Curve, Figure, Style
 from ssdlab.report import drawing, style
 from ssdlab.report.catalogue import ENGLISH, Catalogue
 from ssdlab.report.embed import bokeh_script, portable, script_json
+from ssdlab.report.numbers import THIN
 from ssdlab.report.page import HERE, _own
 from ssdlab.report.tables import Cell, Table
 from ssdlab.results import DIRECTIONS, Result
@@ -90,7 +91,7 @@ class Page:
             strings=script_json(strings),
             mark="",
             none_seen=found.tested,
-            sentences=found.sentences(),
+            sentences=[one.replace(" %", f"{THIN}%") for one in found.sentences()],
             sides=[self._side(place, party) for place, party in enumerate(found.parties)],
             facts=self._facts(),
             sections=sections,
@@ -136,7 +137,7 @@ class Page:
 
     def _table(self, rows: Sequence[Row]) -> Table:
         words = self.words
-        first, *others = LETTERS[: len(self.found.parties)]
+        first, *others = list(LETTERS[: len(self.found.parties)])
         head = [words("compared.number"), words("compared.unit"), first]
         for letter in others:
             head += [letter, words("compared.against", label=letter, first=first)]
