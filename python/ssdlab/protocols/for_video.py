@@ -139,11 +139,11 @@ def judge(records: Records, setup: Setup) -> Judgement:
                 "time, s",
                 "MB/s",
                 _against(series, budget),
-                wide=True,
+                group="All streams together against their budget",
                 sources=(key,),
             )
             for key, title, series in (
-                (RECORD, "Recording until the drive is full", recorded),
+                (RECORD, "Recording until it is full", recorded),
                 (PLAY, "Playing", found.series(PLAY, "read")),
                 (BOTH, "Playing beside recording", found.series(BOTH, "read", PLAYER)),
                 (BOTH, "Recording beside playing", beside),
@@ -244,7 +244,7 @@ def _demands(
 PROTOCOLS = (
     Protocol(
         name="for-video",
-        title="Fit for video?",
+        title="Fitness for video",
         summary="whether several streams are recorded and played for long without losing frames",
         source="streams as cameras make them; limits are explained beside them",
         group="preset",
