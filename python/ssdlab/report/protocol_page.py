@@ -140,7 +140,7 @@ class Page:
                 )
                 for row in rows
             ),
-            labels=max(1, min(labels, len(columns) - 1)),
+            labels=max(1, labels),
             narrow=len(columns) <= NARROW,
         )
 
