@@ -25,7 +25,7 @@ LAYERS = (
     ("engine",),
     ("experiments",),
     ("checks", "protocols"),
-    ("explain",),
+    ("explain", "compare", "ab"),
     ("report",),
     ("",),  # the package itself
     ("cli",),

@@ -19,6 +19,8 @@ from ssdlab.analysis.stats import Estimate, around, holm, mean_of, welch
 from ssdlab.figures import Better
 from ssdlab.results import DIRECTIONS, DirectionStats, JobResult, Result
 
+BIN_ERROR = 1 / 64 / math.sqrt(12)
+"""Standard error of a percentile from fio's bins, which are 1/64 of their value wide."""
 SURE = 0.05
 """Chance of seeing a difference where there is none."""
 
@@ -44,6 +46,8 @@ class Quantity:
     better: Better
     sides: tuple[tuple[Measured, ...], ...]
     """By side, and within a side by repeat."""
+    resolution: float = 0.0
+    """Relative standard error of every value from how coarsely it is told."""
 
 
 @dataclass(frozen=True)
@@ -110,13 +114,16 @@ def quantities(sides: Sequence[Side]) -> list[Quantity]:
                     tuple(v[name] for at, v in measured if at == place and name in v)
                     for place in range(len(sides))
                 )
-                found.append(Quantity(f"{group.name}, {ddir}", name, unit, better, own))
+                coarse = BIN_ERROR if name in PERCENTILES else 0.0
+                found.append(Quantity(f"{group.name}, {ddir}", name, unit, better, own, coarse))
     return found
 
 
+THROUGHPUT = "throughput"
+
 QUANTITIES: dict[str, tuple[str, Better]] = {
     "IOPS": ("IOPS", "higher"),
-    "throughput": ("MB/s", "higher"),
+    THROUGHPUT: ("MB/s", "higher"),
     "mean latency": ("us", "lower"),
     "p50 latency": ("us", "lower"),
     "p99 latency": ("us", "lower"),
@@ -124,6 +131,8 @@ QUANTITIES: dict[str, tuple[str, Better]] = {
     "longest latency": ("us", "lower"),
 }
 """What jobs are compared by: unit, and which way is good."""
+PERCENTILES = ("p50 latency", "p99 latency", "p99.9 latency")
+"""Those that come from fio's bins."""
 
 
 def _measured(result: Result, workload: comparison.Workload, ddir: str) -> dict[str, Measured]:
@@ -136,7 +145,7 @@ def _measured(result: Result, workload: comparison.Workload, ddir: str) -> dict[
     ios = None if bins is None else bins["ios"].cast(pl.Float64).to_numpy()
     parts: dict[str, tuple[float | None, noise.Resampled | None]] = {
         "IOPS": (stats.iops, _resampled(bins, "iops", None)),
-        "throughput": (stats.bw_bytes / 1e6, _resampled(bins, "bw_bytes", None)),
+        THROUGHPUT: (stats.bw_bytes / 1e6, _resampled(bins, "bw_bytes", None)),
         "mean latency": (stats.lat_mean_ns / 1e3, _resampled(bins, "lat_mean_ns", ios)),
         "p50 latency": (_us(stats.percentile_ns(50.0)), _medians(rows, interval_s)),
         "p99 latency": (_us(stats.percentile_ns(99.0)), _resampled(bins, "lat_p99_ns", ios)),
@@ -245,7 +254,7 @@ def _row(quantity: Quantity) -> Row:
         quantity,
         tuple(mean_of(_values(side)) if side else None for side in known),
         tuple(_interval(side) for side in known),
-        tuple(_difference(known[0], side) for side in known[1:]),
+        tuple(_difference(known[0], side, quantity.resolution) for side in known[1:]),
     )
 
 
@@ -268,16 +277,18 @@ def _interval(side: Sequence[Measured]) -> tuple[float, float] | None:
     return found.low, found.high
 
 
-def _difference(first: Sequence[Measured], side: Sequence[Measured]) -> Difference | None:
+def _difference(
+    first: Sequence[Measured], side: Sequence[Measured], resolution: float
+) -> Difference | None:
     if not first or not side:
         return None
     a, b = _values(first), _values(side)
     if min(a) <= 0 or min(b) <= 0:
         return _absolute(a, b)
     if len(a) > 1 or len(b) > 1:
-        estimate = welch([math.log(v) for v in a], [math.log(v) for v in b])
+        estimate = welch([math.log(v) for v in a], [math.log(v) for v in b], resolution)
     else:
-        estimate = _of_single(first[0], side[0])
+        estimate = _of_single(first[0], side[0], resolution)
     if estimate is None:
         return Difference(b[0] / a[0] - 1)
     return relative(estimate)
@@ -292,16 +303,17 @@ def relative(of_logarithms: Estimate) -> Difference:
     return Difference(share, low, high, of_logarithms.p, of_logarithms.p)
 
 
-def _of_single(a: Measured, b: Measured) -> Estimate | None:
+def _of_single(a: Measured, b: Measured, resolution: float) -> Estimate | None:
     """Two single runs, each with the noise of its own seconds."""
     if a.value is None or b.value is None or a.error is None or b.error is None:
         return None
     value = math.log(b.value / a.value)
+    coarse = 2 * resolution * resolution
     both = a.error**2 + b.error**2
     if both == 0:
-        return around(value, 0.0, 1.0)
+        return around(value, math.sqrt(coarse), a.df + b.df)
     df = both**2 / (a.error**4 / a.df + b.error**4 / b.df)
-    return around(value, math.sqrt(both), df)
+    return around(value, math.sqrt(both + coarse), df)
 
 
 def _absolute(a: Sequence[float], b: Sequence[float]) -> Difference | None:

@@ -73,8 +73,20 @@ def order(pairs: int, undoable: bool) -> str:
     return "".join("AB" if i % 2 == 0 else "BA" for i in range(pairs))
 
 
-def effect(name: str, unit: str, better: Better, trials: Sequence[Trial]) -> Effect:
-    """What the change did to a number that was measured in these runs."""
+def effect(
+    name: str,
+    unit: str,
+    better: Better,
+    trials: Sequence[Trial],
+    *,
+    drifts: bool = True,
+    resolution: float = 0.0,
+) -> Effect:
+    """What the change did to a number that was measured in these runs.
+
+    `drifts` is False where nothing can drift, as in simulated time; `resolution` the relative
+    standard error of a value from how coarsely it is told.
+    """
     known = [t for t in sorted(trials, key=lambda t: t.place) if t.value is not None]
     a = [float(t.value) for t in known if t.side == "A" and t.value is not None]
     b = [float(t.value) for t in known if t.side == "B" and t.value is not None]
@@ -87,11 +99,11 @@ def effect(name: str, unit: str, better: Better, trials: Sequence[Trial]) -> Eff
     if len(logs) == len(known) and a and b:
         pairs = _pairs(logs)
         if _in_turn(logs) and len(pairs) >= 2:
-            estimate, spread, df = _of_pairs(pairs)
+            estimate, spread, df = _of_pairs(pairs, drifts, resolution)
             count = len(pairs)
         elif not _in_turn(logs) and min(len(a), len(b)) >= 2:
             first, second = ([v for s, _, v in logs if s == side] for side in "AB")
-            estimate = welch(first, second)
+            estimate = welch(first, second, resolution)
             spread = math.sqrt(variance_of(first) + variance_of(second))
             count, df = min(len(a), len(b)), float(len(a) + len(b) - 2)
     visible = None
@@ -105,7 +117,9 @@ def effect(name: str, unit: str, better: Better, trials: Sequence[Trial]) -> Eff
         tuple(a),
         tuple(b),
         None if estimate is None else relative(estimate),
-        _drift([(place, v) for side, place, v in logs if side == "A"], len(known)),
+        _drift([(place, v) for side, place, v in logs if side == "A"], len(known), resolution)
+        if drifts
+        else None,
         spread,
         visible,
     )
@@ -144,25 +158,29 @@ def _pairs(logs: Sequence[tuple[str, int, float]]) -> list[tuple[float, int]]:
     return found
 
 
-def _of_pairs(pairs: Sequence[tuple[float, int]]) -> tuple[Estimate, float, float]:
+def _of_pairs(
+    pairs: Sequence[tuple[float, int]], drifts: bool, resolution: float
+) -> tuple[Estimate, float, float]:
     """The mean difference, the spread of pairs and its degrees of freedom; where there are enough
     pairs in both orders, the line d = difference + turn * drift is fitted."""
     d = [value for value, _ in pairs]
     turns = [turn for _, turn in pairs]
     n = len(d)
-    if n < DRIFT_PAIRS or len(set(turns)) == 1:
+    coarse = 2 * resolution * resolution
+    if not drifts or n < DRIFT_PAIRS or len(set(turns)) == 1:
         spread = math.sqrt(variance_of(d))
-        return around(mean_of(d), spread / math.sqrt(n), n - 1), spread, n - 1.0
+        error = math.sqrt(spread * spread / n + coarse)
+        return around(mean_of(d), error, n - 1), spread, n - 1.0
     tilt = mean_of([float(t) for t in turns])
     across = sum((t - tilt) ** 2 for t in turns)
     slope = sum((t - tilt) * v for v, t in pairs) / across
     base = mean_of(d) - slope * tilt
     rest = math.fsum((v - base - slope * t) ** 2 for v, t in pairs) / (n - 2)
-    error = math.sqrt(rest * (1 / n + tilt * tilt / across))
+    error = math.sqrt(rest * (1 / n + tilt * tilt / across) + coarse)
     return around(base, error, n - 2), math.sqrt(rest), n - 2.0
 
 
-def _drift(points: Sequence[tuple[int, float]], runs: int) -> Difference | None:
+def _drift(points: Sequence[tuple[int, float]], runs: int, resolution: float) -> Difference | None:
     """By how much the line through A's logarithms moves from the first run to the last."""
     n = len(points)
     if n < DRIFT_RUNS or runs < 2:
@@ -172,5 +190,5 @@ def _drift(points: Sequence[tuple[int, float]], runs: int) -> Difference | None:
     across = sum((place - middle) ** 2 for place, _ in points)
     slope = sum((place - middle) * (value - level) for place, value in points) / across
     rest = math.fsum((v - level - slope * (p - middle)) ** 2 for p, v in points) / (n - 2)
-    found = around(slope * (runs - 1), math.sqrt(rest / across) * (runs - 1), n - 2)
-    return relative(found)
+    error = math.sqrt(rest / across * (runs - 1) ** 2 + 2 * resolution * resolution)
+    return relative(around(slope * (runs - 1), error, n - 2))

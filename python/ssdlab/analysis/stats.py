@@ -83,24 +83,28 @@ def variance_of(values: Sequence[float]) -> float:
     return math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1)
 
 
-def welch(first: Sequence[float], second: Sequence[float]) -> Estimate | None:
+def welch(
+    first: Sequence[float], second: Sequence[float], resolution: float = 0.0
+) -> Estimate | None:
     """mean(second) - mean(first) of independent repeats, by Welch's test (1947).
 
     The two may vary differently. Where one side is a single value, the spread of the other is taken
-    for both. None where both are single values: nothing tells how much they vary.
+    for both. `resolution` is the standard error of every value from how coarsely it is told, which
+    repeats do not average out. None where both are single values: nothing tells how much they vary.
     """
     n, m = len(first), len(second)
     value = mean_of(second) - mean_of(first)
+    coarse = 2 * resolution * resolution
     if n < 2 and m < 2:
         return None
     if n < 2 or m < 2:
         spread = variance_of(first if n > 1 else second)
-        return around(value, math.sqrt(spread * (1 / n + 1 / m)), max(n, m) - 1)
+        return around(value, math.sqrt(spread * (1 / n + 1 / m) + coarse), max(n, m) - 1)
     a, b = variance_of(first) / n, variance_of(second) / m
     if a + b == 0:
-        return around(value, 0.0, 1.0)
+        return around(value, math.sqrt(coarse), n + m - 2)
     df = (a + b) ** 2 / (a * a / (n - 1) + b * b / (m - 1))
-    return around(value, math.sqrt(a + b), df)
+    return around(value, math.sqrt(a + b + coarse), df)
 
 
 def holm(chances: Sequence[float]) -> list[float]:

@@ -101,6 +101,9 @@ class Probe:
     """Why that matters to a number."""
     look: Callable[[Case], Sequence[Found]]
     """What it found; nothing where it cannot apply."""
+    marks: bool = True
+    """Whether numbers carry a mark of it. Not where it says the same of every number: the run as a
+    whole is labelled then."""
 
 
 def answers(probe: Probe, found: Sequence[Found]) -> list[Check]:
@@ -125,7 +128,7 @@ def _answer(probe: Probe, status: Status, found: Sequence[Found]) -> Check | Non
         status=status,
         evidence=_together(own),
         why=probe.why,
-        affects=None if everywhere else keys,
+        affects=() if not probe.marks else None if everywhere else keys,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -82,7 +82,7 @@ class Work:
         return self.workload.option(*names)
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """Whether a boolean option is on; fio also takes a bare one, which it lists as 1."""
+        """Whether a boolean option is on; one without a value is."""
         text = self.option(name).strip().lower()
         if not text:
             return name in self.workload.options or default
@@ -186,7 +186,11 @@ def facts(
     about = result.ssdlab
     size = capacity or about.get("target", {}).get("capacity_bytes")
     interval_s = float(about.get("interval_ms") or 1000) / 1000
-    found = workloads(0, result.document)
+    bare = _bare(result.job_text)
+    found = [
+        replace(one, options={**bare.get("global", {}), **bare.get(one.name, {}), **one.options})
+        for one in workloads(0, result.document)
+    ]
     works = tuple(_work(workload, result, size, interval_s, judged) for workload in found)
     last = works[-1].name if works else ""
     return Facts(
@@ -197,6 +201,19 @@ def facts(
         surroundings={**(surroundings or {}), **(about.get("surroundings") or {})},
         rig=_rig(result.rig_toml or rig) if result.kind == "sim" else None,
     )
+
+
+def _bare(text: str) -> dict[str, dict[str, str]]:
+    """By section, the options that stand without a value: fio does not list them in its answer."""
+    found: dict[str, dict[str, str]] = {}
+    own: dict[str, str] = {}
+    for line in text.splitlines():
+        words = re.split("[;#]", line, maxsplit=1)[0].strip()
+        if words.startswith("["):
+            own = found.setdefault(words[1:].partition("]")[0], {})
+        elif words and "=" not in words and " " not in words:
+            own[words] = "1"
+    return found
 
 
 def _work(

@@ -96,6 +96,7 @@ PROBES = (
         looks_for="whether durations were divided for a first look",
         why="a quick look mostly sees the drive's fresh speed and its caches",
         look=_quick,
+        marks=False,
     ),
     Probe(
         name="pause",

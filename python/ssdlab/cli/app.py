@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 
 from ssdlab.cli import (
+    ab,
     audit,
+    compare,
     explain,
     health,
     listing,
@@ -35,6 +37,8 @@ app.command("run")(run.command)
 app.command("test")(test.command)
 app.command("resume")(resume.command)
 app.command("report")(report.command)
+app.command("compare")(compare.command)
+app.command("ab")(ab.command)
 app.command("explain")(explain.command)
 app.command("list")(listing.command)
 app.command("show")(show.command)

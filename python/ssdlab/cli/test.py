@@ -126,12 +126,12 @@ def command(
     order = Order(
         protocol=find(protocol),
         target=resolve(target, destroy=destroy, use_existing=use_existing_file, redact=redact),
-        given=dict(_parameter(text) for text in param or []),
+        given=dict(parameter(text) for text in param or []),
         quick=quick,
         scale=scale,
         overrides=dict(override(text) for text in set_ or []),
         seed=seed,
-        size=_size(size),
+        size=size_of(size),
         rated_bytes=None if tbw is None else tbw * 1e12,
     )
     for path in (report, None if json_ in (None, "-") else Path(json_)):
@@ -226,14 +226,16 @@ def _share(what: Announcement) -> str:
     )
 
 
-def _parameter(text: str) -> tuple[str, str]:
+def parameter(text: str) -> tuple[str, str]:
+    """Name and value of ``--param``."""
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
         raise InputError(f'--param "{text}": write it as NAME=VALUE, such as depth=16')
     return name.strip(), value.strip()
 
 
-def _size(text: str | None) -> int | None:
+def size_of(text: str | None) -> int | None:
+    """The bytes of ``--size``."""
     if text is None:
         return None
     size = parse_size(text, None)

@@ -40,6 +40,9 @@ QUICK_CAPACITY = 4 << 30
 """A simulated drive is made at least this small for a quick look..."""
 LEAST_CAPACITY = 512 << 20
 """...and never smaller than this."""
+LEAST_SUPERBLOCKS = 128
+"""With fewer, a drive made smaller has hardly any reserve beside the blocks that it writes into,
+and its write amplification is nothing like that of the whole drive."""
 
 
 @dataclass(frozen=True)
@@ -322,7 +325,8 @@ def _smaller(order: Order) -> dict[str, str]:
     capacity = scale.capacity_of(order.target.name)
     if order.quick:
         factor = max(factor, round(order.protocol.quick_divisor), capacity // QUICK_CAPACITY)
-    return scale.reduced(order.target.name, max(1, min(factor, capacity // LEAST_CAPACITY)))
+    factor = max(1, min(factor, capacity // LEAST_CAPACITY))
+    return scale.reduced(order.target.name, factor, fewest=LEAST_SUPERBLOCKS)
 
 
 def _setup(

@@ -12,6 +12,7 @@ import jinja2
 from bokeh.plotting import figure
 from markupsafe import Markup
 
+from ssdlab.checks import examine, of_result
 from ssdlab.report import model, style, tables, verdict, why
 from ssdlab.report.catalogue import Catalogue
 from ssdlab.report.charts import Kind, Panel, SectionCharts, SectionPainter
@@ -66,6 +67,7 @@ class Page:
             strings=script_json(strings),
             lede=self._lede(),
             summary=self._summary(),
+            believe=[self._believe(run) for run in self.runs],
             sections=sections,
             setups=[self._setup(run) for run in self.runs],
             glossary=("steady", "spread", "percentile", "wa", "window"),
@@ -100,6 +102,31 @@ class Page:
         return {
             "table": self.tables.summary(main.traces),
             "note": self.words("summary.note", job=main.name, basis=basis),
+        }
+
+    def _believe(self, run: Run) -> Mapping[str, Any]:
+        """What speaks against the numbers of a run, and what was looked at besides."""
+        found = examine(of_result(run.result))
+        rest = []
+        for status in ("good", "unknown"):
+            if titles := [one.title for one in found if one.status == status]:
+                names = self.words("list_comma").join(titles)
+                rest.append(self.words(f"believe.{status}", names=names))
+        return {
+            "name": run.label,
+            "colour": run.colour,
+            "checks": [
+                {
+                    "status": one.status,
+                    "word": self.words(f"check.{one.status}"),
+                    "title": one.title,
+                    "evidence": one.evidence,
+                    "why": one.why,
+                }
+                for one in found
+                if one.status in ("bad", "doubt")
+            ],
+            "rest": " ".join(rest),
         }
 
     # --- one job
