@@ -22,6 +22,7 @@ from ssdlab.engine.session import (
     RealSession,
     Session,
     SimSession,
+    logical_block,
     open_device,
     open_file,
     scratch,
@@ -177,6 +178,7 @@ def go_on(
             divisor=float(manifest["divisor"]),
             quick=bool(manifest["quick"]),
             direct=session.direct,
+            block=int(manifest.get("block", 512)),
         )
         for sentence in _resumption(folder, session):
             notice(sentence)
@@ -340,6 +342,7 @@ def _setup(
         values=values,
         divisor=order.scale * (order.protocol.quick_divisor if order.quick else 1.0),
         quick=order.quick,
+        block=logical_block(order.target) if isinstance(order.target, Fio) else 512,
     )
 
 
@@ -386,6 +389,7 @@ def _manifest(
         "values": dict(values),
         "divisor": setup.divisor,
         "quick": order.quick,
+        "block": setup.block,
         "seed": order.seed,
         "version": VERSION,
         **(
