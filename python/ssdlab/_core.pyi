@@ -1,12 +1,14 @@
 """The simulation core, compiled from `crates/ssdlab-py`."""
 
 from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
 from typing import Any, Literal, TypedDict, final, type_check_only
 
 import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "Drive",
     "RunOutput",
     "check_job",
     "device_keys",
@@ -71,6 +73,53 @@ class RunOutput:
     def logs(self) -> list[tuple[str, str]]: ...
     @property
     def rig_toml(self) -> str: ...
+
+@final
+class Drive:
+    """A simulated drive that lives across several jobs: each finds what the one before left.
+
+    ``rig``, ``rig_name``, ``overrides`` and ``memory_bytes`` are those of :func:`run`; ``seed`` is
+    that of the drive, of preparing it, and of jobs that are given none. One call at a time, and
+    none from within ``progress``. After an interrupted ``run`` or ``prepare`` it is of no use.
+    """
+
+    def __new__(
+        cls,
+        rig: str,
+        *,
+        rig_name: str,
+        overrides: Sequence[tuple[str, str]] = ...,
+        seed: int = 1,
+        memory_bytes: int | None = None,
+    ) -> Drive: ...
+    @property
+    def capacity_bytes(self) -> int: ...
+    @property
+    def now_s(self) -> float: ...
+    @property
+    def rig_toml(self) -> str: ...
+    @property
+    def state(self) -> str: ...
+    def prepare(
+        self, steps: str, *, progress: Callable[[Progress], bool] | None = None
+    ) -> None: ...
+    def run(
+        self,
+        job: str,
+        *,
+        job_name: str,
+        seed: int | None = None,
+        environment: Mapping[str, str] | None = None,
+        include: Callable[[str], str] | None = None,
+        progress: Callable[[Progress], bool] | None = None,
+        interval_ms: int = 1000,
+    ) -> RunOutput: ...
+    def idle(self, seconds: float) -> None: ...
+    def trim(self, offset: int = 0, length: int | None = None) -> None: ...
+    def purge(self) -> None: ...
+    def save(self, path: str | PathLike[str]) -> None: ...
+    def restore(self, path: str | PathLike[str]) -> None: ...
+    def counters(self) -> dict[str, int]: ...
 
 def run(
     rig: str,

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use ssdlab::device::Device;
 use ssdlab::job::{JobFile, ParseSource, parse};
 use ssdlab::rig::Rig;
+use ssdlab::run::Preconditioning;
 use ssdlab::{Error, Result};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -58,6 +59,11 @@ pub fn rig(text: &str, name: &str, overrides: &[(String, String)]) -> Result<Rig
     let mut rig = Rig::parse(text, name)?;
     overrides.iter().try_for_each(|(key, value)| rig.set(key, value))?;
     Ok(rig)
+}
+
+/// Reads steps of preparation.
+pub fn steps(text: &str) -> Result<Preconditioning> {
+    text.parse().map_err(|e: Error| e.under("prepare"))
 }
 
 /// The length of an interval in ns.

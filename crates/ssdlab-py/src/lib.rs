@@ -4,19 +4,19 @@
 //! the signatures for Python stand in `python/ssdlab/_core.pyi`.
 
 mod arguments;
+mod drive;
 mod errors;
 mod observer;
 mod output;
 
+use crate::drive::Drive;
 use crate::errors::to_python;
 use crate::observer::PythonObserver;
 use crate::output::RunOutput;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use ssdlab::job::options::Class;
-use ssdlab::output::{Context, document};
-use ssdlab::rig::Rig;
-use ssdlab::run::{Preconditioning, RunOptions, RunResult, prepare};
+use ssdlab::run::{RunOptions, Session};
 use std::collections::BTreeMap;
 
 /// Builds the rig, prepares it, and plays the job on it in virtual time; the GIL is released.
@@ -52,43 +52,16 @@ fn run(
     let jobs = arguments::jobs(py, job, job_name, environment, include)?;
     let rig = arguments::rig(rig, rig_name, &overrides).map_err(to_py)?;
     rig.check_memory(memory_bytes.unwrap_or(u64::MAX)).map_err(to_py)?;
-    let state: Preconditioning =
-        prepare.parse().map_err(|e: ssdlab::Error| to_py(e.under("prepare")))?;
+    let state = arguments::steps(prepare).map_err(to_py)?;
     let interval_ns = arguments::interval_ns(interval_ms).map_err(to_py)?;
     let options = RunOptions { seed, interval_ns, elapsed_ns: 0 };
     let mut observer = PythonObserver::new(progress);
     let outcome = py.detach(|| {
-        let (result, capacity) = simulate(&rig, &state, &jobs, &options, &mut observer)?;
-        let context = Context {
-            seed,
-            target: arguments::target(&rig, capacity),
-            profile: arguments::profile(&rig),
-            preconditioning: state.to_string(),
-        };
-        Ok((document(&result, &jobs, &context), result))
+        let mut session = Session::new(rig.build(seed, false)?, seed);
+        session.prepare(&state, &mut observer)?;
+        drive::play(&mut session, &rig, &jobs, &options, &mut observer)
     });
-    // What Python raised in `progress` (Ctrl-C among it) says more than that the run was stopped.
-    if let Some(raised) = observer.raised() {
-        return Err(raised);
-    }
-    let (json, result) = outcome.map_err(to_py)?;
-    let names = jobs.jobs.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>();
-    RunOutput::new(py, json, result, &names, rig.to_toml())
-}
-
-/// The part of a run that needs nothing of Python.
-fn simulate(
-    rig: &Rig,
-    state: &Preconditioning,
-    jobs: &ssdlab::job::JobFile,
-    options: &RunOptions,
-    observer: &mut PythonObserver,
-) -> ssdlab::Result<(RunResult, u64)> {
-    let mut device = rig.build(options.seed, false)?;
-    let capacity = device.capacity();
-    let elapsed_ns = prepare(device.as_mut(), state, options.seed, observer)?;
-    let options = RunOptions { elapsed_ns, ..options.clone() };
-    Ok((ssdlab::run::run(device.as_mut(), jobs, &options, observer)?, capacity))
+    drive::output(py, outcome, &mut observer, &jobs, rig.to_toml())
 }
 
 /// Reads a job file and says what it holds, as JSON: `jobs`, `ignored`, `global_options`.
@@ -184,6 +157,7 @@ fn job_options(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("version", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<Drive>()?;
     module.add_class::<RunOutput>()?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(check_job, module)?)?;

@@ -6,7 +6,7 @@
 //! ```
 //! use ssdlab::job::{ParseSource, parse};
 //! use ssdlab::rig::Rig;
-//! use ssdlab::run::{Preconditioning, RunOptions, prepare, run};
+//! use ssdlab::run::{Preconditioning, RunOptions, Session};
 //!
 //! // A rig is a tree of devices: here an SSD alone. Errors name the key and what would be right.
 //! let mut rig = Rig::parse(
@@ -19,11 +19,11 @@
 //!     "small",
 //! )?;
 //! rig.set("ftl.over_provisioning", "0.28")?;
-//! let mut device = rig.build(1, false)?;
+//! let mut drive = Session::new(rig.build(1, false)?, 1);
 //!
 //! // It begins in a known state, reached in no time: filled, then overwritten until it is steady.
 //! let state: Preconditioning = "steady".parse()?;
-//! let elapsed_ns = prepare(device.as_mut(), &state, 1, &mut ())?;
+//! drive.prepare(&state, &mut ())?;
 //!
 //! // A job file means what it means to fio.
 //! let source = ParseSource {
@@ -33,9 +33,9 @@
 //! };
 //! let jobs = parse("[w]\nrw=randwrite\nbs=4k\niodepth=32\nnorandommap\nnumber_ios=50k\n", &source)?;
 //!
-//! // The driver moves virtual time from event to event until the job is done.
-//! let options = RunOptions { elapsed_ns, ..RunOptions::default() };
-//! let result = run(device.as_mut(), &jobs, &options, &mut ())?;
+//! // The driver moves virtual time from event to event until the job is done. The next one would
+//! // find the drive as this one leaves it.
+//! let result = drive.run(&jobs, &RunOptions::default(), &mut ())?;
 //!
 //! // Greedy collection at 28 % over-provisioning rewrites about 2.4 units for each one written.
 //! let waf = result.waf.expect("an SSD counts its programs");
@@ -46,6 +46,7 @@
 //! What each room is for, from the bottom up; a room uses only those above it in this list:
 //!
 //! - [`units`], [`error`], [`registry`], [`rng`]: quantities, what users get wrong, names, randomness
+//! - [`persist`]: state in and out of a file
 //! - [`sim`]: which component acts next
 //! - [`stats`]: histograms, series, where time goes
 //! - [`nand`]: dies and channels in time
@@ -63,6 +64,7 @@ pub mod ftl;
 pub mod job;
 pub mod nand;
 pub mod output;
+pub mod persist;
 pub mod registry;
 pub mod rig;
 pub mod rng;

@@ -2,8 +2,11 @@
 //! canaries that the laws must catch.
 
 mod common;
+#[allow(dead_code, reason = "not every test file needs all helpers")]
+mod support;
 
-use common::audit::{Audit, Violation, random_script, timed_script};
+use common::audit::{Audit, Step, Violation, random_script, timed_script};
+use common::oracle::Oracle;
 use common::rigs::{
     SAMPLES, Sample, Shape, any_ssd, any_stack, build, check_work, fitting, hold_to_promises,
     run_once, stack,
@@ -11,10 +14,14 @@ use common::rigs::{
 use common::{cases, lab_reference};
 use proptest::prelude::*;
 use ssdlab::device::{Command, Completion, DEVICES, Device, Op};
+use ssdlab::persist::{Archive, Persist};
 use ssdlab::rig::Rig;
 use ssdlab::rng::Stream;
+use ssdlab::run::{Report, RunOptions, RunResult, Session};
 use ssdlab::stats::Part;
+use ssdlab::units::Nanos;
 use std::sync::atomic::{AtomicU64, Ordering};
+use support::jobs;
 
 fn known(kind: &str) -> bool {
     DEVICES.names().any(|name| name == kind)
@@ -107,6 +114,226 @@ proptest! {
     }
 }
 
+/// Every sample alone, and below every other.
+fn stacks() -> impl Iterator<Item = Rig> {
+    samples(false).flat_map(|leaf| {
+        let alone = stack(&[leaf.layer()]);
+        let below = samples(true).map(move |top| stack(&[top.layer(), leaf.layer()]));
+        std::iter::once(alone).chain(below)
+    })
+}
+
+const WRITES: &str = "[writes]\nrw=randrw\nrwmixread=40\nbsrange=512-24k\nblockalign=512\n\
+                      norandommap\nio_size=1g\niodepth=12\nnumber_ios=700\nfsync=50\n\
+                      buffer_compress_percentage=40\n";
+const TRIMS: &str = "[trims]\nstonewall\nrw=randtrim\nbs=16k\nnorandommap\niodepth=4\n\
+                     number_ios=60\nthinktime=300us\n\
+                     [reads]\nrw=read\nbs=32k\niodepth=2\nnumber_ios=80\n";
+
+fn ios(result: &RunResult) -> Vec<u64> {
+    let of = |report: &Report| report.directions[..3].iter().map(|d| d.tally.ios()).sum();
+    result.reports.iter().map(of).collect()
+}
+
+/// All state of a device.
+fn saved(device: &mut dyn Device) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut archive = Archive::save(&mut bytes);
+    device.persist(&mut archive).unwrap();
+    archive.finish().unwrap();
+    bytes
+}
+
+/// Saves a device at several moments of a script, with commands in flight, loads it into another that
+/// was built the same way, and holds both to be one and the same to the end of the script. Every
+/// second time that other one has done something else before.
+fn goes_on_from_a_file(
+    build: &dyn Fn() -> Box<dyn Device>,
+    oracle: Option<Oracle>,
+    script: &[Step],
+    depth: usize,
+) -> Result<(), Violation> {
+    let mut first = build();
+    let mut audit = Audit::new(first.as_mut(), oracle);
+    let mut copies = Vec::new();
+    let mut from = 0;
+    for (n, share) in [0, 3, 25, 50, 90].into_iter().enumerate() {
+        let to = script.len() * share / 100;
+        audit.steps(&script[from..to], depth)?;
+        from = to;
+        let bytes = saved(audit.device);
+        let mut copy = build();
+        if n % 2 == 1 {
+            Audit::new(copy.as_mut(), None).steps(&script[..script.len() / 3], depth)?;
+        }
+        let mut input = &bytes[..];
+        let mut archive = Archive::load(&mut input);
+        let loaded = copy.persist(&mut archive).and_then(|()| archive.finish());
+        if loaded.is_err() || saved(copy.as_mut()) != bytes {
+            return Err(Violation::Different(format!("saved again at {share} %: {loaded:?}")));
+        }
+        let mut rest = audit.fork(copy.as_mut());
+        rest.run(&script[to..], depth)?;
+        rest.device.verify();
+        let (trace, asked) = (rest.trace, rest.asked);
+        copies.push((share, trace, asked, saved(copy.as_mut())));
+    }
+    audit.run(&script[from..], depth)?;
+    let end = saved(audit.device);
+    for (share, trace, asked, copy) in copies {
+        if trace != audit.trace || asked != audit.asked || copy != end {
+            return Err(Violation::Different(format!("saved at {share} % of the script")));
+        }
+    }
+    Ok(())
+}
+
+fn hold_saved(rig: &Rig, seed: u64, steps: usize, depth: usize) {
+    for versions in [false, true] {
+        let capacity = build(rig, seed, false).capacity();
+        let oracle = versions.then(|| Shape::of(rig).oracle(capacity));
+        let script = random_script(seed, capacity, steps);
+        let build = || build(rig, seed, versions);
+        if let Err(violation) = goes_on_from_a_file(&build, oracle, &script, depth) {
+            panic!("versions {versions}: {violation:?}\n{}", rig.to_toml());
+        }
+    }
+}
+
+#[test]
+fn every_device_goes_on_from_a_file_as_it_would_have() {
+    for rig in stacks() {
+        hold_saved(&rig, 4, 1500, 16);
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(100))]
+    #[test]
+    fn any_stack_goes_on_from_a_file(layers in any_stack(), seed: u64, depth in 1usize..70) {
+        let rig = fitting(&layers);
+        prop_assume!(rig.is_some());
+        hold_saved(&rig.unwrap(), seed, 500, depth);
+    }
+}
+
+#[test]
+fn a_device_that_forgets_to_save_is_caught() {
+    let leaf = SAMPLES.iter().find(|s| s.kind == "ssd").unwrap();
+    let rig = stack(&[leaf.layer()]);
+    let script = random_script(1, build(&rig, 1, false).capacity(), 1000);
+    let canary = |fault: Fault| {
+        let build = || -> Box<dyn Device> {
+            Box::new(Canary { inner: build(&rig, 1, false), fault, seen: 0, now: 0 })
+        };
+        goes_on_from_a_file(&build, None, &script, 16)
+    };
+    assert_eq!(canary(Fault::CountsSaved), Ok(()));
+    assert!(matches!(canary(Fault::CountsUnsaved), Err(Violation::Different(_))));
+}
+
+/// A session with everything in it; all that it shows.
+fn live(rig: &Rig) -> String {
+    let mut session = Session::new(build(rig, 1, false), 1);
+    let mut shown = String::new();
+    let mut look = |session: &Session, result: Option<RunResult>| {
+        shown += &format!("{} {:?} {result:?}\n", session.now_ns(), session.counters());
+    };
+    let options = RunOptions::default();
+    let capacity = session.device().capacity();
+    session.prepare(&"random:1".parse().unwrap(), &mut ()).unwrap();
+    let first = session.run(&jobs(WRITES), &options, &mut ()).unwrap();
+    assert_eq!(ios(&first), [700]);
+    let series = first.device_series.clone();
+    look(&session, Some(first));
+    session.idle(Nanos::millis(7)).unwrap();
+    session.prepare(&"random:0.3,idle:3ms".parse().unwrap(), &mut ()).unwrap();
+    session.trim(capacity / 1024 * 512, 64 << 10).unwrap();
+    look(&session, None);
+    let before = session.counters();
+    let second = session.run(&jobs(&format!("{TRIMS}{WRITES}")), &options, &mut ()).unwrap();
+    assert_eq!(ios(&second), [60, 80, 700]);
+    for (n, (name, column)) in second.device_series.columns.iter().enumerate() {
+        let earlier = series.columns[n].1.last().copied().unwrap_or(0);
+        let counts = ["host_", "programs_", "flash_", "busy_", "erases_", "commands"];
+        if counts.iter().any(|c| name.rsplit('/').next().is_some_and(|n| n.starts_with(c))) {
+            assert!(earlier <= column[0] && column.is_sorted(), "{name} went back: {column:?}");
+        }
+        assert_eq!((name, column[0]), (&before[n].0, before[n].1), "at the start of a run");
+    }
+    look(&session, Some(second));
+    session.purge().unwrap();
+    session.prepare(&"sequential".parse().unwrap(), &mut ()).unwrap();
+    let third = session.run(&jobs(WRITES), &options, &mut ()).unwrap();
+    look(&session, Some(third));
+    session.device().verify();
+    shown
+}
+
+#[test]
+fn a_session_of_jobs_completes_everything_counts_on_and_is_the_same_every_time() {
+    for rig in stacks() {
+        let (first, second) = (live(&rig), live(&rig));
+        assert!(first == second, "{}\n{first}\n{second}", rig.to_toml());
+    }
+}
+
+#[test]
+fn a_session_goes_on_from_a_file_as_it_would_have() {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("session.checkpoint");
+    let options = RunOptions::default();
+    for rig in stacks() {
+        let new = || Session::new(build(&rig, 1, false), 1);
+        let mut first = new();
+        first.prepare(&"random:0.5".parse().unwrap(), &mut ()).unwrap();
+        first.run(&jobs(WRITES), &options, &mut ()).unwrap();
+        for idle in [0, 1, 40] {
+            first.idle(Nanos::millis(idle)).unwrap();
+            first.save(&path, &rig).unwrap();
+            let bytes = std::fs::read(&path).unwrap();
+            let mut second = new();
+            second.restore(&path, &rig).unwrap();
+            second.device().verify();
+            second.save(&path, &rig).unwrap();
+            assert!(std::fs::read(&path).unwrap() == bytes, "{}", rig.to_toml());
+            let go_on = |session: &mut Session| {
+                let state = session.state();
+                let result = session.run(&jobs(TRIMS), &options, &mut ()).unwrap();
+                session.prepare(&"random:0.1".parse().unwrap(), &mut ()).unwrap();
+                session.device().verify();
+                let (now, filled) = (session.now_ns(), session.counters());
+                format!("{state} {result:?} {now} {filled:?} {}", session.state())
+            };
+            let (went_on, as_restored) = (go_on(&mut first), go_on(&mut second));
+            assert!(went_on == as_restored, "{}\n{went_on}\n{as_restored}", rig.to_toml());
+        }
+    }
+}
+
+#[test]
+fn two_jobs_of_a_session_are_what_they_are_behind_a_stonewall() {
+    for rig in stacks() {
+        let options = RunOptions::default();
+        let mut apart = Session::new(build(&rig, 1, false), 1);
+        apart.prepare(&"random:0.5,idle:2ms".parse().unwrap(), &mut ()).unwrap();
+        let first = apart.run(&jobs(WRITES), &options, &mut ()).unwrap();
+        let second = apart.run(&jobs(TRIMS), &options, &mut ()).unwrap();
+        let mut together = Session::new(build(&rig, 1, false), 1);
+        together.prepare(&"random:0.5,idle:2ms".parse().unwrap(), &mut ()).unwrap();
+        let both = together.run(&jobs(&format!("{WRITES}{TRIMS}")), &options, &mut ()).unwrap();
+        let toml = rig.to_toml();
+        assert_eq!(apart.now_ns(), together.now_ns(), "{toml}");
+        assert_eq!(apart.counters(), together.counters(), "{toml}");
+        assert_eq!(both.simulated_ns, first.simulated_ns + second.simulated_ns, "{toml}");
+        let alone = first.reports.iter().chain(&second.reports);
+        for (alone, behind) in alone.zip(&both.reports) {
+            let tallies =
+                |report: &Report| format!("{:?}", report.directions.each_ref().map(|d| &d.tally));
+            assert_eq!(tallies(alone), tallies(behind), "{toml}");
+        }
+    }
+}
+
 /// Time of completion and unit of random reads, `depth` in flight.
 fn random_reads(device: &mut dyn Device, depth: u64) -> Vec<(u64, u64)> {
     common::fill_sequentially(device, 4096);
@@ -170,6 +397,10 @@ enum Fault {
     WorksMoreThanThereIsTime,
     NeverRests,
     LooksAtTheWorld,
+    /// Not broken: it does something now and then, and saves when the next time is due.
+    CountsSaved,
+    /// The same, but it does not save that.
+    CountsUnsaved,
 }
 
 /// A device that breaks one promise now and then.
@@ -199,6 +430,10 @@ impl Canary {
             }
             Fault::DatesCompletionsLater if due => c.time += 1,
             Fault::PartsDoNotAddUp if due => c.parts[Part::Cells] += 1,
+            Fault::CountsSaved | Fault::CountsUnsaved if due && c.parts[Part::Cells] > 0 => {
+                c.parts[Part::Cells] -= 1;
+                c.parts[Part::Channel] += 1;
+            }
             Fault::LooksAtTheWorld => {
                 let shift = WORLD.fetch_add(1, Ordering::Relaxed) % 3;
                 if c.parts[Part::Cells] > shift {
@@ -209,6 +444,16 @@ impl Canary {
             _ => {}
         }
         done.push(c);
+    }
+}
+
+impl Persist for Canary {
+    fn persist(&mut self, archive: &mut Archive<'_>) -> ssdlab::Result<()> {
+        self.inner.persist(archive)?;
+        if self.fault != Fault::CountsUnsaved {
+            self.seen.persist(archive)?;
+        }
+        self.now.persist(archive)
     }
 }
 
@@ -254,6 +499,9 @@ impl Device for Canary {
                 return self.now;
             }
         }
+    }
+    fn settle(&mut self, now: u64) -> u64 {
+        self.inner.settle(now)
     }
     fn apply(&mut self, command: &Command) {
         self.inner.apply(command);

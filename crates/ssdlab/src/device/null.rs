@@ -6,6 +6,7 @@
 
 use super::{Build, Command, Completion, Device, Op, SECTOR, mix};
 use crate::error::{Error, Result};
+use crate::persist::persistent;
 use crate::rig::at_most_an_hour;
 use crate::stats::{Part, Parts};
 use crate::units::{Bytes, NEVER, Nanos};
@@ -86,6 +87,13 @@ struct Counts {
     bytes_read: u64,
     bytes_written: u64,
 }
+
+persistent!(Null {
+    state { next, queue, counts }
+    parts { free_at, versions }
+    built { keys }
+});
+persistent!(Counts { state { reads, writes, trims, flushes, bytes_read, bytes_written } });
 
 impl Null {
     /// A device of these keys.
@@ -176,6 +184,11 @@ impl Device for Null {
         while self.queue.front().is_some_and(|completion| completion.time <= now) {
             done.extend(self.queue.pop_front());
         }
+        now
+    }
+
+    fn settle(&mut self, now: u64) -> u64 {
+        debug_assert!(self.queue.is_empty(), "something is in flight");
         now
     }
 

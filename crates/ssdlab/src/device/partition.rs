@@ -2,6 +2,7 @@
 
 use super::{Command, Completion, Device, Op, SECTOR};
 use crate::error::{Error, Result};
+use crate::persist::persistent;
 use crate::units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,8 @@ pub struct Partition {
     offset: u64,
     size: u64,
 }
+
+persistent!(Partition { state { below } built { offset, size } });
 
 impl Partition {
     /// A slice of `below`.
@@ -86,6 +89,9 @@ impl Device for Partition {
     }
     fn advance(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64 {
         self.below.advance(limit, done)
+    }
+    fn settle(&mut self, now: u64) -> u64 {
+        self.below.settle(now)
     }
     fn apply(&mut self, command: &Command) {
         let inner = self.translate(command);

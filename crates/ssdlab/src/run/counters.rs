@@ -3,11 +3,22 @@
 use crate::device::Device;
 
 /// Visits every counter of the tree: the path of the place (`""`, `"below/"`), name, value.
-fn walk(device: &dyn Device, path: &str, visit: &mut dyn FnMut(&str, &'static str, u64)) {
+pub(super) fn walk(
+    device: &dyn Device,
+    path: &str,
+    visit: &mut dyn FnMut(&str, &'static str, u64),
+) {
     device.counters(&mut |name, value| visit(path, name, value));
     for (place, child) in device.children() {
         walk(child, &format!("{path}{place}/"), visit);
     }
+}
+
+/// Sum of the counter `name` over all places.
+pub(super) fn counter_sum(device: &dyn Device, name: &str) -> u64 {
+    let mut sum = 0;
+    walk(device, "", &mut |_, counter, value| sum += if counter == name { value } else { 0 });
+    sum
 }
 
 /// What write amplification is made of, in mapping units, over all flash in the tree.

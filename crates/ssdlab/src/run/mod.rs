@@ -1,21 +1,25 @@
 //! Device x job x seed -> result: drives jobs in virtual time with fio's semantics.
 //!
 //! [`prepare`] brings a device into a known state through its untimed path; [`run`] then plays the
-//! jobs. Submission takes no time, so slat is 0 and clat equals lat: from submission to completion.
-//! Time that a rate limit or think time keeps an I/O back is not part of any latency.
+//! jobs. A [`Session`] does both on a device, as often as it is asked to. Submission takes no time,
+//! so slat is 0 and clat equals lat: from submission to completion. Time that a rate limit or think
+//! time keeps an I/O back is not part of any latency.
 
+mod checkpoint;
 mod counters;
 mod driver;
 mod log;
 mod prepare;
 mod process;
 mod recorder;
+mod session;
 mod shifted;
 
 pub use counters::{DeviceSeries, write_amplification};
 pub use log::{LogFile, LogRow, LogRows};
 pub use prepare::{Preconditioning, Step, prepare};
 pub use recorder::{JobSpan, LatencyLevels, Report, ReportDirection};
+pub use session::Session;
 
 use crate::device::Device;
 use crate::error::Result;

@@ -4,6 +4,7 @@ use super::counters::FlashWrites;
 use super::{IOS_PER_PROGRESS, Observer, Progress};
 use crate::device::{Command, Device, Op, SECTOR};
 use crate::error::{Error, Result};
+use crate::persist::persistent;
 use crate::rng::Stream;
 use crate::units::Nanos;
 use std::fmt;
@@ -126,11 +127,38 @@ impl fmt::Display for Preconditioning {
     }
 }
 
+/// What preparing a device goes on from: nothing, for one that is fresh out of the box.
+pub(super) struct Prepared {
+    stream: Stream,
+    /// Virtual time that the device has seen, ns.
+    pub now: u64,
+    /// Every block holds data.
+    pub filled: bool,
+    /// The device has worked in time since it was last at rest.
+    pub timed: bool,
+}
+
+persistent!(Prepared { state { stream, now, filled, timed } });
+
+impl Prepared {
+    /// For the run `seed`.
+    pub fn new(seed: u64) -> Self {
+        Prepared { stream: Stream::new(seed, "prepare"), now: 0, filled: false, timed: false }
+    }
+
+    /// Lets the device finish what it does in time, so that the untimed path may be taken.
+    pub fn settle(&mut self, device: &mut dyn Device) {
+        if std::mem::take(&mut self.timed) {
+            self.now = device.settle(self.now);
+        }
+    }
+}
+
 /// Takes a device that is fresh out of the box through `steps`; answers the virtual time that
-/// they took, ns: that of idle steps, all others take none.
+/// they took, ns: that of idle steps, and what the device needs after one to come to rest.
 ///
-/// The data does not shrink unless `compressible:N` says so. `random:N` and `steady` begin with a sequential fill unless the device has been filled before
-/// them. A device without counters of flash writes has no write amplification to watch and is
+/// The data does not shrink unless `compressible:N` says so. `random:N` and `steady` begin with a
+/// sequential fill unless the device has been filled before them. A device without counters of flash writes has no write amplification to watch and is
 /// steady after the first window.
 ///
 /// # Errors
@@ -141,40 +169,44 @@ pub fn prepare(
     seed: u64,
     observer: &mut dyn Observer,
 ) -> Result<u64> {
-    let mut work = Work {
-        device,
-        observer,
-        stream: Stream::new(seed, "prepare"),
-        ios: 0,
-        now: 0,
-        filled: false,
-        compressible: 0,
-    };
-    for step in &steps.0 {
-        work.step(*step)?;
-    }
-    Ok(work.now)
+    let mut prepared = Prepared::new(seed);
+    go_on(device, steps, &mut prepared, observer)?;
+    Ok(prepared.now)
+}
+
+/// The same for a device that has been prepared so far.
+pub(super) fn go_on(
+    device: &mut dyn Device,
+    steps: &Preconditioning,
+    prepared: &mut Prepared,
+    observer: &mut dyn Observer,
+) -> Result<()> {
+    let mut work = Work { device, observer, prepared, ios: 0, compressible: 0 };
+    steps.0.iter().try_for_each(|step| work.step(*step))
+}
+
+/// A command without data to it.
+pub(super) fn bare(op: Op, offset: u64, len: u64) -> Command {
+    Command { tag: 0, op, offset, len, compressible: 0, stamp: 0 }
 }
 
 struct Work<'a> {
     device: &'a mut dyn Device,
     observer: &'a mut dyn Observer,
-    stream: Stream,
+    prepared: &'a mut Prepared,
     ios: u64,
-    /// Virtual time taken so far.
-    now: u64,
-    /// Every block holds data.
-    filled: bool,
     /// How much what is written shrinks, percent.
     compressible: u8,
 }
 
 impl Work<'_> {
     fn step(&mut self, step: Step) -> Result<()> {
-        if matches!(step, Step::Random(_) | Step::Steady) && !self.filled {
+        if !matches!(step, Step::Idle(_) | Step::Compressible(_)) {
+            self.prepared.settle(self.device);
+        }
+        if matches!(step, Step::Random(_) | Step::Steady) && !self.prepared.filled {
             self.fill()?;
         }
-        let everything = |op| Command { tag: 0, op, offset: 0, len: 0, compressible: 0, stamp: 0 };
         match step {
             Step::Sequential => self.fill(),
             Step::Random(times) => {
@@ -183,14 +215,13 @@ impl Work<'_> {
             }
             Step::Steady => self.until_steady(),
             Step::Purge => {
-                self.filled = false;
-                self.device.apply(&everything(Op::Purge));
+                self.prepared.filled = false;
+                self.device.apply(&bare(Op::Purge, 0, 0));
                 Ok(())
             }
             Step::Trim => {
-                self.filled = false;
-                let len = self.device.capacity();
-                self.device.apply(&Command { len, ..everything(Op::Trim) });
+                self.prepared.filled = false;
+                self.device.apply(&bare(Op::Trim, 0, self.device.capacity()));
                 Ok(())
             }
             Step::Compressible(percent) => {
@@ -198,10 +229,12 @@ impl Work<'_> {
                 Ok(())
             }
             Step::Idle(time) => {
-                let end = self.now + time.0;
-                while self.now < end {
-                    self.now = self.device.advance(end, &mut Vec::new());
+                let now = &mut self.prepared.now;
+                let end = *now + time.0;
+                while *now < end {
+                    *now = self.device.advance(end, &mut Vec::new());
                 }
+                self.prepared.timed = true;
                 Ok(())
             }
         }
@@ -214,8 +247,7 @@ impl Work<'_> {
 
     fn write(&mut self, offset: u64, len: u64) {
         let compressible = self.compressible;
-        let command = Command { tag: 0, op: Op::Write, offset, len, compressible, stamp: 0 };
-        self.device.apply(&command);
+        self.device.apply(&Command { compressible, ..bare(Op::Write, offset, len) });
         self.ios += 1;
     }
 
@@ -236,7 +268,7 @@ impl Work<'_> {
             offset += len;
             self.look("sequential fill", offset as f64 / capacity as f64)?;
         }
-        self.filled = true;
+        self.prepared.filled = true;
         Ok(())
     }
 
@@ -247,7 +279,7 @@ impl Work<'_> {
             return Ok(());
         }
         for done in 0..writes {
-            let block = self.stream.below(blocks);
+            let block = self.prepared.stream.below(blocks);
             self.write(block * RANDOM_BYTES, RANDOM_BYTES);
             self.look("random writes", from + (to - from) * done as f64 / writes as f64)?;
         }

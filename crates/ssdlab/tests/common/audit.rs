@@ -101,11 +101,18 @@ impl<'a> Audit<'a> {
     /// Runs a script with up to `depth` commands in flight, none of which conflict, reads
     /// everything at the end and lets the device come to rest.
     pub fn run(&mut self, script: &[Step], depth: usize) -> Result<(), Violation> {
+        self.steps(script, depth)?;
+        self.read_all()?;
+        self.rest()
+    }
+
+    /// The script alone: commands may be in flight at its end.
+    pub fn steps(&mut self, script: &[Step], depth: usize) -> Result<(), Violation> {
         for step in script {
             match *step {
                 Step::Io(op, offset, len) => self.issue(op, offset, len, depth)?,
                 Step::Apply(op, offset, len) => {
-                    self.drain()?;
+                    self.settle()?;
                     let command = self.command(op, offset, len);
                     self.note(&command);
                     self.device.apply(&command);
@@ -119,8 +126,18 @@ impl<'a> Audit<'a> {
                 }
             }
         }
-        self.read_all()?;
-        self.rest()
+        Ok(())
+    }
+
+    /// The same audit of a device in the same state.
+    pub fn fork<'b>(&self, device: &'b mut dyn Device) -> Audit<'b> {
+        Audit {
+            device,
+            oracle: self.oracle.clone(),
+            trace: self.trace.clone(),
+            in_flight: self.in_flight.clone(),
+            ..*self
+        }
     }
 
     fn read_all(&mut self) -> Result<(), Violation> {
@@ -187,6 +204,18 @@ impl<'a> Audit<'a> {
     pub fn drain(&mut self) -> Result<(), Violation> {
         while !self.in_flight.is_empty() {
             self.advance(NEVER - 1)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until nothing is in flight, and until the device has settled.
+    fn settle(&mut self) -> Result<(), Violation> {
+        self.drain()?;
+        let before = self.now;
+        self.now = self.device.settle(before);
+        let again = self.device.settle(self.now);
+        if self.now < before || again != self.now {
+            return Err(Violation::OutOfOrder { time: self.now, handed_out: again, before });
         }
         Ok(())
     }

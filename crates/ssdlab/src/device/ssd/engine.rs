@@ -1,7 +1,8 @@
 //! The two sinks of the translation layer: into the queues of the dies, or into the counters only.
 
-use crate::ftl::{Filled, Sink};
+use crate::ftl::{Filled, PageMap, Sink};
 use crate::nand::{Cause, Flash, FlashCounters, NONE, Program};
+use crate::persist::persistent;
 use std::collections::VecDeque;
 
 /// Flash with the controller's bookkeeping of what is under way.
@@ -35,9 +36,18 @@ pub struct Engine {
     units_per_program: u32,
 }
 
+persistent!(Engine {
+    state {
+        flash, now, owner, queued, open, epochs, first_epoch, returned, untimed, fetch_owner, fetches,
+    }
+    parts { arriving, pending }
+    built { units_per_program }
+});
+
 impl Engine {
-    /// An idle engine for `units` physical units and as many translation units.
-    pub fn new(flash: Flash, units: u64, translation: u32, units_per_program: u32) -> Self {
+    /// An idle engine for all flash that the translation layer uses.
+    pub fn new(flash: Flash, ftl: &PageMap) -> Self {
+        let translation = ftl.mapping().table().map_or(0, PageMap::units);
         Engine {
             flash,
             now: 0,
@@ -51,8 +61,8 @@ impl Engine {
             fetch_owner: NONE,
             fetches: 0,
             arriving: vec![NONE; translation as usize],
-            pending: vec![0; units.div_ceil(64) as usize],
-            units_per_program,
+            pending: vec![0; ftl.physical_units().div_ceil(64) as usize],
+            units_per_program: ftl.layout.units_per_program(),
         }
     }
 

@@ -3,12 +3,15 @@
 mod build;
 mod build_slc;
 mod commands;
+mod counters;
 mod engine;
 mod fold;
 mod keys;
 mod page_reads;
 mod parts;
+mod persist;
 mod read_ahead;
+mod settle;
 mod write_limit;
 
 pub use keys::{
@@ -19,7 +22,7 @@ pub use keys::{
 use super::{Build, Command, Completion, Device, Op};
 use crate::error::Result;
 use crate::ftl::PageMap;
-use crate::nand::{FastDiv, Finished, Flash, Geometry, NONE, OpKind};
+use crate::nand::{FastDiv, Finished, Geometry, NONE, OpKind};
 use crate::stats::{Part, Parts};
 use crate::units::NEVER;
 use counters::HostCounters;
@@ -40,7 +43,7 @@ const FOLD: u32 = 4;
 const EXTRA_SLOTS: u32 = 5;
 
 /// A command in the drive.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Active {
     command: Command,
     submitted: u64,
@@ -132,7 +135,7 @@ impl Ssd {
             keep_versions: build.keep_versions,
             rated_cycles: keys.nand.rated_pe_cycles,
             by_read: FastDiv::new(group),
-            engine: engine(flash, &ftl),
+            engine: Engine::new(flash, &ftl),
             ftl,
             dies: geometry.dies(),
             t_erase: keys.nand.t_erase.0,
@@ -350,12 +353,6 @@ impl Ssd {
     }
 }
 
-/// An engine for all flash that the translation layer uses.
-fn engine(flash: Flash, ftl: &PageMap) -> Engine {
-    let translation = ftl.mapping().table().map_or(0, PageMap::units);
-    Engine::new(flash, ftl.physical_units(), translation, ftl.layout.units_per_program())
-}
-
 impl Device for Ssd {
     fn kind(&self) -> &'static str {
         "ssd"
@@ -434,6 +431,10 @@ impl Device for Ssd {
         }
     }
 
+    fn settle(&mut self, now: u64) -> u64 {
+        self.settle_flash(now)
+    }
+
     fn apply(&mut self, command: &Command) {
         debug_assert_eq!(self.in_flight, 0, "the untimed path needs a drive at rest");
         match command.op {
@@ -474,7 +475,6 @@ impl Device for Ssd {
                 self.purge();
             }
         }
-        self.plan_idle();
         let returned = std::mem::take(&mut self.engine.returned);
         if let Some(buffer) = &mut self.buffer {
             buffer.used -= returned;
@@ -491,5 +491,3 @@ impl Device for Ssd {
         self.ftl.check();
     }
 }
-
-mod counters;

@@ -1,0 +1,219 @@
+//! A simulated drive that lives across several jobs.
+
+use crate::arguments;
+use crate::errors::to_python;
+use crate::observer::PythonObserver;
+use crate::output::RunOutput;
+use pyo3::prelude::*;
+use ssdlab::job::JobFile;
+use ssdlab::output::{Context, document};
+use ssdlab::rig::Rig;
+use ssdlab::run::{RunOptions, RunResult, Session};
+use ssdlab::units::Nanos;
+use ssdlab::{Error, Result};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, TryLockError};
+
+/// Longest time that a drive is left alone at once, seconds (1000 days).
+const IDLE_MAX_S: f64 = 1000.0 * 86_400.0;
+
+/// Plays jobs on a drive; answers the document and the result.
+pub fn play(
+    session: &mut Session,
+    rig: &Rig,
+    jobs: &JobFile,
+    options: &RunOptions,
+    observer: &mut PythonObserver,
+) -> Result<(String, RunResult)> {
+    let context = Context {
+        seed: options.seed,
+        target: arguments::target(rig, session.device().capacity()),
+        profile: arguments::profile(rig),
+        preconditioning: session.state(),
+    };
+    let result = session.run(jobs, options, observer)?;
+    Ok((document(&result, jobs, &context), result))
+}
+
+/// What [`play`] answered, for Python.
+pub fn output(
+    py: Python<'_>,
+    outcome: Result<(String, RunResult)>,
+    observer: &mut PythonObserver,
+    jobs: &JobFile,
+    rig_toml: String,
+) -> PyResult<RunOutput> {
+    let (json, result) = finish(py, outcome, observer)?;
+    let names = jobs.jobs.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>();
+    RunOutput::new(py, json, result, &names, rig_toml)
+}
+
+/// What Python raised in `progress` (Ctrl-C among it) says more than that the run was stopped.
+fn finish<T>(py: Python<'_>, outcome: Result<T>, observer: &mut PythonObserver) -> PyResult<T> {
+    match observer.raised() {
+        Some(raised) => Err(raised),
+        None => outcome.map_err(|error| to_python(py, error)),
+    }
+}
+
+/// A simulated drive that lives across several jobs: each finds what the one before left.
+///
+/// `rig`, `rig_name`, `overrides` and `memory_bytes` are those of `run`; `seed` is that of the drive,
+/// of preparing it, and of jobs that are given none. The GIL is released while it works. A drive is
+/// used by one call at a time, and not from within `progress`.
+///
+/// Every method raises `ssdlab.errors.InputError` for anything wrong in its input, and for a drive
+/// that a call left half-way: after an interrupted `run` or `prepare` it is of no use any more.
+#[pyclass(frozen, module = "ssdlab._core")]
+pub struct Drive {
+    rig: Rig,
+    capacity: u64,
+    session: Mutex<Session>,
+}
+
+impl Drive {
+    /// The session, unless another call has it: to wait for that one here could wait for ever.
+    fn session(&self) -> Result<MutexGuard<'_, Session>> {
+        match self.session.try_lock() {
+            Ok(session) => Ok(session),
+            Err(TryLockError::WouldBlock) => {
+                Err(Error::Unfit("the drive is at work for another call; wait for its end".into()))
+            }
+            Err(TryLockError::Poisoned(session)) => Ok(session.into_inner()),
+        }
+    }
+}
+
+#[pymethods]
+impl Drive {
+    #[new]
+    #[pyo3(signature = (rig, *, rig_name, overrides=vec![], seed=1, memory_bytes=None))]
+    fn new(
+        py: Python<'_>,
+        rig: &str,
+        rig_name: &str,
+        overrides: Vec<(String, String)>,
+        seed: u64,
+        memory_bytes: Option<u64>,
+    ) -> PyResult<Self> {
+        let built = py.detach(|| {
+            let rig = arguments::rig(rig, rig_name, &overrides)?;
+            rig.check_memory(memory_bytes.unwrap_or(u64::MAX))?;
+            let device = rig.build(seed, false)?;
+            let capacity = device.capacity();
+            Ok(Drive { rig, capacity, session: Mutex::new(Session::new(device, seed)) })
+        });
+        built.map_err(|error| to_python(py, error))
+    }
+
+    /// Bytes that the host can address.
+    #[getter]
+    fn capacity_bytes(&self) -> u64 {
+        self.capacity
+    }
+
+    /// Virtual time that the drive has seen, seconds.
+    #[getter]
+    fn now_s(&self, py: Python<'_>) -> PyResult<f64> {
+        let now = self.session().map(|session| session.now_ns());
+        now.map(|now| now as f64 / 1e9).map_err(|error| to_python(py, error))
+    }
+
+    /// The rig as built, overrides applied.
+    #[getter]
+    fn rig_toml(&self) -> String {
+        self.rig.to_toml()
+    }
+
+    /// In which state the next run finds the drive, as its document will say.
+    #[getter]
+    fn state(&self, py: Python<'_>) -> PyResult<String> {
+        self.session().map(|session| session.state()).map_err(|error| to_python(py, error))
+    }
+
+    /// Takes the drive through steps as `run` takes them as `prepare`, from where it is. Only idle
+    /// steps take virtual time, and what the drive needs to finish what it has begun.
+    #[pyo3(signature = (steps, *, progress=None))]
+    fn prepare(&self, py: Python<'_>, steps: &str, progress: Option<Py<PyAny>>) -> PyResult<()> {
+        let steps = arguments::steps(steps).map_err(|error| to_python(py, error))?;
+        let mut observer = PythonObserver::new(progress);
+        let outcome = py.detach(|| self.session()?.prepare(&steps, &mut observer));
+        finish(py, outcome, &mut observer)
+    }
+
+    /// Plays the job on the drive as `run` does. Its virtual time begins at 0; the drive goes on from
+    /// where it was. `seed` is that of the job's streams.
+    #[pyo3(signature = (job, *, job_name, seed=None, environment=None, include=None, progress=None,
+        interval_ms=1000))]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments, for Python's eyes")]
+    fn run(
+        &self,
+        py: Python<'_>,
+        job: &str,
+        job_name: &str,
+        seed: Option<u64>,
+        environment: Option<BTreeMap<String, String>>,
+        include: Option<Py<PyAny>>,
+        progress: Option<Py<PyAny>>,
+        interval_ms: u64,
+    ) -> PyResult<RunOutput> {
+        let jobs = arguments::jobs(py, job, job_name, environment, include)?;
+        let interval_ns =
+            arguments::interval_ns(interval_ms).map_err(|error| to_python(py, error))?;
+        let mut observer = PythonObserver::new(progress);
+        let outcome = py.detach(|| {
+            let mut session = self.session()?;
+            let seed = seed.unwrap_or(session.seed());
+            let options = RunOptions { seed, interval_ns, elapsed_ns: 0 };
+            play(&mut session, &self.rig, &jobs, &options, &mut observer)
+        });
+        output(py, outcome, &mut observer, &jobs, self.rig.to_toml())
+    }
+
+    /// Leaves the drive alone for so long: collection and folding of idle time happen.
+    fn idle(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
+        let outcome = py.detach(|| {
+            if !(0.0..=IDLE_MAX_S).contains(&seconds) {
+                let expected = "a time from 0 s to 1000 days";
+                return Err(Error::value(seconds.to_string(), expected).under("idle"));
+            }
+            self.session()?.idle(Nanos((seconds * 1e9).round() as u64))
+        });
+        outcome.map_err(|error| to_python(py, error))
+    }
+
+    /// Deallocates `length` bytes from `offset` on, to the end where it is None; takes no time.
+    #[pyo3(signature = (offset=0, length=None))]
+    fn trim(&self, py: Python<'_>, offset: u64, length: Option<u64>) -> PyResult<()> {
+        let length = length.unwrap_or(self.capacity.saturating_sub(offset));
+        let outcome = py.detach(|| self.session()?.trim(offset, length));
+        outcome.map_err(|error| to_python(py, error))
+    }
+
+    /// Erases everything: fresh out of the box, but for the wear; takes no time.
+    fn purge(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.session()?.purge()).map_err(|error| to_python(py, error))
+    }
+
+    /// Saves the drive as it is, to go on from later, on another day too. The file takes the place of
+    /// an older one at once, when it is whole and on the disk.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let outcome = py.detach(|| self.session()?.save(&path, &self.rig));
+        outcome.map_err(|error| to_python(py, error))
+    }
+
+    /// Goes on from where a drive of the same rig, overrides, seed and version was saved. Anything
+    /// else is refused, and a damaged file, and the drive is as it was then. What this drive has done
+    /// does not matter: one that was interrupted is of use again.
+    fn restore(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let outcome = py.detach(|| self.session()?.restore(&path, &self.rig));
+        outcome.map_err(|error| to_python(py, error))
+    }
+
+    /// Every counter so far, by place and name as in the device series.
+    fn counters(&self, py: Python<'_>) -> PyResult<BTreeMap<String, u64>> {
+        let outcome = py.detach(|| self.session().map(|session| session.counters()));
+        outcome.map(BTreeMap::from_iter).map_err(|error| to_python(py, error))
+    }
+}

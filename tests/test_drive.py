@@ -1,0 +1,197 @@
+"""`_core.Drive`: a simulated drive that lives across several jobs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ssdlab import _core
+from ssdlab.errors import InputError, Interrupted
+from ssdlab.rig import profiles
+
+RIG = next(one.text for one in profiles() if one.name == "lab-reference")
+SMALL = [("capacity", "64MiB")]
+WRITES = "[w]\nrw=randwrite\nbs=4k\niodepth=32\nnorandommap\ntime_based\nruntime=1\n"
+ENDLESS = WRITES.replace("runtime=1", "runtime=100000")
+
+
+def drive(seed: int = 1) -> _core.Drive:
+    return _core.Drive(RIG, rig_name="lab", overrides=SMALL, seed=seed)
+
+
+def about(output: _core.RunOutput) -> dict[str, object]:
+    found: dict[str, object] = json.loads(output.json)["ssdlab"]
+    return found
+
+
+def test_the_first_job_of_a_drive_is_a_run_of_its_own() -> None:
+    one = drive(seed=3)
+    one.prepare("random:1,idle:2s")
+    output = one.run(WRITES, job_name="w.fio")
+    alone = _core.run(
+        RIG,
+        WRITES,
+        rig_name="lab",
+        job_name="w.fio",
+        seed=3,
+        prepare="random:1,idle:2s",
+        overrides=SMALL,
+    )
+    assert output.json == alone.json
+    assert output.rig_toml == alone.rig_toml == one.rig_toml
+    for name, column in alone.device_series.items():
+        assert np.array_equal(column, output.device_series[name]), name
+
+
+def test_a_job_finds_what_the_one_before_left_and_says_so() -> None:
+    one = drive()
+    assert (one.capacity_bytes, one.now_s, one.state) == (64 << 20, 0.0, "fob")
+    first = one.run(WRITES, job_name="w.fio")
+    assert one.now_s == about(first)["simulated_seconds"]
+    between = one.counters()
+    second = one.run(WRITES, job_name="w.fio", seed=9)
+    assert about(second)["seed"] == 9
+    assert about(second)["preconditioning"] == "as left by the run before"
+    columns = {k: v for k, v in second.device_series.items() if k != "time_s"}
+    assert between == {name: int(column[0]) for name, column in columns.items()}
+    assert one.counters() == {name: int(column[-1]) for name, column in columns.items()}
+    one.idle(1.5)
+    one.trim(1 << 20, 1 << 20)
+    one.trim()
+    one.purge()
+    assert one.counters()["units_mapped"] == 0
+    assert one.state.endswith("then idle:1.5s,trim of 1MiB at 1MiB,trim,purge")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (lambda d: d.idle(-1.0), "1000 days"),
+        (lambda d: d.idle(float("nan")), "1000 days"),
+        (lambda d: d.trim(1, 512), "whole sectors"),
+        (lambda d: d.trim(1 << 40), "beyond the end"),
+        (lambda d: d.prepare("randomly"), "random:N"),
+        (lambda d: d.run("[w]\nrw=wrong\n", job_name="w.fio"), "w.fio:2"),
+        (lambda d: d.run(WRITES, job_name="w.fio", interval_ms=0), "1 ms"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_leaves_the_drive_as_it_was(
+    wrong: Callable[[_core.Drive], object], says: str
+) -> None:
+    one = drive()
+    with pytest.raises(InputError, match=says):
+        wrong(one)
+    assert one.state == "fob"
+    one.run(WRITES, job_name="w.fio")
+
+
+def test_a_drive_whose_run_was_interrupted_refuses_everything_after() -> None:
+    one = drive()
+    with pytest.raises(Interrupted):
+        one.run(ENDLESS, job_name="w.fio", progress=lambda _: False)
+    for call in (lambda: one.idle(1), one.purge, lambda: one.run(WRITES, job_name="w.fio")):
+        with pytest.raises(InputError, match="broke off"):
+            call()
+
+
+def test_a_drive_at_work_refuses_a_second_caller_instead_of_waiting_for_ever() -> None:
+    one, seen = drive(), []
+
+    def progress(_: _core.Progress) -> bool:
+        with pytest.raises(InputError, match="at work"):
+            one.counters()
+        seen.append(1)
+        return len(seen) < 3
+
+    with pytest.raises(Interrupted):
+        one.run(ENDLESS, job_name="w.fio", progress=progress)
+    assert len(seen) == 3
+    other, stop = drive(), threading.Event()
+
+    def play() -> None:
+        with pytest.raises(Interrupted):
+            other.run(ENDLESS, job_name="w.fio", progress=lambda _: not stop.is_set())
+
+    thread = threading.Thread(target=play)
+    thread.start()
+    time.sleep(0.1)
+    with pytest.raises(InputError, match="at work"):
+        other.purge()
+    stop.set()
+    thread.join(timeout=30)
+    assert not thread.is_alive()
+
+
+def test_a_drive_goes_on_from_a_file_as_it_would_have(tmp_path: Path) -> None:
+    one, path = drive(), tmp_path / "a.drive"
+    one.prepare("random:1")
+    one.run(WRITES, job_name="w.fio")
+    one.idle(0.25)
+    one.save(path)
+    two = drive()
+    two.restore(str(path))
+    assert (two.now_s, two.state, two.counters()) == (one.now_s, one.state, one.counters())
+    first, second = (each.run(WRITES, job_name="w.fio", seed=5) for each in (one, two))
+    assert first.json == second.json
+    for name, column in first.device_series.items():
+        assert np.array_equal(column, second.device_series[name]), name
+    assert [p.name for p in tmp_path.iterdir()] == ["a.drive"]
+
+
+def test_an_interrupted_drive_goes_on_from_a_file(tmp_path: Path) -> None:
+    one, path = drive(), tmp_path / "a.drive"
+    one.prepare("sequential")
+    one.save(path)
+    with pytest.raises(Interrupted):
+        one.run(ENDLESS, job_name="w.fio", progress=lambda _: False)
+    with pytest.raises(InputError, match="broke off"):
+        one.save(path)
+    one.restore(path)
+    assert (one.state, one.now_s) == ("sequential", 0.0)
+    one.run(WRITES, job_name="w.fio")
+
+
+def test_what_cannot_be_restored_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "a.drive"
+    drive().save(path)
+    cut = tmp_path / "cut.drive"
+    cut.write_bytes(path.read_bytes()[:-1])
+    larger = _core.Drive(RIG, rig_name="lab", overrides=[("capacity", "128MiB")])
+    for one, file, says in (
+        (drive(), cut, "damaged or cut short"),
+        (drive(seed=2), path, "seed: it is 1 there and 2 here"),
+        (larger, path, "capacity is 64MiB there and is 128MiB here"),
+        (drive(), tmp_path, "no checkpoint"),
+        (drive(), tmp_path / "absent", "No such file"),
+    ):
+        with pytest.raises(InputError, match=says) as refused:
+            one.restore(file)
+        assert "\n" not in str(refused.value)
+        assert one.state == "fob"
+    with pytest.raises(InputError, match="No such file"):
+        drive().save(tmp_path / "absent" / "a.drive")
+
+
+def test_a_drive_goes_on_in_another_process(tmp_path: Path) -> None:
+    path = tmp_path / "a.drive"
+    one = drive()
+    one.prepare("random:1")
+    one.save(path)
+    script = f"""
+from ssdlab import _core
+one = _core.Drive({RIG!r}, rig_name="lab", overrides={SMALL!r})
+one.restore({str(path)!r})
+print(one.run({WRITES!r}, job_name="w.fio").json)
+"""
+    there = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert there.stdout.strip() == one.run(WRITES, job_name="w.fio").json.strip()
