@@ -582,7 +582,7 @@ def test_a_verdict_is_as_good_as_its_worst_demand() -> None:
     said, table = verdict("a log", [good, fair, poor])
     assert said[0] == "Not fit for a log."
     assert "10.0 a second (at least 100 a second is needed): o" in said[1]
-    assert [row[5] for row in table.rows] == ["good", "enough", "poor"]
+    assert [row[6] for row in table.rows] == ["good", "enough", "poor"]
     assert verdict("a log", [good, none])[0][0].startswith("As far as it was measured")
     assert verdict("a log", [none])[0][0].startswith("Nothing has been measured")
 

@@ -109,4 +109,6 @@ def figure_text(value: float | None, unit: str = "") -> str:
 
 def says_only(table: Table, numbers: Sequence[Number]) -> bool:
     """Whether a table says nothing that the numbers do not say."""
+    if len(table.columns) > 3:  # more than name, value and unit
+        return False
     return {row[0] for row in table.rows} <= {number.name for number in numbers}

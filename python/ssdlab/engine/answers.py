@@ -12,6 +12,8 @@ from ssdlab.engine.readings import Readings
 from ssdlab.figures import Better, Cell, Column, Curve, Figure, Number, Style, Table
 
 GRADES = ("good", "enough", "poor", "not measured")
+FEW_POINTS = 40
+"""A line through so many points at most is drawn with them."""
 Rows = list[list[Cell | str | None]]
 """Rows of a table as they are put together."""
 
@@ -45,7 +47,8 @@ def places(values: Iterable[float | None]) -> list[tuple[float, float | None]]:
 def charts(*figures: Figure) -> list[Figure]:
     """The charts of which something was measured, without their empty curves.
 
-    A log axis has no place for zeros, so those points are left out.
+    A log axis has no place for zeros, so those points are left out. Of a line through few points
+    the points are shown too.
     """
     kept = []
     for one in figures:
@@ -62,7 +65,9 @@ def _drawable(one: Curve, log_x: bool, log_y: bool) -> Curve:
         for x, y in zip(one.x, one.y, strict=True)
         if (x > 0 or not log_x) and (y > 0 or not log_y)
     ]
-    return Curve(one.name, [x for x, _ in points], [y for _, y in points], one.style, one.colour)
+    few = one.style == "line" and len(points) <= FEW_POINTS
+    style: Style = "points" if few else one.style
+    return Curve(one.name, [x for x, _ in points], [y for _, y in points], style, one.colour)
 
 
 def _with(one: Figure, curves: Sequence[Curve]) -> Figure:
@@ -152,16 +157,16 @@ def verdict(purpose: str, demands: Sequence[Demand]) -> tuple[list[str], Table]:
     rows = [
         (
             one.name,
-            Cell(one.value, one.sources),
-            one.unit,
+            one.why,
             _limit(one, one.good),
             _limit(one, one.enough),
+            Cell(one.value, one.sources),
+            one.unit,
             one.grade,
-            one.why,
         )
         for one in demands
     ]
-    heads = ("demand", "measured", "unit", "good", "enough", "grade", "reason")
+    heads = ("demand", "why", "good", "enough", "measured", "unit", "grade")
     return said, Table(f"What {purpose} asks", [Column(head) for head in heads], rows)
 
 

@@ -9,7 +9,7 @@ from ssdlab.engine.protocol import Judgement, Protocol
 from ssdlab.engine.readings import Readings, mean, ratio
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import MIB, Parameter, Setup
-from ssdlab.engine.steps import Job, Step
+from ssdlab.engine.steps import Idle, Job, Step
 from ssdlab.errors import InputError
 from ssdlab.figures import Column, Figure, Table
 
@@ -40,6 +40,8 @@ def plan(setup: Setup) -> list[Step]:
         used(setup, "4k"),
     ]
     for turn in range(1, setup.count("turns") + 1):
+        # What is still to be collected would slow the first reads down.
+        steps.append(Idle(f"turn{turn}/rest", setup.seconds(60), "let it finish what it is doing"))
         for way, rw in WAYS:
             for size in choices.blocks(setup, "blocks"):
                 # Each case is first once in three turns: what went before must not favour one.

@@ -164,7 +164,7 @@ PARTS = (
 PROTOCOLS = (
     Protocol(
         name="for-database",
-        title="Fit for a database?",
+        title="Fitness for a database",
         summary="whether random pages, the log and scans are fast and even enough for a database",
         source="IOmeter's database mix and etcd's test of the log; limits give their reasons",
         group="preset",

@@ -197,7 +197,7 @@ def records_max(found: Readings, keys: list[str]) -> float | None:
 PROTOCOLS = (
     Protocol(
         name="for-nas-cache",
-        title="Fit for a cache before disks?",
+        title="Fitness for a cache before disks",
         summary="whether random writes stay fast for ever, and how long the flash lasts",
         source="steady state of SNIA PTS; advice on caches by makers of RAID controllers",
         group="preset",

@@ -167,7 +167,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
 PROTOCOLS = (
     Protocol(
         name="for-vm-host",
-        title="Fit for a host of virtual machines?",
+        title="Fitness for a host of virtual machines",
         summary="whether many mixed loads are served at once without starving a quiet neighbour",
         source="mixes of 4 to 64 KiB as hypervisors produce them; limits are explained beside them",
         group="preset",

@@ -134,7 +134,9 @@ def _said(rates: dict[str, float | None], back: dict[str, float | None], setup: 
     kept = percent(rates["used"], rates["fresh"])
     if kept is None:
         return ["Random writes on the fresh and on the used drive have not both been measured yet."]
-    if kept >= HELD:
+    if kept >= 100:
+        said = ["The used drive writes no slower than the fresh one: nothing is there to restore."]
+    elif kept >= HELD:
         said = [f"Use costs this drive little: {kept:.0f} % of its fresh speed are left."]
     else:
         said = [

@@ -121,7 +121,10 @@ def judge(records: Records, setup: Setup) -> Judgement:
     if not rows:
         return Judgement(["No random writes have been measured yet."])
     return Judgement(
-        [_overall(finals), *said], numbers, [Table("Random writes, MB/s", heads, rows)], figures
+        [_overall(finals), *said[:1], *said[1:][-1:]],
+        numbers,
+        [Table("Random writes, MB/s", heads, rows)],
+        figures,
     )
 
 
