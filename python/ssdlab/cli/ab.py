@@ -20,6 +20,7 @@ from ssdlab.cli.run import notice, override, profile_names
 from ssdlab.cli.test import parameter, size_of
 from ssdlab.compare import share_text, span_text
 from ssdlab.engine.runs import Order, begin
+from ssdlab.engine.session import SimSession
 from ssdlab.errors import ExperimentError, InputError
 from ssdlab.figures import figure_text
 from ssdlab.jobfile import JobText, read_job
@@ -59,6 +60,19 @@ class _Wish:
         """What is run, for people."""
         return self.protocol or (self.job.name if self.job else "")
 
+    def order(self, overrides: dict[str, str], seed: int) -> Order:
+        """The protocol as asked for."""
+        return Order(
+            protocol=find(self.protocol or ""),
+            target=self.target,
+            given=self.given,
+            quick=self.quick,
+            scale=self.scale,
+            overrides=overrides,
+            seed=seed,
+            size=self.size,
+        )
+
     def run(self, side: str, place: int, callback: ProgressCallback) -> ab.Run:
         """One run. Of a simulated drive both runs of a pair have the same seed."""
         overrides = {**self.base, **(self.changed if side == "B" else {})}
@@ -74,18 +88,8 @@ class _Wish:
             result = self.target.run(self.job, settings)
             folder = self.store.save(result)
             return ab.Run(side, place, folder.name, ab.numbers_of(result))
-        order = Order(
-            protocol=find(self.protocol or ""),
-            target=self.target,
-            given=self.given,
-            quick=self.quick,
-            scale=self.scale,
-            overrides=overrides,
-            seed=seed,
-            size=self.size,
-        )
         finished = begin(
-            order,
+            self.order(overrides, seed),
             self.store,
             progress=callback,
             notice=notice,
@@ -224,6 +228,7 @@ def command(
         store=RunStore(out),
     )
     _check(wish, to_a, to_b)
+    _try_out(wish)
     if json_ not in (None, "-"):
         check_writable(Path(json_ or ""))
     wish.store.prepare()
@@ -276,6 +281,23 @@ def _check(wish: _Wish, to_a: str | None, to_b: str | None) -> None:
                 f"{wish.target.name}: give the command that makes the change, --to-b CMD "
                 "(and --to-a CMD, which undoes it)"
             )
+
+
+def _try_out(wish: _Wish) -> None:
+    """Builds both simulated drives, so that a wrong key is told before the first run."""
+    if not isinstance(wish.target, Sim):
+        return
+    for overrides in (wish.base, {**wish.base, **wish.changed}):
+        if wish.protocol is None:
+            SimSession(wish.target, overrides, wish.seed)
+            continue
+        begin(
+            wish.order(overrides, wish.seed),
+            wish.store,
+            progress=lambda _news: True,
+            notice=notice,
+            announce=lambda _what: False,
+        )
 
 
 def _announce(wish: _Wish, sides: str, to_a: str | None, to_b: str | None, undoable: bool) -> None:
