@@ -115,6 +115,19 @@ def test_a_partition_that_begins_beside_a_flash_page_is_a_problem(system: Record
     assert "multiple of 4 KiB, though not of 1 MiB" in whole["alignment", "sda3"].what
 
 
+def test_a_partition_of_an_array_is_looked_at_too(system: Recorded) -> None:
+    system.nvme("nvme0n1")
+    system.nvme("nvme1n1")
+    way = system.made_of("md0", ["nvme0n1", "nvme1n1"], optimal_io_size=1 << 20)
+    system.write(f"{way}/md/level", "raid0")
+    system.partition("md0", "md0p1", start=1024)
+    system.mount("md0p1", "/", "xfs", "rw,relatime,discard")
+    findings = found(system, "/")
+    assert statuses(findings) == {("alignment", "md0p1")}
+    assert findings["alignment", "md0p1"].status is Status.ADVICE
+    assert "not at a multiple of the optimal 1,048,576 bytes" in findings["alignment", "md0p1"].what
+
+
 def test_both_members_of_an_array_are_looked_at(system: Recorded) -> None:
     system.sata("sda", 1)
     system.sata("sdb", 2, {**SSD_QUEUE, "discard_max_bytes": 0, "discard_granularity": 0})

@@ -78,7 +78,7 @@ class Drive:
     def scan(self, wanted: int | None = None) -> Scan:
         """All of it, or so many bytes."""
         found = blank("drive", "device", self.size_bytes, wanted, BLOCK, direct=True)
-        return scan(self, found, clock=lambda: self.now)
+        return scan(self, found, clock=lambda: self.now, rest_s=0.0)
 
 
 def test_a_good_drive_has_nothing_to_report() -> None:
@@ -132,6 +132,7 @@ def test_a_slow_place_is_told_from_a_chance_delay() -> None:
     assert [one.offset // MIB for one in found.slow_places()] == [17, 250]
     late = [one for one in found.slow if one.place is False]
     assert [one.offset // MIB for one in late] == [90, 91, 333]
+    assert [len(one.again_ns) for one in found.slow] == [3, 1, 1, 3, 1]
     said = " ".join(scansay.sentences(found))
     assert "2 slow pieces of 1 MiB" in said
     assert "3 pieces took more than" in said

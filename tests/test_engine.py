@@ -148,6 +148,20 @@ def test_a_simulated_run_goes_on_from_a_kept_state(
     assert again == []
 
 
+def test_a_kept_state_that_is_damaged_is_done_without(
+    rig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ssdlab.engine.runner.CHECKPOINT_EVERY_S", 0.0)
+    monkeypatch.setattr("ssdlab.engine.runner.CHECKPOINT_COST", 0.0)
+    whole = run(on(rig), tmp_path / "whole").folder
+    with pytest.raises(Interrupted):
+        run(on(rig), tmp_path / "parts", steps=6)
+    stopped = only(tmp_path / "parts")
+    ((_, state),) = stopped.checkpoints()
+    state.write_bytes(state.read_bytes()[:-7])
+    assert content(resume(stopped).folder) == content(whole)
+
+
 def test_a_result_that_comes_out_otherwise_ends_the_run(rig: Path, tmp_path: Path) -> None:
     with pytest.raises(Interrupted):
         run(on(rig), tmp_path, steps=6)

@@ -306,6 +306,14 @@ def test_a_rating_is_used_instead_of_the_wear() -> None:
     assert carried.days_left == pytest.approx((600e12 - written) / (500_000 * 512_000 / 10))
 
 
+def test_the_rate_of_a_benchmark_is_not_carried_on() -> None:
+    carried = project([read(nvme()), read(later(0.04, data_units_written=4_100_000))])
+    assert carried.since is not None
+    assert carried.since.written_bytes == 100_000 * 512_000
+    assert carried.days == 500  # since new
+    assert carried.written_bytes_per_day == pytest.approx(4_100_000 * 512_000 / 500)
+
+
 def test_wear_that_has_not_grown_is_not_carried_on() -> None:
     carried = project([read(nvme()), read(later(1, data_units_written=4_000_001))])
     assert carried.days_left is None

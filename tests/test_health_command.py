@@ -246,7 +246,7 @@ def test_a_run_on_a_real_drive_brings_its_snapshots(cli: Cli, tmp_path: Path) ->
     folder = RunStore(out).save(result)
     outcome = cli("health", folder.name, "--out", out)
     assert outcome.status == 0, outcome.err
-    assert "between 2 snapshots, 1.0 days by the clock: written 51.2 GB" in outcome.out
+    assert "between 2 snapshots, 24 h 00 min apart: written 51.2 GB" in outcome.out
     now = stored(tmp_path / "now.json", later(3, data_units_written=4_300_000))
     for place in ("runs", out, folder):
         outcome = cli("health", now, "--history", place, "--out", out, "--json", "-")

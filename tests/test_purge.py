@@ -440,7 +440,10 @@ def test_a_dry_run_names_the_ways_and_changes_nothing(loop: Loop, cli: Cli) -> N
     outcome = cli("purge", loop.path, "--dry-run", "--json", "-")
     assert outcome.status == 0, outcome.err
     assert json.loads(outcome.out)["would_use"] == "discard"
+    assert json.loads(outcome.out)["refused"] is None
     assert loop.path.read_bytes() == before
+    subprocess.run(["mkfs.ext4", "-q", str(loop.path)], check=True)
+    assert "it would be refused" in cli("purge", loop.path, "--dry-run").out
 
 
 @pytest.mark.root

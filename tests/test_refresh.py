@@ -214,7 +214,7 @@ def test_killed_in_the_midst_the_data_are_what_they_were(file: Path) -> None:
 def test_stopped_by_the_callback_the_data_are_what_they_were(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(refresh, "_TELL_EVERY_S", 0.0)
+    monkeypatch.setattr(refresh, "TELL_EVERY_S", 0.0)
     before = digest(file)
     seen: list[str] = []
 

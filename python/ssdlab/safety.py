@@ -159,6 +159,16 @@ def claim_for_rewrite(
         yield Rewriting(sentence, point, frozen, lambda: freezer.longest_s)
 
 
+def why_refused(device: BlockDevice) -> str | None:
+    """Why :func:`claim` would refuse this device whoever names it; None where it would not."""
+    try:
+        _refuse_if_used(device)
+        _refuse_if_it_holds_data(device)
+    except RefusedError as error:
+        return error.message
+    return None
+
+
 def check_readable(device: BlockDevice) -> None:
     """An InputError where the device cannot be opened for reading."""
     try:

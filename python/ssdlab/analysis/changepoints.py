@@ -110,6 +110,7 @@ def _partition(y: Floats, fewest: int) -> list[int]:
     sigma = float(np.median(steps)) / (0.6745 * np.sqrt(2))
     sigma = max(sigma, NOISE_FLOOR * float(np.median(np.abs(y))), 1e-12)
     penalty = PENALTY * sigma**2 * np.log(n)
+    y = _calmed(y, fewest)
     total = np.concatenate(([0.0], np.cumsum(y)))
     squares = np.concatenate(([0.0], np.cumsum(y * y)))
     cost = np.full(n + 1, np.inf)
@@ -128,6 +129,14 @@ def _partition(y: Floats, fewest: int) -> list[int]:
         end = int(before[end])
         cuts.append(end)
     return cuts[::-1]
+
+
+def _calmed(y: Floats, fewest: int) -> Floats:
+    """Running medians: what is shorter than half of a stage vanishes, and steps stay steps."""
+    reach = max(1, fewest // 2)
+    windows = np.lib.stride_tricks.sliding_window_view(np.pad(y, reach, "edge"), 2 * reach + 1)
+    calmed: Floats = np.median(windows, axis=1)
+    return calmed
 
 
 def _refined(total: Floats, place: int, width: int, n: int) -> int:

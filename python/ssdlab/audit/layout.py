@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ssdlab.audit.model import Evidence, Finding, Status
-from ssdlab.audit.scene import Drive, Scene
+from ssdlab.audit.scene import Drive, Layer, Scene
 from ssdlab.audit.system import System
 
 OK, ADVICE, PROBLEM, UNKNOWN = Status.OK, Status.ADVICE, Status.PROBLEM, Status.UNKNOWN
@@ -22,50 +22,50 @@ FULL, NEARLY_FULL = 0.05, 0.15
 def alignment(scene: Scene) -> Iterator[Finding]:
     """Whether partitions begin where a flash page does."""
     system = scene.system
-    named = {layer.name for layer in scene.layers if layer.kind == "partition"}
-    for drive in scene.drives:
-        inside = [one for one in _partitions(system, drive) if one in named]
-        # Of a whole drive, all of its partitions.
-        for name in inside or (_partitions(system, drive) if not named else []):
-            yield from _aligned(system, drive, name)
+    turning = all(drive.rotational for drive in scene.drives)
+    inside = [(one.below[0], one.name) for one in scene.layers if one.kind == "partition"]
+    if not inside:
+        # Of a whole drive or array, all of its partitions.
+        tops = [one for one in scene.tops if one.kind in ("disk", "raid", "loop")]
+        inside = [(top, name) for top in tops for name in _partitions(system, top)]
+    for parent, name in inside:
+        yield _aligned(system, parent, name, turning=turning)
 
 
-def _aligned(system: System, drive: Drive, name: str) -> Iterator[Finding]:
-    place = f"{drive.place}/{name}"
+def _aligned(system: System, parent: Layer, name: str, *, turning: bool) -> Finding:
+    place = f"{parent.place}/{name}"
     start, off = system.number(f"{place}/start"), system.number(f"{place}/alignment_offset")
     evidence = system.evidence(
         f"{place}/start",
         f"{place}/alignment_offset",
-        f"{drive.place}/queue/physical_block_size",
-        f"{drive.place}/queue/optimal_io_size",
+        f"{parent.place}/queue/physical_block_size",
+        f"{parent.place}/queue/optimal_io_size",
     )
     if start is None:
-        yield Finding("alignment", name, UNKNOWN, "its start is not told", evidence)
-        return
+        return Finding("alignment", name, UNKNOWN, "its start is not told", evidence)
     at = start * SECTOR
-    optimal = system.number(f"{drive.place}/queue/optimal_io_size") or 0
+    optimal = system.number(f"{parent.place}/queue/optimal_io_size") or 0
     # Some adapters report an odd number of sectors, such as 33553920 bytes, which aligns nothing.
-    optimal = optimal if optimal and optimal % FLASH_PAGE == 0 else 0
+    optimal = optimal if optimal > 0 and optimal % FLASH_PAGE == 0 else 0
     why = (
         "a 4 KiB request that straddles two pages costs two programs, twice the wear, and a read "
         "before each write on drives that map by 4 KiB"
     )
-    fix = f"back up, then: parted /dev/{drive.name} rm N mkpart ... 1MiB 100%"
+    fix = f"back up, then: parted /dev/{parent.name} rm N mkpart ... 1MiB 100%"
     if at % FLASH_PAGE or (off or 0) > 0:
         what = f"begins at byte {at:,}, not at a multiple of 4 KiB"
         if at % FLASH_PAGE == 0:
             what = f"begins {off} bytes beside a physical block of the drive"
-        status = PROBLEM if not drive.rotational else ADVICE
-        yield Finding("alignment", name, status, what, evidence, why, fix)
-    elif optimal and at % optimal:
+        status = ADVICE if turning else PROBLEM
+        return Finding("alignment", name, status, what, evidence, why, fix)
+    if optimal and at % optimal:
         why = "requests that straddle two stripes keep two members busy"
         what = f"begins at byte {at:,}, not at a multiple of the optimal {optimal:,} bytes"
-        yield Finding("alignment", name, ADVICE, what, evidence, why, fix)
-    elif at % GRAIN:
+        return Finding("alignment", name, ADVICE, what, evidence, why, fix)
+    if at % GRAIN:
         what = f"begins at byte {at:,}: at a multiple of 4 KiB, though not of 1 MiB"
-        yield Finding("alignment", name, OK, what, evidence)
-    else:
-        yield Finding("alignment", name, OK, "begins at a multiple of 1 MiB", evidence)
+        return Finding("alignment", name, OK, what, evidence)
+    return Finding("alignment", name, OK, "begins at a multiple of 1 MiB", evidence)
 
 
 def unpartitioned(scene: Scene) -> Iterator[Finding]:
@@ -90,7 +90,7 @@ def unpartitioned(scene: Scene) -> Iterator[Finding]:
         )
 
 
-def _partitions(system: System, drive: Drive) -> list[str]:
+def _partitions(system: System, drive: Drive | Layer) -> list[str]:
     names = system.listed(drive.place)
     return [one for one in names if system.exists(f"{drive.place}/{one}/partition")]
 

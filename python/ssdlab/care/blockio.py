@@ -134,7 +134,7 @@ def block_of(descriptor: int, path: Path) -> int:
     if stat.S_ISBLK(os.fstat(descriptor).st_mode):
         (size,) = struct.unpack("i", fcntl.ioctl(descriptor, _BLKSSZGET, bytes(4)))
         return int(size)
-    disk = disk_of_file(path)
+    disk = disk_of_file(path.resolve())
     text = read_line(SYS_BLOCK / disk / "queue" / "logical_block_size") if disk else None
     return int(text) if text else 4096
 
@@ -170,7 +170,7 @@ def place_of(path: Path) -> Place:
         raise InputError(f"{path}: is a folder; name a file in it")
     if not stat.S_ISREG(info.st_mode):
         raise InputError(f"{path}: is neither a plain file nor a block device")
-    disk = disk_of_file(path)
+    disk = disk_of_file(path.resolve())
     mount = mount_of(path.resolve())
     sectors = read_line(SYS_BLOCK / disk / "size") if disk else None
     kind = mount.kind if mount else "an unknown file system"

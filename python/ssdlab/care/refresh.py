@@ -27,52 +27,24 @@ from ssdlab.care.extents import (
     layout,
     open_for_rewrite,
 )
+from ssdlab.care.measure import TELL_EVERY_S, Speed, Stretches, measure, pieces_of, tell
 from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError
 from ssdlab.fio.job import size_text
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.safety import Work
 
 Notice = Callable[[str], None]
-Stretches = Sequence[tuple[int, int]]
 
 SLICE_S = 0.25
 """How long a mounted file system is frozen at a time; it rests as long between two slices."""
 SLICE_MAX_S = 5.0
-MEASURED_MAX_BYTES = 4 << 30
-"""What is read to measure, as in E2; spread evenly where there is more."""
-_STRETCH_BYTES = 16 << 20
-PASSES = 3
-"""Reads of which the best counts, as in E2."""
-PASSES_MAX_S = 60.0
-"""No further read once they have taken that long together."""
 LEAST_GAIN = 0.05
 """A change of speed of this share or less is none, even where the reads agree better."""
 _WATCH_S = 10.0
 """A slice that hangs is ended after this, besides its own length."""
-_TELL_EVERY_S = 0.1
 
 COPY_ON_WRITE = frozenset({"btrfs", "zfs", "bcachefs", "nilfs2", "f2fs"})
 _NO_DRIVE = frozenset({"tmpfs", "ramfs", "overlay", "nfs", "nfs4", "cifs", "smb3", "9p", "ceph"})
-
-
-@dataclass(frozen=True)
-class Speed:
-    """Sequential direct reads of 1 MiB, one at a time."""
-
-    bytes_per_s: tuple[float, ...]
-    """Of each pass."""
-    read_bytes: int
-    """In one pass."""
-
-    @property
-    def best(self) -> float:
-        """Of the fastest pass."""
-        return max(self.bytes_per_s)
-
-    @property
-    def spread(self) -> float:
-        """By what share the passes differ."""
-        return (self.best - min(self.bytes_per_s)) / self.best
 
 
 @dataclass(frozen=True)
@@ -188,11 +160,11 @@ def refresh_file(
         block = block_of(descriptor, path)
         first, second, third = _thirds(progress)
         os.fsync(descriptor)
-        done = Refreshed(planned, _measure(descriptor, stretches, block, first, "before"))
+        done = Refreshed(planned, measure(descriptor, stretches, block, first, "before"))
         done.remarks += planned.remarks
         with alone_with(descriptor, path) as hold:
             _rewrite_file(descriptor, block, hold, done, second)
-        done.after = _measure(descriptor, stretches, block, third, "after")
+        done.after = measure(descriptor, stretches, block, third, "after")
     except KeyboardInterrupt:
         raise Interrupted(f"{path}: stopped by Ctrl-C; its data are what they were") from None
     finally:
@@ -261,10 +233,10 @@ def refresh_device(
             try:
                 block = block_of(looking, path)
                 first, second, third = _thirds(progress)
-                done = Refreshed(planned, _measure(looking, everything, block, first, "before"))
+                done = Refreshed(planned, measure(looking, everything, block, first, "before"))
                 writer = _Writer(-1, block, done, second, path)
                 writer.device(leave, device.capacity_bytes, slice_s)
-                done.after = _measure(looking, everything, block, third, "after")
+                done.after = measure(looking, everything, block, third, "after")
             finally:
                 os.close(looking)
     except KeyboardInterrupt:
@@ -304,7 +276,7 @@ class _Writer:
         """All stretches of a file, as long as nobody else wants it."""
         total = sum(end - start for start, end in stretches)
         passed = 0
-        for offset, length in _pieces(stretches):
+        for offset, length in pieces_of(stretches):
             if not hold.held():
                 raise ExperimentError(
                     f"{self.path}: another program wants the file, so this ended at "
@@ -361,10 +333,10 @@ class _Writer:
 
     def _tell(self, fraction: float) -> None:
         now = time.monotonic()
-        if now - self.told >= _TELL_EVERY_S:
+        if now - self.told >= TELL_EVERY_S:
             self.told = now
             speed = self.done.written_bytes / max(1e-9, now - self.began) / 1e6
-            _progress(self.progress, fraction, f"rewriting, {speed:,.0f} MB/s")
+            tell(self.progress, fraction, f"rewriting, {speed:,.0f} MB/s")
 
 
 def _whole(
@@ -393,58 +365,7 @@ def _buffered(descriptor: int) -> Iterator[None]:
         fcntl.fcntl(descriptor, fcntl.F_SETFL, flags)
 
 
-def _pieces(stretches: Stretches) -> Iterator[tuple[int, int]]:
-    for start, end in stretches:
-        for offset in range(start, end, PIECE_BYTES):
-            yield offset, min(PIECE_BYTES, end - offset)
-
-
-# --- the measuring
-
-
-def _measure(
-    descriptor: int,
-    stretches: Stretches,
-    block: int,
-    progress: ProgressCallback | None,
-    when: str,
-) -> Speed:
-    """Reads the same places in the same order each time; bytes per second of each pass."""
-    pieces = [(o, n // block * block) for o, n in _pieces(_sample(stretches)) if n >= block]
-    if not pieces:
-        pieces = [(0, block)]
-    view = memoryview(mmap.mmap(-1, PIECE_BYTES))
-    rates: list[float] = []
-    began = told = time.monotonic()
-    amount = 0
-    while len(rates) < PASSES and (not rates or time.monotonic() - began < PASSES_MAX_S):
-        amount, start = 0, time.perf_counter()
-        for number, (offset, length) in enumerate(pieces):
-            with contextlib.suppress(OSError):
-                amount += os.preadv(descriptor, [view[:length]], offset)
-            if (now := time.monotonic()) - told >= _TELL_EVERY_S:
-                told = now
-                share = (len(rates) + number / len(pieces)) / PASSES
-                _progress(progress, share, f"reading to measure the speed {when}")
-        rates.append(max(1, amount) / max(1e-9, time.perf_counter() - start))
-    return Speed(tuple(rates), amount)
-
-
-def _sample(stretches: Stretches) -> Stretches:
-    """All, or as much as E2 reads, in stretches spread evenly."""
-    total = sum(end - start for start, end in stretches)
-    if total <= MEASURED_MAX_BYTES:
-        return stretches
-    every = total * _STRETCH_BYTES / MEASURED_MAX_BYTES
-    chosen: list[tuple[int, int]] = []
-    passed, wanted = 0, 0.0
-    for start, end in stretches:
-        while wanted < passed + end - start:
-            begin = start + max(0, int(wanted) - passed) // PIECE_BYTES * PIECE_BYTES
-            chosen.append((begin, min(end, begin + _STRETCH_BYTES)))
-            wanted += every
-        passed += end - start
-    return chosen
+# --- what is refused, and what is said
 
 
 def _thirds(progress: ProgressCallback | None) -> list[ProgressCallback | None]:
@@ -460,14 +381,6 @@ def _thirds(progress: ProgressCallback | None) -> list[ProgressCallback | None]:
         return report
 
     return [part(0.0, 0.3), part(0.3, 0.4), part(0.7, 0.3)]
-
-
-def _progress(progress: ProgressCallback | None, fraction: float, text: str) -> None:
-    if progress is not None and not progress(Progress(fraction, None, text)):
-        raise KeyboardInterrupt
-
-
-# --- what is refused, and what is said
 
 
 def _refuse_kind(place: Place) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import itertools
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -29,8 +30,12 @@ TIMES_MEDIAN = 3.0
 """Nor is it suspect within this many times the median, however even the rest."""
 FEW = 16
 """Fewer pieces with data than that say nothing about the rest."""
-REPEATS = 3
+REPEATS_MIN, REPEATS_MAX = 3, 10
 """How often a suspect piece is read again; slow each time, it is a slow place."""
+FALSE_ALARMS = 0.01
+"""How many pieces of a scan may be called slow that were late by chance each time."""
+REST_S, REST_MAX_S = 0.3, 5.0
+"""Before the first round of that; twice as long before each further one."""
 REPEATED_MAX = 256
 """Of so many suspects at most, the slowest first."""
 FAILURES_MAX = 128
@@ -116,6 +121,9 @@ class Scan:
     """Slow when they were read again too, or not read again."""
     pieces_done: int = 0
     seconds: float = 0.0
+    """Of reading everything once."""
+    again_seconds: float = 0.0
+    """Of reading again what was slow, with the rests."""
     stopped: str | None = None
     """Why it ended early; None where it is whole."""
 
@@ -218,6 +226,7 @@ def scan(
     *,
     progress: ProgressCallback | None = None,
     clock: Clock = time.perf_counter_ns,
+    rest_s: float = REST_S,
 ) -> Scan:
     """Reads all that ``found`` wants with ``reader`` and writes down what happens.
 
@@ -225,11 +234,13 @@ def scan(
     so far is kept, and ``stopped`` says why.
     """
     began = time.monotonic()
+    passed: float | None = None
     try:
         _pass(reader, found, progress, clock)
+        passed = time.monotonic()
         _suspect(found)
-        _repeat(reader, found, progress, clock)
-        find_slow_zones(found, lambda pieces: _again(reader, found, pieces, clock))
+        _repeat(reader, found, progress, clock, rest_s)
+        find_slow_zones(found, lambda pieces: _again(reader, found, pieces, clock, rest_s))
     except KeyboardInterrupt:
         found.stopped = "stopped by Ctrl-C"
         if found.pieces_done < len(found.ns):
@@ -238,7 +249,9 @@ def scan(
         found.stopped = str(error)
         _suspect(found)
     found.errors = _joined(found.errors)
-    found.seconds = time.monotonic() - began
+    ended = time.monotonic()
+    found.seconds = (passed or ended) - began
+    found.again_seconds = ended - (passed or ended)
     return found
 
 
@@ -333,25 +346,44 @@ def _suspect(found: Scan) -> None:
     ]
 
 
-def _repeat(reader: Reader, found: Scan, progress: ProgressCallback | None, clock: Clock) -> None:
-    """Reads suspects again, after the pass: right away the drive's memory might answer."""
+def _repeat(
+    reader: Reader, found: Scan, progress: ProgressCallback | None, clock: Clock, rest_s: float
+) -> None:
+    """Reads suspects again, after the pass: right away the drive's memory might answer.
+
+    In rounds with rests between them, so that one burst of other work does not meet them all.
+    """
     _, limit = found.limits
-    order = sorted(range(len(found.slow)), key=lambda i: -found.slow[i].ns)[:REPEATED_MAX]
-    for number, place in enumerate(sorted(order)):
-        one = found.slow[place]
-        again: list[float] = []
-        with contextlib.suppress(OSError):
-            for _ in range(REPEATS):
+    left = sorted(range(len(found.slow)), key=lambda i: -found.slow[i].ns)[:REPEATED_MAX]
+    for number in range(_rounds(found)):
+        if left:
+            time.sleep(min(rest_s * 2**number, REST_MAX_S))
+        still = []
+        for place in sorted(left):
+            one = found.slow[place]
+            with contextlib.suppress(OSError):
                 before = clock()
                 reader.read(one.offset, one.length)
-                again.append(float(clock() - before))
-                if again[-1] <= limit:
-                    break
-        if again:
-            found.slow[place] = Slow(
-                one.offset, one.length, one.ns, tuple(again), min(again) > limit
-            )
-        _tell(progress, 1.0, f"reading {number + 1} of {len(order)} slow pieces again")
+                again = (*one.again_ns, float(clock() - before))
+                slow = again[-1] > limit
+                found.slow[place] = Slow(one.offset, one.length, one.ns, again, slow)
+                if slow:
+                    still.append(place)
+            _tell(progress, 1.0, f"reading {len(left)} slow pieces again, round {number + 1}")
+        left = still
+
+
+def _rounds(found: Scan) -> int:
+    """Rounds after which no piece is left that was late by chance alone.
+
+    If the suspects were all late by chance, their share is the chance of being late.
+    """
+    count = len(found.slow)
+    chance = count / max(1, int(np.isfinite(found.ns).sum()))
+    if not 0 < chance < 1:
+        return REPEATS_MIN if chance == 0 else REPEATS_MAX
+    needed = math.ceil(math.log(FALSE_ALARMS / count) / math.log(chance))
+    return min(max(needed, REPEATS_MIN), REPEATS_MAX)
 
 
 def find_slow_zones(
@@ -378,14 +410,21 @@ def find_slow_zones(
             found.slow_zones.append(SlowZone(start, end - start, usual, repeated))
 
 
-def _again(reader: Reader, found: Scan, pieces: Sequence[int], clock: Clock) -> float | None:
-    took = []
-    for piece in pieces:
-        with contextlib.suppress(OSError):
-            before = clock()
-            reader.read(piece * PIECE_BYTES, found.length(piece))
-            took.append(clock() - before)
-    return float(np.median(took)) if took else None
+def _again(
+    reader: Reader, found: Scan, pieces: Sequence[int], clock: Clock, rest_s: float
+) -> float | None:
+    """The least median of some rounds: a burst of other work does not meet them all."""
+    medians = []
+    for number in range(REPEATS_MIN):
+        time.sleep(rest_s * 2**number)
+        took = []
+        for piece in pieces:
+            with contextlib.suppress(OSError):
+                before = clock()
+                reader.read(piece * PIECE_BYTES, found.length(piece))
+                took.append(clock() - before)
+        medians += [float(np.median(took))] if took else []
+    return min(medians, default=None)
 
 
 def _speed(found: Scan, first: int, after: int) -> float:

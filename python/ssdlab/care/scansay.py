@@ -59,11 +59,11 @@ def _slow(found: Scan) -> list[str]:
     unknown = len(found.slow) - slow - late
     bound = f"{limit / 1e6:.3g} ms, where {median / 1e6:.3g} ms is usual"
     if slow:
-        again = "" if found.kind == "sim" else " each time they were read"
-        said.append(f"{slow} slow pieces of 1 MiB took more than {bound},{again or ' as such'}")
+        again = "" if found.kind == "sim" else ", each time they were read"
+        said.append(f"{_pieces(slow, 'slow ')} of 1 MiB took more than {bound}{again}")
     if late:
         said.append(
-            f"{late} pieces took more than {bound}, but were quick when read again: a chance delay "
+            f"{_pieces(late)} took more than {bound}, but not when read again: a chance delay "
             "by other work or the drive's housekeeping, not the place"
         )
     if unknown:
@@ -72,8 +72,12 @@ def _slow(found: Scan) -> list[str]:
             if found.stopped
             else f"only the slowest {REPEATED_MAX} are"
         )
-        said.append(f"{unknown} pieces took more than {bound}, and were not read again: {why}")
+        said.append(f"{_pieces(unknown)} took more than {bound}, and were not read again: {why}")
     return said or [f"no slow places: no piece of 1 MiB took more than {bound}"]
+
+
+def _pieces(count: int, kind: str = "") -> str:
+    return f"{count} {kind}piece" + ("" if count == 1 else "s")
 
 
 def _zones(found: Scan) -> list[str]:
@@ -111,6 +115,7 @@ def document(found: Scan) -> dict[str, Any]:
         "block_bytes": found.block_bytes,
         "direct": found.direct,
         "seconds": found.seconds,
+        "again_seconds": found.again_seconds,
         "stopped": found.stopped,
         "bytes_per_s": _known(found.bytes_per_s()),
         "median_ns": _known(median),

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from ssdlab.cli.console import stderr, stdout, table
+from ssdlab.cli.console import duration, stderr, stdout, table
 from ssdlab.errors import InputError
 from ssdlab.fio.job import size_text
 from ssdlab.health import Finding, Health, Projection, Snapshots, judge, load, project, worst
@@ -289,16 +289,14 @@ def _sentences(report: Report) -> list[str]:
     """What does not fit a table: change, projection, unknown attributes, notes."""
     health, carried = report.health, report.projection
     said = []
-    if (since := carried.since) is not None and carried.days is not None:
+    if (since := carried.since) is not None:
         parts = [f"written {amount(since.written_bytes)}", f"read {amount(since.read_bytes)}"]
         if since.nand_bytes is not None:
             parts.append(f"programmed {amount(since.nand_bytes)}")
         if since.write_amplification is not None:
             parts.append(f"write amplification {since.write_amplification:.2f}")
-        days = _days(carried.days)
-        said.append(
-            f"between {carried.snapshots} snapshots, {days} {carried.days_are}: {', '.join(parts)}"
-        )
+        apart = "" if since.seconds is None else f", {duration(since.seconds)} apart"
+        said.append(f"between {carried.snapshots} snapshots{apart}: {', '.join(parts)}")
     said.append(_outlook(carried))
     if health.unknown:
         named = ", ".join(f"{one.id} {one.name} = {one.text}" for one in health.unknown)

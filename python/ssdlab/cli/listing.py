@@ -10,6 +10,7 @@ import typer
 from ssdlab import _core
 from ssdlab.audit import CHECKS
 from ssdlab.cli.console import stdout, table
+from ssdlab.cli.output import check_place, write_json
 from ssdlab.errors import unknown_name
 from ssdlab.rig import profiles
 from ssdlab.store import RunStore
@@ -29,11 +30,18 @@ def command(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Where the runs are kept.")
     ] = None,
+    json_: Annotated[
+        str | None, typer.Option("--json", metavar="FILE|-", help="Write the list as JSON.")
+    ] = None,
 ) -> None:
     """List drives, protocols, devices, policies, job options, checks or stored runs."""
     if kind not in KINDS:
         raise unknown_name("list", kind, KINDS)
+    check_place(json_)
     headings, rows = _rows(kind, out)
+    write_json(json_, [dict(zip(headings, row, strict=True)) for row in rows])
+    if json_ == "-":
+        return
     if rows:
         stdout().print(table([(heading, "left") for heading in headings], rows))
     else:

@@ -97,10 +97,13 @@ def _dry_run(device: BlockDevice, json_: str | None) -> None:
     head = f"{device.path} ({size_text(device.capacity_bytes)}{name})"
     if said := remark(device):
         head += f"; {said}"
-    _say_ways(available(device), head, json_)
+    refused = safety.why_refused(device)
+    _say_ways(available(device), head, json_, refused)
+    if refused is not None:
+        say(results(json_), f"but as it is now it would be refused: {refused}")
 
 
-def _say_ways(ways: list[Method], head: str, json_: str | None) -> None:
+def _say_ways(ways: list[Method], head: str, json_: str | None, refused: str | None = None) -> None:
     first = next((one for one in ways if one.obstacle is None), None)
     rows = [
         [
@@ -119,6 +122,7 @@ def _say_ways(ways: list[Method], head: str, json_: str | None) -> None:
         json_,
         {
             "would_use": None if first is None else first.name,
+            "refused": refused,
             "methods": [
                 {
                     "method": one.name,

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from ssdlab.care.blockio import place_of
+from ssdlab.care.measure import Speed
 from ssdlab.care.refresh import (
     SLICE_S,
     Plan,
     Refreshed,
-    Speed,
     plan,
     refresh_device,
     refresh_file,

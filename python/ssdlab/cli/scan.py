@@ -161,10 +161,12 @@ def _print(found: Scan, console: Console) -> None:
     whole = "all" if found.wanted_bytes == found.size_bytes else "the first"
     if found.stopped:
         whole = "only the first"
+    again = found.again_seconds > 0.1 * found.seconds
     say(
         console,
         f"scanned {whole} {size_text(found.read_bytes)} of {found.target} in "
-        f"{duration(found.seconds)}{virtual}{rate}, one read of 1 MiB at a time",
+        f"{duration(found.seconds)}{virtual}{rate}, one read of 1 MiB at a time"
+        + (f"; {duration(found.again_seconds)} more for what was slow" if again else ""),
     )
     _draw(found, console)
     for sentence in scansay.sentences(found):

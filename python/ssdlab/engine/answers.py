@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from ssdlab.engine import words
 from ssdlab.engine.readings import Readings
-from ssdlab.figures import Better, Cell, Column, Curve, Figure, Number, Table
+from ssdlab.figures import Better, Cell, Column, Curve, Figure, Number, Style, Table
 
 GRADES = ("good", "enough", "poor", "not measured")
-Style = Literal["line", "dots", "published", "points"]
 Rows = list[list[Cell | str | None]]
 """Rows of a table as they are put together."""
 
@@ -36,6 +35,11 @@ def curve(
     """A curve through the points that were measured."""
     found = [(x, y) for x, y in points if y is not None and math.isfinite(y)]
     return Curve(name, [x for x, _ in found], [y for _, y in found], style, colour)
+
+
+def places(values: Iterable[float | None]) -> list[tuple[float, float | None]]:
+    """Values at the places 0, 1, 2 ... of an axis with names."""
+    return [(float(place), value) for place, value in enumerate(values)]
 
 
 def charts(*figures: Figure) -> list[Figure]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import time
@@ -9,7 +10,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ssdlab import _core
 from ssdlab.engine import estimate
 from ssdlab.engine.folder import Entry, RunFolder
 from ssdlab.engine.protocol import Judgement, Protocol
@@ -17,7 +17,7 @@ from ssdlab.engine.records import Records, RoundsRecord
 from ssdlab.engine.session import Session
 from ssdlab.engine.setup import Setup
 from ssdlab.engine.steps import Idle, Job, Purge, Rounds, Step, Then, Trim
-from ssdlab.errors import ExperimentError, Interrupted
+from ssdlab.errors import ExperimentError, InputError, Interrupted
 from ssdlab.jobfile import JobText
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.results import Result
@@ -205,13 +205,15 @@ class Execution:
 
     def _restore(self) -> None:
         for number, path in self.folder.checkpoints():
-            if number <= self._number:
-                self.session.restore(path)
-                self._replayed_to = number
-                return
+            # Without a state that can be read the steps are simulated from the begin.
+            with contextlib.suppress(InputError):
+                if number <= self._number:
+                    self.session.restore(path)
+                    self._replayed_to = number
+                    return
 
     def _checkpoint(self, number: int) -> None:
-        if self.session.kind != "sim" or not hasattr(_core.Drive, "save"):
+        if self.session.kind != "sim":
             return
         lost = time.monotonic() - self._kept_at
         if lost < max(CHECKPOINT_EVERY_S, CHECKPOINT_COST * self._keeping_s):

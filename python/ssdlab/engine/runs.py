@@ -22,6 +22,7 @@ from ssdlab.engine.session import (
     RealSession,
     Session,
     SimSession,
+    logical_block,
     open_device,
     open_file,
     scratch,
@@ -40,6 +41,9 @@ QUICK_CAPACITY = 4 << 30
 """A simulated drive is made at least this small for a quick look..."""
 LEAST_CAPACITY = 512 << 20
 """...and never smaller than this."""
+LEAST_SUPERBLOCKS = 128
+"""With fewer, a drive made smaller has hardly any reserve beside the blocks that it writes into,
+and its write amplification is nothing like that of the whole drive."""
 
 
 @dataclass(frozen=True)
@@ -174,6 +178,7 @@ def go_on(
             divisor=float(manifest["divisor"]),
             quick=bool(manifest["quick"]),
             direct=session.direct,
+            block=int(manifest.get("block", 512)),
         )
         for sentence in _resumption(folder, session):
             notice(sentence)
@@ -322,7 +327,8 @@ def _smaller(order: Order) -> dict[str, str]:
     capacity = scale.capacity_of(order.target.name)
     if order.quick:
         factor = max(factor, round(order.protocol.quick_divisor), capacity // QUICK_CAPACITY)
-    return scale.reduced(order.target.name, max(1, min(factor, capacity // LEAST_CAPACITY)))
+    factor = max(1, min(factor, capacity // LEAST_CAPACITY))
+    return scale.reduced(order.target.name, factor, fewest=LEAST_SUPERBLOCKS)
 
 
 def _setup(
@@ -336,6 +342,7 @@ def _setup(
         values=values,
         divisor=order.scale * (order.protocol.quick_divisor if order.quick else 1.0),
         quick=order.quick,
+        block=logical_block(order.target) if isinstance(order.target, Fio) else 512,
     )
 
 
@@ -382,6 +389,7 @@ def _manifest(
         "values": dict(values),
         "divisor": setup.divisor,
         "quick": order.quick,
+        "block": setup.block,
         "seed": order.seed,
         "version": VERSION,
         **(

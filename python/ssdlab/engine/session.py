@@ -296,6 +296,19 @@ FOREIGN_BYTES = 16 << 20
 """Less than this written by others is the system's own logging."""
 
 
+def logical_block(target: Fio) -> int:
+    """Bytes of a logical block of a device, or of the one below a file; 512 where nobody tells."""
+    device = target.path.is_block_device()
+    disk = (
+        safety.inspect(target.path).name
+        if device
+        else surroundings.disk_of_file(target.path.absolute().parent)
+    )
+    place = surroundings.SYS_BLOCK / (disk or "") / "queue" / "logical_block_size"
+    text = surroundings.read_line(place) if disk else None
+    return int(text) if text else 512
+
+
 def scratch(target: Fio, size: int | None, *, quick: bool) -> tuple[Path, int]:
     """Where a protocol's file is to be and how large.
 

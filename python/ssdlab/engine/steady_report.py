@@ -41,17 +41,20 @@ def sentence(record: RoundsRecord) -> str:
     )
 
 
-def figures(record: RoundsRecord) -> list[Figure]:
-    """Convergence over all rounds and, once there are enough of them, the measurement window."""
+def figures(record: RoundsRecord, sources: tuple[str, ...] = ()) -> list[Figure]:
+    """Convergence over all rounds and, once there are enough of them, the measurement window.
+
+    ``sources`` are the keys of the steps that the rounds consist of, where they are known.
+    """
     windows = record.windows()
     shown = []
     for name, values in record.values.items():
         if not values:
             continue
         unit = record.units.get(name, "")
-        shown.append(_convergence(record, name, values, unit))
+        shown.append(_convergence(record, name, values, unit, sources))
         if name in windows:
-            shown.append(_window(record, name, windows[name], unit))
+            shown.append(_window(record, name, windows[name], unit, sources))
     return shown
 
 
@@ -91,7 +94,7 @@ def _fit_rows(
     found = [windows[name] for name in record.values]
 
     def cells(values: list[float]) -> tuple[Cell, ...]:
-        return tuple(Cell(value, (record.key,)) for value in values)
+        return tuple(Cell(value) for value in values)
 
     return [
         ("mean", *cells([w.mean for w in found])),
@@ -106,7 +109,9 @@ def _fit_rows(
     ]
 
 
-def _convergence(record: RoundsRecord, name: str, values: list[float], unit: str) -> Figure:
+def _convergence(
+    record: RoundsRecord, name: str, values: list[float], unit: str, sources: tuple[str, ...]
+) -> Figure:
     rounds = [float(n) for n in range(1, len(values) + 1)]
     curves = [Curve(name, rounds, values, style="points")]
     if len(rounds) >= record.window:
@@ -120,11 +125,13 @@ def _convergence(record: RoundsRecord, name: str, values: list[float], unit: str
         unit,
         curves,
         group=f"Steady state: {name}",
-        sources=(record.key,),
+        sources=sources,
     )
 
 
-def _window(record: RoundsRecord, name: str, window: PtsWindow, unit: str) -> Figure:
+def _window(
+    record: RoundsRecord, name: str, window: PtsWindow, unit: str, sources: tuple[str, ...]
+) -> Figure:
     rounds = [float(n) for n in record.window_rounds()]
     ends = [rounds[0], rounds[-1]]
     line = [window.mean + window.slope * (x - _middle(record)) for x in ends]
@@ -133,8 +140,8 @@ def _window(record: RoundsRecord, name: str, window: PtsWindow, unit: str) -> Fi
     for label, factor in (("+10 %", 1 + BAND), ("-10 %", 1 - BAND)):
         curves.append(Curve(label, ends, [factor * window.mean] * 2, "dotted", 5))
     curves.append(Curve("fitted line", ends, line, "line", 1))
-    low = min(min(window.rounds), (1 - ROOM) * window.mean)
-    high = max(max(window.rounds), (1 + ROOM) * window.mean)
+    low = min(*window.rounds, *line, (1 - ROOM) * window.mean)
+    high = max(*window.rounds, *line, (1 + ROOM) * window.mean)
     room = 0.05 * (high - low)
     return Figure(
         f"Measurement window: {name}",
@@ -144,7 +151,7 @@ def _window(record: RoundsRecord, name: str, window: PtsWindow, unit: str) -> Fi
         y_min=max(0.0, low - room),
         y_max=(high + room) or None,
         group=f"Steady state: {name}",
-        sources=(record.key,),
+        sources=sources,
         note=f"Fitted line: {formula(record, window)}",
     )
 
@@ -156,7 +163,7 @@ def _middle(record: RoundsRecord) -> float:
 
 def _at(record: RoundsRecord, name: str, number: int) -> Cell | None:
     values = record.values[name]
-    return Cell(values[number - 1], (record.key,)) if number <= len(values) else None
+    return Cell(values[number - 1]) if number <= len(values) else None
 
 
 def _one_verdict(record: RoundsRecord, window: PtsWindow | None) -> str | None:
@@ -168,8 +175,8 @@ def _one_verdict(record: RoundsRecord, window: PtsWindow | None) -> str | None:
     if window.excursion_share > EXCURSION_MAX:
         wrong.append("spread too large")
     if window.slope_share > SLOPE_EXCURSION_MAX:
-        wrong.append("rises" if window.slope > 0 else "falls")
-    return "not steady: " + " and ".join(wrong)
+        wrong.append("rising" if window.slope > 0 else "falling")
+    return "not steady: " + ", ".join(wrong)
 
 
 def _percent(share: float) -> str:

@@ -42,7 +42,7 @@ def duration(seconds: float | None) -> str:
         return "an unknown time"
     for limit, factor, unit in ((120.0, 1.0, "s"), (7200.0, 60.0, "min"), (math.inf, 3600.0, "h")):
         if seconds < limit:
-            return f"{number(seconds / factor)} {unit}"
+            return f"{seconds / factor:.3g} {unit}"
     return f"{seconds} s"
 
 

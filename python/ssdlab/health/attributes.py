@@ -111,7 +111,7 @@ TABLE: tuple[Meaning, ...] = (
         "used_percent",
         "left",
         "normalized: percent of the rated endurance left",
-        _PHISON,
+        "Phison MKP_521 and SandForce, by smartmontools' drive database",
     ),
     Meaning(
         169,

@@ -20,7 +20,7 @@ class Projection:
 
     snapshots: int
     days: float | None
-    """The stretch that the rates are of."""
+    """The stretch that the rates are of: between the first snapshot and the last, or since new."""
     days_are: str
     """``by the clock`` or ``under power``."""
     written_bytes_per_day: float | None
@@ -63,7 +63,7 @@ def project(snapshots: Sequence[Health], tbw_bytes: float | None = None) -> Proj
     """Carries the wear of one drive on.
 
     ``tbw_bytes``: what the host may write by the maker's rating; without it the wear that the
-    drive tells is carried on. One snapshot gives the average since new.
+    drive tells is carried on. One snapshot, or several within a day, give the average since new.
 
     Raises:
         InputError: the snapshots are of several drives, or their counters go back.
@@ -73,7 +73,9 @@ def project(snapshots: Sequence[Health], tbw_bytes: float | None = None) -> Proj
     since = compare(ordered[0], last) if len(ordered) > 1 else None
     for one, other in itertools.pairwise(ordered):
         compare(one, other)
-    span = _since_new(last) if since is None else _between(since)
+    span = None if since is None else _between(since)
+    if span is None:
+        span = _since_new(last)
     rate = used_rate = None
     if span is not None:
         rate = None if span.written is None else span.written / span.days
@@ -89,7 +91,7 @@ def project(snapshots: Sequence[Health], tbw_bytes: float | None = None) -> Proj
             "if the host goes on as in the run" if left is not None else "the host wrote nothing"
         )
     else:
-        days, least, most, left, words = _by_wear(last, span, since)
+        days, least, most, left, words = _by_wear(last, span)
     return Projection(
         snapshots=len(ordered),
         days=None if span is None else span.days,
@@ -114,7 +116,8 @@ def _since_new(health: Health) -> _Span | None:
 
 
 def _between(since: Change) -> _Span | None:
-    if not since.seconds:
+    # The rate of an hour, such as that of a benchmark, is none to live by.
+    if since.seconds is None or since.seconds < DAY_S:
         return None
     days = since.seconds / DAY_S
     kind = "by the clock" if since.by_clock else "under power"
@@ -134,7 +137,7 @@ def _by_rating(
 
 
 def _by_wear(
-    last: Health, span: _Span | None, since: Change | None
+    last: Health, span: _Span | None
 ) -> tuple[float | None, float | None, float | None, float | None, str]:
     """Days left, the least, the most, bytes left, the assumption."""
     used = last.used_percent
@@ -145,7 +148,7 @@ def _by_wear(
         return None, None, None, None, "there is no time to reckon a rate from"
     grown = span.used or 0.0
     if grown <= 0:
-        where = "since new" if since is None else "between the snapshots"
+        where = f"in {span.days:,.0f} days {span.days_are}"
         words = (
             f"the wear grew by less than a step of 1 % {where}; later snapshots will tell, "
             "or --tbw gives its rating"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ssdlab.engine import choices, words
-from ssdlab.engine.answers import Rows, cell, charts, curve, number
+from ssdlab.engine.answers import Rows, cell, charts, curve, number, places
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Judgement, Protocol
 from ssdlab.engine.readings import Readings, mean, ratio
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import KIB, MIB, Parameter, Setup
+from ssdlab.engine.setup import MIB, Parameter, Setup
 from ssdlab.engine.steps import Job, Step
 from ssdlab.errors import InputError
 from ssdlab.figures import Column, Figure, Table
@@ -72,8 +72,10 @@ def judge(records: Records, setup: Setup) -> Judgement:
     """What each case loses against requests on boundaries."""
     found = Readings(records)
     turns = range(1, setup.count("turns") + 1)
+    sizes = choices.blocks(setup, "blocks")
     rows: Rows = []
-    numbers, said = [], []
+    numbers = []
+    told: dict[str, list[tuple[float, str]]] = {}
     for way, _ in WAYS:
         for size in choices.blocks(setup, "blocks"):
             name = f"random {way}s of {words.block(size)}"
@@ -96,23 +98,9 @@ def judge(records: Records, setup: Setup) -> Judgement:
                     continue
                 numbers.append(number(f"{name} {title}: lost", cost, "%", "lower", *keys))
                 if cost > max(NOTICED, spread or 0.0):
-                    said.append(
-                        f"{words.sentence(name)[:-1]} {title} lose {cost:.0f} % of the speed "
-                        f"that they have on boundaries."
-                    )
+                    told.setdefault(way, []).append((cost, f"{name} {title}"))
     if not numbers:
         return Judgement(["Requests on and off boundaries have not both been measured yet."])
-    if not said:
-        said = [
-            f"Requests off the boundaries cost this drive less than {NOTICED:.0f} %, or no more "
-            "than the measurements scatter: its controller absorbs them."
-        ]
-    else:
-        said.insert(
-            0,
-            "A request that lies across pages takes two of them: read both, or read and rewrite "
-            "both. Partitions that begin on a MiB boundary avoid it.",
-        )
     heads = [
         Column("requests"),
         Column("rate", "IOPS"),
@@ -125,23 +113,21 @@ def judge(records: Records, setup: Setup) -> Judgement:
         *(
             Figure(
                 f"Random {way}s",
-                "block, KiB",
+                "block",
                 "IOPS",
                 [
                     curve(
                         title,
-                        [
-                            (
-                                size / KIB,
-                                mean(found.iops(_key(t, way, size, case)) for t in turns),
-                            )
-                            for size in choices.blocks(setup, "blocks")
-                        ],
+                        places(
+                            mean(found.iops(_key(turn, way, size, case)) for turn in turns)
+                            for size in sizes
+                        ),
                         place,
+                        "bars",
                     )
                     for place, (case, title) in enumerate(CASES)
                 ],
-                log_x=True,
+                x_names=[words.block(size) for size in sizes],
                 group="Operations by where requests begin",
                 sources=tuple(
                     _key(t, way, size, case)
@@ -153,7 +139,30 @@ def judge(records: Records, setup: Setup) -> Judgement:
             for way, _ in WAYS
         )
     )
-    return Judgement(said, numbers, [Table("What misalignment costs", heads, rows)], figures)
+    return Judgement(_said(told), numbers, [Table("What misalignment costs", heads, rows)], figures)
+
+
+def _said(told: dict[str, list[tuple[float, str]]]) -> list[str]:
+    if not told:
+        return [
+            f"Requests off the boundaries cost this drive less than {NOTICED:.0f} %, or no more "
+            "than the measurements scatter: its controller absorbs them."
+        ]
+    said = []
+    for way, _ in reversed(WAYS):
+        if way in told:
+            cost, name = max(told[way])
+            said.append(
+                f"{words.sentence(name)[:-1]} lose {cost:.0f} % of the speed that they have on "
+                f"boundaries; that is the most that {way}s lose."
+            )
+        else:
+            said.append(f"Random {way}s lose nothing that would be noticed off the boundaries.")
+    return [
+        *said,
+        "A request that lies across pages takes two of them: read both, or read and rewrite both. "
+        "Partitions that begin on a MiB boundary avoid it.",
+    ]
 
 
 def _cost(rates: list[float | None], base: list[float | None]) -> tuple[float | None, float | None]:

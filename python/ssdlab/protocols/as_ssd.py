@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ssdlab.engine import choices, words
-from ssdlab.engine.answers import Rows, cell, charts, curve, number
+from ssdlab.engine.answers import Rows, cell, charts, curve, number, places
 from ssdlab.engine.protocol import Judgement, Protocol
 from ssdlab.engine.readings import Readings
 from ssdlab.engine.records import Records
@@ -104,11 +104,11 @@ def judge(records: Records, setup: Setup) -> Judgement:
         (kind, way): found.mean_us(_key(kind, "acc", way), way) for kind in asked for way in WAYS
     }
     scores = {(kind, what): _score(speed, kind, what) for kind in asked for what in SCORES}
-    places = [(kind, way) for kind in asked for way in WAYS]
+    columns = [(kind, way) for kind in asked for way in WAYS]
     rows: Rows = [
         [
             f"{title}, MB/s",
-            *(cell(speed[kind, name, way], _key(kind, name, way)) for kind, way in places),
+            *(cell(speed[kind, name, way], _key(kind, name, way)) for kind, way in columns),
         ]
         for name, title in SPEEDS
     ]
@@ -117,12 +117,12 @@ def judge(records: Records, setup: Setup) -> Judgement:
             "Acc.time, ms",
             *(
                 cell(None if (us := access[at]) is None else us / 1e3, _key(at[0], "acc", at[1]))
-                for at in places
+                for at in columns
             ),
         ]
     )
-    rows.append(["Score", *(_score_cell(scores, kind, way) for kind, way in places)])
-    heads = [Column("test"), *(Column(f"{way}, {DATA[kind][1]}") for kind, way in places)]
+    rows.append(["Score", *(_score_cell(scores, kind, way) for kind, way in columns)])
+    heads = [Column("test"), *(Column(f"{way}, {DATA[kind][1]}") for kind, way in columns)]
     totals: Rows = [
         [DATA[kind][1], *(_score_cell(scores, kind, what) for what in SCORES)] for kind in asked
     ]
@@ -146,20 +146,18 @@ def judge(records: Records, setup: Setup) -> Judgement:
         *(
             Figure(
                 f"{way.capitalize()}, MB/s",
-                "test: 1 Seq, 2 4K, 3 4K-64Thrd",
+                "test",
                 "MB/s",
                 [
                     curve(
                         DATA[kind][1],
-                        [
-                            (float(n), speed[kind, name, way])
-                            for n, (name, _) in enumerate(SPEEDS, start=1)
-                        ],
+                        places(speed[kind, name, way] for name, _ in SPEEDS),
                         place,
+                        "bars",
                     )
                     for place, kind in enumerate(asked)
                 ],
-                log_y=True,
+                x_names=[title for _, title in SPEEDS],
                 group="Speed by test",
                 sources=tuple(_key(kind, name, way) for kind in asked for name, _ in SPEEDS),
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ssdlab.engine import choices, words
-from ssdlab.engine.answers import Rows, cell, charts, curve, number
+from ssdlab.engine.answers import Rows, cell, charts, curve, number, places
 from ssdlab.engine.protocol import Judgement, Protocol
 from ssdlab.engine.readings import Readings, best, percent
 from ssdlab.engine.records import Records
@@ -105,29 +105,25 @@ def judge(records: Records, setup: Setup) -> Judgement:
     figures = charts(
         Figure(
             "Speed by size of block",
-            "block, KiB",
+            "block",
             "MB/s",
             [
-                curve(title, [(size / KIB, rates[prefix][size]) for size in sizes], place)
+                curve(title, places(rates[prefix][size] for size in sizes), place)
                 for place, (prefix, _, title) in enumerate(SWEEPS)
             ],
-            log_x=True,
+            x_names=[words.block(size) for size in sizes],
             wide=True,
             sources=tuple(key for prefix, _, _ in SWEEPS for key in _keys(prefix, sizes)),
         ),
         Figure(
             "Operations by size of block",
-            "block, KiB",
+            "block",
             "IOPS",
             [
-                curve(
-                    title,
-                    [(size / KIB, found.iops(_key(prefix, size))) for size in sizes],
-                    place,
-                )
+                curve(title, places(found.iops(_key(prefix, size)) for size in sizes), place)
                 for place, (prefix, _, title) in enumerate(SWEEPS)
             ],
-            log_x=True,
+            x_names=[words.block(size) for size in sizes],
             log_y=True,
             wide=True,
             sources=tuple(key for prefix, _, _ in SWEEPS for key in _keys(prefix, sizes)),
@@ -157,6 +153,7 @@ PROTOCOLS = (
         group="article",
         plan=plan,
         judge=judge,
+        quick_divisor=240.0,
         parameters=(
             Parameter("blocks", "512,1k,2k,4k,8k,16k,32k,64k,128k,256k,512k,1m", "block sizes"),
             Parameter("depth", 4, "I/Os in flight"),

@@ -6,7 +6,7 @@ import statistics
 from dataclasses import dataclass
 
 from ssdlab.engine import words
-from ssdlab.engine.answers import Rows, cell, charts, curve, number
+from ssdlab.engine.answers import Rows, cell, charts, curve, number, places
 from ssdlab.engine.protocol import Judgement, Protocol
 from ssdlab.engine.readings import Readings, best, ratio
 from ssdlab.engine.records import Records
@@ -113,12 +113,12 @@ def judge(records: Records, setup: Setup) -> Judgement:
     speed = {at: best(found.mbps(key, at[1]) for key in of) for at, of in keys.items()}
     rates = {at: best(found.iops(key, at[1]) for key in of) for at, of in keys.items()}
     waits = {at: best((found.mean_us(key, at[1]) for key in of), min) for at, of in keys.items()}
-    places = [(kind, way) for kind in asked for way in WAYS]
-    heads = [Column("test"), *(Column(f"{w}, {DATA[k][1]}", "MB/s") for k, w in places)]
+    columns = [(kind, way) for kind in asked for way in WAYS]
+    heads = [Column("test"), *(Column(f"{w}, {DATA[k][1]}", "MB/s") for k, w in columns)]
     rows: Rows = [
         [
             test.name,
-            *(cell(speed[k, w, test.name], *keys[k, w, test.name]) for k, w in places),
+            *(cell(speed[k, w, test.name], *keys[k, w, test.name]) for k, w in columns),
         ]
         for test in tests
     ]
@@ -128,7 +128,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
             cell(rates[kind, way, test.name], *keys[kind, way, test.name]),
             cell(waits[kind, way, test.name], *keys[kind, way, test.name]),
         ]
-        for kind, way in places
+        for kind, way in columns
         for test in tests
     ]
     numbers = [
@@ -139,21 +139,18 @@ def judge(records: Records, setup: Setup) -> Judgement:
         *(
             Figure(
                 f"{way.capitalize()}, MB/s",
-                f"test: {', '.join(f'{n} {test.name}' for n, test in enumerate(tests, start=1))}",
+                "test",
                 "MB/s",
                 [
                     curve(
                         DATA[kind][1],
-                        [
-                            (float(n), speed[kind, way, test.name])
-                            for n, test in enumerate(tests, start=1)
-                        ],
+                        places(speed[kind, way, test.name] for test in tests),
                         place,
-                        "points",
+                        "bars",
                     )
                     for place, kind in enumerate(asked)
                 ],
-                log_y=True,
+                x_names=[test.name for test in tests],
                 group="Speed by test",
                 sources=tuple(k for (_, w, _), of in keys.items() if w == way for k in of),
             )

@@ -141,8 +141,8 @@ def _demands(
             "IOPS",
             20_000,
             5_000,
-            "a cache must be much faster than its disks: twelve of 10 000 turns a minute in "
-            "RAID 10 write 2 500",
+            "twelve disks of 10 000 turns a minute in RAID 10 write 2 500, and a cache must be "
+            "much faster than its disks",
             lower=False,
             sources=tuple(keys),
         ),
@@ -208,7 +208,7 @@ PROTOCOLS = (
             Parameter("depth", 32, "I/Os in flight"),
             Parameter("seconds", 60.0, "time of a round and of each part"),
             Parameter("tbw_tb", 0.0, "TB that the maker allows to be written; 0: not known"),
-            Parameter("daily_gb", 1000.0, "GB that the cache will have to take every day"),
+            Parameter("daily_gb", 0.0, "GB that the cache takes every day; 0: not known"),
             Parameter("compressible", 0, "percent by which the data shrinks"),
         ),
     ),

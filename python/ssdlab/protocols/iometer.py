@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ssdlab.engine import choices, words
-from ssdlab.engine.answers import Rows, cell, charts, curve, number
+from ssdlab.engine.answers import Rows, cell, charts, curve, number, places
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Judgement, Protocol
 from ssdlab.engine.readings import Readings, best, ratio
@@ -120,8 +120,8 @@ class Access:
                 "Operations",
                 "I/Os in flight",
                 "IOPS",
-                [curve(self.title, rates.items())],
-                log_x=True,
+                [curve(self.title, places(rates.values()))],
+                x_names=[str(depth) for depth in depths],
                 group="By queue depth",
                 sources=every,
             ),
@@ -129,8 +129,8 @@ class Access:
                 "Mean latency",
                 "I/Os in flight",
                 "us",
-                [curve(self.title, waits.items())],
-                log_x=True,
+                [curve(self.title, places(waits.values()))],
+                x_names=[str(depth) for depth in depths],
                 log_y=True,
                 group="By queue depth",
                 sources=every,

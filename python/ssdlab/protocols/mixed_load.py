@@ -8,7 +8,7 @@ from ssdlab.engine import choices, words
 from ssdlab.engine.answers import Rows, cell, charts, curve, number
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Judgement, Protocol
-from ssdlab.engine.readings import Readings, percent, ratio
+from ssdlab.engine.readings import Readings, ratio
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Job, Step, Then
@@ -103,7 +103,6 @@ def judge(records: Records, setup: Setup) -> Judgement:
             [
                 f"{share} %",
                 cell(writes, key),
-                cell(percent(writes, most), key, MOST),
                 cell(found.iops(key, "read"), key),
                 cell(means[share], key),
                 *(cell(tails[name][share], key) for _, name in PERCENTILES),
@@ -113,7 +112,6 @@ def judge(records: Records, setup: Setup) -> Judgement:
     heads = [
         Column("writes asked for"),
         Column("writes done", "IOPS"),
-        Column("of writes alone", "%"),
         Column("reads", "IOPS"),
         Column("read mean", "us"),
         *(Column(f"read {name}", "us") for _, name in PERCENTILES),
@@ -186,12 +184,21 @@ def _said(
         )
         said.append(
             f"Beside {beside} one read in a hundred takes longer than "
-            f"{words.latency(tails[share])}, {change}; the mean is {words.latency(means[share])}."
+            f"{words.latency(tails[share])}, {change}; on average a read takes "
+            f"{words.latency(means[share])} (alone {words.latency(means[0])})."
         )
-    calm = [share for share in measured if (ratio(tails[share], alone) or 0) < NOTICED]
+    calm = [
+        share
+        for share in measured
+        if (ratio(tails[share], alone) or 0) < NOTICED
+        and (ratio(means[share], means[0]) or 0) < NOTICED
+    ]
     if calm:
+        said.append(f"Up to {max(calm)} % of the writing speed reads are hardly disturbed.")
+    else:
         said.append(
-            f"Up to {max(calm)} % of the writing speed the drive keeps its reads undisturbed."
+            f"Even {measured[0]} % of the writing speed disturbs the reads: on average they take "
+            f"{words.latency(means[measured[0]])} instead of {words.latency(means[0])}."
         )
     if most is not None:
         said.append(f"Full writing speed is {words.iops(most)}.")

@@ -83,8 +83,8 @@ def figures(grid: Grid, marked: Mapping[str, tuple[int, int]] | None = None) -> 
         Figure(
             "Demand intensity: response time against IOPS",
             "IOPS",
-            "mean response time, us",
-            [*_by_threads(grid, lambda _, p: (p.iops, p.mean_us)), *_ring(rings)],
+            "mean response time, ms",
+            [*_by_threads(grid, lambda _, p: (p.iops, p.mean_us / 1e3)), *_ring(rings)],
             log_y=True,
             wide=True,
             sources=sources,
@@ -146,14 +146,21 @@ def _by_threads(grid: Grid, where: Where) -> list[Curve]:
 def _ring(points: list[Point]) -> list[Curve]:
     if not points:
         return []
-    return [Curve("histograms", [p.iops for p in points], [p.mean_us for p in points], "published")]
+    return [
+        Curve(
+            "histograms", [p.iops for p in points], [p.mean_us / 1e3 for p in points], "published"
+        )
+    ]
 
 
 def _outstanding(grid: Grid, sources: tuple[str, ...]) -> list[Figure]:
     ordered = sorted(grid.items(), key=lambda one: one[0][0] * one[0][1])
     figures = []
-    for name, unit, field in (("IOPS", "IOPS", "iops"), ("mean response time", "us", "mean_us")):
-        points = [(float(tc * qd), getattr(p, field)) for (tc, qd), p in ordered]
+    for name, unit, field, scale in (
+        ("IOPS", "IOPS", "iops", 1.0),
+        ("mean response time", "ms", "mean_us", 1e-3),
+    ):
+        points = [(float(tc * qd), scale * getattr(p, field)) for (tc, qd), p in ordered]
         points = [(x, y) for x, y in points if y > 0]
         if points:
             x, y = zip(*points, strict=True)

@@ -36,7 +36,7 @@ def plan(setup: Setup) -> list[Step]:
 def _rounds(setup: Setup) -> Rounds:
     name = demand.name_of(*BUSIEST)
     tracked = Tracked(
-        f"IOPS at {demand.text(BUSIEST)}",
+        demand.text(BUSIEST),
         "IOPS",
         lambda records, number: records.iops(in_round(number, name)),
     )

@@ -113,7 +113,7 @@ def _batch(setup: Setup, wait: int, first: int) -> Job:
     for place, number in enumerate(range(first, last + 1)):
         begin = round(1000 * (pause + place * (pause + long)))
         job = _writes(setup, burst_name(number), BURST_S)
-        jobs.append(replace(job, text=f"{job.text}startdelay={begin}ms\nnew_group=1\n"))
+        jobs.append(replace(job, text=f"{job.text}startdelay={begin}ms\n"))
     key = _batch_key(wait, first)
     together = setup.together(
         key, f"{wait} s idle, {BURST_S:g} s of writes, {len(jobs)} times", jobs
@@ -262,26 +262,16 @@ def _table(
 def _figures(
     bursts: dict[int, list[Burst]], baselines: dict[int, list[Burst]], saturated: Cell | None
 ) -> list[Figure]:
-    figures = []
     base = pts.value(saturated)
-    top = max((one.iops for found in bursts.values() for one in found), default=0.0)
-    for place, (wait, found) in enumerate(bursts.items()):
+    rates = [o.iops for found in (*bursts.values(), *baselines.values()) for o in found]
+    top = max([*rates, base or 0.0])
+    figures = []
+    for wait, found in bursts.items():
         if not found:
             continue
-        begin = found[-1].minute
-        curves = [
-            Curve("bursts", [o.minute for o in found], [o.iops for o in found], "points", place)
-        ]
+        curves = [Curve("bursts", [o.minute for o in found], [o.iops for o in found], "points")]
         if back := baselines[wait]:
-            curves.append(
-                Curve(
-                    "without a pause",
-                    [begin + one.minute for one in back],
-                    [one.iops for one in back],
-                    "points",
-                    5,
-                )
-            )
+            curves.append(_return(found[-1].minute, back))
         if base is not None:
             end = curves[-1].x[-1]
             curves.append(Curve("saturated", [0.0, end], [base, base], "dashed", 5))
@@ -296,7 +286,40 @@ def _figures(
                 sources=tuple(dict.fromkeys(one.key for one in (*found, *baselines[wait]))),
             )
         )
-    return figures
+    return [*_summary(bursts, baselines), *figures]
+
+
+def _return(begin: float, back: list[Burst]) -> Curve:
+    """The mean of each piece of the return as a level over the time that it took."""
+    ends = [begin + one.minute for one in back]
+    edges = list(zip([begin, *ends], ends, strict=False))
+    x = [at for edge in edges for at in edge]
+    y = [one.iops for one in back for _ in range(2)]
+    return Curve("return, without a pause", x, y, "line", 1)
+
+
+def _summary(bursts: dict[int, list[Burst]], baselines: dict[int, list[Burst]]) -> list[Figure]:
+    done = [wait for wait in WAITS if bursts[wait] and baselines[wait]]
+    if not done:
+        return []
+    places = [float(place) for place in range(len(done))]
+    means = [sum(o.iops for o in bursts[wait]) / len(bursts[wait]) for wait in done]
+    after = [baselines[wait][-1].iops for wait in done]
+    keys = [one.key for wait in done for one in (*bursts[wait], *baselines[wait])]
+    return [
+        Figure(
+            "Host idle recovery",
+            "idle time, s",
+            "IOPS",
+            [
+                Curve("bursts", places, means, "bars"),
+                Curve("end of the return, without a pause", places, after, "bars", 1),
+            ],
+            x_names=[str(wait) for wait in done],
+            wide=True,
+            sources=tuple(dict.fromkeys(keys)),
+        )
+    ]
 
 
 PROTOCOLS = (

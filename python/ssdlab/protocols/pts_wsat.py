@@ -70,11 +70,13 @@ def _next(records: Records, setup: Setup, first: int, done: int, before: int) ->
     if written >= wanted or done >= most or _steady(records, done, each):
         return []
     count = min(each - done % each, most - done)
-    # The first record tells how fast the drive is; it only gets slower, so that later batches
-    # come nearer to the last byte from below.
-    count = min(
-        count, math.ceil((wanted - written) / max(1, _bytes(records, batch[-1]))) if batch else 1
-    )
+    # Half of what is missing at the last record's speed, then half of the rest: so the last batch
+    # is a record, even if the drive becomes faster.
+    if batch:
+        missing = (wanted - written) / max(1, _bytes(records, batch[-1]))
+        count = min(count, max(1, int(missing / 2)))
+    else:
+        count = 1
     jobs = [_job(setup, n) for n in range(done + 1, done + count + 1)]
     return [*jobs, _after(setup, done + 1, done + count, written)]
 
@@ -148,6 +150,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
     each = _round(setup)
     rounds = _rounds(records, len(found), each, _most(setup))
     late = found[-each:]
+    keys = tuple(one.key for one in found[each - 1 :: each])
     return Judgement(
         _said(found, late, rounds, setup),
         _numbers(found, late, setup),
@@ -156,7 +159,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
             steady_report.table(rounds),
             pts.conditions(setup, what=[("ends", _ends(setup))]),
         ],
-        [*_figures(found), *steady_report.figures(rounds)],
+        [*_figures(found), *steady_report.figures(rounds, keys)],
     )
 
 
@@ -300,14 +303,14 @@ def _figures(found: list[Record]) -> list[Figure]:
             points = [(a, v) for a, v in zip(x, values, strict=True) if v]
             if points:
                 curves.append(
-                    Curve(name, [a for a, _ in points], [b for _, b in points], "line", place)
+                    Curve(name, [a for a, _ in points], [b / 1e3 for _, b in points], "line", place)
                 )
         if curves:
             figures.append(
                 Figure(
                     f"Latency against {axis}",
                     label,
-                    "us",
+                    "ms",
                     curves,
                     log_y=True,
                     wide=True,

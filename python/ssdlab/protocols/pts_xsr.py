@@ -316,9 +316,13 @@ def _figures(groups: list[Group]) -> list[Figure]:
 
     return [
         figure("Throughput against time", "MB/s", [group.mbps for group in groups], False),
-        figure("Mean response time", "us", [group.mean_us for group in groups], True),
-        figure("Longest response time of each record", "us", [g.max_us for g in groups], True),
+        figure("Mean response time", "ms", [_ms(group.mean_us) for group in groups], True),
+        figure("Longest response time of each record", "ms", [_ms(g.max_us) for g in groups], True),
     ]
+
+
+def _ms(values: list[float]) -> list[float]:
+    return [value / 1e3 for value in values]
 
 
 PROTOCOLS = (

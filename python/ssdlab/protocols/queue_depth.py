@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from ssdlab.engine import choices, words
-from ssdlab.engine.answers import Rows, cell, charts, curve, latency_columns, number
+from ssdlab.engine.answers import Rows, cell, charts, curve, latency_columns, number, places
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Judgement, Protocol
 from ssdlab.engine.readings import Readings, best, ratio
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import Parameter, Setup, bytes_of
 from ssdlab.engine.steps import Job, Step
-from ssdlab.figures import Cell, Column, Figure, Table
+from ssdlab.figures import Column, Figure, Table
 
 WAYS = (("read", "randread"), ("write", "randwrite"))
 NEARLY = 0.9
@@ -65,28 +65,31 @@ def judge_depths(records: Records, setup: Setup) -> Judgement:
     waits = {w: {d: found.mean_us(f"{w}-qd{d}", w) for d in depths} for w, _ in WAYS}
     ideal = {w: {d: _scaling(rates[w], d) for d in depths} for w, _ in WAYS}
     said = [line for w, _ in WAYS if (line := _scales(w, rates[w], waits[w], ideal[w]))]
-    heads = [Column("in flight")]
+    heads = [
+        Column("in flight"),
+        Column("operations", "IOPS"),
+        Column("of perfect scaling", "%"),
+        Column("mean latency", "us"),
+        Column("p99 latency", "us"),
+        Column("p99.9 latency", "us"),
+        Column("longest", "us"),
+    ]
+    tables = []
     for way, _ in WAYS:
-        heads += [
-            Column(f"{way}s", "IOPS"),
-            Column(f"{way}: scaling", "%"),
-            Column(f"{way}: mean latency", "us"),
-            Column(f"{way}: p99 latency", "us"),
-            Column(f"{way}: p99.9 latency", "us"),
-        ]
-    rows: Rows = []
-    for depth in depths:
-        row: list[Cell | str | None] = [str(depth)]
-        for way, _ in WAYS:
-            key = f"{way}-qd{depth}"
-            row += [
+        rows: Rows = [
+            [
+                str(depth),
                 cell(rates[way][depth], key),
                 cell(ideal[way][depth], key, f"{way}-qd{depths[0]}"),
                 cell(waits[way][depth], key),
                 cell(found.percentile_us(key, 99.0, way), key),
                 cell(found.percentile_us(key, 99.9, way), key),
+                cell(found.max_us(key, way), key),
             ]
-        rows.append(row)
+            for depth in depths
+            for key in (f"{way}-qd{depth}",)
+        ]
+        tables.append(Table(f"Random {way}s by queue depth", heads, rows))
     numbers = []
     for way, _ in WAYS:
         keys = [f"{way}-qd{depth}" for depth in depths]
@@ -104,8 +107,8 @@ def judge_depths(records: Records, setup: Setup) -> Judgement:
             title,
             "I/Os in flight",
             unit,
-            [curve(f"{w}s", values[w].items(), place) for place, (w, _) in enumerate(WAYS)],
-            log_x=True,
+            [curve(f"{w}s", places(values[w].values()), n) for n, (w, _) in enumerate(WAYS)],
+            x_names=[str(depth) for depth in depths],
             log_y=log,
             group="By queue depth",
             sources=keys_all,
@@ -119,7 +122,7 @@ def judge_depths(records: Records, setup: Setup) -> Judgement:
     return Judgement(
         said or ["No queue depth has been measured yet."],
         numbers,
-        [Table("By queue depth", heads, rows)],
+        tables,
         figures,
     )
 

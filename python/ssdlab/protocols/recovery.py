@@ -141,7 +141,7 @@ def _said(rates: dict[str, float | None], back: dict[str, float | None], setup: 
             f"Once everything was written twice, {kept:.0f} % of the fresh speed are left "
             f"({words.number(rates['used'] or 0)} of {words.iops(rates['fresh'])})."
         ]
-    rest = words.duration(60 * setup.number("idle_minutes"))
+    rest = words.duration(setup.seconds(60 * setup.number("idle_minutes")))
     for key, cause in (("rested", f"Leaving the drive alone for {rest}"), ("trimmed", "TRIM")):
         share = back[key]
         if share is None:
@@ -149,7 +149,9 @@ def _said(rates: dict[str, float | None], back: dict[str, float | None], setup: 
         if share >= RESTORED:
             said.append(f"{cause} restores the drive: {share:.0f} % of the loss are made good.")
         elif share <= NOTHING:
-            said.append(f"{cause} restores nothing to speak of ({share:.0f} % of the loss).")
+            said.append(
+                f"{cause} restores nothing to speak of ({max(share, 0):.0f} % of the loss)."
+            )
         else:
             said.append(f"{cause} restores a part: {share:.0f} % of the loss.")
     if rates["trimmed"] is None:

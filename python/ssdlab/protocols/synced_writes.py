@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ssdlab.engine import choices, words
-from ssdlab.engine.answers import Demand, Rows, cell, charts, curve, number, verdict
+from ssdlab.engine.answers import Demand, Rows, cell, charts, curve, number, places, verdict
 from ssdlab.engine.protocol import Judgement, Protocol
 from ssdlab.engine.readings import Floats, Readings
 from ssdlab.engine.records import Records
@@ -105,6 +105,23 @@ def judge(records: Records, setup: Setup) -> Judgement:
     keys = tuple(f"{mode}-{choices.short(size)}" for mode in MODES for size in sizes)
     figures = charts(
         Figure(
+            "Writes made safe one after another",
+            "size of the write",
+            "a second",
+            [
+                curve(
+                    mode,
+                    places(found.iops(f"{mode}-{choices.short(size)}") for size in sizes),
+                    place,
+                    "bars",
+                )
+                for place, mode in enumerate(MODES)
+            ],
+            x_names=[words.block(size) for size in sizes],
+            wide=True,
+            sources=keys,
+        ),
+        Figure(
             "How many flushes (fdatasync) take longer",
             "time of a flush, us",
             "% that take longer",
@@ -113,7 +130,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
             log_y=True,
             wide=True,
             sources=keys,
-        )
+        ),
     )
     table = Table(
         "Small writes made safe, one at a time",

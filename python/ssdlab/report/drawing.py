@@ -77,10 +77,11 @@ def _legend(figures: Sequence[Figure]) -> list[Mapping[str, Any]]:
     curves = figures[0].curves
     if len(curves) < 2:
         return []
-    neutral = len(figures) > 1
+    neutral = len({tuple(curve.colour for curve in one.curves) for one in figures}) > 1
     return [
         {
             "name": curve.name,
+            "dash": curve.style if curve.style in ("dashed", "dotted") else "",
             "colour": style.MUTED if neutral else style.run_colour(curve.colour),
             "ring": curve.style == "published",
         }

@@ -140,7 +140,7 @@ class Page:
                 )
                 for row in rows
             ),
-            labels=max(1, min(labels, len(columns) - 1)),
+            labels=max(1, labels),
             narrow=len(columns) <= NARROW,
         )
 
@@ -200,9 +200,8 @@ class Page:
         return [(title, rows) for title, rows in facts if rows]
 
     def _steps(self) -> Table:
-        head = tuple(
-            self.words(f"protocol.step_{k}") for k in ("number", "title", "key", "took", "note")
-        )
+        keys = ("step_number", "step_title", "step_key", "step_took", "step_note")
+        head = tuple(self.words(f"protocol.{key}") for key in keys)
         rows = tuple(
             (
                 Cell(str(one.number), head=True),

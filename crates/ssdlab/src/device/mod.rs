@@ -17,15 +17,17 @@ pub use null::{Null, NullKeys};
 pub use partition::{Partition, PartitionKeys};
 
 use crate::error::Result;
+use crate::persist::{Persist, persistent, persistent_enum};
 use crate::registry::{Entry, Registry};
 use crate::rig::{keys_of, memory_below, take_below};
 use crate::rng::Stream;
 use crate::stats::Parts;
 
 /// What a command asks for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub enum Op {
     /// Read `len` bytes at `offset`.
+    #[default]
     Read,
     /// Write `len` bytes at `offset`.
     Write,
@@ -42,7 +44,7 @@ pub enum Op {
 pub const SECTOR: u64 = 512;
 
 /// One request to a device.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Command {
     /// Chosen by the submitter, handed back in the completion; unique among those in flight.
     pub tag: u64,
@@ -59,7 +61,7 @@ pub struct Command {
 }
 
 /// The end of a command.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Completion {
     /// The command's tag.
     pub tag: u64,
@@ -72,6 +74,10 @@ pub struct Completion {
     pub digest: u64,
 }
 
+persistent_enum!(Op { Read, Write, Trim, Flush, Purge });
+persistent!(Command { state { tag, op, offset, len, compressible, stamp } });
+persistent!(Completion { state { tag, time, parts, digest } });
+
 /// Contribution of one sector to a read's digest: content and position both matter.
 #[inline]
 pub fn mix(content: u64, index: u64) -> u64 {
@@ -80,7 +86,10 @@ pub fn mix(content: u64, index: u64) -> u64 {
 }
 
 /// A storage device in virtual time.
-pub trait Device: Send {
+///
+/// All of its state can be saved, with commands in flight too, and loaded into a device built the
+/// same way ([`Persist`]), which then goes on as this one would.
+pub trait Device: Persist + Send {
     /// The kind's name in the registry.
     fn kind(&self) -> &'static str;
 
