@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -14,11 +14,13 @@ import typer
 
 from ssdlab import ab
 from ssdlab.analysis.paired import order as runs_in_order
-from ssdlab.checks import examine_run
+from ssdlab.checks import examine, examine_run, of_result
 from ssdlab.cli.console import progress, stderr, stdout, table
 from ssdlab.cli.run import notice, override, profile_names
 from ssdlab.cli.test import parameter, size_of
 from ssdlab.compare import share_text, span_text
+from ssdlab.engine import findings
+from ssdlab.engine.check import Check
 from ssdlab.engine.runs import Order, begin
 from ssdlab.engine.session import SimSession
 from ssdlab.errors import ExperimentError, InputError
@@ -87,7 +89,8 @@ class _Wish:
             )
             result = self.target.run(self.job, settings)
             folder = self.store.save(result)
-            return ab.Run(side, place, folder.name, ab.numbers_of(result))
+            found = examine(of_result(result))
+            return ab.Run(side, place, folder.name, ab.numbers_of(result), _doubts(found))
         finished = begin(
             self.order(overrides, seed),
             self.store,
@@ -98,7 +101,8 @@ class _Wish:
         )
         assert finished is not None
         numbers = tuple(finished.judgement.numbers)
-        return ab.Run(side, place, finished.folder.id, numbers)
+        checks = findings.read(finished.folder).findings.checks
+        return ab.Run(side, place, finished.folder.id, numbers, _doubts(checks))
 
 
 def command(
@@ -247,6 +251,10 @@ def command(
     _show(found, json_=json_, quiet=quiet)
 
 
+def _doubts(found: Sequence[Check]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.title for one in found if one.status in ("bad", "doubt")))
+
+
 def _check(wish: _Wish, to_a: str | None, to_b: str | None) -> None:
     if wish.protocol is not None:
         find(wish.protocol).values(wish.given)
@@ -382,13 +390,20 @@ def _show(found: ab.Outcome, *, json_: str | None, quiet: bool) -> None:
         markup=False,
         soft_wrap=True,
     )
+    if doubts := ab.doubts(found.runs):
+        text = "; ".join(doubts)
+        console.print(text[0].upper() + text[1:] + ".", markup=False, soft_wrap=True)
     for side in "AB":
         names = ",".join(run.id for run in found.runs if run.side == side)
         console.print(f"{side}: {names}", markup=False, soft_wrap=True)
 
 
 def _mean(values: tuple[float, ...]) -> str:
-    return figure_text(statistics.fmean(values)) if values else "-"
+    """Of positive values the geometric mean, of which the difference is one."""
+    if not values:
+        return "-"
+    mean = statistics.geometric_mean if min(values) > 0 else statistics.fmean
+    return figure_text(mean(values))
 
 
 def _seen_from(visible: float | None) -> str:
