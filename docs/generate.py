@@ -11,6 +11,7 @@ from typer.main import get_command
 
 from ssdlab import _core
 from ssdlab.audit import CHECKS
+from ssdlab.checks import probes
 from ssdlab.cli.app import app
 from ssdlab.health.attributes import EXPLAINED, TABLE, Meaning
 from ssdlab.protocols import protocols
@@ -63,6 +64,11 @@ def page() -> Iterator[str]:
             if k["device"] == device
         ]
         yield from section(f"Keys of {device}", ("key", "values", "default", "meaning"), rows)
+    yield from section(
+        "Checks of runs",
+        ("name", "what it looks for", "why that matters"),
+        [(one.name, one.looks_for, one.why) for one in probes()],
+    )
     yield from section(
         "Checks of the audit",
         ("name", "what it looks at"),

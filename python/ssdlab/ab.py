@@ -24,6 +24,8 @@ NAMED = 3
 """So many numbers are named in the verdict."""
 LOOKED_FOR = (0.01, 0.05, 0.10)
 """Differences for which it is told how many pairs would show them."""
+FACTOR = 2.0
+"""Differences of more than three times are told as factors."""
 SAID_MAX = 300
 """Characters of a failed command's last words that are passed on."""
 _PERCENTILE = re.compile(r"\bp\d+(\.\d+)?\b")
@@ -38,6 +40,8 @@ class Run:
     id: str
     """Its name in the store."""
     numbers: tuple[Number, ...]
+    doubts: tuple[str, ...] = ()
+    """Titles of the checks that speak against its numbers."""
 
 
 @dataclass(frozen=True)
@@ -200,12 +204,27 @@ def sentences(found: Outcome, text: Callable[[Difference], str]) -> list[str]:
     return said
 
 
+def doubts(runs: Sequence[Run]) -> list[str]:
+    """What checks say against the runs: each check with the number of runs, in a sentence."""
+    titles = list(dict.fromkeys(title for run in runs for title in run.doubts))
+    counts = [(title, sum(title in run.doubts for run in runs)) for title in titles]
+    return [
+        f"{title} puts {count} of {len(runs)} runs in doubt"
+        for title, count in sorted(counts, key=lambda one: -one[1])
+    ]
+
+
 def _power(tested: Sequence[Effect]) -> str:
     """What would have been seen, and what it would take to see less."""
     first = next((e for e in tested if e.visible is not None), None)
     if first is None or first.visible is None:
         return ""
-    said = f" In {first.name}, {100 * first.visible:.2g} % or more would mostly have been seen"
+    least = (
+        f"a factor of {1 + first.visible:.2g}"
+        if first.visible > FACTOR
+        else f"{100 * first.visible:.2g} %"
+    )
+    said = f" In {first.name}, {least} or more would mostly have been seen"
     smaller = [share for share in LOOKED_FOR if share < first.visible]
     if smaller and (count := first.needed(smaller[-1])) is not None:
         return f"{said}; {100 * smaller[-1]:.0f} % would take about {count} runs of each."
@@ -225,11 +244,13 @@ def as_json(found: Outcome, said: Sequence[str]) -> dict[str, Any]:
         "undone_between": found.undoable,
         "simulated": found.simulated,
         "sentences": list(said),
+        "doubts": doubts(found.runs),
         "runs": [
             {
                 "side": run.side,
                 "place": run.place,
                 "run": run.id,
+                "doubts": list(run.doubts),
                 "numbers": {number.name: number.value for number in run.numbers},
             }
             for run in found.runs

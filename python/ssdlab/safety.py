@@ -39,7 +39,8 @@ _VIRTUAL = re.compile(r"(loop|md|dm-|nbd|zram|ram|ublkb|vd|xvd)\w*$")
 
 STILL_WHEN_FROZEN = frozenset({"ext2", "ext3", "ext4", "xfs"})
 """File systems whose freeze leaves everything on the device and nothing under way: all data and
-metadata written, the journal or log emptied, every writer held off."""
+metadata written, the journal or log emptied, every writer held off. What they have in memory may
+still be ahead of the device, so writing must not go by way of it (:mod:`ssdlab.care.livewrite`)."""
 
 
 @dataclass(frozen=True)

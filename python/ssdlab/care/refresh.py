@@ -27,6 +27,7 @@ from ssdlab.care.extents import (
     layout,
     open_for_rewrite,
 )
+from ssdlab.care.livewrite import step_bytes, write_past_cache
 from ssdlab.care.measure import TELL_EVERY_S, Speed, Stretches, measure, pieces_of, tell
 from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError
 from ssdlab.fio.job import size_text
@@ -80,6 +81,8 @@ class Refreshed:
     written_bytes: int = 0
     zero_bytes: int = 0
     """Left alone: blocks without data would become written ones."""
+    cached_bytes: int = 0
+    """Left alone: blocks that a mounted file system has in memory."""
     unreadable_bytes: int = 0
     slices: int = 0
     frozen_longest_s: float = 0.0
@@ -245,6 +248,10 @@ def refresh_device(
             + (", and its file system goes on" if freeze else "")
         ) from None
     _say_zeros(done)
+    if done.cached_bytes:
+        done.remarks.append(
+            f"{size_text(done.cached_bytes)} that the file system has in memory were left alone"
+        )
     if leave.mounted_at is not None:
         done.remarks.append(
             "free space that the drive had forgotten may be written now: "
@@ -270,6 +277,8 @@ class _Writer:
         self.descriptor, self.block, self.done = descriptor, block, done
         self.progress, self.path = progress, path
         self.view = memoryview(mmap.mmap(-1, PIECE_BYTES))
+        self.live_step = 0
+        """Bytes of a write below a mounted file system; 0 where none is mounted."""
         self.began = self.told = time.monotonic()
 
     def file(self, stretches: Stretches, hold: Hold) -> None:
@@ -294,6 +303,7 @@ class _Writer:
 
     def device(self, leave: safety.Rewriting, size: int, slice_s: float) -> None:
         """All of a device, in slices with rests between them where others wait."""
+        self.live_step = 0 if leave.mounted_at is None else step_bytes(self.path)
         offset = 0
         while offset < size:
             with leave.slice() as self.descriptor:
@@ -322,14 +332,19 @@ class _Writer:
         if all_zero(view):
             self.done.zero_bytes += length
             return
+        left = 0
         try:
-            _whole(os.pwritev, self.descriptor, view, offset)
+            if self.live_step:
+                left = write_past_cache(self.descriptor, view, offset, self.live_step)
+            else:
+                _whole(os.pwritev, self.descriptor, view, offset)
         except OSError as error:
             raise ExperimentError(
                 f"{self.path}: writing at {offset} failed ({error.strerror}); "
                 "what was written before is as it was read"
             ) from None
-        self.done.written_bytes += length
+        self.done.written_bytes += length - left
+        self.done.cached_bytes += left
 
     def _tell(self, fraction: float) -> None:
         now = time.monotonic()

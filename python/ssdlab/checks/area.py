@@ -53,6 +53,9 @@ def _judged(case: Case, facts: Facts, work: Work, read: Moved, grid: _Grid) -> F
     after = file.get("after")
     if after is not None:
         empty: float | None = _empty_of_file(after, work)
+        if work.direction("write") is not None:
+            # What a mix found empty it may have filled by now.
+            empty = max(empty or 0.0, grid.empty(work) or 0.0)
         how = "never written (holes and unwritten extents of the file)"
     else:
         empty = grid.empty(work)

@@ -222,7 +222,7 @@ def _work(
     jobs = workload.jobs
     raw = [(ddir, s) for ddir in DIRECTIONS for j in jobs if (s := j.get(ddir) or {})]
     moved = tuple(
-        _moved(ddir, stats, sampling(result.series(workload.name, ddir), interval_s, judged))
+        _moved(ddir, stats, _sampled(result, workload.name, ddir, interval_s, judged))
         for ddir in DIRECTIONS
         if (stats := [s for d, s in raw if d == ddir and s.get("total_ios")])
     )
@@ -258,6 +258,15 @@ def _moved(ddir: str, stats: list[Mapping[str, Any]], sampled: Sampling | None) 
         drop_ios=sum(int(s.get("drop_ios") or 0) for s in stats),
         sampling=sampled,
     )
+
+
+def _sampled(
+    result: Result, job: str, ddir: str, interval_s: float, judged: bool
+) -> Sampling | None:
+    """The sampling of a real run; of a simulated one only where it is to be judged."""
+    if result.kind == "sim" and not judged:
+        return None
+    return sampling(result.series(job, ddir), interval_s, judged)
 
 
 def sampling(rows: pl.DataFrame, interval_s: float, judged: bool) -> Sampling | None:

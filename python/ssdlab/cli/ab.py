@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -14,12 +14,15 @@ import typer
 
 from ssdlab import ab
 from ssdlab.analysis.paired import order as runs_in_order
-from ssdlab.checks import examine_run
+from ssdlab.checks import examine, examine_run, of_result
 from ssdlab.cli.console import progress, stderr, stdout, table
 from ssdlab.cli.run import notice, override, profile_names
 from ssdlab.cli.test import parameter, size_of
 from ssdlab.compare import share_text, span_text
+from ssdlab.engine import findings
+from ssdlab.engine.check import Check
 from ssdlab.engine.runs import Order, begin
+from ssdlab.engine.session import SimSession
 from ssdlab.errors import ExperimentError, InputError
 from ssdlab.figures import figure_text
 from ssdlab.jobfile import JobText, read_job
@@ -59,6 +62,19 @@ class _Wish:
         """What is run, for people."""
         return self.protocol or (self.job.name if self.job else "")
 
+    def order(self, overrides: dict[str, str], seed: int) -> Order:
+        """The protocol as asked for."""
+        return Order(
+            protocol=find(self.protocol or ""),
+            target=self.target,
+            given=self.given,
+            quick=self.quick,
+            scale=self.scale,
+            overrides=overrides,
+            seed=seed,
+            size=self.size,
+        )
+
     def run(self, side: str, place: int, callback: ProgressCallback) -> ab.Run:
         """One run. Of a simulated drive both runs of a pair have the same seed."""
         overrides = {**self.base, **(self.changed if side == "B" else {})}
@@ -73,19 +89,10 @@ class _Wish:
             )
             result = self.target.run(self.job, settings)
             folder = self.store.save(result)
-            return ab.Run(side, place, folder.name, ab.numbers_of(result))
-        order = Order(
-            protocol=find(self.protocol or ""),
-            target=self.target,
-            given=self.given,
-            quick=self.quick,
-            scale=self.scale,
-            overrides=overrides,
-            seed=seed,
-            size=self.size,
-        )
+            found = examine(of_result(result))
+            return ab.Run(side, place, folder.name, ab.numbers_of(result), _doubts(found))
         finished = begin(
-            order,
+            self.order(overrides, seed),
             self.store,
             progress=callback,
             notice=notice,
@@ -94,7 +101,8 @@ class _Wish:
         )
         assert finished is not None
         numbers = tuple(finished.judgement.numbers)
-        return ab.Run(side, place, finished.folder.id, numbers)
+        checks = findings.read(finished.folder).findings.checks
+        return ab.Run(side, place, finished.folder.id, numbers, _doubts(checks))
 
 
 def command(
@@ -224,6 +232,7 @@ def command(
         store=RunStore(out),
     )
     _check(wish, to_a, to_b)
+    _try_out(wish)
     if json_ not in (None, "-"):
         check_writable(Path(json_ or ""))
     wish.store.prepare()
@@ -240,6 +249,10 @@ def command(
     )
     found = ab.outcome(sides, runs, undoable=undoable, simulated=simulated)
     _show(found, json_=json_, quiet=quiet)
+
+
+def _doubts(found: Sequence[Check]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.title for one in found if one.status in ("bad", "doubt")))
 
 
 def _check(wish: _Wish, to_a: str | None, to_b: str | None) -> None:
@@ -276,6 +289,23 @@ def _check(wish: _Wish, to_a: str | None, to_b: str | None) -> None:
                 f"{wish.target.name}: give the command that makes the change, --to-b CMD "
                 "(and --to-a CMD, which undoes it)"
             )
+
+
+def _try_out(wish: _Wish) -> None:
+    """Builds both simulated drives, so that a wrong key is told before the first run."""
+    if not isinstance(wish.target, Sim):
+        return
+    for overrides in (wish.base, {**wish.base, **wish.changed}):
+        if wish.protocol is None:
+            SimSession(wish.target, overrides, wish.seed)
+            continue
+        begin(
+            wish.order(overrides, wish.seed),
+            wish.store,
+            progress=lambda _news: True,
+            notice=notice,
+            announce=lambda _what: False,
+        )
 
 
 def _announce(wish: _Wish, sides: str, to_a: str | None, to_b: str | None, undoable: bool) -> None:
@@ -360,13 +390,20 @@ def _show(found: ab.Outcome, *, json_: str | None, quiet: bool) -> None:
         markup=False,
         soft_wrap=True,
     )
+    if doubts := ab.doubts(found.runs):
+        text = "; ".join(doubts)
+        console.print(text[0].upper() + text[1:] + ".", markup=False, soft_wrap=True)
     for side in "AB":
         names = ",".join(run.id for run in found.runs if run.side == side)
         console.print(f"{side}: {names}", markup=False, soft_wrap=True)
 
 
 def _mean(values: tuple[float, ...]) -> str:
-    return figure_text(statistics.fmean(values)) if values else "-"
+    """Of positive values the geometric mean, of which the difference is one."""
+    if not values:
+        return "-"
+    mean = statistics.geometric_mean if min(values) > 0 else statistics.fmean
+    return figure_text(mean(values))
 
 
 def _seen_from(visible: float | None) -> str:

@@ -153,6 +153,7 @@ def _document(done: Refreshed) -> dict[str, Any]:
         **_planned(done.plan),
         "written_bytes": done.written_bytes,
         "zero_bytes": done.zero_bytes,
+        "cached_bytes": done.cached_bytes,
         "unreadable_bytes": done.unreadable_bytes,
         "seconds": done.seconds,
         "slices": done.slices,
