@@ -64,7 +64,7 @@ def _join_workers(rows: pl.DataFrame, interval_s: float) -> pl.DataFrame:
     number = pl.Float64
     ordered = rows.sort("time_s").with_columns(pl.col("ios", "bytes", *parts).cast(number))
     ends = ordered["time_s"].cast(number).to_numpy()
-    interval = np.cumsum(np.diff(ends, prepend=ends[:1]) > TOGETHER * interval_s)
+    interval = np.cumsum(_new_interval(ordered, ends, interval_s))
     ios = pl.col("ios")
     return (
         ordered.with_columns(pl.Series("interval", interval, dtype=pl.Int64))
@@ -83,6 +83,18 @@ def _join_workers(rows: pl.DataFrame, interval_s: float) -> pl.DataFrame:
         )
         .drop("interval", "iops")
     )
+
+
+def _new_interval(ordered: pl.DataFrame, ends: Floats, interval_s: float) -> npt.NDArray[np.bool_]:
+    """Whether each row belongs to another interval than the one before it: it ends much later, or
+    begins only where that one ends, as the short last interval of a job does."""
+    ios, iops = (ordered[name].cast(pl.Float64).to_numpy() for name in ("ios", "iops"))
+    length = np.divide(ios, iops, out=np.full(len(ends), float(interval_s)), where=iops > 0)
+    before = np.concatenate((ends[:1], ends[:-1]))
+    later = ends - before > TOGETHER * interval_s
+    behind = (ends > before) & (ends - length >= before - JITTER * interval_s)
+    new: npt.NDArray[np.bool_] = later | behind
+    return new
 
 
 def _begins(joined: pl.DataFrame, interval_s: float) -> Floats:
