@@ -78,12 +78,17 @@ def judge(records: Records, setup: Setup) -> Judgement:
         for prefix, _, title in SWEEPS
         if tops[prefix] is not None
     ]
-    kept = percent(tops["write"], tops["new-write"])
-    if kept is not None:
+    kept = [
+        left
+        for size in sizes
+        if (left := percent(rates["write"][size], rates["new-write"][size])) is not None
+    ]
+    if kept:
+        span = f"{min(kept):.0f}" + (f" to {max(kept):.0f}" if len(kept) > 1 else "")
         sentences.insert(
             0,
-            f"Used by random writes, the drive writes in order at {kept:.0f} % of the speed that "
-            "it had when it was new.",
+            f"Used by random writes, the drive writes in order at {span} % of the speed that it "
+            "had when it was new, depending on the block.",
         )
     small = percent(rates["randread"].get(PEOPLE), tops["randread"])
     if small is not None:
