@@ -481,8 +481,8 @@ def test_sampling_tells_gaps_from_seconds_without_io() -> None:
     gap = sampling(gap_result().series_frame, 1.0, judged=False)
     stall = sampling(stall_result().series_frame, 1.0, judged=False)
     assert gap is not None and stall is not None
-    assert (gap.gap_s, gap.zero_s) == (pytest.approx(3.0), 0.0)
-    assert (stall.gap_s, stall.zero_s) == (0.0, pytest.approx(2.0))
+    assert gap.gap_s == pytest.approx(3.0) and gap.zero_s == 0.0
+    assert stall.gap_s == 0.0 and stall.zero_s == pytest.approx(2.0)
 
 
 def test_steady_and_drifting_runs_are_told_apart() -> None:

@@ -153,6 +153,7 @@ PROTOCOLS = (
         group="article",
         plan=plan,
         judge=judge,
+        quick_divisor=240.0,
         parameters=(
             Parameter("blocks", "512,1k,2k,4k,8k,16k,32k,64k,128k,256k,512k,1m", "block sizes"),
             Parameter("depth", 4, "I/Os in flight"),

@@ -155,6 +155,7 @@ PROTOCOLS = (
         group="article",
         plan=plan,
         judge=judge,
+        quick_divisor=240.0,
         parameters=(
             Parameter("shares", "100,75,50,25", "percent of the range that is written"),
             Parameter("hours", 4.0, "hours for each part"),

@@ -171,6 +171,7 @@ PROTOCOLS = (
         group="article",
         plan=plan,
         judge=judge,
+        quick_divisor=240.0,
         parameters=(
             Parameter("blocks", "2k,4k,8k,16k,32k,64k,128k", "block sizes"),
             Parameter("hours", 4.0, "hours for each block size"),

@@ -8,10 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jinja2
 from bokeh.plotting import figure
 
-from ssdlab._version import VERSION
 from ssdlab.analysis import comparison, latency, series
 from ssdlab.analysis.differences import Difference, Row
 from ssdlab.compare import (
@@ -27,9 +25,8 @@ from ssdlab.compare import (
 from ssdlab.figures import Curve, Figure, Style
 from ssdlab.report import drawing, style
 from ssdlab.report.catalogue import ENGLISH, Catalogue
-from ssdlab.report.embed import bokeh_script, portable, script_json
 from ssdlab.report.numbers import THIN
-from ssdlab.report.page import HERE, _own
+from ssdlab.report.shell import filled
 from ssdlab.report.tables import Cell, Table
 from ssdlab.results import DIRECTIONS, Result
 from ssdlab.store import write_whole
@@ -69,26 +66,11 @@ class Page:
         drawn = [[run.findings.judgement.figures for run in p.runs] for p in found.parties]
         overlaid = overlay(drawn, [p.label for p in found.parties])
         groups = drawing.groups("charts", overlaid, self.figures)
-        charts, roots = portable(self.figures)
-        strings = {key: self.words(f"button.{key}") for key in ("copied", "copy_failed")}
-        environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(HERE),
-            autoescape=True,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            undefined=jinja2.StrictUndefined,
-        )
-        return environment.get_template("compare.html.j2").render(
-            t=self.words,
-            title=self.title,
-            version=VERSION,
-            css=_own("page.css"),
-            script=_own("page.js"),
-            bokeh=bokeh_script(),
-            charts=charts,
-            roots=script_json(roots),
-            ranges=script_json({}),
-            strings=script_json(strings),
+        return filled(
+            "compare.html.j2",
+            self.words,
+            self.title,
+            self.figures,
             mark="",
             none_seen=found.tested,
             sentences=[one.replace(" %", f"{THIN}%") for one in found.sentences()],

@@ -7,19 +7,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import jinja2
 from bokeh.plotting import figure
 
-from ssdlab._version import VERSION
 from ssdlab.engine.findings import ProtocolRun
 from ssdlab.figures import Cell as Value
 from ssdlab.figures import Column, Figure, Number, figure_text, says_only
 from ssdlab.figures import Table as Measured
 from ssdlab.report import drawing
 from ssdlab.report.catalogue import ENGLISH, Catalogue
-from ssdlab.report.embed import bokeh_script, portable, script_json
 from ssdlab.report.numbers import Numbers
-from ssdlab.report.page import HERE, _own
+from ssdlab.report.shell import filled
 from ssdlab.report.tables import Cell, Table
 from ssdlab.store import write_whole
 
@@ -53,26 +50,11 @@ class Page:
         judgement = run.findings.judgement
         groups = drawing.groups("figure", judgement.figures, self.figures, self.marked)
         steady = [self._steady(n, record) for n, record in enumerate(run.findings.rounds)]
-        charts, roots = portable(self.figures)
-        strings = {key: self.words(f"button.{key}") for key in ("copied", "copy_failed")}
-        environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(HERE),
-            autoescape=True,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            undefined=jinja2.StrictUndefined,
-        )
-        return environment.get_template("protocol.html.j2").render(
-            t=self.words,
-            title=self.title,
-            version=VERSION,
-            css=_own("page.css"),
-            script=_own("page.js"),
-            bokeh=bokeh_script(),
-            charts=charts,
-            roots=script_json(roots),
-            ranges=script_json({}),
-            strings=script_json(strings),
+        return filled(
+            "protocol.html.j2",
+            self.words,
+            self.title,
+            self.figures,
             eyebrow=self.words("protocol.kind_quick" if run.quick else "protocol.kind"),
             sentences=judgement.sentences,
             state=self._state(),

@@ -6,16 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jinja2
 from bokeh.plotting import figure
 
-from ssdlab._version import VERSION
 from ssdlab.experiments.base import Line, Outcome
 from ssdlab.report import drawing
 from ssdlab.report.catalogue import ENGLISH, Catalogue
-from ssdlab.report.embed import bokeh_script, portable, script_json
 from ssdlab.report.numbers import Numbers
-from ssdlab.report.page import HERE, _own
+from ssdlab.report.shell import filled
 from ssdlab.report.tables import Cell, Table
 from ssdlab.store import write_whole
 
@@ -57,28 +54,13 @@ class Page:
     def html(self) -> str:
         """The page."""
         experiments = [self._experiment(outcome) for outcome in self.outcomes]
-        charts, roots = portable(self.figures)
-        strings = {key: self.words(f"button.{key}") for key in ("copied", "copy_failed")}
-        environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(HERE),
-            autoescape=True,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            undefined=jinja2.StrictUndefined,
-        )
         lines = [line for outcome in self.outcomes for line in outcome.findings.lines]
         quick = any(outcome.mode == "quick" for outcome in self.outcomes)
-        return environment.get_template("experiment.html.j2").render(
-            t=self.words,
-            title=self.title,
-            version=VERSION,
-            css=_own("page.css"),
-            script=_own("page.js"),
-            bokeh=bokeh_script(),
-            charts=charts,
-            roots=script_json(roots),
-            ranges=script_json({}),
-            strings=script_json(strings),
+        return filled(
+            "experiment.html.j2",
+            self.words,
+            self.title,
+            self.figures,
             lede=self._lede(lines),
             size_note=self.words("reproduce.quick") if quick else "",
             overview=self._overview() if len(self.outcomes) > 1 else None,

@@ -7,22 +7,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import numpy as np
 from bokeh.models import ColumnDataSource, FixedTicker
 from bokeh.models.annotations import Span
 from bokeh.plotting import figure
 
-from ssdlab._version import VERSION
 from ssdlab.care import scansay
 from ssdlab.care.blockio import PIECE_BYTES
 from ssdlab.care.scan import Scan, Slow
 from ssdlab.care.scanmap import STATES, Cell, State, cells
 from ssdlab.report import plot, style
 from ssdlab.report.catalogue import ENGLISH, Catalogue
-from ssdlab.report.embed import bokeh_script, portable, script_json
 from ssdlab.report.numbers import Numbers
-from ssdlab.report.page import HERE, _own
+from ssdlab.report.shell import filled
 from ssdlab.report.tables import Cell as TableCell
 from ssdlab.report.tables import Table
 from ssdlab.store import write_whole
@@ -78,27 +75,12 @@ class Page:
         if np.isfinite(found.ns).any():
             figures |= {"chart-speed": self._speed(), "chart-time": self._time()}
             below = [self._below("speed", figures), self._below("time", figures)]
-        charts, roots = portable(figures)
-        strings = {key: words(f"button.{key}") for key in ("copied", "copy_failed")}
-        environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(HERE),
-            autoescape=True,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            undefined=jinja2.StrictUndefined,
-        )
         length = self.numbers.written(self.cells[0].length)
-        return environment.get_template("scan.html.j2").render(
-            t=words,
-            title=found.target,
-            version=VERSION,
-            css=_own("page.css"),
-            script=_own("page.js"),
-            bokeh=bokeh_script(),
-            charts=charts,
-            roots=script_json(roots),
-            ranges=script_json({}),
-            strings=script_json(strings),
+        return filled(
+            "scan.html.j2",
+            words,
+            found.target,
+            figures,
             lede=self._lede(),
             findings=[one[:1].upper() + one[1:] + "." for one in scansay.sentences(found)],
             legend=self._legend(),
