@@ -16,6 +16,7 @@ from ssdlab import ab
 from ssdlab.analysis.paired import order as runs_in_order
 from ssdlab.checks import examine, examine_run, of_result
 from ssdlab.cli.console import progress, stderr, stdout, table
+from ssdlab.cli.options import Destroy, FoundJson, Quiet, Redact, UseExistingFile
 from ssdlab.cli.run import notice, override, profile_names
 from ssdlab.cli.test import parameter, size_of
 from ssdlab.compare import share_text, span_text
@@ -190,29 +191,14 @@ def command(
             "--seed", min=0, max=SEED_MAX - 1000, metavar="N", help="Seed of the first pair."
         ),
     ] = 1,
-    destroy: Annotated[
-        str | None,
-        typer.Option(
-            "--destroy",
-            metavar="SERIAL",
-            help="Allow a block device with this serial to be overwritten.",
-        ),
-    ] = None,
-    use_existing_file: Annotated[
-        bool,
-        typer.Option("--use-existing-file", help="Allow a plain file that exists to be written."),
-    ] = False,
-    redact: Annotated[
-        bool, typer.Option("--redact", help="Leave out serial numbers and paths.")
-    ] = False,
-    json_: Annotated[
-        str | None,
-        typer.Option("--json", metavar="FILE|-", help="Write what was found there, for scripts."),
-    ] = None,
+    destroy: Destroy = None,
+    use_existing_file: UseExistingFile = False,
+    redact: Redact = False,
+    json_: FoundJson = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Keep the runs below this folder.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no table.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Try a change: repeat a measurement with and without it and say whether it mattered."""
     if (protocol is None) == (job is None):

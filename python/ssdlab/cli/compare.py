@@ -14,6 +14,7 @@ from rich.console import Console
 from ssdlab import compare
 from ssdlab.analysis.differences import Row
 from ssdlab.cli.console import stderr, stdout, table
+from ssdlab.cli.options import KeptWhere
 from ssdlab.compare import LETTERS, Comparison, Party
 from ssdlab.store import RunStore, check_writable, write_whole
 
@@ -49,9 +50,7 @@ def command(
         str | None,
         typer.Option("--json", metavar="FILE|-", help="Write the comparison there, for scripts."),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Where the runs are kept.")
-    ] = None,
+    out: KeptWhere = None,
 ) -> None:
     """Compare runs: how large differences are, and whether the noise allows to see them."""
     for path in (output, None if json_ in (None, "-") else Path(json_)):

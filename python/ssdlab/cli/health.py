@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 
 from ssdlab.cli.console import duration, stderr, stdout, table
+from ssdlab.cli.options import KeptWhere, Redact
 from ssdlab.errors import InputError
 from ssdlab.fio.job import size_text
 from ssdlab.health import Finding, Health, Projection, Snapshots, judge, load, project, worst
@@ -68,12 +69,8 @@ def command(
     json_: Annotated[
         str | None, typer.Option("--json", metavar="FILE|-", help="Write all of it as JSON.")
     ] = None,
-    redact: Annotated[
-        bool, typer.Option("--redact", help="Leave out serial numbers and paths.")
-    ] = False,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Where the runs are kept.")
-    ] = None,
+    redact: Redact = False,
+    out: KeptWhere = None,
 ) -> None:
     """Say how worn and how healthy drives are, and how long they will last."""
     rating = None if tbw is None else parse_size(tbw)

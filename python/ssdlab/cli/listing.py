@@ -10,6 +10,7 @@ import typer
 from ssdlab import _core
 from ssdlab.audit import CHECKS
 from ssdlab.cli.console import stdout, table
+from ssdlab.cli.options import KeptWhere
 from ssdlab.cli.output import check_place, write_json
 from ssdlab.errors import unknown_name
 from ssdlab.rig import profiles
@@ -27,9 +28,7 @@ def command(
             autocompletion=lambda incomplete: [k for k in KINDS if k.startswith(incomplete)],
         ),
     ],
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Where the runs are kept.")
-    ] = None,
+    out: KeptWhere = None,
     json_: Annotated[
         str | None, typer.Option("--json", metavar="FILE|-", help="Write the list as JSON.")
     ] = None,

@@ -13,6 +13,7 @@ from ssdlab.care.blockio import place_of
 from ssdlab.care.methods import KINDS, Method, available, remark
 from ssdlab.care.purge import Purged, purge, purge_file
 from ssdlab.cli.console import duration, progress, stderr, table
+from ssdlab.cli.options import QuietWords, SaidJson
 from ssdlab.cli.output import check_place, results, say, write_json
 from ssdlab.errors import InputError
 from ssdlab.fio.job import size_text
@@ -53,10 +54,8 @@ def command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", "-n", help="Only say which ways the drive has.")
     ] = False,
-    json_: Annotated[
-        str | None, typer.Option("--json", metavar="FILE|-", help="Write what is said as JSON.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no words.")] = False,
+    json_: SaidJson = None,
+    quiet: QuietWords = False,
 ) -> None:
     """Purge a drive: it erases all it holds, so that it is as new. Overwriting is no purge."""
     check_place(json_)

@@ -19,6 +19,7 @@ from ssdlab.care.refresh import (
     refresh_file,
 )
 from ssdlab.cli.console import duration, progress, stderr, table
+from ssdlab.cli.options import QuietWords, SaidJson
 from ssdlab.cli.output import check_place, results, say, write_json
 from ssdlab.fio.job import size_text
 
@@ -55,10 +56,8 @@ def command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", "-n", help="Only say what would be written.")
     ] = False,
-    json_: Annotated[
-        str | None, typer.Option("--json", metavar="FILE|-", help="Write what is said as JSON.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no words.")] = False,
+    json_: SaidJson = None,
+    quiet: QuietWords = False,
 ) -> None:
     """Rewrite a file or drive in place with its own data, so that it reads fast again."""
     check_place(json_)

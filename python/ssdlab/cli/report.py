@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ssdlab.cli.console import stdout
+from ssdlab.cli.options import KeptWhere
 from ssdlab.engine.folder import RunFolder, is_protocol_run
 from ssdlab.errors import InputError
 from ssdlab.results import Result
@@ -31,9 +32,7 @@ def command(
         Path, typer.Option("-o", "--output", metavar="FILE", help="The HTML file to write.")
     ] = Path("report.html"),
     title: Annotated[str | None, typer.Option("--title", help="Heading of the report.")] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Where the runs are kept.")
-    ] = None,
+    out: KeptWhere = None,
 ) -> None:
     """Write one HTML report that compares runs, or shows what a protocol found."""
     check_writable(output)

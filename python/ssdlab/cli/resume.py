@@ -10,6 +10,7 @@ import typer
 
 from ssdlab.checks import examine_run
 from ssdlab.cli.console import progress
+from ssdlab.cli.options import FoundJson, KeptWhere, Quiet, ReportFile
 from ssdlab.cli.run import notice
 from ssdlab.cli.test import show
 from ssdlab.engine.folder import RunFolder
@@ -31,17 +32,10 @@ def command(
             autocompletion=_run_ids,
         ),
     ],
-    json_: Annotated[
-        str | None,
-        typer.Option("--json", metavar="FILE|-", help="Write what was found there, for scripts."),
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE", help="Write an HTML report there.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Where the runs are kept.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no table.")] = False,
+    json_: FoundJson = None,
+    report: ReportFile = None,
+    out: KeptWhere = None,
+    quiet: Quiet = False,
 ) -> None:
     """Go on with a protocol's run after Ctrl-C, a kill or a power failure."""
     for path in (report, None if json_ in (None, "-") else Path(json_)):

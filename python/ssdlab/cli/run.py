@@ -12,13 +12,14 @@ import typer
 from ssdlab.checks import examine, of_result
 from ssdlab.cli.console import duration, latency, progress, rate, stderr, stdout, table
 from ssdlab.cli.findings import print_checks
+from ssdlab.cli.options import Destroy, KeptBelow, Quiet, Redact, Seed, SetKeys, UseExistingFile
 from ssdlab.errors import InputError
 from ssdlab.fio.job import size_text
 from ssdlab.jobfile import read_job
 from ssdlab.results import Result
 from ssdlab.rig import profiles, resolve
 from ssdlab.store import RunStore, check_writable, write_whole
-from ssdlab.target import SEED_MAX, Settings
+from ssdlab.target import Settings
 
 
 def profile_names(incomplete: str) -> list[str]:
@@ -40,14 +41,8 @@ def command(
             autocompletion=profile_names,
         ),
     ],
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the simulated rig."),
-    ] = None,
-    seed: Annotated[
-        int,
-        typer.Option("--seed", min=0, max=SEED_MAX, help="Seed of a simulated run.", metavar="N"),
-    ] = 1,
+    set_: SetKeys = None,
+    seed: Seed = 1,
     prepare: Annotated[
         str | None,
         typer.Option(
@@ -62,27 +57,11 @@ def command(
         str | None,
         typer.Option("--json", metavar="FILE|-", help="Write the fio JSON+ document there."),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Keep the run below this folder."),
-    ] = None,
-    redact: Annotated[
-        bool, typer.Option("--redact", help="Leave out serial numbers and paths.")
-    ] = False,
-    destroy: Annotated[
-        str | None,
-        typer.Option(
-            "--destroy",
-            metavar="SERIAL",
-            help="Allow a block device with this serial to be overwritten (a device without "
-            "one: its kernel name; a loop device: also its backing file).",
-        ),
-    ] = None,
-    use_existing_file: Annotated[
-        bool,
-        typer.Option("--use-existing-file", help="Allow a plain file that exists to be written."),
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no table.")] = False,
+    out: KeptBelow = None,
+    redact: Redact = False,
+    destroy: Destroy = None,
+    use_existing_file: UseExistingFile = False,
+    quiet: Quiet = False,
 ) -> None:
     """Run fio jobs on a simulated or real drive."""
     if json_ is not None and len(jobs) > 1:

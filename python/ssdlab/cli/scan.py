@@ -16,6 +16,7 @@ from ssdlab.care.scan import QUICK_BYTES, Scan, blank, require_whole, scan
 from ssdlab.care.scanmap import STATES, State, cells
 from ssdlab.care.simscan import PREPARE, scan_simulated
 from ssdlab.cli.console import duration, latency, progress, table
+from ssdlab.cli.options import SetKeys
 from ssdlab.cli.output import check_place, parse_bytes, results, say, write_json
 from ssdlab.errors import ExperimentError, InputError, Interrupted
 from ssdlab.fio.job import size_text
@@ -78,10 +79,7 @@ def command(
             help="State of a simulated drive at the start, as for run; sequential unless given.",
         ),
     ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the simulated rig."),
-    ] = None,
+    set_: SetKeys = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no map.")] = False,
 ) -> None:
     """Read a drive or file, say what is unreadable or slow, and draw a map of it. Only reads."""

@@ -13,6 +13,17 @@ from rich.console import Console
 from ssdlab.checks import examine_run
 from ssdlab.cli.console import duration, progress, stderr, stdout
 from ssdlab.cli.findings import print_checks, print_findings
+from ssdlab.cli.options import (
+    Destroy,
+    FoundJson,
+    KeptBelow,
+    Quiet,
+    Redact,
+    ReportFile,
+    Seed,
+    SetKeys,
+    UseExistingFile,
+)
 from ssdlab.cli.run import notice, override, profile_names
 from ssdlab.engine import findings
 from ssdlab.engine.folder import RunFolder
@@ -22,7 +33,6 @@ from ssdlab.fio.job import parse_size, size_text
 from ssdlab.protocols import find, protocols
 from ssdlab.rig import resolve
 from ssdlab.store import RunStore, check_writable, write_whole
-from ssdlab.target import SEED_MAX
 
 
 def _protocol_names(incomplete: str) -> list[str]:
@@ -77,14 +87,8 @@ def command(
             help="A shipped drive and all durations so many times smaller.",
         ),
     ] = 1,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the simulated rig."),
-    ] = None,
-    seed: Annotated[
-        int,
-        typer.Option("--seed", min=0, max=SEED_MAX, help="Seed of a simulated run.", metavar="N"),
-    ] = 1,
+    set_: SetKeys = None,
+    seed: Seed = 1,
     tbw: Annotated[
         float | None,
         typer.Option(
@@ -94,33 +98,13 @@ def command(
             help="Terabytes that the maker allows to be written, for the share of endurance.",
         ),
     ] = None,
-    destroy: Annotated[
-        str | None,
-        typer.Option(
-            "--destroy",
-            metavar="SERIAL",
-            help="Allow a block device with this serial to be overwritten (a device without "
-            "one: its kernel name; a loop device: also its backing file).",
-        ),
-    ] = None,
-    use_existing_file: Annotated[
-        bool,
-        typer.Option("--use-existing-file", help="Allow a plain file that exists to be written."),
-    ] = False,
-    redact: Annotated[
-        bool, typer.Option("--redact", help="Leave out serial numbers and paths.")
-    ] = False,
-    json_: Annotated[
-        str | None,
-        typer.Option("--json", metavar="FILE|-", help="Write what was found there, for scripts."),
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE", help="Write an HTML report there.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Keep the run below this folder.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no table.")] = False,
+    destroy: Destroy = None,
+    use_existing_file: UseExistingFile = False,
+    redact: Redact = False,
+    json_: FoundJson = None,
+    report: ReportFile = None,
+    out: KeptBelow = None,
+    quiet: Quiet = False,
 ) -> None:
     """Test a drive by a protocol: prepare it, wait for steady state, measure, judge."""
     order = Order(

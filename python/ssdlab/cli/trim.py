@@ -10,6 +10,7 @@ import typer
 
 from ssdlab.care.trim import Trimmed, trim
 from ssdlab.cli.console import duration
+from ssdlab.cli.options import SaidJson
 from ssdlab.cli.output import check_place, parse_bytes, results, say, write_json
 from ssdlab.fio.job import size_text
 
@@ -28,9 +29,7 @@ def command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", "-n", help="Only say what there is to trim.")
     ] = False,
-    json_: Annotated[
-        str | None, typer.Option("--json", metavar="FILE|-", help="Write what is said as JSON.")
-    ] = None,
+    json_: SaidJson = None,
 ) -> None:
     """Tell the drive which blocks of a file system are free (TRIM), and how far that gets."""
     check_place(json_)

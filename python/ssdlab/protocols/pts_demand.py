@@ -85,6 +85,7 @@ def figures(grid: Grid, marked: Mapping[str, tuple[int, int]] | None = None) -> 
             "IOPS",
             "mean response time, ms",
             [*_by_threads(grid, lambda _, p: (p.iops, p.mean_us / 1e3)), *_ring(rings)],
+            log_x=True,
             log_y=True,
             wide=True,
             sources=sources,
@@ -117,7 +118,7 @@ def _variation(grid: Grid, sources: tuple[str, ...]) -> list[Figure]:
             y_names=names,
             wide=True,
             sources=sources,
-            note="IOPS; colours follow their logarithm.",
+            note="IOPS; colours follow their logarithm, from dark to light at least a factor of 4.",
         ),
         Figure(
             "Demand variation: IOPS against queue depth",

@@ -21,6 +21,8 @@ HEIGHT_WIDE = 380
 POINTS_MAX = 4000
 DOTS_MANY = 300
 """From so many on, dots are drawn small."""
+HEAT_SPAN_MIN = 4.0
+"""Largest over smallest value between which colours run at least."""
 BARS_SHARE = 0.8
 """Of the room of a place, what its bars take."""
 
@@ -152,8 +154,10 @@ def _heat(panel: figure, curve: Curve) -> None:
     """Fields of unit size with their values; the colour follows the logarithm."""
     fields = [(x, y, z) for x, y, z in zip(curve.x, curve.y, curve.z, strict=True) if z is not None]
     logs = [math.log(z) for _, _, z in fields if z > 0]
-    low, high = min(logs, default=0.0), max(logs, default=1.0)
-    shares = [(math.log(z) - low) / (high - low or 1.0) if z > 0 else 0.0 for _, _, z in fields]
+    high = max(logs, default=0.0)
+    # From dark to light is at least a factor: noise is not to look like a landscape.
+    over = max(high - min(logs, default=0.0), math.log(HEAT_SPAN_MIN))
+    shares = [1 - (high - math.log(z)) / over if z > 0 else 0.0 for _, _, z in fields]
     colours = [style.tint(style.run_colour(curve.colour), 0.06 + 0.94 * one) for one in shares]
     source = ColumnDataSource(
         {
