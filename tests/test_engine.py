@@ -250,7 +250,8 @@ def test_ctrl_c_ends_a_run_on_a_file_in_order(tmp_path: Path) -> None:
     assert stopped.journal()[-1].kind == "stop"
     told: list[str] = []
     folder = resume(stopped, told).folder
-    assert "left alone for" in told[0] and "by others" not in told[0]
+    assert "left alone for" in told[0] and "cut short" not in told[0]
+    assert "changed by somebody else" not in told[0]
     assert folder.manifest["status"] == "complete"
     assert not file.exists()
 

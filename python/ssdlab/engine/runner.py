@@ -114,10 +114,12 @@ class Execution:
 
     def _rounds(self, step: Rounds) -> None:
         values: dict[str, list[float]] = {one.name: [] for one in step.tracked}
+        keys: list[str] = []
         for number in range(1, step.most + 1):
             self._tally.where = f"round {number} of at most {step.most}"
             for job in step.jobs(number):
                 self._step(job)
+                keys.append(job.key)
             for one in step.tracked:
                 values[one.name].append(one.value(self.records, number))
             record = RoundsRecord(
@@ -128,6 +130,7 @@ class Execution:
                 units={one.name: one.unit for one in step.tracked},
                 window=step.window,
                 most=step.most,
+                keys=tuple(keys),
             )
             self.records.rounds[step.key] = record
             self._tally.steadiness = _steadiness(record)

@@ -138,7 +138,7 @@ class Page:
     def _steady(self, place: int, record: Any) -> Mapping[str, Any]:
         from ssdlab.engine import steady_report
 
-        found: Sequence[Figure] = steady_report.figures(record)
+        found: Sequence[Figure] = steady_report.figures(record, record.keys)
         return {
             "title": record.title,
             "sentence": steady_report.sentence(record),
