@@ -355,6 +355,14 @@ def test_the_estimate_adds_up_fills_times_and_rounds() -> None:
     assert (rounds.seconds_min, rounds.seconds_max) == (300, 1500)
 
 
+def test_a_rest_in_virtual_time_weighs_nothing_in_progress() -> None:
+    setup = Setup(1 << 30, "sim", 1 << 30)
+    job = setup.job("job", "", "randread", "4k", seconds=60)
+    steps = [job, Idle("rest", 3600), Rounds("r", "", lambda n: [job], [], most=25)]
+    assert estimate.work(steps, virtual=True) == 60 * 6
+    assert estimate.work(steps, virtual=False) == 60 * 6 + 3600
+
+
 def test_a_quick_look_takes_a_minutes_worth_in_a_second() -> None:
     setup = Setup(1 << 30, "device", 1 << 30, divisor=60, quick=True)
     assert setup.seconds(60) == 1.0
