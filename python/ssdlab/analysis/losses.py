@@ -1,0 +1,398 @@
+"""How often arrays lose data, by simulated lives: random failures, wear, rebuilds, read errors.
+
+Each life is a run of events (a member fails, wears out, is renewed, is rebuilt); many lives go on
+side by side in arrays. Where losses are rare, failures are made frequent while redundancy is gone
+and each life is weighed by how likely it really was (importance sampling by failure biasing:
+Heidelberger, "Fast simulation of rare events in queueing and reliability models", ACM TOMACS 5,
+1995); the share of lives that a read error ends is counted in place of being drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ssdlab.analysis.reliability import HOURS_PER_YEAR, Array, Floats, Hazards, rebuild_error
+from ssdlab.errors import InputError
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+RANDOM, WORN, UNREADABLE = range(3)
+"""What the last blow was: a random failure, a worn-out member, a sector that no one else had."""
+Z_95 = 1.959964
+"""Of a two-sided 95 % interval of the normal distribution."""
+Z_RATED = 1.880794
+"""JESD218 lets 3 % of drives fail while their rated endurance is written; this many standard
+deviations above that point lies the median."""
+RATED_DAYS_MIN = 10
+"""A rating that is written in less is a slip of units."""
+REDRAWS = 200
+DEGRADED_SHARE = 0.7
+"""Of rebuilds, how many see another failure where failures are made frequent."""
+RUNS_MAX = 5_000_000
+
+
+@dataclass(frozen=True)
+class Wear:
+    """How members wear out: a member fails for good when it has written its endurance.
+
+    A drive's endurance is the median of its kind times two lognormal factors, one of its model and
+    one of its own. `rated_bytes` is what 97 % of drives reach (JESD218 allows 3 % to fail by then).
+    Raises InputError where a value is out of range.
+    """
+
+    rated_bytes: float
+    """The rated endurance (TBW) of a member."""
+    bytes_per_day: float
+    """That a member writes."""
+    start: Sequence[float] = ()
+    """Share of its rating that each member has written at the beginning; all new if empty."""
+    models: int = 1
+    """Different models in the array, dealt in turn; a new drive is of the model that it follows."""
+    spread: float = 0.1
+    """Standard deviation of the logarithm of endurance between drives of one model."""
+    model_spread: float = 0.2
+    """The same between models."""
+    renew_at: float | None = None
+    """Share of the rating at which a member is copied to a new drive while it still works."""
+
+    def __post_init__(self) -> None:
+        for name, value, low in (
+            ("the rated endurance", self.rated_bytes, 1.0),
+            ("the amount written per day", self.bytes_per_day, 0.0),
+            ("the spread of endurance", self.spread, 0.0),
+            ("the spread of endurance between models", self.model_spread, 0.0),
+        ):
+            if not (math.isfinite(value) and value >= low):
+                raise InputError(f"{name} is a number from {low:g}, found {value:g}")
+        if max(self.spread, self.model_spread) > 2:
+            raise InputError("the spread of endurance is at most 2 (a factor of 7 up and down)")
+        if self.models < 1:
+            raise InputError(f"an array has at least 1 model of drive, found {self.models}")
+        if self.bytes_per_day * RATED_DAYS_MIN > self.rated_bytes:
+            raise InputError(
+                f"a member would write its rated endurance of {self.rated_bytes / 1e12:.3g} TB "
+                f"within {RATED_DAYS_MIN} days ({self.bytes_per_day / 1e12:.3g} TB per day)"
+            )
+        if any(not 0 <= share < math.inf for share in self.start):
+            raise InputError("the share already written is a number from 0")
+        if self.renew_at is not None and not 0 < self.renew_at < math.inf:
+            raise InputError(f"members are renewed at a share above 0, found {self.renew_at:g}")
+
+    @property
+    def median_bytes(self) -> float:
+        """What half of all drives can write."""
+        return self.rated_bytes * math.exp(Z_RATED * math.hypot(self.spread, self.model_spread))
+
+    @property
+    def rated_years(self) -> float:
+        """How long the rating lasts a new member; inf without writes."""
+        days = self.rated_bytes / self.bytes_per_day if self.bytes_per_day else math.inf
+        return days * 24 / HOURS_PER_YEAR
+
+
+@dataclass(frozen=True)
+class Chance:
+    """A chance and its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Losses:
+    """What the lives came to. Each entry of `hours` is a loss that counts `weights` lives."""
+
+    runs: int
+    accelerated: bool
+    run: Ints
+    hours: Floats
+    weights: Floats
+    cause: Ints
+
+    def by(self, hours: float, cause: int | None = None) -> Chance:
+        """The chance of a loss within so many hours (of that cause)."""
+        taken = self.hours <= hours
+        if cause is not None:
+            taken &= self.cause == cause
+        if not self.accelerated:
+            return _wilson(int(taken.sum()), self.runs)
+        each = np.bincount(self.run[taken], self.weights[taken], minlength=self.runs)
+        mean = float(each.mean())
+        if mean == 0:
+            return _wilson(0, self.runs)
+        half = Z_95 * float(each.std(ddof=1)) / math.sqrt(self.runs)
+        return Chance(mean, max(0.0, mean - half), min(1.0, mean + half))
+
+    def mean_hours(self) -> tuple[float, float]:
+        """The mean time to loss and its standard error, where every life has ended in one.
+
+        Raises ValueError where some have not.
+        """
+        if self.accelerated or len(self.hours) < self.runs:
+            raise ValueError("not every life has ended")
+        error = float(self.hours.std(ddof=1)) / math.sqrt(self.runs)
+        return float(self.hours.mean()), error
+
+
+def _wilson(seen: int, runs: int) -> Chance:
+    """Wilson's interval of a share (JASA 22, 1927)."""
+    share, square = seen / runs, Z_95**2
+    middle = (share + square / (2 * runs)) / (1 + square / runs)
+    spread = math.sqrt(share * (1 - share) / runs + square / (4 * runs * runs))
+    half = Z_95 * spread / (1 + square / runs)
+    low = 0.0 if seen == 0 else max(0.0, middle - half)
+    return Chance(share, low, 1.0 if seen == runs else min(1.0, middle + half))
+
+
+def simulate(
+    array: Array,
+    hazards: Hazards,
+    years: float,
+    *,
+    runs: int,
+    seed: int,
+    wear: Wear | None = None,
+    repair: Literal["fixed", "exponential"] = "fixed",
+    accelerated: bool = False,
+) -> Losses:
+    """Lives of an array, each until its loss or so many years.
+
+    `repair`: whether each repair takes `hazards.repair_hours` or that on average, as in the chain.
+    `years` may be inf, unless accelerated, for lives that all end in loss. Raises InputError where
+    values are out of range or do not fit each other.
+    """
+    if not (years > 0 and (math.isfinite(years) or not accelerated)):
+        raise InputError(f"an array is looked at for more than 0 years, found {years:g}")
+    if not 2 <= runs <= RUNS_MAX:
+        raise InputError(f"2 to {RUNS_MAX} lives can be simulated, found {runs}")
+    if wear is not None:
+        _check(array, wear)
+    lives = _Lives(array, hazards, years * HOURS_PER_YEAR, runs, seed, wear, repair, accelerated)
+    while lives.step():
+        pass
+    return lives.losses()
+
+
+def _check(array: Array, wear: Wear) -> None:
+    if wear.start and len(wear.start) != array.members:
+        raise InputError(
+            f"the array has {array.members} members, but {len(wear.start)} ages are given"
+        )
+    if wear.models > array.members:
+        raise InputError(
+            f"an array of {array.members} members cannot hold {wear.models} different models"
+        )
+    first = wear.rated_bytes * min(1.0, wear.renew_at or 1.0)
+    if array.capacity_bytes >= first:
+        raise InputError(
+            f"a rebuild alone would write {array.capacity_bytes / 1e12:.3g} TB, but a new drive is "
+            f"worn or renewed after {first / 1e12:.3g} TB"
+        )
+
+
+@dataclass
+class _Lives:
+    """The lives that still go on: a row for each, a column for each member."""
+
+    array: Array
+    hazards: Hazards
+    horizon: float
+    runs: int
+    seed: int
+    wear: Wear | None
+    repair: str
+    accelerated: bool
+    found: list[tuple[Ints, Floats, Floats, Ints]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        array, hazards = self.array, self.hazards
+        self.rng = np.random.Generator(np.random.PCG64(self.seed))
+        shape = (self.runs, array.members)
+        self.error = rebuild_error(array, hazards)
+        self.run = np.arange(self.runs)
+        self.now = np.zeros(self.runs)
+        self.weight = np.ones(self.runs)
+        self.up = np.ones(shape, dtype=bool)
+        self.missing = np.zeros((self.runs, array.groups), dtype=np.int64)
+        self.due = np.full(shape, math.inf)
+        """When each member is worn out or renewed, or, if it is missing, rebuilt."""
+        self.renews = np.zeros(shape, dtype=bool)
+        """Whether a member that is due is renewed then, and not worn out."""
+        self.factor = np.ones(shape)
+        """Median endurance of the model of each place, in terms of that of all models."""
+        if self.wear is not None:
+            self._begin_wear(self.wear)
+        # Weights spread with every rebuild whose outcome is made more likely: the more of them,
+        # the less.
+        life_years = self.wear.rated_years if self.wear else math.inf
+        years = self.horizon / HOURS_PER_YEAR
+        repairs = array.members * (hazards.failures_per_hour * self.horizon + years / life_years)
+        self.boost = min(DEGRADED_SHARE, 1 / math.sqrt(max(1.0, repairs)))
+
+    # --- wear
+
+    def _begin_wear(self, wear: Wear) -> None:
+        """Draws what each member can write. One that has written much already is known to be of
+        those that can."""
+        used = wear.rated_bytes * np.asarray(wear.start or np.zeros(self.array.members))
+        model = np.arange(self.array.members) % wear.models
+        left = np.arange(self.runs)
+        endurance = np.empty_like(self.due)
+        for _ in range(REDRAWS):
+            drawn = wear.model_spread * self.rng.standard_normal((len(left), wear.models))
+            self.factor[left] = np.exp(drawn[:, model])
+            endurance[left] = self._endurance(wear, self.factor[left])
+            left = left[(endurance[left] <= used).any(axis=1)]
+            if not len(left):
+                break
+        else:
+            raise InputError(
+                f"hardly an array has members that have written up to {max(wear.start):.0%} of "
+                "their rating and still work; start with less, or give more spread"
+            )
+        self.due, self.renews = self._wears_out(wear, endurance, np.broadcast_to(used, self.due.shape))
+
+    def _endurance(self, wear: Wear, factor: Floats) -> Floats:
+        own: Floats = np.exp(wear.spread * self.rng.standard_normal(factor.shape))
+        return wear.median_bytes * factor * own
+
+    def _wears_out(self, wear: Wear, endurance: Floats, used: Floats) -> tuple[Floats, Bools]:
+        """In how many hours, and whether by being renewed."""
+        per_hour = wear.bytes_per_day / 24
+        if per_hour == 0:
+            return np.full(endurance.shape, math.inf), np.zeros(endurance.shape, dtype=bool)
+        ends = np.maximum(0.0, endurance - used) / per_hour
+        if wear.renew_at is None:
+            return ends, np.zeros(endurance.shape, dtype=bool)
+        renewed = np.maximum(0.0, wear.renew_at * wear.rated_bytes - used) / per_hour
+        return np.minimum(ends, renewed), renewed <= ends
+
+    def _put_new(self, rows: Ints, member: Ints) -> None:
+        """A new drive, once written whole, is in its place."""
+        if self.wear is None:
+            self.due[rows, member] = math.inf
+            return
+        endurance = self._endurance(self.wear, self.factor[rows, member])
+        used = np.full(len(rows), self.array.capacity_bytes)
+        lasts, renews = self._wears_out(self.wear, endurance, used)
+        self.due[rows, member] = self.now[rows] + lasts
+        self.renews[rows, member] = renews
+
+    # --- events
+
+    def step(self) -> bool:
+        """Takes every life to its next event; False where none goes on."""
+        if not len(self.run):
+            return False
+        everyone = np.arange(len(self.run))
+        rates = self._rates()
+        upto = np.cumsum(rates, axis=1)
+        whole = upto[:, -1]
+        with np.errstate(divide="ignore"):
+            random_at = self.now + self.rng.standard_exponential(len(whole)) / whole
+        member = self.due.argmin(axis=1)
+        due_at = self.due[everyone, member]
+        random = random_at < due_at
+        if self.accelerated:
+            true = self.hazards.failures_per_hour * self.up.sum(axis=1)
+            passed = np.minimum(np.minimum(random_at, due_at), self.horizon) - self.now
+            self.weight *= np.exp((whole - true) * passed)
+        point = self.rng.random(len(whole)) * whole
+        # The last member that can fail, where rounding would point past it.
+        last = self.array.members - 1 - np.argmax(rates[:, ::-1] > 0, axis=1)
+        drawn = np.minimum((upto <= point[:, None]).sum(axis=1), last)
+        member = np.where(random, drawn, member)
+        if self.accelerated:
+            hit = np.flatnonzero(random)
+            self.weight[hit] *= self.hazards.failures_per_hour / rates[hit, member[hit]]
+        self.now = np.where(random, random_at, due_at)
+        goes_on = self.now <= self.horizon
+        goes_on &= np.isfinite(self.now)
+        rows = np.flatnonzero(goes_on)
+        back = rows[~self.up[rows, member[rows]]]
+        renewed = rows[self.up[rows, member[rows]] & self.renews[rows, member[rows]] & ~random[rows]]
+        broken = np.setdiff1d(rows, np.concatenate([back, renewed]), assume_unique=True)
+        self._rebuilt(back, member[back], goes_on)
+        self._put_new(renewed, member[renewed])
+        self._failed(broken, member[broken], random[broken], goes_on)
+        self._keep(goes_on)
+        return True
+
+    def _rates(self) -> Floats:
+        """How often members fail: as they do, or more often where that leads to losses."""
+        true = self.hazards.failures_per_hour
+        if not self.accelerated or true == 0:
+            return self.up * true
+        array = self.array
+        size = array.group_size
+        # Some first failure in about every second life; then, while a group is degraded, another
+        # one in it in a share of the rebuilds.
+        healthy = max(true, 1 / (array.members * self.horizon))
+        degraded = self.boost / ((size - self.missing) * self.hazards.repair_hours)
+        group = np.where(self.missing > 0, np.maximum(true, degraded), healthy)
+        return self.up * np.repeat(group, size, axis=1)
+
+    def _failed(self, rows: Ints, member: Ints, random: Bools, goes_on: Bools) -> None:
+        group = member // self.array.group_size
+        lost = self.missing[rows, group] == self.array.tolerance
+        cause = np.where(random, RANDOM, WORN)
+        self._lost(rows[lost], self.weight[rows[lost]], cause[lost], goes_on)
+        rows, member, group = rows[~lost], member[~lost], group[~lost]
+        begins = self.now[rows]
+        if self.hazards.one_at_a_time and len(rows):
+            size = self.array.group_size
+            columns = group[:, None] * size + np.arange(size)
+            others = np.where(self.up[rows[:, None], columns], 0.0, self.due[rows[:, None], columns])
+            begins = np.maximum(begins, others.max(axis=1))
+        lasts = np.full(len(rows), self.hazards.repair_hours)
+        if self.repair == "exponential":
+            lasts *= self.rng.standard_exponential(len(rows))
+        self.due[rows, member] = begins + lasts
+        self.renews[rows, member] = False
+        self.up[rows, member] = False
+        self.missing[rows, group] += 1
+
+    def _rebuilt(self, rows: Ints, member: Ints, goes_on: Bools) -> None:
+        group = member // self.array.group_size
+        if self.error > 0:
+            bare = rows[self.missing[rows, group] == self.array.tolerance]
+            if self.accelerated:
+                unread = self.weight[bare] * self.error
+                self.weight[bare] *= 1 - self.error
+                self._record(bare, unread, np.full(len(bare), UNREADABLE))
+            else:
+                bare = bare[self.rng.random(len(bare)) < self.error]
+                self._lost(bare, np.ones(len(bare)), np.full(len(bare), UNREADABLE), goes_on)
+        self.up[rows, member] = True
+        self.missing[rows, group] -= 1
+        self._put_new(rows, member)
+
+    def _lost(self, rows: Ints, weights: Floats, cause: Ints, goes_on: Bools) -> None:
+        self._record(rows, weights, cause)
+        goes_on[rows] = False
+
+    def _record(self, rows: Ints, weights: Floats, cause: Ints) -> None:
+        if len(rows):
+            self.found.append((self.run[rows], self.now[rows], weights.copy(), cause))
+
+    def _keep(self, goes_on: Bools) -> None:
+        if goes_on.all():
+            return
+        for name in ("run", "now", "weight", "up", "missing", "due", "renews", "factor"):
+            setattr(self, name, getattr(self, name)[goes_on])
+
+    def losses(self) -> Losses:
+        """What was recorded."""
+        columns = list(zip(*self.found, strict=True)) or [[], [], [], []]
+        run, hours, weights, cause = (np.concatenate([*one, np.empty(0)]) for one in columns)
+        return Losses(
+            self.runs, self.accelerated, run.astype(np.int64), hours, weights, cause.astype(np.int64)
+        )
