@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ssdlab.analysis.losses import RANDOM, UNREADABLE, WORN, Chance, Losses, Wear, simulate
+from ssdlab.analysis.endurance import Wear
+from ssdlab.analysis.losses import RANDOM, UNREADABLE, WORN, Chance, Losses, simulate
 from ssdlab.analysis.reliability import (
     HOURS_PER_YEAR,
     LEVELS,
@@ -30,6 +31,8 @@ STAGGER_SPAN = 0.6
 than this."""
 RENEW_AT = 0.8
 MODELS = 2
+EACH_MAX = 8
+"""So many models can be had for one array."""
 COUNTS = 0.05
 """Shares of losses and chances of wearing out below this are not spoken of."""
 MATTERS = 1.5
@@ -124,7 +127,9 @@ class Question:
             yield f"ages staggered {step}", {"start": ages}
         if models > 1:
             yield f"{models} models", {"models": models}
-            yield "both", {"start": ages, "models": models}
+            yield f"staggered and {models} models", {"start": ages, "models": models}
+        if self.models is None and models < self.members <= EACH_MAX:
+            yield "a model of its own each", {"models": self.members}
         yield f"renewed at {100 * renew:.3g} % of the rating", {"renew_at": renew}
         if self.renew_at and (self.stagger or (self.models or 1) > 1):
             own: dict[str, Any] = {"renew_at": renew, "models": self.models or 1}
@@ -357,14 +362,23 @@ def _sentences(found: Study) -> Iterator[str]:
         f"Of {question.members} drives that fail at random, {best.name} loses data within {within} "
         f"with a chance of {chance_text(best.chance)}{f' ({rest})' if rest else ''}."
     )
-    for one in found.levels:
-        largest, share = _main_cause(one.simulated)
-        if largest == CAUSES[UNREADABLE] and share > 0.5:
-            yield (
-                f"{one.name}: in {share:.0%} of the losses a rebuild meets a sector that it cannot "
-                f"read; the usual formula for the mean time to data loss knows nothing of that and "
-                f"is {_times(one.usual_years / one.mttdl_years)} too long."
-            )
+    unread = [
+        one
+        for one in found.levels
+        if _main_cause(one.simulated)[0] == CAUSES[UNREADABLE]
+        and _main_cause(one.simulated)[1] > 0.5
+    ]
+    if unread:
+        named = ", ".join(
+            f"{one.name} ({_main_cause(one.simulated)[1]:.0%})".replace("%", " %") for one in unread
+        )
+        factors = [one.usual_years / one.mttdl_years for one in unread]
+        span = " to ".join(dict.fromkeys(_times(f) for f in (min(factors), max(factors))))
+        yield (
+            "Most losses come from a sector that cannot be read while nothing is left to correct "
+            f"it by: {named}. The usual formula for the mean time to data loss leaves that out and "
+            f"promises {span} times too much."
+        )
     if found.worn:
         for place in range(len(found.levels)):
             yield from _wear_sentences(found, place)
@@ -377,9 +391,6 @@ def _sentences(found: Study) -> Iterator[str]:
 
 def _wear_sentences(found: Study, place: int) -> Iterator[str]:
     level, years = found.levels[place], found.rated_years[place]
-    if level.array.tolerance == 0:
-        yield f"{level.name}: the rating of a new drive lasts {years:.3g} years."
-        return
     alike = [one for one in found.worn if one.alike]
     spread = [one for one in found.worn if not one.alike] or alike
     first = spread[0].simulated[place]
@@ -431,7 +442,7 @@ def _main_cause(simulated: Simulated) -> tuple[str, float]:
 
 
 def _times(factor: float) -> str:
-    return f"{factor:,.0f} times" if factor >= 10 else f"{factor:.2g} times"
+    return f"{factor:,.0f}" if factor >= 9.95 else f"{factor:.2g}"
 
 
 def chance_text(chance: float) -> str:

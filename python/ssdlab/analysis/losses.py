@@ -4,19 +4,20 @@ Each life is a run of events (a member fails, wears out, is renewed, is rebuilt)
 side by side in arrays. Where losses are rare, failures are made frequent while redundancy is gone
 and each life is weighed by how likely it really was (importance sampling by failure biasing:
 Heidelberger, "Fast simulation of rare events in queueing and reliability models", ACM TOMACS 5,
-1995); the share of lives that a read error ends is counted in place of being drawn.
+1995); members that may wear out during a rebuild are made to in the same way. The share of lives
+that a read error ends is counted in place of being drawn.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from ssdlab.analysis.endurance import Wear
 from ssdlab.analysis.reliability import HOURS_PER_YEAR, Array, Floats, Hazards, rebuild_error
 from ssdlab.errors import InputError
 
@@ -27,74 +28,14 @@ RANDOM, WORN, UNREADABLE = range(3)
 """What the last blow was: a random failure, a worn-out member, a sector that no one else had."""
 Z_95 = 1.959964
 """Of a two-sided 95 % interval of the normal distribution."""
-Z_RATED = 1.880794
-"""JESD218 lets 3 % of drives fail while their rated endurance is written; this many standard
-deviations above that point lies the median."""
-RATED_DAYS_MIN = 10
-"""A rating that is written in less is a slip of units."""
 REDRAWS = 200
 DEGRADED_SHARE = 0.7
 """Of rebuilds, how many see another failure where failures are made frequent."""
+WEAKER = 1.5
+"""By how many standard deviations the endurance of models is drawn lower in half of such lives."""
+PRESSED_MIN = 1e-12
+"""Members less likely than this to wear out during a rebuild are left alone."""
 RUNS_MAX = 5_000_000
-
-
-@dataclass(frozen=True)
-class Wear:
-    """How members wear out: a member fails for good when it has written its endurance.
-
-    A drive's endurance is the median of its kind times two lognormal factors, one of its model and
-    one of its own. `rated_bytes` is what 97 % of drives reach (JESD218 allows 3 % to fail by then).
-    Raises InputError where a value is out of range.
-    """
-
-    rated_bytes: float
-    """The rated endurance (TBW) of a member."""
-    bytes_per_day: float
-    """That a member writes."""
-    start: Sequence[float] = ()
-    """Share of its rating that each member has written at the beginning; all new if empty."""
-    models: int = 1
-    """Different models in the array, dealt in turn; a new drive is of the model that it follows."""
-    spread: float = 0.1
-    """Standard deviation of the logarithm of endurance between drives of one model."""
-    model_spread: float = 0.2
-    """The same between models."""
-    renew_at: float | None = None
-    """Share of the rating at which a member is copied to a new drive while it still works."""
-
-    def __post_init__(self) -> None:
-        for name, value, low in (
-            ("the rated endurance", self.rated_bytes, 1.0),
-            ("the amount written per day", self.bytes_per_day, 0.0),
-            ("the spread of endurance", self.spread, 0.0),
-            ("the spread of endurance between models", self.model_spread, 0.0),
-        ):
-            if not (math.isfinite(value) and value >= low):
-                raise InputError(f"{name} is a number from {low:g}, found {value:g}")
-        if max(self.spread, self.model_spread) > 2:
-            raise InputError("the spread of endurance is at most 2 (a factor of 7 up and down)")
-        if self.models < 1:
-            raise InputError(f"an array has at least 1 model of drive, found {self.models}")
-        if self.bytes_per_day * RATED_DAYS_MIN > self.rated_bytes:
-            raise InputError(
-                f"a member would write its rated endurance of {self.rated_bytes / 1e12:.3g} TB "
-                f"within {RATED_DAYS_MIN} days ({self.bytes_per_day / 1e12:.3g} TB per day)"
-            )
-        if any(not 0 <= share < math.inf for share in self.start):
-            raise InputError("the share already written is a number from 0")
-        if self.renew_at is not None and not 0 < self.renew_at < math.inf:
-            raise InputError(f"members are renewed at a share above 0, found {self.renew_at:g}")
-
-    @property
-    def median_bytes(self) -> float:
-        """What half of all drives can write."""
-        return self.rated_bytes * math.exp(Z_RATED * math.hypot(self.spread, self.model_spread))
-
-    @property
-    def rated_years(self) -> float:
-        """How long the rating lasts a new member; inf without writes."""
-        days = self.rated_bytes / self.bytes_per_day if self.bytes_per_day else math.inf
-        return days * 24 / HOURS_PER_YEAR
 
 
 @dataclass(frozen=True)
@@ -116,6 +57,8 @@ class Losses:
     hours: Floats
     weights: Floats
     cause: Ints
+    unseen: float = 0.0
+    """What the heaviest loss that was not seen may weigh."""
 
     def by(self, hours: float, cause: int | None = None) -> Chance:
         """The chance of a loss within so many hours (of that cause)."""
@@ -124,8 +67,9 @@ class Losses:
             taken &= self.cause == cause
         if not self.accelerated:
             return _wilson(int(taken.sum()), self.runs)
-        each = np.bincount(self.run[taken], self.weights[taken], minlength=self.runs)
-        return _wilson(0, self.runs) if not each.any() else _weighted(each)
+        each = np.zeros(self.runs)
+        np.add.at(each, self.run[taken], self.weights[taken])
+        return _weighted(each, self.unseen) if each.any() else _wilson(0, self.runs)
 
     def mean_hours(self) -> tuple[float, float]:
         """The mean time to loss and its standard error, where every life has ended in one.
@@ -148,15 +92,15 @@ def _wilson(seen: int, runs: int) -> Chance:
     return Chance(share, low, 1.0 if seen == runs else min(1.0, middle + half))
 
 
-def _weighted(each: Floats) -> Chance:
+def _weighted(each: Floats, unseen: float) -> Chance:
     """Fay and Feuer's interval of a sum of weighted counts (Statistics in Medicine 16, 1997).
 
-    It allows for another life as heavy as the heaviest seen; where losses are many it is the
+    It allows for another life as heavy as the heaviest one; where losses are many it is the
     usual mean and 1.96 standard errors.
     """
     mean = float(each.mean())
     square = float((each**2).sum()) / len(each) ** 2
-    heaviest = float(each.max()) / len(each)
+    heaviest = max(unseen, float(each.max())) / len(each)
     low = mean * _chi_square_share(-Z_95, 2 * mean**2 / square)
     above, wider = mean + heaviest, square + heaviest**2
     high = above * _chi_square_share(Z_95, 2 * above**2 / wider)
@@ -230,6 +174,7 @@ class _Lives:
 
     def __post_init__(self) -> None:
         array, hazards = self.array, self.hazards
+        self._places = np.arange(array.group_size)
         self.rng = np.random.Generator(np.random.PCG64(self.seed))
         shape = (self.runs, array.members)
         self.error = rebuild_error(array, hazards)
@@ -243,7 +188,12 @@ class _Lives:
         self.renews = np.zeros(shape, dtype=bool)
         """Whether a member that is due is renewed then, and not worn out."""
         self.factor = np.ones(shape)
-        """Median endurance of the model of each place, in terms of that of all models."""
+        """Endurance of the model of each place, in terms of a model in the middle."""
+        self.origin = np.zeros(shape)
+        """When each member would have been unwritten."""
+        self.heaviest = 1.0
+        if self.wear is not None and self.wear.bytes_per_day == 0:
+            self.wear = None
         if self.wear is not None:
             self._begin_wear(self.wear)
         # Weights spread with every rebuild whose outcome is made more likely: the more of them,
@@ -263,8 +213,13 @@ class _Lives:
         left = np.arange(self.runs)
         endurance = np.empty_like(self.due)
         for _ in range(REDRAWS):
-            drawn = wear.model_spread * self.rng.standard_normal((len(left), wear.models))
-            self.factor[left] = np.exp(drawn[:, model])
+            drawn = self.rng.standard_normal((len(left), wear.models))
+            if self.accelerated and wear.model_spread > 0:
+                # Half of the lives have weaker models.
+                drawn -= WEAKER * (self.rng.random((len(left), 1)) < 0.5)
+                ratio = np.exp(-WEAKER * drawn.sum(axis=1) - wear.models * WEAKER**2 / 2)
+                self.weight[left] = 2 / (1 + ratio)
+            self.factor[left] = np.exp(wear.model_spread * drawn[:, model])
             endurance[left] = self._endurance(wear, self.factor[left])
             left = left[(endurance[left] <= used).any(axis=1)]
             if not len(left):
@@ -274,23 +229,28 @@ class _Lives:
                 f"hardly an array has members that have written up to {max(wear.start):.0%} of "
                 "their rating and still work; start with less, or give more spread"
             )
-        self.due, self.renews = self._wears_out(
-            wear, endurance, np.broadcast_to(used, self.due.shape)
-        )
+        if any(wear.start):
+            # Known only in proportion: arrays that cannot be so old were left out.
+            self.weight /= self.weight.mean()
+        self.origin = np.broadcast_to(-used / self._per_hour(wear), self.due.shape).copy()
+        self.due, self.renews = self._ends(wear, endurance, self.origin)
+
+    @staticmethod
+    def _per_hour(wear: Wear) -> float:
+        return wear.bytes_per_day / 24
 
     def _endurance(self, wear: Wear, factor: Floats) -> Floats:
-        own: Floats = np.exp(wear.spread * self.rng.standard_normal(factor.shape))
-        return wear.median_bytes * factor * own
+        found: Floats = wear.scale_bytes * factor
+        if not wear.alike:
+            found *= self.rng.standard_exponential(factor.shape) ** (1 / wear.shape)
+        return found
 
-    def _wears_out(self, wear: Wear, endurance: Floats, used: Floats) -> tuple[Floats, Bools]:
-        """In how many hours, and whether by being renewed."""
-        per_hour = wear.bytes_per_day / 24
-        if per_hour == 0:
-            return np.full(endurance.shape, math.inf), np.zeros(endurance.shape, dtype=bool)
-        ends = np.maximum(0.0, endurance - used) / per_hour
+    def _ends(self, wear: Wear, endurance: Floats, origin: Floats) -> tuple[Floats, Bools]:
+        """When members are worn out or renewed, and whether it is the latter."""
+        ends = origin + endurance / self._per_hour(wear)
         if wear.renew_at is None:
-            return ends, np.zeros(endurance.shape, dtype=bool)
-        renewed = np.maximum(0.0, wear.renew_at * wear.rated_bytes - used) / per_hour
+            return ends, np.zeros(ends.shape, dtype=bool)
+        renewed = origin + wear.renew_at * wear.rated_bytes / self._per_hour(wear)
         return np.minimum(ends, renewed), renewed <= ends
 
     def _put_new(self, rows: Ints, member: Ints) -> None:
@@ -298,11 +258,41 @@ class _Lives:
         if self.wear is None:
             self.due[rows, member] = math.inf
             return
+        origin = self.now[rows] - self.array.capacity_bytes / self._per_hour(self.wear)
         endurance = self._endurance(self.wear, self.factor[rows, member])
-        used = np.full(len(rows), self.array.capacity_bytes)
-        lasts, renews = self._wears_out(self.wear, endurance, used)
-        self.due[rows, member] = self.now[rows] + lasts
-        self.renews[rows, member] = renews
+        self.origin[rows, member] = origin
+        self.due[rows, member], self.renews[rows, member] = self._ends(self.wear, endurance, origin)
+
+    def _press(self, rows: Ints, group: Ints, until: Floats) -> None:
+        """Makes wear frequent among what is left of a group while it is rebuilt.
+
+        What a member can still write is drawn anew, from what is known of it: that it has not
+        worn out so far.
+        """
+        wear = self.wear
+        if not self.accelerated or wear is None or wear.alike:
+            return
+        cells = (rows[:, None], group[:, None] * self.array.group_size + self._places)
+        used = np.maximum(0.0, self.now[rows][:, None] - self.origin[cells]) * self._per_hour(wear)
+        later = used + ((until - self.now[rows]) * self._per_hour(wear))[:, None]
+        scale = wear.scale_bytes * self.factor[cells]
+        before = (used / scale) ** wear.shape
+        more = (later / scale) ** wear.shape - before
+        chance = -np.expm1(-more)
+        pressed = self.up[cells] & (chance > PRESSED_MIN)
+        count = np.maximum(1, pressed.sum(axis=1, keepdims=True))
+        shown = np.where(pressed, np.maximum(chance, self.boost / count), 0.0)
+        inside = self.rng.random(shown.shape) < shown
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(inside, chance / shown, (1 - chance) / (1 - shown))
+        self.weight[rows] *= np.where(pressed, ratio, 1.0).prod(axis=1)
+        within = -np.log1p(-self.rng.random(shown.shape) * chance)
+        beyond = more + self.rng.standard_exponential(shown.shape)
+        endurance = scale * (before + np.where(inside, within, beyond)) ** (1 / wear.shape)
+        due, renews = self._ends(wear, endurance, self.origin[cells])
+        due = np.maximum(due, self.now[rows][:, None])
+        self.due[cells] = np.where(pressed, due, self.due[cells])
+        self.renews[cells] = np.where(pressed, renews, self.renews[cells])
 
     # --- events
 
@@ -331,7 +321,9 @@ class _Lives:
         if self.accelerated:
             hit = np.flatnonzero(random)
             self.weight[hit] *= self.hazards.failures_per_hour / rates[hit, member[hit]]
-        self.now = np.where(random, random_at, due_at)
+            if self.wear is not None and self.wear.alike:
+                self.heaviest = max(self.heaviest, float(self.weight.max()))
+        self.now = np.maximum(self.now, np.where(random, random_at, due_at))
         goes_on = self.now <= self.horizon
         goes_on &= np.isfinite(self.now)
         rows = np.flatnonzero(goes_on)
@@ -358,7 +350,8 @@ class _Lives:
         healthy = max(true, 1 / (array.members * self.horizon))
         degraded = self.boost / ((size - self.missing) * self.hazards.repair_hours)
         group = np.where(self.missing > 0, np.maximum(true, degraded), healthy)
-        return self.up * np.repeat(group, size, axis=1)
+        found: Floats = self.up * np.repeat(group, size, axis=1)
+        return found
 
     def _failed(self, rows: Ints, member: Ints, random: Bools, goes_on: Bools) -> None:
         group = member // self.array.group_size
@@ -381,6 +374,7 @@ class _Lives:
         self.renews[rows, member] = False
         self.up[rows, member] = False
         self.missing[rows, group] += 1
+        self._press(rows, group, begins + lasts)
 
     def _rebuilt(self, rows: Ints, member: Ints, goes_on: Bools) -> None:
         group = member // self.array.group_size
@@ -408,18 +402,18 @@ class _Lives:
     def _keep(self, goes_on: Bools) -> None:
         if goes_on.all():
             return
-        for name in ("run", "now", "weight", "up", "missing", "due", "renews", "factor"):
+        for name in ("run", "now", "weight", "up", "missing", "due", "renews", "factor", "origin"):
             setattr(self, name, getattr(self, name)[goes_on])
 
     def losses(self) -> Losses:
         """What was recorded."""
-        columns = list(zip(*self.found, strict=True)) or [[], [], [], []]
-        run, hours, weights, cause = (np.concatenate([*one, np.empty(0)]) for one in columns)
-        return Losses(
-            self.runs,
-            self.accelerated,
-            run.astype(np.int64),
-            hours,
-            weights,
-            cause.astype(np.int64),
+        run, hours, weights, cause = (
+            np.concatenate([np.empty(0), *(one[column] for one in self.found)])
+            for column in range(4)
         )
+        # Where drives wear out together by chance of their model, a life that has not been seen
+        # may weigh as much as any.
+        alike = self.wear is not None and self.wear.alike
+        unseen = self.heaviest if alike else 0.0
+        integers = run.astype(np.int64), cause.astype(np.int64)
+        return Losses(self.runs, self.accelerated, integers[0], hours, weights, integers[1], unseen)

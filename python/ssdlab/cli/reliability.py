@@ -27,7 +27,7 @@ AFR_PERCENT = 1.0
 """2 906 SSDs of a cloud provider: 25 failures in 934 441 drive days, 0.98 failures per 100 drive
 years (Backblaze Drive Stats, SSD edition, 2022)."""
 UBER = 1e-17
-"""Data sheets of data centre SSDs; JESD218 asks for 1e-16 of enterprise and 1e-15 of client SSDs."""
+"""Data sheets of data centre SSDs; JESD218 asks for 1e-16 of enterprise, 1e-15 of client SSDs."""
 REBUILD_RATE = "204.8MB/s"
 """What Linux md rebuilds at, at most, unless told otherwise: speed_limit_max, 200 000 KiB/s."""
 

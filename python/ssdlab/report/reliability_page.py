@@ -82,7 +82,7 @@ def tables(found: Study) -> list[Plain]:
             _years(one.mttdl_years),
             _years(one.usual_years),
             _off(one.usual_error),
-            f"{one.chance:.3g}",
+            _share(one.chance),
             _chance(one.simulated),
         ]
         for one in found.levels
@@ -111,8 +111,8 @@ def notes(found: Study) -> list[str]:
     """What the numbers rest on."""
     question = found.question
     said = [
-        f"{100 * question.failures_per_year:.3g} failures per 100 drive years, at any age alike; "
-        f"{question.uber:.1e} unrecoverable errors per bit read. A failed drive is whole again "
+        f"Failures per 100 drive years, at any age alike: {100 * question.failures_per_year:.3g}; "
+        f"unrecoverable errors per bit read: {question.uber:.3g}. A failed drive is whole again "
         f"after {found.hazards.repair_hours:.3g} hours: {question.replace_hours:g} until a new one "
         f"is in, the rest its rebuild at {question.rebuild_bytes_per_s / 1e6:.4g} MB/s.",
         "A sector that a rebuild cannot read and nothing can correct counts as a loss of data. "
@@ -142,7 +142,15 @@ def notes(found: Study) -> list[str]:
 def _chance(simulated: Simulated) -> str:
     chance: Chance = simulated.whole
     mark = ACCELERATED if simulated.accelerated else ""
-    return f"{chance.value:.2e}{mark} ({chance.low:.1e} to {chance.high:.1e})"
+    if chance.value == 0:
+        return f"none seen{mark} (below {_share(chance.high)})"
+    return f"{_share(chance.value)}{mark} ({_share(chance.low)} to {_share(chance.high)})"
+
+
+def _share(value: float) -> str:
+    if value == 0:
+        return "0"
+    return f"{value:.2e}" if value < 1e-3 else f"{value:.3f}" if value > 0.9995 else f"{value:.3g}"
 
 
 def _years(value: float) -> str:
@@ -156,6 +164,6 @@ def _years(value: float) -> str:
 def _off(error: float) -> str:
     if math.isnan(error):
         return "-"
-    if error > 10:
-        return f"{error + 1:,.0f} times" if error < 1e6 else f"{error + 1:.1e} times"
-    return "0 %" if abs(error) < 5e-4 else f"{100 * error:+.2g} %"
+    if abs(error) < 5e-4:
+        return "0 %"
+    return f"{100 * error:+.2g} %" if error < 0.995 else f"x {error + 1:.3g}"
