@@ -121,7 +121,7 @@ class Question:
         step = (
             f"by {100 * ages[1]:.3g} %" if len(self.stagger) < 2 and len(ages) > 1 else "as given"
         )
-        renew = self.renew_at or RENEW_AT
+        renew = RENEW_AT if self.renew_at is None else self.renew_at
         yield "new together, one model", {}
         if self.members > 1:
             yield f"ages staggered {step}", {"start": ages}
@@ -131,7 +131,7 @@ class Question:
         if self.models is None and models < self.members <= EACH_MAX:
             yield "a model of its own each", {"models": self.members}
         yield f"renewed at {100 * renew:.3g} % of the rating", {"renew_at": renew}
-        if self.renew_at and (self.stagger or (self.models or 1) > 1):
+        if self.renew_at is not None and (self.stagger or (self.models or 1) > 1):
             own: dict[str, Any] = {"renew_at": renew, "models": self.models or 1}
             yield "all that was asked", own | ({"start": ages} if self.stagger else {})
 
@@ -404,10 +404,10 @@ def _wear_sentences(found: Study, place: int) -> Iterator[str]:
             f"{level.name}: the rating of a new drive lasts {years:.3g} years, and with wear the "
             f"chance of losing data is {chance_text(first.whole.value)}"
         )
-    if spread is not alike:
-        worst = alike[0].simulated[place]
+    worst = alike[0].simulated[place].whole
+    if worst.low > first.whole.high and worst.value > MATTERS * first.whole.value:
         text += (
-            f"; {chance_text(worst.whole.value)} if all drives of a model wear out at the same "
+            f"; {chance_text(worst.value)} if all drives of a model wear out at the same "
             "number of bytes"
         )
     yield text + "."

@@ -128,8 +128,9 @@ def notes(found: Study) -> list[str]:
         )
     if found.worn:
         said.append(
-            "The rating is taken for what 97 % of drives reach (JESD218), endurance for lognormal; "
-            "a drive that is worn out fails for good. A drive is renewed by a copy while it still "
+            "The rating is taken for what 97 % of drives reach (JESD218), endurance for a Weibull "
+            "variable whose scale differs from model to model; a drive that is worn out fails for "
+            "good. A drive is renewed by a copy while it still "
             "works. A rebuild writes the new drive once. The spreads are assumed unless given."
         )
     said.append(
@@ -150,7 +151,7 @@ def _chance(simulated: Simulated) -> str:
 def _share(value: float) -> str:
     if value == 0:
         return "0"
-    return f"{value:.2e}" if value < 1e-3 else f"{value:.3f}" if value > 0.9995 else f"{value:.3g}"
+    return f"{value:.2e}" if value < 1e-2 else f"{value:.3f}" if value > 0.9995 else f"{value:.3g}"
 
 
 def _years(value: float) -> str:
