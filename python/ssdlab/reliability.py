@@ -35,6 +35,8 @@ EACH_MAX = 8
 """So many models can be had for one array."""
 COUNTS = 0.05
 """Shares of losses and chances of wearing out below this are not spoken of."""
+TOLD_MAX = 3
+"""So many ways of wearing are told of at most."""
 MATTERS = 1.5
 """A factor between chances from which a sentence calls one better, if their intervals agree."""
 CAUSES = {RANDOM: "random failures", WORN: "wear", UNREADABLE: "read errors in rebuilds"}
@@ -254,6 +256,8 @@ class Study:
             curves.append(Curve(f"{one.name}, simulated", self.years, drawn, "dots", colour))
         found = [Figure("Random failures alone", axis, label, curves, log_y=True, wide=True)]
         for place, level in enumerate(self.levels if self.worn else ()):
+            if level.array.tolerance == 0:
+                continue  # Each drive counts by itself, whatever the others do.
             policies = [
                 Curve(
                     f"{one.name}, no spread" if one.alike else one.name,
@@ -423,15 +427,17 @@ def _changes(known: Sequence[Worn], place: int, name: str, when: str) -> Iterato
     better, worse = [], []
     for one in known[1:]:
         chance = one.simulated[place].whole
-        text = f"{one.name}: {chance_text(chance.value)}"
+        told = (chance.value, f"{one.name}: {chance_text(chance.value)}")
         if chance.high < first.low and first.value >= MATTERS * chance.value:
-            better.append(text)
+            better.append(told)
         elif chance.low > first.high and chance.value >= MATTERS * first.value:
-            worse.append(text)
+            worse.append(told)
     if better:
-        yield f"{name}{when}: safer are {'; '.join(better)}."
+        said = [text for _, text in sorted(better)[:TOLD_MAX]]
+        yield f"{name}{when}: what helps most is {'; '.join(said)}."
     if worse:
-        yield f"{name}{when}: less safe are {'; '.join(worse)}."
+        said = [text for _, text in sorted(worse, reverse=True)[:TOLD_MAX]]
+        yield f"{name}{when}: less safe is {'; '.join(said)}."
 
 
 def _main_cause(simulated: Simulated) -> tuple[str, float]:
