@@ -349,14 +349,34 @@ def test_what_wear_does_is_told_with_what_helps() -> None:
     assert together.value > 10 * alike["2 models"].value
     assert together.low > alike["2 models"].value
     said = " ".join(found.sentences)
-    assert "of drives that wear out alike: what helps most is " in said
-    assert "ages staggered by 10 %: 1 in " in said
+    assert "of drives that wear out alike: what helps most: " in said
+    assert "ages staggered by 10 %, " in said
     assert json.dumps(found.document(), allow_nan=False)
+
+
+def test_what_no_life_showed_is_not_called_zero() -> None:
+    asked = Question(
+        members=2,
+        capacity_bytes=TB,
+        levels=("1",),
+        failures_per_year=0.0,
+        uber=0.0,
+        tbw_bytes=4 * 365 * TB,
+        writes_per_day_bytes=TB,
+        spread=0.0,
+        model_spread=0.0,
+        runs=200,
+    )
+    found = study(asked)
+    assert found.sentences[0].endswith("within 5 years with a chance of 0.")
+    assert "the chance of losing data is more than 99.9 %" in found.sentences[1]
+    assert "ages staggered by 10 %, none seen" in found.sentences[2]
+    assert 0 < found.worn[1].simulated[0].whole.high < 0.03
 
 
 def test_chances_are_said_as_people_say_them() -> None:
     assert [chance_text(p) for p in (0, 0.137, 1, 1 / 480, 1e-15)] == [
-        "none",
+        "0",
         "13.7 %",
         "more than 99.9 %",
         "1 in 480",

@@ -341,12 +341,15 @@ def _simulated(
             accelerated=accelerated,
         )
 
-    found = lives(False)
-    if len(found.hours) < RARE:
+    found = counted = lives(False)
+    if len(counted.hours) < RARE:
         found = lives(True)
     end = years[-1] * HOURS_PER_YEAR
+    whole = found.by(end)
+    # Both upper ends hold; where a weighed life might be heavy, that of plain counting is lower.
+    high = max(whole.value, min(whole.high, counted.by(end).high))
     return Simulated(
-        found.by(end),
+        replace(whole, high=high),
         {name: found.by(end, cause).value for cause, name in CAUSES.items()},
         found.accelerated,
         tuple(found.by(year * HOURS_PER_YEAR) for year in years),
@@ -363,7 +366,7 @@ def _sentences(found: Study) -> Iterator[str]:
     best, others = ranked[0], ranked[1:]
     rest = "; ".join(f"{one.name}: {chance_text(one.chance)}" for one in others)
     yield (
-        f"Of {question.members} drives that fail at random, {best.name} loses data within {within} "
+        f"Of {_drives(question.members)} at random, {best.name} loses data within {within} "
         f"with a chance of {chance_text(best.chance)}{f' ({rest})' if rest else ''}."
     )
     unread = [
@@ -395,18 +398,19 @@ def _sentences(found: Study) -> Iterator[str]:
 
 def _wear_sentences(found: Study, place: int) -> Iterator[str]:
     level, years = found.levels[place], found.rated_years[place]
+    lasts = f"{years:.3g} years" if math.isfinite(years) else "for ever"
     alike = [one for one in found.worn if one.alike]
     spread = [one for one in found.worn if not one.alike] or alike
     first = spread[0].simulated[place]
     if first.causes[CAUSES[WORN]] < COUNTS * first.whole.value:
         text = (
-            f"{level.name}: the rating of a new drive lasts {years:.3g} years; wear hardly adds to "
-            f"the chance of losing data ({chance_text(first.whole.value)})"
+            f"{level.name}: the rating of a new drive lasts {lasts}; wear hardly adds to "
+            f"the chance of losing data ({_seen(first)})"
         )
     else:
         text = (
-            f"{level.name}: the rating of a new drive lasts {years:.3g} years, and with wear the "
-            f"chance of losing data is {chance_text(first.whole.value)}"
+            f"{level.name}: the rating of a new drive lasts {lasts}, and with wear the "
+            f"chance of losing data is {_seen(first)}"
         )
     worst = alike[0].simulated[place].whole
     if worst.low > first.whole.high and worst.value > MATTERS * first.whole.value:
@@ -427,17 +431,17 @@ def _changes(known: Sequence[Worn], place: int, name: str, when: str) -> Iterato
     better, worse = [], []
     for one in known[1:]:
         chance = one.simulated[place].whole
-        told = (chance.value, f"{one.name}: {chance_text(chance.value)}")
+        told = (chance.value, f"{one.name}, {_seen(one.simulated[place])}")
         if chance.high < first.low and first.value >= MATTERS * chance.value:
             better.append(told)
         elif chance.low > first.high and chance.value >= MATTERS * first.value:
             worse.append(told)
     if better:
         said = [text for _, text in sorted(better)[:TOLD_MAX]]
-        yield f"{name}{when}: what helps most is {'; '.join(said)}."
+        yield f"{name}{when}: what helps most: {'; '.join(said)}."
     if worse:
         said = [text for _, text in sorted(worse, reverse=True)[:TOLD_MAX]]
-        yield f"{name}{when}: less safe is {'; '.join(said)}."
+        yield f"{name}{when}: less safe: {'; '.join(said)}."
 
 
 def _main_cause(simulated: Simulated) -> tuple[str, float]:
@@ -447,14 +451,23 @@ def _main_cause(simulated: Simulated) -> tuple[str, float]:
     return name, simulated.causes[name] / total if total else 0.0
 
 
+def _drives(count: int) -> str:
+    return "1 drive that fails" if count == 1 else f"{count} drives that fail"
+
+
 def _times(factor: float) -> str:
     return f"{factor:,.0f}" if factor >= 9.95 else f"{factor:.2g}"
+
+
+def _seen(simulated: Simulated) -> str:
+    """A chance that was simulated: where no life showed a loss, that is not zero."""
+    return chance_text(simulated.whole.value) if simulated.whole.value else "none seen"
 
 
 def chance_text(chance: float) -> str:
     """A chance as people say it."""
     if chance <= 0:
-        return "none"
+        return "0"
     if chance >= 0.01:
         return f"{100 * chance:.3g} %" if chance < 0.9995 else "more than 99.9 %"
     if chance < 1e-12:
