@@ -305,6 +305,19 @@ def test_frequent_losses_weighed_are_as_many_as_rare_ones_counted(
     assert b.low > 0.75 * b.value
 
 
+def test_intervals_hold_losses_by_wear_that_few_lives_show() -> None:
+    one = array("5", 4, 3.84 * TB)
+    wear = Wear(7e15, 6 * TB * one.written_share(), spread=0.1)
+    truth = simulate(one, USUAL, YEARS, runs=150_000, seed=1000, wear=wear, accelerated=True)
+    held = 0
+    for seed in range(60):
+        lives = simulate(one, USUAL, YEARS, runs=3000, seed=seed, wear=wear, accelerated=True)
+        found = lives.by(HOURS)
+        held += found.low <= truth.by(HOURS).value <= found.high
+    # 57 on average; fewer than 51 in one of 100 suites.
+    assert held >= 51
+
+
 def test_a_rebuild_wears_the_new_drive() -> None:
     # A new drive has the capacity written to it: a tenth of what it can write.
     wear = Wear(10 * TB, 0.01 * TB, spread=0.0, model_spread=0.0, renew_at=0.5)
