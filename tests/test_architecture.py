@@ -25,7 +25,7 @@ LAYERS = (
     ("engine",),
     ("experiments",),
     ("checks", "protocols"),
-    ("explain", "compare", "ab"),
+    ("explain", "compare", "ab", "reliability"),
     ("report",),
     ("",),  # the package itself
     ("cli",),

@@ -15,6 +15,7 @@ from ssdlab.cli import (
     listing,
     purge,
     refresh,
+    reliability,
     report,
     reproduce,
     resume,
@@ -49,6 +50,7 @@ app.command("scan")(scan.command)
 app.command("trim")(trim.command)
 app.command("purge")(purge.command)
 app.command("refresh")(refresh.command)
+app.command("reliability")(reliability.command)
 
 
 def _version(wanted: bool) -> None:

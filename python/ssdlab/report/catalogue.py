@@ -414,6 +414,11 @@ EN: Mapping[str, str] = {
     "believe.good": "In order: {names}.",
     "believe.unknown": "Not told: {names}.",
     # comparisons
+    "reliability.kind": "Reliability of arrays",
+    "reliability.title": "How safely {members} drives of {capacity} TB keep data",
+    "reliability.answer": "In short",
+    "reliability.results": "Levels and ways of wearing",
+    "reliability.method": "What the numbers rest on",
     "compared.kind": "Comparison of runs",
     "compared.title": "{names} compared",
     "compared.sides": "What is compared",

@@ -1,0 +1,259 @@
+"""``ssdlab reliability``: how likely an array of drives loses data, and what makes it safer."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from ssdlab import reliability
+from ssdlab.analysis.losses import RUNS_MAX
+from ssdlab.analysis.reliability import HOURS_PER_YEAR, LEVELS, MEMBERS_MAX
+from ssdlab.cli.console import progress, table
+from ssdlab.cli.health import parse_size
+from ssdlab.cli.options import Seed
+from ssdlab.cli.output import check_place, parse_bytes, results, say, write_json
+from ssdlab.errors import InputError
+from ssdlab.progress import Progress
+from ssdlab.reliability import Question, Study
+from ssdlab.report import reliability_page as page
+from ssdlab.store import check_writable
+
+AFR_PERCENT = 1.0
+"""2 906 SSDs of a cloud provider: 25 failures in 934 441 drive days, 0.98 failures per 100 drive
+years (Backblaze Drive Stats, SSD edition, 2022)."""
+UBER = 1e-17
+"""Data sheets of data centre SSDs; JESD218 asks for 1e-16 of enterprise, 1e-15 of client SSDs."""
+REBUILD_RATE = "204.8MB/s"
+"""What Linux md rebuilds at, at most, unless told otherwise: speed_limit_max, 200 000 KiB/s."""
+
+
+def command(
+    level: Annotated[
+        str | None,
+        typer.Option(
+            "--level",
+            metavar="LEVEL,...",
+            help=f"RAID levels, of {', '.join(LEVELS)} (all that the members allow). RAID 1 keeps "
+            "a copy on every member.",
+        ),
+    ] = None,
+    members: Annotated[
+        int, typer.Option("--members", min=1, max=MEMBERS_MAX, metavar="N", help="Drives.")
+    ] = 4,
+    copies: Annotated[
+        int, typer.Option("--copies", min=2, max=3, metavar="N", help="Copies of RAID 10.")
+    ] = 2,
+    capacity: Annotated[
+        str, typer.Option("--capacity", metavar="SIZE", help="Of a drive, such as 3.84TB.")
+    ] = "3.84TB",
+    afr: Annotated[
+        float | None,
+        typer.Option(
+            "--afr",
+            metavar="PERCENT",
+            help="Failures per 100 drive years (1; field studies find about that).",
+        ),
+    ] = None,
+    mtbf: Annotated[
+        float | None,
+        typer.Option("--mtbf", metavar="HOURS", help="Hours between failures, instead of --afr."),
+    ] = None,
+    uber: Annotated[
+        float,
+        typer.Option(
+            "--uber",
+            metavar="RATE",
+            help="Unrecoverable errors per bit read: 1e-17 in data sheets of data centre SSDs; "
+            "JESD218 asks for 1e-16 of enterprise and 1e-15 of client SSDs, as disks promise.",
+        ),
+    ] = UBER,
+    rebuild_rate: Annotated[
+        str,
+        typer.Option(
+            "--rebuild-rate",
+            metavar="RATE",
+            help="Bytes per second that a rebuild writes; the default is the limit of Linux md.",
+        ),
+    ] = REBUILD_RATE,
+    replace_after: Annotated[
+        float,
+        typer.Option(
+            "--replace-after",
+            metavar="HOURS",
+            help="From a failure to the begin of the rebuild; 0 with a hot spare.",
+        ),
+    ] = 24.0,
+    one_at_a_time: Annotated[
+        bool,
+        typer.Option(
+            "--one-at-a-time",
+            help="Rebuild one member after the other where several are missing, as textbook "
+            "formulas have it.",
+        ),
+    ] = False,
+    years: Annotated[
+        float, typer.Option("--years", metavar="YEARS", help="That the array is in service.")
+    ] = 5.0,
+    tbw: Annotated[
+        str | None,
+        typer.Option("--tbw", metavar="SIZE", help="Rated endurance of a drive, such as 7PB."),
+    ] = None,
+    writes_per_day: Annotated[
+        str | None,
+        typer.Option(
+            "--writes-per-day", metavar="SIZE", help="What the host writes to the array in a day."
+        ),
+    ] = None,
+    full_stripes: Annotated[
+        bool,
+        typer.Option(
+            "--full-stripes",
+            help="Writes fill whole stripes, so that parity is written once for all of their data; "
+            "else each small write writes its own parity.",
+        ),
+    ] = False,
+    stagger: Annotated[
+        str | None,
+        typer.Option(
+            "--stagger",
+            metavar="PERCENT[,...]",
+            help="Of the rating already written at the beginning: by how much neighbours differ, "
+            "or one number for each drive.",
+        ),
+    ] = None,
+    models: Annotated[
+        int | None,
+        typer.Option("--models", min=1, metavar="N", help="Different models among the drives."),
+    ] = None,
+    spread: Annotated[
+        float,
+        typer.Option(
+            "--spread",
+            metavar="PERCENT",
+            help="By how much the endurance of drives of one model differs (standard deviation; "
+            "the default is assumed).",
+        ),
+    ] = 5.0,
+    model_spread: Annotated[
+        float,
+        typer.Option(
+            "--model-spread", metavar="PERCENT", help="The same between models (assumed)."
+        ),
+    ] = 20.0,
+    renew_at: Annotated[
+        float | None,
+        typer.Option(
+            "--renew-at",
+            metavar="PERCENT",
+            help="Copy a drive to a new one when so much of its rating is written.",
+        ),
+    ] = None,
+    runs: Annotated[
+        int,
+        typer.Option("--runs", min=100, max=RUNS_MAX, metavar="N", help="Lives to simulate."),
+    ] = 50_000,
+    seed: Seed = 0,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Write an HTML report there."),
+    ] = None,
+    json_: Annotated[
+        str | None, typer.Option("--json", metavar="FILE|-", help="Write what is said as JSON.")
+    ] = None,
+) -> None:
+    """Say how likely an array loses data: by closed form and by simulation, with wear."""
+    check_place(json_)
+    if output is not None:
+        check_writable(output)
+    if (tbw is None) != (writes_per_day is None):
+        raise InputError("wear takes both --tbw and --writes-per-day, found one of them")
+    wear_only = {"--stagger": stagger, "--models": models, "--renew-at": renew_at}
+    for name, value in wear_only.items():
+        if value is not None and tbw is None:
+            raise InputError(f"{name} changes how drives wear: give --tbw and --writes-per-day too")
+    question = Question(
+        members=members,
+        capacity_bytes=parse_bytes("--capacity", capacity),
+        levels=_levels(level),
+        copies=copies,
+        failures_per_year=_failures(afr, mtbf),
+        uber=uber,
+        rebuild_bytes_per_s=parse_bytes("--rebuild-rate", rebuild_rate.strip().removesuffix("/s")),
+        replace_hours=replace_after,
+        one_at_a_time=one_at_a_time,
+        years=years,
+        tbw_bytes=None if tbw is None else parse_size(tbw),
+        writes_per_day_bytes=None
+        if writes_per_day is None
+        else parse_bytes("--writes-per-day", writes_per_day),
+        full_stripes=full_stripes,
+        stagger=_percents("--stagger", stagger),
+        models=models,
+        spread=_share("--spread", spread),
+        model_spread=_share("--model-spread", model_spread),
+        renew_at=None if renew_at is None else _share("--renew-at", renew_at),
+        runs=runs,
+        seed=seed,
+    )
+    with progress("simulating lives", quiet=json_ == "-") as callback:
+        found = reliability.study(question, lambda share: callback(Progress(share)))
+    _show(results(json_), found)
+    write_json(json_, found.document())
+    if output is not None:
+        page.render(found, output)
+
+
+def _levels(text: str | None) -> tuple[str, ...]:
+    if text is None:
+        return ()
+    return tuple(one.strip().lower().removeprefix("raid") for one in text.split(","))
+
+
+def _failures(afr: float | None, mtbf: float | None) -> float:
+    """Failures of a drive per year."""
+    if afr is not None and mtbf is not None:
+        raise InputError("give --afr or --mtbf, not both")
+    if mtbf is not None:
+        if not (math.isfinite(mtbf) and mtbf >= 1):
+            raise InputError(f"--mtbf {mtbf:g}: expected hours, at least 1, such as 2000000")
+        return HOURS_PER_YEAR / mtbf
+    percent = AFR_PERCENT if afr is None else afr
+    if not 0 <= percent <= 10_000:
+        raise InputError(f"--afr {percent:g}: expected failures per 100 drive years, 0 to 10000")
+    return percent / 100
+
+
+def _share(option: str, percent: float) -> float:
+    if not 0 <= percent <= 1000:
+        raise InputError(f"{option} {percent:g}: expected percent, 0 to 1000")
+    return percent / 100
+
+
+def _percents(option: str, text: str | None) -> tuple[float, ...]:
+    if text is None:
+        return ()
+    found = []
+    for one in text.split(","):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%?\s*", one)
+        if match is None:
+            raise InputError(f'{option} "{text}": expected percent, such as 10 or 0,15,30,45')
+        found.append(_share(option, float(match[1])))
+    return tuple(found)
+
+
+def _show(console: Console, found: Study) -> None:
+    for one in found.sentences:
+        say(console, one)
+    for title, columns, rows in page.tables(found):
+        console.print()
+        say(console, title)
+        sides = [(head, "left" if place == 0 else "right") for place, head in enumerate(columns)]
+        console.print(table(sides, rows))
+    console.print()
+    for one in page.notes(found):
+        say(console, one)

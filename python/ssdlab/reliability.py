@@ -1,0 +1,476 @@
+"""A study of how safe arrays keep data: levels and ways of wearing beside each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from ssdlab.analysis.endurance import Wear
+from ssdlab.analysis.losses import RANDOM, UNREADABLE, WORN, Chance, Losses, simulate
+from ssdlab.analysis.reliability import (
+    HOURS_PER_YEAR,
+    LEVELS,
+    Array,
+    Hazards,
+    mttdl_hours,
+    p_loss,
+    usual_mttdl_hours,
+)
+from ssdlab.errors import InputError
+from ssdlab.figures import Curve, Figure
+
+RARE = 100
+"""With fewer losses than this among the lives, failures are made frequent."""
+POINTS = 40
+"""Of a curve over the years."""
+STAGGER = 0.1
+STAGGER_SPAN = 0.6
+"""Where no ages are asked for, neighbours differ by a tenth of their rating, all of them by less
+than this."""
+RENEW_AT = 0.8
+MODELS = 2
+EACH_MAX = 8
+"""So many models can be had for one array."""
+COUNTS = 0.05
+"""Shares of losses and chances of wearing out below this are not spoken of."""
+TOLD_MAX = 3
+"""So many ways of wearing are told of at most."""
+MATTERS = 1.5
+"""A factor between chances from which a sentence calls one better, if their intervals agree."""
+CAUSES = {RANDOM: "random failures", WORN: "wear", UNREADABLE: "read errors in rebuilds"}
+
+ShareDone = Callable[[float], object]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked. Raises InputError where values are out of range or do not fit each other."""
+
+    members: int
+    capacity_bytes: float
+    levels: Sequence[str] = ()
+    """All that so many members can be, but for RAID 1 of more than three."""
+    copies: int = 2
+    failures_per_year: float = 0.01
+    """Of a member."""
+    uber: float = 1e-17
+    rebuild_bytes_per_s: float = 204.8e6
+    replace_hours: float = 24.0
+    one_at_a_time: bool = False
+    years: float = 5.0
+    tbw_bytes: float | None = None
+    writes_per_day_bytes: float | None = None
+    """Of the host, to the array."""
+    full_stripes: bool = False
+    stagger: Sequence[float] = ()
+    """Share of the rating written at the beginning: a step from member to member, or one each."""
+    models: int | None = None
+    spread: float = 0.05
+    model_spread: float = 0.2
+    renew_at: float | None = None
+    runs: int = 50_000
+    seed: int = 0
+
+    def arrays(self) -> list[Array]:
+        """The arrays to compare."""
+        if self.levels:
+            return [self._array(level) for level in dict.fromkeys(self.levels)]
+        found = []
+        for level in LEVELS:
+            if level == "1" and self.members > 3:
+                continue
+            try:
+                found.append(self._array(level))
+            except InputError:
+                continue
+        return found or [self._array("0")]
+
+    def _array(self, level: str) -> Array:
+        return Array(level, self.members, self.capacity_bytes, self.copies)
+
+    def hazards(self) -> Hazards:
+        """What happens to members whatever their age."""
+        if not (math.isfinite(self.rebuild_bytes_per_s) and self.rebuild_bytes_per_s > 0):
+            raise InputError("a rebuild writes more than 0 bytes per second")
+        if not (math.isfinite(self.replace_hours) and self.replace_hours >= 0):
+            raise InputError("a failed member is replaced after 0 hours or more")
+        rebuild_hours = self.capacity_bytes / self.rebuild_bytes_per_s / 3600
+        return Hazards(
+            self.failures_per_year / HOURS_PER_YEAR,
+            self.replace_hours + rebuild_hours,
+            self.uber,
+            self.one_at_a_time,
+        )
+
+    @property
+    def worn(self) -> bool:
+        """Whether wear is looked at."""
+        return self.tbw_bytes is not None and self.writes_per_day_bytes is not None
+
+    def ages(self) -> tuple[float, ...]:
+        """Shares of the rating already written where ages are staggered."""
+        if len(self.stagger) > 1:
+            return tuple(self.stagger)
+        most = STAGGER_SPAN / max(1, self.members - 1)
+        step = self.stagger[0] if self.stagger else min(STAGGER, most)
+        return tuple(step * place for place in range(self.members))
+
+    def policies(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Ways to have members wear: a name, and what of `Wear` it sets."""
+        ages, models = self.ages(), self.models or min(MODELS, self.members)
+        step = (
+            f"by {100 * ages[1]:.3g} %" if len(self.stagger) < 2 and len(ages) > 1 else "as given"
+        )
+        renew = RENEW_AT if self.renew_at is None else self.renew_at
+        yield "new together, one model", {}
+        if self.members > 1:
+            yield f"ages staggered {step}", {"start": ages}
+        if models > 1:
+            yield f"{models} models", {"models": models}
+            yield f"staggered and {models} models", {"start": ages, "models": models}
+        if self.models is None and models < self.members <= EACH_MAX:
+            yield "a model of its own each", {"models": self.members}
+        yield f"renewed at {100 * renew:.3g} % of the rating", {"renew_at": renew}
+        if self.renew_at is not None and (self.stagger or (self.models or 1) > 1):
+            own: dict[str, Any] = {"renew_at": renew, "models": self.models or 1}
+            yield "all that was asked", own | ({"start": ages} if self.stagger else {})
+
+    def wear(self, array: Array, **own: Any) -> Wear:
+        """How the members of an array wear."""
+        written = (self.writes_per_day_bytes or 0.0) * array.written_share(
+            full_stripes=self.full_stripes
+        )
+        known = {"spread": self.spread, "model_spread": self.model_spread}
+        return Wear(self.tbw_bytes or 0.0, written, **(known | own))
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """Chances found by simulation."""
+
+    whole: Chance
+    """Of losing data within the years asked for."""
+    causes: dict[str, float]
+    """The same by what the last blow was."""
+    accelerated: bool
+    curve: tuple[Chance, ...]
+    """At `Study.years`."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """A level where members fail at random only: closed form beside simulation."""
+
+    array: Array
+    mttdl_years: float
+    usual_years: float
+    chance: float
+    curve: tuple[float, ...]
+    simulated: Simulated
+
+    @property
+    def name(self) -> str:
+        """The name of the level."""
+        return f"RAID {self.array.level}"
+
+    @property
+    def usual_error(self) -> float:
+        """How far the usual formula is off: 0.1 where it promises 10 % more; nan where neither
+        ends."""
+        if math.isinf(self.mttdl_years):
+            return math.nan
+        return self.usual_years / self.mttdl_years - 1
+
+
+@dataclass(frozen=True)
+class Worn:
+    """A way of wearing at every level."""
+
+    name: str
+    alike: bool
+    """Whether all drives of a model wear out at the same number of bytes."""
+    simulated: tuple[Simulated, ...]
+    """By level."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """The answer."""
+
+    question: Question
+    hazards: Hazards
+    years: tuple[float, ...]
+    """Of the curves."""
+    levels: tuple[Level, ...]
+    rated_years: tuple[float, ...]
+    """How long the rating lasts a new member at each level; empty without wear."""
+    worn: tuple[Worn, ...]
+    sentences: tuple[str, ...]
+
+    def document(self) -> dict[str, Any]:
+        """All of it, for scripts; what never ends is null."""
+        found: dict[str, Any] = {
+            "sentences": list(self.sentences),
+            "question": asdict(self.question),
+            "repair_hours": self.hazards.repair_hours,
+            "years": list(self.years),
+            "levels": [self._level(place) for place in range(len(self.levels))],
+            "wear": [
+                {
+                    "policy": one.name,
+                    "drives_of_a_model_alike": one.alike,
+                    "levels": {
+                        level.array.level: asdict(simulated)
+                        for level, simulated in zip(self.levels, one.simulated, strict=True)
+                    },
+                }
+                for one in self.worn
+            ],
+        }
+        return found
+
+    def _level(self, place: int) -> dict[str, Any]:
+        one = self.levels[place]
+        return {
+            "level": one.array.level,
+            "usable_bytes": one.array.usable_bytes,
+            "mttdl_years": _finite(one.mttdl_years),
+            "mttdl_years_usual_formula": _finite(one.usual_years),
+            "usual_formula_error": _finite(one.usual_error),
+            "p_loss": one.chance,
+            "p_loss_curve": list(one.curve),
+            "simulated": asdict(one.simulated),
+            "rating_lasts_years": _finite(self.rated_years[place]) if self.rated_years else None,
+        }
+
+    def figures(self) -> list[Figure]:
+        """Charts of the chance of loss against time."""
+        label, axis = "arrays of a million that have lost data", "years"
+        curves = []
+        for colour, one in enumerate(self.levels):
+            shown = [1e6 * chance for chance in one.curve]
+            drawn = [1e6 * chance.value for chance in one.simulated.curve]
+            curves.append(Curve(one.name, self.years, shown, "line", colour))
+            curves.append(Curve(f"{one.name}, simulated", self.years, drawn, "dots", colour))
+        found = [Figure("Random failures alone", axis, label, curves, log_y=True, wide=True)]
+        for place, level in enumerate(self.levels if self.worn else ()):
+            if level.array.tolerance == 0:
+                continue  # Each drive counts by itself, whatever the others do.
+            policies = [
+                Curve(
+                    f"{one.name}, no spread" if one.alike else one.name,
+                    self.years,
+                    [1e6 * chance.value for chance in one.simulated[place].curve],
+                    "dashed" if one.alike else "line",
+                    colour % (len(self.worn) // 2),
+                )
+                for colour, one in enumerate(self.worn)
+            ]
+            title = f"{level.name} with wear"
+            found.append(Figure(title, axis, label, policies, log_y=True, wide=True))
+        return found
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def study(question: Question, done: ShareDone = lambda _share: None) -> Study:
+    """Answers a question; `done` hears the share of the work that is done.
+
+    Raises InputError where values are out of range or do not fit each other.
+    """
+    arrays, hazards = question.arrays(), question.hazards()
+    if not (math.isfinite(question.years) and 0 < question.years <= 1000):
+        raise InputError(f"the years asked for are above 0 and at most 1000: {question.years:g}")
+    years = tuple(question.years * (n + 1) / POINTS for n in range(POINTS))
+    policies = list(question.policies()) if question.worn else []
+    spreads = (question.spread, 0.0) if question.spread else (0.0,)
+    planned = [
+        (name, spread == 0, [question.wear(a, **(own | {"spread": spread})) for a in arrays])
+        for spread in spreads
+        for name, own in policies
+    ]
+    total = len(arrays) * (1 + len(planned))
+    count = iter(range(1, total + 1))
+
+    def live(array: Array, wear: Wear | None) -> Simulated:
+        found = _simulated(question, array, hazards, years, wear)
+        done(next(count) / total)
+        return found
+
+    levels = tuple(_level(array, hazards, years, live(array, None)) for array in arrays)
+    worn = tuple(
+        Worn(
+            name, alike, tuple(live(array, wear) for array, wear in zip(arrays, wears, strict=True))
+        )
+        for name, alike, wears in planned
+    )
+    rated = tuple(question.wear(array).rated_years for array in arrays) if planned else ()
+    found = Study(question, hazards, years, levels, rated, worn, ())
+    return replace(found, sentences=tuple(_sentences(found)))
+
+
+def _level(array: Array, hazards: Hazards, years: Sequence[float], simulated: Simulated) -> Level:
+    curve = tuple(p_loss(array, hazards, year * HOURS_PER_YEAR) for year in years)
+    return Level(
+        array,
+        mttdl_hours(array, hazards) / HOURS_PER_YEAR,
+        usual_mttdl_hours(array, hazards) / HOURS_PER_YEAR,
+        curve[-1],
+        curve,
+        simulated,
+    )
+
+
+def _simulated(
+    question: Question, array: Array, hazards: Hazards, years: Sequence[float], wear: Wear | None
+) -> Simulated:
+    """Lives as they are; where they seldom end in loss, lives in which it is made frequent."""
+
+    def lives(accelerated: bool) -> Losses:
+        return simulate(
+            array,
+            hazards,
+            years[-1],
+            runs=question.runs,
+            seed=question.seed,
+            wear=wear,
+            accelerated=accelerated,
+        )
+
+    found = counted = lives(False)
+    if len(counted.hours) < RARE:
+        found = lives(True)
+    end = years[-1] * HOURS_PER_YEAR
+    whole = found.by(end)
+    # Both upper ends hold; where a weighed life might be heavy, that of plain counting is lower.
+    high = max(whole.value, min(whole.high, counted.by(end).high))
+    return Simulated(
+        replace(whole, high=high),
+        {name: found.by(end, cause).value for cause, name in CAUSES.items()},
+        found.accelerated,
+        tuple(found.by(year * HOURS_PER_YEAR) for year in years),
+    )
+
+
+# --- in words
+
+
+def _sentences(found: Study) -> Iterator[str]:
+    question = found.question
+    ranked = sorted(found.levels, key=lambda one: one.chance)
+    within = f"{question.years:g} years"
+    best, others = ranked[0], ranked[1:]
+    rest = "; ".join(f"{one.name}: {chance_text(one.chance)}" for one in others)
+    yield (
+        f"Of {_drives(question.members)} at random, {best.name} loses data within {within} "
+        f"with a chance of {chance_text(best.chance)}{f' ({rest})' if rest else ''}."
+    )
+    unread = [
+        one
+        for one in found.levels
+        if _main_cause(one.simulated)[0] == CAUSES[UNREADABLE]
+        and _main_cause(one.simulated)[1] > 0.5
+    ]
+    if unread:
+        named = ", ".join(
+            f"{one.name} ({_main_cause(one.simulated)[1]:.0%})".replace("%", " %") for one in unread
+        )
+        factors = [one.usual_years / one.mttdl_years for one in unread]
+        span = " to ".join(dict.fromkeys(_times(f) for f in (min(factors), max(factors))))
+        yield (
+            "Most losses come from a sector that cannot be read while nothing is left to correct "
+            f"it by: {named}. The usual formula for the mean time to data loss leaves that out and "
+            f"promises {span} times too much."
+        )
+    if found.worn:
+        for place in range(len(found.levels)):
+            yield from _wear_sentences(found, place)
+    else:
+        yield (
+            "Wear is left out: equal drives that are written alike also wear out together. "
+            "--tbw and --writes-per-day put it in."
+        )
+
+
+def _wear_sentences(found: Study, place: int) -> Iterator[str]:
+    level, years = found.levels[place], found.rated_years[place]
+    lasts = f"{years:.3g} years" if math.isfinite(years) else "for ever"
+    alike = [one for one in found.worn if one.alike]
+    spread = [one for one in found.worn if not one.alike] or alike
+    first = spread[0].simulated[place]
+    if first.causes[CAUSES[WORN]] < COUNTS * first.whole.value:
+        text = (
+            f"{level.name}: the rating of a new drive lasts {lasts}; wear hardly adds to "
+            f"the chance of losing data ({_seen(first)})"
+        )
+    else:
+        text = (
+            f"{level.name}: the rating of a new drive lasts {lasts}, and with wear the "
+            f"chance of losing data is {_seen(first)}"
+        )
+    worst = alike[0].simulated[place].whole
+    if worst.low > first.whole.high and worst.value > MATTERS * first.whole.value:
+        text += (
+            f"; {chance_text(worst.value)} if all drives of a model wear out at the same "
+            "number of bytes"
+        )
+    yield text + "."
+    for known, when in ((spread, ""), (alike, ", of drives that wear out alike")):
+        if known is alike and spread is alike and when:
+            continue
+        yield from _changes(known, place, level.name, when)
+
+
+def _changes(known: Sequence[Worn], place: int, name: str, when: str) -> Iterator[str]:
+    """What the other ways of wearing change against the first."""
+    first = known[0].simulated[place].whole
+    better, worse = [], []
+    for one in known[1:]:
+        chance = one.simulated[place].whole
+        told = (chance.value, f"{one.name}, {_seen(one.simulated[place])}")
+        if chance.high < first.low and first.value >= MATTERS * chance.value:
+            better.append(told)
+        elif chance.low > first.high and chance.value >= MATTERS * first.value:
+            worse.append(told)
+    if better:
+        said = [text for _, text in sorted(better)[:TOLD_MAX]]
+        yield f"{name}{when}: what helps most: {'; '.join(said)}."
+    if worse:
+        said = [text for _, text in sorted(worse, reverse=True)[:TOLD_MAX]]
+        yield f"{name}{when}: less safe: {'; '.join(said)}."
+
+
+def _main_cause(simulated: Simulated) -> tuple[str, float]:
+    """What most losses end by, and its share of them."""
+    total = sum(simulated.causes.values())
+    name = max(simulated.causes, key=lambda one: simulated.causes[one])
+    return name, simulated.causes[name] / total if total else 0.0
+
+
+def _drives(count: int) -> str:
+    return "1 drive that fails" if count == 1 else f"{count} drives that fail"
+
+
+def _times(factor: float) -> str:
+    return f"{factor:,.0f}" if factor >= 9.95 else f"{factor:.2g}"
+
+
+def _seen(simulated: Simulated) -> str:
+    """A chance that was simulated: where no life showed a loss, that is not zero."""
+    return chance_text(simulated.whole.value) if simulated.whole.value else "none seen"
+
+
+def chance_text(chance: float) -> str:
+    """A chance as people say it."""
+    if chance <= 0:
+        return "0"
+    if chance >= 0.01:
+        return f"{100 * chance:.3g} %" if chance < 0.9995 else "more than 99.9 %"
+    if chance < 1e-12:
+        return "less than 1 in a million million"
+    one_in = float(f"{1 / chance:.2g}")
+    return f"1 in {one_in:,.0f}"
