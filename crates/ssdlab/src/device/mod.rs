@@ -16,16 +16,18 @@ pub use link::{Duplex, Link, LinkKeys};
 pub use null::{Null, NullKeys};
 pub use partition::{Partition, PartitionKeys};
 
+use crate::array::{Array, ArrayKeys};
 use crate::error::Result;
 use crate::registry::{Entry, Registry};
-use crate::rig::{keys_of, memory_below, take_below};
+use crate::rig::{keys_of, memory_below, memory_members, take_below, take_members};
 use crate::rng::Stream;
 use crate::stats::Parts;
 
 /// What a command asks for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub enum Op {
     /// Read `len` bytes at `offset`.
+    #[default]
     Read,
     /// Write `len` bytes at `offset`.
     Write,
@@ -42,7 +44,7 @@ pub enum Op {
 pub const SECTOR: u64 = 512;
 
 /// One request to a device.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Command {
     /// Chosen by the submitter, handed back in the completion; unique among those in flight.
     pub tag: u64,
@@ -109,6 +111,13 @@ pub trait Device: Send {
     /// preconditioning. Nothing may be in flight, and a device that has worked in time has been
     /// settled.
     fn apply(&mut self, command: &Command);
+
+    /// Version of the sector at `offset`, as a read that begins now answers it; 0 unless the device
+    /// was built to keep versions. For devices made of devices, which must know it in tests.
+    fn content(&self, offset: u64) -> u64 {
+        let _ = offset;
+        0
+    }
 
     /// Reports every counter of this device (not of its parts): name and value so far.
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64));
@@ -208,6 +217,20 @@ pub const DEVICES: Registry<Kind> = Registry {
                 build: |mut table, build| {
                     let below = take_below(&mut table, build)?;
                     Ok(Box::new(Link::new(&keys_of(table)?, below)?))
+                },
+            },
+        },
+        Entry {
+            name: "array",
+            summary: "several devices as one: RAID 0, 1, 10, 5, 6 or linear, laid out as by Linux md",
+            reference: "md(4), mdadm(8)",
+            build: Kind {
+                check: |table| keys_of::<ArrayKeys>(table).map(|_| ()),
+                schema: || schemars::schema_for!(ArrayKeys),
+                memory: memory_members,
+                build: |mut table, build| {
+                    let members = take_members(&mut table, build)?;
+                    Ok(Box::new(Array::new(&keys_of(table)?, members, build)?))
                 },
             },
         },
