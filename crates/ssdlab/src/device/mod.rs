@@ -8,11 +8,14 @@
 //! order; the parts of a completion add up to its latency.
 
 mod link;
+pub mod measured;
 mod null;
 mod partition;
 pub mod ssd;
+mod versions;
 
 pub use link::{Duplex, Link, LinkKeys};
+pub use measured::{Measured, MeasuredKeys};
 pub use null::{Null, NullKeys};
 pub use partition::{Partition, PartitionKeys};
 
@@ -190,6 +193,17 @@ pub const DEVICES: Registry<Kind> = Registry {
                 schema: || schemars::schema_for!(NullKeys),
                 memory: |_| Ok(0),
                 build: |table, build| Ok(Box::new(Null::new(keys_of(table)?, build)?)),
+            },
+        },
+        Entry {
+            name: "measured",
+            summary: "a drive given by measured latencies alone: histograms, logs, or distributions",
+            reference: "",
+            build: Kind {
+                check: |table| keys_of::<MeasuredKeys>(table).map(|_| ()),
+                schema: || schemars::schema_for!(MeasuredKeys),
+                memory: |_| Ok(0),
+                build: |table, build| Ok(Box::new(Measured::new(&keys_of(table)?, build)?)),
             },
         },
         Entry {

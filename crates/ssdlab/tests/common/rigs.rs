@@ -40,6 +40,15 @@ pub const SAMPLES: &[Sample] = &[
         tables: &[],
     },
     Sample {
+        kind: "measured",
+        below: false,
+        keys: "capacity = \"4MiB\"\nconcurrency = 3\n\
+               read = [{ size = \"4KiB\", bins = [[80000, 90], [95000, 9], [2000000, 1]] }, \
+               { size = \"64KiB\", mean = \"200us\", distribution = \"lognormal\", spread = 0.5 }]\n\
+               write = [{ series = [30000, 31000, 29000, 30000, 900000, 700000], block = 3 }]",
+        tables: &[],
+    },
+    Sample {
         kind: "ssd",
         below: false,
         keys: "capacity = \"6MiB\"",
