@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -125,3 +128,70 @@ def test_a_drive_at_work_refuses_a_second_caller_instead_of_waiting_for_ever() -
     stop.set()
     thread.join(timeout=30)
     assert not thread.is_alive()
+
+
+def test_a_drive_goes_on_from_a_file_as_it_would_have(tmp_path: Path) -> None:
+    one, path = drive(), tmp_path / "a.drive"
+    one.prepare("random:1")
+    one.run(WRITES, job_name="w.fio")
+    one.idle(0.25)
+    one.save(path)
+    two = drive()
+    two.restore(str(path))
+    assert (two.now_s, two.state, two.counters()) == (one.now_s, one.state, one.counters())
+    first, second = (each.run(WRITES, job_name="w.fio", seed=5) for each in (one, two))
+    assert first.json == second.json
+    for name, column in first.device_series.items():
+        assert np.array_equal(column, second.device_series[name]), name
+    assert [p.name for p in tmp_path.iterdir()] == ["a.drive"]
+
+
+def test_an_interrupted_drive_goes_on_from_a_file(tmp_path: Path) -> None:
+    one, path = drive(), tmp_path / "a.drive"
+    one.prepare("sequential")
+    one.save(path)
+    with pytest.raises(Interrupted):
+        one.run(ENDLESS, job_name="w.fio", progress=lambda _: False)
+    with pytest.raises(InputError, match="broke off"):
+        one.save(path)
+    one.restore(path)
+    assert (one.state, one.now_s) == ("sequential", 0.0)
+    one.run(WRITES, job_name="w.fio")
+
+
+def test_what_cannot_be_restored_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "a.drive"
+    drive().save(path)
+    cut = tmp_path / "cut.drive"
+    cut.write_bytes(path.read_bytes()[:-1])
+    larger = _core.Drive(RIG, rig_name="lab", overrides=[("capacity", "128MiB")])
+    for one, file, says in (
+        (drive(), cut, "damaged or cut short"),
+        (drive(seed=2), path, "seed: it is 1 there and 2 here"),
+        (larger, path, "capacity is 64MiB there and is 128MiB here"),
+        (drive(), tmp_path, "no checkpoint"),
+        (drive(), tmp_path / "absent", "No such file"),
+    ):
+        with pytest.raises(InputError, match=says) as refused:
+            one.restore(file)
+        assert "\n" not in str(refused.value)
+        assert one.state == "fob"
+    with pytest.raises(InputError, match="No such file"):
+        drive().save(tmp_path / "absent" / "a.drive")
+
+
+def test_a_drive_goes_on_in_another_process(tmp_path: Path) -> None:
+    path = tmp_path / "a.drive"
+    one = drive()
+    one.prepare("random:1")
+    one.save(path)
+    script = f"""
+from ssdlab import _core
+one = _core.Drive({RIG!r}, rig_name="lab", overrides={SMALL!r})
+one.restore({str(path)!r})
+print(one.run({WRITES!r}, job_name="w.fio").json)
+"""
+    there = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert there.stdout.strip() == one.run(WRITES, job_name="w.fio").json.strip()

@@ -12,6 +12,7 @@ use ssdlab::run::{RunOptions, RunResult, Session};
 use ssdlab::units::Nanos;
 use ssdlab::{Error, Result};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 /// Longest time that a drive is left alone at once, seconds (1000 days).
@@ -193,6 +194,21 @@ impl Drive {
     /// Erases everything: fresh out of the box, but for the wear; takes no time.
     fn purge(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.session()?.purge()).map_err(|error| to_python(py, error))
+    }
+
+    /// Saves the drive as it is, to go on from later, on another day too. The file takes the place of
+    /// an older one at once, when it is whole and on the disk.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let outcome = py.detach(|| self.session()?.save(&path, &self.rig));
+        outcome.map_err(|error| to_python(py, error))
+    }
+
+    /// Goes on from where a drive of the same rig, overrides, seed and version was saved. Anything
+    /// else is refused, and a damaged file, and the drive is as it was then. What this drive has done
+    /// does not matter: one that was interrupted is of use again.
+    fn restore(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let outcome = py.detach(|| self.session()?.restore(&path, &self.rig));
+        outcome.map_err(|error| to_python(py, error))
     }
 
     /// Every counter so far, by place and name as in the device series.

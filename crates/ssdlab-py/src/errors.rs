@@ -9,9 +9,11 @@ pub fn to_python(py: Python<'_>, error: Error) -> PyErr {
     let name = match &error {
         Error::Cancelled => "Interrupted",
         Error::Unknown { .. } => "UnknownNameError",
-        Error::Value { .. } | Error::Rig { .. } | Error::Job { .. } | Error::Unfit(_) => {
-            "InputError"
-        }
+        Error::Value { .. }
+        | Error::Rig { .. }
+        | Error::Job { .. }
+        | Error::File { .. }
+        | Error::Unfit(_) => "InputError",
     };
     let message = error.to_string();
     let exception = py

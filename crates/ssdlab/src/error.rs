@@ -53,6 +53,14 @@ pub enum Error {
     /// The job does not fit the device, or the device cannot do it.
     #[error("{0}")]
     Unfit(String),
+    /// A file that cannot be read or written, or is not what it should be.
+    #[error("{path}: {problem}")]
+    File {
+        /// Its name.
+        path: String,
+        /// What is wrong.
+        problem: String,
+    },
     /// The observer of a run asked it to stop; what was done is discarded.
     #[error("stopped before the end; nothing was kept")]
     Cancelled,

@@ -46,6 +46,7 @@
 //! What each room is for, from the bottom up; a room uses only those above it in this list:
 //!
 //! - [`units`], [`error`], [`registry`], [`rng`]: quantities, what users get wrong, names, randomness
+//! - [`persist`]: state in and out of a file
 //! - [`sim`]: which component acts next
 //! - [`stats`]: histograms, series, where time goes
 //! - [`nand`]: dies and channels in time
@@ -64,6 +65,7 @@ pub mod ftl;
 pub mod job;
 pub mod nand;
 pub mod output;
+pub mod persist;
 pub mod registry;
 pub mod rig;
 pub mod rng;

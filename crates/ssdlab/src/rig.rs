@@ -15,6 +15,7 @@
 //! Any value may be a table `{ value, source }`: the source is kept for reports. The structs that
 //! the devices' keys are read into are the schema; nothing else knows it.
 
+mod compare;
 mod explain;
 
 use crate::device::{Build, DEVICES, Device, Kind};

@@ -3,6 +3,8 @@
 //! A component asks for a stream by its own label, so a new component leaves the numbers of all
 //! others as they were.
 
+use crate::error::Result;
+use crate::persist::{Archive, Persist};
 use rand_core::{Rng as _, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -39,6 +41,15 @@ impl Stream {
     #[inline]
     pub fn percent(&mut self) -> u32 {
         self.below(100) as u32
+    }
+}
+
+impl Persist for Stream {
+    fn persist(&mut self, archive: &mut Archive<'_>) -> Result<()> {
+        let mut state = self.0.state();
+        archive.bytes(&mut state)?;
+        self.0 = Xoshiro256PlusPlus::from_seed(state);
+        Ok(())
     }
 }
 

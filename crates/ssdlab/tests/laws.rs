@@ -5,7 +5,8 @@ mod common;
 #[allow(dead_code, reason = "not every test file needs all helpers")]
 mod support;
 
-use common::audit::{Audit, Violation, random_script, timed_script};
+use common::audit::{Audit, Step, Violation, random_script, timed_script};
+use common::oracle::Oracle;
 use common::rigs::{
     SAMPLES, Sample, Shape, any_ssd, any_stack, build, check_work, fitting, hold_to_promises,
     run_once, stack,
@@ -13,6 +14,7 @@ use common::rigs::{
 use common::{cases, lab_reference};
 use proptest::prelude::*;
 use ssdlab::device::{Command, Completion, DEVICES, Device, Op};
+use ssdlab::persist::{Archive, Persist};
 use ssdlab::rig::Rig;
 use ssdlab::rng::Stream;
 use ssdlab::run::{Report, RunOptions, RunResult, Session};
@@ -154,6 +156,103 @@ fn ios(result: &RunResult) -> Vec<u64> {
     result.reports.iter().map(of).collect()
 }
 
+/// All state of a device.
+fn saved(device: &mut dyn Device) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut archive = Archive::save(&mut bytes);
+    device.persist(&mut archive).unwrap();
+    archive.finish().unwrap();
+    bytes
+}
+
+/// Saves a device at several moments of a script, with commands in flight, loads it into another that
+/// was built the same way, and holds both to be one and the same to the end of the script. Every
+/// second time that other one has done something else before.
+fn goes_on_from_a_file(
+    build: &dyn Fn() -> Box<dyn Device>,
+    oracle: Option<Oracle>,
+    script: &[Step],
+    depth: usize,
+) -> Result<(), Violation> {
+    let mut first = build();
+    let mut audit = Audit::new(first.as_mut(), oracle);
+    let mut copies = Vec::new();
+    let mut from = 0;
+    for (n, share) in [0, 3, 25, 50, 90].into_iter().enumerate() {
+        let to = script.len() * share / 100;
+        audit.steps(&script[from..to], depth)?;
+        from = to;
+        let bytes = saved(audit.device);
+        let mut copy = build();
+        if n % 2 == 1 {
+            Audit::new(copy.as_mut(), None).steps(&script[..script.len() / 3], depth)?;
+        }
+        let mut input = &bytes[..];
+        let mut archive = Archive::load(&mut input);
+        let loaded = copy.persist(&mut archive).and_then(|()| archive.finish());
+        if loaded.is_err() || saved(copy.as_mut()) != bytes {
+            return Err(Violation::Different(format!("saved again at {share} %: {loaded:?}")));
+        }
+        let mut rest = audit.fork(copy.as_mut());
+        rest.run(&script[to..], depth)?;
+        rest.device.verify();
+        let (trace, asked) = (rest.trace, rest.asked);
+        copies.push((share, trace, asked, saved(copy.as_mut())));
+    }
+    audit.run(&script[from..], depth)?;
+    let end = saved(audit.device);
+    for (share, trace, asked, copy) in copies {
+        if trace != audit.trace || asked != audit.asked || copy != end {
+            return Err(Violation::Different(format!("saved at {share} % of the script")));
+        }
+    }
+    Ok(())
+}
+
+fn hold_saved(rig: &Rig, seed: u64, steps: usize, depth: usize) {
+    for versions in [false, true] {
+        let capacity = build(rig, seed, false).capacity();
+        let oracle = versions.then(|| Shape::of(rig).oracle(capacity));
+        let script = random_script(seed, capacity, steps);
+        let build = || build(rig, seed, versions);
+        if let Err(violation) = goes_on_from_a_file(&build, oracle, &script, depth) {
+            panic!("versions {versions}: {violation:?}\n{}", rig.to_toml());
+        }
+    }
+}
+
+#[test]
+fn every_device_goes_on_from_a_file_as_it_would_have() {
+    for rig in stacks() {
+        hold_saved(&rig, 4, 1500, 16);
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(100))]
+    #[test]
+    fn any_stack_goes_on_from_a_file(layers in any_stack(), seed: u64, depth in 1usize..70) {
+        let rig = fitting(&layers);
+        prop_assume!(rig.is_some());
+        hold_saved(&rig.unwrap(), seed, 500, depth);
+    }
+}
+
+#[test]
+fn a_device_that_forgets_to_save_is_caught() {
+    let leaf = SAMPLES.iter().find(|s| s.kind == "ssd").unwrap();
+    let rig = stack(&[leaf.layer()]);
+    let script = random_script(1, build(&rig, 1, false).capacity(), 1000);
+    let canary = |fault: Fault| {
+        let build = || -> Box<dyn Device> {
+            Box::new(Canary { inner: build(&rig, 1, false), fault, seen: 0, now: 0 })
+        };
+        goes_on_from_a_file(&build, None, &script, 16)
+    };
+    assert_eq!(canary(Fault::CountsSaved), Ok(()));
+    assert!(matches!(canary(Fault::CountsUnsaved), Err(Violation::Different(_))));
+}
+
 /// A session with everything in it; all that it shows.
 fn live(rig: &Rig) -> String {
     let mut session = Session::new(build(rig, 1, false), 1);
@@ -197,6 +296,38 @@ fn a_session_of_jobs_completes_everything_counts_on_and_is_the_same_every_time()
     for rig in stacks() {
         let (first, second) = (live(&rig), live(&rig));
         assert!(first == second, "{}\n{first}\n{second}", rig.to_toml());
+    }
+}
+
+#[test]
+fn a_session_goes_on_from_a_file_as_it_would_have() {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("session.checkpoint");
+    let options = RunOptions::default();
+    for rig in stacks() {
+        let new = || Session::new(build(&rig, 1, false), 1);
+        let mut first = new();
+        first.prepare(&"random:0.5".parse().unwrap(), &mut ()).unwrap();
+        first.run(&jobs(WRITES), &options, &mut ()).unwrap();
+        for idle in [0, 1, 40] {
+            first.idle(Nanos::millis(idle)).unwrap();
+            first.save(&path, &rig).unwrap();
+            let bytes = std::fs::read(&path).unwrap();
+            let mut second = new();
+            second.restore(&path, &rig).unwrap();
+            second.device().verify();
+            second.save(&path, &rig).unwrap();
+            assert!(std::fs::read(&path).unwrap() == bytes, "{}", rig.to_toml());
+            let go_on = |session: &mut Session| {
+                let state = session.state();
+                let result = session.run(&jobs(TRIMS), &options, &mut ()).unwrap();
+                session.prepare(&"random:0.1".parse().unwrap(), &mut ()).unwrap();
+                session.device().verify();
+                let (now, filled) = (session.now_ns(), session.counters());
+                format!("{state} {result:?} {now} {filled:?} {}", session.state())
+            };
+            let (went_on, as_restored) = (go_on(&mut first), go_on(&mut second));
+            assert!(went_on == as_restored, "{}\n{went_on}\n{as_restored}", rig.to_toml());
+        }
     }
 }
 
@@ -287,6 +418,10 @@ enum Fault {
     WorksMoreThanThereIsTime,
     NeverRests,
     LooksAtTheWorld,
+    /// Not broken: it does something now and then, and saves when the next time is due.
+    CountsSaved,
+    /// The same, but it does not save that.
+    CountsUnsaved,
 }
 
 /// A device that breaks one promise now and then.
@@ -316,6 +451,10 @@ impl Canary {
             }
             Fault::DatesCompletionsLater if due => c.time += 1,
             Fault::PartsDoNotAddUp if due => c.parts[Part::Cells] += 1,
+            Fault::CountsSaved | Fault::CountsUnsaved if due && c.parts[Part::Cells] > 0 => {
+                c.parts[Part::Cells] -= 1;
+                c.parts[Part::Channel] += 1;
+            }
             Fault::LooksAtTheWorld => {
                 let shift = WORLD.fetch_add(1, Ordering::Relaxed) % 3;
                 if c.parts[Part::Cells] > shift {
@@ -326,6 +465,16 @@ impl Canary {
             _ => {}
         }
         done.push(c);
+    }
+}
+
+impl Persist for Canary {
+    fn persist(&mut self, archive: &mut Archive<'_>) -> ssdlab::Result<()> {
+        self.inner.persist(archive)?;
+        if self.fault != Fault::CountsUnsaved {
+            self.seen.persist(archive)?;
+        }
+        self.now.persist(archive)
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// The modules from the bottom up. What stands in one row may use each other.
 const LAYERS: &[&[&str]] = &[
     &["units", "error"],
-    &["registry", "rng"],
+    &["registry", "rng", "persist"],
     &["sim"],
     &["stats"],
     &["nand"],

@@ -261,7 +261,8 @@ def run_facts(run: Run, words: Catalogue, numbers: Numbers) -> list[tuple[str, s
 
 def _state(preconditioning: object, words: Catalogue) -> str:
     """What state the drive was brought into, in words."""
-    name, _, times = str(preconditioning or "").partition(":")
-    if name in ("fob", "sequential", "random", "steady"):
+    text = str(preconditioning or "")
+    name, _, times = text.partition(":")
+    if name in ("fob", "sequential", "random", "steady") and "," not in text:
         return words(f"state.{name}", times=times or "1")
-    return name
+    return text

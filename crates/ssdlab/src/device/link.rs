@@ -6,6 +6,7 @@
 
 use super::{Command, Completion, Device, Op};
 use crate::error::{Error, Result};
+use crate::persist::persistent;
 use crate::rig::at_most_an_hour;
 use crate::stats::{Part, Parts};
 use crate::units::{NEVER, Nanos, Rate};
@@ -40,7 +41,7 @@ pub enum Duplex {
     Full,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Active {
     command: Command,
     submitted: u64,
@@ -87,6 +88,13 @@ pub struct Link {
     now: u64,
     commands: u64,
 }
+
+persistent!(Link {
+    state { below, lanes, active, free, slots_free, waiting, arrived, ready, now, commands }
+    built { keys }
+});
+persistent!(Lane { state { free_at, busy, queue } });
+persistent!(Active { state { command, submitted, admitted, delivered, parts, digest } });
 
 impl Link {
     /// A link before `below`.

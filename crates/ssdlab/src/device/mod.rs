@@ -21,6 +21,7 @@ pub use partition::{Partition, PartitionKeys};
 
 use crate::array::{Array, ArrayKeys};
 use crate::error::Result;
+use crate::persist::{Persist, persistent, persistent_enum};
 use crate::registry::{Entry, Registry};
 use crate::rig::{keys_of, memory_below, memory_members, take_below, take_members};
 use crate::rng::Stream;
@@ -64,7 +65,7 @@ pub struct Command {
 }
 
 /// The end of a command.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Completion {
     /// The command's tag.
     pub tag: u64,
@@ -77,6 +78,10 @@ pub struct Completion {
     pub digest: u64,
 }
 
+persistent_enum!(Op { Read, Write, Trim, Flush, Purge });
+persistent!(Command { state { tag, op, offset, len, compressible, stamp } });
+persistent!(Completion { state { tag, time, parts, digest } });
+
 /// Contribution of one sector to a read's digest: content and position both matter.
 #[inline]
 pub fn mix(content: u64, index: u64) -> u64 {
@@ -85,7 +90,10 @@ pub fn mix(content: u64, index: u64) -> u64 {
 }
 
 /// A storage device in virtual time.
-pub trait Device: Send {
+///
+/// All of its state can be saved, with commands in flight too, and loaded into a device built the
+/// same way ([`Persist`]), which then goes on as this one would.
+pub trait Device: Persist + Send {
     /// The kind's name in the registry.
     fn kind(&self) -> &'static str;
 

@@ -6,6 +6,7 @@
 
 use super::{Build, Command, Completion, Device, Op, SECTOR, mix};
 use crate::error::{Error, Result};
+use crate::persist::persistent;
 use crate::rig::at_most_an_hour;
 use crate::stats::{Part, Parts};
 use crate::units::{Bytes, NEVER, Nanos};
@@ -86,6 +87,13 @@ struct Counts {
     bytes_read: u64,
     bytes_written: u64,
 }
+
+persistent!(Null {
+    state { next, queue, counts }
+    parts { free_at, versions }
+    built { keys }
+});
+persistent!(Counts { state { reads, writes, trims, flushes, bytes_read, bytes_written } });
 
 impl Null {
     /// A device of these keys.

@@ -2,6 +2,7 @@
 
 use super::{Command, Completion, Device, Op, SECTOR};
 use crate::error::{Error, Result};
+use crate::persist::persistent;
 use crate::units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,8 @@ pub struct Partition {
     offset: u64,
     size: u64,
 }
+
+persistent!(Partition { state { below } built { offset, size } });
 
 impl Partition {
     /// A slice of `below`.

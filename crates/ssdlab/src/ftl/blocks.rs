@@ -5,6 +5,7 @@
 //! per invalidation and a scan of N/64 + 64 counters per collection.
 
 use crate::nand::NONE;
+use crate::persist::persistent;
 
 /// Added to the valid count of superblocks that may not be collected: free, open or being
 /// collected.
@@ -175,3 +176,10 @@ impl Blocks {
         })
     }
 }
+
+persistent!(Blocks {
+    parts {
+        valid, erases, closed_at, least, hand, older, newer, oldest, newest, closed,
+    }
+    built { units_per_superblock, per_region, set_aside, groups }
+});

@@ -5,6 +5,7 @@ use super::mapping::Mapping;
 use super::page_map::{PageMap, Region};
 use super::{Sink, Untimed};
 use crate::nand::{Cause, NONE};
+use crate::persist::persistent;
 
 /// How foreground collection is spread over host writes.
 #[derive(
@@ -21,7 +22,7 @@ pub enum Pace {
 }
 
 /// A collection under way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Collecting {
     pub(super) victim: u32,
     /// Next offset to look at.
@@ -33,6 +34,8 @@ pub(super) struct Collecting {
     owed: u64,
     pub(super) cause: Cause,
 }
+
+persistent!(Collecting { state { victim, cursor, valid, gain, owed, cause } });
 
 impl Collecting {
     /// Where it is, as one number.

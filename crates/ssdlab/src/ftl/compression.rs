@@ -18,6 +18,7 @@ use super::append::Piece;
 use super::collect::Collecting;
 use super::page_map::{PageMap, UnitWrite};
 use crate::nand::{Cause, NONE};
+use crate::persist::persistent;
 
 /// Granules that a unit takes after a write of `sectors` of its `of` sectors, at least one.
 ///
@@ -48,6 +49,8 @@ pub(super) struct Sensed {
     stamp: u64,
 }
 
+persistent!(Sensed { state { program, read, stamp } });
+
 const NOTHING: Sensed = Sensed { program: NONE, read: NONE, stamp: 0 };
 
 /// What a page map keeps for units that shrink; empty without compression.
@@ -60,6 +63,8 @@ pub(super) struct Packing {
     /// By region: victims in a row that gained nothing.
     fruitless: Vec<u32>,
 }
+
+persistent!(Packing { parts { lengths, sensed, fruitless } });
 
 impl Packing {
     /// For so many logical units of up to `granules` in so many regions.

@@ -23,6 +23,7 @@
 use super::Sink;
 use super::page_map::PageMap;
 use crate::nand::Cause;
+use crate::persist::persistent;
 
 /// When batches of collection begin and end, and how fast they go.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -170,3 +171,8 @@ impl PageMap {
         }
     }
 }
+
+persistent!(Batches {
+    state { on, lacking, satisfied }
+    built { start, end, share, copies, between }
+});

@@ -1,5 +1,7 @@
 //! The page map: every unit can lie anywhere.
 
+mod persist;
+
 use super::Sink;
 use super::blocks::Blocks;
 use super::collect::{Collecting, Pace};

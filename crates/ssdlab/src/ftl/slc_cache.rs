@@ -25,6 +25,7 @@ use super::collect::Pace;
 use super::layout::Layout;
 use super::page_map::{CLOSED, Lane, PageMap, Settings};
 use crate::nand::{Cause, NONE};
+use crate::persist::persistent;
 use std::collections::VecDeque;
 
 /// What a host write does that finds the cache full.
@@ -70,7 +71,7 @@ pub struct SlcCounters {
 }
 
 /// A superblock being folded.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Folding {
     victim: u32,
     /// Next offset to look at.
@@ -130,6 +131,15 @@ pub struct SlcCache {
     written: u64,
     folds: u64,
 }
+
+persistent!(SlcCache {
+    state { last, written, folds }
+    parts { slc, parts }
+    built { settings, units, data_units, keep, paced, share, until, limits }
+});
+persistent!(RegionCache { state { free, full, folding, borrowed, valid, limit } });
+persistent!(Folding { state { victim, cursor, valid, gain, owed } });
+persistent!(Limit { state { share, safe } });
 
 impl SlcCache {
     /// An empty cache of a page map of `units` logical units.

@@ -9,6 +9,7 @@
 mod cause;
 mod execute;
 mod feed;
+mod persist;
 
 pub use cause::Cause;
 use cause::{CAUSES, OwnWork};
@@ -21,9 +22,10 @@ use crate::sim::Calendar;
 pub const NONE: u32 = u32::MAX;
 
 /// Kinds of flash operations.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OpKind {
     /// Sense once, transfer `units`.
+    #[default]
     Read,
     /// Transfer `units`, program once.
     Program,
@@ -91,7 +93,7 @@ pub struct Program {
     pub slc: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct FlashOp {
     queued: u64,
     ready: u64,

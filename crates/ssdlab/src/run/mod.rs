@@ -5,6 +5,7 @@
 //! so slat is 0 and clat equals lat: from submission to completion. Time that a rate limit or think
 //! time keeps an I/O back is not part of any latency.
 
+mod checkpoint;
 mod counters;
 mod driver;
 mod log;

@@ -4,6 +4,7 @@ use super::counters::FlashWrites;
 use super::{IOS_PER_PROGRESS, Observer, Progress};
 use crate::device::{Command, Device, Op, SECTOR};
 use crate::error::{Error, Result};
+use crate::persist::persistent;
 use crate::rng::Stream;
 use crate::units::Nanos;
 use std::fmt;
@@ -136,6 +137,8 @@ pub(super) struct Prepared {
     /// The device has worked in time since it was last at rest.
     pub timed: bool,
 }
+
+persistent!(Prepared { state { stream, now, filled, timed } });
 
 impl Prepared {
     /// For the run `seed`.

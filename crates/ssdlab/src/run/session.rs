@@ -6,6 +6,7 @@ use super::{Observer, Preconditioning, RunOptions, RunResult, driver, shifted};
 use crate::device::{Device, Op, SECTOR};
 use crate::error::{Error, Result};
 use crate::job::JobFile;
+use crate::persist::persistent;
 use crate::units::{Bytes, Nanos};
 
 /// Virtual time that a device can see, ns (146 years): sums with times of a device stay far from
@@ -27,8 +28,10 @@ pub struct Session {
     since: Vec<String>,
     runs: u64,
     /// Something broke off half-way.
-    broken: bool,
+    pub(super) broken: bool,
 }
+
+persistent!(Session { state { device, prepared, since, runs } built { seed, broken } });
 
 impl Session {
     /// A session of a device that is fresh out of the box; `seed` is that of preparing it, and of
@@ -163,7 +166,7 @@ impl Session {
     }
 
     /// Refuses a session that broke off, or whose virtual time would come to an end in `more` ns.
-    fn check_life(&self, more: u64) -> Result<()> {
+    pub(super) fn check_life(&self, more: u64) -> Result<()> {
         if self.broken {
             let problem = "the drive is of no use after a run or preparation that broke off: \
                            what it holds is unknown; make a new one";

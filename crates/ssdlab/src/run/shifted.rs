@@ -1,12 +1,20 @@
 //! A device whose time has gone on before the run: to the driver it begins at 0.
 
 use crate::device::{Command, Completion, Device};
+use crate::error::Result;
+use crate::persist::{Archive, Persist};
 use crate::units::NEVER;
 
 /// `device`, seen by a clock that started when `by` ns had passed on it.
 pub(super) struct Shifted<'a> {
     pub device: &'a mut dyn Device,
     pub by: u64,
+}
+
+impl Persist for Shifted<'_> {
+    fn persist(&mut self, archive: &mut Archive<'_>) -> Result<()> {
+        self.device.persist(archive)
+    }
 }
 
 impl Device for Shifted<'_> {

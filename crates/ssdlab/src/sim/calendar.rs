@@ -5,6 +5,7 @@
 //! comparisons along one path without data-dependent branches; the earliest event stands at the
 //! root. Equal times go to the lower slot, so the order never depends on history.
 
+use crate::persist::persistent;
 use crate::units::NEVER;
 
 /// Slots with one pending instant each; the earliest is found in constant time.
@@ -57,6 +58,9 @@ impl Calendar {
         self.nodes[self.leaves + slot as usize].time
     }
 }
+
+persistent!(Calendar { parts { nodes } built { leaves } });
+persistent!(Node { state { time, slot } });
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,7 @@
 //! Attribution: where the time of a command went.
 
+use crate::error::Result;
+use crate::persist::{Archive, Persist};
 use std::ops::{Index, IndexMut};
 
 /// One place where a command spends time.
@@ -106,5 +108,11 @@ impl IndexMut<Part> for Parts {
     #[inline]
     fn index_mut(&mut self, part: Part) -> &mut u64 {
         &mut self.0[part as usize]
+    }
+}
+
+impl Persist for Parts {
+    fn persist(&mut self, archive: &mut Archive<'_>) -> Result<()> {
+        self.0.persist(archive)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Ssd;
 use crate::nand::Cause;
+use crate::persist::persistent;
 
 /// NVMe counts data in units of 1000 sectors.
 const DATA_UNIT: u64 = 512_000;
@@ -19,6 +20,13 @@ pub(super) struct HostCounters {
     pub units_read_ram: u64,
     pub units_read_unmapped: u64,
 }
+
+persistent!(HostCounters {
+    state {
+        reads, bytes_read, writes, bytes_written, trims, flushes, units_read_flash, units_read_ram,
+        units_read_unmapped,
+    }
+});
 
 /// Visits every counter; units are mapping units, times ns summed over dies or channels. Where the
 /// drive compresses, units are granules: of what the host writes, reads and trims those that it

@@ -2,6 +2,7 @@
 
 use crate::ftl::{Filled, PageMap, Sink};
 use crate::nand::{Cause, Flash, FlashCounters, NONE, Program};
+use crate::persist::persistent;
 use std::collections::VecDeque;
 
 /// Flash with the controller's bookkeeping of what is under way.
@@ -34,6 +35,14 @@ pub struct Engine {
     pending: Vec<u64>,
     units_per_program: u32,
 }
+
+persistent!(Engine {
+    state {
+        flash, now, owner, queued, open, epochs, first_epoch, returned, untimed, fetch_owner, fetches,
+    }
+    parts { arriving, pending }
+    built { units_per_program }
+});
 
 impl Engine {
     /// An idle engine for all flash that the translation layer uses.

@@ -1,6 +1,7 @@
 //! Folding of the SLC cache while the host is quiet.
 
 use super::{FOLD, Ssd};
+use crate::persist::persistent;
 use crate::units::NEVER;
 
 /// When folding goes on by itself.
@@ -11,6 +12,8 @@ pub(super) struct IdleFolding {
     /// The host has been quiet for long enough, but the flash has not.
     due: bool,
 }
+
+persistent!(IdleFolding { state { due } built { after } });
 
 impl IdleFolding {
     /// After so many ns, or never.

@@ -9,6 +9,7 @@ mod fold;
 mod keys;
 mod page_reads;
 mod parts;
+mod persist;
 mod read_ahead;
 mod settle;
 mod write_limit;
@@ -42,7 +43,7 @@ const FOLD: u32 = 4;
 const EXTRA_SLOTS: u32 = 5;
 
 /// A command in the drive.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Active {
     command: Command,
     submitted: u64,

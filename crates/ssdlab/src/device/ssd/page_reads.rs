@@ -3,6 +3,7 @@
 use super::engine::Engine;
 use crate::ftl::{Layout, Sink};
 use crate::nand::FastDiv;
+use crate::persist::persistent;
 
 /// Whether all of the logical unit that is `length` from `ppn` on is still in the controller's RAM.
 #[inline]
@@ -24,7 +25,7 @@ pub(super) fn pages(
 }
 
 /// A read of a page (or of that page of every plane) queued just now.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PageRead {
     /// Page, or page of every plane: what one sense operation brings.
     pub group: u32,
@@ -42,6 +43,9 @@ pub(super) struct PageReads {
     serial: u64,
     pub pages: Vec<PageRead>,
 }
+
+persistent!(PageReads { state { serial, pages } });
+persistent!(PageRead { state { group, fetch, op, owner } });
 
 impl PageReads {
     /// The read of the page `group` queued for command `serial`, waiting for the same `fetch`. Forgets those of others.

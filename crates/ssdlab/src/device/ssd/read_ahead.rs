@@ -14,6 +14,7 @@ use super::{PageRead, PageReads, Ssd, flash_parts};
 use crate::device::{Command, Op, SECTOR};
 use crate::ftl::Sink;
 use crate::nand::{Finished, Flash, NONE, OpKind};
+use crate::persist::persistent;
 use crate::stats::{Part, Parts};
 use std::collections::VecDeque;
 
@@ -23,7 +24,7 @@ const STREAMS: usize = 8;
 pub(super) const FETCH: u32 = 1 << 31;
 
 /// A unit fetched ahead.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Held {
     /// The fetches that bring it, two where it lies in two pages; none where it is not held.
     fetches: [Ticket; 2],
@@ -32,7 +33,7 @@ struct Held {
 }
 
 /// A fetch that something waits for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Ticket {
     /// Index of the fetch, [`NONE`]: there is none.
     fetch: u32,
@@ -101,6 +102,16 @@ enum Found {
     /// On its way, by these fetches, or one and [`NONE`].
     Coming([u32; 2]),
 }
+
+persistent!(ReadAhead {
+    state { streams, fetches, free, clock, units_fetched, units_found }
+    parts { recent }
+    built { window }
+});
+persistent!(Stream { state { next, used, first, held } });
+persistent!(Held { state { fetches, content } });
+persistent!(Ticket { state { fetch, serial } });
+persistent!(Fetch { state { serial, waiting } });
 
 impl ReadAhead {
     /// For a window of `window` units on a drive with `dies` dies.

@@ -8,6 +8,7 @@
 use super::Ssd;
 use crate::device::Op;
 use crate::nand::NONE;
+use crate::persist::persistent;
 use crate::units::{NEVER, Rate};
 
 const SECOND_NS: u128 = 1_000_000_000;
@@ -26,6 +27,8 @@ pub(super) struct WriteLimit {
     /// The write that has had its turn and may still wait for room.
     passed: u32,
 }
+
+persistent!(WriteLimit { state { turn, rest, since, waited, passed } built { rate } });
 
 impl WriteLimit {
     pub fn new(rate: Rate) -> Self {

@@ -19,6 +19,7 @@ use crate::ftl::placement::PLACEMENTS;
 use crate::ftl::victim::{self, VICTIMS};
 use crate::ftl::{Filled, Layout, Pace, PageMap, Settings, Sink, UnitWrite};
 use crate::nand::{Cause, NONE};
+use crate::persist::persistent;
 use crate::rng::Stream;
 
 /// Bytes of an entry of the map.
@@ -52,6 +53,12 @@ pub struct CachedMap {
     hits: u64,
     misses: u64,
 }
+
+persistent!(CachedMap {
+    state { table, filled, hand, moved, hits, misses }
+    parts { slot_of, holds, flags }
+    built { length, base, shift }
+});
 
 impl CachedMap {
     /// An empty map, nothing cached.

@@ -18,6 +18,7 @@ use super::{Drive, Parameters, refused};
 use crate::error::Result;
 use crate::ftl::{Layout, Pace, Scope};
 use crate::nand::NONE;
+use crate::persist::persistent;
 use crate::units::Bytes;
 
 const GROUP: usize = 64;
@@ -44,6 +45,12 @@ pub struct ExtentTable {
     /// Segments merged.
     pub merges: u64,
 }
+
+persistent!(ExtentTable {
+    state { extents, merges }
+    parts { of_segment, most }
+    built { limit, shift, units, layout, worth }
+});
 
 impl ExtentTable {
     /// An empty table.

@@ -16,6 +16,7 @@ pub use extent::ExtentTable;
 use super::{Layout, PageMap, Scope, Settings};
 use crate::error::{Error, Result};
 use crate::nand::Geometry;
+use crate::persist::{Archive, Persist};
 use crate::registry::{Entry, Registry};
 
 /// The kind of map of a drive, with its state.
@@ -133,6 +134,16 @@ impl Mapping {
             Mapping::Page => {}
             Mapping::Cached(cached) => cached.state(add),
             Mapping::Extent(table) => table.state(add),
+        }
+    }
+}
+
+impl Persist for Mapping {
+    fn persist(&mut self, archive: &mut Archive<'_>) -> Result<()> {
+        match self {
+            Mapping::Page => Ok(()),
+            Mapping::Cached(cached) => cached.persist(archive),
+            Mapping::Extent(table) => table.persist(archive),
         }
     }
 }

@@ -4,8 +4,11 @@
 //! look at each region until an idle one is found.
 
 use super::Placement;
+use crate::persist::persistent;
 
 pub struct LeastBusy;
+
+persistent!(LeastBusy {});
 
 impl Placement for LeastBusy {
     fn pick(

@@ -6,10 +6,11 @@ mod least_busy;
 mod round_robin;
 mod striped;
 
+use crate::persist::Persist;
 use crate::registry::{Entry, Registry};
 
 /// Chooses regions for host data.
-pub trait Placement: Send {
+pub trait Placement: Persist + Send {
     /// The region for unit `lpn`. `last` took the unit before, `open` says that its program unit
     /// is not full yet; `backlog` tells how busy a region's dies are (0: idle).
     fn pick(

@@ -1,8 +1,11 @@
 //! Round robin: the regions take program units in turn. Cost: constant.
 
 use super::Placement;
+use crate::persist::persistent;
 
 pub struct RoundRobin;
+
+persistent!(RoundRobin {});
 
 impl Placement for RoundRobin {
     fn pick(

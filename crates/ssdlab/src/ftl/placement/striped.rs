@@ -1,8 +1,11 @@
 //! Striped by address: a unit always goes to the same region, however busy it is. Cost: constant.
 
 use super::Placement;
+use crate::persist::persistent;
 
 pub struct Striped;
+
+persistent!(Striped {});
 
 impl Placement for Striped {
     fn pick(

@@ -6,8 +6,11 @@
 
 use super::VictimPolicy;
 use crate::ftl::{Blocks, OPEN};
+use crate::persist::persistent;
 
 pub struct CostBenefit;
+
+persistent!(CostBenefit {});
 
 impl VictimPolicy for CostBenefit {
     fn pick(&mut self, blocks: &mut Blocks, region: u32, now: u64) -> u32 {

@@ -5,12 +5,15 @@
 use super::VictimPolicy;
 use super::random::draw;
 use crate::ftl::Blocks;
+use crate::persist::persistent;
 use crate::rng::Stream;
 
 pub struct DChoices {
     pub choices: u32,
     pub stream: Stream,
 }
+
+persistent!(DChoices { state { stream } built { choices } });
 
 impl VictimPolicy for DChoices {
     fn pick(&mut self, blocks: &mut Blocks, region: u32, _now: u64) -> u32 {

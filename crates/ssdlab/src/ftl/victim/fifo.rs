@@ -4,8 +4,11 @@
 
 use super::VictimPolicy;
 use crate::ftl::Blocks;
+use crate::persist::persistent;
 
 pub struct Fifo;
+
+persistent!(Fifo {});
 
 impl VictimPolicy for Fifo {
     fn pick(&mut self, blocks: &mut Blocks, region: u32, _now: u64) -> u32 {

@@ -10,11 +10,12 @@ mod random;
 mod windowed;
 
 use super::Blocks;
+use crate::persist::Persist;
 use crate::registry::{Entry, Registry};
 use crate::rng::Stream;
 
 /// Chooses what to collect in a region that has at least one closed superblock.
-pub trait VictimPolicy: Send {
+pub trait VictimPolicy: Persist + Send {
     /// A closed superblock of `region`. `now` is the number of host units written so far.
     fn pick(&mut self, blocks: &mut Blocks, region: u32, now: u64) -> u32;
 }

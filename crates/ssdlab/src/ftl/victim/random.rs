@@ -3,10 +3,18 @@
 //! Van Houdt (2013), d = 1. Cost: one draw, repeated for the few superblocks that are not closed.
 
 use super::VictimPolicy;
+use crate::error::Result;
 use crate::ftl::{Blocks, OPEN};
+use crate::persist::{Archive, Persist};
 use crate::rng::Stream;
 
 pub struct Random(pub Stream);
+
+impl Persist for Random {
+    fn persist(&mut self, archive: &mut Archive<'_>) -> Result<()> {
+        self.0.persist(archive)
+    }
+}
 
 impl VictimPolicy for Random {
     fn pick(&mut self, blocks: &mut Blocks, region: u32, _now: u64) -> u32 {

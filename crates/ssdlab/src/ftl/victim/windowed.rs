@@ -4,10 +4,13 @@
 
 use super::VictimPolicy;
 use crate::ftl::Blocks;
+use crate::persist::persistent;
 
 pub struct Windowed {
     pub window: f64,
 }
+
+persistent!(Windowed { built { window } });
 
 impl VictimPolicy for Windowed {
     fn pick(&mut self, blocks: &mut Blocks, region: u32, _now: u64) -> u32 {

@@ -5,10 +5,11 @@
 mod threshold;
 
 use super::Blocks;
+use crate::persist::Persist;
 use crate::registry::{Entry, Registry};
 
 /// Decides, after an erase, whether a superblock should be moved for wear's sake.
-pub trait WearLeveling: Send {
+pub trait WearLeveling: Persist + Send {
     /// A closed superblock of `region` whose data should move, if any.
     fn pick(&mut self, blocks: &Blocks, region: u32) -> Option<u32>;
 }

@@ -5,12 +5,15 @@
 
 use super::WearLeveling;
 use crate::ftl::{Blocks, OPEN};
+use crate::persist::persistent;
 
 pub struct Threshold {
     spread: u32,
     /// Erases until the next check, by region.
     countdown: Vec<u32>,
 }
+
+persistent!(Threshold { state { countdown } built { spread } });
 
 impl Threshold {
     pub fn new(spread: u32) -> Self {

@@ -4,10 +4,11 @@
 use super::{Die, Flash, NONE};
 
 /// On whose behalf a die works.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(usize)]
 pub enum Cause {
     /// Host reads, and the reads of read-modify-write.
+    #[default]
     HostRead,
     /// Host writes.
     HostWrite,

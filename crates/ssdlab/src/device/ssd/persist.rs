@@ -1,0 +1,24 @@
+//! What of the drive is state.
+
+use super::{Active, Buffer, Controller, Ssd};
+use crate::persist::persistent;
+
+persistent!(Ssd {
+    state {
+        ftl, engine, controller, commands, free, in_flight, waiting, flushing, purging, idle_due, folding,
+        map_fetches, serial, ready, host,
+    }
+    parts { buffer, limit, last_reads, read_ahead }
+    built {
+        capacity, unit_bytes, keep_versions, rated_cycles, by_read, dies, t_erase, idle_after,
+        // Only while the end of a program lets commands go on.
+        releasing,
+    }
+});
+persistent!(Active {
+    state {
+        command, submitted, handled, entered, limited, placed, remaining, digest,
+    }
+});
+persistent!(Controller { state { queue } parts { cores } built { time } });
+persistent!(Buffer { state { used } built { units, protected } });

@@ -1,0 +1,36 @@
+//! What of dies, channels and queued operations is state.
+
+use super::cause::OwnWork;
+use super::{Cause, Channel, Die, Flash, FlashCounters, FlashOp, OpKind, Phase, Queue};
+use crate::persist::{persistent, persistent_enum};
+
+persistent!(Flash {
+    state { calendar, counters, ops, free, feeds, free_feed, order, active }
+    parts { dies, channels }
+    built { timing, units_per_program, policy }
+});
+persistent!(Die {
+    state {
+        stream, moving, reads, current, suspended, since, bus_since, remaining, busy, own, stuck,
+        next_waiting, phase, suspended_phase,
+    }
+    built { channel }
+});
+persistent!(Channel { state { head, tail, taken, busy } });
+persistent!(Queue { state { head, tail } });
+persistent!(FlashOp {
+    state {
+        queued, ready, own_at_ready, map_fed, start, order, next, owner, first, units, repeat, feeds,
+        feeds_more, host_units, epoch, bus_wait, overtaken, suspended, die, awaits, kind, cause, slc,
+        in_stream, discarded,
+    }
+});
+persistent!(OwnWork { state { collection, map, parity, fold } });
+persistent!(FlashCounters {
+    state {
+        reads, units_read, programs, reads_slc, programs_slc, units_programmed, erases, suspensions,
+    }
+});
+persistent_enum!(OpKind { Read, Program, Copy, Erase });
+persistent_enum!(Phase { Idle, Sense, BusWait, Bus, Program, Erase, Suspending });
+persistent_enum!(Cause { HostRead, HostWrite, Collection, Wear, Map, Merge, Fold, Parity });
