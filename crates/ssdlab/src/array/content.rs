@@ -9,6 +9,7 @@ use super::stripes::Kind;
 use super::{Array, Io, Piece, galois};
 use crate::device::{Command, Device, Op, SECTOR, mix};
 use crate::persist::persistent;
+use std::collections::BTreeMap;
 
 /// See the module.
 pub(super) struct Versions {
@@ -16,13 +17,16 @@ pub(super) struct Versions {
     payload: Vec<u64>,
     /// Version of the first sector of each part of the stripe that is being written.
     stamps: Vec<u64>,
+    /// Content, by sector of the array, of chunks whose member is missing while their stripe is being
+    /// written: what is left of the stripe does not agree in the meantime.
+    kept: BTreeMap<u64, u64>,
 }
 
-persistent!(Versions { state { payload, stamps } });
+persistent!(Versions { state { payload, stamps, kept } });
 
 impl Default for Versions {
     fn default() -> Self {
-        Versions { payload: vec![0], stamps: Vec::new() }
+        Versions { payload: vec![0], stamps: Vec::new(), kept: BTreeMap::new() }
     }
 }
 
@@ -113,6 +117,10 @@ impl Array {
             }
         }
         let Some(parity) = self.layout.parity() else { return 0 };
+        let kept = self.versions.as_ref().and_then(|v| v.kept.get(&(offset / SECTOR)));
+        if let Some(&kept) = kept {
+            return kept;
+        }
         let (index, within) = (offset / parity.chunk, offset % parity.chunk);
         let data = u64::from(parity.data());
         let mut chunks = self.chunks(index / data, within);
@@ -212,8 +220,38 @@ impl Array {
         old ^ sum
     }
 
+    /// Keeps, or drops, what the chunks of a stripe will hold that is about to be written, where a
+    /// member is or may yet be missing.
+    pub(super) fn keep_content(&mut self, index: u32, keep: bool) {
+        let own = &self.stripes.all[index as usize];
+        if self.versions.is_none() || !self.may_fail || own.kind != Kind::Write {
+            return;
+        }
+        let parity = self.layout.parity().expect("stripes");
+        let (rows, stripe) = (own.rows, own.stripe);
+        let mut kept = Vec::new();
+        for at in (rows.lo..rows.hi).step_by(SECTOR as usize) {
+            let mut chunks = self.chunks(stripe, at);
+            let known = keep && galois::recover(&mut chunks, parity.parities as usize);
+            for role in 0..parity.data() {
+                let place = stripe * parity.width() + u64::from(role) * parity.chunk + at;
+                let old = if known { chunks[role as usize] } else { None };
+                let new = if keep { self.fresh(index, role, at) } else { None };
+                kept.push((place / SECTOR, new.or(old)));
+            }
+        }
+        let versions = self.versions.as_mut().expect("checked above");
+        for (sector, content) in kept {
+            match content {
+                Some(content) => versions.kept.insert(sector, content),
+                None => versions.kept.remove(&sector),
+            };
+        }
+    }
+
     /// Takes versions for the parts of a stripe that are about to be written.
     pub(super) fn stamp_parts(&mut self, index: u32, parts: &[Part]) {
+        self.keep_content(index, true);
         let Some(mut versions) = self.versions.take() else { return };
         versions.stamps.clear();
         let mut content = Vec::new();

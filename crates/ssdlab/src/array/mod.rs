@@ -159,6 +159,8 @@ pub struct Array {
     degraded: bool,
     /// Members fail by their wear.
     watches_wear: bool,
+    /// Members fail at all.
+    may_fail: bool,
     failures: Failures,
     rebuild: Rebuild,
     bitmap: Option<Bitmap>,
@@ -189,7 +191,7 @@ persistent!(Array {
     }
     parts { slots, versions, bitmap }
     built {
-        layout, read_balance, trims, wasted, watches_wear, arrived, pieces, last_piece, stripe_parts,
+        layout, read_balance, trims, wasted, watches_wear, may_fail, arrived, pieces, last_piece, stripe_parts,
     }
 });
 
@@ -214,6 +216,7 @@ impl Array {
         let mut array = Array {
             seats,
             degraded: false,
+            may_fail: !keys.fail.is_empty(),
             watches_wear: keys.fail.iter().any(|fail| fail.worn.is_some()),
             failures: Failures::new(&keys.fail),
             rebuild,

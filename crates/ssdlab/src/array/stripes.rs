@@ -47,7 +47,7 @@ pub(super) struct Stripe {
     /// Its number.
     pub stripe: u64,
     /// Rows that it takes, of every chunk.
-    rows: Span,
+    pub rows: Span,
     pub kind: Kind,
     /// What is read or rebuilt; the member and the slot of the spare.
     pub wanted: StripePart,

@@ -278,6 +278,7 @@ impl Array {
 
     /// The stripe is done with, one way or the other.
     fn end_stripe(&mut self, index: u32) {
+        self.keep_content(index, false);
         let own = &mut self.stripes.all[index as usize];
         let (kind, slot) = (own.kind, own.slot);
         let (stripe, rows, started, read) = (own.stripe, own.rows.rows(), own.started, own.read);
