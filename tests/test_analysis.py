@@ -319,6 +319,22 @@ def rows(
     return pl.DataFrame({**columns, **more})
 
 
+@pytest.mark.parametrize("rest", [0.05, 0.336, 0.7])
+def test_a_short_last_interval_is_no_worker_of_the_one_before(rest: float) -> None:
+    found = series.per_second(
+        rows([1.0, 2.0, 3.0, 3.0 + rest], [10, 20, 30, 40], [1.0, 1.0, 1.0, rest])
+    )
+    assert found["ios"].to_list() == [10, 20, 30, 40]
+    assert found["iops"].to_list() == pytest.approx([10, 20, 30, 40 / rest])
+
+
+def test_workers_that_end_one_after_another_are_one_job() -> None:
+    found = series.per_second(
+        rows([1.0, 1.004, 2.0, 2.01, 2.3, 2.36], [5, 6, 7, 8, 3, 4], [1, 1, 1, 1, 0.3, 0.35])
+    )
+    assert found["ios"].to_list() == [11, 15, 7]
+
+
 def test_a_second_without_completions_counts_as_zero() -> None:
     found = series.per_second(rows([101.0, 102.0, 104.0, 107.0], [10, 20, 40, 50]))
     assert found["time_s"].to_list() == [1, 2, 3, 4, 5, 6, 7]

@@ -11,15 +11,21 @@ import ssdlab
 PACKAGE = Path(ssdlab.__file__).parent
 
 LAYERS = (
-    ("errors", "progress", "memory", "_core", "profiles"),
+    ("errors", "progress", "memory", "_core", "profiles", "figures"),
     ("_version", "results", "jobfile", "wear"),
     ("store", "fio"),
-    ("safety",),
+    ("freeze", "openers"),
+    ("safety", "health"),
+    ("audit",),
     ("target",),
     ("rig",),
+    ("scale",),
+    ("care",),
     ("analysis",),
+    ("engine",),
     ("experiments",),
-    ("explain",),
+    ("checks", "protocols"),
+    ("explain", "compare", "ab"),
     ("report",),
     ("",),  # the package itself
     ("cli",),

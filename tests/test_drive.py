@@ -195,3 +195,28 @@ print(one.run({WRITES!r}, job_name="w.fio").json)
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert there.stdout.strip() == one.run(WRITES, job_name="w.fio").json.strip()
+
+
+def test_a_disk_that_is_full_fails_the_save_and_keeps_the_older_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.drive"
+    drive().save(path)
+    before = path.read_bytes()
+    script = f"""
+import resource, signal
+from ssdlab import _core
+from ssdlab.errors import ExperimentError
+one = _core.Drive({RIG!r}, rig_name="lab", overrides={SMALL!r})
+one.prepare("random:1")
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+try:
+    one.save({str(path)!r})
+except ExperimentError as error:
+    print(error)
+"""
+    there = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert there.stdout.startswith(f"{path}: File too large")
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["a.drive"]

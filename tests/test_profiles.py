@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 
@@ -10,9 +11,10 @@ import pytest
 
 import ssdlab
 from ssdlab import _core
-from ssdlab.experiments.scale import reduced
+from ssdlab.engine.runs import LEAST_SUPERBLOCKS, QUICK_CAPACITY
 from ssdlab.jobfile import read_job
 from ssdlab.rig import Profile, leaves, profile, profiles, resolve
+from ssdlab.scale import capacity_of, reduced
 from ssdlab.target import Settings
 
 SOURCES = ("datasheet", "measured", "fitted to", "assumed", "from ", "SATA", "SAS", "PCIe")
@@ -131,3 +133,29 @@ def test_sandforce_drives_program_little_of_what_compresses(name: str) -> None:
     assert half.waf == pytest.approx(0.5, rel=0.01)
     none = ssdlab.run(job, on=name, set=small)
     assert none.waf == pytest.approx(1.0, rel=0.01)
+
+
+@EVERY
+def test_a_drive_made_small_for_a_quick_look_keeps_its_reserve_in_blocks(drive: Profile) -> None:
+    # A drive of a few superblocks has no reserve left beside those it writes into, and amplifies
+    # writes like nothing that exists.
+    was = {key.replace("below.", ""): value for key, value, _ in values(drive)}
+    if "nand.channels" not in was:
+        pytest.skip("is no SSD")
+    factor = max(1, capacity_of(drive.name) // QUICK_CAPACITY)
+    changed = reduced(drive.name, factor, fewest=LEAST_SUPERBLOCKS)
+    made = was | changed
+    size = {"B": 1, "KiB": 1 << 10}
+
+    def number(text: str) -> int:
+        digits = re.match(r"\d+", text)
+        assert digits is not None
+        return int(digits[0]) * size[text[digits.end() :]]
+
+    units = ("nand.channels", "nand.ways", "nand.planes", "nand.pages_per_block")
+    superblock = number(made["nand.page"]) * math.prod(int(made[unit]) for unit in units)
+    reserve = float(made["ftl.over_provisioning"])
+    if factor > 1:
+        superblocks = number(made["capacity"]) * (1 + reserve) / superblock
+        assert superblocks >= LEAST_SUPERBLOCKS - 1
+        assert superblocks * reserve / (1 + reserve) > 3

@@ -16,11 +16,10 @@ import pytest
 from conftest import Loop, Outcome, needs_fio
 from ssdlab import safety
 from ssdlab.errors import InputError, RefusedError
-from ssdlab.fio.job import Plan
 
 pytestmark = pytest.mark.root
 
-WRITES = Plan(writes=True, known_bytes=128 << 20, open_seconds=0.0, span_bytes=None)
+WRITES = safety.Work("the job", "writes up to 134.2 MB", 128 << 20)
 WRITE_JOB = "[write]\nrw=write\nbs=1m\nsize=8m\nioengine=psync\n"
 
 

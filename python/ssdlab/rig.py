@@ -30,11 +30,15 @@ def profiles() -> list[Profile]:
     found = []
     for file in sorted(files, key=lambda f: f.name):
         text = file.read_text("utf-8")
-        summary = tomllib.loads(text).get("summary", "")
-        # Any leaf may carry its source.
-        summary = summary.get("value", "") if isinstance(summary, dict) else summary
-        found.append(Profile(file.name.removesuffix(".toml"), str(summary), text))
+        found.append(Profile(file.name.removesuffix(".toml"), summary_of(text), text))
     return found
+
+
+def summary_of(rig: str) -> str:
+    """What a rig, as text, says that it is."""
+    summary = tomllib.loads(rig).get("summary", "")
+    # Any leaf may carry its source.
+    return str(summary.get("value", "") if isinstance(summary, dict) else summary)
 
 
 def profile(name: str) -> Profile:

@@ -126,7 +126,7 @@ class RunStore:
                 partial.mkdir()
                 _write_run(partial, result, run_id, created)
                 partial.rename(final)
-                _sync(self.root)
+                sync_folder(self.root)
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)
             raise
@@ -218,6 +218,11 @@ class RunStore:
 def load_run(folder: Path) -> Result:
     """Reads a run folder; refuses one that is not whole."""
     manifest = _manifest(folder)
+    if manifest is not None and "protocol" in manifest:
+        raise InputError(
+            f"{folder.name}: is the run of the protocol {manifest['protocol']}, not a single one; "
+            "ssdlab report and ssdlab compare take it"
+        )
     if manifest is None or manifest.get("status") != "complete":
         raise InputError(f"{folder}: is not a complete run (no valid manifest.json in it)")
     try:
@@ -240,9 +245,13 @@ def load_run(folder: Path) -> Result:
         raise InputError(f"{folder}: the run cannot be read ({error})") from error
 
 
+def label(name: str) -> str:
+    """A target's name as part of a folder's."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", Path(name).name).strip("-").lower()[:40] or "run"
+
+
 def _run_id(result: Result, created: datetime) -> str:
-    label = re.sub(r"[^A-Za-z0-9]+", "-", Path(result.name).name).strip("-").lower()[:40] or "run"
-    return f"{created:%Y%m%d-%H%M%S}-{label}-{secrets.token_hex(2)}"
+    return f"{created:%Y%m%d-%H%M%S}-{label(result.name)}-{secrets.token_hex(2)}"
 
 
 def _write_run(folder: Path, result: Result, run_id: str, created: datetime) -> None:
@@ -266,7 +275,7 @@ def _write_run(folder: Path, result: Result, run_id: str, created: datetime) -> 
         "status": "complete",
     }
     _write(folder / "manifest.json", json.dumps(manifest, indent=2) + "\n")
-    _sync(folder)
+    sync_folder(folder)
 
 
 def _write(path: Path, text: str) -> None:
@@ -286,7 +295,8 @@ def _write_parquet(path: Path, frame: pl.DataFrame) -> None:
         os.fsync(file.fileno())
 
 
-def _sync(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Has the names in a folder survive a power failure."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -312,5 +322,7 @@ def _index_row(folder: Path) -> tuple[str, str, str, str, str] | None:
         return None
     target = manifest.get("target") or {}
     jobs = ", ".join(str(job) for job in manifest.get("jobs", []))
+    if (status := manifest.get("status", "complete")) != "complete":
+        jobs += f" ({status})"
     name, kind = str(target.get("name", "")), str(target.get("kind", ""))
     return folder.name, str(manifest.get("created", "")), name, kind, jobs

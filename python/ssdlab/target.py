@@ -21,6 +21,7 @@ from ssdlab.fio import job as fio_job
 from ssdlab.fio import logs as fio_logs
 from ssdlab.fio import run as fio_run
 from ssdlab.fio import surroundings
+from ssdlab.fio.observe import Observer
 from ssdlab.jobfile import JobText
 from ssdlab.memory import available_bytes
 from ssdlab.progress import Progress, ProgressCallback
@@ -100,7 +101,7 @@ class Sim:
             nonlocal stopped
             if settings.progress is None:
                 return True
-            stopped = not settings.progress(_sim_progress(news))
+            stopped = not settings.progress(sim_progress(news))
             return not stopped
 
         try:
@@ -124,21 +125,26 @@ class Sim:
             if stopped:
                 raise Interrupted("stopped; nothing was kept") from None
             raise
-        device = pl.DataFrame(output.device_series)
-        document = json.loads(output.json)
-        about = document["ssdlab"]
-        health = wear.document(about["counters"], _grown(output.device_series))
-        if health is not None:
-            about["wear"] = health
-        return Result(
-            name=self.name,
-            document=document,
-            job_text=job.text,
-            series_frame=pl.DataFrame(output.series),
-            device_frame=device if device.width else None,
-            rig_toml=output.rig_toml,
-            logs=output.logs,
-        )
+        return sim_result(self.name, job, output)
+
+
+def sim_result(name: str, job: JobText, output: _core.RunOutput) -> Result:
+    """The result of what the core measured in virtual time."""
+    device = pl.DataFrame(output.device_series)
+    document = json.loads(output.json)
+    about = document["ssdlab"]
+    health = wear.document(about["counters"], _grown(output.device_series))
+    if health is not None:
+        about["wear"] = health
+    return Result(
+        name=name,
+        document=document,
+        job_text=job.text,
+        series_frame=pl.DataFrame(output.series),
+        device_frame=device if device.width else None,
+        rig_toml=output.rig_toml,
+        logs=output.logs,
+    )
 
 
 @dataclass(frozen=True)
@@ -193,10 +199,17 @@ class Fio:
         if not real_job.plan.writes:
             safety.check_readable(device)
             return self._measure(job, real_job, settings, device.name, device.capacity_bytes)
-        with safety.claim(device, real_job.plan, self.destroy) as sentence:
+        plan = real_job.plan
+        work = safety.Work("the job", plan.sentence(), plan.known_bytes)
+        with safety.claim(device, work, self.destroy) as sentence:
             if settings.notice is not None:
                 settings.notice(sentence)
             return self._measure(job, real_job, settings, device.name, device.capacity_bytes)
+
+    def run_claimed(self, job: JobText, settings: Settings, device: safety.BlockDevice) -> Result:
+        """Runs ``job`` on a block device for which the caller holds :func:`safety.claim`."""
+        real_job = fio_job.rewrite(job, device.path, device.capacity_bytes)
+        return self._measure(job, real_job, settings, device.name, device.capacity_bytes)
 
     def _run_on_file(self, job: JobText, settings: Settings) -> Result:
         path = self.path.absolute()
@@ -257,12 +270,14 @@ class Fio:
         found["fio_version"] = fio_run.version()
         before = surroundings.smart(disk, redact=self.redact)
         with _run_folder() as folder:
+            observer = Observer(disk, file)
             document = fio_run.run_fio(
                 real_job.text,
                 folder,
                 read_only=not real_job.plan.writes and file is None,
                 progress=settings.progress,
             )
+            found["observed"] = observer.found()
             series = fio_logs.series(folder, real_job.sections, document)
             kept = fio_logs.user_logs(folder)
         after = surroundings.smart(disk, redact=self.redact)
@@ -316,7 +331,8 @@ def _grown(series: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def _sim_progress(news: _core.Progress) -> Progress:
+def sim_progress(news: _core.Progress) -> Progress:
+    """What the core says of a run, for people."""
     return Progress(
         fraction=news["fraction"],
         text=f"{news['phase']}, {news['simulated_s']:,.1f} s simulated, {news['ios']:,} I/Os",

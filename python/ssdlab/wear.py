@@ -146,6 +146,15 @@ def endurance(flash: Flash, health: Smart, grown: Mapping[str, float]) -> Endura
     )
 
 
+def amplification(counters: Mapping[str, Any]) -> float | None:
+    """Units programmed per unit that the host wrote since the drive was new; None where it wrote
+    nothing."""
+    found = _by_last_name(counters)
+    host = found.get("host_units_written", 0)
+    programs = sum(units for name, units in found.items() if name.startswith("programs_"))
+    return programs / host if host else None
+
+
 def document(counters: Mapping[str, Any], grown: Mapping[str, float]) -> dict[str, Any] | None:
     """The object `wear` of a result; None if the rig has no SSD."""
     flash = flash_of(counters)

@@ -8,6 +8,7 @@ use ssdlab::Error;
 pub fn to_python(py: Python<'_>, error: Error) -> PyErr {
     let name = match &error {
         Error::Cancelled => "Interrupted",
+        Error::Failed(_) => "ExperimentError",
         Error::Unknown { .. } => "UnknownNameError",
         Error::Value { .. }
         | Error::Rig { .. }

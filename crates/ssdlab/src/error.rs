@@ -53,7 +53,7 @@ pub enum Error {
     /// The job does not fit the device, or the device cannot do it.
     #[error("{0}")]
     Unfit(String),
-    /// A file that cannot be read or written, or is not what it should be.
+    /// A file that cannot be opened, or is not what it should be.
     #[error("{path}: {problem}")]
     File {
         /// Its name.
@@ -61,6 +61,9 @@ pub enum Error {
         /// What is wrong.
         problem: String,
     },
+    /// What the machine could not do, such as write to a full disk.
+    #[error("{0}")]
+    Failed(String),
     /// The observer of a run asked it to stop; what was done is discarded.
     #[error("stopped before the end; nothing was kept")]
     Cancelled,

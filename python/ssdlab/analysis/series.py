@@ -14,17 +14,20 @@ workers of one name write their logs some milliseconds apart."""
 JITTER = 0.1
 """Share of an interval by which its end may be late and still belong to its second."""
 BIN_S = 1.0
-"""Shorter intervals are gathered to bins of this length."""
+"""Shorter intervals are gathered to bins of this length unless another is asked for."""
 _LATENCIES = ("lat_mean_ns", "lat_p99_ns", "lat_max_ns")
 
 
 def per_second(
-    rows: pl.DataFrame, interval_s: float = 1.0, start_s: float | None = None
+    rows: pl.DataFrame,
+    interval_s: float = 1.0,
+    start_s: float | None = None,
+    bin_s: float = BIN_S,
 ) -> pl.DataFrame:
     """One job's rows of one direction as bins without gaps, on the job's own clock.
 
     `rows` has the columns of docs/results.md; a row covers `ios / iops` seconds up to `time_s`.
-    Rows of one interval (several workers) are added; intervals shorter than a second are gathered;
+    Rows of one interval (several workers) are added; intervals shorter than `bin_s` are gathered;
     intervals without a row become zeros with null latencies. `start_s` is when the job began on
     the run's clock, by default the beginning of the first row.
 
@@ -35,8 +38,8 @@ def per_second(
     begin = _begins(joined, interval_s)
     start = start_s if start_s is not None else float(begin[0]) if len(begin) else 0.0
     filled = _fill_gaps(joined, begin, interval_s, start)
-    if interval_s < BIN_S * (1 - JITTER):
-        filled = _gather(filled, interval_s)
+    if interval_s < bin_s * (1 - JITTER):
+        filled = _gather(filled, interval_s, bin_s)
     summed = [name for name in filled.columns if name.startswith("part_")]
     return filled.select(
         "time_s",
@@ -61,7 +64,7 @@ def _join_workers(rows: pl.DataFrame, interval_s: float) -> pl.DataFrame:
     number = pl.Float64
     ordered = rows.sort("time_s").with_columns(pl.col("ios", "bytes", *parts).cast(number))
     ends = ordered["time_s"].cast(number).to_numpy()
-    interval = np.cumsum(np.diff(ends, prepend=ends[:1]) > TOGETHER * interval_s)
+    interval = np.cumsum(_new_interval(ordered, ends, interval_s))
     ios = pl.col("ios")
     return (
         ordered.with_columns(pl.Series("interval", interval, dtype=pl.Int64))
@@ -80,6 +83,18 @@ def _join_workers(rows: pl.DataFrame, interval_s: float) -> pl.DataFrame:
         )
         .drop("interval", "iops")
     )
+
+
+def _new_interval(ordered: pl.DataFrame, ends: Floats, interval_s: float) -> npt.NDArray[np.bool_]:
+    """Whether each row belongs to another interval than the one before it: it ends much later, or
+    begins only where that one ends, as the short last interval of a job does."""
+    ios, iops = (ordered[name].cast(pl.Float64).to_numpy() for name in ("ios", "iops"))
+    length = np.divide(ios, iops, out=np.full(len(ends), float(interval_s)), where=iops > 0)
+    before = np.concatenate((ends[:1], ends[:-1]))
+    later = ends - before > TOGETHER * interval_s
+    behind = (ends > before) & (ends - length >= before - JITTER * interval_s)
+    new: npt.NDArray[np.bool_] = later | behind
+    return new
 
 
 def _begins(joined: pl.DataFrame, interval_s: float) -> Floats:
@@ -113,14 +128,14 @@ def _fill_gaps(
     )
 
 
-def _gather(filled: pl.DataFrame, interval_s: float) -> pl.DataFrame:
-    """Short intervals as bins of a second; a last bin of less than half of that is dropped, if it
-    is not the only one."""
+def _gather(filled: pl.DataFrame, interval_s: float, bin_s: float) -> pl.DataFrame:
+    """Short intervals as bins of `bin_s` seconds; a last bin of less than half of that is dropped,
+    if it is not the only one."""
     ios = pl.col("ios")
     summed = [n for n in filled.columns if n not in ("time_s", *_LATENCIES)]
     bins = (
         filled.with_columns(
-            bin=((pl.col("time_s") - JITTER * interval_s) / BIN_S).ceil().cast(pl.Int64)
+            bin=((pl.col("time_s") - JITTER * interval_s) / bin_s).ceil().cast(pl.Int64)
         )
         .group_by("bin", maintain_order=True)
         .agg(
@@ -128,9 +143,9 @@ def _gather(filled: pl.DataFrame, interval_s: float) -> pl.DataFrame:
             pl.col("lat_p99_ns", "lat_max_ns").max(),
             pl.col(*summed).sum(),
         )
-        .with_columns(time_s=pl.col("bin") * BIN_S)
+        .with_columns(time_s=pl.col("bin") * bin_s)
         .drop("bin")
     )
-    if len(bins) > 1 and bins["length"][-1] < BIN_S / 2:
+    if len(bins) > 1 and bins["length"][-1] < bin_s / 2:
         bins = bins.head(len(bins) - 1)
     return bins

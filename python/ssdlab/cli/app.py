@@ -6,7 +6,24 @@ from typing import Annotated
 
 import typer
 
-from ssdlab.cli import explain, listing, report, reproduce, run, show
+from ssdlab.cli import (
+    ab,
+    audit,
+    compare,
+    explain,
+    health,
+    listing,
+    purge,
+    refresh,
+    report,
+    reproduce,
+    resume,
+    run,
+    scan,
+    show,
+    test,
+    trim,
+)
 
 app = typer.Typer(
     name="ssdlab",
@@ -17,11 +34,21 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("run")(run.command)
+app.command("test")(test.command)
+app.command("resume")(resume.command)
 app.command("report")(report.command)
+app.command("compare")(compare.command)
+app.command("ab")(ab.command)
 app.command("explain")(explain.command)
 app.command("list")(listing.command)
-app.command("reproduce")(reproduce.command)
 app.command("show")(show.command)
+app.command("reproduce")(reproduce.command)
+app.command("health")(health.command)
+app.command("audit")(audit.command)
+app.command("scan")(scan.command)
+app.command("trim")(trim.command)
+app.command("purge")(purge.command)
+app.command("refresh")(refresh.command)
 
 
 def _version(wanted: bool) -> None:

@@ -13,6 +13,7 @@ import typer
 from ssdlab import explain
 from ssdlab.analysis.attribution import Breakdown
 from ssdlab.cli.console import latency, progress, stdout, table
+from ssdlab.cli.options import KeptWhere
 from ssdlab.explain import Direction, Outcome, Wear
 from ssdlab.progress import Progress
 from ssdlab.report import why
@@ -47,9 +48,7 @@ def command(
     json_: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write what is said as JSON.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Where the runs are kept.")
-    ] = None,
+    out: KeptWhere = None,
 ) -> None:
     """Say where the time of a simulated run went, and what would help."""
     if json_ is not None:

@@ -8,12 +8,15 @@ from typing import Annotated
 import typer
 
 from ssdlab import _core
+from ssdlab.audit import CHECKS
 from ssdlab.cli.console import stdout, table
+from ssdlab.cli.options import KeptWhere
+from ssdlab.cli.output import check_place, write_json
 from ssdlab.errors import unknown_name
 from ssdlab.rig import profiles
 from ssdlab.store import RunStore
 
-KINDS = ("drives", "devices", "policies", "options", "runs")
+KINDS = ("drives", "protocols", "devices", "policies", "options", "checks", "runs")
 
 
 def command(
@@ -25,14 +28,19 @@ def command(
             autocompletion=lambda incomplete: [k for k in KINDS if k.startswith(incomplete)],
         ),
     ],
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Where the runs are kept.")
+    out: KeptWhere = None,
+    json_: Annotated[
+        str | None, typer.Option("--json", metavar="FILE|-", help="Write the list as JSON.")
     ] = None,
 ) -> None:
-    """List drives, devices, policies, job options or stored runs."""
+    """List drives, protocols, devices, policies, job options, checks or stored runs."""
     if kind not in KINDS:
         raise unknown_name("list", kind, KINDS)
+    check_place(json_)
     headings, rows = _rows(kind, out)
+    write_json(json_, [dict(zip(headings, row, strict=True)) for row in rows])
+    if json_ == "-":
+        return
     if rows:
         stdout().print(table([(heading, "left") for heading in headings], rows))
     else:
@@ -42,10 +50,24 @@ def command(
 def _rows(kind: str, out: Path | None) -> tuple[list[str], list[list[str]]]:
     if kind == "drives":
         return ["drive", "what it is"], [[one.name, one.summary] for one in profiles()]
+    if kind == "protocols":
+        from ssdlab.engine.protocol import GROUPS
+        from ssdlab.protocols import protocols
+
+        return ["protocol", "what it answers", "kind"], [
+            [one.name, one.summary, GROUPS[one.group]] for one in protocols()
+        ]
     if kind == "runs":
         entries = RunStore(out).entries()
         heads = ["run", "created", "target", "kind", "jobs"]
         return heads, [[e.id, e.created, e.target, e.kind, _short(e.jobs)] for e in entries]
+    if kind == "checks":
+        from ssdlab.checks import probes
+
+        return ["check of", "name", "what it looks at"], [
+            *(["a run", one.name, one.looks_for] for one in probes()),
+            *(["an audit", one.name, one.summary] for one in CHECKS),
+        ]
     if kind == "options":
         return ["option", "also", "simulated", "meaning"], [
             [one["name"], ", ".join(one["aliases"]), one["effect"], one["summary"]]

@@ -1,4 +1,4 @@
-"""``ssdlab report``: one HTML file from any number of runs."""
+"""``ssdlab report``: one HTML file from any number of runs, or from that of a protocol."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import Annotated
 import typer
 
 from ssdlab.cli.console import stdout
+from ssdlab.cli.options import KeptWhere
+from ssdlab.engine.folder import RunFolder, is_protocol_run
+from ssdlab.errors import InputError
 from ssdlab.results import Result
 from ssdlab.store import RunStore, check_writable
 
@@ -29,15 +32,25 @@ def command(
         Path, typer.Option("-o", "--output", metavar="FILE", help="The HTML file to write.")
     ] = Path("report.html"),
     title: Annotated[str | None, typer.Option("--title", help="Heading of the report.")] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Where the runs are kept.")
-    ] = None,
+    out: KeptWhere = None,
 ) -> None:
-    """Write one HTML report that compares runs."""
+    """Write one HTML report that compares runs, or shows what a protocol found."""
     check_writable(output)
     store = RunStore(out)
-    results = [Result.load(store.find(run)) for run in runs]
-    from ssdlab.report import render  # heavy: only where it is used
+    folders = [store.find(run) for run in runs]
+    tests = [folder for folder in folders if is_protocol_run(folder)]
+    if tests and len(folders) > 1:
+        raise InputError(
+            f"{tests[0].name}: is the run of a protocol, which has a report of its own; "
+            "ssdlab compare puts several side by side"
+        )
+    if tests:
+        from ssdlab.engine import findings
+        from ssdlab.report import protocol_page  # heavy: only where it is used
 
-    render(results, output, title=title)
+        protocol_page.render(findings.read(RunFolder.open(tests[0])), output, title=title)
+    else:
+        from ssdlab.report import render  # heavy: only where it is used
+
+        render([Result.load(folder) for folder in folders], output, title=title)
     stdout().print(f"wrote {output}", markup=False, soft_wrap=True)

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from ssdlab.cli.console import duration, progress, stdout, table
+from ssdlab.cli.options import Quiet
 from ssdlab.errors import InputError
 from ssdlab.experiments import EXPERIMENTS, find
 from ssdlab.experiments.base import Experiment, Line, Mode, Outcome
@@ -51,7 +52,7 @@ def command(
             help="Only write the job files, as they run on a real drive.",
         ),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no table.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Repeat published experiments on simulated drives; print published beside simulated."""
     experiments = find(names or [])

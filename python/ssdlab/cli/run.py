@@ -9,17 +9,21 @@ from typing import Annotated
 
 import typer
 
+from ssdlab.checks import examine, of_result
 from ssdlab.cli.console import duration, latency, progress, rate, stderr, stdout, table
+from ssdlab.cli.findings import print_checks
+from ssdlab.cli.options import Destroy, KeptBelow, Quiet, Redact, Seed, SetKeys, UseExistingFile
 from ssdlab.errors import InputError
 from ssdlab.fio.job import size_text
 from ssdlab.jobfile import read_job
 from ssdlab.results import Result
 from ssdlab.rig import profiles, resolve
 from ssdlab.store import RunStore, check_writable, write_whole
-from ssdlab.target import SEED_MAX, Settings
+from ssdlab.target import Settings
 
 
-def _profile_names(incomplete: str) -> list[str]:
+def profile_names(incomplete: str) -> list[str]:
+    """Completion of targets."""
     return [one.name for one in profiles() if one.name.startswith(incomplete)]
 
 
@@ -34,17 +38,11 @@ def command(
             "--on",
             metavar="TARGET",
             help="A profile's name, a rig file (.toml), a plain file, or a block device.",
-            autocompletion=_profile_names,
+            autocompletion=profile_names,
         ),
     ],
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the simulated rig."),
-    ] = None,
-    seed: Annotated[
-        int,
-        typer.Option("--seed", min=0, max=SEED_MAX, help="Seed of a simulated run.", metavar="N"),
-    ] = 1,
+    set_: SetKeys = None,
+    seed: Seed = 1,
     prepare: Annotated[
         str | None,
         typer.Option(
@@ -59,32 +57,16 @@ def command(
         str | None,
         typer.Option("--json", metavar="FILE|-", help="Write the fio JSON+ document there."),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Keep the run below this folder."),
-    ] = None,
-    redact: Annotated[
-        bool, typer.Option("--redact", help="Leave out serial numbers and paths.")
-    ] = False,
-    destroy: Annotated[
-        str | None,
-        typer.Option(
-            "--destroy",
-            metavar="SERIAL",
-            help="Allow a block device with this serial to be overwritten (a device without "
-            "one: its kernel name; a loop device: also its backing file).",
-        ),
-    ] = None,
-    use_existing_file: Annotated[
-        bool,
-        typer.Option("--use-existing-file", help="Allow a plain file that exists to be written."),
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no table.")] = False,
+    out: KeptBelow = None,
+    redact: Redact = False,
+    destroy: Destroy = None,
+    use_existing_file: UseExistingFile = False,
+    quiet: Quiet = False,
 ) -> None:
     """Run fio jobs on a simulated or real drive."""
     if json_ is not None and len(jobs) > 1:
         raise InputError("--json takes the document of one job; give one job file")
-    overrides = dict(_override(text) for text in set_ or [])
+    overrides = dict(override(text) for text in set_ or [])
     texts = [read_job(job) for job in jobs]
     target = resolve(on, destroy=destroy, use_existing=use_existing_file, redact=redact)
     store = RunStore(out)
@@ -103,7 +85,7 @@ def command(
                 prepare=prepare,
                 overrides=overrides,
                 progress=callback,
-                notice=_notice,
+                notice=notice,
             )
             result = target.run(text, settings)
         folder = store.save(result)
@@ -113,14 +95,16 @@ def command(
             _print(result, text.name, folder, time.monotonic() - started, to_stderr=json_ == "-")
 
 
-def _override(text: str) -> tuple[str, str]:
+def override(text: str) -> tuple[str, str]:
+    """Key and value of ``--set``."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise InputError(f'--set "{text}": write it as KEY=VALUE, such as capacity=4GiB')
     return key.strip(), value.strip()
 
 
-def _notice(sentence: str) -> None:
+def notice(sentence: str) -> None:
+    """Says a sentence on stderr."""
     stderr().print(sentence, markup=False, soft_wrap=True)
 
 
@@ -149,6 +133,7 @@ def _print(result: Result, job: str, folder: Path, seconds: float, *, to_stderr:
     if ignored := result.ssdlab.get("ignored_options"):
         names = ", ".join(dict.fromkeys(str(one["option"]) for one in ignored))
         console.print(f"ignored, without meaning here: {names}", markup=False, soft_wrap=True)
+    print_checks(console, examine(of_result(result)))
     console.print(f"kept in {folder}", markup=False, soft_wrap=True)
 
 

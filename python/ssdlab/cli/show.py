@@ -8,13 +8,16 @@ from typing import Annotated
 import typer
 
 from ssdlab import _core
-from ssdlab.cli.console import stdout, table
+from ssdlab.cli.console import duration, stdout, table
+from ssdlab.engine import estimate
+from ssdlab.engine.protocol import EXAMPLE_BYTES, Protocol, example_setup
 from ssdlab.errors import UnknownNameError, nearest
+from ssdlab.protocols import protocols
 from ssdlab.rig import Profile, leaves, profiles
 
 
 def _names(incomplete: str = "") -> list[str]:
-    names = [one.name for one in profiles()]
+    names = [one.name for one in profiles()] + [one.name for one in protocols()]
     names += [one["name"] for one in _core.registries()]
     names += [name for one in _core.job_options() for name in (one["name"], *one["aliases"])]
     return [name for name in names if name.startswith(incomplete)]
@@ -25,13 +28,17 @@ def command(
         str,
         typer.Argument(
             metavar="NAME",
-            help="A drive profile, a device, a policy or a job option.",
+            help="A drive profile, a protocol, a device, a policy or a job option.",
             autocompletion=_names,
         ),
     ],
 ) -> None:
-    """Show a drive profile with its sources, a device, a policy or a job option."""
+    """Show a drive profile with its sources, a protocol, a device, a policy or a job option."""
     found = False
+    for protocol in protocols():
+        if protocol.name == name:
+            _show_protocol(protocol)
+            found = True
     for profile in profiles():
         if profile.name == name:
             _show_profile(profile)
@@ -54,8 +61,8 @@ def command(
         near = nearest(name, _names())
         hint = f' (did you mean "{near}"?)' if near else ""
         raise UnknownNameError(
-            f'no drive, device, policy or job option is called "{name}"{hint}; '
-            "ssdlab list drives|devices|policies|options names them"
+            f'no drive, protocol, device, policy or job option is called "{name}"{hint}; '
+            "ssdlab list drives|protocols|devices|policies|options names them"
         )
 
 
@@ -70,6 +77,23 @@ def _show_profile(profile: Profile) -> None:
     # The keys as --set takes them.
     rows = [list(row) for row in leaves(tomllib.loads(profile.text).get("device", {}))]
     stdout().print(table([("key", "left"), ("value", "left"), ("source", "left")], rows))
+
+
+def _show_protocol(protocol: Protocol) -> None:
+    """What it answers, what can be changed, and what it does on a drive of 100 GB."""
+    _say(f"{protocol.name} (protocol): {protocol.summary}", protocol.source)
+    rows = [
+        [one.name, ", ".join(one.choices) or type(one.default).__name__, str(one.default), one.help]
+        for one in protocol.parameters
+    ]
+    if rows:
+        columns = [(heading, "left") for heading in ("parameter", "values", "default", "meaning")]
+        stdout().print(table(columns, rows))
+    example = example_setup(protocol)
+    about = estimate.of(list(protocol.plan(example)))
+    least, most = duration(about.seconds_min), duration(about.seconds_max)
+    span = least if least == most else f"{least} to {most}"
+    stdout().print(f"on a drive of {EXAMPLE_BYTES // 10**9} GB it takes about {span}", markup=False)
 
 
 def _show_keys(entry: _core.RegistryEntry) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ssdlab.figures import Figure
 from ssdlab.results import Result
 
 Kind = Literal["fitted", "predicted"]
@@ -57,35 +58,6 @@ class Line:
             "kind": self.published.kind,
             "why": self.why,
         }
-
-
-@dataclass(frozen=True)
-class Curve:
-    """Points of a chart, or a line through them."""
-
-    name: str
-    x: Sequence[float]
-    y: Sequence[float]
-    style: Literal["line", "dots", "published"] = "line"
-    """``published`` draws rings: numbers of the article."""
-    colour: int = 0
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A chart laid out like one of the article's."""
-
-    title: str
-    x_label: str
-    y_label: str
-    curves: Sequence[Curve]
-    log_x: bool = False
-    log_y: bool = False
-    y_max: float | None = None
-    """End of the vertical axis where the article fixed it."""
-    wide: bool = False
-    group: str = ""
-    """Figures of one group stand side by side under this heading."""
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from ssdlab.experiments import measure
 from ssdlab.experiments.base import (
-    Curve,
     Experiment,
-    Figure,
     Findings,
     Line,
     Published,
     Runs,
     Task,
 )
+from ssdlab.figures import Curve, Figure
 
 ARTICLE = "habr.com 494614, internal fragmentation of SSDs (2020)"
 FILE_MIB = 4096

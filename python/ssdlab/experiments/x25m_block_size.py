@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from ssdlab.experiments import measure
 from ssdlab.experiments.base import (
-    Curve,
     Experiment,
-    Figure,
     Findings,
     Line,
     Published,
     Runs,
     Task,
 )
-from ssdlab.experiments.scale import reduced
 from ssdlab.experiments.x25m_random_write import ARTICLE, DRIVE
+from ssdlab.figures import Curve, Figure
 from ssdlab.results import Result
+from ssdlab.scale import reduced
 
 SIZES = (512, *(1024 << n for n in range(11)))
 """512 B to 1 MiB."""

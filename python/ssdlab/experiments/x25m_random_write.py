@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from ssdlab.experiments import measure
 from ssdlab.experiments.base import (
-    Curve,
     Experiment,
-    Figure,
     Findings,
     Kind,
     Line,
@@ -14,8 +12,9 @@ from ssdlab.experiments.base import (
     Runs,
     Task,
 )
-from ssdlab.experiments.scale import reduced
+from ssdlab.figures import Curve, Figure
 from ssdlab.results import Result
+from ssdlab.scale import reduced
 
 ARTICLE = "KomputerPress 9/2010, Intel X25-M G2 160 GB with IOmeter"
 DRIVE = "intel-x25-m-g2-160"

@@ -6,16 +6,13 @@ import itertools
 
 from ssdlab.experiments import measure
 from ssdlab.experiments.base import (
-    Curve,
     Experiment,
-    Figure,
     Findings,
     Line,
     Published,
     Runs,
     Task,
 )
-from ssdlab.experiments.scale import reduced
 from ssdlab.experiments.x25m_random_write import (
     ARTICLE,
     DRIVE,
@@ -23,6 +20,8 @@ from ssdlab.experiments.x25m_random_write import (
     RECORD_S,
     job,
 )
+from ssdlab.figures import Curve, Figure
+from ssdlab.scale import reduced
 
 SHARES = (100, 75, 50, 25)
 """Percent of the drive that the partition takes."""

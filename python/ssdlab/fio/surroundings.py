@@ -71,7 +71,7 @@ def serial_of(name: str) -> str | None:
     except OSError:
         pass
     text = _output(["lsblk", "-dno", "SERIAL", f"/dev/{name}"]).strip()
-    return text or str(_smart(name).get("serial_number", "")) or None
+    return text or str(smartctl_answer(name).get("serial_number", "")) or None
 
 
 def mount_of(path: Path) -> Mount | None:
@@ -126,7 +126,7 @@ def describe(disk: str | None, file: Path | None, *, redact: bool) -> dict[str, 
 
 def smart(disk: str | None, *, redact: bool) -> dict[str, Any] | None:
     """smartctl's whole answer, or None where there is no smartctl, no right or no SMART."""
-    answer = _smart(disk) if disk else {}
+    answer = smartctl_answer(disk) if disk else {}
     useful = "smart_status" in answer or "nvme_smart_health_information_log" in answer
     if not useful:
         return None
@@ -164,12 +164,16 @@ def _number(path: Path) -> int | None:
     return int(line) if line and line.isdigit() else None
 
 
-def _smart(disk: str) -> dict[str, Any]:
+def smartctl_answer(disk: str, amount: str = "-a") -> dict[str, Any]:
+    """What smartctl says of a disk, its complaints included; empty where it says nothing.
+
+    ``amount``: ``-a`` for what a drive of its kind tells, ``-x`` for all of it.
+    """
     program = system_program("smartctl")
     if program is None:
         return {}
     try:
-        answer = json.loads(_output([program, "--json", "-a", f"/dev/{disk}"]) or "{}")
+        answer = json.loads(_output([program, "--json", amount, f"/dev/{disk}"]) or "{}")
     except ValueError:
         return {}
     return answer if isinstance(answer, dict) else {}

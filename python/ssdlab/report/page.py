@@ -5,22 +5,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-import jinja2
 from bokeh.plotting import figure
-from markupsafe import Markup
 
+from ssdlab.checks import examine, of_result
 from ssdlab.report import model, style, tables, verdict, why
 from ssdlab.report.catalogue import Catalogue
 from ssdlab.report.charts import Kind, Panel, SectionCharts, SectionPainter
-from ssdlab.report.embed import Embedded, bokeh_script, packed, portable, script_json
+from ssdlab.report.embed import Embedded, packed
 from ssdlab.report.model import Run, Section, Trace
 from ssdlab.report.numbers import THIN, Numbers
+from ssdlab.report.shell import filled
 from ssdlab.results import Result
 
-HERE = Path(__file__).parent
 LABEL_SHARE = 0.13
 """A stretch of a bar at least this long carries its label."""
 COLUMNS_MAX = 3
@@ -44,28 +42,16 @@ class Page:
     def html(self) -> str:
         """The page."""
         sections = [self._section(section) for section in self.sections]
-        charts, roots = portable(self.figures)
-        strings = {key: self.words(f"button.{key}") for key in ("copied", "copy_failed")}
-        environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(HERE),
-            autoescape=True,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            undefined=jinja2.StrictUndefined,
-        )
-        return environment.get_template("page.html.j2").render(
-            t=self.words,
-            title=self.title,
+        return filled(
+            "page.html.j2",
+            self.words,
+            self.title,
+            self.figures,
             version=next((str(v) for r in self.runs if (v := r.meta.get("version"))), ""),
-            css=_own("page.css"),
-            script=_own("page.js"),
-            bokeh=bokeh_script(),
-            charts=charts,
-            roots=script_json(roots),
-            ranges=script_json(self.ranges),
-            strings=script_json(strings),
+            ranges=self.ranges,
             lede=self._lede(),
             summary=self._summary(),
+            believe=[self._believe(run) for run in self.runs],
             sections=sections,
             setups=[self._setup(run) for run in self.runs],
             glossary=("steady", "spread", "percentile", "wa", "window"),
@@ -100,6 +86,31 @@ class Page:
         return {
             "table": self.tables.summary(main.traces),
             "note": self.words("summary.note", job=main.name, basis=basis),
+        }
+
+    def _believe(self, run: Run) -> Mapping[str, Any]:
+        """What speaks against the numbers of a run, and what was looked at besides."""
+        found = examine(of_result(run.result))
+        rest = []
+        for status in ("good", "unknown"):
+            if titles := [one.title for one in found if one.status == status]:
+                names = self.words("list_comma").join(titles)
+                rest.append(self.words(f"believe.{status}", names=names))
+        return {
+            "name": run.label,
+            "colour": run.colour,
+            "checks": [
+                {
+                    "status": one.status,
+                    "word": self.words(f"check.{one.status}"),
+                    "title": one.title,
+                    "evidence": one.evidence,
+                    "why": one.why,
+                }
+                for one in found
+                if one.status in ("bad", "doubt")
+            ],
+            "rest": " ".join(rest),
         }
 
     # --- one job
@@ -412,8 +423,3 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
             shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
             out.append((f"{prefix}{key}", shown.replace("\u00a0", THIN)))
     return out
-
-
-def _own(name: str) -> Markup:
-    """A file of the page, as it is."""
-    return Markup((HERE / name).read_text("utf-8"))  # noqa: S704 - our own file

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from bokeh.models import (
@@ -110,6 +111,7 @@ def new_figure(
         plot.ygrid[0].ticker = plot.yaxis[0].ticker
     if log_x:
         _round_ticks(plot.xaxis[0], plot.xgrid[0], x_range)
+        plot.xaxis[0].formatter = NumeralTickFormatter(format="0,0.[000]")
     else:
         plot.xaxis[0].formatter = BasicTickFormatter(use_scientific=False)
         plot.xaxis[0].ticker = BasicTicker(desired_num_ticks=5)
@@ -175,6 +177,13 @@ def nines_ticks(plot: figure, nines: float, words: Catalogue) -> None:
         ticks[float(n)] = "99" + (words("decimal_point") + "9" * (n - 2) if n > 2 else "")
     _fix_ticks(plot.yaxis[0], plot.ygrid[0], list(ticks))
     plot.yaxis[0].major_label_overrides = {at: f"{text} %" for at, text in ticks.items()}
+
+
+def name_ticks(axis: Any, grid: Any, names: Sequence[str]) -> None:
+    """Names the places 0, 1, 2 ... of an axis, which has no lines of its own then."""
+    _fix_ticks(axis, grid, [float(place) for place in range(len(names))])
+    axis.major_label_overrides = {float(place): name for place, name in enumerate(names)}
+    grid.grid_line_color = None
 
 
 def _round_ticks(axis: Any, grid: Any, over: Any) -> None:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jinja2
-import numpy as np
-from bokeh.models import ColumnDataSource
 from bokeh.plotting import figure
 
-from ssdlab._version import VERSION
-from ssdlab.experiments.base import Curve, Figure, Line, Outcome
-from ssdlab.report import plot, style
+from ssdlab.experiments.base import Line, Outcome
+from ssdlab.report import drawing
 from ssdlab.report.catalogue import ENGLISH, Catalogue
-from ssdlab.report.downsample import keep_extremes
-from ssdlab.report.embed import bokeh_script, portable, script_json
 from ssdlab.report.numbers import Numbers
-from ssdlab.report.page import HERE, _own
+from ssdlab.report.shell import filled
 from ssdlab.report.tables import Cell, Table
 from ssdlab.store import write_whole
 
@@ -28,9 +20,6 @@ NEAR = 0.15
 """A prediction this near is a good one."""
 FACTOR = 1.5
 """One within this factor is a fair one; beyond it the page says why."""
-HEIGHT = 240
-HEIGHT_WIDE = 380
-POINTS_MAX = 4000
 
 
 def render(outcomes: Sequence[Outcome], path: Path, *, title: str | None = None) -> None:
@@ -65,28 +54,13 @@ class Page:
     def html(self) -> str:
         """The page."""
         experiments = [self._experiment(outcome) for outcome in self.outcomes]
-        charts, roots = portable(self.figures)
-        strings = {key: self.words(f"button.{key}") for key in ("copied", "copy_failed")}
-        environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(HERE),
-            autoescape=True,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            undefined=jinja2.StrictUndefined,
-        )
         lines = [line for outcome in self.outcomes for line in outcome.findings.lines]
         quick = any(outcome.mode == "quick" for outcome in self.outcomes)
-        return environment.get_template("experiment.html.j2").render(
-            t=self.words,
-            title=self.title,
-            version=VERSION,
-            css=_own("page.css"),
-            script=_own("page.js"),
-            bokeh=bokeh_script(),
-            charts=charts,
-            roots=script_json(roots),
-            ranges=script_json({}),
-            strings=script_json(strings),
+        return filled(
+            "experiment.html.j2",
+            self.words,
+            self.title,
+            self.figures,
             lede=self._lede(lines),
             size_note=self.words("reproduce.quick") if quick else "",
             overview=self._overview() if len(self.outcomes) > 1 else None,
@@ -147,7 +121,7 @@ class Page:
             "table": self._table(findings.lines),
             "misses": self._misses(findings.lines),
             "remarks": findings.remarks,
-            "groups": self._groups(experiment.name, findings.figures),
+            "groups": drawing.groups(experiment.name, findings.figures, self.figures),
             "jobs": list(experiment.job_files().items()),
         }
 
@@ -210,97 +184,6 @@ class Page:
             return self.words("none")
         return self.numbers.plain(value, 0 if value >= 100 else 1 if value >= 10 else 2)
 
-    # --- figures
-
-    def _groups(self, name: str, figures: Sequence[Figure]) -> list[Mapping[str, Any]]:
-        """Figures under one heading stand side by side; those without a group stand alone."""
-        groups: list[Mapping[str, Any]] = []
-        keyed = itertools.groupby(enumerate(figures), key=lambda f: f[1].group or f[0])
-        for number, (key, members) in enumerate(keyed):
-            found = [one for _, one in members]
-            alone = isinstance(key, int)
-            panels = []
-            for place, one in enumerate(found):
-                element = f"{name}-{number}-{place}"
-                height = HEIGHT_WIDE if one.wide else HEIGHT
-                self.figures[element] = _draw(one, height)
-                panels.append(
-                    {"id": element, "title": "" if alone else one.title, "height": height}
-                )
-            groups.append(
-                {
-                    "title": found[0].title if alone else key,
-                    "wide": found[0].wide,
-                    "panels": panels,
-                    "legend": _legend(found),
-                }
-            )
-        return groups
-
 
 def _raw(value: float | None) -> str:
     return "" if value is None else repr(value)
-
-
-def _legend(figures: Sequence[Figure]) -> list[Mapping[str, Any]]:
-    """One entry for each curve where a chart has several; panels of several drives share it."""
-    curves = figures[0].curves
-    if len(curves) < 2:
-        return []
-    neutral = len(figures) > 1
-    return [
-        {
-            "name": curve.name,
-            "colour": style.MUTED if neutral else style.run_colour(curve.colour),
-            "ring": curve.style == "published",
-        }
-        for curve in curves
-    ]
-
-
-def _draw(chart: Figure, height: int) -> figure:
-    xs = np.concatenate([np.asarray(curve.x, dtype=float) for curve in chart.curves])
-    ys = np.concatenate([np.asarray(curve.y, dtype=float) for curve in chart.curves])
-    panel = plot.new_figure(
-        height,
-        _span(xs, chart.log_x),
-        _span(ys, True) if chart.log_y else plot.span(0.0, chart.y_max or 1.06 * float(ys.max())),
-        chart.x_label,
-        chart.y_label,
-        log_x=chart.log_x,
-        log_y=chart.log_y,
-        zoom_both=True,
-    )
-    for curve in chart.curves:
-        _curve(panel, curve)
-    return panel
-
-
-def _span(values: np.ndarray[Any, np.dtype[np.float64]], log: bool) -> Any:
-    low, high = float(values.min()), float(values.max())
-    if not log:
-        room = 0.012 * ((high - low) or 1.0)
-        return plot.span(low - room, high + room)
-    room = max(1.08, (high / low) ** 0.03)
-    # A constant still needs ticks: never less than a decade.
-    if math.log10(high / low) < 1:
-        room *= math.sqrt(10 * low / high)
-    return plot.span(low / room, high * room)
-
-
-def _curve(panel: figure, curve: Curve) -> None:
-    x, y = np.asarray(curve.x, dtype=float), np.asarray(curve.y, dtype=float)
-    keep = keep_extremes([y], POINTS_MAX)
-    source = ColumnDataSource({"x": x[keep].astype(np.float32), "y": y[keep].astype(np.float32)})
-    if curve.style == "published":
-        drawn = panel.scatter(
-            "x", "y", source=source, size=9, fill_color=None, line_color=style.INK, line_width=2
-        )
-    elif curve.style == "dots":
-        colour = style.run_colour(curve.colour)
-        drawn = panel.scatter("x", "y", source=source, size=2.5, color=colour, line_color=None)
-    else:
-        colour = style.run_colour(curve.colour)
-        drawn = panel.line("x", "y", source=source, color=colour, line_width=1.6)
-    if curve.style != "dots":
-        plot.add_hover(panel, drawn, [("", "$y{0.[00]}")], "mouse")

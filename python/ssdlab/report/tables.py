@@ -35,6 +35,8 @@ class Table:
     labels: int = 1
     units: tuple[str, ...] = ()
     """Head as copied, with the units of the raw values; the head itself if empty."""
+    narrow: bool = False
+    """Not as wide as the page."""
 
 
 Column = tuple[str, str, Callable[[Trace], float | None], Callable[[float | None], str]]

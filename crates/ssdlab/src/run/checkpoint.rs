@@ -71,27 +71,25 @@ impl Session {
     /// [`Session::restore`].
     ///
     /// # Errors
-    /// [`Error::File`] where the file cannot be written, and nothing is left of it then;
-    /// [`Error::Unfit`] if the session broke off.
+    /// [`Error::File`] where no file can be made there, [`Error::Failed`] where it cannot be written to its
+    /// end: nothing is left of it then, and an older one stays. [`Error::Unfit`] if the session broke off.
     pub fn save(&mut self, path: &Path, rig: &Rig) -> Result<()> {
         self.check_life(0)?;
         let part = beside(path).ok_or_else(|| problem(path, "is no name of a file"))?;
-        let saved =
-            self.write(&part, rig).and_then(|()| Ok(fs::rename(&part, path).map_err(text)?));
+        let file = File::create(&part).map_err(|error| at(path, text(error)))?;
+        let saved = self.write(file, rig).and_then(|()| fs::rename(&part, path).map_err(text));
         if let Err(error) = saved {
             // What cannot be removed could not be made either.
             let _ = fs::remove_file(&part);
-            return Err(at(path, error));
+            return Err(Error::Failed(at(path, error).to_string()));
         }
-        // The new name is safe when its folder is; a file system that cannot do that has done it.
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            let _ = File::open(folder).and_then(|folder| folder.sync_all());
-        }
+        // The new name is safe when its folder is. The file is, and not every file system can do that.
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let _ = File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
         Ok(())
     }
 
-    fn write(&mut self, path: &Path, rig: &Rig) -> Result<()> {
-        let mut file = File::create(path).map_err(text)?;
+    fn write(&mut self, mut file: File, rig: &Rig) -> Result<()> {
         let mut archive = Archive::save(&mut file);
         Header::of(rig, self.seed()).persist(&mut archive)?;
         self.persist(&mut archive)?;

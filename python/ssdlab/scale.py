@@ -20,14 +20,15 @@ def capacity_of(drive: str) -> int:
     return _size(_values(drive)["capacity"])
 
 
-def reduced(drive: str, factor: int) -> dict[str, str]:
+def reduced(drive: str, factor: int, *, fewest: int = 1) -> dict[str, str]:
     """Overrides that make a drive ``factor`` times smaller; none for 1.
 
     A die keeps its planes, pages and timing and has fewer blocks. Blocks are whole, so the
     capacity is not quite the full one divided by ``factor``, but chosen such that reserve and data
     fill whole superblocks and over-provisioning stays exactly what it was. Where the drive erases
     blocks of many dies together, too few superblocks would remain; then blocks have fewer pages,
-    and are erased in less time. The table of an extent
+    and are erased in less time. The same is done where fewer than ``fewest`` would remain: a drive
+    of ten superblocks has no reserve left but those that are being written. The table of an extent
     map, an SLC cache and the marks of periodic collection
     shrink with the drive.
     """
@@ -43,9 +44,10 @@ def reduced(drive: str, factor: int) -> dict[str, str]:
     own = {}
     shorter = 1
     if values.get("ftl.gc.scope") in together:
-        while capacity * reserve / stripe / pages / factor < FEWEST and pages % 2 == 0:
-            pages //= 2
-            shorter *= 2
+        fewest = max(fewest, FEWEST)
+    while capacity * reserve / stripe / pages / factor < fewest and pages % 2 == 0:
+        pages //= 2
+        shorter *= 2
     if shorter > 1:
         own["nand.pages_per_block"] = str(pages)
         own["nand.t_erase"] = f"{_nanoseconds(values['nand.t_erase']) // shorter}ns"

@@ -1,0 +1,328 @@
+"""Differences between runs: how large, how sure, and whether the noise allows to see them.
+
+Differences are relative and reckoned with logarithms: twice and half are as far from equal. Of
+single runs the noise is that of their seconds (:mod:`ssdlab.analysis.noise`); it knows nothing of
+how one run differs from the next. Of repeats it is the spread between them (Welch's test).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from ssdlab.analysis import comparison, noise, series
+from ssdlab.analysis.stats import Estimate, around, holm, mean_of, welch
+from ssdlab.figures import Better
+from ssdlab.results import DIRECTIONS, DirectionStats, JobResult, Result
+
+BIN_ERROR = 1 / 64 / math.sqrt(12)
+"""Standard error of a percentile from fio's bins, which are 1/64 of their value wide."""
+SURE = 0.05
+"""Chance of seeing a difference where there is none."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A quantity of one run."""
+
+    value: float | None
+    error: float | None = None
+    """Relative standard error from within the run; None where the run does not tell."""
+    df: float = 1.0
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One quantity on all sides of a comparison."""
+
+    section: str
+    """What it belongs to: ``random, write``; empty for the numbers of a protocol."""
+    name: str
+    unit: str
+    better: Better
+    sides: tuple[tuple[Measured, ...], ...]
+    """By side, and within a side by repeat."""
+    resolution: float = 0.0
+    """Relative standard error of every value from how coarsely it is told."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """By how much a side differs from the first, as a share of it (0.1 is 10 % more)."""
+
+    share: float
+    low: float | None = None
+    """Ends of the 95 % interval; None where nothing tells how sure it is."""
+    high: float | None = None
+    p: float | None = None
+    p_holm: float | None = None
+    """Corrected for the number of quantities compared (Holm)."""
+
+    @property
+    def seen(self) -> bool:
+        """Whether there is a difference that neither noise nor the number of tests explains."""
+        return self.p_holm is not None and self.p_holm < SURE
+
+    @property
+    def perhaps(self) -> bool:
+        """Whether it would be a difference if it were the only number compared."""
+        return not self.seen and self.p is not None and self.p < SURE
+
+
+@dataclass(frozen=True)
+class Row:
+    """A quantity with its values and differences."""
+
+    quantity: Quantity
+    values: tuple[float | None, ...]
+    """By side: the mean of its repeats."""
+    intervals: tuple[tuple[float, float] | None, ...]
+    """95 % intervals of the values."""
+    differences: tuple[Difference | None, ...]
+    """Of every side but the first."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """Runs that are compared as one: repeats of the same."""
+
+    label: str
+    results: tuple[Result, ...] = field(repr=False, default=())
+
+
+def quantities(sides: Sequence[Side]) -> list[Quantity]:
+    """What ordinary runs are compared by: for each job and direction seven numbers.
+
+    Jobs are aligned as in a report: by name, else by what they do.
+    """
+    flat = [(place, result) for place, side in enumerate(sides) for result in side.results]
+    found: list[Quantity] = []
+    for group in comparison.align([result.document for _, result in flat]):
+        for ddir in DIRECTIONS:
+            measured = [
+                (flat[member.run][0], _measured(flat[member.run][1], member, ddir))
+                for member in group.members
+            ]
+            if not any(values for _, values in measured):
+                continue
+            for name, (unit, better) in QUANTITIES.items():
+                own = tuple(
+                    tuple(v[name] for at, v in measured if at == place and name in v)
+                    for place in range(len(sides))
+                )
+                coarse = BIN_ERROR if name in PERCENTILES else 0.0
+                found.append(Quantity(f"{group.name}, {ddir}", name, unit, better, own, coarse))
+    return found
+
+
+THROUGHPUT = "throughput"
+
+QUANTITIES: dict[str, tuple[str, Better]] = {
+    "IOPS": ("IOPS", "higher"),
+    THROUGHPUT: ("MB/s", "higher"),
+    "mean latency": ("us", "lower"),
+    "p50 latency": ("us", "lower"),
+    "p99 latency": ("us", "lower"),
+    "p99.9 latency": ("us", "lower"),
+    "longest latency": ("us", "lower"),
+}
+"""What jobs are compared by: unit, and which way is good."""
+PERCENTILES = ("p50 latency", "p99 latency", "p99.9 latency")
+"""Those that come from fio's bins."""
+
+
+def _measured(result: Result, workload: comparison.Workload, ddir: str) -> dict[str, Measured]:
+    stats = _joined(workload, ddir)
+    if stats is None:
+        return {}
+    interval_s = float(result.ssdlab.get("interval_ms") or 1000) / 1000
+    rows = result.series(workload.name, ddir)
+    bins = series.per_second(rows, interval_s) if rows.height else None
+    ios = None if bins is None else bins["ios"].cast(pl.Float64).to_numpy()
+    parts: dict[str, tuple[float | None, noise.Resampled | None]] = {
+        "IOPS": (stats.iops, _resampled(bins, "iops", None)),
+        THROUGHPUT: (stats.bw_bytes / 1e6, _resampled(bins, "bw_bytes", None)),
+        "mean latency": (stats.lat_mean_ns / 1e3, _resampled(bins, "lat_mean_ns", ios)),
+        "p50 latency": (_us(stats.percentile_ns(50.0)), _medians(rows, interval_s)),
+        "p99 latency": (_us(stats.percentile_ns(99.0)), _resampled(bins, "lat_p99_ns", ios)),
+        "p99.9 latency": (_us(stats.percentile_ns(99.9)), None),
+        "longest latency": (_us(stats.lat_max_ns), None),
+    }
+    return {name: _with_noise(value, own) for name, (value, own) in parts.items()}
+
+
+def _with_noise(value: float | None, own: noise.Resampled | None) -> Measured:
+    if value is None or own is None or not own.value > 0:
+        return Measured(value)
+    return Measured(value, own.error / own.value, own.df)
+
+
+def _us(nanoseconds: float | None) -> float | None:
+    return None if nanoseconds is None else nanoseconds / 1e3
+
+
+def _resampled(
+    bins: pl.DataFrame | None,
+    column: str,
+    weights: np.ndarray[tuple[int], np.dtype[np.float64]] | None,
+) -> noise.Resampled | None:
+    if bins is None or bins.is_empty():
+        return None
+    return noise.resample(bins[column].cast(pl.Float64).to_numpy(), weights)
+
+
+def _medians(rows: pl.DataFrame, interval_s: float) -> noise.Resampled | None:
+    """Noise of the median from those of the intervals, weighted by I/Os (sectioning)."""
+    if rows.is_empty():
+        return None
+    joined = (
+        rows.filter(pl.col("ios") > 0)
+        .with_columns(at=(pl.col("time_s") / interval_s).ceil())
+        .group_by("at", maintain_order=True)
+        .agg(
+            (pl.col("lat_p50_ns").cast(pl.Float64) * pl.col("ios")).sum() / pl.col("ios").sum(),
+            pl.col("ios").sum().cast(pl.Float64),
+        )
+        .sort("at")
+    )
+    return noise.resample(joined["lat_p50_ns"].to_numpy(), joined["ios"].to_numpy())
+
+
+def _joined(workload: comparison.Workload, ddir: str) -> DirectionStats | None:
+    """All workers of a job together."""
+    found = [
+        stats
+        for raw in workload.jobs
+        for stats in JobResult(workload.name, raw).directions()
+        if stats.ddir == ddir
+    ]
+    if not found:
+        return None
+    ios = sum(one.ios for one in found)
+    bins: dict[int, int] = {}
+    for one in found:
+        for value, count in one.bins.items():
+            bins[value] = bins.get(value, 0) + count
+    return DirectionStats(
+        job=workload.name,
+        ddir=ddir,
+        ios=ios,
+        io_bytes=sum(one.io_bytes for one in found),
+        runtime_s=max(one.runtime_s for one in found),
+        iops=sum(one.iops for one in found),
+        bw_bytes=sum(one.bw_bytes for one in found),
+        lat_mean_ns=sum(one.lat_mean_ns * one.ios for one in found) / ios,
+        lat_max_ns=max(one.lat_max_ns for one in found),
+        percentiles_ns={},
+        bins=bins,
+    )
+
+
+def compare(found: Sequence[Quantity]) -> list[Row]:
+    """The rows of a comparison; the chances corrected over all quantities of a side (Holm)."""
+    rows = [_row(one) for one in found]
+    sides = max((len(row.differences) for row in rows), default=0)
+    for side in range(sides):
+        tested = [
+            (i, one.p)
+            for i, row in enumerate(rows)
+            if side < len(row.differences)
+            and (one := row.differences[side]) is not None
+            and one.p is not None
+        ]
+        corrected = holm([p for _, p in tested])
+        for (i, _), p in zip(tested, corrected, strict=True):
+            rows[i] = _corrected(rows[i], side, p)
+    return rows
+
+
+def _corrected(row: Row, side: int, p: float) -> Row:
+    old = row.differences[side]
+    assert old is not None
+    new = Difference(old.share, old.low, old.high, old.p, p)
+    differences = (*row.differences[:side], new, *row.differences[side + 1 :])
+    return Row(row.quantity, row.values, row.intervals, differences)
+
+
+def _row(quantity: Quantity) -> Row:
+    known = [[m for m in side if m.value is not None] for side in quantity.sides]
+    return Row(
+        quantity,
+        tuple(mean_of(_values(side)) if side else None for side in known),
+        tuple(_interval(side) for side in known),
+        tuple(_difference(known[0], side, quantity.resolution) for side in known[1:]),
+    )
+
+
+def _values(side: Sequence[Measured]) -> list[float]:
+    return [float(one.value) for one in side if one.value is not None]
+
+
+def _interval(side: Sequence[Measured]) -> tuple[float, float] | None:
+    """Of a single run from its seconds, of repeats from their spread."""
+    if not side:
+        return None
+    values = _values(side)
+    if len(values) > 1:
+        one = welch([0.0, 0.0], values) if len(set(values)) > 1 else None
+        return (one.low, one.high) if one else (values[0], values[0])
+    error = side[0].error
+    if error is None:
+        return None
+    found = around(values[0], error * abs(values[0]), side[0].df)
+    return found.low, found.high
+
+
+def _difference(
+    first: Sequence[Measured], side: Sequence[Measured], resolution: float
+) -> Difference | None:
+    if not first or not side:
+        return None
+    a, b = _values(first), _values(side)
+    if min(a) <= 0 or min(b) <= 0:
+        return _absolute(a, b)
+    if len(a) > 1 or len(b) > 1:
+        estimate = welch([math.log(v) for v in a], [math.log(v) for v in b], resolution)
+    else:
+        estimate = _of_single(first[0], side[0], resolution)
+    if estimate is None:
+        return Difference(b[0] / a[0] - 1)
+    return relative(estimate)
+
+
+def relative(of_logarithms: Estimate) -> Difference:
+    """A difference of logarithms as a share."""
+    share, low, high = (
+        math.expm1(min(v, 700.0))
+        for v in (of_logarithms.value, of_logarithms.low, of_logarithms.high)
+    )
+    return Difference(share, low, high, of_logarithms.p, of_logarithms.p)
+
+
+def _of_single(a: Measured, b: Measured, resolution: float) -> Estimate | None:
+    """Two single runs, each with the noise of its own seconds."""
+    if a.value is None or b.value is None or a.error is None or b.error is None:
+        return None
+    value = math.log(b.value / a.value)
+    coarse = 2 * resolution * resolution
+    both = a.error**2 + b.error**2
+    if both == 0:
+        return around(value, math.sqrt(coarse), a.df + b.df)
+    df = both**2 / (a.error**4 / a.df + b.error**4 / b.df)
+    return around(value, math.sqrt(both + coarse), df)
+
+
+def _absolute(a: Sequence[float], b: Sequence[float]) -> Difference | None:
+    """Where a value is zero or less, the difference as a share of the first side's mean."""
+    base = abs(mean_of(a))
+    if base == 0:
+        return Difference(0.0) if mean_of(b) == 0 else None
+    estimate = welch(a, b)
+    if estimate is None:
+        return Difference((mean_of(b) - mean_of(a)) / base)
+    share, low, high = (v / base for v in (estimate.value, estimate.low, estimate.high))
+    return Difference(share, low, high, estimate.p, estimate.p)

@@ -1,0 +1,127 @@
+"""How sure the mean of a series is: neighbouring seconds are alike, so they are drawn in blocks.
+
+The circular block bootstrap (Politis and Romano 1992) draws blocks of neighbours with replacement;
+their length is chosen from the autocorrelation (Politis and White 2004, corrected by Patton,
+Politis and White 2009). A dip that repeats is kept whole: no block is shorter than its period.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ssdlab.analysis import consistency
+from ssdlab.analysis.stats import CONFIDENCE, t_quantile
+
+Floats = npt.NDArray[np.float64]
+
+DRAWS = 2000
+"""Resamples of a bootstrap."""
+SAMPLES_MIN = 10
+"""Fewest samples from which an interval is given."""
+SHORTEST = 0.5
+"""No block is shorter than n to this power: in a short series correlation hides in the noise."""
+BLOCKS_MIN = 3
+"""A series shorter than so many blocks says next to nothing about its mean."""
+
+
+@dataclass(frozen=True)
+class Resampled:
+    """Means of resamples of one series."""
+
+    value: float
+    draws: Floats
+    block: int
+    """Samples in a block."""
+    samples: int
+
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the mean."""
+        half = self.error * t_quantile(0.5 + CONFIDENCE / 2, self.df)
+        return self.value - half, self.value + half
+
+    @property
+    def error(self) -> float:
+        """Standard error of the mean. The draws' own is too small where blocks are few."""
+        blocks = self.samples / self.block
+        return float(self.draws.std()) * math.sqrt(blocks / max(1.0, blocks - 1))
+
+    @property
+    def df(self) -> float:
+        """Degrees of freedom of that error: the blocks, less one."""
+        return max(1.0, self.samples / self.block - 1)
+
+
+def block_length(values: npt.ArrayLike) -> int:
+    """Samples in a block of a series; 1 where neighbours are strangers."""
+    y = np.asarray(values, dtype=np.float64)
+    n = len(y)
+    centred = y - y.mean()
+    variance = float(centred @ centred) / n
+    if n < SAMPLES_MIN or variance <= (1e-9 * abs(float(y.mean()))) ** 2:
+        return 1
+    most = min(n - 1, math.ceil(math.sqrt(n)) + 2 * max(5, math.ceil(math.sqrt(math.log10(n)))))
+    covariance = np.array([float(centred[: n - k] @ centred[k:]) / n for k in range(most + 1)])
+    lag = 2 * _last_lag(covariance / variance, n)
+    if lag == 0:
+        return 1
+    lag = min(lag, most)
+    k = np.arange(1, lag + 1)
+    weight = np.where(k <= lag / 2, 1.0, 2.0 * (1.0 - k / lag))
+    slope = 2.0 * float(np.sum(weight * k * covariance[1 : lag + 1]))
+    level = float(covariance[0] + 2.0 * np.sum(weight * covariance[1 : lag + 1]))
+    longest = math.ceil(min(3 * math.sqrt(n), n / BLOCKS_MIN))
+    if level <= 0:
+        return 1
+    best = float((1.5 * n) ** (1 / 3) * (slope * slope / (level * level)) ** (1 / 3))
+    return max(1, min(longest, math.ceil(best)))
+
+
+def _last_lag(correlation: Floats, n: int) -> int:
+    """The lag after which the correlations of several lags in a row are no more than chance."""
+    run = max(5, math.ceil(math.sqrt(math.log10(n))))
+    bound = 2 * math.sqrt(math.log10(n) / n)
+    large = np.flatnonzero(np.abs(correlation[1:]) >= bound) + 1
+    for lag in range(len(correlation) - run):
+        if not ((large > lag) & (large <= lag + run)).any():
+            return lag
+    return int(large[-1]) if len(large) else 0
+
+
+def resample(
+    values: npt.ArrayLike, weights: npt.ArrayLike | None = None, seed: int = 1
+) -> Resampled | None:
+    """Draws means of a series anew, weighted (mean latency: by I/Os) or plain.
+
+    None where the series is too short, or shorter than three of its own blocks. The same series
+    gives the same draws.
+    """
+    y = np.asarray(values, dtype=np.float64)
+    w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
+    known = np.isfinite(y) & (w > 0)
+    y, w = y[known], w[known]
+    n = len(y)
+    if n < SAMPLES_MIN:
+        return None
+    block = max(block_length(y), math.ceil(n**SHORTEST))
+    cycle = consistency.periodicity(y)
+    if cycle is not None:
+        block = max(block, round(cycle.period))
+    if n < BLOCKS_MIN * block:
+        return None
+    count = math.ceil(n / block)
+    source = np.random.Generator(np.random.PCG64(seed))
+    starts = source.integers(0, n, size=(DRAWS, count))
+    top, bottom = _block_sums(y * w, block)[starts], _block_sums(w, block)[starts]
+    draws = top.sum(axis=1) / bottom.sum(axis=1)
+    return Resampled(float((y * w).sum() / w.sum()), draws, block, n)
+
+
+def _block_sums(values: Floats, block: int) -> Floats:
+    """The sum of the block that begins at each sample; the end is followed by the beginning."""
+    total = np.concatenate(([0.0], np.cumsum(np.concatenate((values, values[:block])))))
+    found: Floats = total[block : block + len(values)] - total[: len(values)]
+    return found

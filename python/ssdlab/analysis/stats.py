@@ -1,0 +1,166 @@
+"""The little statistics that comparisons need: Student's t, Welch's test, Holm's correction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+CONFIDENCE = 0.95
+"""Of all intervals here."""
+POWER = 0.80
+"""Chance of seeing a difference that is there, for which repeats are reckoned."""
+REPEATS_MAX = 10_000
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value, how sure it is, and the chance of one so far from zero if there were nothing."""
+
+    value: float
+    low: float
+    high: float
+    p: float
+
+    @property
+    def seen(self) -> bool:
+        """Whether the interval leaves out zero."""
+        return self.low > 0 or self.high < 0
+
+
+def t_cdf(t: float, df: float) -> float:
+    """The chance that Student's t with `df` degrees of freedom is at most `t`."""
+    if math.isinf(t):
+        return 0.0 if t < 0 else 1.0
+    tail = 0.5 * _beta(df / 2, 0.5, df / (df + t * t))
+    return tail if t < 0 else 1.0 - tail
+
+
+def t_quantile(share: float, df: float) -> float:
+    """The value that Student's t with `df` degrees of freedom does not exceed with chance `share`.
+
+    Raises ValueError unless 0 < share < 1 and df > 0.
+    """
+    if not (0 < share < 1 and df > 0):
+        raise ValueError(f"no quantile {share} of t with {df} degrees of freedom")
+    if share < 0.5:
+        return -t_quantile(1 - share, df)
+    low, high = 0.0, 1.0
+    while t_cdf(high, df) < share:
+        low, high = high, 2 * high
+    for _ in range(200):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if t_cdf(middle, df) < share else (low, middle)
+    return (low + high) / 2
+
+
+def p_two_sided(t: float, df: float) -> float:
+    """The chance of a t at least as far from zero."""
+    return 2 * t_cdf(-abs(t), df)
+
+
+def around(value: float, error: float, df: float) -> Estimate:
+    """The estimate with standard error `error` on `df` degrees of freedom."""
+    if error <= 0:
+        # Values that never vary, as those of a simulated drive may be, leave no doubt.
+        return Estimate(value, value, value, 1.0 if value == 0 else 0.0)
+    half = t_quantile(0.5 + CONFIDENCE / 2, df) * error
+    return Estimate(value, value - half, value + half, p_two_sided(value / error, df))
+
+
+def mean_of(values: Sequence[float]) -> float:
+    """The mean."""
+    return math.fsum(values) / len(values)
+
+
+def variance_of(values: Sequence[float]) -> float:
+    """The variance, with n - 1 below; 0 for a single value."""
+    if len(values) < 2:
+        return 0.0
+    mean = mean_of(values)
+    return math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1)
+
+
+def welch(
+    first: Sequence[float], second: Sequence[float], resolution: float = 0.0
+) -> Estimate | None:
+    """mean(second) - mean(first) of independent repeats, by Welch's test (1947).
+
+    The two may vary differently. Where one side is a single value, the spread of the other is taken
+    for both. `resolution` is the standard error of every value from how coarsely it is told, which
+    repeats do not average out. None where both are single values: nothing tells how much they vary.
+    """
+    n, m = len(first), len(second)
+    value = mean_of(second) - mean_of(first)
+    coarse = 2 * resolution * resolution
+    if n < 2 and m < 2:
+        return None
+    if n < 2 or m < 2:
+        spread = variance_of(first if n > 1 else second)
+        return around(value, math.sqrt(spread * (1 / n + 1 / m) + coarse), max(n, m) - 1)
+    a, b = variance_of(first) / n, variance_of(second) / m
+    if a + b == 0:
+        return around(value, math.sqrt(coarse), n + m - 2)
+    df = (a + b) ** 2 / (a * a / (n - 1) + b * b / (m - 1))
+    return around(value, math.sqrt(a + b + coarse), df)
+
+
+def holm(chances: Sequence[float]) -> list[float]:
+    """Chances corrected for that there are several (Holm 1979): the smallest times their number,
+    the next times one less, and none below the one before it."""
+    order = sorted(range(len(chances)), key=lambda i: chances[i])
+    found = [1.0] * len(chances)
+    before = 0.0
+    for rank, index in enumerate(order):
+        before = max(before, min(1.0, chances[index] * (len(chances) - rank)))
+        found[index] = before
+    return found
+
+
+def repeats_needed(spread: float, difference: float) -> int | None:
+    """Pairs that a paired test needs to see `difference` with a chance of 80 %, if the differences
+    of pairs have the standard deviation `spread`; None if more than can be thought of."""
+    if difference <= 0:
+        return None
+    for n in range(2, REPEATS_MAX):
+        df = n - 1
+        reach = t_quantile(0.5 + CONFIDENCE / 2, df) + t_quantile(POWER, df)
+        if n >= (reach * spread / difference) ** 2:
+            return n
+        if n > 200:  # t is as good as normal there
+            return math.ceil((reach * spread / difference) ** 2)
+    return None
+
+
+def _beta(a: float, b: float, x: float) -> float:
+    """The regularised incomplete beta function, by its continued fraction (Lentz)."""
+    if x <= 0:
+        return 0.0
+    if x >= 1:
+        return 1.0
+    if x > (a + 1) / (a + b + 2):
+        return 1.0 - _beta(b, a, 1 - x)
+    front = math.exp(
+        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
+    )
+    tiny = 1e-300
+    fraction, c, d = 1.0, 1.0, 0.0
+    for step in range(1, 2000):
+        m = (step - 1) // 2
+        if step == 1:
+            top = 1.0
+        elif step % 2 == 1:
+            top = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        else:
+            top = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        d = 1.0 + top * d
+        c = 1.0 + top / c
+        d = 1.0 / (d if abs(d) > tiny else tiny)
+        c = c if abs(c) > tiny else tiny
+        fraction *= c * d
+        if step > 1 and abs(c * d - 1.0) < 1e-15:
+            break
+    # The first step above has turned the fraction upside down: 1 + 1/..., of which 1 is too much.
+    return front * (fraction - 1.0) / a

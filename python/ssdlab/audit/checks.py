@@ -1,0 +1,58 @@
+"""The checks of an audit. A check is a function in one of the files here, and a line below."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ssdlab.audit import bus, discard, layout, queue, use
+from ssdlab.audit.model import Check, Finding
+from ssdlab.audit.scene import Scene, look
+from ssdlab.audit.system import System
+from ssdlab.errors import InputError
+from ssdlab.health import Health, live
+
+CHECKS: tuple[Check, ...] = (
+    Check("trim-path", "TRIM gets from the file system down to the drive", discard.trim_path),
+    Check("trim-used", "the file system trims, by itself or by a timer", discard.trim_used),
+    Check("alignment", "partitions begin where a flash page does", layout.alignment),
+    Check("free-space", "the file system has room left", layout.free_space),
+    Check("unpartitioned", "how much of the drive serves as spare area", layout.unpartitioned),
+    Check("scheduler", "the I/O scheduler suits the kind of drive", queue.scheduler),
+    Check("queue-depth", "enough requests may wait", queue.queue_depth),
+    Check("ncq", "the drive is given more than one request at a time", queue.native_queueing),
+    Check("controller-mode", "SATA controllers run in AHCI mode", bus.controller_mode),
+    Check("link-speed", "the PCIe or SATA link runs as fast as it can", bus.link_speed),
+    Check("write-cache", "the drive's write cache is on, and is flushed", queue.write_cache),
+    Check("read-ahead", "the kernel reads ahead, and not too far", queue.read_ahead),
+    Check("rotational", "the kernel takes an SSD for one", queue.rotational),
+    Check("mount-options", "no mount option makes reads write", use.mount_options),
+    Check("swap", "no busy swap lies on the drive", use.swap),
+    Check("array-state", "arrays are whole and at rest", use.array_state),
+    Check("loop-cache", "loop devices do not keep data in RAM twice", use.loop_cache),
+    Check("power-saving", "sleeping links and drives do not delay I/O", bus.power_saving),
+    Check("health", "what the drive says of its own health", use.health),
+)
+
+
+def ask(system: System, name: str) -> Health:
+    """Asks a drive of the running system for its health; a recorded one cannot be asked."""
+    if not system.live:
+        raise InputError("it is a recorded system, and its drives cannot be asked")
+    return live(Path("/dev") / name)
+
+
+def audit(scene: Scene) -> list[Finding]:
+    """Runs every check; the worst findings first, otherwise in the order of the checks."""
+    found = [finding for check in CHECKS for finding in check.run(scene)]
+    return sorted(found, key=lambda one: -one.status.rank)
+
+
+def audit_path(target: str, system: System | None = None) -> tuple[Scene, list[Finding]]:
+    """What lies below ``target`` and what is to be said of it.
+
+    Raises:
+        InputError: there is no such thing, or no drive can be seen below it.
+    """
+    own = System() if system is None else system
+    scene = look(own, target, lambda name: ask(own, name))
+    return scene, audit(scene)

@@ -1,0 +1,251 @@
+"""What lies below a path: its file system, and the layers of devices down to the drives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ssdlab.audit.system import CLASS, Mount, System
+from ssdlab.errors import InputError
+from ssdlab.health import Health
+
+DEEPEST = 16
+"""Layers below which a stack is taken for a loop."""
+
+VIRTUAL_BUSES = frozenset({"virtio", "Xen", "Hyper-V"})
+"""Buses of disks that a hypervisor makes; the drive below cannot be seen."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A block device of a stack."""
+
+    name: str
+    """The kernel's."""
+    kind: str
+    """``partition``, ``crypt``, ``lvm``, ``mapped``, ``raid``, ``cache``, ``loop``, ``memory`` or
+    ``disk``."""
+    title: str
+    """For people: ``vg-root (LVM)``."""
+    below: tuple[Layer, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """Its folder in /sys."""
+        return f"{CLASS}/{self.name}"
+
+
+@dataclass(frozen=True)
+class Drive:
+    """A disk at the bottom of a stack."""
+
+    name: str
+    bus: str | None
+    """``NVMe``, ``SATA``, ``SAS``, ``USB``, ``MMC``, ``virtio``, ``Xen``, ``Hyper-V``."""
+    rotational: bool | None
+    """As the kernel takes it."""
+    model: str | None
+    way: str
+    """Its folder in /sys/devices, links followed."""
+
+    @property
+    def place(self) -> str:
+        """Its folder in /sys."""
+        return f"{CLASS}/{self.name}"
+
+    @property
+    def virtual(self) -> bool:
+        """Whether a hypervisor makes it."""
+        return self.bus in VIRTUAL_BUSES
+
+    @property
+    def ssd(self) -> bool:
+        """Whether it is one, as far as the kernel knows."""
+        return self.rotational is False
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What an audit looks at."""
+
+    system: System
+    target: str
+    mount: Mount | None
+    """None where the target is a device that is not mounted."""
+    tops: tuple[Layer, ...]
+    """The devices right below the file system, or the target; several with btrfs."""
+    ask: Callable[[str], Health]
+    """Asks a drive for its health; raises an SsdlabError where it tells none."""
+
+    @property
+    def layers(self) -> list[Layer]:
+        """Every layer once, from the top down."""
+        found: dict[str, Layer] = {}
+        waiting = list(self.tops)
+        while waiting:
+            layer = waiting.pop(0)
+            found.setdefault(layer.name, layer)
+            waiting.extend(layer.below)
+        return list(found.values())
+
+    @property
+    def drives(self) -> list[Drive]:
+        """The disks at the bottom."""
+        return [_drive(self.system, one.name) for one in self.layers if one.kind == "disk"]
+
+
+def look(system: System, target: str, ask: Callable[[str], Health]) -> Scene:
+    """Finds what lies below ``target``: a device, a mount point, or any file or folder.
+
+    Raises:
+        InputError: there is no such thing, or no block device lies below it.
+    """
+    if "\x00" in target:
+        raise InputError("a name with a zero byte is no file")
+    name = _device(system, target)
+    if name is not None:
+        top = _layer(system, name, 0)
+        if top.kind == "memory" or (system.number(f"{CLASS}/{name}/size") or 0) == 0:
+            raise InputError(f"{target}: is a block device without a drive below it")
+        return Scene(system, target, _mount_on(system, name), (top,), ask)
+    mount = system.mount_of(_absolute(system, target))
+    if mount is None:
+        raise InputError(f"{target}: no mounted file system holds it")
+    tops = tuple(_layer(system, one, 0) for one in _below_mount(system, mount))
+    if not tops or all(one.kind == "memory" for one in tops):
+        raise InputError(
+            f"{target}: lies on {mount.kind} ({mount.source}), below which no drive can be seen; "
+            "name the drive itself"
+        )
+    return Scene(system, target, mount, tops, ask)
+
+
+def _device(system: System, target: str) -> str | None:
+    if system.live:
+        path = Path(target)
+        try:
+            if path.is_block_device():
+                name = system.device_called(target)
+                if name is None:
+                    raise InputError(f"{target}: the kernel does not know this block device")
+                return name
+            there = path.exists()
+        except OSError as error:
+            raise InputError(f"{target}: cannot be looked at ({error.strerror})") from None
+        if not there and target.startswith("/dev/"):
+            raise InputError(f"{target}: there is no such device")
+        if not there:
+            if "/" not in target and system.exists(f"{CLASS}/{target}"):
+                return target
+            raise InputError(f"{target}: there is no such file, folder or device")
+        if target.startswith("/dev/") and path.is_char_device():
+            raise InputError(f"{target}: is no block device")
+        return None
+    if target.startswith("/dev/") or "/" not in target:
+        found = system.device_called(target if "/" in target else f"/dev/{target}")
+        if found is None:
+            raise InputError(f"{target}: there is no such device below {system.root}")
+        return found
+    return None
+
+
+def _absolute(system: System, target: str) -> str:
+    return str(Path(target).resolve()) if system.live else target
+
+
+def _mount_on(system: System, name: str) -> Mount | None:
+    number = system.read(f"{CLASS}/{name}/dev")
+    return next((one for one in system.mounts() if one.device == number), None)
+
+
+def _below_mount(system: System, mount: Mount) -> list[str]:
+    if name := system.device_numbered(mount.device):
+        return [name]
+    # btrfs and some others have numbers of their own; btrfs may lie on several devices.
+    source = system.device_called(mount.source) if mount.source.startswith("/dev/") else None
+    if source is None:
+        return []
+    for pool in system.listed("sys/fs/btrfs"):
+        members = system.listed(f"sys/fs/btrfs/{pool}/devices")
+        if source in members:
+            return members
+    return [source]
+
+
+def _layer(system: System, name: str, depth: int) -> Layer:
+    if depth > DEEPEST:
+        raise InputError(f"{name}: the devices below it go round in a circle")
+    place = f"{CLASS}/{name}"
+
+    def down(names: list[str]) -> tuple[Layer, ...]:
+        return tuple(_layer(system, one, depth + 1) for one in names)
+
+    if system.exists(f"{place}/partition"):
+        parent = Path(system.resolve(place)).parent.name
+        return Layer(name, "partition", f"{name} (partition)", down([parent]))
+    slaves = system.listed(f"{place}/slaves")
+    if (mapped := system.read(f"{place}/dm/name")) is not None:
+        kind, word = _mapped(system.read(f"{place}/dm/uuid") or "")
+        return Layer(name, kind, f"{mapped} ({word})", down(slaves))
+    if (level := system.read(f"{place}/md/level")) is not None:
+        return Layer(name, "raid", f"{name} ({level})", down(slaves))
+    if (backing := system.read(f"{place}/loop/backing_file")) is not None:
+        mount = system.mount_of(backing)
+        names = _below_mount(system, mount) if mount else []
+        return Layer(name, "loop", f"{name} (loop on {backing})", down(names))
+    if re.match(r"(zram|ram)\d", name):
+        return Layer(name, "memory", f"{name} (memory)")
+    if slaves:
+        return Layer(name, "cache", f"{name} (made of {', '.join(slaves)})", down(slaves))
+    return Layer(name, "disk", name)
+
+
+def _mapped(uuid: str) -> tuple[str, str]:
+    if uuid.startswith("CRYPT-"):
+        return "crypt", "dm-crypt"
+    if uuid.startswith("LVM-"):
+        return "lvm", "LVM"
+    if uuid.startswith("mpath-"):
+        return "mapped", "multipath"
+    return "mapped", "device mapper"
+
+
+def _drive(system: System, name: str) -> Drive:
+    place = f"{CLASS}/{name}"
+    way = system.resolve(place)
+    flag = system.read(f"{place}/queue/rotational")
+    return Drive(
+        name=name,
+        bus=_bus(system, name, way),
+        rotational=None if flag not in ("0", "1") else flag == "1",
+        model=system.read(f"{place}/device/model"),
+        way=way,
+    )
+
+
+def _bus(system: System, name: str, way: str) -> str | None:
+    for start, bus in (("nvme", "NVMe"), ("mmcblk", "MMC"), ("vd", "virtio"), ("xvd", "Xen")):
+        if name.startswith(start):
+            return bus
+    if "/usb" in way:
+        return "USB"
+    if re.search(r"/ata\d+/", way):
+        return "SATA"
+    if "/virtio" in way:
+        return "virtio"
+    if "/vmbus" in way or "/VMBUS" in way:
+        return "Hyper-V"
+    ata = system.exists(f"{CLASS}/{name}/device/vpd_pg89")
+    if ata or system.read(f"{CLASS}/{name}/device/vendor") == "ATA":
+        return "SATA"
+    return "SAS" if name.startswith("sd") else None
+
+
+def ancestors(way: str) -> Iterator[str]:
+    """A folder of /sys/devices and those above it, the nearest first."""
+    path = Path(way)
+    while path.name and path != path.parent:
+        yield str(path)
+        path = path.parent

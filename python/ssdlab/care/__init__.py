@@ -1,0 +1,1 @@
+"""Looking after a drive: scanning, trimming, purging and refreshing it."""

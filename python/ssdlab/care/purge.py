@@ -1,0 +1,314 @@
+"""Purging: the drive erases all that it holds, or comes as near to that as it can."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ssdlab import safety
+from ssdlab.care import identify, programs
+from ssdlab.care.methods import KINDS, Method, available, controller, remark, security_of
+from ssdlab.care.trim import UnsupportedError, allocated_bytes, discard, punch
+from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError, unknown_name
+from ssdlab.fio.job import size_text
+from ssdlab.progress import Progress, ProgressCallback
+from ssdlab.safety import BlockDevice, Work
+
+Notice = Callable[[str], None]
+
+_PASSWORD = "ssdlab"  # noqa: S105 - set for the length of an erase, and told where it stays
+_DISCARD_STEP = 1 << 30
+_PUNCH_STEP = 256 << 20
+_POLL_S = 1.0
+_BLKFLSBUF = 0x1261
+_FORMAT_PATIENCE_MS = 24 * 3600 * 1000
+
+
+@dataclass(frozen=True)
+class Purged:
+    """What a purge was."""
+
+    method: str
+    real: bool
+    """Whether the drive erased all it held; False where data may survive."""
+    sentence: str
+    seconds: float
+    tried: tuple[str, ...] = ()
+    """What failed or was closed before, in words."""
+
+
+def purge(
+    device: BlockDevice,
+    *,
+    destroy: str | None,
+    method: str | None = None,
+    progress: ProgressCallback | None = None,
+    notice: Notice | None = None,
+) -> Purged:
+    """Claims ``device`` and purges it; all data on it are lost.
+
+    ``method`` names one of :data:`ssdlab.care.methods.KINDS`; without it the strongest is taken.
+
+    Raises:
+        RefusedError: the device is in use, holds data, or is not named by ``destroy``.
+        InputError: no such method, or the drive does not have it.
+        ExperimentError: it failed.
+        Interrupted: Ctrl-C, or the progress callback returned False.
+    """
+    if method is not None:
+        _known(method)
+    with safety.claim(device, Work("the purge", "erases every block"), destroy) as sentence:
+        if notice is not None:
+            notice(sentence)
+        return purge_claimed(device, method=method, progress=progress, notice=notice)
+
+
+def purge_claimed(
+    device: BlockDevice,
+    *,
+    method: str | None = None,
+    progress: ProgressCallback | None = None,
+    notice: Notice | None = None,
+) -> Purged:
+    """Purges a device whose claim is held already; raises as :func:`purge` does."""
+    started = time.monotonic()
+    tried: list[str] = []
+    for one in _choice(device, method, tried):
+        if notice is not None:
+            notice(f"{device.path}: {_announcement(one)}")
+        try:
+            _WAYS[one.name](device, one, progress)
+        except UnsupportedError as error:
+            if method is not None:
+                raise
+            # The drive refused before it began; the next weaker way may do.
+            tried.append(f"{one.kind.summary}: {error}")
+            continue
+        _forget_cached(device)
+        sentence = f"purged {device.path} by {one.kind.summary}: {one.kind.outcome}"
+        return Purged(one.name, one.real, sentence, time.monotonic() - started, tuple(tried))
+    raise ExperimentError(f"{device.path}: cannot be purged; {'; '.join(tried)}")
+
+
+def purge_file(
+    path: Path, *, progress: ProgressCallback | None = None, allowed: bool = False
+) -> Purged:
+    """Makes all of a plain file a hole; its size stays, its data are lost. No real purge.
+
+    Raises:
+        RefusedError: not ``allowed``.
+        InputError: no plain file, no permission, or a file system without holes.
+    """
+    if path.is_symlink() or not path.is_file():
+        raise InputError(f"{path}: is neither a plain file nor a block device")
+    if not allowed:
+        raise RefusedError(
+            f"{path}: the purge destroys what is in this file; allow it with --use-existing-file"
+        )
+    started = time.monotonic()
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be opened for writing ({error.strerror})") from None
+    kind = KINDS["punch"]
+    try:
+        size, before = os.fstat(descriptor).st_size, allocated_bytes(path)
+        for offset in range(0, size, _PUNCH_STEP):
+            punch(descriptor, offset, min(_PUNCH_STEP, size - offset))
+            _report(progress, offset / size, "punching")
+        os.fsync(descriptor)
+    except UnsupportedError as error:
+        raise InputError(f"{path}: {error}") from None
+    except KeyboardInterrupt:
+        raise _stopped(path) from None
+    finally:
+        os.close(descriptor)
+    freed = size_text(max(0, before - allocated_bytes(path)))
+    sentence = f"purged {path}: {kind.summary}, {freed} freed; {kind.outcome}"
+    return Purged("punch", False, sentence, time.monotonic() - started)
+
+
+def _known(method: str) -> None:
+    names = [name for name in KINDS if name != "punch"]
+    if method not in names:
+        raise unknown_name("way to purge a device", method, names)
+
+
+def _choice(device: BlockDevice, method: str | None, tried: list[str]) -> Iterator[Method]:
+    methods = available(device)
+    if method is not None:
+        _known(method)
+        found = next((one for one in methods if one.name == method), None)
+        obstacle = "this kind of device does not have it" if found is None else found.obstacle
+        if found is None or obstacle is not None:
+            raise InputError(f"{device.path}: --method {method}: {obstacle}")
+        yield found
+        return
+    if said := remark(device):
+        tried.append(said)
+    for one in methods:
+        if one.obstacle is None:
+            yield one
+        else:
+            tried.append(f"{one.kind.summary}: {one.obstacle}")
+
+
+def _announcement(one: Method) -> str:
+    long = f", which takes about {one.expected_s / 60:.0f} min" if one.expected_s else ""
+    return f"purging by {one.kind.summary}{long}"
+
+
+def _stopped(path: Path) -> Interrupted:
+    return Interrupted(f"{path}: stopped by Ctrl-C; a part of it is purged, the rest is as it was")
+
+
+def _report(
+    progress: ProgressCallback | None,
+    fraction: float | None,
+    text: str,
+    eta_s: float | None = None,
+) -> None:
+    if progress is not None and not progress(Progress(fraction, eta_s, text)):
+        raise KeyboardInterrupt
+
+
+def _forget_cached(device: BlockDevice) -> None:
+    """What the kernel still has in memory of the device is no longer there."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(device.path, os.O_RDONLY)
+        try:
+            fcntl.ioctl(descriptor, _BLKFLSBUF, 0)
+        finally:
+            os.close(descriptor)
+
+
+# --- the ways
+
+
+def _discard(device: BlockDevice, one: Method, progress: ProgressCallback | None) -> None:
+    secure = one.name == "secure-discard"
+    descriptor = os.open(device.path, os.O_RDWR)
+    try:
+        size = device.capacity_bytes
+        for offset in range(0, size, _DISCARD_STEP):
+            discard(descriptor, offset, min(_DISCARD_STEP, size - offset), secure=secure)
+            _report(progress, offset / size, one.kind.summary)
+    except KeyboardInterrupt:
+        raise _stopped(device.path) from None
+    finally:
+        os.close(descriptor)
+
+
+def _nvme_format(device: BlockDevice, one: Method, progress: ProgressCallback | None) -> None:
+    # --force: nvme-cli takes our own claim for somebody else's use, and would wait to be sure.
+    command = [
+        "nvme",
+        "format",
+        str(device.path),
+        f"--ses={2 if one.name.endswith('crypto') else 1}",
+        f"--timeout={_FORMAT_PATIENCE_MS}",
+        "--force",
+    ]
+    with _to_the_end(device):
+        said = programs.run(command, _waiting(one, progress))
+    if said.status:
+        raise UnsupportedError(f"nvme format failed: {said.complaint}")
+
+
+def _nvme_sanitize(device: BlockDevice, one: Method, progress: ProgressCallback | None) -> None:
+    control = controller(device.name)
+    action = 4 if one.name.endswith("crypto") else 2
+    said = programs.run(["nvme", "sanitize", control, f"--sanact={action}"])
+    if said.status:
+        raise UnsupportedError(f"nvme sanitize failed: {said.complaint}")
+    began = time.monotonic()
+    with _to_the_end(device, stays="it goes on by itself and cannot be stopped"):
+        while True:
+            log = programs.run(["nvme", "sanitize-log", control, "-o", "json"])
+            state = identify.nvme_sanitize(log.out)
+            if state is None:
+                raise ExperimentError(
+                    f"{device.path}: the sanitize has begun, but nvme sanitize-log fails: "
+                    f"{log.complaint}"
+                )
+            if state.state == "done":
+                return
+            if state.state == "failed":
+                raise ExperimentError(
+                    f"{device.path}: the drive says that its sanitize failed; it takes nothing "
+                    "else until one succeeds: try again, or nvme sanitize --sanact=1 to leave "
+                    "the failure"
+                )
+            # Idle right after the start: the log is not up to date yet.
+            if state.state == "idle" and time.monotonic() - began > 60:
+                raise ExperimentError(f"{device.path}: the drive took the sanitize and did nothing")
+            _report(progress, state.fraction, one.kind.summary)
+            time.sleep(_POLL_S)
+
+
+def _ata_erase(device: BlockDevice, one: Method, progress: ProgressCallback | None) -> None:
+    path = str(device.path)
+    option = "--security-erase-enhanced" if one.name.endswith("enhanced") else "--security-erase"
+    user = ["hdparm", "--user-master", "u"]
+    said = programs.run([*user, "--security-set-pass", _PASSWORD, path])
+    if said.status:
+        raise UnsupportedError(f"setting the password that an erase needs failed: {said.complaint}")
+    try:
+        with _to_the_end(device):
+            said = programs.run([*user, option, _PASSWORD, path], _waiting(one, progress))
+    finally:
+        # A whole erase clears the password; whatever else happened must not leave the drive locked.
+        _clear_password(device)
+    if said.status:
+        raise UnsupportedError(f"hdparm {option} failed: {said.complaint}")
+
+
+def _clear_password(device: BlockDevice) -> None:
+    security = security_of(device.path)
+    if security is not None and not security.enabled:
+        return
+    user = ["hdparm", "--user-master", "u"]
+    programs.run([*user, "--security-unlock", _PASSWORD, str(device.path)])
+    programs.run([*user, "--security-disable", _PASSWORD, str(device.path)])
+    security = security_of(device.path)
+    if security is None or security.enabled:
+        raise ExperimentError(
+            f"{device.path}: the erase did not end well, and the drive may keep the password "
+            f'"{_PASSWORD}"; clear it with hdparm --user-master u --security-disable {_PASSWORD} '
+            f"{device.path}"
+        )
+
+
+@contextlib.contextmanager
+def _to_the_end(device: BlockDevice, stays: str = "it was waited for") -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"{device.path}: stopped by Ctrl-C, but the drive had the erase already and {stays}"
+        ) from None
+
+
+def _waiting(one: Method, progress: ProgressCallback | None) -> Callable[[float], None]:
+    def report(seconds: float) -> None:
+        share = None if not one.expected_s else min(0.99, seconds / one.expected_s)
+        _report(progress, share, one.kind.summary)
+
+    return report
+
+
+_WAYS: dict[str, Callable[[BlockDevice, Method, ProgressCallback | None], None]] = {
+    "nvme-sanitize": _nvme_sanitize,
+    "nvme-format": _nvme_format,
+    "nvme-sanitize-crypto": _nvme_sanitize,
+    "nvme-format-crypto": _nvme_format,
+    "ata-erase-enhanced": _ata_erase,
+    "ata-erase": _ata_erase,
+    "secure-discard": _discard,
+    "discard": _discard,
+}

@@ -1,0 +1,428 @@
+"""Refreshing: data that random writes have scattered over the flash are written anew in big pieces.
+
+Reading slows down where neighbours of the file lie on the same die or in pages shared with others,
+and rest does not mend it; copying the data onto themselves in big direct pieces does (the remedy of
+the experiment on internal fragmentation, E2). Every byte is written as it was read, to the place it
+was read from, while nobody else can write there: whenever it ends, the data are what they were.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import mmap
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ssdlab import safety
+from ssdlab.care.blockio import PIECE_BYTES, Place, all_zero, block_of, place_of
+from ssdlab.care.extents import (
+    Hold,
+    Layout,
+    alone_with,
+    data_stretches,
+    layout,
+    open_for_rewrite,
+)
+from ssdlab.care.livewrite import step_bytes, write_past_cache
+from ssdlab.care.measure import TELL_EVERY_S, Speed, Stretches, measure, pieces_of, tell
+from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError
+from ssdlab.fio.job import size_text
+from ssdlab.progress import Progress, ProgressCallback
+from ssdlab.safety import Work
+
+Notice = Callable[[str], None]
+
+SLICE_S = 0.25
+"""How long a mounted file system is frozen at a time; it rests as long between two slices."""
+SLICE_MAX_S = 5.0
+LEAST_GAIN = 0.05
+"""A change of speed of this share or less is none, even where the reads agree better."""
+_WATCH_S = 10.0
+"""A slice that hangs is ended after this, besides its own length."""
+
+COPY_ON_WRITE = frozenset({"btrfs", "zfs", "bcachefs", "nilfs2", "f2fs"})
+_NO_DRIVE = frozenset({"tmpfs", "ramfs", "overlay", "nfs", "nfs4", "cifs", "smb3", "9p", "ceph"})
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What refreshing will write."""
+
+    place: Place
+    data_bytes: int
+    hole_bytes: int
+    layout: Layout | None
+    remarks: tuple[str, ...]
+
+    @property
+    def drive_share(self) -> float | None:
+        """Share of the drive's capacity that will be written at most."""
+        return self.data_bytes / self.place.disk_bytes if self.place.disk_bytes else None
+
+    def sentence(self) -> str:
+        """How much is written, for people."""
+        share = self.drive_share
+        of = "" if share is None else f", {share:.2g} drive writes"
+        holes = f"; {size_text(self.hole_bytes)} are holes and stay so" if self.hole_bytes else ""
+        return f"up to {size_text(self.data_bytes)} will be written{of}{holes}"
+
+
+@dataclass
+class Refreshed:
+    """What refreshing did."""
+
+    plan: Plan
+    before: Speed
+    after: Speed | None = None
+    written_bytes: int = 0
+    zero_bytes: int = 0
+    """Left alone: blocks without data would become written ones."""
+    cached_bytes: int = 0
+    """Left alone: blocks that a mounted file system has in memory."""
+    unreadable_bytes: int = 0
+    slices: int = 0
+    frozen_longest_s: float = 0.0
+    seconds: float = 0.0
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def gain(self) -> float | None:
+        """Speed after over speed before."""
+        return None if self.after is None else self.after.best / self.before.best
+
+    @property
+    def verdict(self) -> str:
+        """``faster``, ``slower``, ``same`` or ``unknown``: beyond what the passes differ by."""
+        if self.after is None or self.gain is None or not self.written_bytes:
+            return "unknown"
+        chance = max(LEAST_GAIN, self.before.spread, self.after.spread)
+        if self.gain > 1 + chance:
+            return "faster"
+        return "slower" if self.gain < 1 - chance else "same"
+
+
+def plan(path: Path) -> Plan:
+    """What refreshing ``path`` would write; changes nothing.
+
+    Raises InputError where it cannot be refreshed.
+    """
+    place = place_of(path)
+    if place.is_device:
+        device = safety.inspect(path)
+        return Plan(place, device.capacity_bytes, 0, None, ())
+    _refuse_kind(place)
+    if place.size_bytes == 0:
+        raise InputError(f"{path}: is empty, so there is nothing to rewrite")
+    descriptor = _open_to_look(path)
+    try:
+        stretches = data_stretches(descriptor, place.size_bytes)
+        laid = layout(descriptor)
+    finally:
+        os.close(descriptor)
+    data = sum(end - start for start, end in stretches)
+    if data == 0:
+        raise InputError(f"{path}: is all holes, so there is nothing to rewrite")
+    return Plan(place, data, place.size_bytes - data, laid, tuple(_remarks(place, laid)))
+
+
+def refresh_file(
+    path: Path,
+    *,
+    unshare: bool = False,
+    progress: ProgressCallback | None = None,
+    notice: Notice | None = None,
+) -> Refreshed:
+    """Rewrites a plain file in place; its holes stay holes, its times stay as they were.
+
+    ``unshare`` allows a file that shares blocks with others (reflinks, snapshots) to get its own.
+
+    Raises:
+        RefusedError: others have it open, or it shares blocks and ``unshare`` is not set.
+        InputError: it cannot be refreshed.
+        ExperimentError: writing failed, or another program opened it meanwhile.
+        Interrupted: Ctrl-C, or the progress callback returned False; the data are what they were.
+    """
+    planned = plan(path)
+    shared = planned.layout.shared_bytes if planned.layout else 0
+    if shared and not unshare:
+        raise RefusedError(
+            f"{path}: shares {size_text(shared)} with other files or snapshots, and rewriting "
+            "gives it blocks of its own, which takes as much more space; allow that with --unshare"
+        )
+    descriptor = open_for_rewrite(path)
+    try:
+        with alone_with(descriptor, path):
+            pass  # who has it open now is told before the measuring, not after
+        if notice is not None:
+            notice(f"{path}: {planned.sentence()}, every byte as it was read")
+        stretches = data_stretches(descriptor, planned.place.size_bytes)
+        block = block_of(descriptor, path)
+        first, second, third = _thirds(progress)
+        os.fsync(descriptor)
+        done = Refreshed(planned, measure(descriptor, stretches, block, first, "before"))
+        done.remarks += planned.remarks
+        with alone_with(descriptor, path) as hold:
+            _rewrite_file(descriptor, block, hold, done, second)
+        done.after = measure(descriptor, stretches, block, third, "after")
+    except KeyboardInterrupt:
+        raise Interrupted(f"{path}: stopped by Ctrl-C; its data are what they were") from None
+    finally:
+        os.close(descriptor)
+    return done
+
+
+def _rewrite_file(
+    descriptor: int, block: int, hold: Hold, done: Refreshed, progress: ProgressCallback | None
+) -> None:
+    path, info = done.plan.place.path, os.fstat(descriptor)
+    if not hold.leased:
+        done.remarks.append(
+            "this file system knows no leases: that nobody wrote meanwhile was only looked for in "
+            "/proc"
+        )
+    writer = _Writer(descriptor, block, done, progress, path)
+    try:
+        # Looked at again: nobody was held off while the speed was measured.
+        writer.file(data_stretches(descriptor, info.st_size), hold)
+    finally:
+        os.fsync(descriptor)
+        with contextlib.suppress(OSError):
+            os.utime(descriptor, ns=(info.st_atime_ns, info.st_mtime_ns))
+    _say_zeros(done)
+
+
+def _say_zeros(done: Refreshed) -> None:
+    if done.zero_bytes:
+        done.remarks.append(
+            f"{size_text(done.zero_bytes)} hold nothing but zeros and were left alone"
+        )
+
+
+def refresh_device(
+    path: Path,
+    *,
+    rewrite: str | None,
+    freeze: bool = False,
+    slice_s: float = SLICE_S,
+    progress: ProgressCallback | None = None,
+    notice: Notice | None = None,
+) -> Refreshed:
+    """Rewrites a drive or partition in place, slice by slice.
+
+    ``rewrite`` names it by its serial number. A mounted file system is frozen for each slice of
+    ``slice_s`` seconds, if ``freeze`` allows it, and goes on as long in between. Pieces that hold
+    nothing but zeros are left alone.
+
+    Raises:
+        RefusedError: the device is in use otherwise, or is not named by ``rewrite``.
+        InputError, ExperimentError, Interrupted: as for a file.
+    """
+    if not 0 < slice_s <= SLICE_MAX_S:
+        raise InputError(f"--slice: found {slice_s:g}, expected seconds up to {SLICE_MAX_S:g}")
+    planned = plan(path)
+    device = safety.inspect(path)
+    work = Work("refreshing", f"writes up to {size_text(planned.data_bytes)}", planned.data_bytes)
+    limit = slice_s + _WATCH_S
+    try:
+        with safety.claim_for_rewrite(device, work, rewrite, freeze=freeze, limit_s=limit) as leave:
+            if notice is not None:
+                notice(leave.sentence)
+            everything = [(0, device.capacity_bytes)]
+            looking = os.open(device.path, os.O_RDONLY | os.O_DIRECT)
+            try:
+                block = block_of(looking, path)
+                first, second, third = _thirds(progress)
+                done = Refreshed(planned, measure(looking, everything, block, first, "before"))
+                writer = _Writer(-1, block, done, second, path)
+                writer.device(leave, device.capacity_bytes, slice_s)
+                done.after = measure(looking, everything, block, third, "after")
+            finally:
+                os.close(looking)
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"{path}: stopped by Ctrl-C; its data are what they were"
+            + (", and its file system goes on" if freeze else "")
+        ) from None
+    _say_zeros(done)
+    if done.cached_bytes:
+        done.remarks.append(
+            f"{size_text(done.cached_bytes)} that the file system has in memory were left alone"
+        )
+    if leave.mounted_at is not None:
+        done.remarks.append(
+            "free space that the drive had forgotten may be written now: "
+            f"ssdlab trim {leave.mounted_at}"
+        )
+    return done
+
+
+# --- the rewriting
+
+
+class _Writer:
+    """Writes pieces as it read them."""
+
+    def __init__(
+        self,
+        descriptor: int,
+        block: int,
+        done: Refreshed,
+        progress: ProgressCallback | None,
+        path: Path,
+    ) -> None:
+        self.descriptor, self.block, self.done = descriptor, block, done
+        self.progress, self.path = progress, path
+        self.view = memoryview(mmap.mmap(-1, PIECE_BYTES))
+        self.live_step = 0
+        """Bytes of a write below a mounted file system; 0 where none is mounted."""
+        self.began = self.told = time.monotonic()
+
+    def file(self, stretches: Stretches, hold: Hold) -> None:
+        """All stretches of a file, as long as nobody else wants it."""
+        total = sum(end - start for start, end in stretches)
+        passed = 0
+        for offset, length in pieces_of(stretches):
+            if not hold.held():
+                raise ExperimentError(
+                    f"{self.path}: another program wants the file, so this ended at "
+                    f"{passed / total:.0%}; its data are what they were"
+                )
+            whole = length // self.block * self.block
+            if whole:
+                self._piece(offset, whole)
+            if rest := length - whole:
+                with _buffered(self.descriptor):
+                    self._piece(offset + whole, rest)
+            passed += length
+            self._tell(passed / total)
+        self.done.seconds = time.monotonic() - self.began
+
+    def device(self, leave: safety.Rewriting, size: int, slice_s: float) -> None:
+        """All of a device, in slices with rests between them where others wait."""
+        self.live_step = 0 if leave.mounted_at is None else step_bytes(self.path)
+        offset = 0
+        while offset < size:
+            with leave.slice() as self.descriptor:
+                began = time.monotonic()
+                while offset < size and time.monotonic() - began < slice_s:
+                    length = min(PIECE_BYTES, size - offset)
+                    self._piece(offset, length)
+                    offset += length
+                os.fsync(self.descriptor)
+                took = time.monotonic() - began
+            self._tell(offset / size)
+            if leave.mounted_at is not None:
+                self.done.slices += 1
+                self.done.frozen_longest_s = leave.held_longest_s()
+                time.sleep(took if offset < size else 0)
+        self.done.seconds = time.monotonic() - self.began
+
+    def _piece(self, offset: int, length: int) -> None:
+        view = self.view[:length]
+        try:
+            _whole(os.preadv, self.descriptor, view, offset)
+        except OSError:
+            # What cannot be read is not written: that would make the loss final.
+            self.done.unreadable_bytes += length
+            return
+        if all_zero(view):
+            self.done.zero_bytes += length
+            return
+        left = 0
+        try:
+            if self.live_step:
+                left = write_past_cache(self.descriptor, view, offset, self.live_step)
+            else:
+                _whole(os.pwritev, self.descriptor, view, offset)
+        except OSError as error:
+            raise ExperimentError(
+                f"{self.path}: writing at {offset} failed ({error.strerror}); "
+                "what was written before is as it was read"
+            ) from None
+        self.done.written_bytes += length - left
+        self.done.cached_bytes += left
+
+    def _tell(self, fraction: float) -> None:
+        now = time.monotonic()
+        if now - self.told >= TELL_EVERY_S:
+            self.told = now
+            speed = self.done.written_bytes / max(1e-9, now - self.began) / 1e6
+            tell(self.progress, fraction, f"rewriting, {speed:,.0f} MB/s")
+
+
+def _whole(
+    call: Callable[[int, Sequence[memoryview], int], int],
+    descriptor: int,
+    view: memoryview,
+    offset: int,
+) -> None:
+    done = 0
+    while done < len(view):
+        count = call(descriptor, [view[done:]], offset + done)
+        if count == 0:
+            raise OSError(5, "ends before its size")
+        done += count
+
+
+@contextlib.contextmanager
+def _buffered(descriptor: int) -> Iterator[None]:
+    """The last bytes of a file are less than a block, which O_DIRECT cannot write."""
+    flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
+    fcntl.fcntl(descriptor, fcntl.F_SETFL, flags & ~os.O_DIRECT)
+    try:
+        yield
+        os.fdatasync(descriptor)
+    finally:
+        fcntl.fcntl(descriptor, fcntl.F_SETFL, flags)
+
+
+# --- what is refused, and what is said
+
+
+def _thirds(progress: ProgressCallback | None) -> list[ProgressCallback | None]:
+    """Callbacks for measuring, rewriting and measuring: together one run."""
+    if progress is None:
+        return [None, None, None]
+    told = progress
+
+    def part(start: float, share: float) -> ProgressCallback:
+        def report(news: Progress) -> bool:
+            return told(Progress(start + share * (news.fraction or 0.0), None, news.text))
+
+        return report
+
+    return [part(0.0, 0.3), part(0.3, 0.4), part(0.7, 0.3)]
+
+
+def _refuse_kind(place: Place) -> None:
+    if place.kind in _NO_DRIVE or place.kind.startswith("fuse"):
+        raise InputError(
+            f"{place.path}: is on {place.kind}, below which no drive is in reach; "
+            "name the file where the drive is"
+        )
+
+
+def _remarks(place: Place, laid: Layout | None) -> Iterator[str]:
+    if place.kind in COPY_ON_WRITE:
+        yield (
+            f"{place.kind} writes elsewhere instead of in place: the file moves, snapshots keep "
+            "the old blocks, and it may end up in more pieces than before"
+        )
+    if laid is not None and laid.compressed_bytes:
+        yield f"{size_text(laid.compressed_bytes)} of it are compressed, and are compressed again"
+    if laid is not None and laid.extents > 64:
+        yield (
+            f"the file lies in {laid.extents:,} extents: that is the file system's fragmentation, "
+            "which rewriting in place does not change"
+        )
+
+
+def _open_to_look(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDONLY)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be opened ({error.strerror})") from None

@@ -1,0 +1,69 @@
+"""A scan of a simulated drive: one sequential read in virtual time, piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ssdlab.care.blockio import PIECE_BYTES
+from ssdlab.care.scan import QUICK_BYTES, Scan, Slow, blank, find_slow_zones
+from ssdlab.jobfile import JobText, read_job
+from ssdlab.progress import ProgressCallback
+from ssdlab.target import Settings, Sim
+
+PREPARE = "sequential"
+"""An empty drive answers reads without touching flash."""
+
+
+def scan_simulated(
+    target: Sim,
+    *,
+    wanted_bytes: int | None = QUICK_BYTES,
+    prepare: str = PREPARE,
+    overrides: Mapping[str, str] | None = None,
+    seed: int = 1,
+    progress: ProgressCallback | None = None,
+) -> Scan:
+    """Reads a simulated drive as a scan reads a real one; all of it if ``wanted_bytes`` is None.
+
+    Errors are not simulated, and nothing but the scan is at work, so what is slow is slow each
+    time: no piece is read twice.
+
+    Raises InputError for a wrong rig, and Interrupted.
+    """
+    keys = dict(overrides or {})
+    probe = target.run(_job("size=1m"), Settings(seed=seed, overrides=keys))
+    capacity = int(probe.ssdlab["target"]["capacity_bytes"])
+    found = blank(target.name, "sim", capacity, wanted_bytes, 4096, direct=True)
+    # The job reads whole pieces; a shorter one at the end is left out.
+    pieces = max(1, found.wanted_bytes // PIECE_BYTES)
+    found.wanted_bytes = min(capacity, pieces * PIECE_BYTES)
+    found.ns, found.zero = np.full(pieces, np.nan), np.zeros(pieces, dtype=np.bool_)
+    job = _job(f"size={pieces}m\nwrite_lat_log=scan\nlog_offset=1")
+    settings = Settings(
+        seed=seed, prepare=prepare, overrides=keys, interval_ms=1000, progress=progress
+    )
+    result = target.run(job, settings)
+    log = next(text for name, text in result.logs if "_clat" in name)
+    for line in log.splitlines():
+        # time, latency in ns, direction, bytes, offset
+        fields = line.split(",")
+        found.ns[int(fields[4]) // PIECE_BYTES] = float(fields[1])
+    found.pieces_done = pieces
+    found.seconds = float(found.ns.sum()) / 1e9
+    _mark_slow(found)
+    find_slow_zones(found)
+    return found
+
+
+def _mark_slow(found: Scan) -> None:
+    _, limit = found.limits
+    found.slow = [
+        Slow(int(i) * PIECE_BYTES, PIECE_BYTES, float(found.ns[i]), (), True)
+        for i in np.flatnonzero(found.ns > limit)
+    ]
+
+
+def _job(more: str) -> JobText:
+    return read_job(f"[scan]\nrw=read\nbs=1m\niodepth=1\n{more}\n")

@@ -1,0 +1,159 @@
+"""TRIM: telling a drive which blocks hold nothing any more, so that it need not preserve them."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import os
+import stat
+import struct
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from ssdlab.care.layers import Layer, below_mount
+from ssdlab.errors import ExperimentError, InputError, RefusedError
+from ssdlab.fio.surroundings import Mount, mount_of
+
+BLKDISCARD = 0x1277
+BLKSECDISCARD = 0x127D
+_FITRIM = 0xC0185879
+_KEEP_SIZE, _PUNCH_HOLE = 0x01, 0x02
+_UNSUPPORTED = (errno.EOPNOTSUPP, errno.ENOTTY, errno.ENOSYS)
+
+
+class UnsupportedError(ExperimentError):
+    """The device or file system knows no such command. Exit status 1."""
+
+
+@dataclass(frozen=True)
+class Trimmed:
+    """What trimming a file system did, or would do."""
+
+    mount: Mount
+    size_bytes: int
+    free_bytes: int
+    trimmed_bytes: int | None
+    """As the file system counts them; None in a dry run."""
+    seconds: float
+    layers: list[Layer]
+
+    @property
+    def reaches_a_drive(self) -> bool | None:
+        """Whether what is trimmed reaches the lowest layer; None where nobody can tell."""
+        told = [one.passes for one in self.layers]
+        return False if False in told else None if None in told else True
+
+
+def trim(path: Path, *, min_bytes: int = 0, dry_run: bool = False) -> Trimmed:
+    """Trims the free space of the file system that holds ``path`` (ioctl FITRIM, as fstrim(8)).
+
+    ``min_bytes``: shorter stretches of free space are left alone.
+
+    Raises:
+        RefusedError: the path is a block device, whose blocks are not known to be free.
+        InputError: no such path, no permission, or nothing there can be trimmed.
+    """
+    mount = _mount(path)
+    info = os.statvfs(mount.point)
+    layers = below_mount(mount)
+    started = time.monotonic()
+    trimmed = None if dry_run else _fitrim(mount, min_bytes)
+    return Trimmed(
+        mount,
+        info.f_blocks * info.f_frsize,
+        info.f_bfree * info.f_frsize,
+        trimmed,
+        time.monotonic() - started,
+        layers,
+    )
+
+
+def _mount(path: Path) -> Mount:
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise InputError(f"{path}: cannot be looked at ({error.strerror})") from None
+    if stat.S_ISBLK(mode):
+        raise RefusedError(
+            f"{path}: is a block device, and which of its blocks are free only a file system "
+            f"knows; name the folder where it is mounted, or give up all data on it with "
+            f"ssdlab purge {path}"
+        )
+    mount = mount_of(path.resolve())
+    if mount is None:
+        raise InputError(f"{path}: nobody can tell which file system holds it")
+    return mount
+
+
+def _fitrim(mount: Mount, min_bytes: int) -> int:
+    descriptor = os.open(mount.point, os.O_RDONLY)
+    try:
+        asked = struct.pack("QQQ", 0, 2**64 - 1, min_bytes)
+        answer: bytes = fcntl.ioctl(descriptor, _FITRIM, asked)
+    except OSError as error:
+        raise _cannot_trim(mount, error) from None
+    finally:
+        os.close(descriptor)
+    return int(struct.unpack("QQQ", answer)[1])
+
+
+def _cannot_trim(mount: Mount, error: OSError) -> Exception:
+    if error.errno in (errno.EPERM, errno.EACCES):
+        return InputError(f"{mount.point}: no permission to trim it; run as root")
+    if error.errno == errno.EROFS:
+        return InputError(f"{mount.point}: is mounted read-only, so it cannot be trimmed")
+    if error.errno == errno.EINVAL:
+        return InputError(f"{mount.point}: --min is more than this file system can take")
+    if error.errno in _UNSUPPORTED:
+        stops = next((one.sentence for one in below_mount(mount) if one.passes is False), "")
+        reason = f"; {stops}" if stops else ""
+        return InputError(f"{mount.point}: {mount.kind} there cannot be trimmed{reason}")
+    return ExperimentError(f"{mount.point}: trimming failed ({error.strerror})")
+
+
+def discard(descriptor: int, offset: int, length: int, *, secure: bool = False) -> None:
+    """Deallocates blocks of an open block device, which must be held by a claim.
+
+    ``secure`` asks for the copies too that the device made of them (eMMC and SD cards know that).
+
+    Raises:
+        UnsupportedError: the device knows no discard.
+        ExperimentError: it failed.
+    """
+    request = BLKSECDISCARD if secure else BLKDISCARD
+    try:
+        fcntl.ioctl(descriptor, request, struct.pack("QQ", offset, length))
+    except OSError as error:
+        what = "secure discard" if secure else "discard (TRIM)"
+        if error.errno in _UNSUPPORTED:
+            raise UnsupportedError(f"the device knows no {what}") from None
+        raise ExperimentError(f"{what} at {offset} failed ({error.strerror})") from None
+
+
+def punch(descriptor: int, offset: int, length: int) -> None:
+    """Makes a stretch of an open plain file a hole; its size stays.
+
+    Raises:
+        UnsupportedError: the file system knows no holes.
+        ExperimentError: it failed.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    mode = _PUNCH_HOLE | _KEEP_SIZE
+    status = libc.fallocate64(
+        descriptor, mode, ctypes.c_longlong(offset), ctypes.c_longlong(length)
+    )
+    if status:
+        number = ctypes.get_errno()
+        if number in _UNSUPPORTED:
+            raise UnsupportedError("its file system cannot punch holes into a file")
+        raise ExperimentError(f"punching a hole at {offset} failed ({os.strerror(number)})")
+
+
+def allocated_bytes(path: Path) -> int:
+    """What a file takes on its file system; 0 where it cannot be asked."""
+    with contextlib.suppress(OSError):
+        return path.stat().st_blocks * 512
+    return 0

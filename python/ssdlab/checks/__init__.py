@@ -1,0 +1,181 @@
+"""Whether the numbers of a run can be believed. A file in this folder is all that a check takes.
+
+A file defines ``PROBES``, a tuple of :class:`ssdlab.checks.base.Probe`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import pkgutil
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from functools import cache
+
+from ssdlab.checks.base import Case, Evidence, Found, Probe, State, StepEvidence, answers
+from ssdlab.checks.facts import Facts, facts
+from ssdlab.engine.check import Check, Status
+from ssdlab.engine.records import Records
+from ssdlab.engine.runner import Execution
+from ssdlab.engine.steps import Then, Trim
+from ssdlab.results import Result
+
+__all__ = [
+    "Case",
+    "Check",
+    "Evidence",
+    "Facts",
+    "Found",
+    "Probe",
+    "Status",
+    "StepEvidence",
+    "examine",
+    "examine_run",
+    "marks",
+    "of_execution",
+    "of_result",
+    "probes",
+]
+
+SINGLE = "run"
+"""The key under which a single result is examined."""
+ORDER: tuple[Status, ...] = ("bad", "doubt", "unknown", "good")
+"""The worst first."""
+
+
+@cache
+def probes() -> tuple[Probe, ...]:
+    """All checks, by name."""
+    modules = [
+        importlib.import_module(f"{__name__}.{one.name}") for one in pkgutil.iter_modules(__path__)
+    ]
+    found = [one for module in modules for one in getattr(module, "PROBES", ())]
+    return tuple(sorted(found, key=lambda one: one.name))
+
+
+def examine(evidence: Evidence) -> list[Check]:
+    """What the checks say of a run, the worst first; those that cannot apply are left out."""
+    jobs = [step.key for step in evidence.steps if step.kind == "job"]
+    taken = {
+        key: facts(
+            key,
+            evidence.records[key],
+            evidence.capacity,
+            rig=evidence.rig,
+            surroundings=evidence.surroundings,
+            judged=evidence.single,
+        )
+        for key in jobs
+        if key in evidence.records
+    }
+    case = Case(evidence, taken)
+    found = [check for probe in probes() for check in answers(probe, probe.look(case))]
+    return sorted(found, key=lambda check: ORDER.index(check.status))
+
+
+def of_result(result: Result) -> Evidence:
+    """The evidence of a single run, of all jobs of its file together."""
+    records = Records(load=lambda _key: result, keys_=[SINGLE])
+    kind = "sim" if result.kind == "sim" else "file" if _is_file(result) else "device"
+    return Evidence(
+        kind=kind,  # type: ignore[arg-type]
+        steps=(StepEvidence(SINGLE, "job", result.name),),
+        records=records,
+        capacity=result.ssdlab.get("target", {}).get("capacity_bytes"),
+        initial=_initial(result),
+        single=True,
+        rig=result.rig_toml,
+        surroundings=result.ssdlab.get("surroundings") or {},
+    )
+
+
+def of_execution(execution: Execution) -> Evidence:
+    """The evidence of a protocol's run, as far as it came."""
+    session = execution.session
+    trims = {step.key: step for step in _trims(execution)}
+    steps = []
+    for entry in execution.folder.journal():
+        if entry.kind in ("stop", "resume"):
+            continue
+        trim = trims.get(entry.key)
+        steps.append(
+            StepEvidence(
+                key=entry.key,
+                kind=entry.kind,  # type: ignore[arg-type]
+                title=entry.title,
+                measured=entry.measured,
+                started=_seconds(entry.began) if session.kind != "sim" else None,
+                ended=_seconds(entry.ended) if session.kind != "sim" else None,
+                offset=trim.offset if trim else 0,
+                length=trim.length if trim else None,
+            )
+        )
+    made = session.kind == "sim" or bool(execution.folder.manifest.get("made_file"))
+    about = execution.folder.manifest.get("about") or {}
+    return Evidence(
+        kind=session.kind,
+        steps=steps,
+        records=execution.records,
+        capacity=session.capacity,
+        quick=execution.setup.quick,
+        initial="empty" if made else "unknown",
+        rig=about.get("rig"),
+        surroundings=about if session.kind != "sim" else {},
+    )
+
+
+def examine_run(execution: Execution) -> list[Check]:
+    """What the checks say of a protocol's run (:data:`ssdlab.engine.runs.Examine`)."""
+    return examine(of_execution(execution))
+
+
+def _trims(execution: Execution) -> Iterator[Trim]:
+    """The TRIMs of the plan, also those that depend on results as far as there are any."""
+    waiting = list(execution.protocol.plan(execution.setup))
+    while waiting:
+        step = waiting.pop()
+        if isinstance(step, Trim):
+            yield step
+        elif isinstance(step, Then) and set(execution.records):
+            # Made from what has been measured: where that is not enough yet, it has not run.
+            with contextlib.suppress(KeyError, IndexError, ZeroDivisionError, ValueError):
+                waiting += step.make(execution.records)
+
+
+def _seconds(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+def marks(checks: Iterable[Check], keys: Sequence[str] = ()) -> dict[str, list[str]]:
+    """The steps whose numbers carry a mark, and the names of the checks that put it there.
+
+    A check about the whole run marks all of ``keys``.
+    """
+    found: dict[str, list[str]] = {}
+    for check in checks:
+        if check.status in ("bad", "doubt"):
+            for key in keys if check.affects is None else check.affects:
+                names = found.setdefault(key, [])
+                if check.name not in names:
+                    names.append(check.name)
+    return found
+
+
+def _is_file(result: Result) -> bool:
+    surroundings = result.ssdlab.get("surroundings") or {}
+    return "file_system" in surroundings or "file" in (surroundings.get("observed") or {})
+
+
+def _initial(result: Result) -> State:
+    """Whether the drive held data: of a simulated one it is known."""
+    if result.kind != "sim":
+        return "unknown"
+    steps = str(result.ssdlab.get("preconditioning") or "fob").split(",")
+    last: State = "empty"
+    for step in steps:
+        name = step.strip().split(":")[0]
+        if name in ("sequential", "random", "steady"):
+            last = "full"
+        elif name in ("trim", "purge", "fob"):
+            last = "empty"
+    return last

@@ -1,0 +1,242 @@
+"""Where it was measured: areas never written, and areas that fit into a cache of the drive."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from ssdlab.checks.base import Case, Found, Probe, StepEvidence
+from ssdlab.checks.facts import Facts, Moved, Work
+from ssdlab.fio.job import parse_size, size_text
+
+Floats = npt.NDArray[np.float64]
+
+CELLS = 2048
+"""Equal pieces of the target of which is kept how much of each holds data."""
+EMPTY_DOUBT = 0.01
+"""Share of what is read that may never have been written without a word. Ours."""
+EMPTY_BAD = 0.20
+"""From this share on the number is one of empty space. Ours."""
+FLASH_READ_NS = 20_000
+"""No NAND page is sensed and carried to the host in less: tR is 25 us for SLC and above 35 us for
+TLC (Micron, Samsung datasheets). Memory other than NAND is faster."""
+DRAM_SHARE = 1 / 1000
+"""A drive's DRAM, most of it for the map: 1 GB per TB with 4 bytes for each 4 KiB."""
+SMALL = 4 << 30
+"""A range smaller than this can lie in a drive's caches; DRAM-less drives keep the map of about
+as much in their controller. Ours."""
+SLC_SHARE = 1 / 3
+"""A drive of three-bit cells can take up to a third of its free room in one bit per cell."""
+
+
+def _unwritten(case: Case) -> list[Found]:
+    grid = _Grid(case)
+    found: list[Found] = []
+    for step in case.evidence.steps:
+        facts = case.facts.get(step.key)
+        if facts is None:
+            grid.step(step)
+            continue
+        for work in facts.works:
+            read = work.direction("read")
+            if read is not None:
+                found.append(_judged(case, facts, work, read, grid))
+            grid.work(work)
+    return found
+
+
+def _judged(case: Case, facts: Facts, work: Work, read: Moved, grid: _Grid) -> Found:
+    file = facts.observed.get("file") or {}
+    after = file.get("after")
+    if after is not None:
+        empty: float | None = _empty_of_file(after, work)
+        if work.direction("write") is not None:
+            # What a mix found empty it may have filled by now.
+            empty = max(empty or 0.0, grid.empty(work) or 0.0)
+        how = "never written (holes and unwritten extents of the file)"
+    else:
+        empty = grid.empty(work)
+        how = "not written since the drive was purged, trimmed or new"
+    if empty is not None and empty > EMPTY_DOUBT:
+        text = f"{work.name} reads a range of which {100 * empty:.0f} % was {how}"
+        return Found("bad" if empty > EMPTY_BAD else "doubt", text, facts.key)
+    small = (work.block or 0) >= 4096 and work.in_flight == 1 and work.random
+    if case.real and small and work.direct and 0 < read.lat_mean_ns < FLASH_READ_NS:
+        text = (
+            f"{work.name} reads in {read.lat_mean_ns / 1e3:.3g} us on average, "
+            f"and no NAND answers in less than {FLASH_READ_NS / 1e3:.0f} us"
+        )
+        return Found("doubt", text, facts.key)
+    if empty is None:
+        text = f"{work.name} reads what it has not written; whether it ever was, nobody recorded"
+        return Found("unknown", text, facts.key)
+    return Found("good", "what was read had been written", facts.key)
+
+
+def _empty_of_file(after: Mapping[str, object], work: Work) -> float:
+    """Share of the job's range that held no data at the end, and so at no time before."""
+    cells = after.get("cells")
+    size = after.get("bytes")
+    if not isinstance(cells, list) or not isinstance(size, int) or size == 0:
+        return 0.0
+    length = size - work.offset if work.length is None else work.length
+    first = int(work.offset / size * len(cells))
+    last = math.ceil((work.offset + length) / size * len(cells))
+    own = [float(cell) for cell in cells[first : max(first + 1, last)]]
+    return sum(own) / len(own) if own else 0.0
+
+
+class _Grid:
+    """How much of each piece of the target holds data, as far as the steps tell."""
+
+    def __init__(self, case: Case) -> None:
+        capacities = [one.capacity for one in case.facts.values() if one.capacity]
+        self._capacity = case.evidence.capacity or max(capacities, default=0)
+        first = {"empty": 0.0, "full": 1.0, "unknown": math.nan}[case.evidence.initial]
+        self._share: Floats = np.full(CELLS, first)
+
+    def step(self, step: StepEvidence) -> None:
+        """A purge or a TRIM empties."""
+        if step.kind == "purge":
+            self._share[:] = 0.0
+        elif step.kind == "trim":
+            self._share[self._cells(step.offset, step.length)] = 0.0
+
+    def work(self, work: Work) -> None:
+        """What a job has written, or trimmed."""
+        written, trimmed = work.direction("write"), work.direction("trim")
+        length = work.length if work.length is not None else self._capacity - work.offset
+        if length <= 0:
+            return
+        for moved in (written, trimmed):
+            if moved is None:
+                continue
+            part = moved.bytes / length
+            if work.random:
+                own = self._cells(work.offset, length)
+                # Drawn with replacement exp(-part) is missed; drawn from a map of what is left, the
+                # rest.
+                again = work.flag("norandommap")
+                missed = math.exp(-part) if again else max(0.0, 1.0 - part)
+                old = self._share[own]
+                if moved is trimmed:
+                    self._share[own] = old * missed
+                elif missed < 1e-3:
+                    self._share[own] = 1.0 - missed
+                else:
+                    self._share[own] = 1.0 - (1.0 - old) * missed
+            else:
+                # Each worker goes through the same range, or through one of its own further on.
+                done = min(length, int(moved.bytes / max(1, _workers(work))))
+                step = parse_size(work.option("offset_increment") or "0", self._capacity) or 0
+                for worker in range(_workers(work) if step else 1):
+                    own = self._cells(work.offset + worker * step, done)
+                    self._share[own] = 0.0 if moved is trimmed else 1.0
+
+    def empty(self, work: Work) -> float | None:
+        """Share of a job's range without data; None where it is not known."""
+        share = self._share[self._cells(work.offset, work.length)]
+        if len(share) == 0 or np.isnan(share).any():
+            return None
+        return float(1.0 - share.mean())
+
+    def _cells(self, offset: int, length: int | None) -> slice:
+        if self._capacity == 0:
+            return slice(0, CELLS)
+        end = self._capacity if length is None else offset + length
+        first = int(offset / self._capacity * CELLS)
+        return slice(first, max(first + 1, min(CELLS, round(end / self._capacity * CELLS))))
+
+
+def _workers(work: Work) -> int:
+    text = work.option("numjobs")
+    return int(text) if text.isdigit() else 1
+
+
+def _span(case: Case) -> list[Found]:
+    found: list[Found] = []
+    written = 0
+    measured = {step.key for step in case.evidence.steps if step.measured}
+    for step in case.evidence.steps:
+        facts = case.facts.get(step.key)
+        if facts is None:
+            # Whoever purges or waits has an empty cache again.
+            written = 0
+            continue
+        for work in facts.works:
+            wrote = work.direction("write")
+            written += wrote.bytes if wrote else 0
+            if step.key in measured and work.name not in facts.fills:
+                rules = _simulated if facts.rig is not None else _real
+                found += rules(case, facts, work, written)
+    return found
+
+
+def _simulated(case: Case, facts: Facts, work: Work, written: int) -> Iterator[Found]:
+    """A simulated drive's caches are known."""
+    rig = facts.rig
+    if rig is None or work.direction("write") is None:
+        return
+    full = case.evidence.initial == "full"
+    if work.length is not None and work.length <= rig.buffer_bytes:
+        text = (
+            f"{work.name} works on {size_text(work.length)}, and the drive's write buffer "
+            f"holds {size_text(rig.buffer_bytes)}"
+        )
+        yield Found("bad", text, facts.key)
+    elif rig.slc_bytes and written < rig.slc_bytes and not full:
+        text = (
+            f"{size_text(written)} had been written by the end of {work.name}, and the drive's "
+            f"SLC cache holds up to {size_text(rig.slc_bytes)}"
+        )
+        yield Found("doubt", text, facts.key)
+    else:
+        yield Found("good", "the range is larger than the drive's caches", facts.key)
+
+
+def _real(case: Case, facts: Facts, work: Work, written: int) -> Iterator[Found]:
+    """Rules of thumb with their reasons: a real drive does not tell its caches."""
+    capacity = int(facts.drive.get("capacity_bytes") or case.evidence.capacity or 0)
+    length = work.length
+    if length is None:
+        return
+    of = f" of a drive of {size_text(capacity)}" if capacity else ""
+    small = length < max(SMALL, capacity * DRAM_SHARE) and length < capacity / 2
+    if work.direction("read") is not None and small:
+        text = f"{work.name} reads within {size_text(length)}{of}: data or map may lie in its RAM"
+        yield Found("doubt", text, facts.key)
+    elif facts.drive.get("rotational"):
+        return  # a disk of which the kernel thinks that it turns has no SLC cache
+    elif work.direction("write") is not None and written < SLC_SHARE * capacity:
+        text = (
+            f"{size_text(written)} had been written by the end of {work.name}{of}: "
+            "an SLC cache may have taken all of it"
+        )
+        yield Found("doubt", text, facts.key)
+    else:
+        yield Found("good", "more was touched than a drive's caches hold", facts.key)
+
+
+PROBES = (
+    Probe(
+        name="unwritten",
+        title="areas never written",
+        looks_for="reads from areas that were never written, or not since a purge or TRIM: by the "
+        "order of the steps, by holes and unwritten extents of a file, by answers faster than "
+        "flash",
+        why="such reads are answered from the map or by the file system with zeros and never "
+        "reach flash",
+        look=_unwritten,
+    ),
+    Probe(
+        name="span",
+        title="size of the range",
+        looks_for="ranges and amounts that fit into a cache of the drive: its RAM, its write "
+        "buffer, its SLC cache",
+        why="the number is that of the cache then, and falls where the cache ends",
+        look=_span,
+    ),
+)

@@ -1,0 +1,145 @@
+"""What a check is, what it looks at, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ssdlab.checks.facts import Facts
+from ssdlab.engine.check import Check, Status
+from ssdlab.engine.records import Records
+
+StepKind = Literal["job", "purge", "trim", "idle"]
+State = Literal["empty", "full", "unknown"]
+
+SHOWN = 3
+"""So many different pieces of evidence are told one by one."""
+
+
+@dataclass(frozen=True)
+class StepEvidence:
+    """A step that a session has finished."""
+
+    key: str
+    kind: StepKind
+    title: str = ""
+    measured: bool = True
+    """False where it only brings the drive into a state."""
+    started: float | None = None
+    """Seconds since the epoch; None in virtual time."""
+    ended: float | None = None
+    offset: int = 0
+    """Where a TRIM begins, bytes."""
+    length: int | None = None
+    """Bytes that a TRIM takes; None to the end. What jobs touch stands in their results."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a run left, of a protocol or of a single job file."""
+
+    kind: Literal["sim", "file", "device"]
+    steps: Sequence[StepEvidence]
+    """In the order in which they ran."""
+    records: Records
+    """Results by the keys of the steps of kind ``job``, and the rounds."""
+    capacity: int | None = None
+    """Bytes of the target."""
+    quick: bool = False
+    """A quick look: durations were divided."""
+    initial: State = "unknown"
+    """Whether the target held data before the first step."""
+    single: bool = False
+    """One job file by itself: nothing but its own series tells whether it was steady."""
+    rig: str | None = None
+    """The rig of a simulated drive as run."""
+    surroundings: Mapping[str, Any] = field(default_factory=dict)
+    """Of the whole run; what a result tells of its own goes before."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """The evidence with the facts taken out of its results, once for all checks."""
+
+    evidence: Evidence
+    facts: Mapping[str, Facts]
+    """By key, in the order of the steps."""
+
+    @property
+    def measured(self) -> list[Facts]:
+        """The jobs that are measurements."""
+        keys = {step.key for step in self.evidence.steps if step.measured}
+        return [one for key, one in self.facts.items() if key in keys]
+
+    @property
+    def real(self) -> bool:
+        """Whether it ran on a real file or device."""
+        return self.evidence.kind != "sim"
+
+
+@dataclass(frozen=True)
+class Found:
+    """One thing that a check found."""
+
+    status: Status
+    evidence: str
+    """What was seen, with its numbers; a part of a sentence."""
+    key: str | None = None
+    """The step that it was seen at; None for all of them."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A check as it stands in the registry."""
+
+    name: str
+    title: str
+    looks_for: str
+    """What it looks for, in a sentence."""
+    why: str
+    """Why that matters to a number."""
+    look: Callable[[Case], Sequence[Found]]
+    """What it found; nothing where it cannot apply."""
+    marks: bool = True
+    """Whether numbers carry a mark of it. Not where it says the same of every number: the run as a
+    whole is labelled then."""
+
+
+def answers(probe: Probe, found: Sequence[Found]) -> list[Check]:
+    """The answers of a probe: one for each kind of trouble, or else a single good or unknown."""
+    made = [_answer(probe, status, found) for status in ("bad", "doubt")]
+    troubles = [one for one in made if one is not None]
+    if troubles:
+        return troubles
+    rest: tuple[Status, ...] = ("unknown", "good")
+    return [one for status in rest if (one := _answer(probe, status, found))][:1]
+
+
+def _answer(probe: Probe, status: Status, found: Sequence[Found]) -> Check | None:
+    own = [one for one in found if one.status == status]
+    if not own:
+        return None
+    everywhere = any(one.key is None for one in own)
+    keys = tuple(dict.fromkeys(one.key for one in own if one.key is not None))
+    return Check(
+        name=probe.name,
+        title=probe.title,
+        status=status,
+        evidence=_together(own),
+        why=probe.why,
+        affects=() if not probe.marks else None if everywhere else keys,
+    )
+
+
+def _together(found: Sequence[Found]) -> str:
+    """The evidence in one sentence; the first pieces where there are many."""
+    by_text: dict[str, int] = {}
+    for one in found:
+        by_text[one.evidence] = by_text.get(one.evidence, 0) + 1
+    pieces = [
+        text if count == 1 else f"{text} ({count} steps)"
+        for text, count in list(by_text.items())[:SHOWN]
+    ]
+    more = len(by_text) - len(pieces)
+    return "; ".join(pieces) + (f"; and {more} more like it" if more else "")

@@ -1,0 +1,215 @@
+"""What the drive says of itself: heat, errors; and stalls and gaps in what was recorded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ssdlab.checks.base import Case, Found, Probe
+from ssdlab.checks.facts import Facts
+from ssdlab.checks.machine import limited
+
+LIMIT_C = 70.0
+"""Operating limit of most SSDs, taken where a drive does not tell its own (JEDEC JESD218 client
+and enterprise drives: 70 C)."""
+NEAR_C = 5.0
+FALLS = 0.10
+"""A series that loses more than this share from its first to its last quarter falls. Ours."""
+GROWN = {
+    5: "reallocated sectors",
+    187: "uncorrectable errors",
+    196: "reallocation events",
+    197: "pending sectors",
+    198: "uncorrectable sectors",
+    199: "errors of the cable (CRC)",
+}
+"""ATA attributes that should never grow (smartmontools drivedb, defaults)."""
+
+
+def _smart(facts: Facts) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
+    smart = facts.surroundings.get("smart") or {}
+    return (smart["before"], smart["after"]) if smart.get("before") and smart.get("after") else None
+
+
+def _heat(case: Case) -> list[Found]:
+    return [one for facts in case.facts.values() for one in _hot(facts)] if case.real else []
+
+
+def _hot(facts: Facts) -> Iterator[Found]:
+    troubles = list(_throttled(facts))
+    yield from troubles
+    found = _temperature(facts)
+    if found is None:
+        if not troubles:
+            yield Found("unknown", "the drive does not tell its temperature", facts.key)
+        return
+    before, after, limit = found
+    told = f"{after:.0f} C at the end, limit {limit:.0f} C"
+    falls = any(
+        m.sampling and m.sampling.last < (1 - FALLS) * m.sampling.first
+        for work in facts.works
+        if work.name not in facts.fills
+        for m in work.moved
+    )
+    if after >= limit:
+        yield Found("bad", f"the drive was too hot: {told}", facts.key)
+    elif falls and after > before and after >= limit - 2 * NEAR_C:
+        yield Found("bad", f"the speed falls while the drive gets hot: {told}", facts.key)
+    elif after >= limit - NEAR_C:
+        yield Found("doubt", f"the drive was nearly too hot: {told}", facts.key)
+    elif not troubles:
+        yield Found("good", f"the drive kept cool: {told}", facts.key)
+
+
+def _throttled(facts: Facts) -> Iterator[Found]:
+    """Counters that grow while somebody throttles."""
+    if (pages := _smart(facts)) is not None:
+        logs = [page.get("nvme_smart_health_information_log") or {} for page in pages]
+        for name, what in (
+            ("warning_temp_time", "above its warning temperature"),
+            ("critical_comp_time", "above its critical temperature"),
+        ):
+            if (grown := int(logs[1].get(name, 0)) - int(logs[0].get(name, 0))) > 0:
+                yield Found("bad", f"the drive was {what} for {grown} min", facts.key)
+    if (count := int(facts.observed.get("cpu_throttles") or 0)) > 0:
+        yield Found("doubt", f"processors throttled {count} times from heat", facts.key)
+
+
+def _temperature(facts: Facts) -> tuple[float, float, float] | None:
+    """Before, after, and the limit, in degrees Celsius."""
+    sensor = facts.observed.get("celsius") or {}
+    pages = _smart(facts)
+    told = [(page.get("temperature") or {}) for page in pages] if pages else [{}, {}]
+    before = told[0].get("current", sensor.get("before"))
+    after = told[1].get("current", sensor.get("after"))
+    if before is None or after is None:
+        return None
+    limits = (
+        told[1].get("op_limit_max"),
+        sensor.get("limit"),
+        told[1].get("limit_max"),
+        LIMIT_C,
+    )
+    return float(before), float(after), float(next(one for one in limits if one))
+
+
+def _errors(case: Case) -> list[Found]:
+    return [one for facts in case.facts.values() for one in _failed(facts)]
+
+
+def _failed(facts: Facts) -> Iterator[Found]:
+    troubles = [*_of_fio(facts), *_grown(facts)]
+    yield from troubles
+    if not troubles:
+        yield Found("good", "no errors", facts.key)
+
+
+def _of_fio(facts: Facts) -> Iterator[Found]:
+    for work in facts.works:
+        if work.error:
+            text = f"{work.name} ended with: {os.strerror(work.error)}"
+            yield Found("bad", text, facts.key)
+        short = sum(moved.short_ios for moved in work.moved)
+        dropped = sum(moved.drop_ios for moved in work.moved)
+        if short:
+            yield Found("doubt", f"{work.name}: {short:,} I/Os came back short", facts.key)
+        if dropped:
+            yield Found("doubt", f"{work.name}: {dropped:,} I/Os were dropped", facts.key)
+
+
+def _grown(facts: Facts) -> Iterator[Found]:
+    """Error counters of the drive that grew during the run."""
+    pages = _smart(facts)
+    if pages is None:
+        return
+    logs = [page.get("nvme_smart_health_information_log") or {} for page in pages]
+    if (more := int(logs[1].get("media_errors", 0)) - int(logs[0].get("media_errors", 0))) > 0:
+        yield Found("bad", f"the drive counted {more} media errors", facts.key)
+    raw = [
+        {
+            int(one["id"]): int((one.get("raw") or {}).get("value", 0))
+            for one in (page.get("ata_smart_attributes") or {}).get("table", [])
+        }
+        for page in pages
+    ]
+    for number, name in GROWN.items():
+        if (more := raw[1].get(number, 0) - raw[0].get(number, 0)) > 0:
+            yield Found("bad", f"the drive counted {more} more {name}", facts.key)
+
+
+def _stalls(case: Case) -> list[Found]:
+    """Seconds without an I/O. Of a simulated drive they are a result and no doubt about it."""
+    return [one for f in case.facts.values() for one in _still(f)] if case.real else []
+
+
+def _still(facts: Facts) -> Iterator[Found]:
+    for work in facts.works:
+        for moved in work.moved:
+            one = moved.sampling
+            if one is None or limited(work):
+                continue
+            if one.zero_s >= 0.5:
+                text = (
+                    f"{work.name}: no {moved.ddir} was completed in {one.zero_s:.0f} of "
+                    f"{one.seconds:.0f} s"
+                )
+                yield Found("doubt", text, facts.key)
+            else:
+                yield Found("good", "I/Os were completed in every second", facts.key)
+
+
+def _gaps(case: Case) -> list[Found]:
+    return [one for f in case.facts.values() for one in _missing(f)] if case.real else []
+
+
+def _missing(facts: Facts) -> Iterator[Found]:
+    for work in facts.works:
+        for moved in work.moved:
+            one = moved.sampling
+            if one is None:
+                yield Found("unknown", f"{work.name}: there is no series", facts.key)
+            elif one.gap_s > 0 and not limited(work):
+                text = (
+                    f"{work.name}: {one.gap_s:.1f} of {one.seconds:.0f} s have no sample of "
+                    f"their own, up to {one.longest_gap_s:.1f} s at a time"
+                )
+                yield Found("doubt", text, facts.key)
+            else:
+                yield Found("good", "no interval is missing", facts.key)
+
+
+PROBES = (
+    Probe(
+        name="heat",
+        title="throttling from heat",
+        looks_for="a drive near or above its temperature limit before or after, minutes above its "
+        "warning temperature, a speed that falls while it gets hot, processors that throttle",
+        why="a hot drive slows itself down: the number is one of the cooling",
+        look=_heat,
+    ),
+    Probe(
+        name="errors",
+        title="errors",
+        looks_for="errors of fio, short and dropped I/Os, and error counters of the drive that "
+        "grew",
+        why="an I/O that failed or was done again is counted in the speed, and a drive that "
+        "corrects is slow",
+        look=_errors,
+    ),
+    Probe(
+        name="stalls",
+        title="seconds without I/O",
+        looks_for="seconds in which nothing was completed although the job did not hold back",
+        why="a stall is the drive's, or the measuring computer's; the mean hides it",
+        look=_stalls,
+    ),
+    Probe(
+        name="gaps",
+        title="gaps in the samples",
+        looks_for="samples of the series that cover more than their interval",
+        why="fio samples when an I/O completes: in a gap nothing did, or fio was not run; lowest "
+        "and highest seconds are not what they seem there",
+        look=_gaps,
+    ),
+)

@@ -1,0 +1,367 @@
+"""The facts of a result that checks look at, taken out of it once and small enough to keep."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ssdlab.analysis import series, steady
+from ssdlab.analysis.comparison import Workload, workloads
+from ssdlab.fio.job import parse_size
+from ssdlab.results import DIRECTIONS, Result
+
+QUEUED_ENGINES = frozenset({"libaio", "io_uring", "posixaio", "null"})
+"""fio engines that keep several I/Os in flight; the others wait for each."""
+GAP = 1.5
+"""A row that covers more than so many intervals has swallowed one."""
+TOGETHER = 0.5
+"""Rows whose ends are nearer than this share of an interval belong together."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """What the series of one direction of a job looks like."""
+
+    seconds: float
+    """Length of the series."""
+    zero_s: float
+    """Time of intervals in which nothing completed."""
+    gap_s: float
+    """Time by which rows cover more than their interval."""
+    longest_gap_s: float
+    verdict: str
+    """``steady``, ``drifting`` or ``short`` (:func:`ssdlab.analysis.steady.judge`); empty where
+    nobody asked."""
+    first: float
+    """Mean IOPS of the first quarter."""
+    last: float
+    """Mean IOPS of the last quarter."""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What a job did in one direction."""
+
+    ddir: str
+    ios: int
+    bytes: int
+    bw_bytes: float
+    lat_mean_ns: float
+    short_ios: int
+    drop_ios: int
+    sampling: Sampling | None
+
+
+@dataclass(frozen=True)
+class Work:
+    """One job name of a fio run, with all its workers."""
+
+    workload: Workload
+    seconds: float
+    error: int
+    cpu_percent: float
+    """User and system time of a worker, percent of one processor."""
+    moved: tuple[Moved, ...]
+    offset: int
+    length: int | None
+    """Bytes of the range it works on; None where nobody can tell."""
+
+    @property
+    def name(self) -> str:
+        """The job's name."""
+        return self.workload.name
+
+    def option(self, *names: str) -> str:
+        """An option's value; empty if it is not set."""
+        return self.workload.option(*names)
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """Whether a boolean option is on; one without a value is."""
+        text = self.option(name).strip().lower()
+        if not text:
+            return name in self.workload.options or default
+        return text in ("1", "true", "yes", "on")
+
+    @property
+    def rw(self) -> str:
+        """The pattern without its modifiers: ``randread``."""
+        return (self.option("rw", "readwrite") or "read").split(":")[0].strip().lower()
+
+    @property
+    def random(self) -> bool:
+        """Whether places are drawn at random."""
+        return self.rw.startswith("rand")
+
+    @property
+    def block(self) -> int | None:
+        """Bytes of a block; None where there are several sizes."""
+        return parse_size((self.option("bs", "blocksize") or "4k").split(",")[0], None)
+
+    @property
+    def engine(self) -> str:
+        """fio's engine."""
+        return self.option("ioengine") or "psync"
+
+    @property
+    def direct(self) -> bool:
+        """Whether it goes past the page cache; fio's default does not."""
+        if self.option("buffered"):
+            return not self.flag("buffered")
+        return self.flag("direct") or self.flag("atomic")
+
+    @property
+    def in_flight(self) -> int:
+        """I/Os in flight at most, of all workers."""
+        depth = _count(self.option("iodepth"), 1) if self.engine in QUEUED_ENGINES else 1
+        return depth * _count(self.option("numjobs"), 1)
+
+    def direction(self, ddir: str) -> Moved | None:
+        """What it did in one direction; None without any I/O."""
+        return next((one for one in self.moved if one.ddir == ddir), None)
+
+
+@dataclass(frozen=True)
+class Rig:
+    """What checks know of a simulated drive."""
+
+    compresses: bool
+    buffer_bytes: int
+    slc_bytes: int
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The facts of one result."""
+
+    key: str
+    works: tuple[Work, ...]
+    fills: frozenset[str]
+    """Names of jobs that only fill: sequential writes with another job after them."""
+    capacity: int | None
+    surroundings: Mapping[str, Any]
+    rig: Rig | None
+
+    @property
+    def observed(self) -> Mapping[str, Any]:
+        """What changed around the run (``surroundings.observed``)."""
+        found: Mapping[str, Any] = self.surroundings.get("observed") or {}
+        return found
+
+    @property
+    def drive(self) -> Mapping[str, Any]:
+        """The drive below the target."""
+        found: Mapping[str, Any] = self.surroundings.get("drive") or {}
+        return found
+
+    @property
+    def file_system(self) -> str:
+        """Kind of the file system below a plain file; empty on a device."""
+        return str((self.surroundings.get("file_system") or {}).get("type", ""))
+
+    def total(self, ddir: str) -> int:
+        """Bytes moved in one direction by all jobs."""
+        return sum(m.bytes for work in self.works if (m := work.direction(ddir)))
+
+
+def facts(
+    key: str,
+    result: Result,
+    capacity: int | None,
+    *,
+    rig: str | None = None,
+    surroundings: Mapping[str, Any] | None = None,
+    judged: bool = False,
+) -> Facts:
+    """The facts of a result.
+
+    ``capacity``, ``rig`` and ``surroundings`` are those of the session where it knows them;
+    ``judged`` asks whether each series is steady, which takes longer than all the rest.
+    """
+    about = result.ssdlab
+    size = capacity or about.get("target", {}).get("capacity_bytes")
+    interval_s = float(about.get("interval_ms") or 1000) / 1000
+    bare = _bare(result.job_text)
+    found = [
+        replace(one, options={**bare.get("global", {}), **bare.get(one.name, {}), **one.options})
+        for one in workloads(0, result.document)
+    ]
+    works = tuple(_work(workload, result, size, interval_s, judged) for workload in found)
+    last = works[-1].name if works else ""
+    return Facts(
+        key=key,
+        works=works,
+        fills=frozenset(w.name for w in works if w.rw == "write" and w.name != last),
+        capacity=size,
+        surroundings={**(surroundings or {}), **(about.get("surroundings") or {})},
+        rig=_rig(result.rig_toml or rig) if result.kind == "sim" else None,
+    )
+
+
+def _bare(text: str) -> dict[str, dict[str, str]]:
+    """By section, the options that stand without a value: fio does not list them in its answer."""
+    found: dict[str, dict[str, str]] = {}
+    own: dict[str, str] = {}
+    for line in text.splitlines():
+        words = re.split("[;#]", line, maxsplit=1)[0].strip()
+        if words.startswith("["):
+            own = found.setdefault(words[1:].partition("]")[0], {})
+        elif words and "=" not in words and " " not in words:
+            own[words] = "1"
+    return found
+
+
+def _work(
+    workload: Workload, result: Result, capacity: int | None, interval_s: float, judged: bool
+) -> Work:
+    jobs = workload.jobs
+    raw = [(ddir, s) for ddir in DIRECTIONS for j in jobs if (s := j.get(ddir) or {})]
+    moved = tuple(
+        _moved(ddir, stats, _sampled(result, workload.name, ddir, interval_s, judged))
+        for ddir in DIRECTIONS
+        if (stats := [s for d, s in raw if d == ddir and s.get("total_ios")])
+    )
+    cpu = [float(j.get("usr_cpu") or 0) + float(j.get("sys_cpu") or 0) for j in jobs]
+    offset = parse_size(workload.option("offset") or "0", capacity) or 0
+    size = parse_size(workload.option("size") or "100%", capacity)
+    step = parse_size(workload.option("offset_increment") or "0", capacity) or 0
+    workers = _count(workload.option("numjobs"), 1)
+    length = None if size is None else size + step * (workers - 1)
+    if length is not None and capacity is not None:
+        length = min(length, max(0, capacity - offset))
+    return Work(
+        workload=workload,
+        seconds=max((float(j.get("job_runtime") or 0) for j in jobs), default=0.0) / 1000,
+        error=max((abs(int(j.get("error") or 0)) for j in jobs), default=0),
+        cpu_percent=max(cpu, default=0.0),
+        moved=moved,
+        offset=offset,
+        length=length,
+    )
+
+
+def _moved(ddir: str, stats: list[Mapping[str, Any]], sampled: Sampling | None) -> Moved:
+    ios = sum(int(s["total_ios"]) for s in stats)
+    latencies = [(int(s["total_ios"]), s.get("clat_ns") or s.get("lat_ns") or {}) for s in stats]
+    return Moved(
+        ddir=ddir,
+        ios=ios,
+        bytes=sum(int(s.get("io_bytes") or 0) for s in stats),
+        bw_bytes=sum(float(s.get("bw_bytes") or 0) for s in stats),
+        lat_mean_ns=sum(n * float(one.get("mean") or 0) for n, one in latencies) / ios,
+        short_ios=sum(int(s.get("short_ios") or 0) for s in stats),
+        drop_ios=sum(int(s.get("drop_ios") or 0) for s in stats),
+        sampling=sampled,
+    )
+
+
+def _sampled(
+    result: Result, job: str, ddir: str, interval_s: float, judged: bool
+) -> Sampling | None:
+    """The sampling of a real run; of a simulated one only where it is to be judged."""
+    if result.kind == "sim" and not judged:
+        return None
+    return sampling(result.series(job, ddir), interval_s, judged)
+
+
+def sampling(rows: pl.DataFrame, interval_s: float, judged: bool) -> Sampling | None:
+    """What a job's series of one direction looks like; None without rows."""
+    spans = list(_spans(rows, interval_s))
+    if not spans:
+        return None
+    zero = sum(end - begin for begin, end, ios in spans if ios == 0)
+    before = spans[0][0]
+    gaps = []
+    for begin, end, ios in spans:
+        # Where rows leave out an interval, nothing completed in it and the next is of its length.
+        if begin - before > TOGETHER * interval_s:
+            zero += begin - before
+        if ios and end - begin > GAP * interval_s:
+            gaps.append(end - begin - interval_s)
+        before = end
+    quarter = max(1, len(spans) // 4)
+    return Sampling(
+        seconds=spans[-1][1] - spans[0][0],
+        zero_s=zero,
+        gap_s=float(sum(gaps)),
+        longest_gap_s=float(max(gaps, default=0.0)),
+        verdict=_verdict(rows, interval_s) if judged else "",
+        first=_rate(spans[:quarter]),
+        last=_rate(spans[-quarter:]),
+    )
+
+
+def _verdict(rows: pl.DataFrame, interval_s: float) -> str:
+    rate = series.per_second(rows, interval_s)["iops"].cast(pl.Float64).to_numpy()
+    return steady.judge(rate).verdict
+
+
+def _rate(spans: list[tuple[float, float, int]]) -> float:
+    length = spans[-1][1] - spans[0][0]
+    return sum(ios for _, _, ios in spans) / length if length > 0 else 0.0
+
+
+def _spans(rows: pl.DataFrame, interval_s: float) -> Iterator[tuple[float, float, int]]:
+    """(begin, end, I/Os) of the rows in order, those of several workers together."""
+    if rows.is_empty():
+        return
+    ordered = rows.sort("time_s")
+    ends = ordered["time_s"].cast(pl.Float64).to_numpy()
+    ios = ordered["ios"].cast(pl.Int64).to_numpy()
+    rate = ordered["iops"].cast(pl.Float64).to_numpy()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        length = np.where((ios > 0) & (rate > 0), ios / rate, interval_s)
+    cuts = np.flatnonzero(np.diff(ends) > TOGETHER * interval_s) + 1
+    for part in np.split(np.arange(len(ends)), cuts):
+        # Of several workers that were late together, one is enough to cover the time.
+        yield float((ends - length)[part].max()), float(ends[part].max()), int(ios[part].sum())
+
+
+def _rig(text: str | None) -> Rig | None:
+    """The numbers of a rig that decide what a short or small test sees."""
+    ssd = _ssd(tomllib.loads(text).get("device", {})) if text else None
+    if ssd is None:
+        return None
+    ftl = _value(ssd.get("ftl")) or {}
+    cache = _value(ftl.get("slc_cache")) or {}
+    buffer = _value(ssd.get("write_buffer")) or {}
+    return Rig(
+        compresses=bool(ftl.get("compression")),
+        buffer_bytes=_bytes(buffer.get("size")),
+        slc_bytes=_bytes(cache.get("static_size")) + _bytes(cache.get("dynamic_size")),
+    )
+
+
+def _ssd(device: Any) -> Mapping[str, Any] | None:
+    """The first SSD of a tree of devices."""
+    if isinstance(device, Mapping):
+        if _value(device.get("kind")) == "ssd":
+            return device
+        device = list(device.values())
+    if isinstance(device, list):
+        return next((found for one in device if (found := _ssd(one)) is not None), None)
+    return None
+
+
+def _value(leaf: Any) -> Any:
+    """A leaf without its source."""
+    return leaf["value"] if isinstance(leaf, Mapping) and "value" in leaf else leaf
+
+
+def _bytes(leaf: Any) -> int:
+    """A size as rigs write it: ``4GiB`` is binary, ``4GB`` decimal."""
+    text = str(_value(leaf) or "0").strip()
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kKMGT]?)(i?)B?", text)
+    if match is None:
+        return 0
+    power = " KMGT".index(match[2].upper() or " ")
+    return int(float(match[1]) * (1024 if match[3] else 1000) ** power)
+
+
+def _count(text: str, default: int) -> int:
+    return int(text) if text.isdigit() else default

@@ -1,0 +1,153 @@
+"""The computer that measured: other load on it, and whether it was fast enough itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ssdlab.checks.base import Case, Found, Probe
+from ssdlab.checks.facts import Facts, Work
+from ssdlab.engine.check import Status
+from ssdlab.fio.job import size_text
+
+SLACK = 4 << 20
+"""Bytes of others that nobody minds: a file system's journal, a log."""
+SLACK_IOS = 500
+EXTRA_DOUBT = 0.10
+"""Share of the drive's I/O that is not fio's and that a file system's own may be. Ours."""
+EXTRA_BAD = 0.30
+SPLIT = 64 << 10
+"""Larger blocks may be split on their way, so that counts of I/Os do not agree."""
+OTHERS_CPU = 0.25
+"""Share of all processors that other programs may use. Ours."""
+STEAL = 0.05
+"""Share of the time that a hypervisor may give to others. Ours."""
+MEMORY = 0.05
+"""Share of the time in which tasks may wait for memory (PSI). Ours."""
+CPU_DOUBT = 80.0
+"""Percent of a processor that one worker may use."""
+CPU_BAD = 95.0
+ALL_BUSY = 0.95
+_BUSY = ("user", "nice", "system")
+_POLLS = ("hipri", "sqthread_poll", "thinktime_spin", "gtod_cpu")
+
+
+def _load(case: Case) -> list[Found]:
+    return [found for facts in case.facts.values() for found in _of(facts)] if case.real else []
+
+
+def _of(facts: Facts) -> Iterator[Found]:
+    seen = facts.observed
+    if not seen:
+        yield Found("unknown", "what else went on was not recorded", facts.key)
+        return
+    troubles = [*_of_disk(facts, seen), *_of_cpu(facts, seen)]
+    yield from troubles
+    if not troubles:
+        yield Found("good", "hardly any I/O or processor time but fio's", facts.key)
+
+
+def _of_disk(facts: Facts, seen: Mapping[str, Any]) -> Iterator[Found]:
+    """What the drive did beyond what fio asked for."""
+    disk = seen.get("disk") or {}
+    if not disk or not all(work.direct and work.engine != "null" for work in facts.works):
+        return
+    if any(work.option("ramp_time") not in ("", "0") for work in facts.works):
+        return  # what a ramp moves is not counted by fio
+    own = {ddir: facts.total(ddir) for ddir in ("read", "write")}
+    own["write"] += _laid_out(facts, seen)
+    extra = {ddir: max(0, int(disk[f"{ddir}_bytes"]) - own[ddir]) for ddir in own}
+    more, mine = sum(extra.values()), sum(own.values())
+    status = _status(more - SLACK, mine)
+    ios = sum(m.ios for w in facts.works for m in w.moved if m.ddir != "trim")
+    small = all((work.block or SPLIT + 1) <= SPLIT for work in facts.works)
+    if status is None and small and own["write"] == facts.total("write"):
+        more_ios = int(disk["read_ios"]) + int(disk["write_ios"]) - ios - SLACK_IOS
+        status = _status(more_ios, ios)
+    if status is not None:
+        text = (
+            f"besides fio's I/O the drive read {size_text(extra['read'])} and wrote "
+            f"{size_text(extra['write'])} (fio: {size_text(mine)})"
+        )
+        yield Found(status, text, facts.key)
+
+
+def _status(extra: float, own: float) -> Status | None:
+    if extra > EXTRA_BAD * own:
+        return "bad"
+    return "doubt" if extra > EXTRA_DOUBT * own else None
+
+
+def _laid_out(facts: Facts, seen: Mapping[str, Any]) -> int:
+    """Bytes that fio writes into a new file before jobs that read it begin."""
+    file = seen.get("file") or {}
+    first, last = (file.get(when) or {} for when in ("before", "after"))
+    reads = any(work.direction("read") is not None for work in facts.works)
+    return max(0, int(last.get("bytes", 0)) - int(first.get("bytes", 0))) if reads else 0
+
+
+def _of_cpu(facts: Facts, seen: Mapping[str, Any]) -> Iterator[Found]:
+    cpu = seen.get("cpu_seconds") or {}
+    whole = sum(value for name, value in cpu.items() if name != "own")
+    if whole > 0:
+        others = sum(cpu.get(name, 0.0) for name in _BUSY) - cpu.get("own", 0.0)
+        if others > OTHERS_CPU * whole:
+            text = f"other programs used {100 * others / whole:.0f} % of the processors"
+            yield Found("doubt", text, facts.key)
+        if (stolen := cpu.get("steal", 0.0)) > STEAL * whole:
+            text = f"the hypervisor gave {100 * stolen / whole:.0f} % of the time to others"
+            yield Found("doubt", text, facts.key)
+    waited = (seen.get("pressure_seconds") or {}).get("memory_some", 0.0)
+    if waited > MEMORY * float(seen.get("seconds") or 1.0):
+        text = f"tasks waited {waited:.1f} s for memory"
+        yield Found("doubt", text, facts.key)
+
+
+def _cpu(case: Case) -> list[Found]:
+    if not case.real:
+        return []
+    return [found for facts in case.facts.values() for found in _bound(facts)]
+
+
+def _bound(facts: Facts) -> Iterator[Found]:
+    for work in facts.works:
+        if any(work.flag(name) for name in _POLLS) or not work.moved or work.engine == "null":
+            continue
+        used = work.cpu_percent
+        text = f"{work.name}: a worker of fio used {used:.0f} % of a processor"
+        status: Status = "bad" if used >= CPU_BAD else "doubt" if used >= CPU_DOUBT else "good"
+        yield Found(
+            status, "fio had processor time to spare" if status == "good" else text, facts.key
+        )
+    cpu = facts.observed.get("cpu_seconds") or {}
+    whole = sum(value for name, value in cpu.items() if name != "own")
+    idle = cpu.get("idle", 0.0) + cpu.get("iowait", 0.0)
+    if whole > 0 and idle < (1 - ALL_BUSY) * whole:
+        yield Found("doubt", "all processors were busy all the time", facts.key)
+
+
+def limited(work: Work) -> bool:
+    """Whether the job itself holds back its I/Os."""
+    names = ("rate", "rate_iops", "thinktime", "startdelay", "latency_target")
+    return any(work.option(name) not in ("", "0") for name in names)
+
+
+PROBES = (
+    Probe(
+        name="load",
+        title="other load",
+        looks_for="I/O of others on the drive (its own counters against fio's), processor time of "
+        "other programs or taken by a hypervisor, waiting for memory",
+        why="whatever else the drive and the processors do is taken from the measurement and "
+        "lengthens its latencies",
+        look=_load,
+    ),
+    Probe(
+        name="cpu",
+        title="processor bound",
+        looks_for="fio using nearly all of a processor for a worker, or a machine without idle "
+        "time",
+        why="then the processor was measured: the drive could do more with more workers",
+        look=_cpu,
+    ),
+)

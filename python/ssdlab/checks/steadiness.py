@@ -1,0 +1,110 @@
+"""Whether the drive was in the state that a number is about: steady, not a quick look, no pause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ssdlab.checks.base import Case, Found, Probe
+
+PAUSE_S = 60.0
+"""A pause between steps longer than this gives a drive time to tidy up, which the next step then
+finds done (idle-time collection begins after seconds to minutes). Ours."""
+
+
+def _steady(case: Case) -> list[Found]:
+    return [*_rounds(case), *(_series(case) if case.evidence.single else ())]
+
+
+def _rounds(case: Case) -> Iterator[Found]:
+    """The rounds of a test against the rule of the PTS."""
+    for record in case.evidence.records.rounds.values():
+        own = [key for key in case.facts if key.startswith(_prefixes(record.window_rounds()))]
+        if record.steady:
+            yield Found("good", f"{record.title}: steady after {record.count} rounds")
+            continue
+        if record.count < record.window:
+            text = f"{record.title}: {record.count} rounds, a window needs {record.window}"
+        else:
+            loose = [name for name, w in record.windows().items() if not w.steady]
+            text = (
+                f"{record.title}: not steady within {record.count} rounds ({', '.join(loose)} "
+                "beyond 20 % of the mean or a trend of 10 %)"
+            )
+        yield from (Found("doubt", text, key) for key in own)
+        if not own:
+            yield Found("doubt", text)
+
+
+def _prefixes(rounds: range) -> tuple[str, ...]:
+    return tuple(f"round{number:02d}/" for number in rounds)
+
+
+def _series(case: Case) -> Iterator[Found]:
+    """The series of a single run, of all jobs that do more than fill."""
+    for one in case.measured:
+        for work in one.works:
+            if work.name in one.fills:
+                continue
+            for moved in work.moved:
+                verdict = moved.sampling.verdict if moved.sampling else "short"
+                what = f"{work.name}, {moved.ddir}"
+                if verdict == "steady":
+                    yield Found("good", f"{what}: steady by the PTS rule", one.key)
+                elif verdict == "drifting":
+                    yield Found("doubt", f"{what}: still drifting at its end", one.key)
+                else:
+                    yield Found("unknown", f"{what}: too short to judge", one.key)
+
+
+def _quick(case: Case) -> list[Found]:
+    if not case.evidence.quick:
+        return []
+    return [Found("doubt", "a quick look: durations were divided, rounds are few")]
+
+
+def _pauses(case: Case) -> list[Found]:
+    """Pauses between steps that are none of the protocol's own, as after an interruption."""
+    found: list[Found] = []
+    ended: float | None = None
+    timed = False
+    for step in case.evidence.steps:
+        if step.started is not None and ended is not None:
+            timed = True
+            pause = step.started - ended
+            if pause > PAUSE_S:
+                text = f"{pause / 60:,.0f} min passed between {step.key} and the step before it"
+                found.append(Found("doubt", text, step.key))
+        ended = step.ended
+    if found or not timed:
+        return found
+    return [Found("good", f"no pause between steps longer than {PAUSE_S:.0f} s")]
+
+
+PROBES = (
+    Probe(
+        name="steady",
+        title="steady state",
+        looks_for="whether the drive was steady by the rule of the SNIA PTS: five rounds within "
+        "20 % of their mean and a trend of at most 10 %",
+        why="a drive that is not steady goes on to become slower or faster; its number is one of "
+        "the moment",
+        look=_steady,
+    ),
+    Probe(
+        name="quick",
+        title="quick look",
+        looks_for="whether durations were divided for a first look",
+        why="a quick look mostly sees the drive's fresh speed and its caches",
+        look=_quick,
+        marks=False,
+    ),
+    Probe(
+        name="pause",
+        title="pauses",
+        looks_for="pauses between steps that the protocol does not ask for, as after an "
+        "interruption",
+        why="in a pause a drive collects garbage, empties its SLC cache and cools down, so that "
+        "what follows is not what would have followed at once",
+        look=_pauses,
+    ),
+)

@@ -1,0 +1,396 @@
+"""``ssdlab ab``: a measurement with and without a change, in turn; did the change matter?"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ssdlab import ab
+from ssdlab.analysis.paired import order as runs_in_order
+from ssdlab.checks import examine, examine_run, of_result
+from ssdlab.cli.console import progress, stderr, stdout, table
+from ssdlab.cli.options import Destroy, FoundJson, Quiet, Redact, UseExistingFile
+from ssdlab.cli.run import notice, override, profile_names
+from ssdlab.cli.test import parameter, size_of
+from ssdlab.compare import share_text, span_text
+from ssdlab.engine import findings
+from ssdlab.engine.check import Check
+from ssdlab.engine.runs import Order, begin
+from ssdlab.engine.session import SimSession
+from ssdlab.errors import ExperimentError, InputError
+from ssdlab.figures import figure_text
+from ssdlab.jobfile import JobText, read_job
+from ssdlab.progress import ProgressCallback
+from ssdlab.protocols import find, protocols
+from ssdlab.rig import resolve
+from ssdlab.store import RunStore, check_writable, write_whole
+from ssdlab.target import SEED_MAX, Settings, Sim, Target
+
+REPEATS = 4
+"""Runs of each side where nothing else is said."""
+
+
+def _protocol_names(incomplete: str) -> list[str]:
+    return [one.name for one in protocols() if one.name.startswith(incomplete)]
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """What is to be measured on what, as asked for."""
+
+    target: Target
+    protocol: str | None
+    job: JobText | None
+    given: dict[str, str]
+    quick: bool
+    scale: int
+    size: int | None
+    base: dict[str, str]
+    changed: dict[str, str]
+    prepare: str | None
+    seed: int
+    store: RunStore
+
+    @property
+    def what(self) -> str:
+        """What is run, for people."""
+        return self.protocol or (self.job.name if self.job else "")
+
+    def order(self, overrides: dict[str, str], seed: int) -> Order:
+        """The protocol as asked for."""
+        return Order(
+            protocol=find(self.protocol or ""),
+            target=self.target,
+            given=self.given,
+            quick=self.quick,
+            scale=self.scale,
+            overrides=overrides,
+            seed=seed,
+            size=self.size,
+        )
+
+    def run(self, side: str, place: int, callback: ProgressCallback) -> ab.Run:
+        """One run. Of a simulated drive both runs of a pair have the same seed."""
+        overrides = {**self.base, **(self.changed if side == "B" else {})}
+        seed = self.seed + place // 2
+        if self.job is not None:
+            settings = Settings(
+                seed=seed,
+                prepare=self.prepare,
+                overrides=overrides,
+                progress=callback,
+                notice=notice,
+            )
+            result = self.target.run(self.job, settings)
+            folder = self.store.save(result)
+            found = examine(of_result(result))
+            return ab.Run(side, place, folder.name, ab.numbers_of(result), _doubts(found))
+        finished = begin(
+            self.order(overrides, seed),
+            self.store,
+            progress=callback,
+            notice=notice,
+            announce=lambda _what: True,
+            examine=examine_run,
+        )
+        assert finished is not None
+        numbers = tuple(finished.judgement.numbers)
+        checks = findings.read(finished.folder).findings.checks
+        return ab.Run(side, place, finished.folder.id, numbers, _doubts(checks))
+
+
+def command(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="TARGET",
+            help="A profile's name, a rig file (.toml), a plain file, or a block device.",
+            autocompletion=profile_names,
+        ),
+    ],
+    protocol: Annotated[
+        str | None,
+        typer.Option(
+            "--protocol",
+            "-p",
+            metavar="NAME",
+            help="What to measure: a name from `ssdlab list protocols`.",
+            autocompletion=_protocol_names,
+        ),
+    ] = None,
+    job: Annotated[
+        Path | None,
+        typer.Option("--job", metavar="JOB.fio", help="Or a fio job file, instead of a protocol."),
+    ] = None,
+    to_b: Annotated[
+        str | None,
+        typer.Option(
+            "--to-b", metavar="CMD", help="Shell command that makes the change (real targets)."
+        ),
+    ] = None,
+    to_a: Annotated[
+        str | None,
+        typer.Option(
+            "--to-a",
+            metavar="CMD",
+            help="Shell command that undoes it, so that A and B can take turns; without it all "
+            "runs of A come first.",
+        ),
+    ] = None,
+    set_b: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set-b", metavar="KEY=VALUE", help="The change of a simulated drive: a key of B."
+        ),
+    ] = None,
+    repeats: Annotated[
+        int,
+        typer.Option(
+            "--repeats",
+            min=2,
+            max=1000,
+            metavar="N",
+            help="Runs of each side; an even number takes out drift.",
+        ),
+    ] = REPEATS,
+    param: Annotated[
+        list[str] | None,
+        typer.Option("--param", metavar="NAME=VALUE", help="A parameter of the protocol."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Quick looks: fresh speed and caches, mostly.")
+    ] = False,
+    scale: Annotated[
+        int,
+        typer.Option("--scale", min=1, metavar="N", help="A shipped drive so many times smaller."),
+    ] = 1,
+    size: Annotated[
+        str | None,
+        typer.Option("--size", metavar="SIZE", help="Size of the file that is a target: 8g."),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A key of the simulated rig of both."),
+    ] = None,
+    prepare: Annotated[
+        str | None,
+        typer.Option(
+            "--prepare", metavar="STATE", help="With --job: state of a simulated drive, as in run."
+        ),
+    ] = None,
+    seed: Annotated[
+        int,
+        typer.Option(
+            "--seed", min=0, max=SEED_MAX - 1000, metavar="N", help="Seed of the first pair."
+        ),
+    ] = 1,
+    destroy: Destroy = None,
+    use_existing_file: UseExistingFile = False,
+    redact: Redact = False,
+    json_: FoundJson = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Keep the runs below this folder.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Try a change: repeat a measurement with and without it and say whether it mattered."""
+    if (protocol is None) == (job is None):
+        raise InputError("give what to measure: either --protocol NAME or --job JOB.fio")
+    wish = _Wish(
+        target=resolve(target, destroy=destroy, use_existing=use_existing_file, redact=redact),
+        protocol=protocol,
+        job=None if job is None else read_job(job),
+        given=dict(parameter(text) for text in param or []),
+        quick=quick,
+        scale=scale,
+        size=size_of(size),
+        base=dict(override(text) for text in set_ or []),
+        changed=dict(override(text) for text in set_b or []),
+        prepare=prepare,
+        seed=seed,
+        store=RunStore(out),
+    )
+    _check(wish, to_a, to_b)
+    _try_out(wish)
+    if json_ not in (None, "-"):
+        check_writable(Path(json_ or ""))
+    wish.store.prepare()
+    simulated = isinstance(wish.target, Sim)
+    undoable = simulated or to_a is not None
+    sides = runs_in_order(repeats, undoable)
+    _announce(wish, sides, to_a, to_b, undoable)
+    runs = ab.conduct(
+        sides,
+        _once(wish, len(sides), quiet=quiet),
+        lambda side: None if simulated else _switch(to_b if side == "B" else to_a),
+        start="A" if simulated or to_a is None else None,
+        undoable=undoable and not simulated,
+    )
+    found = ab.outcome(sides, runs, undoable=undoable, simulated=simulated)
+    _show(found, json_=json_, quiet=quiet)
+
+
+def _doubts(found: Sequence[Check]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.title for one in found if one.status in ("bad", "doubt")))
+
+
+def _check(wish: _Wish, to_a: str | None, to_b: str | None) -> None:
+    if wish.protocol is not None:
+        find(wish.protocol).values(wish.given)
+        if wish.prepare is not None:
+            raise InputError("--prepare goes with --job; a protocol prepares the drive itself")
+    else:
+        if wish.given or wish.quick or wish.scale != 1 or wish.size is not None:
+            raise InputError("--param, --quick, --scale and --size go with --protocol, not --job")
+        if wish.job is not None:
+            wish.target.check(wish.job)
+    if isinstance(wish.target, Sim):
+        if to_a is not None or to_b is not None:
+            raise InputError(
+                f"{wish.target.name}: no command changes a simulated drive; "
+                "give the change as --set-b KEY=VALUE"
+            )
+        if not wish.changed:
+            raise InputError(
+                f"{wish.target.name}: give the change as --set-b KEY=VALUE, "
+                "such as --set-b ftl.over_provisioning=0.28"
+            )
+        if all(wish.base.get(key) == value for key, value in wish.changed.items()):
+            raise InputError("--set-b changes nothing: A has the same values")
+    else:
+        if wish.changed or wish.base:
+            raise InputError(
+                f"{wish.target.name}: --set and --set-b change simulated drives; "
+                "for a real one give the command that makes the change, --to-b CMD"
+            )
+        if to_b is None:
+            raise InputError(
+                f"{wish.target.name}: give the command that makes the change, --to-b CMD "
+                "(and --to-a CMD, which undoes it)"
+            )
+
+
+def _try_out(wish: _Wish) -> None:
+    """Builds both simulated drives, so that a wrong key is told before the first run."""
+    if not isinstance(wish.target, Sim):
+        return
+    for overrides in (wish.base, {**wish.base, **wish.changed}):
+        if wish.protocol is None:
+            SimSession(wish.target, overrides, wish.seed)
+            continue
+        begin(
+            wish.order(overrides, wish.seed),
+            wish.store,
+            progress=lambda _news: True,
+            notice=notice,
+            announce=lambda _what: False,
+        )
+
+
+def _announce(wish: _Wish, sides: str, to_a: str | None, to_b: str | None, undoable: bool) -> None:
+    console = stderr()
+
+    def tell(text: str) -> None:
+        console.print(text, markup=False, soft_wrap=True)
+
+    tell(f"{wish.what} on {wish.target.name}, {len(sides)} runs: {' '.join(sides)}")
+    if wish.changed:
+        changes = ", ".join(f"{key}={value}" for key, value in wish.changed.items())
+        tell(f"  B: {changes}; the two runs of a pair have the same seed")
+    if to_b is not None:
+        tell(f"  to B: {to_b}")
+    if to_a is not None:
+        tell(f"  to A: {to_a} (also before the first run and after the last)")
+    if not undoable:
+        tell(
+            "  warning: without --to-a the change is not undone, so all runs of A come before "
+            "those of B, and whatever drifts in between looks like the change"
+        )
+
+
+def _once(wish: _Wish, count: int, *, quiet: bool) -> Callable[[str, int], ab.Run]:
+    def once(side: str, place: int) -> ab.Run:
+        with progress(f"run {place + 1} of {count} ({side})", quiet=quiet) as callback:
+            try:
+                return wish.run(side, place, callback)
+            except ExperimentError as error:
+                raise ExperimentError(
+                    f"run {place + 1} of {count} ({side}): {error.message}"
+                ) from None
+
+    return once
+
+
+def _switch(text: str | None) -> None:
+    if text is None:
+        return
+    stderr().print(f"running: {text}", markup=False, soft_wrap=True)
+    ab.command(text)
+
+
+def _show(found: ab.Outcome, *, json_: str | None, quiet: bool) -> None:
+    said = ab.sentences(found, lambda d: f"{share_text(d.share)} ({span_text(d)})")
+    text = json.dumps(ab.as_json(found, said), indent=2) + "\n"
+    if json_ == "-":
+        sys.stdout.write(text)
+    elif json_ is not None:
+        write_whole(Path(json_), text)
+    if quiet:
+        return
+    console = stderr() if json_ == "-" else stdout()
+    for sentence in said:
+        console.print(sentence, markup=False, soft_wrap=True)
+    columns = [("number", "left"), ("unit", "left"), ("A", "right"), ("B", "right")]
+    columns += [("B against A", "right"), ("95 %", "left"), ("verdict", "left")]
+    columns += [("mostly seen from", "right")]
+    rows = [
+        [
+            one.name,
+            one.unit,
+            _mean(one.a),
+            _mean(one.b),
+            share_text(None if one.difference is None else one.difference.share),
+            span_text(one.difference),
+            ab.verdict(one),
+            _seen_from(one.visible),
+        ]
+        for one in found.effects
+    ]
+    console.print(table(columns, rows))
+    how = (
+        "Differences of pairs (t test on logarithms"
+        + ("" if found.simulated or found.pairs < 4 else ", a steady drift taken out")
+        + ")"
+        if found.undoable
+        else "Welch's test on logarithms"
+    )
+    console.print(
+        f"{how}; a difference counts in spite of the number of comparisons (Holm, 5 %).",
+        markup=False,
+        soft_wrap=True,
+    )
+    if doubts := ab.doubts(found.runs):
+        text = "; ".join(doubts)
+        console.print(text[0].upper() + text[1:] + ".", markup=False, soft_wrap=True)
+    for side in "AB":
+        names = ",".join(run.id for run in found.runs if run.side == side)
+        console.print(f"{side}: {names}", markup=False, soft_wrap=True)
+
+
+def _mean(values: tuple[float, ...]) -> str:
+    """Of positive values the geometric mean, of which the difference is one."""
+    if not values:
+        return "-"
+    mean = statistics.geometric_mean if min(values) > 0 else statistics.fmean
+    return figure_text(mean(values))
+
+
+def _seen_from(visible: float | None) -> str:
+    return "-" if visible is None else share_text(visible) if visible > 0 else "any"

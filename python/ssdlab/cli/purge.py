@@ -1,0 +1,136 @@
+"""``ssdlab purge``: a drive erases all that it holds."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ssdlab import safety
+from ssdlab.care.blockio import place_of
+from ssdlab.care.methods import KINDS, Method, available, remark
+from ssdlab.care.purge import Purged, purge, purge_file
+from ssdlab.cli.console import duration, progress, stderr, table
+from ssdlab.cli.options import QuietWords, SaidJson
+from ssdlab.cli.output import check_place, results, say, write_json
+from ssdlab.errors import InputError
+from ssdlab.fio.job import size_text
+from ssdlab.safety import BlockDevice
+
+
+def _methods(incomplete: str) -> list[str]:
+    return [name for name in KINDS if name != "punch" and name.startswith(incomplete)]
+
+
+def command(
+    target: Annotated[
+        Path, typer.Argument(metavar="TARGET", help="A block device, or a plain file.")
+    ],
+    destroy: Annotated[
+        str | None,
+        typer.Option(
+            "--destroy",
+            metavar="SERIAL",
+            help="Allow the drive with this serial to be purged (a device without one: its "
+            "kernel name; a loop device: also its backing file).",
+        ),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "--method",
+            metavar="NAME",
+            help="The way to do it; the strongest that the drive has unless given. "
+            "--dry-run names those it has.",
+            autocompletion=_methods,
+        ),
+    ] = None,
+    use_existing_file: Annotated[
+        bool,
+        typer.Option("--use-existing-file", help="Allow a plain file to lose what is in it."),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", "-n", help="Only say which ways the drive has.")
+    ] = False,
+    json_: SaidJson = None,
+    quiet: QuietWords = False,
+) -> None:
+    """Purge a drive: it erases all it holds, so that it is as new. Overwriting is no purge."""
+    check_place(json_)
+    place = place_of(target)
+    if not place.is_device:
+        if method not in (None, "punch"):
+            raise InputError(f"{target}: is a plain file, which can only be made a hole (punch)")
+        if dry_run:
+            _say_ways([Method(KINDS["punch"])], f"{target}: a file on {place.kind}", json_)
+            return
+        with progress(f"purging {target}", quiet=quiet) as callback:
+            done = purge_file(target, progress=callback, allowed=use_existing_file)
+    else:
+        device = safety.inspect(target)
+        if dry_run:
+            _dry_run(device, json_)
+            return
+        with progress(f"purging {target}", quiet=quiet) as callback:
+            done = purge(device, destroy=destroy, method=method, progress=callback, notice=_notice)
+    write_json(json_, asdict(done))
+    if not quiet:
+        _print(done, json_)
+
+
+def _notice(sentence: str) -> None:
+    say(stderr(), sentence)
+
+
+def _print(done: Purged, json_: str | None) -> None:
+    console = results(json_)
+    for said in done.tried:
+        say(console, f"not used: {said}")
+    say(console, f"{done.sentence} (in {duration(done.seconds)})")
+
+
+def _dry_run(device: BlockDevice, json_: str | None) -> None:
+    name = f", {device.names[0]}" if device.names else ""
+    head = f"{device.path} ({size_text(device.capacity_bytes)}{name})"
+    if said := remark(device):
+        head += f"; {said}"
+    refused = safety.why_refused(device)
+    _say_ways(available(device), head, json_, refused)
+    if refused is not None:
+        say(results(json_), f"but as it is now it would be refused: {refused}")
+
+
+def _say_ways(ways: list[Method], head: str, json_: str | None, refused: str | None = None) -> None:
+    first = next((one for one in ways if one.obstacle is None), None)
+    rows = [
+        [
+            one.name,
+            one.kind.summary,
+            "yes" if one.real else "no",
+            one.obstacle or ("would be used" if one is first else "could be used"),
+        ]
+        for one in ways
+    ]
+    columns = [(name, "left") for name in ("method", "what it is", "real purge", "here")]
+    console = results(json_)
+    say(console, f"{head}; nothing was changed")
+    console.print(table(columns, rows))
+    write_json(
+        json_,
+        {
+            "would_use": None if first is None else first.name,
+            "refused": refused,
+            "methods": [
+                {
+                    "method": one.name,
+                    "summary": one.kind.summary,
+                    "real": one.real,
+                    "obstacle": one.obstacle,
+                    "expected_s": one.expected_s,
+                }
+                for one in ways
+            ],
+        },
+    )

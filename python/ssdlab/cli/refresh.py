@@ -1,0 +1,165 @@
+"""``ssdlab refresh``: what random writes scattered over the flash is written anew."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ssdlab.care.blockio import place_of
+from ssdlab.care.measure import Speed
+from ssdlab.care.refresh import (
+    SLICE_S,
+    Plan,
+    Refreshed,
+    plan,
+    refresh_device,
+    refresh_file,
+)
+from ssdlab.cli.console import duration, progress, stderr, table
+from ssdlab.cli.options import QuietWords, SaidJson
+from ssdlab.cli.output import check_place, results, say, write_json
+from ssdlab.fio.job import size_text
+
+
+def command(
+    target: Annotated[
+        Path, typer.Argument(metavar="TARGET", help="A plain file, a drive or a partition.")
+    ],
+    rewrite: Annotated[
+        str | None,
+        typer.Option(
+            "--rewrite",
+            metavar="SERIAL",
+            help="Allow the drive with this serial to be rewritten with its own data (a device "
+            "without one: its kernel name; a loop device: also its backing file).",
+        ),
+    ] = None,
+    freeze: Annotated[
+        bool,
+        typer.Option("--freeze", help="Allow a mounted file system to be frozen for moments."),
+    ] = False,
+    slice_s: Annotated[
+        float,
+        typer.Option(
+            "--slice", metavar="SECONDS", help="How long it is frozen at a time, and then rests."
+        ),
+    ] = SLICE_S,
+    unshare: Annotated[
+        bool,
+        typer.Option(
+            "--unshare", help="Allow a file to lose what it shares with reflinks and snapshots."
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", "-n", help="Only say what would be written.")
+    ] = False,
+    json_: SaidJson = None,
+    quiet: QuietWords = False,
+) -> None:
+    """Rewrite a file or drive in place with its own data, so that it reads fast again."""
+    check_place(json_)
+    place = place_of(target)
+    if dry_run:
+        planned = plan(target)
+        write_json(json_, _planned(planned))
+        console = results(json_)
+        say(console, f"{target}: {planned.sentence()}; nothing was written yet")
+        for remark in planned.remarks:
+            say(console, remark)
+        return
+    with progress(f"refreshing {target}", quiet=quiet) as callback:
+        if place.is_device:
+            done = refresh_device(
+                target,
+                rewrite=rewrite,
+                freeze=freeze,
+                slice_s=slice_s,
+                progress=callback,
+                notice=_notice,
+            )
+        else:
+            done = refresh_file(target, unshare=unshare, progress=callback, notice=_notice)
+    write_json(json_, _document(done))
+    if not quiet:
+        _print(done, json_)
+
+
+def _notice(sentence: str) -> None:
+    say(stderr(), sentence)
+
+
+def _print(done: Refreshed, json_: str | None) -> None:
+    console = results(json_)
+    took = duration(done.seconds)
+    head = f"refreshed {done.plan.place.path}: {size_text(done.written_bytes)} rewritten in {took}"
+    if done.slices:
+        longest = duration(done.frozen_longest_s)
+        head += f"; frozen {done.slices} times, for at most {longest}"
+    say(console, head)
+    columns = [("sequential reads of 1 MiB", "left"), ("best", "right"), ("each", "right")]
+    rows = [_row("before", done.before)]
+    if done.after is not None:
+        rows.append(_row("after", done.after))
+    console.print(table(columns, rows))
+    say(console, _verdict(done))
+    if done.unreadable_bytes:
+        say(console, f"{size_text(done.unreadable_bytes)} could not be read and were left alone")
+    for remark in done.remarks:
+        say(console, remark)
+
+
+def _row(name: str, speed: Speed) -> list[str]:
+    each = ", ".join(f"{rate / 1e6:,.0f}" for rate in speed.bytes_per_s)
+    return [name, f"{speed.best / 1e6:,.0f} MB/s", each]
+
+
+def _verdict(done: Refreshed) -> str:
+    gain = done.gain or 1.0
+    if done.verdict == "unknown":
+        return "there was nothing to rewrite"
+    if done.verdict == "faster":
+        return f"it helped: reading is {gain:.2f} times as fast as before"
+    if done.verdict == "slower":
+        return (
+            f"it did not help: reading is {gain:.2f} times as fast as before; other work on the "
+            "drive meanwhile would look so too"
+        )
+    chance = max(done.before.spread, done.after.spread if done.after else 0.0)
+    return (
+        f"it made no difference: {gain - 1:+.1%}, while the reads of one state differ by "
+        f"{chance:.1%}"
+    )
+
+
+def _planned(planned: Plan) -> dict[str, Any]:
+    return {
+        "target": str(planned.place.path),
+        "kind": planned.place.kind,
+        "disk": planned.place.disk,
+        "data_bytes": planned.data_bytes,
+        "hole_bytes": planned.hole_bytes,
+        "drive_share": planned.drive_share,
+        "layout": planned.layout and asdict(planned.layout),
+        "remarks": list(planned.remarks),
+    }
+
+
+def _document(done: Refreshed) -> dict[str, Any]:
+    return {
+        **_planned(done.plan),
+        "written_bytes": done.written_bytes,
+        "zero_bytes": done.zero_bytes,
+        "cached_bytes": done.cached_bytes,
+        "unreadable_bytes": done.unreadable_bytes,
+        "seconds": done.seconds,
+        "slices": done.slices,
+        "frozen_longest_s": done.frozen_longest_s,
+        "before_bytes_per_s": list(done.before.bytes_per_s),
+        "after_bytes_per_s": list(done.after.bytes_per_s) if done.after else None,
+        "gain": done.gain,
+        "verdict": done.verdict,
+        "remarks": done.remarks,
+    }

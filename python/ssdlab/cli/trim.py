@@ -1,0 +1,72 @@
+"""``ssdlab trim``: the free space of a file system is given back to the drive."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ssdlab.care.trim import Trimmed, trim
+from ssdlab.cli.console import duration
+from ssdlab.cli.options import SaidJson
+from ssdlab.cli.output import check_place, parse_bytes, results, say, write_json
+from ssdlab.fio.job import size_text
+
+
+def command(
+    path: Annotated[
+        Path,
+        typer.Argument(metavar="PATH", help="A mounted file system, or anything on it."),
+    ],
+    min_: Annotated[
+        str,
+        typer.Option(
+            "--min", metavar="SIZE", help="Leave shorter stretches of free space alone: 1MiB."
+        ),
+    ] = "0",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", "-n", help="Only say what there is to trim.")
+    ] = False,
+    json_: SaidJson = None,
+) -> None:
+    """Tell the drive which blocks of a file system are free (TRIM), and how far that gets."""
+    check_place(json_)
+    done = trim(path, min_bytes=parse_bytes("--min", min_), dry_run=dry_run)
+    write_json(json_, _document(done))
+    console = results(json_)
+    for sentence in _sentences(done):
+        say(console, sentence)
+
+
+def _sentences(done: Trimmed) -> list[str]:
+    mount = done.mount
+    where = f"{mount.kind} at {mount.point}"
+    free = f"{size_text(done.free_bytes)} of {size_text(done.size_bytes)} are free"
+    if done.trimmed_bytes is None:
+        said = [f"{where}: {free}; nothing was trimmed"]
+    else:
+        took = duration(done.seconds)
+        said = [f"{where}: {size_text(done.trimmed_bytes)} trimmed in {took}; {free}"]
+        if done.trimmed_bytes == 0 and done.free_bytes:
+            said.append("what was trimmed before and not used since is not trimmed again")
+    if "discard" in mount.options.split(","):
+        said.append("it is mounted with discard, so it trims by itself as files are deleted")
+    said.append("below it:")
+    said += [f"  {layer.sentence}" for layer in done.layers]
+    if done.reaches_a_drive is False:
+        said.append("so a TRIM does not get all the way to a drive")
+    return said
+
+
+def _document(done: Trimmed) -> dict[str, object]:
+    return {
+        "mount": asdict(done.mount),
+        "size_bytes": done.size_bytes,
+        "free_bytes": done.free_bytes,
+        "trimmed_bytes": done.trimmed_bytes,
+        "seconds": done.seconds,
+        "layers": [asdict(layer) for layer in done.layers],
+        "reaches_a_drive": done.reaches_a_drive,
+    }

@@ -1,0 +1,127 @@
+"""What a protocol's run found, kept beside its steps and read back by reports and comparisons."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from ssdlab.engine import snapshots
+from ssdlab.engine.check import Check, marked
+from ssdlab.engine.folder import FINDINGS, Entry, RunFolder
+from ssdlab.engine.protocol import Judgement
+from ssdlab.engine.records import RoundsRecord
+from ssdlab.errors import InputError
+from ssdlab.figures import Table
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The answer of a run, whole or as far as it came."""
+
+    judgement: Judgement
+    rounds: Sequence[RoundsRecord] = ()
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """What purges, TRIMs and resumptions had to say, by key of their step."""
+    checks: Sequence[Check] = ()
+    """Whether the numbers can be believed, the worst first."""
+    title: str = ""
+    """The protocol's, and where its procedure comes from."""
+    source: str = ""
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True)
+class ProtocolRun:
+    """A run of a protocol as it is kept."""
+
+    id: str
+    manifest: Mapping[str, Any]
+    findings: Findings
+    steps: Sequence[Entry]
+    folder: RunFolder
+
+    @property
+    def protocol(self) -> str:
+        """The protocol's name."""
+        return str(self.manifest["protocol"])
+
+    @property
+    def target(self) -> str:
+        """The target's label."""
+        return str(self.manifest["name"])
+
+    @property
+    def title(self) -> str:
+        """The protocol's title."""
+        return self.findings.title or self.protocol
+
+    @property
+    def source(self) -> str:
+        """Where its procedure comes from."""
+        return self.findings.source
+
+    def marks(self) -> frozenset[str]:
+        """Keys of the steps whose numbers a check puts in doubt."""
+        return marked(self.findings.checks, [step.key for step in self.steps])
+
+    def counted(self) -> Table | None:
+        """What the drive's own counters say of the run; None where they say nothing."""
+        return snapshots.counted(self.folder.path, self.target)
+
+    def job_texts(self) -> dict[str, str]:
+        """The job files by key, those of rounds once."""
+        found: dict[str, str] = {}
+        for step in self.steps:
+            name = step.key.rpartition("/")[2]
+            if step.kind == "job" and name not in found:
+                found[name] = self.folder.job_text(step)
+        return found
+
+    @property
+    def complete(self) -> bool:
+        """Whether it came to its end."""
+        return self.manifest.get("status") == "complete"
+
+    @property
+    def quick(self) -> bool:
+        """Whether it was a quick look only."""
+        return bool(self.manifest.get("quick"))
+
+
+def write(folder: RunFolder, findings: Findings) -> None:
+    """Keeps what was found."""
+    folder.write_findings(asdict(findings))
+
+
+def read(folder: RunFolder) -> ProtocolRun:
+    """A run with what it found.
+
+    Raises InputError where it was killed before it could say anything.
+    """
+    try:
+        text = (folder.path / FINDINGS).read_text("utf-8")
+        findings = TypeAdapter(Findings).validate_json(text)
+    except OSError:
+        raise InputError(
+            f"{folder.id}: was killed before it found anything; ssdlab resume {folder.id} goes on"
+        ) from None
+    except ValidationError as error:
+        where = ".".join(str(part) for part in error.errors()[0]["loc"])
+        raise InputError(f"{folder.path / FINDINGS}: cannot be read (at {where})") from None
+    return ProtocolRun(folder.id, folder.manifest, findings, folder.journal(), folder)
+
+
+def as_json(run: ProtocolRun) -> str:
+    """The run for scripts: manifest, findings, steps."""
+    document = {
+        **run.manifest,
+        "findings": asdict(run.findings),
+        "steps": [asdict(step) for step in run.steps],
+    }
+    return json.dumps(document, indent=2)

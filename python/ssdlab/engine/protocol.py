@@ -1,0 +1,83 @@
+"""A protocol: a procedure that somebody has written down, and what its numbers say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ssdlab.engine.records import Records
+from ssdlab.engine.setup import MIB, Parameter, Setup
+from ssdlab.engine.steps import Step
+from ssdlab.errors import InputError, unknown_name
+from ssdlab.figures import Figure, Number, Table
+
+GROUPS = {
+    "pts": "SNIA PTS 2.0.2",
+    "article": "published procedures",
+    "preset": "presets of other programs and by purpose",
+    "everyday": "questions of every day",
+}
+"""Kinds of protocols, in the order of lists."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a run of a protocol found."""
+
+    sentences: Sequence[str]
+    """The answer in plain words, the most important first."""
+    numbers: Sequence[Number] = ()
+    """The few numbers that it is about: what runs are compared by."""
+    tables: Sequence[Table] = ()
+    figures: Sequence[Figure] = ()
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A procedure over any target. It knows nothing of real or simulated."""
+
+    name: str
+    title: str
+    summary: str
+    """What it answers, in a sentence."""
+    source: str
+    """Where the procedure comes from."""
+    group: str
+    plan: Callable[[Setup], Sequence[Step]]
+    judge: Callable[[Records, Setup], Judgement]
+    """From whatever has been measured; never raises because a step is missing at the end."""
+    parameters: Sequence[Parameter] = ()
+    quick_divisor: float = 60.0
+    """What a quick look divides durations by."""
+    active_share: Callable[[Mapping[str, int | float | str]], float] = field(
+        default=lambda _values: 1.0
+    )
+    """Share of the target that is the active range, from the parameters."""
+    trims: bool = False
+    """Whether it needs a target that can deallocate."""
+
+    def values(self, given: Mapping[str, str]) -> dict[str, int | float | str]:
+        """The parameters, those ``given`` as text instead of their defaults.
+
+        Raises InputError for a name or value that is none.
+        """
+        known = {one.name: one for one in self.parameters}
+        found: dict[str, int | float | str] = {n: p.default for n, p in known.items()}
+        for name, text in given.items():
+            if name not in known:
+                if not known:
+                    raise InputError(f"--param {name}: {self.name} has no parameters")
+                raise unknown_name(f"parameter of {self.name}", name, known)
+            found[name] = known[name].read(text)
+        return found
+
+
+EXAMPLE_BYTES = 100 * 10**9
+"""Capacity of the drive by which a protocol is explained."""
+
+
+def example_setup(protocol: Protocol) -> Setup:
+    """The protocol with its defaults on a drive of `EXAMPLE_BYTES`, for explanations."""
+    values = protocol.values({})
+    active = int(EXAMPLE_BYTES * protocol.active_share(values)) // MIB * MIB
+    return Setup(EXAMPLE_BYTES // MIB * MIB, "device", active, values)

@@ -1,0 +1,302 @@
+"""Runs a protocol: each step once, kept as soon as it is finished, whatever happens in between."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ssdlab.engine import estimate
+from ssdlab.engine.folder import Entry, RunFolder
+from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.records import Records, RoundsRecord
+from ssdlab.engine.session import Session
+from ssdlab.engine.setup import Setup
+from ssdlab.engine.steps import Idle, Job, Purge, Rounds, Step, Then, Trim
+from ssdlab.errors import ExperimentError, InputError, Interrupted
+from ssdlab.jobfile import JobText
+from ssdlab.progress import Progress, ProgressCallback
+from ssdlab.results import Result
+
+CHECKPOINT_EVERY_S = 20.0
+"""A simulated drive's state is kept when as much work as this would be lost..."""
+CHECKPOINT_COST = 10.0
+"""...and it is at least so many times the work of keeping it."""
+INTERVALS = 100
+"""Intervals of the series of a short simulated job."""
+
+MARKS = ("stop", "resume")
+"""Lines of the journal that are no steps."""
+
+Action = Callable[[ProgressCallback], Result | str]
+
+
+class Execution:
+    """A protocol on its way over a target. Resumption is the same way, with steps done before."""
+
+    def __init__(
+        self,
+        protocol: Protocol,
+        setup: Setup,
+        session: Session,
+        folder: RunFolder,
+        progress: ProgressCallback,
+    ) -> None:
+        self.protocol, self.setup = protocol, setup
+        self.session, self.folder = session, folder
+        self.progress = progress
+        self.seed = int(folder.manifest.get("seed") or 1)
+        entries = folder.journal()
+        self._done = {entry.key: entry for entry in entries if entry.kind not in MARKS}
+        self._number = len(entries)
+        self._replayed_to = 0
+        self.records = Records(load=lambda key: folder.load(self._done[key]))
+        self._virtual = session.kind == "sim"
+        whole = estimate.work(list(protocol.plan(setup)), virtual=self._virtual)
+        self._tally = _Tally(whole)
+        self._kept_at = time.monotonic()
+        self._keeping_s = 0.0
+
+    def run(self) -> None:
+        """Goes through the plan from its begin; what is in the journal is not done again.
+
+        Raises:
+            Interrupted: Ctrl-C; what was finished is kept.
+            ExperimentError: a step failed; what was finished is kept.
+        """
+        if self.session.kind == "sim":
+            self._restore()
+        for step in self.protocol.plan(self.setup):
+            self._step(step)
+
+    def judge(self) -> Judgement:
+        """What the records say so far."""
+        return self.protocol.judge(self.records, self.setup)
+
+    @property
+    def finished(self) -> int:
+        """Steps finished so far, those of earlier sittings included."""
+        return len(self._done)
+
+    def stop(self) -> None:
+        """Notes that the run was stopped in order, and how the drive is then."""
+        if self.session.kind != "sim":
+            self._number += 1
+            key, now = f"stop-{self._number}", _now()
+            state = self.session.state()
+            self.folder.append(
+                Entry(self._number, key, "stop", "stopped", False, now, now, "", state), None
+            )
+
+    # --- steps
+
+    def _step(self, step: Step) -> None:
+        if isinstance(step, Rounds):
+            self._rounds(step)
+        elif isinstance(step, Then):
+            for one in step.make(self.records):
+                self._step(one)
+        elif isinstance(step, Job):
+            self._once(step, "job", lambda progress: self._run(step, progress))
+        elif isinstance(step, Purge):
+            self._once(step, "purge", self.session.purge)
+        elif isinstance(step, Trim):
+            length = step.length or self.session.capacity - step.offset
+            self._once(step, "trim", lambda _: self.session.trim(step.offset, length))
+        else:
+            self._once(step, "idle", lambda progress: self._idle(step, progress))
+
+    def _idle(self, step: Idle, progress: ProgressCallback) -> str:
+        self.session.idle(step.seconds, progress)
+        return f"left alone for {step.seconds:g} s"
+
+    def _rounds(self, step: Rounds) -> None:
+        values: dict[str, list[float]] = {one.name: [] for one in step.tracked}
+        keys: list[str] = []
+        for number in range(1, step.most + 1):
+            self._tally.where = f"round {number} of at most {step.most}"
+            for job in step.jobs(number):
+                self._step(job)
+                keys.append(job.key)
+            for one in step.tracked:
+                values[one.name].append(one.value(self.records, number))
+            record = RoundsRecord(
+                key=step.key,
+                title=step.title,
+                count=number,
+                values={name: list(found) for name, found in values.items()},
+                units={one.name: one.unit for one in step.tracked},
+                window=step.window,
+                most=step.most,
+                keys=tuple(keys),
+            )
+            self.records.rounds[step.key] = record
+            self._tally.steadiness = _steadiness(record)
+            if record.steady:
+                break
+        self._tally.where = self._tally.steadiness = ""
+
+    def _run(self, job: Job, progress: ProgressCallback) -> Result:
+        interval = 1000
+        if self.session.kind == "sim":
+            # Nobody knows how fast an amount will be moved: fine enough for a fast drive.
+            parts = INTERVALS if job.seconds is not None else 4 * INTERVALS
+            interval = max(1, min(interval, round(1000 * estimate.cost(job) / parts)))
+        return self.session.run(
+            JobText(job.key, job.text, Path.cwd()),
+            seed=seed_of(self.seed, job.key),
+            interval_ms=interval,
+            progress=progress,
+        )
+
+    def _once(
+        self,
+        step: Job | Purge | Trim | Idle,
+        kind: str,
+        action: Action,
+    ) -> None:
+        """Does a step and keeps it, unless that has been done."""
+        found = self._done.get(step.key)
+        weight = estimate.weight(step, virtual=self._virtual)
+        if found is not None and (self.session.kind != "sim" or found.number <= self._replayed_to):
+            self._note(found, None)
+            self._tally.skip(weight)
+            return
+        began = _now()
+        self._tally.begin(step.title, weight, again=found is not None)
+        # Asked here too: a short step may end before it reports for the first time.
+        if not self._progress(Progress(0.0)):
+            raise Interrupted("stopped")
+        answer = action(self._progress)
+        if found is not None:
+            self._compare(found, answer)
+            self._note(found, None)
+        else:
+            self._number += 1
+            result = answer if isinstance(answer, Result) else None
+            entry = Entry(
+                number=self._number,
+                key=step.key,
+                kind=kind,  # type: ignore[arg-type]
+                title=step.title,
+                measured=isinstance(step, Job) and step.measured,
+                began=began,
+                ended=_now(),
+                note=answer if isinstance(answer, str) else "",
+                state=self.session.state(),
+            )
+            self.folder.append(entry, result)
+            self._done[step.key] = entry
+            self._note(entry, result)
+        self._tally.end()
+        self._checkpoint((found or self._done[step.key]).number)
+
+    def _note(self, entry: Entry, result: Result | None) -> None:
+        if entry.kind != "job":
+            self.records.notes[entry.key] = entry.note
+        elif result is not None:
+            self.records.add(entry.key, result)
+        else:
+            self.records.keys_.append(entry.key)
+
+    def _progress(self, news: Progress) -> bool:
+        return self.progress(self._tally.news(news))
+
+    # --- the state of a simulated drive
+
+    def _restore(self) -> None:
+        for number, path in self.folder.checkpoints():
+            # Without a state that can be read the steps are simulated from the begin.
+            with contextlib.suppress(InputError):
+                if number <= self._number:
+                    self.session.restore(path)
+                    self._replayed_to = number
+                    return
+
+    def _checkpoint(self, number: int) -> None:
+        if self.session.kind != "sim":
+            return
+        lost = time.monotonic() - self._kept_at
+        if lost < max(CHECKPOINT_EVERY_S, CHECKPOINT_COST * self._keeping_s):
+            return
+        begin = time.monotonic()
+        older = self.folder.checkpoints()
+        self.session.save(self.folder.path / f"state-{number:05d}.bin")
+        for _, path in older:
+            path.unlink(missing_ok=True)
+        self._kept_at = time.monotonic()
+        self._keeping_s = self._kept_at - begin
+
+    def _compare(self, entry: Entry, answer: Result | str) -> None:
+        """A step done once more to bring the drive back must come to what it came to before."""
+        if isinstance(answer, Result):
+            before = json.dumps(self.folder.load(entry).document, sort_keys=True)
+            if json.dumps(answer.document, sort_keys=True) != before:
+                raise ExperimentError(
+                    f"{entry.key}: comes to another result than before, so the run cannot go on; "
+                    "begin a new one"
+                )
+
+
+def seed_of(seed: int, key: str) -> int:
+    """The seed of a step's job: its own, and the same whenever the run is done again."""
+    digest = hashlib.blake2b(f"{seed}/{key}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+def _steadiness(record: RoundsRecord) -> str:
+    windows = record.windows()
+    if not windows:
+        return ""
+    excursion = max(one.excursion_share for one in windows.values())
+    slope = max(one.slope_share for one in windows.values())
+    held = "steady" if record.steady else "not yet steady"
+    return f"{held}: excursion {excursion:.0%} of 20%, slope {slope:.0%} of 10%"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+class _Tally:
+    """How far the whole protocol is."""
+
+    def __init__(self, whole: float) -> None:
+        # Of rounds, what they come to if the drive is steady soon; more as they come.
+        self._total = max(whole, 1e-9)
+        self._done = self._worked = 0.0
+        self._weight = self._fraction = 0.0
+        self._title = ""
+        self._started = time.monotonic()
+        self.where = self.steadiness = ""
+
+    def skip(self, weight: float) -> None:
+        """A step was done before."""
+        self._done += weight
+
+    def begin(self, title: str, weight: float, *, again: bool) -> None:
+        """A step begins."""
+        self._title = f"{title} (again, to bring the drive back)" if again else title
+        self._weight, self._fraction = weight, 0.0
+
+    def end(self) -> None:
+        """It is finished."""
+        self._done += self._weight
+        self._worked += self._weight
+        self._weight = self._fraction = 0.0
+
+    def news(self, news: Progress) -> Progress:
+        """The progress of the whole from that of the step."""
+        # A sign of life says nothing of how far it is.
+        self._fraction = self._fraction if news.fraction is None else news.fraction
+        part = self._weight * self._fraction
+        done = self._done + part
+        total = max(self._total, self._done + self._weight)
+        worked, elapsed = self._worked + part, time.monotonic() - self._started
+        eta = elapsed / worked * (total - done) if worked > 0 else None
+        parts = (self.where, self._title, news.text, self.steadiness)
+        return Progress(min(done / total, 0.999), eta, ", ".join(p for p in parts if p))

@@ -1,0 +1,234 @@
+"""What a protocol knows before it begins, and how it writes its jobs."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from ssdlab.engine.steps import ROUNDS_MAX, Job
+from ssdlab.errors import InputError, unknown_name
+
+MIB = 1 << 20
+KIB = 1 << 10
+
+QUICK_ROUNDS = 7
+"""Rounds at most where a quick look is asked for."""
+LEAST_REAL_S = 1.0
+"""Of a job in a quick look at a real drive: starting fio takes half a second."""
+LEAST_SIM_S = 0.05
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Something about a protocol that a user may change; the default says of which kind."""
+
+    name: str
+    default: int | float | str
+    help: str
+    choices: tuple[str, ...] = ()
+
+    def read(self, text: str) -> int | float | str:
+        """The value that ``text`` writes.
+
+        Raises InputError where it is none.
+        """
+        if self.choices:
+            if text not in self.choices:
+                raise unknown_name(f"{self.name}", text, self.choices)
+            return text
+        kind = type(self.default)
+        try:
+            value = kind(text)
+        except ValueError:
+            value = None
+        # A duration, a count or an amount of nothing measures nothing; nan compares with nothing.
+        if value is None or (not isinstance(value, str) and not 0 <= value < math.inf):
+            what = "a whole number" if kind is int else "a number"
+            raise InputError(
+                f"--param {self.name}={text}: expected {what} such as {self.default}"
+            ) from None
+        return value
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A target and the parameters with which a protocol is to run on it."""
+
+    capacity: int
+    """Bytes of the target."""
+    kind: Literal["sim", "file", "device"]
+    active: int
+    """Bytes from the begin of the target that the protocol works on: the active range."""
+    values: Mapping[str, int | float | str] = field(default_factory=dict)
+    divisor: float = 1.0
+    """What durations are divided by: above 1 in a quick look, and on drives made smaller."""
+    quick: bool = False
+    """The result is a quick look, never a measurement of a steady drive."""
+    direct: bool = True
+    """False on file systems that cannot do without the page cache."""
+    block: int = 512
+    """Bytes of a logical block of the target: the smallest I/O that it takes."""
+
+    def number(self, name: str) -> float:
+        """The value of a parameter that is a number."""
+        return float(self.values[name])
+
+    def count(self, name: str) -> int:
+        """The value of a parameter that is a whole number."""
+        return int(self.values[name])
+
+    def text(self, name: str) -> str:
+        """The value of a parameter that is text."""
+        return str(self.values[name])
+
+    @property
+    def rounds(self) -> int:
+        """Rounds at most until a drive must be steady."""
+        return QUICK_ROUNDS if self.quick else ROUNDS_MAX
+
+    def seconds(self, whole: float) -> float:
+        """How long something that takes so long at full size takes here.
+
+        In a quick look never less than `LEAST_REAL_S` or `LEAST_SIM_S`.
+        """
+        if self.divisor == 1:
+            return whole
+        scaled = whole / self.divisor
+        return max(LEAST_SIM_S if self.kind == "sim" else LEAST_REAL_S, round(scaled, 3))
+
+    def job(
+        self,
+        key: str,
+        title: str,
+        rw: str,
+        bs: str | int,
+        *,
+        depth: int = 1,
+        threads: int = 1,
+        seconds: float | None = None,
+        amount: int | None = None,
+        read_percent: int | None = None,
+        region: tuple[int, int] | None = None,
+        compressible: int | None = None,
+        measured: bool = True,
+        name: str = "",
+        options: Mapping[str, str | int] | None = None,
+    ) -> Job:
+        """A job on the active range, or on ``region`` (offset, length) of the target.
+
+        Args:
+            key: Unique in the run; its last part is the name of the fio job unless ``name`` is.
+            title: What it does, for people.
+            rw: As in fio: ``read``, ``randwrite``, ``randrw``, ``rw`` ...
+            bs: Block size, as fio writes it or in bytes.
+            depth: I/Os in flight of each thread.
+            threads: Processes that do the same.
+            seconds: Duration at full size (:meth:`seconds` is applied here); excludes ``amount``.
+            amount: Bytes to move by each thread; excludes ``seconds``. Neither: the region once.
+            read_percent: Share of reads in a mix.
+            region: Offset and length in bytes; None: the active range.
+            compressible: By how many percent what is written shrinks; None: it does not.
+            measured: False where it only brings the drive into a state.
+            name: Name of the fio job.
+            options: More fio options.
+        """
+        offset, length = region or (0, self.active)
+        size = bytes_of(bs)
+        if size % self.block:
+            raise InputError(
+                f"{key}: the target has logical blocks of {self.block} bytes, "
+                f"and I/Os of {bs} are no multiple of them"
+            )
+        length = length // size * size if size else length
+        if length <= 0 or offset + length > self.capacity:
+            raise InputError(
+                f"{key}: the target of {self.capacity} bytes has no room for {rw} of {bs} blocks "
+                f"at {offset}; choose a larger one"
+            )
+        lines: dict[str, str | int] = {
+            "rw": rw,
+            "bs": bs,
+            "iodepth": depth,
+            "numjobs": threads,
+            "offset": offset,
+            "size": length,
+            "ioengine": "libaio" if depth > 1 else "psync",
+            "direct": int(self.direct),
+            "group_reporting": 1,
+            "norandommap": 1,
+            "randrepeat": 0,
+        }
+        takes = None
+        if seconds is not None:
+            takes = self.seconds(seconds)
+            lines |= {"time_based": 1, "runtime": f"{round(takes * 1000)}ms"}
+        elif amount is not None:
+            lines |= {"io_size": max(amount, size or 512)}
+        if read_percent is not None:
+            lines["rwmixread"] = read_percent
+        if rw.removeprefix("rand") != "read":
+            lines["refill_buffers"] = 1
+            if compressible:
+                lines["buffer_compress_percentage"] = compressible
+        lines |= dict(options or {})
+        section = name or re.sub(r"[^A-Za-z0-9_.-]+", "-", key.rpartition("/")[2])
+        text = "".join(
+            [f"[{section}]\n", *(f"{option}={value}\n" for option, value in lines.items())]
+        )
+        moved = 0 if takes is not None else (length if amount is None else amount) * threads
+        return Job(
+            key=key,
+            title=title,
+            text=text,
+            seconds=takes,
+            amount=moved,
+            write_share=_write_share(rw, read_percent),
+            measured=measured,
+        )
+
+    def fill(
+        self, key: str = "fill", times: float = 1.0, *, bs: str = "128k", depth: int = 32
+    ) -> Job:
+        """Workload-independent preconditioning: the active range written in order so many times."""
+        loops = int(times * self.active)
+        return self.job(
+            key,
+            f"write the active range {times:g} times in order",
+            "write",
+            bs,
+            depth=depth,
+            amount=loops,
+            measured=False,
+        )
+
+    def together(self, key: str, title: str, jobs: Sequence[Job]) -> Job:
+        """Jobs that run side by side; each keeps its fio job's name."""
+        longest = max(jobs, key=lambda job: job.seconds or 0.0)
+        # group_reporting would add the jobs of a group up under the name of the first.
+        moved = sum(job.amount for job in jobs)
+        shares = [job.write_share for job in jobs]
+        return replace(
+            longest,
+            key=key,
+            title=title,
+            text="\n".join(f"{job.text}new_group=1\n" for job in jobs),
+            amount=moved,
+            write_share=max(shares),
+        )
+
+
+def bytes_of(bs: str | int) -> int:
+    """A block size as fio writes it, in bytes; 0 where it is a list of several."""
+    if isinstance(bs, int):
+        return bs
+    found = re.fullmatch(r"(\d+)([kmg]?)", bs.lower())
+    return int(found[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[found[2]] if found else 0
+
+
+def _write_share(rw: str, read_percent: int | None) -> float:
+    if rw in ("rw", "randrw", "readwrite"):
+        return 1.0 - (50 if read_percent is None else read_percent) / 100
+    return 0.0 if rw in ("read", "randread") else 1.0

@@ -1,0 +1,266 @@
+"""What happened around one fio run: the drive's own counters, processors, pressure, temperature.
+
+A few files of /proc and /sys are read before and after the run; nothing is sampled meanwhile.
+What the system does not tell is absent. The keys are described in ``docs/results.md``.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ssdlab.fio.surroundings import read_line
+
+SECTOR = 512
+"""Bytes of a sector in ``/sys/block/X/stat``, whatever the drive's own are (Linux,
+Documentation/block/stat.rst)."""
+CELLS = 64
+"""Equal pieces of a file of which is told how much of each was never written."""
+HOLES_MAX = 200_000
+"""Holes looked at in a file at most; a file with more is not told about."""
+_STAT = (
+    "read_ios read_merges read_sectors read_ms write_ios write_merges write_sectors write_ms "
+    "in_flight io_ms queue_ms discard_ios discard_merges discard_sectors discard_ms "
+    "flush_ios flush_ms"
+).split()
+_CPU = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+_PRESSURES = ("cpu", "io", "memory")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The counters at one instant."""
+
+    at: float
+    """Monotonic clock, s."""
+    disk: dict[str, int]
+    cpu: dict[str, float]
+    """Seconds of all processors together, by what they did."""
+    own_cpu_s: float
+    """Of ssdlab and of what it has waited for, which is fio."""
+    pressure_us: dict[str, int]
+    """By ``cpu_some``, ``io_full`` ...: time in which tasks waited, us (Linux PSI)."""
+    celsius: float | None
+    throttles: int | None
+    """How often processors have throttled since the system started."""
+    unwritten: dict[str, Any] | None
+
+
+@dataclass
+class Observer:
+    """Looks before the run and after it: ``found`` is what changed in between."""
+
+    disk: str | None
+    """The kernel's name of the disk below the target."""
+    file: Path | None
+    """The target where it is a plain file."""
+    root: Path = Path("/")
+    before: Snapshot = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.before = self._snapshot()
+
+    def found(self) -> dict[str, Any]:
+        """What changed since the observer was made."""
+        first, last = self.before, self._snapshot()
+        seen: dict[str, Any] = {"seconds": round(last.at - first.at, 3)}
+        if first.disk and last.disk:
+            seen["disk"] = _disk_growth(first.disk, last.disk)
+        if first.cpu and last.cpu:
+            cpu = {name: round(last.cpu[name] - first.cpu[name], 2) for name in first.cpu}
+            seen["cpu_seconds"] = cpu | {"own": round(last.own_cpu_s - first.own_cpu_s, 2)}
+        waited = {
+            name: round((last.pressure_us[name] - at) / 1e6, 3)
+            for name, at in first.pressure_us.items()
+            if name in last.pressure_us
+        }
+        if waited:
+            seen["pressure_seconds"] = waited
+        if last.celsius is not None:
+            limit = self._limit()
+            seen["celsius"] = {"before": first.celsius, "after": last.celsius}
+            seen["celsius"] |= {} if limit is None else {"limit": limit}
+        if first.throttles is not None and last.throttles is not None:
+            seen["cpu_throttles"] = last.throttles - first.throttles
+        if self.file is not None and last.unwritten is not None:
+            seen["file"] = {"before": first.unwritten, "after": last.unwritten}
+        if self.disk is not None:
+            seen |= self._layers(self.disk)
+        return seen
+
+    def _snapshot(self) -> Snapshot:
+        return Snapshot(
+            at=time.monotonic(),
+            disk=self._disk(),
+            cpu=self._cpu(),
+            own_cpu_s=_own_cpu(),
+            pressure_us=dict(self._pressure()),
+            celsius=self._celsius(),
+            throttles=self._throttles(),
+            unwritten=unwritten(self.file) if self.file is not None else None,
+        )
+
+    def _disk(self) -> dict[str, int]:
+        line = read_line(self._block("stat")) if self.disk else None
+        return dict(zip(_STAT, map(int, (line or "").split()), strict=False))
+
+    def _block(self, name: str) -> Path:
+        return self.root / "sys/class/block" / str(self.disk) / name
+
+    def _cpu(self) -> dict[str, float]:
+        line = read_line(self.root / "proc/stat") or ""
+        fields = line.split("\n", 1)[0].split()[1 : 1 + len(_CPU)]
+        tick = os.sysconf("SC_CLK_TCK")
+        return {name: int(f) / tick for name, f in zip(_CPU, fields, strict=False)}
+
+    def _pressure(self) -> Iterator[tuple[str, int]]:
+        for what in _PRESSURES:
+            for line in (read_line(self.root / "proc/pressure" / what) or "").splitlines():
+                kind, _, rest = line.partition(" ")
+                total = rest.rpartition("total=")[2]
+                if total.isdigit():
+                    yield f"{what}_{kind}", int(total)
+
+    def _sensor(self) -> Path | None:
+        """The drive's own thermometer: an NVMe controller's, or the driver drivetemp's."""
+        if self.disk is None:
+            return None
+        device = self._block("device")
+        places = (*device.glob("hwmon*/temp1_input"), *device.glob("hwmon/hwmon*/temp1_input"))
+        return min(places, default=None)
+
+    def _celsius(self) -> float | None:
+        sensor = self._sensor()
+        return None if sensor is None else _milli(sensor)
+
+    def _limit(self) -> float | None:
+        """From where on the drive says that it is too hot."""
+        sensor = self._sensor()
+        if sensor is None:
+            return None
+        found = _milli(sensor.with_name("temp1_max"))
+        # Some drives tell a limit of 0 or of 65535 K where they have none.
+        return found if found is not None and 20 < found < 150 else None
+
+    def _throttles(self) -> int | None:
+        place = self.root / "sys/devices/system/cpu"
+        counts = [read_line(p) for p in place.glob("cpu[0-9]*/thermal_throttle/*_throttle_count")]
+        known = [int(count) for count in counts if count and count.isdigit()]
+        return sum(known) if known else None
+
+    def _layers(self, disk: str) -> dict[str, Any]:
+        """What lies between the target and flash: a loop device's file, members, the host link."""
+        found: dict[str, Any] = {}
+        if (direct := read_line(self._block("loop/dio"))) is not None:
+            found["loop_direct"] = direct == "1"
+        slaves = self._block("slaves")
+        if slaves.is_dir() and (members := sorted(os.listdir(slaves))):
+            found["members"] = members
+        level = read_line(self._block("md/level"))
+        if level is not None:
+            found["raid"] = level
+        link = self._block("device/device")
+        speed, width = (read_line(link / f"current_link_{one}") for one in ("speed", "width"))
+        if (rate := _link_bytes_per_s(speed, width)) is not None:
+            found["link_bytes_per_s"] = rate
+        return found
+
+
+def unwritten(file: Path) -> dict[str, Any] | None:
+    """How much of a file holds no data: holes, and extents set aside but never written.
+
+    ``{"bytes": size, "unwritten_bytes": n, "cells": share of each of 64 equal pieces}``, the cells
+    only where something is unwritten. None where the file system does not tell.
+    """
+    try:
+        descriptor = os.open(file, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        size = os.fstat(descriptor).st_size
+        holes = list(_holes(descriptor, size))
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    if len(holes) > HOLES_MAX:
+        return None
+    total = sum(length for _, length in holes)
+    found: dict[str, Any] = {"bytes": size, "unwritten_bytes": total}
+    if total:
+        found["cells"] = _by_cell(holes, size)
+    return found
+
+
+def _holes(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
+    """(offset, length) of what holds no data; the kernel counts unwritten extents as holes."""
+    place = 0
+    for _ in range(HOLES_MAX + 1):
+        if place >= size:
+            return
+        try:
+            data = os.lseek(descriptor, place, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            data = size  # nothing but a hole until the end
+        if data > place:
+            yield place, data - place
+        if data >= size:
+            return
+        place = os.lseek(descriptor, data, os.SEEK_HOLE)
+
+
+def _by_cell(holes: list[tuple[int, int]], size: int) -> list[float]:
+    cell = size / CELLS
+    empty = [0.0] * CELLS
+    for offset, length in holes:
+        for number in range(int(offset / cell), min(CELLS, int((offset + length) / cell) + 1)):
+            low, high = max(offset, number * cell), min(offset + length, (number + 1) * cell)
+            empty[number] += max(0.0, high - low)
+    return [round(min(1.0, one / cell), 4) for one in empty]
+
+
+def _disk_growth(first: dict[str, int], last: dict[str, int]) -> dict[str, int]:
+    grown = {name: last[name] - first[name] for name in first if name in last}
+    return {
+        "read_ios": grown.get("read_ios", 0),
+        "read_bytes": SECTOR * grown.get("read_sectors", 0),
+        "write_ios": grown.get("write_ios", 0),
+        "write_bytes": SECTOR * grown.get("write_sectors", 0),
+        "discard_bytes": SECTOR * grown.get("discard_sectors", 0),
+        "flushes": grown.get("flush_ios", 0),
+        "busy_ms": grown.get("io_ms", 0),
+    }
+
+
+def _own_cpu() -> float:
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def _milli(path: Path) -> float | None:
+    line = read_line(path)
+    try:
+        return None if line is None else int(line) / 1000
+    except ValueError:
+        return None
+
+
+def _link_bytes_per_s(speed: str | None, width: str | None) -> float | None:
+    """What a PCIe link carries in one direction: ``8.0 GT/s PCIe`` and lanes, less its coding
+    (8b/10b up to 5 GT/s, 128b/130b above)."""
+    if speed is None or width is None or not width.isdigit():
+        return None
+    try:
+        transfers = float(speed.split()[0]) * 1e9
+    except (ValueError, IndexError):
+        return None
+    coding = 8 / 10 if transfers <= 5e9 else 128 / 130
+    return transfers * coding / 8 * int(width)

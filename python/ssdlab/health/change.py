@@ -1,0 +1,142 @@
+"""What happened to a drive between two snapshots of its health."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ssdlab.errors import InputError
+from ssdlab.health.model import Finding, Health, Severity
+
+STEPS = 10
+"""So many units of a counter must have passed for a ratio of it to be within ten percent."""
+
+ERRORS: Mapping[str, tuple[Severity, str]] = {
+    "media_errors": (Severity.REPLACE, "data could not be given back"),
+    "uncorrectable": (Severity.REPLACE, "errors went beyond correction"),
+    "pending": (Severity.WATCH, "sectors could not be read"),
+    "reallocated": (Severity.WATCH, "parts of the medium were replaced by spares"),
+    "crc_errors": (
+        Severity.WATCH,
+        "transfers were spoiled on the way: look at the cable and the connector",
+    ),
+    "unsafe_shutdowns": (Severity.GOOD, "the power went without notice"),
+}
+"""Counters that should stand still: what their growth asks for, and what it means."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """The difference of two snapshots of one drive; None where either does not tell."""
+
+    seconds: float | None
+    """By the machine's clock, else by the hours under power."""
+    by_clock: bool
+    power_on_hours: float | None
+    written_bytes: int | None
+    read_bytes: int | None
+    nand_bytes: int | None
+    write_amplification: float | None
+    """Of what was written in between; None also where it was too little to tell."""
+    used_percent: float | None
+    temperature_before_c: int | None
+    temperature_after_c: int | None
+    minutes_too_warm: int | None
+    """Grown by."""
+    errors: Mapping[str, int]
+    """Counters of :data:`ERRORS` that grew, and by how much."""
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What grew and should not have; empty where nothing did."""
+        return list(_findings(self))
+
+
+def same_drive(one: Health, other: Health) -> bool:
+    """Whether two snapshots can be of one drive: model and serial, as far as they are told."""
+    if one.model != other.model or one.capacity_bytes != other.capacity_bytes:
+        return False
+    serials = {serial for serial in (one.serial, other.serial) if serial and not _struck(serial)}
+    return len(serials) < 2
+
+
+def _struck(serial: str) -> bool:
+    return serial.lower().startswith("redact")
+
+
+def compare(before: Health, after: Health) -> Change:
+    """What passed between ``before`` and ``after``.
+
+    Raises:
+        InputError: they are of two drives, or in the wrong order.
+    """
+    if not same_drive(before, after):
+        raise InputError(
+            f"the snapshots are of different drives ({_named(before)} and {_named(after)})"
+        )
+    hours = _less(after.power_on_hours, before.power_on_hours)
+    written = _whole(after.written_bytes, before.written_bytes)
+    if (hours is not None and hours < 0) or (written is not None and written < 0):
+        raise InputError(
+            f"the counters of {_named(after)} go back between the snapshots; "
+            "they are in the wrong order or not of one drive"
+        )
+    clock = _whole(after.taken_s, before.taken_s)
+    by_clock = clock is not None and clock > 0
+    nand = _whole(after.nand_bytes, before.nand_bytes)
+    return Change(
+        seconds=float(clock or 0) if by_clock else None if hours is None else hours * 3600,
+        by_clock=by_clock,
+        power_on_hours=hours,
+        written_bytes=written,
+        read_bytes=_whole(after.read_bytes, before.read_bytes),
+        nand_bytes=nand,
+        write_amplification=_amplification(before, after, written, nand),
+        used_percent=_less(after.used_percent, before.used_percent),
+        temperature_before_c=before.temperature_c,
+        temperature_after_c=after.temperature_c,
+        minutes_too_warm=_whole(after.minutes_too_warm, before.minutes_too_warm),
+        errors={
+            name: grown
+            for name in ERRORS
+            if (grown := _whole(getattr(after, name), getattr(before, name))) and grown > 0
+        },
+    )
+
+
+def _amplification(
+    before: Health, after: Health, written: int | None, nand: int | None
+) -> float | None:
+    host = _whole(after.host_pages, before.host_pages)
+    other = _whole(after.other_pages, before.other_pages)
+    if host is not None and other is not None:
+        return (host + other) / host if host >= STEPS else None
+    if written is None or nand is None:
+        return None
+    enough = written >= STEPS * after.written_step_bytes and nand >= STEPS * after.nand_step_bytes
+    return nand / written if enough else None
+
+
+def _findings(change: Change) -> Iterator[Finding]:
+    for name, grown in change.errors.items():
+        severity, words = ERRORS[name]
+        yield Finding(severity, f"since the snapshot before, {words}", f"{name} grew by {grown:,}")
+    if change.minutes_too_warm:
+        yield Finding(
+            Severity.WATCH,
+            "since the snapshot before, the drive was too warm and may have throttled",
+            f"{change.minutes_too_warm:,} minutes above its limit",
+        )
+
+
+def _less(after: float | None, before: float | None) -> float | None:
+    return None if after is None or before is None else after - before
+
+
+def _whole(after: int | None, before: int | None) -> int | None:
+    return None if after is None or before is None else after - before
+
+
+def _named(health: Health) -> str:
+    serial = f" {health.serial}" if health.serial and not _struck(health.serial) else ""
+    return f"{health.model or 'a drive without a name'}{serial}"

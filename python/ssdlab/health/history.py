@@ -1,0 +1,162 @@
+"""How fast a drive is written and worn, and how long it lasts if all goes on so."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ssdlab.health.change import Change, compare
+from ssdlab.health.model import Health
+
+DAY_S = 86_400.0
+STEP = 1.0
+"""Percent: the step in which drives tell their wear."""
+
+
+@dataclass(frozen=True)
+class Projection:
+    """A drive's wear carried on; None where it cannot be told, and ``assumption`` says why."""
+
+    snapshots: int
+    days: float | None
+    """The stretch that the rates are of: between the first snapshot and the last, or since new."""
+    days_are: str
+    """``by the clock`` or ``under power``."""
+    written_bytes_per_day: float | None
+    used_percent_per_day: float | None
+    days_left: float | None
+    """Until the rated endurance is used up."""
+    days_left_least: float | None
+    """The same if the wear grew by a whole step more than told."""
+    days_left_most: float | None
+    """The same if it grew by a step less; None where that is no bound."""
+    bytes_left: float | None
+    """What the host can still write until then."""
+    assumption: str
+    """What the projection rests on, in a sentence."""
+    since: Change | None
+    """From the first snapshot to the last; None for a single one."""
+
+
+@dataclass(frozen=True)
+class _Span:
+    """A stretch of a drive's life."""
+
+    days: float
+    days_are: str
+    written: int | None
+    used: float | None
+    words: str
+
+
+def in_order(snapshots: Sequence[Health]) -> list[Health]:
+    """By the hours under power, which cannot be set wrong, then by the clock and by what was
+    written."""
+    return sorted(
+        snapshots,
+        key=lambda one: (one.power_on_hours or 0.0, one.taken_s or 0, one.written_bytes or 0),
+    )
+
+
+def project(snapshots: Sequence[Health], tbw_bytes: float | None = None) -> Projection:
+    """Carries the wear of one drive on.
+
+    ``tbw_bytes``: what the host may write by the maker's rating; without it the wear that the
+    drive tells is carried on. One snapshot, or several within a day, give the average since new.
+
+    Raises:
+        InputError: the snapshots are of several drives, or their counters go back.
+    """
+    ordered = in_order(snapshots)
+    last = ordered[-1]
+    since = compare(ordered[0], last) if len(ordered) > 1 else None
+    for one, other in itertools.pairwise(ordered):
+        compare(one, other)
+    span = None if since is None else _between(since)
+    if span is None:
+        span = _since_new(last)
+    rate = used_rate = None
+    if span is not None:
+        rate = None if span.written is None else span.written / span.days
+        used_rate = None if span.used is None else span.used / span.days
+    days = least = most = left = None
+    if last.is_ssd is False:
+        words = "a hard disk tells no wear, so there is nothing to carry on"
+    elif tbw_bytes is not None:
+        days, left, words = _by_rating(last, tbw_bytes, rate, span)
+    elif last.interface == "simulated":
+        left = last.host_bytes_left
+        words = (
+            "if the host goes on as in the run" if left is not None else "the host wrote nothing"
+        )
+    else:
+        days, least, most, left, words = _by_wear(last, span)
+    return Projection(
+        snapshots=len(ordered),
+        days=None if span is None else span.days,
+        days_are="" if span is None else span.days_are,
+        written_bytes_per_day=rate,
+        used_percent_per_day=used_rate,
+        days_left=days,
+        days_left_least=least,
+        days_left_most=most,
+        bytes_left=left,
+        assumption=words,
+        since=since,
+    )
+
+
+def _since_new(health: Health) -> _Span | None:
+    if not health.power_on_hours:
+        return None
+    days = health.power_on_hours / 24
+    words = f"the average of {days:,.0f} days under power since new"
+    return _Span(days, "under power", health.written_bytes, health.used_percent, words)
+
+
+def _between(since: Change) -> _Span | None:
+    # The rate of an hour, such as that of a benchmark, is none to live by.
+    if since.seconds is None or since.seconds < DAY_S:
+        return None
+    days = since.seconds / DAY_S
+    kind = "by the clock" if since.by_clock else "under power"
+    words = f"what passed in {days:,.3g} days {kind}"
+    return _Span(days, kind, since.written_bytes, since.used_percent, words)
+
+
+def _by_rating(
+    last: Health, tbw_bytes: float, rate: float | None, span: _Span | None
+) -> tuple[float | None, float | None, str]:
+    if last.written_bytes is None:
+        return None, None, "the drive does not tell what was written, so its rating says nothing"
+    left = max(0.0, tbw_bytes - last.written_bytes)
+    if not rate or span is None:
+        return None, left, "nothing was written in that time, so no end is in sight"
+    return left / rate, left, f"if the rating holds and writing goes on as {span.words}"
+
+
+def _by_wear(
+    last: Health, span: _Span | None
+) -> tuple[float | None, float | None, float | None, float | None, str]:
+    """Days left, the least, the most, bytes left, the assumption."""
+    used = last.used_percent
+    if used is None:
+        words = "the drive does not tell its wear; --tbw gives its rating instead"
+        return None, None, None, None, words
+    if span is None:
+        return None, None, None, None, "there is no time to reckon a rate from"
+    grown = span.used or 0.0
+    if grown <= 0:
+        where = f"in {span.days:,.0f} days {span.days_are}"
+        words = (
+            f"the wear grew by less than a step of 1 % {where}; later snapshots will tell, "
+            "or --tbw gives its rating"
+        )
+        return None, None, None, None, words
+    remaining = max(0.0, 100 - used)
+    days = remaining / (grown / span.days)
+    least = remaining / ((grown + STEP) / span.days)
+    most = remaining / ((grown - STEP) / span.days) if grown > STEP else None
+    left = None if not span.written else remaining / grown * span.written
+    return days, least, most, left, f"if wear goes on as {span.words}"

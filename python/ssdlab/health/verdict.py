@@ -1,0 +1,193 @@
+"""What a drive's health asks for, in words, each with the value it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ssdlab.health.model import Finding, Health, Severity
+
+USED_WATCH = 90.0
+"""Percent of the rated endurance from which a successor should be at hand."""
+SPARE_NEAR = 10.0
+"""Percent above its threshold within which the spare is nearly used up."""
+SPARE_AMPLE = 90.0
+"""Percent of spare with which replaced blocks are no more than what the spare is for."""
+WARM_C = 70
+"""Of drives that tell no limit: what most SSDs are specified for."""
+WARM_DISK_C = 60
+"""The same of hard disks."""
+
+GOOD, UNKNOWN, WATCH, REPLACE = Severity.GOOD, Severity.UNKNOWN, Severity.WATCH, Severity.REPLACE
+
+
+def judge(health: Health) -> list[Finding]:
+    """All findings about a drive, the worst first; at least one."""
+    found = [
+        *_own_verdict(health),
+        *_attributes(health),
+        *_wear(health),
+        *_spare(health),
+        *_errors(health),
+        *_temperature(health),
+    ]
+    judged = health.passed is not None or health.used_percent is not None
+    if not judged:
+        found.append(Finding(UNKNOWN, "the drive tells neither a verdict nor its wear", "not told"))
+    return sorted(found, key=lambda one: -one.severity.rank)
+
+
+def worst(findings: Iterable[Finding]) -> Severity:
+    """The verdict: the worst of the findings."""
+    return max((one.severity for one in findings), key=lambda one: one.rank, default=UNKNOWN)
+
+
+def _own_verdict(health: Health) -> Iterator[Finding]:
+    if health.passed is False:
+        yield Finding(
+            REPLACE,
+            "the drive itself expects to fail; save what is on it and replace it",
+            "SMART status: failed",
+        )
+    elif health.passed:
+        yield Finding(GOOD, "the drive itself reports no failure", "SMART status: passed")
+    for words in health.critical_warnings:
+        mild = "temperature" in words or "persistent memory" in words
+        yield Finding(WATCH if mild else REPLACE, words, "critical warning of the NVMe health log")
+    if health.self_test_failed:
+        yield Finding(
+            WATCH,
+            "a self-test of the drive found errors; smartctl -l selftest shows which",
+            "exit status of smartctl, bit 7",
+        )
+
+
+def _attributes(health: Health) -> Iterator[Finding]:
+    for one in health.attributes:
+        at = f"{one.id} {one.name}: value {one.value}, threshold {one.threshold}"
+        if one.failed == "now" and one.prefailure:
+            yield Finding(REPLACE, "an attribute says that failure is near at hand", at)
+        elif one.failed == "now":
+            yield Finding(WATCH, "an attribute has reached its threshold", at)
+        elif one.failed == "past":
+            was = f"{one.id} {one.name}: worst value {one.worst}, threshold {one.threshold}"
+            yield Finding(WATCH, "an attribute was at its threshold once", was)
+
+
+def _wear(health: Health) -> Iterator[Finding]:
+    used = health.used_percent
+    if used is None:
+        return
+    evidence = f"{used:.3g} % used"
+    if used >= 100:
+        yield Finding(
+            REPLACE,
+            "the rated endurance is used up: the drive may go on, but nothing is promised any "
+            "more, least of all how long it keeps data without power",
+            evidence,
+        )
+    elif used >= USED_WATCH:
+        yield Finding(WATCH, "the rated endurance is nearly used up; plan a successor", evidence)
+    else:
+        yield Finding(GOOD, "rated endurance is left", evidence)
+
+
+def _spare(health: Health) -> Iterator[Finding]:
+    spare, threshold = health.spare_percent, health.spare_threshold_percent
+    if spare is None or any("spare" in words for words in health.critical_warnings):
+        return
+    limit = 0.0 if threshold is None else threshold
+    evidence = f"{spare:.3g} % spare left" + ("" if threshold is None else f", limit {limit:.3g} %")
+    # NVMe warns below the threshold; an ATA attribute fails at it.
+    below = spare < limit if health.interface == "NVMe" else threshold and spare <= limit
+    if below or spare == 0:
+        yield Finding(REPLACE, "the spare blocks are used up to the drive's own limit", evidence)
+    elif spare - limit < SPARE_NEAR:
+        yield Finding(WATCH, "the spare blocks are nearly used up", evidence)
+
+
+def _errors(health: Health) -> Iterator[Finding]:
+    if health.media_errors:
+        yield Finding(
+            WATCH,
+            "data could not be given back at times; watch whether the number grows",
+            f"{_times(health.media_errors, 'media error')}",
+        )
+    if health.uncorrectable:
+        yield Finding(
+            WATCH,
+            "errors went beyond correction; watch whether the number grows",
+            _times(health.uncorrectable, "uncorrectable error"),
+        )
+    if health.pending:
+        yield Finding(*_pending(health))
+    if health.reallocated:
+        yield _reallocated(health, health.reallocated)
+    if health.crc_errors:
+        yield Finding(
+            WATCH,
+            "transfers were spoiled on the way: look at the cable and the connector, not at the "
+            "drive; only growth matters",
+            _times(health.crc_errors, "CRC error"),
+        )
+
+
+def _pending(health: Health) -> tuple[Severity, str, str]:
+    evidence = _times(health.pending or 0, "pending sector")
+    if health.pending == 1 and "Crucial" in (health.family or ""):
+        return (
+            GOOD,
+            "one pending sector comes and goes on some of these drives without a cause "
+            "(smartmontools ticket 1227)",
+            evidence,
+        )
+    return (
+        WATCH,
+        "sectors cannot be read and wait to be written again; read the whole drive once",
+        evidence,
+    )
+
+
+def _reallocated(health: Health, blocks: int) -> Finding:
+    ample = health.spare_percent is not None and health.spare_percent >= SPARE_AMPLE
+    if health.is_ssd and ample:
+        return Finding(
+            GOOD,
+            "some blocks were replaced by spares, which is what spares are for",
+            f"{blocks:,} replaced, {health.spare_percent:.3g} % spare left",
+        )
+    return Finding(
+        WATCH,
+        "parts of the medium were replaced by spares; watch whether the number grows",
+        f"{blocks:,} replaced",
+    )
+
+
+def _temperature(health: Health) -> Iterator[Finding]:
+    now, limit = health.temperature_c, health.temperature_limit_c
+    usual = WARM_DISK_C if health.is_ssd is False else WARM_C
+    if now is not None:
+        critical = health.temperature_critical_c
+        if critical is not None and now >= critical:
+            yield Finding(
+                WATCH,
+                "the drive is at its critical temperature and throttles or stops; cool it",
+                f"{now} °C, critical from {critical} °C",
+            )
+        elif limit is not None and now > limit:
+            yield Finding(WATCH, "the drive is too warm; cool it", f"{now} °C, limit {limit} °C")
+        elif limit is None and now >= usual:
+            yield Finding(
+                WATCH,
+                f"the drive is warm; it tells no limit, and most are specified for {usual} °C",
+                f"{now} °C",
+            )
+    if health.minutes_too_warm:
+        yield Finding(
+            WATCH,
+            "the drive was too warm at times and may have throttled; see to its cooling",
+            f"{health.minutes_too_warm:,} minutes above its limit since new",
+        )
+
+
+def _times(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,35 @@
+"""Protocols, one procedure per file. Being in this folder is all it takes.
+
+A file defines ``PROTOCOLS``, a tuple of :class:`ssdlab.engine.protocol.Protocol`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+
+from ssdlab.engine.protocol import GROUPS, Protocol
+from ssdlab.errors import unknown_name
+
+
+@cache
+def protocols() -> tuple[Protocol, ...]:
+    """All protocols, by group and name."""
+    modules = [
+        importlib.import_module(f"{__name__}.{one.name}") for one in pkgutil.iter_modules(__path__)
+    ]
+    found = [one for module in modules for one in getattr(module, "PROTOCOLS", ())]
+    order = list(GROUPS)
+    return tuple(sorted(found, key=lambda one: (order.index(one.group), one.name)))
+
+
+def find(name: str) -> Protocol:
+    """The protocol called ``name``.
+
+    Raises UnknownNameError where there is none.
+    """
+    known = {one.name: one for one in protocols()}
+    if name not in known:
+        raise unknown_name("protocol", name, known, '; "ssdlab list protocols" describes them')
+    return known[name]

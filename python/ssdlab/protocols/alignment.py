@@ -1,0 +1,197 @@
+"""Alignment: the same requests on page boundaries, shifted by an odd sector, and anywhere."""
+
+from __future__ import annotations
+
+from ssdlab.engine import choices, words
+from ssdlab.engine.answers import Rows, cell, charts, curve, number, places
+from ssdlab.engine.preparation import used
+from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.readings import Readings, mean, ratio
+from ssdlab.engine.records import Records
+from ssdlab.engine.setup import MIB, Parameter, Setup
+from ssdlab.engine.steps import Idle, Job, Step
+from ssdlab.errors import InputError
+from ssdlab.figures import Column, Figure, Table
+
+SECTOR = 512
+OLD_PARTITION = 63 * SECTOR
+"""Where partitions of the time before page-sized sectors began: seven eighths into a page."""
+CASES = (
+    ("aligned", "on boundaries of the block"),
+    ("shifted", "as in a partition from sector 63"),
+    ("anywhere", "on any sector of 512 bytes"),
+)
+"""Offsets of the requests: names in keys, and what they are."""
+WAYS = (("read", "randread"), ("write", "randwrite"))
+NOTICED = 5.0
+"""A cost of fewer percent is none that anybody would notice."""
+
+
+def plan(setup: Setup) -> list[Step]:
+    """Fill, write everything once at random; then all cases again and again, so that drift of the
+    drive does not look like a cost."""
+    if setup.block > SECTOR:
+        raise InputError(
+            f"alignment: the target has logical blocks of {setup.block} bytes, so "
+            "no request can lie across its pages; it needs a target with sectors of 512 bytes"
+        )
+    steps: list[Step] = [
+        setup.fill(),
+        used(setup, "4k"),
+    ]
+    for turn in range(1, setup.count("turns") + 1):
+        # What is still to be collected would slow the first reads down.
+        steps.append(Idle(f"turn{turn}/rest", setup.seconds(60), "let it finish what it is doing"))
+        for way, rw in WAYS:
+            for size in choices.blocks(setup, "blocks"):
+                # Each case is first once in three turns: what went before must not favour one.
+                first = (turn - 1) % len(CASES)
+                order = (*CASES[first:], *CASES[:first])
+                steps += [_job(setup, turn, way, rw, size, case) for case, _ in order]
+    return steps
+
+
+def _key(turn: int, way: str, size: int, case: str) -> str:
+    return f"turn{turn}/{way}-{choices.short(size)}-{case}"
+
+
+def _job(setup: Setup, turn: int, way: str, rw: str, size: int, case: str) -> Job:
+    shift = OLD_PARTITION if case == "shifted" else 0
+    return setup.job(
+        _key(turn, way, size, case),
+        f"random {way}s of {words.block(size)} {dict(CASES)[case]}",
+        rw,
+        choices.short(size),
+        depth=setup.count("depth"),
+        seconds=setup.number("seconds"),
+        region=(shift, setup.active - MIB),
+        compressible=setup.count("compressible"),
+        options={"ba": SECTOR} if case == "anywhere" else None,
+    )
+
+
+def judge(records: Records, setup: Setup) -> Judgement:
+    """What each case loses against requests on boundaries."""
+    found = Readings(records)
+    turns = range(1, setup.count("turns") + 1)
+    sizes = choices.blocks(setup, "blocks")
+    rows: Rows = []
+    numbers = []
+    told: dict[str, list[tuple[float, str]]] = {}
+    for way, _ in WAYS:
+        for size in choices.blocks(setup, "blocks"):
+            name = f"random {way}s of {words.block(size)}"
+            base = [found.iops(_key(turn, way, size, "aligned")) for turn in turns]
+            for case, title in CASES:
+                keys = [_key(turn, way, size, case) for turn in turns]
+                rates = [found.iops(key) for key in keys]
+                cost, spread = _cost(rates, base) if case != "aligned" else (None, None)
+                rows.append(
+                    [
+                        f"{name} {title}",
+                        cell(mean(rates), *keys),
+                        cell(cost, *keys),
+                        cell(spread, *keys),
+                        cell(mean(found.mean_us(key) for key in keys), *keys),
+                        cell(mean(found.percentile_us(key, 99.0) for key in keys), *keys),
+                    ]
+                )
+                if cost is None:
+                    continue
+                numbers.append(number(f"{name} {title}: lost", cost, "%", "lower", *keys))
+                if cost > max(NOTICED, spread or 0.0):
+                    told.setdefault(way, []).append((cost, f"{name} {title}"))
+    if not numbers:
+        return Judgement(["Requests on and off boundaries have not both been measured yet."])
+    heads = [
+        Column("requests"),
+        Column("rate", "IOPS"),
+        Column("lost", "%"),
+        Column("+- over the turns", "%"),
+        Column("mean latency", "us"),
+        Column("p99 latency", "us"),
+    ]
+    figures = charts(
+        *(
+            Figure(
+                f"Random {way}s",
+                "block",
+                "IOPS",
+                [
+                    curve(
+                        title,
+                        places(
+                            mean(found.iops(_key(turn, way, size, case)) for turn in turns)
+                            for size in sizes
+                        ),
+                        place,
+                        "bars",
+                    )
+                    for place, (case, title) in enumerate(CASES)
+                ],
+                x_names=[words.block(size) for size in sizes],
+                group="Operations by where requests begin",
+                sources=tuple(
+                    _key(t, way, size, case)
+                    for t in turns
+                    for size in choices.blocks(setup, "blocks")
+                    for case, _ in CASES
+                ),
+            )
+            for way, _ in WAYS
+        )
+    )
+    return Judgement(_said(told), numbers, [Table("What misalignment costs", heads, rows)], figures)
+
+
+def _said(told: dict[str, list[tuple[float, str]]]) -> list[str]:
+    if not told:
+        return [
+            f"Requests off the boundaries cost this drive less than {NOTICED:.0f} %, or no more "
+            "than the measurements scatter: its controller absorbs them."
+        ]
+    said = []
+    for way, _ in reversed(WAYS):
+        if way in told:
+            cost, name = max(told[way])
+            said.append(
+                f"{words.sentence(name)[:-1]} lose {cost:.0f} % of the speed that they have on "
+                f"boundaries; that is the most that {way}s lose."
+            )
+        else:
+            said.append(f"Random {way}s lose nothing that would be noticed off the boundaries.")
+    return [
+        *said,
+        "A request that lies across pages takes two of them: read both, or read and rewrite both. "
+        "Partitions that begin on a MiB boundary avoid it.",
+    ]
+
+
+def _cost(rates: list[float | None], base: list[float | None]) -> tuple[float | None, float | None]:
+    """Percent lost against the aligned requests of the same turn: mean, and half of the range."""
+    lost = [
+        100 * (1 - left)
+        for rate, aligned in zip(rates, base, strict=True)
+        if (left := ratio(rate, aligned)) is not None
+    ]
+    return mean(lost), (max(lost) - min(lost)) / 2 if len(lost) > 1 else None
+
+
+PROTOCOLS = (
+    Protocol(
+        name="alignment",
+        title="Alignment",
+        summary="what requests cost that do not begin on page boundaries",
+        source="KomputerPress 9/2010, Intel X25-M G2 with IOmeter (the text on alignment)",
+        group="article",
+        plan=plan,
+        judge=judge,
+        parameters=(
+            Parameter("blocks", "4k,8k,16k,64k", "block sizes"),
+            Parameter("depth", 4, "I/Os in flight"),
+            Parameter("seconds", 60.0, "time for each case and turn"),
+            Parameter("turns", 3, "how often all cases are measured"),
+            Parameter("compressible", 0, "percent by which the data shrinks"),
+        ),
+    ),
+)

@@ -1,0 +1,170 @@
+"""Block sizes: reading and writing in blocks of 512 B to 1 MiB, on a new and on a used drive."""
+
+from __future__ import annotations
+
+from ssdlab.engine import choices, words
+from ssdlab.engine.answers import Rows, cell, charts, curve, number, places
+from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.readings import Readings, best, percent
+from ssdlab.engine.records import Records
+from ssdlab.engine.setup import KIB, Parameter, Setup
+from ssdlab.engine.steps import Purge, Step
+from ssdlab.figures import Column, Figure, Table
+
+SWEEPS = (
+    ("new-write", "write", "write in order, new"),
+    ("read", "read", "read in order, used"),
+    ("randread", "randread", "read at random, used"),
+    ("write", "write", "write in order, used"),
+)
+"""Prefix of the keys, fio's rw, what people call it; in the order of the run."""
+USE = "use"
+NEARLY = 0.95
+"""A sweep has reached its top where it has this share of it."""
+PEOPLE = 4 * KIB
+
+
+def plan(setup: Setup) -> list[Step]:
+    """Writing new, a purge before each size; then use the drive, and sweep thrice."""
+    steps: list[Step] = []
+    for size in choices.blocks(setup, "blocks"):
+        steps.append(Purge(f"purge-{choices.short(size)}", "purge"))
+        steps.append(_job(setup, "new-write", "write", size))
+    steps.append(Purge("purge-use", "purge"))
+    steps.append(
+        setup.job(
+            USE,
+            "use the drive: 32 KiB random writes",
+            "randwrite",
+            "32k",
+            depth=setup.count("depth"),
+            seconds=3600 * setup.number("use_hours"),
+            compressible=setup.count("compressible"),
+            measured=False,
+        )
+    )
+    for prefix, rw, _ in SWEEPS[1:]:
+        steps += [_job(setup, prefix, rw, size) for size in choices.blocks(setup, "blocks")]
+    return steps
+
+
+def _key(prefix: str, size: int) -> str:
+    return f"{prefix}-{choices.short(size)}"
+
+
+def _job(setup: Setup, prefix: str, rw: str, size: int) -> Step:
+    title = next(words_ for name, _, words_ in SWEEPS if name == prefix)
+    return setup.job(
+        _key(prefix, size),
+        f"{title}: blocks of {words.block(size)}",
+        rw,
+        choices.short(size),
+        depth=setup.count("depth"),
+        seconds=setup.number("seconds"),
+        compressible=setup.count("compressible"),
+    )
+
+
+def judge(records: Records, setup: Setup) -> Judgement:
+    """Tops, from which block on they are reached, and what use has cost."""
+    found = Readings(records)
+    sizes = choices.blocks(setup, "blocks")
+    rates = {
+        prefix: {size: found.mbps(_key(prefix, size)) for size in sizes} for prefix, _, _ in SWEEPS
+    }
+    tops = {prefix: best(of.values()) for prefix, of in rates.items()}
+    sentences = [
+        _top_said(title, rates[prefix], tops[prefix])
+        for prefix, _, title in SWEEPS
+        if tops[prefix] is not None
+    ]
+    kept = [
+        left
+        for size in sizes
+        if (left := percent(rates["write"][size], rates["new-write"][size])) is not None
+    ]
+    if kept:
+        span = f"{min(kept):.0f}" + (f" to {max(kept):.0f}" if len(kept) > 1 else "")
+        sentences.insert(
+            0,
+            f"Used by random writes, the drive writes in order at {span} % of the speed that it "
+            "had when it was new, depending on the block.",
+        )
+    small = percent(rates["randread"].get(PEOPLE), tops["randread"])
+    if small is not None:
+        sentences.append(
+            f"Small pieces cost: 4 KiB random reads move {small:.0f} % of what the best block does."
+        )
+    numbers = [
+        number(f"{title}, highest", tops[prefix], "MB/s", "higher", *_keys(prefix, sizes))
+        for prefix, _, title in SWEEPS
+    ]
+    heads = [Column("block"), *(Column(title, "MB/s") for _, _, title in SWEEPS)]
+    rows: Rows = [
+        [
+            words.block(size),
+            *(cell(rates[prefix][size], _key(prefix, size)) for prefix, _, _ in SWEEPS),
+        ]
+        for size in sizes
+    ]
+    figures = charts(
+        Figure(
+            "Speed by size of block",
+            "block",
+            "MB/s",
+            [
+                curve(title, places(rates[prefix][size] for size in sizes), place)
+                for place, (prefix, _, title) in enumerate(SWEEPS)
+            ],
+            x_names=[words.block(size) for size in sizes],
+            wide=True,
+            sources=tuple(key for prefix, _, _ in SWEEPS for key in _keys(prefix, sizes)),
+        ),
+        Figure(
+            "Operations by size of block",
+            "block",
+            "IOPS",
+            [
+                curve(title, places(found.iops(_key(prefix, size)) for size in sizes), place)
+                for place, (prefix, _, title) in enumerate(SWEEPS)
+            ],
+            x_names=[words.block(size) for size in sizes],
+            log_y=True,
+            wide=True,
+            sources=tuple(key for prefix, _, _ in SWEEPS for key in _keys(prefix, sizes)),
+        ),
+    )
+    said = sentences or ["No block size has been measured yet."]
+    return Judgement(said, numbers, [Table("Speed by size of block", heads, rows)], figures)
+
+
+def _keys(prefix: str, sizes: list[int]) -> list[str]:
+    return [_key(prefix, size) for size in sizes]
+
+
+def _top_said(title: str, rates: dict[int, float | None], top: float | None) -> str:
+    reached = [size for size, rate in rates.items() if rate and top and rate >= NEARLY * top]
+    return words.sentence(
+        f"{title}: at most {words.speed(top)}, reached by blocks of {words.block(min(reached))}"
+    )
+
+
+PROTOCOLS = (
+    Protocol(
+        name="block-size",
+        title="Block sizes",
+        summary="how fast blocks of each size are read and written, new and after long use",
+        source="KomputerPress 9/2010, Intel X25-M G2 with IOmeter",
+        group="article",
+        plan=plan,
+        judge=judge,
+        quick_divisor=240.0,
+        parameters=(
+            Parameter("blocks", "512,1k,2k,4k,8k,16k,32k,64k,128k,256k,512k,1m", "block sizes"),
+            Parameter("depth", 4, "I/Os in flight"),
+            Parameter("seconds", 300.0, "time for each block size"),
+            Parameter("use_hours", 18.0, "hours of 32 KiB random writes that make the drive used"),
+            Parameter("compressible", 0, "percent by which the data shrinks"),
+        ),
+    ),
+)

@@ -1,0 +1,114 @@
+"""I/O consistency: random writes second by second on a filled drive, and its dips."""
+
+from __future__ import annotations
+
+from ssdlab.analysis import consistency
+from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.readings import Readings
+from ssdlab.engine.records import Records
+from ssdlab.engine.setup import Parameter, Setup
+from ssdlab.engine.steps import Job, Purge, Step
+from ssdlab.figures import Better, Cell, Column, Curve, Figure, Number, Table
+
+KEY = "random-write"
+LATE_SHARE = 0.7
+"""The article's second and third view begin at 1400 s of 2000 s."""
+
+
+def plan(setup: Setup) -> list[Step]:
+    """Purge, fill in order, random writes over everything."""
+    return [Purge(), setup.fill(), _job(setup)]
+
+
+def _job(setup: Setup) -> Job:
+    return setup.job(
+        KEY,
+        "4 KiB random writes over the whole range",
+        "randwrite",
+        setup.text("bs"),
+        depth=setup.count("depth"),
+        seconds=setup.number("seconds"),
+        compressible=setup.count("compressible"),
+    )
+
+
+def judge(records: Records, setup: Setup) -> Judgement:
+    """Three views of the series, its numbers from the late part, dips by autocorrelation."""
+    if KEY not in records:
+        return Judgement(["The random writes have not been measured."])
+    series = Readings(records).series(KEY, "write")
+    if series is None:
+        return Judgement(["The random writes have left no series."])
+    time, iops = series.time, series.iops
+    late = time > LATE_SHARE * setup.seconds(setup.number("seconds"))
+    if late.sum() < 2:
+        return Judgement(["The series is too short to say anything of the drive's consistency."])
+    found = consistency.measure(iops[late])
+    step = series.step
+    dips = found.periodicity
+    numbers = [
+        _number("mean", found.mean, "IOPS", "higher"),
+        _number("lowest second", found.min, "IOPS", "higher"),
+        _number("highest second", found.max, "IOPS"),
+        _number("spread (max - min) / max", 100 * found.spread, "%", "lower"),
+        _number("coefficient of variation", 100 * found.cv, "%", "lower"),
+        _number("seconds below half of the mean", 100 * found.share_below_half, "%", "lower"),
+        _number("period of the dips", dips.period * step if dips else None, "s"),
+        _number("width of the dips", dips.width * step if dips else None, "s"),
+        _number("mean latency", records.mean_us(KEY), "us", "lower"),
+        _number("p99.9 latency", records.percentile_us(KEY, 99.9), "us", "lower"),
+        _number("longest latency", records.max_us(KEY), "us", "lower"),
+    ]
+    rows = [(one.name, Cell(one.value, (KEY,)), one.unit) for one in numbers]
+    views = [
+        Figure(
+            title=title,
+            x_label="time, s",
+            y_label="IOPS",
+            curves=[Curve("IOPS", list(time[chosen]), list(iops[chosen]), style="dots")],
+            log_y=log,
+            wide=True,
+            sources=(KEY,),
+        )
+        for title, chosen, log in (
+            ("Whole run", time > 0, True),
+            ("Late part", late, True),
+            ("Late part, linear", late, False),
+        )
+    ]
+    said = (
+        f"In the late part of the run the slowest interval reaches {found.min:,.0f} IOPS and the "
+        f"fastest {found.max:,.0f}, with a mean of {found.mean:,.0f}: "
+        f"a spread of {100 * found.spread:.0f} %."
+    )
+    again = (
+        f"The speed repeats every {dips.period * step:.0f} s, in "
+        f"{'dips' if dips.dips else 'peaks'} of {dips.width * step:.0f} s."
+        if dips
+        else "No dip repeats in time."
+    )
+    table = Table("Late part", (Column("quantity"), Column("value"), Column("unit")), rows)
+    return Judgement([said, again], numbers, [table], views)
+
+
+def _number(name: str, value: float | None, unit: str, better: Better = "") -> Number:
+    return Number(name, value, unit, better, (KEY,))
+
+
+PROTOCOLS = (
+    Protocol(
+        name="consistency",
+        title="I/O consistency",
+        summary="how evenly a filled drive writes from one second to the next, and whether it dips",
+        source="AnandTech, The Intel SSD DC S3700 review, 2012",
+        group="article",
+        plan=plan,
+        judge=judge,
+        parameters=(
+            Parameter("bs", "4k", "size of the writes"),
+            Parameter("depth", 32, "writes in flight"),
+            Parameter("seconds", 2000.0, "length of the run"),
+            Parameter("compressible", 0, "percent by which the data shrinks"),
+        ),
+    ),
+)

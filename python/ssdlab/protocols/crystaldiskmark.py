@@ -1,0 +1,233 @@
+"""CrystalDiskMark's tests: the best of several runs, in MB/s, on data that shrinks or does not."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+
+from ssdlab.engine import words
+from ssdlab.engine.answers import Rows, cell, charts, curve, number, places
+from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.readings import Readings, best, ratio
+from ssdlab.engine.records import Records
+from ssdlab.engine.setup import MIB, Parameter, Setup
+from ssdlab.engine.steps import Idle, Step
+from ssdlab.figures import Column, Figure, Table
+
+MEASURE_S = PAUSE_S = 5.0
+"""Its defaults: five seconds of measurement, five of rest."""
+DATA = {"random": (None, "random data"), "zeros": (100, "zeros")}
+"""Its two kinds of test data: names in keys, percent by which they shrink, words."""
+RANGE = 1.15
+"""Speeds on the two kinds of data that differ by less than this factor are the same."""
+
+
+@dataclass(frozen=True)
+class Test:
+    """A line of its window."""
+
+    name: str
+    rw: str
+    bs: str
+    depth: int
+    threads: int
+
+
+PROFILES = {
+    "default": (
+        Test("SEQ1M Q8T1", "", "1m", 8, 1),
+        Test("SEQ1M Q1T1", "", "1m", 1, 1),
+        Test("RND4K Q32T1", "rand", "4k", 32, 1),
+        Test("RND4K Q1T1", "rand", "4k", 1, 1),
+    ),
+    "nvme": (
+        Test("SEQ1M Q8T1", "", "1m", 8, 1),
+        Test("SEQ128K Q32T1", "", "128k", 32, 1),
+        Test("RND4K Q32T16", "rand", "4k", 32, 16),
+        Test("RND4K Q1T1", "rand", "4k", 1, 1),
+    ),
+}
+WAYS = ("read", "write")
+
+
+def kinds(setup: Setup) -> list[str]:
+    """The kinds of data that are asked for."""
+    asked = setup.text("data")
+    return list(DATA) if asked == "both" else [asked]
+
+
+def plan(setup: Setup) -> list[Step]:
+    """For each kind of data: lay the test area out, then all reads, then all writes."""
+    steps: list[Step] = []
+    region = (0, min(setup.count("size_mib") * MIB, setup.active))
+    for kind in kinds(setup):
+        shrinks, title = DATA[kind]
+        steps.append(
+            setup.job(
+                f"layout-{kind}",
+                f"lay the test area out with {title}",
+                "write",
+                "1m",
+                depth=8,
+                region=region,
+                compressible=shrinks,
+                measured=False,
+            )
+        )
+        for way in WAYS:
+            for test in PROFILES[setup.text("profile")]:
+                for turn in range(1, setup.count("runs") + 1):
+                    key = _key(kind, way, test, turn)
+                    steps.append(Idle(f"pause/{key}", setup.seconds(PAUSE_S), "pause"))
+                    steps.append(
+                        setup.job(
+                            key,
+                            f"{test.name} {way}, {title}",
+                            f"{test.rw}{way}",
+                            test.bs,
+                            depth=test.depth,
+                            threads=test.threads,
+                            seconds=MEASURE_S,
+                            region=region,
+                            compressible=shrinks,
+                        )
+                    )
+    return steps
+
+
+def _key(kind: str, way: str, test: Test, turn: int) -> str:
+    return f"{kind}/{way}-{test.name.replace(' ', '-')}-{turn}"
+
+
+def judge(records: Records, setup: Setup) -> Judgement:
+    """The window of the program: the best of the runs, MB/s."""
+    found = Readings(records)
+    tests, asked = PROFILES[setup.text("profile")], kinds(setup)
+    runs = range(1, setup.count("runs") + 1)
+    keys = {
+        (kind, way, test.name): [_key(kind, way, test, turn) for turn in runs]
+        for kind in asked
+        for way in WAYS
+        for test in tests
+    }
+    speed = {at: best(found.mbps(key, at[1]) for key in of) for at, of in keys.items()}
+    rates = {at: best(found.iops(key, at[1]) for key in of) for at, of in keys.items()}
+    waits = {at: best((found.mean_us(key, at[1]) for key in of), min) for at, of in keys.items()}
+    columns = [(kind, way) for kind in asked for way in WAYS]
+    heads = [Column("test"), *(Column(f"{w}, {DATA[k][1]}", "MB/s") for k, w in columns)]
+    rows: Rows = [
+        [
+            test.name,
+            *(cell(speed[k, w, test.name], *keys[k, w, test.name]) for k, w in columns),
+        ]
+        for test in tests
+    ]
+    detail: Rows = [
+        [
+            f"{test.name}, {way}, {DATA[kind][1]}",
+            cell(rates[kind, way, test.name], *keys[kind, way, test.name]),
+            cell(waits[kind, way, test.name], *keys[kind, way, test.name]),
+        ]
+        for kind, way in columns
+        for test in tests
+    ]
+    numbers = [
+        number(f"{name} {way}, {DATA[kind][1]}", value, "MB/s", "higher", *keys[kind, way, name])
+        for (kind, way, name), value in speed.items()
+    ]
+    figures = charts(
+        *(
+            Figure(
+                f"{way.capitalize()}, MB/s",
+                "test",
+                "MB/s",
+                [
+                    curve(
+                        DATA[kind][1],
+                        places(speed[kind, way, test.name] for test in tests),
+                        place,
+                        "bars",
+                    )
+                    for place, kind in enumerate(asked)
+                ],
+                x_names=[test.name for test in tests],
+                group="Speed by test",
+                sources=tuple(k for (_, w, _), of in keys.items() if w == way for k in of),
+            )
+            for way in WAYS
+        )
+    )
+    tables = [
+        Table(f"Best of {setup.count('runs')}, MB/s", heads, rows),
+        Table(
+            "The same runs: operations and latency",
+            [Column("test"), Column("operations", "IOPS"), Column("mean latency", "us")],
+            detail,
+        ),
+    ]
+    return Judgement(_said(tests, asked, speed), numbers, tables, figures)
+
+
+def _said(
+    tests: tuple[Test, ...], asked: list[str], speed: dict[tuple[str, str, str], float | None]
+) -> list[str]:
+    said = []
+    for kind in asked:
+        top, small = tests[0].name, tests[-1].name
+        if all(speed[kind, way, top] is None for way in WAYS):
+            continue
+        big, little = (
+            [words.speed(speed[kind, way, name]) for way in WAYS] for name in (top, small)
+        )
+        said.append(
+            f"On {DATA[kind][1]} the drive reads large files at {big[0]} and writes them at "
+            f"{big[1]}; single small pieces at {little[0]} and {little[1]}."
+        )
+    gains = compressible_gains(
+        {
+            test.name: (
+                speed.get(("random", "write", test.name)),
+                speed.get(("zeros", "write", test.name)),
+            )
+            for test in tests
+        }
+    )
+    return (said or ["No test has been measured yet."]) + gains
+
+
+def compressible_gains(pairs: dict[str, tuple[float | None, float | None]]) -> list[str]:
+    """What data that shrinks gains over data that does not; nothing where one is missing.
+
+    ``pairs`` are the speeds of the writing tests on random data and on zeros. The median of their
+    ratios decides: one of them alone may be off because the drive's state has moved on.
+    """
+    gains = [gain for random, zeros in pairs.values() if (gain := ratio(zeros, random)) is not None]
+    if not gains:
+        return []
+    gain = statistics.median(gains)
+    if gain < RANGE:
+        return ["Data that shrinks is written no faster than data that does not."]
+    return [
+        f"The drive compresses: data that shrinks is written {gain:.1f} times as fast. "
+        "Real files lie between the two figures."
+    ]
+
+
+PROTOCOLS = (
+    Protocol(
+        name="crystaldiskmark",
+        title="CrystalDiskMark",
+        summary="the eight numbers of its window, on random data and on zeros",
+        source="CrystalDiskMark 8: its default and NVMe profiles, five runs of 1 GiB",
+        group="preset",
+        plan=plan,
+        judge=judge,
+        quick_divisor=5.0,
+        parameters=(
+            Parameter("profile", "default", "set of tests", tuple(PROFILES)),
+            Parameter("data", "both", "data of the test area", ("random", "zeros", "both")),
+            Parameter("runs", 5, "runs of each test, of which the best counts"),
+            Parameter("size_mib", 1024, "MiB of the test area"),
+        ),
+    ),
+)

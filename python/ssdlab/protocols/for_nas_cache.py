@@ -1,0 +1,215 @@
+"""For a cache before disks: random writes that never end, reads, and how long the flash lasts."""
+
+from __future__ import annotations
+
+from ssdlab.engine import words
+from ssdlab.engine.answers import (
+    Demand,
+    Part,
+    Rows,
+    cell,
+    charts,
+    demanded,
+    longer_figure,
+    verdict,
+    work_table,
+)
+from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.readings import Readings, percent
+from ssdlab.engine.records import Records
+from ssdlab.engine.setup import Parameter, Setup
+from ssdlab.engine.steps import Job, Purge, Rounds, Step, Tracked, in_round
+
+STEADY = "steady-writes"
+FRESH, READ, MIXED = "fresh", "reads", "reads-and-writes"
+PARTS = (
+    Part(FRESH, "write", "writes, fresh"),
+    Part(READ, "read", "reads"),
+    Part(MIXED, "read", "reads of the mix"),
+    Part(MIXED, "write", "writes of the mix"),
+)
+DAYS = 5 * 365
+"""A warranty of five years."""
+
+
+def plan(setup: Setup) -> list[Step]:
+    """Purge, a first look; fill, random writes until steady; reads; both."""
+    return [
+        Purge(),
+        _writes(setup, FRESH),
+        setup.fill(),
+        Rounds(
+            STEADY,
+            "random writes until steady",
+            lambda n: [_writes(setup, in_round(n, "write"))],
+            (Tracked("random writes", "IOPS", lambda r, n: r.iops(in_round(n, "write"))),),
+            most=setup.rounds,
+        ),
+        _job(setup, READ, "randread", "random reads"),
+        _job(setup, MIXED, "randrw", "reads and writes, half and half", read_percent=50),
+    ]
+
+
+def _writes(setup: Setup, key: str) -> Job:
+    return _job(setup, key, "randwrite", "random writes")
+
+
+def _job(setup: Setup, key: str, rw: str, title: str, read_percent: int | None = None) -> Job:
+    return setup.job(
+        key,
+        title,
+        rw,
+        setup.text("bs"),
+        depth=setup.count("depth"),
+        seconds=setup.number("seconds"),
+        read_percent=read_percent,
+        compressible=setup.count("compressible"),
+    )
+
+
+def judge(records: Records, setup: Setup) -> Judgement:
+    """Fit for a cache or not: speed that stays, and life."""
+    found = Readings(records)
+    record = records.rounds.get(STEADY)
+    keys = [in_round(n, "write") for n in record.window_rounds()] if record else []
+    steady = records.mean_over(keys, found.iops) if keys else None
+    dwpd, source = _life(found, setup, keys)
+    asked = _demands(found, setup, steady, keys, dwpd)
+    said, table = verdict("a cache before disks", asked)
+    if record is not None and not record.steady:
+        said.append("The drive was not yet steady, so the writes may fall further.")
+    kept = percent(steady, found.iops(FRESH))
+    if kept is not None:
+        said.append(f"Steady random writes are {kept:.0f} % of those of the fresh drive.")
+    said.append(_life_said(setup, dwpd, source))
+    rows: Rows = [part.row(found) for part in PARTS]
+    rows.insert(
+        1,
+        [
+            "writes, steady",
+            cell(steady, *keys),
+            cell(records.mean_over(keys, found.mbps), *keys),
+            cell(records.mean_over(keys, found.mean_us), *keys),
+            cell(records.mean_over(keys, lambda k: found.percentile_us(k, 99.0)), *keys),
+            cell(records.mean_over(keys, lambda k: found.percentile_us(k, 99.9)), *keys),
+            cell(max((found.max_us(k) or 0.0 for k in keys), default=None), *keys),
+        ],
+    )
+    figure = longer_figure(
+        found, "How many I/Os of the mix take longer", [p for p in PARTS if p.key == MIXED]
+    )
+    return Judgement(said, demanded(asked), [table, work_table(rows)], charts(figure))
+
+
+def _life(found: Readings, setup: Setup, keys: list[str]) -> tuple[float | None, str]:
+    """Drive writes per day over five years, and where the number comes from."""
+    rated = setup.number("tbw_tb")
+    if rated:
+        return rated * 1e12 / setup.capacity / DAYS, "the maker's rating"
+    wear = [
+        lasts["dwpd_5_years"]
+        for key in keys
+        if (lasts := (found.records.ssdlab(key).get("wear") or {}).get("endurance"))
+    ]
+    if wear:
+        return sum(wear) / len(wear), "the rated cycles of its flash and what random writes cost"
+    return None, ""
+
+
+def _life_said(setup: Setup, dwpd: float | None, source: str) -> str:
+    if dwpd is None:
+        return (
+            "How long it lasts cannot be said: nobody tells how much may be written to it "
+            "(--param tbw_tb=..., from the datasheet)."
+        )
+    daily = setup.number("daily_gb")
+    life = "" if not daily else (
+        f"; with {words.volume(daily * 1e9)} a day it lasts "
+        f"{words.number(dwpd * setup.capacity * DAYS / (daily * 1e9) / 365)} years"
+    )  # fmt: skip
+    return f"By {source} it takes {words.number(dwpd)} drive writes a day for five years{life}."
+
+
+def _demands(
+    found: Readings, setup: Setup, steady: float | None, keys: list[str], dwpd: float | None
+) -> list[Demand]:
+    stall = records_max(found, keys)
+    return [
+        Demand(
+            "steady random writes:",
+            steady,
+            "IOPS",
+            20_000,
+            5_000,
+            "twelve disks of 10 000 turns a minute in RAID 10 write 2 500, and a cache must be "
+            "much faster than its disks",
+            lower=False,
+            sources=tuple(keys),
+        ),
+        Demand(
+            "random reads:",
+            found.iops(READ, "read"),
+            "IOPS",
+            50_000,
+            10_000,
+            "the same twelve disks read 5 000",
+            lower=False,
+            sources=(READ,),
+        ),
+        Demand(
+            "99 % of the reads beside writes take at most",
+            found.percentile_us(MIXED, 99.0, "read"),
+            "us",
+            5_000,
+            20_000,
+            "slower than a disk's 10 to 20 ms, a hit is no gain",
+            sources=(MIXED,),
+        ),
+        Demand(
+            "999 of 1000 steady writes take at most",
+            stall,
+            "us",
+            50_000,
+            500_000,
+            "while the cache stalls, everything behind it does",
+            sources=tuple(keys),
+        ),
+        Demand(
+            "drive writes a day for five years:",
+            dwpd,
+            "",
+            3,
+            1,
+            "everything that is hot is written to a cache again and again; makers of controllers "
+            "ask for 3 or more",
+            lower=False,
+            sources=tuple(keys),
+        ),
+    ]
+
+
+def records_max(found: Readings, keys: list[str]) -> float | None:
+    """The worst p99.9 of several rounds, us."""
+    values = [v for key in keys if (v := found.percentile_us(key, 99.9, "write")) is not None]
+    return max(values, default=None)
+
+
+PROTOCOLS = (
+    Protocol(
+        name="for-nas-cache",
+        title="Fitness for a cache before disks",
+        summary="whether random writes stay fast for ever, and how long the flash lasts",
+        source="steady state of SNIA PTS; advice on caches by makers of RAID controllers",
+        group="preset",
+        plan=plan,
+        judge=judge,
+        parameters=(
+            Parameter("bs", "4k", "size of the requests"),
+            Parameter("depth", 32, "I/Os in flight"),
+            Parameter("seconds", 60.0, "time of a round and of each part"),
+            Parameter("tbw_tb", 0.0, "TB that the maker allows to be written; 0: not known"),
+            Parameter("daily_gb", 0.0, "GB that the cache takes every day; 0: not known"),
+            Parameter("compressible", 0, "percent by which the data shrinks"),
+        ),
+    ),
+)

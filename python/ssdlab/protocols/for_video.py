@@ -1,0 +1,260 @@
+"""For video: streams recorded and played for long, measured against a budget that must not slip."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ssdlab.engine import words
+from ssdlab.engine.answers import (
+    Demand,
+    Part,
+    charts,
+    curve,
+    demanded,
+    number,
+    verdict,
+    work_table,
+)
+from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.readings import Readings, Series, ratio
+from ssdlab.engine.records import Records
+from ssdlab.engine.setup import MIB, Parameter, Setup
+from ssdlab.engine.steps import Job, Purge, Step
+from ssdlab.errors import InputError
+from ssdlab.figures import Curve, Figure
+
+RECORD, PLAY, BOTH = "record", "play", "play-and-record"
+PLAYER, RECORDER = "player", "recorder"
+PARTS = (
+    Part(RECORD, "write", "recording alone"),
+    Part(PLAY, "read", "playing alone"),
+    Part(BOTH, "read", "playing beside recording", PLAYER),
+    Part(BOTH, "write", "recording beside playing", RECORDER),
+)
+OF_BUDGET = "% of the budget"
+FRAME_US = 40_000.0
+"""A frame at 25 frames a second."""
+HELD_S, BUFFERED_S = 0.5, 2.0
+"""Seconds of video that cameras and capture programs hold back without dropping frames: small
+cameras about half a second, capture programs some seconds."""
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """How a recording falls behind its budget."""
+
+    below: float
+    """Percent of the intervals below the budget."""
+    backlog: float
+    """Most bytes that were waiting at once."""
+    longest: float
+    """Longest stretch with bytes waiting, seconds."""
+
+
+def shortfall(series: Series, budget_mbps: float) -> Shortfall:
+    """What a source of constant rate would have waiting before a drive that writes like this."""
+    waiting = most = stretch = longest = 0.0
+    for rate in series.mbps:
+        waiting = max(0.0, waiting + (budget_mbps - float(rate)) * 1e6 * series.step)
+        stretch = stretch + series.step if waiting > 0 else 0.0
+        most, longest = max(most, waiting), max(longest, stretch)
+    return Shortfall(100 * float((series.mbps < budget_mbps).mean()), most, longest)
+
+
+def plan(setup: Setup) -> list[Step]:
+    """Record until everything is full, play, then play and record at once."""
+    streams = setup.count("streams")
+    part = setup.active // max(1, streams) // MIB * MIB
+    if not 1 <= streams <= 256 or part < MIB:
+        raise InputError(
+            f"--param streams={streams}: expected 1 to 256 streams with at least 1 MiB of the "
+            "target for each"
+        )
+    return [
+        Purge(),
+        _streams(setup, RECORD, "record", "write", part, None),
+        _streams(setup, PLAY, "play", "read", part, setup.number("seconds")),
+        setup.together(
+            BOTH,
+            f"play {streams} streams at their rate and record {streams} more",
+            [
+                _streams(setup, PLAYER, "play", "read", part, setup.number("seconds"), True),
+                _streams(setup, RECORDER, "record", "write", part, setup.number("seconds"), True),
+            ],
+        ),
+    ]
+
+
+def _streams(
+    setup: Setup,
+    key: str,
+    verb: str,
+    rw: str,
+    part: int,
+    seconds: float | None,
+    held: bool = False,
+) -> Job:
+    """Streams, each in a part of its own; ``held`` to their rate, or as fast as they go."""
+    streams = setup.count("streams")
+    rate = {"rate": max(1, round(1e6 * setup.number("stream_mbps")))} if held else {}
+    return setup.job(
+        key,
+        f"{verb} {streams} streams" + (" until the drive is full" if seconds is None else ""),
+        rw,
+        "1m",
+        depth=4,
+        threads=streams,
+        seconds=seconds,
+        amount=int(part * setup.number("times")) if seconds is None else None,
+        region=(0, part),
+        options={"offset_increment": part, **rate},
+    )
+
+
+def judge(records: Records, setup: Setup) -> Judgement:
+    """Fit for so many streams or not; how many it would carry."""
+    found = Readings(records)
+    budget = setup.count("streams") * setup.number("stream_mbps")
+    recorded = found.series(RECORD, "write")
+    beside = found.series(BOTH, "write", RECORDER)
+    falls = {
+        key: None if series is None else shortfall(series, budget)
+        for key, series in ((RECORD, recorded), (BOTH, beside))
+    }
+    purpose = (
+        f"{setup.count('streams')} streams of video of {setup.number('stream_mbps'):g} MB/s each"
+    )
+    asked = _demands(found, budget, falls, recorded)
+    said, table = verdict(purpose, asked)
+    if recorded is not None:
+        lasting = _lasting(recorded)
+        said.append(
+            f"Recording until it is full the drive never stays below {words.speed(lasting)} for "
+            f"long, which is {int(lasting // max(setup.number('stream_mbps'), 1e-9))} such streams."
+        )
+    figures = charts(
+        *(
+            Figure(
+                title,
+                "time, s",
+                "MB/s",
+                _against(series, budget),
+                group="All streams together against their budget",
+                sources=(key,),
+            )
+            for key, title, series in (
+                (RECORD, "Recording until it is full", recorded),
+                (PLAY, "Playing", found.series(PLAY, "read")),
+                (BOTH, "Playing beside recording", found.series(BOTH, "read", PLAYER)),
+                (BOTH, "Recording beside playing", beside),
+            )
+            if series is not None
+        )
+    )
+    numbers = demanded(asked)
+    whole = falls[RECORD]
+    numbers.append(
+        number("intervals below the budget", whole.below if whole else None, "%", "lower", RECORD)
+    )
+    table_of_work = work_table([part.row(found) for part in PARTS])
+    return Judgement(said, numbers, [table, table_of_work], figures)
+
+
+def _against(series: Series, budget: float) -> list[Curve]:
+    end = float(series.time[-1])
+    return [
+        curve("all streams", zip(series.time, series.mbps, strict=True), 0, "line"),
+        curve("budget", [(0.0, budget), (end, budget)], 1, "line"),
+    ]
+
+
+def _lasting(series: Series) -> float:
+    """The lowest mean over a tenth of the run, at least ten seconds."""
+    _, _, rates = series.records(max(10.0, float(series.time[-1]) / 10))
+    return float(rates.min()) if len(rates) else float(series.mbps.mean())
+
+
+def _demands(
+    found: Readings,
+    budget: float,
+    falls: dict[str, Shortfall | None],
+    recorded: Series | None,
+) -> list[Demand]:
+    behind = {key: fall.backlog / (budget * 1e6) if fall and budget else None
+              for key, fall in falls.items()}  # fmt: skip
+    last = (
+        None
+        if recorded is None
+        else float(recorded.mbps[-max(1, len(recorded.mbps) // 4) :].mean())
+    )
+    return [
+        Demand(
+            "recording falls behind by at most",
+            behind[RECORD],
+            "s",
+            HELD_S,
+            BUFFERED_S,
+            "cameras hold back about half a second and capture programs some seconds; beyond that "
+            "frames are lost",
+            sources=(RECORD,),
+        ),
+        Demand(
+            "recording into the last quarter of the drive reaches",
+            None if (share := ratio(last, budget)) is None else 100 * share,
+            OF_BUDGET,
+            120,
+            100,
+            "a fast cache that runs full ends a long recording",
+            lower=False,
+            sources=(RECORD,),
+        ),
+        Demand(
+            "playing alone reaches",
+            None if (share := ratio(found.mbps(PLAY, "read"), budget)) is None else 100 * share,
+            OF_BUDGET,
+            150,
+            100,
+            "less stutters; half as much again leaves room to wind",
+            lower=False,
+            sources=(PLAY,),
+        ),
+        Demand(
+            "recording beside playing, both held to the rate of the streams, reaches",
+            None if (share := ratio(found.mbps(BOTH, "write", RECORDER), budget)) is None
+            else 100 * share,
+            OF_BUDGET,
+            99,
+            97,
+            "what is missing are lost frames; editing while recording is an ordinary day",
+            lower=False,
+            sources=(BOTH,),
+        ),
+        Demand(
+            "999 of 1000 blocks of the streams that are played come within",
+            found.percentile_us(PLAY, 99.9, "read"),
+            "us",
+            FRAME_US,
+            10 * FRAME_US,
+            "a frame lasts 40 ms at 25 a second; players read about ten ahead",
+            sources=(PLAY,),
+        ),
+    ]  # fmt: skip
+
+
+PROTOCOLS = (
+    Protocol(
+        name="for-video",
+        title="Fitness for video",
+        summary="whether several streams are recorded and played for long without losing frames",
+        source="streams as cameras make them; limits are explained beside them",
+        group="preset",
+        plan=plan,
+        judge=judge,
+        parameters=(
+            Parameter("streams", 4, "streams at once"),
+            Parameter("stream_mbps", 100.0, "MB/s of each; 4K in an editing codec is about 90"),
+            Parameter("times", 1.0, "how often the drive is recorded full"),
+            Parameter("seconds", 120.0, "time of playing"),
+        ),
+    ),
+)

@@ -1,0 +1,239 @@
+"""Intel's access specifications for IOmeter: database, file server, workstation, web server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ssdlab.engine import choices, words
+from ssdlab.engine.answers import Rows, cell, charts, curve, number, places
+from ssdlab.engine.preparation import used
+from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.readings import Readings, best, ratio
+from ssdlab.engine.records import Records
+from ssdlab.engine.setup import Parameter, Setup, bytes_of
+from ssdlab.engine.steps import Job, Step
+from ssdlab.figures import Column, Figure, Table
+
+SOURCE = (
+    "Intel's access patterns for IOmeter as reviews use them (The SSD Review: server profiles); "
+    "the file server's also in fio's examples"
+)
+NEARLY = 0.9
+"""Beyond the depth that has this share of the most, only waiting grows."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """An access specification. Sizes in bytes with their percent, the same for reads and writes."""
+
+    name: str
+    title: str
+    sizes: tuple[tuple[int, int], ...]
+    read_percent: int
+    random_percent: int = 100
+
+    def plan(self, setup: Setup) -> list[Step]:
+        """Fill, use where the load writes, warm up with the load itself, then all depths."""
+        warm = self._job(setup, "warm-up", 32, setup.number("warm_s"), measured=False)
+        seconds = setup.number("seconds")
+        depths = choices.counts(setup, "depths")
+        return [
+            setup.fill(),
+            *([used(setup, "8k")] if self.read_percent < 100 else []),
+            warm,
+            *(self._job(setup, f"qd{depth}", depth, seconds) for depth in depths),
+        ]
+
+    def _job(
+        self, setup: Setup, key: str, depth: int, seconds: float, *, measured: bool = True
+    ) -> Job:
+        sizes = self.split(setup.block)
+        smallest = min(size for size, _ in sizes)
+        options: dict[str, str | int] = {"ba": max(bytes_of(setup.text("align")), setup.block)}
+        if len(sizes) > 1:
+            options["bssplit"] = ":".join(f"{choices.short(size)}/{share}" for size, share in sizes)
+        mixed = self.read_percent < 100
+        if self.random_percent < 100:
+            options["percentage_random"] = self.random_percent
+        return setup.job(
+            key,
+            f"the load of a {self.title.lower()}, {depth} in flight",
+            "randrw" if mixed else "randread",
+            choices.short(smallest),
+            depth=depth,
+            seconds=seconds,
+            read_percent=self.read_percent if mixed else None,
+            compressible=setup.count("compressible"),
+            measured=measured,
+            options=options,
+        )
+
+    def split(self, block: int) -> list[tuple[int, int]]:
+        """The sizes and their percent; those below the logical block become one."""
+        found: dict[int, int] = {}
+        for size, share in self.sizes:
+            found[max(size, block)] = found.get(max(size, block), 0) + share
+        return list(found.items())
+
+    def judge(self, records: Records, setup: Setup) -> Judgement:
+        """Operations and latency by depth."""
+        found = Readings(records)
+        depths = choices.counts(setup, "depths")
+        keys = {depth: f"qd{depth}" for depth in depths}
+        rates = {depth: found.iops(key) for depth, key in keys.items()}
+        rows: Rows = [
+            [
+                str(depth),
+                cell(rates[depth], key),
+                cell(found.mbps(key), key),
+                cell(found.mean_us(key), key),
+                cell(found.percentile_us(key, 99.0, "read"), key),
+                cell(found.percentile_us(key, 99.0, "write"), key),
+                cell(found.max_us(key), key),
+            ]
+            for depth, key in keys.items()
+        ]
+        heads = [
+            Column("in flight"),
+            Column("operations", "IOPS"),
+            Column("speed", "MB/s"),
+            Column("mean latency", "us"),
+            Column("read p99", "us"),
+            Column("write p99", "us"),
+            Column("longest", "us"),
+        ]
+        if self.read_percent == 100:
+            heads.pop(5)
+            for row in rows:
+                row.pop(5)
+        every = tuple(keys.values())
+        numbers = [
+            number("operations, most", best(rates.values()), "IOPS", "higher", *every),
+            *(
+                number(f"operations, {depth} in flight", rate, "IOPS", "higher", keys[depth])
+                for depth, rate in rates.items()
+            ),
+        ]
+        waits = {depth: found.mean_us(key) for depth, key in keys.items()}
+        figures = charts(
+            Figure(
+                "Operations",
+                "I/Os in flight",
+                "IOPS",
+                [curve(self.title, places(rates.values()))],
+                x_names=[str(depth) for depth in depths],
+                group="By queue depth",
+                sources=every,
+            ),
+            Figure(
+                "Mean latency",
+                "I/Os in flight",
+                "us",
+                [curve(self.title, places(waits.values()))],
+                x_names=[str(depth) for depth in depths],
+                log_y=True,
+                group="By queue depth",
+                sources=every,
+            ),
+        )
+        said = [*self._said(rates, waits), *self._raised(setup)]
+        tables = [Table("By queue depth", heads, rows), self._specification()]
+        return Judgement(said, numbers, tables, figures)
+
+    def mix(self) -> str:
+        """Sizes and shares in words."""
+        small, large = (words.block(pick(size for size, _ in self.sizes)) for pick in (min, max))
+        sizes = small if small == large else f"{small} to {large}"
+        return f"{sizes}, {self.read_percent} % reads, {self.random_percent} % random"
+
+    def _specification(self) -> Table:
+        rows: Rows = [[words.block(size), cell(float(share))] for size, share in self.sizes]
+        return Table(
+            f"Access specification: {self.read_percent} % reads, {self.random_percent} % random",
+            [Column("size of the request"), Column("share", "%")],
+            rows,
+        )
+
+    def _said(self, rates: dict[int, float | None], waits: dict[int, float | None]) -> list[str]:
+        most = best(rates.values())
+        if most is None:
+            return ["No queue depth has been measured yet."]
+        enough = min(d for d, rate in rates.items() if rate is not None and rate >= NEARLY * most)
+        first = min(rates)
+        gain = ratio(rates[enough], rates[first])
+        return [
+            f"Under the load of a {self.title.lower()} the drive does {words.iops(rates[enough])} "
+            f"with {enough} in flight ({words.latency(waits[enough])} each on average), "
+            f"{words.times(gain)} what it does with {first} in flight."
+        ]
+
+    def _raised(self, setup: Setup) -> list[str]:
+        block = setup.block
+        below = sum(share for size, share in self.sizes if size < block)
+        if not below:
+            return []
+        return [
+            f"The drive has logical blocks of {words.block(block)}; the {below} % of the requests "
+            "that are smaller were made that large."
+        ]
+
+    def protocol(self) -> Protocol:
+        """The protocol of this access specification."""
+        return Protocol(
+            name=self.name,
+            title=f"IOmeter: {self.title}",
+            summary=f"operations a second under the load of a {self.title.lower()}, as Intel "
+            f"defined it: {self.mix()}",
+            source=SOURCE,
+            group="preset",
+            plan=self.plan,
+            judge=self.judge,
+            parameters=(
+                Parameter("depths", "1,2,4,8,16,32,64,128,256", "I/Os in flight"),
+                Parameter("seconds", 60.0, "time for each depth"),
+                Parameter("warm_s", 300.0, "seconds of the load before the first measurement"),
+                Parameter("align", "4k", "what offsets are multiples of; IOmeter's default is 512"),
+                Parameter("compressible", 0, "percent by which the data shrinks"),
+            ),
+        )
+
+
+KI = 1024
+ACCESSES = (
+    Access("database", "Database", ((8 * KI, 100),), 67),
+    Access(
+        "file-server",
+        "File server",
+        (
+            (512, 10),
+            (1 * KI, 5),
+            (2 * KI, 5),
+            (4 * KI, 60),
+            (8 * KI, 2),
+            (16 * KI, 4),
+            (32 * KI, 4),
+            (64 * KI, 10),
+        ),
+        80,
+    ),
+    Access("workstation", "Workstation", ((8 * KI, 100),), 80, 80),
+    Access(
+        "web-server",
+        "Web server",
+        (
+            (512, 22),
+            (1 * KI, 15),
+            (2 * KI, 8),
+            (4 * KI, 23),
+            (8 * KI, 15),
+            (16 * KI, 2),
+            (32 * KI, 6),
+            (64 * KI, 7),
+            (128 * KI, 1),
+            (512 * KI, 1),
+        ),
+        100,
+    ),
+)
+
+PROTOCOLS = tuple(access.protocol() for access in ACCESSES)

@@ -1,0 +1,227 @@
+"""Mixed load: how long reads take beside writes of more and more of the drive's writing speed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ssdlab.engine import choices, words
+from ssdlab.engine.answers import Rows, cell, charts, curve, number
+from ssdlab.engine.preparation import used
+from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.readings import Readings, ratio
+from ssdlab.engine.records import Records
+from ssdlab.engine.setup import Parameter, Setup
+from ssdlab.engine.steps import Job, Step, Then
+from ssdlab.figures import Column, Figure, Table
+
+ALONE, MOST = "reads-alone", "writes-alone"
+READER, WRITER = "reader", "writer"
+PERCENTILES = ((50.0, "median"), (99.0, "p99"), (99.9, "p99.9"))
+GUESS_IOPS = 10_000.0
+"""What the estimate of the run takes for the writing speed; it does not change the time."""
+NOTICED = 1.5
+"""A latency that grows by less than this factor is called about the same."""
+
+
+def plan(setup: Setup) -> list[Step]:
+    """Fill, write everything once at random; reads alone, writes alone, then both."""
+    return [
+        setup.fill(),
+        used(setup, setup.text("write_bs")),
+        _reads(setup, ALONE),
+        _writes(setup, MOST, None),
+        Then(
+            "beside",
+            lambda records: _beside(setup, records.iops(MOST, "write")),
+            expected=_beside(setup, GUESS_IOPS),
+        ),
+    ]
+
+
+def _shares(setup: Setup) -> list[int]:
+    return choices.counts(setup, "shares", most=100)
+
+
+def _key(share: int) -> str:
+    return f"beside-{share}"
+
+
+def _beside(setup: Setup, most: float) -> Sequence[Step]:
+    return [
+        setup.together(
+            _key(share),
+            f"reads beside writes at {share} % of their full speed",
+            [
+                _reads(setup, _key(share), READER),
+                _writes(setup, _key(share), None if share == 100 else most * share / 100),
+            ],
+        )
+        for share in _shares(setup)
+    ]
+
+
+def _reads(setup: Setup, key: str, name: str = READER) -> Job:
+    return setup.job(
+        key,
+        "random reads",
+        "randread",
+        setup.text("read_bs"),
+        depth=setup.count("read_depth"),
+        seconds=setup.number("seconds"),
+        name=name,
+    )
+
+
+def _writes(setup: Setup, key: str, rate: float | None) -> Job:
+    return setup.job(
+        key,
+        "random writes as fast as they go",
+        "randwrite",
+        setup.text("write_bs"),
+        depth=setup.count("write_depth"),
+        seconds=setup.number("seconds"),
+        compressible=setup.count("compressible"),
+        name=WRITER,
+        options=None if rate is None else {"rate_iops": max(1, round(rate))},
+    )
+
+
+def judge(records: Records, setup: Setup) -> Judgement:
+    """Read latency against the share of the writing speed."""
+    found = Readings(records)
+    steps = [(0, ALONE), *((share, _key(share)) for share in _shares(setup))]
+    most = found.iops(MOST, "write")
+    means = {share: found.mean_us(key, "read") for share, key in steps}
+    tails = {
+        name: {share: found.percentile_us(key, at, "read") for share, key in steps}
+        for at, name in PERCENTILES
+    }
+    rows: Rows = []
+    for share, key in steps:
+        writes = found.iops(key, "write") if share else None
+        rows.append(
+            [
+                f"{share} %",
+                cell(writes, key),
+                cell(found.iops(key, "read"), key),
+                cell(means[share], key),
+                *(cell(tails[name][share], key) for _, name in PERCENTILES),
+                cell(found.max_us(key, "read"), key),
+            ]
+        )
+    heads = [
+        Column("writes asked for"),
+        Column("writes done", "IOPS"),
+        Column("reads", "IOPS"),
+        Column("read mean", "us"),
+        *(Column(f"read {name}", "us") for _, name in PERCENTILES),
+        Column("longest read", "us"),
+    ]
+    numbers = [
+        number("writes alone", most, "IOPS", "higher", MOST),
+        *(
+            number(f"read p99 beside {share} % writes", tails["p99"][share], "us", "lower", key)
+            for share, key in steps
+        ),
+    ]
+    keys = tuple(key for _, key in steps)
+    figures = charts(
+        Figure(
+            "Read latency beside writes",
+            "writes, % of their full speed",
+            "read latency, us",
+            [
+                curve("mean", means.items(), 0),
+                *(
+                    curve(name, tails[name].items(), place)
+                    for place, (_, name) in enumerate(PERCENTILES, start=1)
+                ),
+            ],
+            log_y=True,
+            wide=True,
+            sources=keys,
+        ),
+        Figure(
+            "How many reads take longer",
+            "latency, us",
+            "% that take longer",
+            [
+                curve(
+                    f"beside {share} % writes" if share else "alone",
+                    zip(*found.latencies(key, "read"), strict=True),
+                    place,
+                    "line",
+                )
+                for place, (share, key) in enumerate(steps)
+            ],
+            log_x=True,
+            log_y=True,
+            wide=True,
+            sources=keys,
+        ),
+    )
+    table = Table("Reads beside writes", heads, rows)
+    return Judgement(_said(tails["p99"], means, most), numbers, [table], figures)
+
+
+def _said(
+    tails: dict[int, float | None], means: dict[int, float | None], most: float | None
+) -> list[str]:
+    alone = tails[0]
+    measured = [share for share, tail in tails.items() if share and tail is not None]
+    if alone is None or not measured:
+        return ["Reads alone and reads beside writes have not both been measured yet."]
+    said = []
+    middle = min(measured, key=lambda share: abs(share - 50))
+    for share in dict.fromkeys((middle, measured[-1])):
+        grown = ratio(tails[share], alone)
+        assert grown is not None
+        beside = "writes at full speed" if share == 100 else f"{share} % of the writing speed"
+        change = (
+            f"{words.times(grown)} as long as without writes ({words.latency(alone)})"
+            if grown >= NOTICED
+            else f"about the same as without writes ({words.latency(alone)})"
+        )
+        said.append(
+            f"Beside {beside} one read in a hundred takes longer than "
+            f"{words.latency(tails[share])}, {change}; on average a read takes "
+            f"{words.latency(means[share])} (alone {words.latency(means[0])})."
+        )
+    calm = [
+        share
+        for share in measured
+        if (ratio(tails[share], alone) or 0) < NOTICED
+        and (ratio(means[share], means[0]) or 0) < NOTICED
+    ]
+    if calm:
+        said.append(f"Up to {max(calm)} % of the writing speed reads are hardly disturbed.")
+    else:
+        said.append(
+            f"Even {measured[0]} % of the writing speed disturbs the reads: on average they take "
+            f"{words.latency(means[measured[0]])} instead of {words.latency(means[0])}."
+        )
+    if most is not None:
+        said.append(f"Full writing speed is {words.iops(most)}.")
+    return said
+
+
+PROTOCOLS = (
+    Protocol(
+        name="mixed-load",
+        title="Reads beside writes",
+        summary="how long reads take while the drive writes at a part of its speed",
+        source="a common question; rate-limited writers as in fio's documentation",
+        group="everyday",
+        plan=plan,
+        judge=judge,
+        parameters=(
+            Parameter("shares", "10,30,50,100", "percent of the writing speed"),
+            Parameter("read_bs", "4k", "size of the reads"),
+            Parameter("read_depth", 1, "reads in flight"),
+            Parameter("write_bs", "4k", "size of the writes"),
+            Parameter("write_depth", 32, "writes in flight"),
+            Parameter("seconds", 60.0, "time for each share"),
+            Parameter("compressible", 0, "percent by which the data shrinks"),
+        ),
+    ),
+)

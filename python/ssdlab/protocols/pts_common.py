@@ -1,0 +1,313 @@
+"""What the tests of the SNIA PTS share: their settings, preconditioning, and how they report."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ssdlab.engine import steady_report
+from ssdlab.engine.records import Records
+from ssdlab.engine.setup import KIB, Parameter, Setup
+from ssdlab.engine.steps import ROUNDS_MAX, Job, Purge, Step, in_round
+from ssdlab.figures import Better, Cell, Column, Curve, Number, Table
+
+SOURCE = "SNIA Solid State Storage (SSS) Performance Test Specification 2.0.2"
+
+BARS = 8
+"""Bars of a histogram to a power of two."""
+PERCENTILES = (50.0, 99.0, 99.9, 99.99, 99.999)
+"""Of response times."""
+
+Values = Mapping[str, int | float | str]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the specification sets for a kind of drive."""
+
+    active_percent: int
+    depth: int
+    threads: int
+    write_cache: str
+
+
+SETTINGS = {
+    "enterprise": Settings(100, 32, 4, "off"),
+    "client": Settings(75, 16, 2, "on"),
+}
+"""PTS-E and PTS-C."""
+
+
+def parameters(
+    *,
+    depth: int | None = 0,
+    threads: int | None = 0,
+    rounds: int | None = ROUNDS_MAX,
+    seconds: float | None = 60.0,
+    fill: float | None = 2.0,
+) -> tuple[Parameter, ...]:
+    """The parameters that every test has; a depth or number of threads of 0 leaves it to the
+    settings, None leaves a parameter out."""
+    as_set = "; 0: as the settings say"
+    found = [
+        Parameter(
+            "settings",
+            "enterprise",
+            "enterprise: active range 100 %, write cache off, depth 32, 4 threads; "
+            "client: 75 %, write cache on, depth 16, 2 threads",
+            tuple(SETTINGS),
+        ),
+        Parameter("active", 0, f"active range, percent of the drive{as_set}"),
+        Parameter("compressible", 0, "percent by which the data shrinks; 0: random data"),
+    ]
+    for name, default, text in (
+        ("depth", depth, "I/Os in flight of each thread"),
+        ("threads", threads, "threads"),
+    ):
+        if default is not None:
+            found.append(Parameter(name, default, f"{text}{'' if default else as_set}"))
+    if rounds is not None:
+        found.append(Parameter("rounds", rounds, "rounds at most until the drive must be steady"))
+    if seconds is not None:
+        found.append(Parameter("seconds", seconds, "length of a measurement"))
+    if fill is not None:
+        text = "how often the active range is written in order before the test"
+        found.append(Parameter("fill", fill, text))
+    return tuple(found)
+
+
+def of(values: Values) -> Settings:
+    """The settings that the parameters choose."""
+    return SETTINGS[str(values["settings"])]
+
+
+def active_share(values: Values) -> float:
+    """Share of the drive that is the active range."""
+    return min(100, int(values["active"]) or of(values).active_percent) / 100
+
+
+def depth(setup: Setup) -> int:
+    """I/Os in flight of each thread."""
+    return setup.count("depth") or of(setup.values).depth
+
+
+def threads(setup: Setup) -> int:
+    """Number of threads."""
+    return setup.count("threads") or of(setup.values).threads
+
+
+def rounds(setup: Setup) -> int:
+    """Rounds at most."""
+    return max(1, min(setup.count("rounds"), setup.rounds))
+
+
+def precondition(setup: Setup, suffix: str = "", bs: str = "128k") -> list[Step]:
+    """Purge, and workload-independent preconditioning: the active range written in order, twice.
+
+    A quick look writes it once, which leaves no block unwritten.
+    """
+    times = min(1.0, setup.number("fill")) if setup.quick else setup.number("fill")
+    steps: list[Step] = [Purge(f"purge{suffix}")]
+    if times:
+        steps.append(setup.fill(f"fill{suffix}", times, bs=bs))
+    return steps
+
+
+def mix_job(
+    setup: Setup,
+    key: str,
+    size: int,
+    read_percent: int,
+    *,
+    sequential: bool = False,
+    depth: int,
+    threads: int,
+    seconds: float,
+    measured: bool = True,
+    options: Mapping[str, str | int] | None = None,
+) -> Job:
+    """I/Os of one size and one mix; ``read_percent`` of 0 and 100 are plain writes and reads."""
+    pure = {0: "write", 100: "read"}.get(read_percent)
+    kind = pure or "rw"
+    order = "SEQ" if sequential else "RND"
+    return setup.job(
+        key,
+        f"{order} {block_text(size)}, {mix_text(read_percent)}",
+        kind if sequential else f"rand{kind}",
+        block_name(size),
+        depth=depth,
+        threads=threads,
+        seconds=seconds,
+        read_percent=None if pure else read_percent,
+        compressible=setup.count("compressible"),
+        measured=measured,
+        options=options,
+    )
+
+
+def block_name(size: int) -> str:
+    """A block size as fio and keys write it."""
+    return f"{size // KIB}k" if size % KIB == 0 else str(size)
+
+
+def block_text(size: int) -> str:
+    """A block size for people."""
+    return f"{size / KIB:g} KiB"
+
+
+def mix_text(read_percent: int) -> str:
+    """A mix as the specification writes it: percent of reads / of writes."""
+    return f"R/W {read_percent}/{100 - read_percent}"
+
+
+def sizes(setup: Setup, wanted: Sequence[int]) -> list[int]:
+    """The block sizes that the target can do."""
+    return [size for size in wanted if size % setup.block == 0]
+
+
+def left_out(setup: Setup, wanted: Sequence[int]) -> list[str]:
+    """A sentence about the block sizes that it cannot."""
+    missing = [size for size in wanted if size % setup.block]
+    if not missing:
+        return []
+    names = " and ".join(block_text(size) for size in missing)
+    return [
+        f"I/Os of {names} are left out: the target has logical blocks of {block_text(setup.block)}."
+    ]
+
+
+def rounds_of(records: Records, key: str, name: str) -> list[int]:
+    """The rounds that numbers of job ``name`` are means of: those of the measurement window, or
+    the last ones that there are where a test was stopped before its first full window."""
+    record = records.rounds.get(key)
+    if record is not None and record.count:
+        wanted = list(record.window_rounds())
+    else:
+        wanted = list(range(1, ROUNDS_MAX + 1))
+    return [n for n in wanted if in_round(n, name) in records][-5:]
+
+
+def keys_of(records: Records, key: str, name: str) -> list[str]:
+    """The keys of job ``name`` in these rounds."""
+    return [in_round(n, name) for n in rounds_of(records, key, name)]
+
+
+def window_cell(
+    records: Records, key: str, name: str, what: Callable[[str], float | None]
+) -> Cell | None:
+    """Mean of a value of job ``name`` over the measurement window; None where nothing is."""
+    keys = keys_of(records, key, name)
+    value = records.mean_over(keys, what)
+    return None if value is None else Cell(value, tuple(keys))
+
+
+def window_max(
+    records: Records, key: str, name: str, what: Callable[[str], float | None]
+) -> Cell | None:
+    """The largest value of job ``name`` in the measurement window."""
+    keys = keys_of(records, key, name)
+    found = [value for one in keys if (value := what(one)) is not None]
+    return Cell(max(found), tuple(keys)) if found else None
+
+
+def number(name: str, cell: Cell | None, unit: str, better: Better = "") -> Number:
+    """A cell as one of the numbers that runs are compared by."""
+    return Number(name, cell.value if cell else None, unit, better, cell.sources if cell else ())
+
+
+def value(cell: Cell | None) -> float | None:
+    """The number of a cell."""
+    return None if cell is None else cell.value
+
+
+def distribution(records: Records, keys: Sequence[str]) -> tuple[dict[int, int], float]:
+    """Completion latencies of several steps together: ns and how many; and the longest, us."""
+    bins: Counter[int] = Counter()
+    for key in keys:
+        bins.update(records.histogram(key))
+    longest = max((found for key in keys if (found := records.max_us(key)) is not None), default=0)
+    return dict(sorted(bins.items())), longest
+
+
+def percentile_us(bins: Mapping[int, int], percent: float, longest_us: float) -> float | None:
+    """The latency that ``percent`` of the I/Os of a histogram did not exceed, us (+-0.8 %)."""
+    wanted, seen = round(percent * sum(bins.values()) / 100, 6), 0
+    for ns, count in bins.items():
+        seen += count
+        if seen >= wanted:
+            return min(ns / 1e3, longest_us)
+    return None
+
+
+def histogram_curve(name: str, bins: Mapping[int, int], colour: int = 0) -> Curve:
+    """The outline of a histogram of latencies on two logarithmic axes: us and I/Os.
+
+    Eight bars to a power of two. An empty bar stands at half an I/O, below a single one.
+    """
+    bars: Counter[int] = Counter()
+    for ns, count in bins.items():
+        bars[math.floor(BARS * math.log2(max(ns, 1)))] += count
+    first, last = min(bars), max(bars)
+    places = range(first, last + 2)
+    return Curve(
+        name,
+        [2 ** (at / BARS) / 1e3 for at in places],
+        [float(bars[at] or 0.5) for at in places],
+        "steps",
+        colour,
+    )
+
+
+def percentile_cells(
+    records: Records, keys: Sequence[str], percents: Sequence[float]
+) -> list[Cell | None]:
+    """Percentiles of several steps together, us, and the longest latency."""
+    bins, longest = distribution(records, keys)
+    if not bins:
+        return [None] * (len(percents) + 1)
+    found = [percentile_us(bins, percent, longest) for percent in percents]
+    return [Cell(one, tuple(keys)) for one in (*found, longest)]
+
+
+def doubts(records: Records, *keys: str) -> list[str]:
+    """A sentence about each loop that did not come to a steady state: what its numbers are then."""
+    found = [records.rounds[key] for key in keys if key in records.rounds]
+    many = len(keys) > 1
+    return [
+        f"{one.title}: {steady_report.sentence(one)}" if many else steady_report.sentence(one)
+        for one in found
+        if not one.steady
+    ]
+
+
+def conditions(
+    setup: Setup, *, what: Sequence[tuple[str, str]] = (), load: str | None = None
+) -> Table:
+    """The table of settings that the report header of the specification asks for."""
+    settings = of(setup.values)
+    name = {"enterprise": "enterprise (PTS-E)", "client": "client (PTS-C)"}
+    data = setup.count("compressible")
+    filled = setup.values.get("fill")
+    share = 100 * setup.active / setup.capacity
+    rows = [
+        ("settings", name[setup.text("settings")]),
+        ("active range", f"{share:.3g} % of the drive, {setup.active:,} bytes"),
+        (
+            "volatile write cache",
+            f"the settings want it {settings.write_cache}; it is left as the drive has it",
+        ),
+        ("queue depth and threads", load or f"QD {depth(setup)}, TC {threads(setup)}"),
+        ("data pattern", f"{data} % compressible" if data else "random"),
+    ]
+    if filled is not None:
+        once = min(1.0, float(filled)) if setup.quick else float(filled)
+        rows.append(
+            (
+                "workload-independent preconditioning",
+                f"SEQ writes, {once:g} x the active range" if once else "none",
+            )
+        )
+    rows += what
+    return Table("Test conditions", (Column("condition"), Column("value")), rows)

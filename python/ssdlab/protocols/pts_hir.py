@@ -1,0 +1,342 @@
+"""PTS Host Idle Recovery test: what pauses of 5 to 50 seconds give back to a saturated drive."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.records import Records
+from ssdlab.engine.setup import KIB, Parameter, Setup
+from ssdlab.engine.steps import Job, Rounds, Step, Tracked, in_round
+from ssdlab.figures import Cell, Column, Curve, Figure, Number, Table
+from ssdlab.protocols import pts_common as pts
+
+KEY = "saturation"
+WAITS = (5, 10, 15, 25, 50)
+"""Seconds of idle time after each burst of writes."""
+BURST_S = 5.0
+ROUND_S = 1800.0
+"""A round of saturation, whose last minute decides about steady state."""
+BATCH = 12
+"""Bursts of one fio job, which keeps their timetable to the millisecond."""
+QUICK = 60
+"""A quick look has so many times fewer bursts."""
+PIECE_S = 300.0
+"""The return to the baseline is cut into pieces, so that a stopped run repeats little."""
+
+
+class Burst(NamedTuple):
+    """A measurement against the time since the begin of its access pattern."""
+
+    key: str
+    minute: float
+    iops: float
+
+
+def plan(setup: Setup) -> list[Step]:
+    """Saturation to steady state; then, for each idle time, bursts and the way back."""
+    steps = [*pts.precondition(setup), _saturation(setup)]
+    for wait in WAITS:
+        steps += [_batch(setup, wait, first) for first in _firsts(setup)]
+        steps += [
+            _writes(setup, _baseline_key(wait, n), PIECE_S) for n in range(1, _pieces(setup) + 1)
+        ]
+    return steps
+
+
+def _saturation(setup: Setup) -> Rounds:
+    tracked = Tracked(
+        "RND 4 KiB writes, last minute of a round",
+        "IOPS",
+        lambda records, number: records.iops(in_round(number, "minute")),
+    )
+
+    def jobs(number: int) -> list[Job]:
+        long = _round_s(setup) - setup.number("seconds")
+        return [
+            replace(_writes(setup, in_round(number, "work"), long), measured=False),
+            _writes(setup, in_round(number, "minute"), setup.number("seconds")),
+        ]
+
+    return Rounds(KEY, "random writes to steady state", jobs, (tracked,), most=pts.rounds(setup))
+
+
+def _round_s(setup: Setup) -> float:
+    """A quick look shortens the rounds more than the pauses, which would not differ otherwise."""
+    return max(2 * setup.number("seconds"), ROUND_S / (12 if setup.quick else 1))
+
+
+def _writes(setup: Setup, key: str, seconds: float) -> Job:
+    return pts.mix_job(
+        setup,
+        key,
+        4 * KIB,
+        0,
+        depth=pts.depth(setup),
+        threads=pts.threads(setup),
+        seconds=seconds,
+    )
+
+
+def _bursts(setup: Setup) -> int:
+    return max(2, setup.count("bursts") // (QUICK if setup.quick else 1))
+
+
+def _firsts(setup: Setup) -> range:
+    """The first burst of each batch."""
+    return range(1, _bursts(setup) + 1, BATCH)
+
+
+def _pieces(setup: Setup) -> int:
+    return max(1, round(ROUND_S / PIECE_S / (6 if setup.quick else 1)))
+
+
+def _batch_key(wait: int, first: int) -> str:
+    return f"wait{wait:02d}/bursts{first:03d}"
+
+
+def _baseline_key(wait: int, piece: int) -> str:
+    return f"wait{wait:02d}/baseline{piece}"
+
+
+def burst_name(number: int) -> str:
+    """The fio job of a burst."""
+    return f"burst{number:03d}"
+
+
+def _batch(setup: Setup, wait: int, first: int) -> Job:
+    """Pauses, each with a burst behind it, as fio jobs that begin at their own times."""
+    long, pause = setup.seconds(BURST_S), setup.seconds(float(wait))
+    last = min(first + BATCH - 1, _bursts(setup))
+    jobs = []
+    for place, number in enumerate(range(first, last + 1)):
+        begin = round(1000 * (pause + place * (pause + long)))
+        job = _writes(setup, burst_name(number), BURST_S)
+        jobs.append(replace(job, text=f"{job.text}startdelay={begin}ms\n"))
+    key = _batch_key(wait, first)
+    together = setup.together(
+        key, f"{wait} s idle, {BURST_S:g} s of writes, {len(jobs)} times", jobs
+    )
+    return replace(together, seconds=len(jobs) * (pause + long))
+
+
+def judge(records: Records, setup: Setup) -> Judgement:
+    """IOPS of the bursts for each idle time, and beside them those of writing without a pause."""
+    bursts = {wait: _measured(records, setup, wait) for wait in WAITS}
+    baselines = {wait: _returned(records, setup, wait) for wait in WAITS}
+    saturated = pts.window_cell(records, KEY, "minute", records.iops)
+    means = {wait: _mean_cell(found) for wait, found in bursts.items()}
+    gains = _gains(means, baselines)
+    conditions = pts.conditions(
+        setup,
+        what=[
+            ("access pattern", f"{setup.seconds(BURST_S):g} s of writes, then idle"),
+            ("idle times", ", ".join(f"{setup.seconds(float(w)):g}" for w in WAITS) + " s"),
+            ("repeated", f"{_bursts(setup)} times"),
+        ],
+    )
+    return Judgement(
+        [*_said(gains, baselines), *pts.doubts(records, KEY)],
+        _numbers(means, gains, saturated),
+        [_table(bursts, baselines, means, gains), conditions],
+        _figures(bursts, baselines, saturated),
+    )
+
+
+def _measured(records: Records, setup: Setup, wait: int) -> list[Burst]:
+    cycle = setup.seconds(BURST_S) + setup.seconds(float(wait))
+    found = []
+    for first in _firsts(setup):
+        key = _batch_key(wait, first)
+        if key not in records:
+            break
+        for number in range(first, min(first + BATCH, _bursts(setup) + 1)):
+            iops = records.iops(key, job=burst_name(number))
+            found.append(Burst(key, number * cycle / 60, iops))
+    return found
+
+
+def _returned(records: Records, setup: Setup, wait: int) -> list[Burst]:
+    keys = [_baseline_key(wait, n) for n in range(1, _pieces(setup) + 1)]
+    minutes = setup.seconds(PIECE_S) / 60
+    return [
+        Burst(key, minutes * n, records.iops(key))
+        for n, key in enumerate(keys, start=1)
+        if key in records
+    ]
+
+
+def _mean_cell(found: list[Burst]) -> Cell | None:
+    if not found:
+        return None
+    return Cell(
+        sum(one.iops for one in found) / len(found), tuple(dict.fromkeys(b.key for b in found))
+    )
+
+
+def _gains(
+    means: dict[int, Cell | None], baselines: dict[int, list[Burst]]
+) -> dict[int, Cell | None]:
+    """Bursts against what the drive came back to after them."""
+    gains: dict[int, Cell | None] = {}
+    for wait, mean in means.items():
+        back = baselines[wait]
+        known = mean is not None and mean.value is not None and back and back[-1].iops > 0
+        gains[wait] = (
+            Cell((mean.value or 0.0) / back[-1].iops, (*mean.sources, back[-1].key))
+            if mean is not None and known
+            else None
+        )
+    return gains
+
+
+def _said(gains: dict[int, Cell | None], baselines: dict[int, list[Burst]]) -> list[str]:
+    known = {wait: v for wait, cell in gains.items() if (v := pts.value(cell)) is not None}
+    if not known:
+        return ["No idle time has been measured to its end."]
+    longest = max(known)
+    base = baselines[longest][-1].iops
+    if max(known.values()) < 1.1:
+        return [
+            f"Pauses of up to {longest} s change little: behind them it writes "
+            f"{known[longest]:.2f} times the {base:,.0f} IOPS of writing without a pause."
+        ]
+    return [
+        f"Behind pauses of {longest} s, bursts of writes reach {known[longest]:.2f} times the "
+        f"{base:,.0f} IOPS of writing without a pause."
+    ]
+
+
+def _numbers(
+    means: dict[int, Cell | None], gains: dict[int, Cell | None], saturated: Cell | None
+) -> list[Number]:
+    numbers = [pts.number("saturated", saturated, "IOPS", "higher")]
+    for wait, mean in means.items():
+        name = f"bursts after {wait} s idle"
+        numbers.append(pts.number(name, mean, "IOPS", "higher"))
+        numbers.append(pts.number(f"{name} / without a pause", gains[wait], "x", "higher"))
+    return numbers
+
+
+def _table(
+    bursts: dict[int, list[Burst]],
+    baselines: dict[int, list[Burst]],
+    means: dict[int, Cell | None],
+    gains: dict[int, Cell | None],
+) -> Table:
+    columns = (
+        Column("idle time"),
+        Column("mean of the bursts", "IOPS"),
+        Column("slowest burst", "IOPS"),
+        Column("fastest burst", "IOPS"),
+        Column("mean / last minutes of the return", "x"),
+        Column("first minutes of the return", "IOPS"),
+        Column("last minutes of the return", "IOPS"),
+    )
+    rows: list[tuple[Cell | str | None, ...]] = []
+    for wait, found in bursts.items():
+        mean, gain = means[wait], gains[wait]
+        ordered = sorted(found, key=lambda one: one.iops)
+        back = baselines[wait]
+        rows.append(
+            (
+                f"{wait} s",
+                mean,
+                *(Cell(o.iops, (o.key,)) for o in (ordered[0], ordered[-1])),
+                gain,
+                *(Cell(o.iops, (o.key,)) for o in (back[0], back[-1])),
+            )
+            if ordered and back
+            else (f"{wait} s", mean, None, None, gain, None, None)
+        )
+    return Table(
+        "Host idle recovery",
+        columns,
+        rows,
+        note="Between two idle times the drive is written without a pause: the return to the "
+        "baseline, whose first and last five minutes are shown.",
+    )
+
+
+def _figures(
+    bursts: dict[int, list[Burst]], baselines: dict[int, list[Burst]], saturated: Cell | None
+) -> list[Figure]:
+    base = pts.value(saturated)
+    rates = [o.iops for found in (*bursts.values(), *baselines.values()) for o in found]
+    top = max([*rates, base or 0.0])
+    figures = []
+    for wait, found in bursts.items():
+        if not found:
+            continue
+        curves = [Curve("bursts", [o.minute for o in found], [o.iops for o in found], "points")]
+        if back := baselines[wait]:
+            curves.append(_return(found[-1].minute, back))
+        if base is not None:
+            end = curves[-1].x[-1]
+            curves.append(Curve("saturated", [0.0, end], [base, base], "dashed", 5))
+        figures.append(
+            Figure(
+                f"IOPS, {wait} s idle",
+                "time, min",
+                "IOPS",
+                curves,
+                y_max=1.06 * top or None,
+                wide=True,
+                sources=tuple(dict.fromkeys(one.key for one in (*found, *baselines[wait]))),
+            )
+        )
+    return [*_summary(bursts, baselines), *figures]
+
+
+def _return(begin: float, back: list[Burst]) -> Curve:
+    """The mean of each piece of the return as a level over the time that it took."""
+    ends = [begin + one.minute for one in back]
+    edges = list(zip([begin, *ends], ends, strict=False))
+    x = [at for edge in edges for at in edge]
+    y = [one.iops for one in back for _ in range(2)]
+    return Curve("return, without a pause", x, y, "line", 1)
+
+
+def _summary(bursts: dict[int, list[Burst]], baselines: dict[int, list[Burst]]) -> list[Figure]:
+    done = [wait for wait in WAITS if bursts[wait] and baselines[wait]]
+    if not done:
+        return []
+    places = [float(place) for place in range(len(done))]
+    means = [sum(o.iops for o in bursts[wait]) / len(bursts[wait]) for wait in done]
+    after = [baselines[wait][-1].iops for wait in done]
+    keys = [one.key for wait in done for one in (*bursts[wait], *baselines[wait])]
+    return [
+        Figure(
+            "Host idle recovery",
+            "idle time, s",
+            "IOPS",
+            [
+                Curve("bursts", places, means, "bars"),
+                Curve("end of the return, without a pause", places, after, "bars", 1),
+            ],
+            x_names=[str(wait) for wait in done],
+            wide=True,
+            sources=tuple(dict.fromkeys(keys)),
+        )
+    ]
+
+
+PROTOCOLS = (
+    Protocol(
+        name="pts-hir",
+        title="PTS Host Idle Recovery",
+        summary="how much faster a saturated drive writes after idle times of 5 to 50 seconds",
+        source=pts.SOURCE,
+        group="pts",
+        plan=plan,
+        judge=judge,
+        parameters=(
+            *pts.parameters(fill=0.0),
+            Parameter("bursts", 360, "bursts of 5 s after each idle time"),
+        ),
+        # 60 would make all idle times of a real drive one second.
+        quick_divisor=5.0,
+        active_share=pts.active_share,
+    ),
+)

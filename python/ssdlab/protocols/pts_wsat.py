@@ -1,0 +1,344 @@
+"""PTS Write Saturation test: random writes from the purged drive on, record by record."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ssdlab.engine import steady_report
+from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.records import Records, RoundsRecord
+from ssdlab.engine.setup import KIB, Parameter, Setup
+from ssdlab.engine.steps import WINDOW, Job, Purge, Step, Then
+from ssdlab.figures import Cell, Column, Curve, Figure, Number, Table
+from ssdlab.protocols import pts_common as pts
+
+BLOCK = 4 * KIB
+ROUND = 30
+"""Records from one value that decides about steady state to the next: half an hour."""
+ROUND_QUICK = 5
+QUICK = 12
+"""A quick look has so many times fewer records at most."""
+TRACKED = "RND 4 KiB writes, last record of each half hour"
+
+
+class Record(NamedTuple):
+    """A minute of writing."""
+
+    key: str
+    minute: float
+    """When it ended, since the begin."""
+    written: int
+    """Bytes up to its end."""
+    iops: float
+    mean_us: float | None
+    p999_us: float | None
+    max_us: float | None
+
+
+def key_of(number: int) -> str:
+    """The key of a record, from 1."""
+    return f"minute{number:04d}"
+
+
+def plan(setup: Setup) -> list[Step]:
+    """Purge, and at once random writes: there is no preconditioning, the way there is the test."""
+    return [Purge(), _after(setup, 1, 0, 0)]
+
+
+def _after(setup: Setup, first: int, done: int, before: int) -> Then:
+    """What follows ``done`` records, of which those from ``first`` on are the last batch; the ones
+    before them wrote ``before`` bytes.
+
+    It looks at no later record, so a run that was stopped goes on with the same steps.
+    """
+    return Then(
+        f"after{done:04d}",
+        lambda records: _next(records, setup, first, done, before),
+        () if done else (_expected(setup),),
+    )
+
+
+def _next(records: Records, setup: Setup, first: int, done: int, before: int) -> Sequence[Step]:
+    """The next batch: to the next half hour, though not much beyond the last byte asked for."""
+    wanted, most, each = setup.number("times") * setup.active, _most(setup), _round(setup)
+    batch = [key_of(n) for n in range(first, done + 1)]
+    if any(key not in records for key in batch):
+        return []
+    written = before + sum(_bytes(records, key) for key in batch)
+    if written >= wanted or done >= most or _steady(records, done, each):
+        return []
+    count = min(each - done % each, most - done)
+    # Half of what is missing at the last record's speed, then half of the rest: so the last batch
+    # is a record, even if the drive becomes faster.
+    if batch:
+        missing = (wanted - written) / max(1, _bytes(records, batch[-1]))
+        count = min(count, max(1, int(missing / 2)))
+    else:
+        count = 1
+    jobs = [_job(setup, n) for n in range(done + 1, done + count + 1)]
+    return [*jobs, _after(setup, done + 1, done + count, written)]
+
+
+def _job(setup: Setup, number: int) -> Job:
+    return pts.mix_job(
+        setup,
+        key_of(number),
+        BLOCK,
+        0,
+        depth=pts.depth(setup),
+        threads=pts.threads(setup),
+        seconds=setup.number("seconds"),
+    )
+
+
+def _expected(setup: Setup) -> Job:
+    """All of it, for the estimate."""
+    threads = pts.threads(setup)
+    return setup.job(
+        "expected",
+        "all records",
+        "randwrite",
+        BLOCK,
+        depth=pts.depth(setup),
+        threads=threads,
+        amount=math.ceil(setup.number("times") * setup.active / threads),
+    )
+
+
+def _most(setup: Setup) -> int:
+    """Records at most."""
+    hours = setup.number("hours") / (QUICK if setup.quick else 1)
+    return max(1, round(3600 * hours / max(1.0, setup.number("seconds"))))
+
+
+def _round(setup: Setup) -> int:
+    return ROUND_QUICK if setup.quick else ROUND
+
+
+def _bytes(records: Records, key: str) -> int:
+    return sum(stats.io_bytes for stats in records.directions(key, "write"))
+
+
+def _steady(records: Records, done: int, each: int) -> bool:
+    if done % each or done // each < WINDOW:
+        return False
+    return _rounds(records, done, each, most=done).steady
+
+
+def _rounds(records: Records, done: int, each: int, most: int) -> RoundsRecord:
+    """The last record of each half hour as the round of a test to steady state."""
+    last = range(each, done + 1, each)
+    values = [records.iops(key_of(n)) for n in last if key_of(n) in records]
+    return RoundsRecord(
+        "wsat",
+        "random writes, half hour by half hour",
+        len(values),
+        {TRACKED: values},
+        {TRACKED: "IOPS"},
+        WINDOW,
+        most // each,
+    )
+
+
+def judge(records: Records, setup: Setup) -> Judgement:
+    """Speed and latency against time and against what has been written."""
+    found = _records(records, setup)
+    if not found:
+        return Judgement(["Nothing has been measured."], tables=[pts.conditions(setup)])
+    each = _round(setup)
+    rounds = _rounds(records, len(found), each, _most(setup))
+    late = found[-each:]
+    keys = tuple(one.key for one in found[each - 1 :: each])
+    return Judgement(
+        _said(found, late, rounds, setup),
+        _numbers(found, late, setup),
+        [
+            _table(found, each, setup),
+            steady_report.table(rounds),
+            pts.conditions(setup, what=[("ends", _ends(setup))]),
+        ],
+        [*_figures(found), *steady_report.figures(rounds, keys)],
+    )
+
+
+def _records(records: Records, setup: Setup) -> list[Record]:
+    minutes = setup.seconds(setup.number("seconds")) / 60
+    found: list[Record] = []
+    written = 0
+    while (key := key_of(len(found) + 1)) in records:
+        written += _bytes(records, key)
+        found.append(
+            Record(
+                key,
+                minutes * (len(found) + 1),
+                written,
+                records.iops(key),
+                records.mean_us(key),
+                records.percentile_us(key, 99.9),
+                records.max_us(key),
+            )
+        )
+    return found
+
+
+def _said(found: list[Record], late: list[Record], rounds: RoundsRecord, setup: Setup) -> list[str]:
+    begin, end = found[0].iops, _mean([one.iops for one in late])
+    times = found[-1].written / setup.active
+    fallen = f", {100 * end / begin:.0f} % of it" if begin else ""
+    said = (
+        f"Fresh out of the box it writes {begin:,.0f} IOPS; "
+        f"in the end {end:,.0f}{fallen}, after {times:.2g} x the active range."
+    )
+    if rounds.steady:
+        return [said, f"It is steady after {found[-1].minute:,.3g} minutes."]
+    if times >= setup.number("times"):
+        return [
+            said,
+            f"The test ended because {setup.number('times'):g} x the active range is written.",
+        ]
+    if len(found) >= _most(setup):
+        return [said, "The test ended at its longest time."]
+    return [said, "The test is not at its end."]
+
+
+def _numbers(found: list[Record], late: list[Record], setup: Setup) -> list[Number]:
+    keys = tuple(one.key for one in late)
+    begin, end = found[0], _mean([one.iops for one in late])
+    return [
+        Number("first record", begin.iops, "IOPS", "higher", (begin.key,)),
+        Number("last half hour", end, "IOPS", "higher", keys),
+        Number(
+            "last half hour / first record",
+            end / begin.iops if begin.iops else None,
+            "x",
+            "higher",
+            (begin.key, *keys),
+        ),
+        Number("written / active range", found[-1].written / setup.active, "x"),
+        Number(
+            "mean latency, last half hour", _mean([o.mean_us for o in late]), "us", "lower", keys
+        ),
+        Number(
+            "p99.9 latency, last half hour", _mean([o.p999_us for o in late]), "us", "lower", keys
+        ),
+        Number(
+            "longest latency, last half hour",
+            max((o.max_us for o in late if o.max_us is not None), default=None),
+            "us",
+            "lower",
+            keys,
+        ),
+    ]
+
+
+def _table(found: list[Record], each: int, setup: Setup) -> Table:
+    shown = [one for n, one in enumerate(found, start=1) if n == 1 or n % each == 0]
+    if found[-1] not in shown:
+        shown.append(found[-1])
+    columns = (
+        Column("time, min"),
+        Column("written", "B"),
+        Column("written / active range", "x"),
+        Column("IOPS", "IOPS"),
+        Column("mean latency", "us"),
+        Column("p99.9 latency", "us"),
+        Column("longest latency", "us"),
+    )
+    rows = [
+        (
+            f"{one.minute:.4g}",
+            *(
+                None if value is None else Cell(value, (one.key,))
+                for value in (
+                    one.written,
+                    one.written / setup.active,
+                    one.iops,
+                    one.mean_us,
+                    one.p999_us,
+                    one.max_us,
+                )
+            ),
+        )
+        for one in shown
+    ]
+    return Table("Write saturation, record by record", columns, rows)
+
+
+def _ends(setup: Setup) -> str:
+    hours = setup.number("hours") / (QUICK if setup.quick else 1)
+    shorter = f"{hours:.3g} h divided by {setup.divisor:g}" if setup.divisor > 1 else f"{hours:g} h"
+    return f"steady, or {setup.number('times'):g} x the active range written, or {shorter}"
+
+
+def _figures(found: list[Record]) -> list[Figure]:
+    sources = tuple(one.key for one in found)
+    times = ("time, min", [one.minute for one in found])
+    amounts = ("written, GB", [one.written / 1e9 for one in found])
+    figures = []
+    for axis, (label, x) in (("time", times), ("written data", amounts)):
+        for log in (False, True):
+            points = [(a, one.iops) for a, one in zip(x, found, strict=True) if one.iops or not log]
+            if points:
+                figures.append(
+                    Figure(
+                        f"IOPS against {axis}{', logarithmic' if log else ''}",
+                        label,
+                        "IOPS",
+                        [Curve("IOPS", [a for a, _ in points], [b for _, b in points])],
+                        log_y=log,
+                        group=f"IOPS against {axis}",
+                        sources=sources,
+                    )
+                )
+        curves = []
+        for place, (name, values) in enumerate(
+            (
+                ("mean", [one.mean_us for one in found]),
+                ("99.9 %", [one.p999_us for one in found]),
+                ("longest", [one.max_us for one in found]),
+            )
+        ):
+            points = [(a, v) for a, v in zip(x, values, strict=True) if v]
+            if points:
+                curves.append(
+                    Curve(name, [a for a, _ in points], [b / 1e3 for _, b in points], "line", place)
+                )
+        if curves:
+            figures.append(
+                Figure(
+                    f"Latency against {axis}",
+                    label,
+                    "ms",
+                    curves,
+                    log_y=True,
+                    wide=True,
+                    sources=sources,
+                )
+            )
+    return figures
+
+
+def _mean(values: Sequence[float | None]) -> float:
+    known = [one for one in values if one is not None]
+    return sum(known) / len(known) if known else 0.0
+
+
+PROTOCOLS = (
+    Protocol(
+        name="pts-wsat",
+        title="PTS Write Saturation",
+        summary="how random writes slow down from a purged drive until they are steady",
+        source=pts.SOURCE,
+        group="pts",
+        plan=plan,
+        judge=judge,
+        parameters=(
+            *pts.parameters(rounds=None, fill=None),
+            Parameter("times", 4.0, "ends when so many times the active range is written"),
+            Parameter("hours", 24.0, "ends after so many hours"),
+        ),
+        active_share=pts.active_share,
+    ),
+)

@@ -1,0 +1,188 @@
+"""Recovery: random writes fresh, used, after idle time, after TRIM of everything."""
+
+from __future__ import annotations
+
+from ssdlab.engine import words
+from ssdlab.engine.answers import Rows, cell, charts, curve, number
+from ssdlab.engine.preparation import used
+from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.readings import Readings, percent
+from ssdlab.engine.records import Records
+from ssdlab.engine.setup import Parameter, Setup
+from ssdlab.engine.steps import Idle, Job, Purge, Step, Trim
+from ssdlab.figures import Column, Figure, Table
+
+STATES = (
+    ("fresh", "fresh"),
+    ("used", "after everything was written twice"),
+    ("rested", "after idle time"),
+    ("trimmed", "after TRIM of everything"),
+)
+"""Keys of the measurements in the order of the run."""
+RESTORED = 80.0
+"""Percent of what was lost from which on a state counts as restored."""
+NOTHING = 10.0
+"""Percent of what was lost below which nothing came back."""
+HELD = 90.0
+"""A used drive with so many percent of its fresh speed has lost nothing worth restoring."""
+
+
+def plan(setup: Setup) -> list[Step]:
+    """Purge and measure; write everything twice and measure; idle and measure; TRIM and measure."""
+    return [
+        Purge(),
+        _measure(setup, "fresh"),
+        _twice(setup),
+        _measure(setup, "used"),
+        Idle("idle", setup.seconds(60 * setup.number("idle_minutes")), "leave it alone"),
+        _measure(setup, "rested"),
+        Trim("trim", length=setup.active),
+        _measure(setup, "trimmed"),
+    ]
+
+
+def _measure(setup: Setup, key: str) -> Job:
+    return setup.job(
+        key,
+        f"random writes, {dict(STATES)[key]}",
+        "randwrite",
+        setup.text("bs"),
+        depth=setup.count("depth"),
+        seconds=setup.number("seconds"),
+        compressible=setup.count("compressible"),
+    )
+
+
+def _twice(setup: Setup) -> Job:
+    ordered = setup.text("wear") == "in-order"
+    return used(
+        setup,
+        "128k" if ordered else setup.text("bs"),
+        key="twice",
+        times=2,
+        rw="write" if ordered else "randwrite",
+        depth=setup.count("depth"),
+    )
+
+
+def judge(records: Records, setup: Setup) -> Judgement:
+    """How much of the fresh speed is left, and how much idle time and TRIM bring back."""
+    found = Readings(records)
+    rates = {key: found.iops(key, "write") for key, _ in STATES}
+    back = {key: _returned(rates, key) for key in ("rested", "trimmed")}
+    rows: Rows = []
+    curves = []
+    for place, (key, title) in enumerate(STATES):
+        series = found.series(key, "write")
+        rows.append(
+            [
+                title,
+                cell(rates[key], key),
+                cell(found.mbps(key, "write"), key),
+                cell(percent(rates[key], rates["fresh"]), key, "fresh"),
+                cell(back.get(key), key, "fresh", "used"),
+                cell(None if series is None else float(series.iops.min()), key),
+                cell(found.mean_us(key, "write"), key),
+                cell(found.percentile_us(key, 99.9, "write"), key),
+                cell(found.max_us(key, "write"), key),
+            ]
+        )
+        if series is not None:
+            curves.append(curve(title, zip(series.time, series.iops, strict=True), place, "line"))
+    heads = [
+        Column("state"),
+        Column("random writes", "IOPS"),
+        Column("speed", "MB/s"),
+        Column("of fresh", "%"),
+        Column("of the loss restored", "%"),
+        Column("lowest interval", "IOPS"),
+        Column("mean latency", "us"),
+        Column("p99.9 latency", "us"),
+        Column("longest latency", "us"),
+    ]
+    numbers = [
+        *(number(f"{title}", rates[key], "IOPS", "higher", key) for key, title in STATES),
+        number("loss restored by idle time", back["rested"], "%", "higher", "rested"),
+        number("loss restored by TRIM", back["trimmed"], "%", "higher", "trimmed"),
+    ]
+    keys = tuple(key for key, _ in STATES)
+    figures = charts(
+        Figure("Random writes by state", "time, s", "IOPS", curves, wide=True, sources=keys),
+        Figure(
+            "Random writes by state, log scale",
+            "time, s",
+            "IOPS",
+            curves,
+            log_y=True,
+            wide=True,
+            sources=keys,
+        ),
+    )
+    table = Table("Random writes by state of the drive", heads, rows)
+    return Judgement(_said(rates, back, setup), numbers, [table], figures)
+
+
+def _returned(rates: dict[str, float | None], key: str) -> float | None:
+    """Percent of the loss from fresh to used that is there again."""
+    fresh, used, now = rates["fresh"], rates["used"], rates[key]
+    if fresh is None or used is None or now is None or used >= fresh * HELD / 100:
+        return None
+    return 100 * (now - used) / (fresh - used)
+
+
+def _said(rates: dict[str, float | None], back: dict[str, float | None], setup: Setup) -> list[str]:
+    kept = percent(rates["used"], rates["fresh"])
+    if kept is None:
+        return ["Random writes on the fresh and on the used drive have not both been measured yet."]
+    if kept >= 100:
+        said = ["The used drive writes no slower than the fresh one: nothing is there to restore."]
+    elif kept >= HELD:
+        said = [f"Use costs this drive little: {kept:.0f} % of its fresh speed are left."]
+    else:
+        said = [
+            f"Once everything was written twice, {kept:.0f} % of the fresh speed are left "
+            f"({words.number(rates['used'] or 0)} of {words.iops(rates['fresh'])})."
+        ]
+    rest = words.duration(setup.seconds(60 * setup.number("idle_minutes")))
+    for key, cause in (("rested", f"Leaving the drive alone for {rest}"), ("trimmed", "TRIM")):
+        share = back[key]
+        if share is None:
+            continue
+        if share >= RESTORED:
+            said.append(f"{cause} restores the drive: {share:.0f} % of the loss are made good.")
+        elif share <= NOTHING:
+            said.append(
+                f"{cause} restores nothing to speak of ({max(share, 0):.0f} % of the loss)."
+            )
+        else:
+            said.append(f"{cause} restores a part: {share:.0f} % of the loss.")
+    if rates["trimmed"] is None:
+        said.append("What TRIM restores has not been measured.")
+    return said
+
+
+PROTOCOLS = (
+    Protocol(
+        name="recovery",
+        title="Degradation and recovery",
+        summary="how far random writes fall on a used drive, and whether rest and TRIM restore it",
+        source="the degradation test of reviews of two SF-2281 drives in RAID 0, after SNIA PTS",
+        group="article",
+        plan=plan,
+        judge=judge,
+        parameters=(
+            Parameter("bs", "4k", "size of the writes"),
+            Parameter("depth", 32, "writes in flight"),
+            Parameter("seconds", 60.0, "length of each measurement"),
+            Parameter("idle_minutes", 30.0, "minutes that the drive is left alone"),
+            Parameter(
+                "wear",
+                "random",
+                "how everything is written twice: at random or in order",
+                ("random", "in-order"),
+            ),
+            Parameter("compressible", 0, "percent by which the data shrinks"),
+        ),
+        trims=True,
+    ),
+)

@@ -1,0 +1,191 @@
+"""Random writes against time: blocks of 2 to 128 KiB, for hours each, from the new state."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ssdlab.engine import choices, words
+from ssdlab.engine.answers import Rows, cell, charts, curve, number
+from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.readings import Floats, Readings, percent
+from ssdlab.engine.records import Records
+from ssdlab.engine.setup import Parameter, Setup
+from ssdlab.engine.steps import Purge, Step
+from ssdlab.experiments.measure import at, mean_between
+from ssdlab.figures import Column, Figure, Table
+
+RECORD_S = 60.0
+"""The article notes a record a minute."""
+MARKS_MIN = (1, 3, 4, 10, 40, 120, 240)
+"""Minutes at which the table reads the curves."""
+LAST_SHARE = 0.25
+"""What a drive keeps up is the mean of the last quarter of the time."""
+SAME = 0.1
+"""Two speeds closer than this share are alike."""
+
+
+def plan(setup: Setup) -> list[Step]:
+    """For each block size: purge, lay out if asked for, write at random."""
+    steps: list[Step] = []
+    for size in choices.blocks(setup, "blocks"):
+        short = choices.short(size)
+        steps.append(Purge(f"purge-{short}", "purge"))
+        if setup.text("layout") == "filled":
+            steps.append(setup.fill(f"layout-{short}"))
+        steps.append(
+            setup.job(
+                f"write-{short}",
+                f"random writes of {words.block(size)}",
+                "randwrite",
+                short,
+                depth=setup.count("depth"),
+                seconds=3600 * setup.number("hours"),
+                compressible=setup.count("compressible"),
+            )
+        )
+    return steps
+
+
+def judge(records: Records, setup: Setup) -> Judgement:
+    """The curves by the minute, what is left at their ends, and how fast they fell."""
+    found = Readings(records)
+    whole = 3600 * setup.number("hours")
+    scale = setup.seconds(whole) / whole if whole else 1.0
+    rows: Rows = []
+    curves, numbers, sources = [], [], []
+    said: list[str] = []
+    finals: list[tuple[int, float]] = []
+    marks = [mark for mark in MARKS_MIN if mark * 60 <= whole]
+    for place, size in enumerate(choices.blocks(setup, "blocks")):
+        key = f"write-{choices.short(size)}"
+        series = found.series(key, "write")
+        if series is None:
+            continue
+        time, _, rate = series.records(RECORD_S * scale)
+        if not len(rate):
+            continue
+        minutes = time / scale / 60
+        first = float(rate[0])
+        last = mean_between(minutes, rate, (1 - LAST_SHARE) * float(minutes[-1]), minutes[-1])
+        half = _half(minutes, rate)
+        sources.append(key)
+        finals.append((size, last or 0.0))
+        curves.append(curve(words.block(size), zip(minutes, rate, strict=True), place, "line"))
+        rows.append(
+            [
+                words.block(size),
+                cell(first, key),
+                *(cell(at(minutes, rate, mark) if mark <= minutes[-1] * 1.01 else None, key)
+                  for mark in marks),
+                cell(float(rate.min()), key),
+                cell(last, key),
+                cell(half, key),
+            ]
+        )  # fmt: skip
+        numbers.append(number(f"{words.block(size)}, kept up", last, "MB/s", "higher", key))
+        said.append(
+            f"Blocks of {words.block(size)}: from {words.speed(first)} in the first minute to "
+            f"{words.speed(last)} in the last quarter of the time "
+            f"({_percent(last, first)}{_half_said(half)})."
+        )
+    heads = [
+        Column("block"),
+        Column("first record", "MB/s"),
+        *(Column(f"at {mark} min", "MB/s") for mark in marks),
+        Column("lowest", "MB/s"),
+        Column("last quarter", "MB/s"),
+        Column("minutes to half", "min"),
+    ]
+    figures = charts(
+        Figure(
+            "Random writes against time",
+            "time, min",
+            "MB/s",
+            curves,
+            wide=True,
+            sources=tuple(sources),
+            note="One record a minute; in a quick look the minutes are shortened alike."
+            if setup.quick
+            else "One record a minute.",
+        ),
+        Figure(
+            "Random writes against time, log scale",
+            "time, min",
+            "MB/s",
+            curves,
+            log_y=True,
+            wide=True,
+            sources=tuple(sources),
+        ),
+    )
+    if not rows:
+        return Judgement(["No random writes have been measured yet."])
+    return Judgement(
+        [_overall(finals), *said[:1], *said[1:][-1:]],
+        numbers,
+        [Table("Random writes, MB/s", heads, rows)],
+        figures,
+    )
+
+
+def _half(minutes: Floats, rate: Floats) -> float | None:
+    below = np.flatnonzero(rate < rate[0] / 2)
+    return float(minutes[below[0]]) if len(below) else None
+
+
+def _percent(one: float | None, other: float) -> str:
+    share = percent(one, other)
+    return "all of it lost" if share is None else f"{share:.0f} % are left"
+
+
+def _half_said(half: float | None) -> str:
+    return "" if half is None else f"; below half after {words.number(half)} min"
+
+
+def _overall(finals: list[tuple[int, float]]) -> str:
+    """From which size on the block does not matter any more."""
+    biggest = finals[-1][1]
+    alike = [size for size, rate in finals if abs(rate - biggest) <= SAME * biggest]
+    start = next(
+        size
+        for place, (size, _) in enumerate(finals)
+        if all(other in alike for other, _ in finals[place:])
+    )
+    if len(finals) == 1 or start == finals[-1][0]:
+        return (
+            f"In the long run blocks of {words.block(finals[-1][0])} are written at random "
+            f"at {words.speed(biggest)}."
+        )
+    return (
+        f"In the long run all blocks from {words.block(start)} on are written at random at about "
+        f"{words.speed(biggest)}; smaller ones are slower."
+        if start != finals[0][0]
+        else f"In the long run all these blocks are written at random at about "
+        f"{words.speed(biggest)}."
+    )
+
+
+PROTOCOLS = (
+    Protocol(
+        name="write-over-time",
+        title="Random writes against time",
+        summary="how far and how fast random writing falls from the new state, by size of block",
+        source="KomputerPress 9/2010, Intel X25-M G2 with IOmeter",
+        group="article",
+        plan=plan,
+        judge=judge,
+        quick_divisor=240.0,
+        parameters=(
+            Parameter("blocks", "2k,4k,8k,16k,32k,64k,128k", "block sizes"),
+            Parameter("hours", 4.0, "hours for each block size"),
+            Parameter("depth", 4, "writes in flight"),
+            Parameter(
+                "layout",
+                "raw",
+                "raw: the drive is new; filled: written in order before, as through a partition",
+                ("raw", "filled"),
+            ),
+            Parameter("compressible", 0, "percent by which the data shrinks"),
+        ),
+    ),
+)

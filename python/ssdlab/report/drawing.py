@@ -1,0 +1,231 @@
+"""Draws figures as they are described: those of experiments and of protocols."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from bokeh.models import ColumnDataSource
+from bokeh.plotting import figure
+
+from ssdlab.figures import Curve, Figure, figure_text
+from ssdlab.report import plot, style
+from ssdlab.report.downsample import keep_extremes
+
+HEIGHT = 240
+HEIGHT_WIDE = 380
+POINTS_MAX = 4000
+DOTS_MANY = 300
+"""From so many on, dots are drawn small."""
+HEAT_SPAN_MIN = 4.0
+"""Largest over smallest value between which colours run at least."""
+BARS_SHARE = 0.8
+"""Of the room of a place, what its bars take."""
+
+Floats = npt.NDArray[np.float64]
+
+
+def groups(
+    name: str,
+    figures: Sequence[Figure],
+    drawn: dict[str, figure],
+    marked: Collection[str] = (),
+) -> list[Mapping[str, Any]]:
+    """Figures under one heading stand side by side; those without a group stand alone.
+
+    What the template needs of them; the charts themselves go into ``drawn``. A figure that shows
+    a step among ``marked`` says so.
+    """
+    found: list[Mapping[str, Any]] = []
+    shown = [one for one in figures if any(len(curve.x) for curve in one.curves)]
+    keyed = itertools.groupby(enumerate(shown), key=lambda f: f[1].group or f[0])
+    for number, (key, members) in enumerate(keyed):
+        together = [one for _, one in members]
+        alone = isinstance(key, int)
+        alike = len({tuple(curve.name for curve in one.curves) for one in together}) == 1
+        panels = []
+        for place, one in enumerate(together):
+            element = f"{name}-{number}-{place}"
+            height = HEIGHT_WIDE if one.wide else HEIGHT
+            drawn[element] = draw(one, height)
+            panels.append(
+                {
+                    "id": element,
+                    "title": "" if alone else one.title,
+                    "height": height,
+                    "note": one.note,
+                    "legend": [] if alike else _legend([one]),
+                    "marked": any(source in marked for source in one.sources),
+                }
+            )
+        found.append(
+            {
+                "title": together[0].title if alone else key,
+                "wide": together[0].wide,
+                "panels": panels,
+                "legend": _legend(together) if alike else [],
+                "marked": alone and panels[0]["marked"],
+            }
+        )
+    return found
+
+
+def _legend(figures: Sequence[Figure]) -> list[Mapping[str, Any]]:
+    """One entry for each curve where a chart has several; panels of several drives share it."""
+    curves = figures[0].curves
+    if len(curves) < 2:
+        return []
+    neutral = len({tuple(curve.colour for curve in one.curves) for one in figures}) > 1
+    return [
+        {
+            "name": curve.name,
+            "dash": curve.style if curve.style in ("dashed", "dotted") else "",
+            "colour": style.MUTED if neutral else style.run_colour(curve.colour),
+            "ring": curve.style == "published",
+        }
+        for curve in curves
+    ]
+
+
+def draw(chart: Figure, height: int) -> figure:
+    """One chart."""
+    curves = [_points(curve, chart) for curve in chart.curves]
+    xs = np.concatenate([x for x, _ in curves])
+    ys = np.concatenate([y for _, y in curves])
+    panel = plot.new_figure(
+        height,
+        _places(chart.x_names) if chart.x_names else _span(xs, chart.log_x),
+        _places(chart.y_names) if chart.y_names else _y_span(chart, ys),
+        chart.x_label,
+        chart.y_label,
+        log_x=chart.log_x,
+        log_y=chart.log_y,
+        zoom_both=True,
+    )
+    if chart.x_names:
+        plot.name_ticks(panel.xaxis[0], panel.xgrid[0], chart.x_names)
+    if chart.y_names:
+        plot.name_ticks(panel.yaxis[0], panel.ygrid[0], chart.y_names)
+    for place, (curve, (x, y)) in enumerate(zip(chart.curves, curves, strict=True)):
+        if curve.style == "heat":
+            _heat(panel, curve)
+        elif curve.style == "bars":
+            _bars(panel, curve, x + _beside(chart, place), y, _bar_width(chart))
+        else:
+            _curve(panel, curve, x, y, named=len(curves) > 1)
+    return panel
+
+
+def _places(names: Sequence[str]) -> Any:
+    return plot.span(-0.5, len(names) - 0.5)
+
+
+def _y_span(chart: Figure, ys: Floats) -> Any:
+    if chart.log_y:
+        return _span(ys, True)
+    end = chart.y_max or 1.06 * float(ys.max(initial=0.0)) or 1.0
+    return plot.span(chart.y_min or 0.0, end)
+
+
+def _bar_width(chart: Figure) -> float:
+    return BARS_SHARE / max(1, sum(curve.style == "bars" for curve in chart.curves))
+
+
+def _beside(chart: Figure, place: int) -> float:
+    """How far the bars of a curve stand from the middle of their places."""
+    bars = [n for n, curve in enumerate(chart.curves) if curve.style == "bars"]
+    return _bar_width(chart) * (bars.index(place) - (len(bars) - 1) / 2)
+
+
+def _bars(panel: figure, curve: Curve, x: Floats, y: Floats, width: float) -> None:
+    colour = style.run_colour(curve.colour)
+    source = ColumnDataSource({"x": x, "y": y})
+    drawn = panel.vbar(
+        "x", top="y", bottom=0, width=0.92 * width, source=source, color=colour, line_color=None
+    )
+    plot.add_hover(panel, drawn, [(curve.name, "@y{0,0.[00]}")], "mouse")
+
+
+def _heat(panel: figure, curve: Curve) -> None:
+    """Fields of unit size with their values; the colour follows the logarithm."""
+    fields = [(x, y, z) for x, y, z in zip(curve.x, curve.y, curve.z, strict=True) if z is not None]
+    logs = [math.log(z) for _, _, z in fields if z > 0]
+    high = max(logs, default=0.0)
+    # From dark to light is at least a factor: noise is not to look like a landscape.
+    over = max(high - min(logs, default=0.0), math.log(HEAT_SPAN_MIN))
+    shares = [1 - (high - math.log(z)) / over if z > 0 else 0.0 for _, _, z in fields]
+    colours = [style.tint(style.run_colour(curve.colour), 0.06 + 0.94 * one) for one in shares]
+    source = ColumnDataSource(
+        {
+            "x": [x for x, _, _ in fields],
+            "y": [y for _, y, _ in fields],
+            "z": [z for _, _, z in fields],
+            "text": [figure_text(z) for _, _, z in fields],
+            "colour": colours,
+            "ink": [style.ink_on(one) for one in colours],
+        }
+    )
+    drawn = panel.rect("x", "y", width=0.97, height=0.94, source=source, color="colour")
+    panel.text(
+        "x",
+        "y",
+        text="text",
+        source=source,
+        text_color="ink",
+        text_font=style.FONT,
+        text_font_size="11px",
+        text_align="center",
+        text_baseline="middle",
+    )
+    plot.add_hover(panel, drawn, [(curve.name, "@z{0,0.[00]}")], "mouse")
+
+
+def _points(curve: Curve, chart: Figure) -> tuple[Floats, Floats]:
+    """What of a curve can be drawn: a logarithm needs something above 0."""
+    x, y = np.asarray(curve.x, dtype=float), np.asarray(curve.y, dtype=float)
+    good = np.isfinite(x) & np.isfinite(y)
+    good &= (x > 0) | (not chart.log_x)
+    good &= (y > 0) | (not chart.log_y)
+    return x[good], y[good]
+
+
+def _span(values: Floats, log: bool) -> Any:
+    if not len(values):
+        return plot.span(1.0, 10.0)
+    low, high = float(values.min()), float(values.max())
+    if not log:
+        room = 0.012 * ((high - low) or 1.0)
+        return plot.span(low - room, high + room)
+    room = max(1.08, (high / low) ** 0.03)
+    # A constant still needs ticks: never less than a decade.
+    if math.log10(high / low) < 1:
+        room *= math.sqrt(10 * low / high)
+    return plot.span(low / room, high * room)
+
+
+def _curve(panel: figure, curve: Curve, x: Floats, y: Floats, *, named: bool) -> None:
+    if not len(x):
+        return
+    keep = keep_extremes([y], POINTS_MAX)
+    source = ColumnDataSource({"x": x[keep].astype(np.float32), "y": y[keep].astype(np.float32)})
+    colour = style.run_colour(curve.colour)
+    if curve.style == "published":
+        drawn = panel.scatter(
+            "x", "y", source=source, size=9, fill_color=None, line_color=style.INK, line_width=2
+        )
+    elif curve.style == "dots":
+        size = 2.5 if len(x) > DOTS_MANY else 5
+        drawn = panel.scatter("x", "y", source=source, size=size, color=colour, line_color=None)
+    elif curve.style == "steps":
+        drawn = panel.step("x", "y", source=source, color=colour, line_width=1.6, mode="after")
+    else:
+        dash = curve.style if curve.style in ("dashed", "dotted") else "solid"
+        drawn = panel.line("x", "y", source=source, color=colour, line_width=1.6, line_dash=dash)
+        if curve.style == "points":
+            panel.scatter("x", "y", source=source, size=5, color=colour, line_color=None)
+    if curve.style != "dots":
+        plot.add_hover(panel, drawn, [(curve.name if named else "", "$y{0,0.[00]}")], "mouse")

@@ -1,0 +1,57 @@
+"""What every page has: its template filled in, with charts, style and script inside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from bokeh.plotting import figure
+from markupsafe import Markup
+
+from ssdlab._version import VERSION
+from ssdlab.report.catalogue import Catalogue
+from ssdlab.report.embed import bokeh_script, portable, script_json
+
+HERE = Path(__file__).parent
+
+
+def filled(
+    template: str,
+    words: Catalogue,
+    title: str,
+    figures: Mapping[str, figure],
+    *,
+    ranges: Mapping[str, Any] | None = None,
+    version: str = VERSION,
+    **own: Any,
+) -> str:
+    """A page from its template; ``figures`` by the element that they stand in, ``own`` as the
+    template names it."""
+    charts, roots = portable(figures)
+    strings = {key: words(f"button.{key}") for key in ("copied", "copy_failed")}
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template(template).render(
+        t=words,
+        title=title,
+        version=version,
+        css=_own("page.css"),
+        script=_own("page.js"),
+        bokeh=bokeh_script(),
+        charts=charts,
+        roots=script_json(roots),
+        ranges=script_json(ranges or {}),
+        strings=script_json(strings),
+        **own,
+    )
+
+
+def _own(name: str) -> Markup:
+    return Markup((HERE / name).read_text("utf-8"))  # noqa: S704 - our own file

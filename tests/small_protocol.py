@@ -1,0 +1,117 @@
+"""A protocol of many small steps and a program that runs it, for tests that stop and kill it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from ssdlab.engine.folder import RunFolder
+from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.records import Records
+from ssdlab.engine.runs import Order, begin, go_on
+from ssdlab.engine.setup import Parameter, Setup
+from ssdlab.engine.steps import Idle, Job, Purge, Rounds, Step, Then, Tracked, Trim, in_round
+from ssdlab.errors import SsdlabError
+from ssdlab.figures import Number
+from ssdlab.rig import resolve
+from ssdlab.store import RunStore
+
+RIG = """
+name = "small"
+[device]
+kind = "ssd"
+capacity = "64MiB"
+nand = { channels = 2, ways = 1, page = "8KiB", pages_per_block = 64, t_read = "60us", t_program = "600us", t_erase = "3ms", transfer_mts = 400 }
+ftl = { over_provisioning = 0.15 }
+"""  # noqa: E501
+
+
+def plan(setup: Setup) -> list[Step]:
+    def jobs(number: int) -> list[Job]:
+        return [
+            setup.job(
+                in_round(number, "write"), "write", "randwrite", "4k", depth=4, amount=AMOUNT
+            ),
+            setup.job(in_round(number, "read"), "read", "randread", "4k", depth=4, amount=AMOUNT),
+        ]
+
+    def last(records: Records) -> list[Step]:
+        faster = "randread" if records.iops(in_round(1, "read")) > 0 else "randwrite"
+        return [setup.job("last", "what the first round suggests", faster, "4k", amount=AMOUNT)]
+
+    rounds = Rounds(
+        "rounds",
+        "writes and reads",
+        jobs,
+        [Tracked("writes", "IOPS", lambda records, n: records.iops(in_round(n, "write")))],
+        most=setup.count("rounds"),
+        window=5,
+    )
+    return [
+        Purge(),
+        setup.fill(),
+        rounds,
+        Idle("rest", 0.2),
+        Trim("trim", length=1 << 20),
+        Then("then", last),
+    ]
+
+
+AMOUNT = int(os.environ.get("SMALL_AMOUNT", "4")) << 20
+"""Of each job; more where there must be time to kill it."""
+
+
+def judge(records: Records, setup: Setup) -> Judgement:
+    keys = [key for key in records if key.startswith("round")]
+    numbers = [Number(key, records.iops(key), "IOPS", "higher", (key,)) for key in keys]
+    return Judgement([f"{len(keys)} jobs in rounds"], numbers)
+
+
+PROTOCOL = Protocol(
+    name="small",
+    title="A small protocol",
+    summary="how tests go",
+    source="the tests",
+    group="everyday",
+    plan=plan,
+    judge=judge,
+    parameters=(Parameter("rounds", 8, "rounds at most"),),
+)
+
+
+def main() -> int:
+    """``begin STORE TARGET`` or ``resume FOLDER``; prints the folder's name at the end."""
+    verb, place = sys.argv[1:3]
+    try:
+        if verb == "resume":
+            folder = RunFolder.open(Path(place))
+            done = go_on(folder, lambda _name: PROTOCOL, progress=lambda _news: True, notice=say)
+        else:
+            size = None if sys.argv[3].endswith(".toml") else 32 << 20
+            order = Order(PROTOCOL, resolve(sys.argv[3]), size=size, seed=7)
+            finished = begin(
+                order,
+                RunStore(place),
+                progress=lambda _news: True,
+                notice=say,
+                announce=lambda _what: True,
+            )
+            assert finished is not None
+            done = finished
+    except KeyboardInterrupt:
+        return 130
+    except SsdlabError as error:
+        say(error.message)
+        return error.exit_status
+    print(done.folder.path.name)
+    return 0
+
+
+def say(sentence: str) -> None:
+    """Says it on stderr."""
+    print(sentence, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,666 @@
+"""Checks: each can fail and each can pass, and the real fio trips those that it can here."""
+
+from __future__ import annotations
+
+import copy
+import errno
+import math
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import ssdlab
+from conftest import Loop, Outcome, make_result, needs_fio
+from ssdlab import checks
+from ssdlab.checks import Check, Evidence, StepEvidence, examine, marks, of_result, probes
+from ssdlab.checks.facts import sampling
+from ssdlab.engine.records import Records, RoundsRecord
+from ssdlab.fio.observe import Observer, unwritten
+from ssdlab.results import SERIES_SCHEMA, Result
+
+GIB = 1 << 30
+BLOCK = 4096
+SECONDS = 40
+
+
+def rows(job: str, ddir: str, rates: list[float]) -> list[dict[str, object]]:
+    """One-second rows with these IOPS; None leaves the second out."""
+    return [
+        {
+            "time_s": float(second),
+            "job": job,
+            "ddir": ddir,
+            "ios": round(rate),
+            "iops": rate,
+            "bytes": round(rate) * BLOCK,
+            "bw_bytes": rate * BLOCK,
+            "lat_min_ns": 50_000,
+            "lat_mean_ns": 100_000.0,
+            "lat_max_ns": 900_000,
+            "lat_p50_ns": 90_000,
+            "lat_p99_ns": 300_000,
+        }
+        for second, rate in enumerate(rates, start=1)
+    ]
+
+
+def real(
+    ddir: str = "write",
+    options: Mapping[str, str] | None = None,
+    rates: list[float] | None = None,
+    **changes: Any,
+) -> Result:
+    """What fio leaves of a sound minute on a drive of 100 GiB; ``changes`` go into the job."""
+    rates = rates or [1000.0] * SECONDS
+    ios = sum(map(round, rates))
+    stats = {
+        "total_ios": ios,
+        "io_bytes": ios * BLOCK,
+        "runtime": 1000 * len(rates),
+        "iops": ios / len(rates),
+        "bw_bytes": ios * BLOCK / len(rates),
+        "short_ios": 0,
+        "drop_ios": 0,
+        "clat_ns": {"mean": 100_000.0, "max": 900_000, "bins": {"100000": ios}},
+    }
+    own = {
+        "rw": "randwrite" if ddir == "write" else "randread",
+        "bs": "4k",
+        "iodepth": "32",
+        "ioengine": "libaio",
+        "direct": "1",
+        "refill_buffers": "1",
+        "size": "60g",
+        **(options or {}),
+    }
+    job = {
+        "jobname": "j", "error": 0, "usr_cpu": 5.0, "sys_cpu": 20.0, "job options": own,
+        "job_runtime": 1000 * len(rates), ddir: stats, **changes,
+    }  # fmt: skip
+    moved = ios * BLOCK
+    observed = {
+        "seconds": float(len(rates)),
+        "disk": {
+            "read_ios": ios if ddir == "read" else 0,
+            "read_bytes": moved if ddir == "read" else 0,
+            "write_ios": ios if ddir == "write" else 0,
+            "write_bytes": moved if ddir == "write" else 0,
+            "discard_bytes": 0, "flushes": 0, "busy_ms": 1000,
+        },
+        "cpu_seconds": {
+            "user": 4.0, "nice": 0.0, "system": 8.0, "idle": 68.0, "iowait": 0.0, "irq": 0.0,
+            "softirq": 0.0, "steal": 0.0, "own": 11.0,
+        },
+        "pressure_seconds": {"memory_some": 0.0},
+        "celsius": {"before": 40.0, "after": 45.0, "limit": 80.0},
+        "cpu_throttles": 0,
+    }  # fmt: skip
+    document = {
+        "fio version": "fio-3.33",
+        "jobs": [job],
+        "ssdlab": {
+            "target": {"kind": "fio", "name": "/dev/x", "capacity_bytes": 100 * GIB},
+            "interval_ms": 1000,
+            "surroundings": {
+                "drive": {"name": "x", "model": "A Drive", "capacity_bytes": 100 * GIB},
+                "observed": observed,
+            },
+        },
+    }
+    return Result(
+        name="/dev/x",
+        document=copy.deepcopy(document),
+        job_text="[j]\n",
+        series_frame=pl.DataFrame(rows("j", ddir, rates), schema=SERIES_SCHEMA),
+    )
+
+
+def with_observed(result: Result, **changes: Any) -> Result:
+    """The result with other observations."""
+    surroundings(result)["observed"] |= changes
+    return result
+
+
+def surroundings(result: Result) -> dict[str, Any]:
+    found: dict[str, Any] = result.ssdlab["surroundings"]
+    return found
+
+
+def session(
+    *results: tuple[str, Result],
+    before: tuple[StepEvidence, ...] = (),
+    **changes: Any,
+) -> Evidence:
+    """A protocol's run of these results."""
+    by_key = dict(results)
+    return replace(
+        Evidence(
+            kind="device",
+            steps=(*before, *(StepEvidence(key, "job", key) for key in by_key)),
+            records=Records(load=by_key.__getitem__, keys_=list(by_key)),
+            capacity=100 * GIB,
+            initial="full",
+        ),
+        **changes,
+    )
+
+
+def clean() -> Evidence:
+    """A run that nothing speaks against: the whole drive was written, then measured."""
+    fill = real("write", {"rw": "write", "size": "100g"})
+    fill.document["jobs"][0]["write"]["io_bytes"] = 100 * GIB
+    for name in ("write_bytes",):
+        surroundings(fill)["observed"]["disk"][name] = 100 * GIB
+    return session(
+        ("fill", fill),
+        ("round01/w", real()),
+        ("round01/r", real("read")),
+        before=(StepEvidence("purge", "purge"),),
+    )
+
+
+def unsteady_rounds() -> Evidence:
+    found = clean()
+    found.records.rounds["rounds"] = RoundsRecord(
+        "rounds", "random writes", 6, {"IOPS": [900, 800, 700, 600, 500, 400]}, {}, 5, 6
+    )
+    return replace(found, steps=(*found.steps,))
+
+
+def hot() -> Evidence:
+    cooled = with_observed(real(), celsius={"before": 60.0, "after": 82.0, "limit": 80.0})
+    return session(("a", cooled))
+
+
+def paused() -> Evidence:
+    one, two = real(), real()
+    steps = (
+        StepEvidence("a", "job", started=1000.0, ended=1040.0),
+        StepEvidence("b", "job", started=1600.0, ended=1640.0),
+    )
+    return session(("a", one), ("b", two), steps=steps)
+
+
+def empty_area() -> Evidence:
+    return session(("r", real("read")), before=(StepEvidence("purge", "purge"),))
+
+
+def other_disk_io() -> Evidence:
+    found = real()
+    surroundings(found)["observed"]["disk"]["read_bytes"] = 200 << 20
+    return session(("a", found))
+
+
+TRIGGERS: dict[str, Callable[[], Evidence]] = {
+    "cache": lambda: session(("a", real("read", {"direct": "0"}))),
+    "cpu": lambda: session(("a", real(usr_cpu=30.0, sys_cpu=69.0))),
+    "data": lambda: session(("a", real(options={"zero_buffers": "1"}))),
+    "errors": lambda: session(("a", real(error=errno.EIO))),
+    "gaps": lambda: session(("a", gap_result())),
+    "heat": hot,
+    "load": other_disk_io,
+    "pause": paused,
+    "quick": lambda: replace(clean(), quick=True),
+    "span": lambda: session(("a", real("read", {"size": "1g"}))),
+    "stalls": lambda: session(("a", stall_result())),
+    "steady": unsteady_rounds,
+    "unwritten": empty_area,
+}
+
+
+def gap_result() -> Result:
+    """Three seconds that one row covers."""
+    found = real()
+    long = {"time_s": float(SECONDS + 4), "ios": 400, "iops": 100.0}
+    last = pl.DataFrame(rows("j", "write", [1.0]), schema=SERIES_SCHEMA).with_columns(
+        **{name: pl.lit(value).cast(SERIES_SCHEMA[name]) for name, value in long.items()}
+    )
+    return replace_series(found, pl.concat([found.series_frame, last]))
+
+
+def stall_result() -> Result:
+    """Two seconds are missing, and the one after them is of its length."""
+    found = real()
+    keep = ~pl.col("time_s").is_in([10.0, 11.0])
+    return replace_series(found, found.series_frame.filter(keep))
+
+
+def replace_series(result: Result, frame: pl.DataFrame) -> Result:
+    return Result(result.name, result.document, result.job_text, frame)
+
+
+def of_name(found: list[Check], name: str) -> list[Check]:
+    return [one for one in found if one.name == name]
+
+
+def test_every_check_says_what_it_looks_for_and_why() -> None:
+    names = [one.name for one in probes()]
+    assert len(set(names)) == len(names)
+    assert all(one.title and one.looks_for and one.why for one in probes())
+
+
+def test_every_check_has_evidence_that_trips_it() -> None:
+    assert set(TRIGGERS) == {one.name for one in probes()}
+
+
+@pytest.mark.parametrize("name", sorted(TRIGGERS))
+def test_a_check_can_fail(name: str) -> None:
+    found = of_name(examine(TRIGGERS[name]()), name)
+    assert found and found[0].status in ("bad", "doubt"), found
+    assert found[0].evidence and found[0].why
+
+
+@pytest.mark.parametrize("name", sorted(TRIGGERS))
+def test_a_check_passes_a_sound_run(name: str) -> None:
+    found = of_name(examine(clean()), name)
+    assert {one.status for one in found} <= {"good"}, found
+
+
+def test_marks_fall_on_the_steps_concerned_and_on_all_where_no_step_is_named() -> None:
+    sound, broken = real(), real(error=errno.EIO)
+    found = of_name(examine(session(("a", sound), ("b", broken))), "errors")
+    assert marks(found, ["a", "b"])["b"] == ["errors"]
+    assert "errors" not in marks(found, ["a", "b"]).get("a", [])
+    everywhere = [Check("x", "x", "doubt", "e", "w", None)]
+    assert marks(everywhere, ["a", "b"]) == {"a": ["x"], "b": ["x"]}
+    assert marks([Check("x", "x", "good", "e", "w", None)], ["a"]) == {}
+
+
+def test_a_quick_look_labels_the_run_and_not_each_number() -> None:
+    found = of_name(examine(replace(clean(), quick=True)), "quick")
+    assert found[0].affects == ()
+
+
+def test_the_worst_comes_first() -> None:
+    order = {"bad": 0, "doubt": 1, "unknown": 2, "good": 3}
+    ranks = [order[one.status] for one in examine(empty_area())]
+    assert ranks == sorted(ranks)
+
+
+# --- the order of the steps
+
+
+def written(evidence: Evidence) -> str:
+    found = of_name(examine(evidence), "unwritten")
+    return found[0].status if found else "none"
+
+
+def fill(amount: int, size: str = "100g") -> Result:
+    result = real("write", {"rw": "write", "size": size})
+    result.document["jobs"][0]["write"]["io_bytes"] = amount
+    return result
+
+
+def test_what_was_filled_after_the_purge_may_be_read() -> None:
+    purge = StepEvidence("purge", "purge")
+    read = real("read", {"size": "40g"})
+    assert written(session(("f", fill(100 * GIB)), ("r", read), before=(purge,))) == "good"
+    assert written(session(("f", fill(30 * GIB)), ("r", read), before=(purge,))) == "bad"
+
+
+def test_workers_with_a_range_of_their_own_fill_all_of_them() -> None:
+    purge = StepEvidence("purge", "purge")
+    parts = {"rw": "write", "size": "25g", "numjobs": "4"}
+    read = ("r", real("read", {"size": "100g"}))
+
+    def filled(options: dict[str, str]) -> Result:
+        result = real("write", options)
+        result.document["jobs"][0]["write"]["io_bytes"] = 100 * GIB
+        return result
+
+    apart = filled(parts | {"offset_increment": "25g"})
+    assert written(session(("f", apart), read, before=(purge,))) == "good"
+    together = filled(parts)
+    assert written(session(("f", together), read, before=(purge,))) == "bad"
+
+
+def test_a_trim_between_filling_and_reading_is_seen_only_where_it_was() -> None:
+    def run(offset: int) -> Evidence:
+        results = (("f", fill(100 * GIB)), ("r", real("read", {"size": "40g"})))
+        found = session(*results)
+        trim = StepEvidence("t", "trim", offset=offset, length=10 * GIB)
+        first, last = found.steps
+        return replace(found, steps=(first, trim, last))
+
+    assert written(run(offset=0)) == "bad"
+    assert written(run(offset=60 * GIB)) == "good"
+
+
+def test_random_writes_leave_what_chance_leaves() -> None:
+    """After writing the range once at random, 1/e of it is still empty: more than a fifth."""
+    random = real("write", {"norandommap": "1"})
+    random.document["jobs"][0]["write"]["io_bytes"] = 60 * GIB
+    purge = StepEvidence("purge", "purge")
+    read = real("read")
+    once = session(("w", random), ("r", read), before=(purge,))
+    assert written(once) == "bad"
+    told = of_name(examine(once), "unwritten")[0].evidence
+    assert f"{100 * math.exp(-1):.0f} %" in told
+    every = real("write")  # fio's random map leaves no block out
+    every.document["jobs"][0]["write"]["io_bytes"] = 60 * GIB
+    assert written(session(("w", every), ("r", read), before=(purge,))) == "good"
+
+
+def test_nobody_knows_whether_a_found_drive_was_written() -> None:
+    assert written(session(("r", real("read")), initial="unknown")) == "unknown"
+
+
+def test_reads_faster_than_flash_are_doubted() -> None:
+    fast = real("read", {"iodepth": "1"})
+    fast.document["jobs"][0]["read"]["clat_ns"]["mean"] = 9_000.0
+    assert written(session(("r", fast))) == "doubt"
+
+
+# --- single statements
+
+
+def status(name: str, result: Result, **changes: Any) -> str:
+    found = of_name(examine(session(("a", result), **changes)), name)
+    return found[0].status if found else "none"
+
+
+@pytest.mark.parametrize(
+    ("options", "model", "expected"),
+    [
+        ({}, "A Drive", "good"),
+        ({"refill_buffers": "0"}, "A Drive", "good"),
+        ({"refill_buffers": "0"}, "OCZ-VERTEX2", "doubt"),
+        ({"refill_buffers": "0", "scramble_buffers": "0"}, "A Drive", "doubt"),
+        ({"refill_buffers": "0", "scramble_buffers": "0"}, "SandForce SF-2281", "bad"),
+        ({"buffer_compress_percentage": "46"}, "A Drive", "doubt"),
+        ({"buffer_pattern": "0xdeadbeef"}, "A Drive", "bad"),
+        ({"dedupe_percentage": "50"}, "A Drive", "doubt"),
+    ],
+)
+def test_contents_by_what_the_drive_can_do(
+    options: dict[str, str], model: str, expected: str
+) -> None:
+    result = real(options=options)
+    surroundings(result)["drive"]["model"] = model
+    assert status("data", result) == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"file_system": {"type": "tmpfs", "options": "rw"}}, "bad"),
+        ({"file_system": {"type": "btrfs", "options": "rw"}}, "doubt"),
+        ({"file_system": {"type": "nfs4", "options": "rw"}}, "doubt"),
+        ({"file_system": {"type": "xfs", "options": "rw"}}, "good"),
+    ],
+)
+def test_file_systems_that_stand_between(change: dict[str, Any], expected: str) -> None:
+    result = real()
+    surroundings(result).update(change)
+    assert status("cache", result) == expected
+
+
+def test_layers_below_the_target_are_seen() -> None:
+    assert status("cache", with_observed(real(), loop_direct=False)) == "bad"
+    assert status("cache", with_observed(real(), loop_direct=True)) == "good"
+    assert status("cache", with_observed(real(), members=["sda", "sdb"])) == "doubt"
+
+
+def test_a_speed_beyond_the_link_is_no_drives() -> None:
+    assert status("cache", with_observed(real(), link_bytes_per_s=3e6)) == "bad"
+    assert status("cache", with_observed(real(), link_bytes_per_s=3e9)) == "good"
+
+
+def test_bytes_that_the_drive_did_not_count_came_from_elsewhere() -> None:
+    result = real("read")
+    surroundings(result)["observed"]["disk"]["read_bytes"] = 1 << 20
+    assert status("cache", result) == "bad"
+
+
+def test_errors_that_the_drive_counted_are_told() -> None:
+    result = real()
+    logs = [{"nvme_smart_health_information_log": {"media_errors": n}} for n in (3, 5)]
+    surroundings(result)["smart"] = {"before": logs[0], "after": logs[1]}
+    found = of_name(examine(session(("a", result))), "errors")[0]
+    assert (found.status, found.evidence) == ("bad", "the drive counted 2 media errors")
+
+
+def test_minutes_above_the_warning_temperature_are_throttling() -> None:
+    result = real()
+    logs = [{"nvme_smart_health_information_log": {"warning_temp_time": n}} for n in (0, 2)]
+    surroundings(result)["smart"] = {"before": logs[0], "after": logs[1]}
+    assert status("heat", result) == "bad"
+
+
+def test_a_speed_that_falls_in_the_heat_is_told_from_one_that_falls_in_the_cold() -> None:
+    falling = [1000.0] * 20 + [600.0] * 20
+    warm = {"before": 50.0, "after": 72.0, "limit": 80.0}
+    cool = {"before": 30.0, "after": 35.0, "limit": 80.0}
+    assert status("heat", with_observed(real(rates=falling), celsius=warm)) == "bad"
+    assert status("heat", with_observed(real(rates=falling), celsius=cool)) == "good"
+    assert status("heat", with_observed(real(), celsius=warm)) == "good"
+
+
+def test_a_job_that_holds_back_has_no_stalls() -> None:
+    found = stall_result()
+    found.document["jobs"][0]["job options"]["rate_iops"] = "100"
+    assert status("stalls", found) in ("none", "good")
+
+
+def test_load_is_not_told_from_buffered_runs_or_ramps() -> None:
+    for option in ({"direct": "0"}, {"ramp_time": "10"}):
+        result = real(options=option)
+        surroundings(result)["observed"]["disk"]["write_bytes"] *= 3
+        assert status("load", result) == "good"
+
+
+def test_other_programs_and_hypervisors_are_load() -> None:
+    result = real()
+    surroundings(result)["observed"]["cpu_seconds"] |= {"user": 40.0, "idle": 30.0}
+    assert status("load", result) == "doubt"
+    stolen = real()
+    surroundings(stolen)["observed"]["cpu_seconds"] |= {"steal": 8.0, "idle": 60.0}
+    assert status("load", stolen) == "doubt"
+
+
+def test_amounts_within_an_slc_cache_are_doubted_and_beyond_are_not() -> None:
+    assert status("span", real()) == "doubt"
+    large = real()
+    large.document["jobs"][0]["write"]["io_bytes"] = 50 * GIB
+    assert status("span", large) == "good"
+
+
+def test_what_a_simulated_drive_cannot_do_is_left_out() -> None:
+    found = {one.name for one in examine(of_result(make_result("x")))}
+    assert not found & {"cache", "load", "cpu", "heat", "stalls", "gaps"}
+
+
+def test_a_simulated_drive_tells_its_slc_cache() -> None:
+    """The check knows the cache from the rig: an amount within it is doubted, one beyond not."""
+    rig = (
+        '[device]\nkind = "ssd"\ncapacity = "4GiB"\n[device.ftl.slc_cache]\nstatic_size = "1GB"\n'
+        'dynamic_size = { value = "1GiB", source = "x" }\n'
+    )
+
+    def run(amount: int) -> str:
+        result = make_result("x")
+        result.rig_toml = rig
+        result.document["jobs"][0]["write"]["io_bytes"] = amount
+        return of_name(examine(of_result(result)), "span")[0].status
+
+    assert run(2_000_000_000) == "doubt"
+    assert run(2_100_000_000) == "good"
+
+
+def test_sampling_tells_gaps_from_seconds_without_io() -> None:
+    gap = sampling(gap_result().series_frame, 1.0, judged=False)
+    stall = sampling(stall_result().series_frame, 1.0, judged=False)
+    assert gap is not None and stall is not None
+    assert [gap.gap_s, gap.zero_s] == pytest.approx([3.0, 0.0])
+    assert [stall.gap_s, stall.zero_s] == pytest.approx([0.0, 2.0])
+
+
+def test_steady_and_drifting_runs_are_told_apart() -> None:
+    steady = of_result(real())
+    falling = of_result(real(rates=[2000.0 - 45 * second for second in range(SECONDS)]))
+    assert of_name(examine(steady), "steady")[0].status == "good"
+    assert of_name(examine(falling), "steady")[0].status == "doubt"
+
+
+def test_many_steps_alike_are_one_sentence() -> None:
+    results = [(f"s{n}", real(options={"direct": "0"})) for n in range(30)]
+    found = of_name(examine(session(*results)), "cache")[0]
+    assert "(30 steps)" in found.evidence
+    assert found.affects is not None and len(found.affects) == 30
+
+
+# --- what is observed
+
+
+def recorded(root: Path, celsius: int, busy: int) -> None:
+    """A little /proc and /sys."""
+    block = root / "sys/class/block/nvme9n1"
+    hwmon = block / "device/hwmon1"
+    link = block / "device/device"
+    for folder in (hwmon, link, root / "proc/pressure"):
+        folder.mkdir(parents=True, exist_ok=True)
+    fields = [busy, 0, busy * 8, 0, 2, 0, 16, 0, 0, 5, 5, 0, 0, 0, 0, 1, 0]
+    (block / "stat").write_text(" ".join(map(str, fields)) + "\n")
+    (hwmon / "temp1_input").write_text(f"{celsius}000\n")
+    (hwmon / "temp1_max").write_text("81850\n")
+    (link / "current_link_speed").write_text("8.0 GT/s PCIe\n")
+    (link / "current_link_width").write_text("4\n")
+    (root / "proc/stat").write_text(f"cpu  {busy} 0 0 1000 0 0 0 0 0 0\ncpu0 1 2 3\n")
+    text = f"some avg10=0.00 avg60=0.00 avg300=0.00 total={busy * 1000}\n"
+    (root / "proc/pressure/memory").write_text(text)
+
+
+def test_an_observer_tells_what_changed(tmp_path: Path) -> None:
+    recorded(tmp_path, 40, 100)
+    observer = Observer("nvme9n1", None, root=tmp_path)
+    recorded(tmp_path, 55, 300)
+    found = observer.found()
+    assert found["disk"]["read_bytes"] == 200 * 8 * 512
+    assert found["celsius"] == {"before": 40.0, "after": 55.0, "limit": 81.85}
+    assert found["cpu_seconds"]["user"] == pytest.approx(2.0)
+    assert found["pressure_seconds"] == {"memory_some": 0.2}
+    assert found["link_bytes_per_s"] == pytest.approx(3.94e9, rel=0.01)
+
+
+def test_an_observer_of_nothing_tells_nothing(tmp_path: Path) -> None:
+    found = Observer("gone", tmp_path / "no-file", root=tmp_path).found()
+    assert set(found) == {"seconds"}
+
+
+def test_holes_of_a_file_are_found_by_place(tmp_path: Path) -> None:
+    path = tmp_path / "holes"
+    with path.open("wb") as file:
+        file.truncate(64 << 20)
+        file.seek(0)
+        file.write(b"x" * (16 << 20))
+    found = unwritten(path)
+    assert found is not None
+    if found["unwritten_bytes"] == 0:
+        pytest.skip("this file system does not tell holes")
+    assert found["unwritten_bytes"] == 48 << 20
+    assert found["cells"][:16] == [0.0] * 16
+    assert found["cells"][16:] == [1.0] * 48
+
+
+# --- the real fio
+
+BASE = "ioengine=psync\nbs=4k\ntime_based\nruntime=2\n"
+
+
+def real_run(job: str, path: Path, **changes: Any) -> list[Check]:
+    return examine(of_result(ssdlab.run(job, on=ssdlab.Fio(path, **changes))))
+
+
+@pytest.mark.real
+@needs_fio()
+def test_fio_through_the_page_cache_is_not_believed(tmp_path: Path) -> None:
+    found = real_run(f"[r]\nrw=randread\nsize=32m\ndirect=0\n{BASE}", tmp_path / "s")
+    assert of_name(found, "cache")[0].status == "bad"
+    assert "page cache (direct=0)" in of_name(found, "cache")[0].evidence
+
+
+@pytest.mark.real
+@needs_fio()
+def test_fio_past_the_page_cache_is_not_taken_for_one_through_it(tmp_path: Path) -> None:
+    result = ssdlab.run(f"[w]\nrw=randwrite\nsize=32m\ndirect=1\n{BASE}", on=tmp_path / "s")
+    if result.ssdlab["surroundings"]["file_system"]["type"] in ("tmpfs", "overlay"):
+        pytest.skip("the temporary folder is no disk")
+    assert of_name(examine(of_result(result)), "cache")[0].status == "good"
+
+
+@pytest.mark.real
+@needs_fio()
+def test_fio_writing_zeros_is_not_believed(tmp_path: Path) -> None:
+    found = real_run(f"[w]\nrw=write\nsize=8m\nzero_buffers\n{BASE}", tmp_path / "s")
+    assert of_name(found, "data")[0].status == "bad"
+
+
+@pytest.mark.real
+@needs_fio()
+def test_fio_reading_a_hole_is_not_believed(tmp_path: Path) -> None:
+    path = tmp_path / "hole"
+    with path.open("wb") as file:
+        file.truncate(32 << 20)
+    if not (unwritten(path) or {}).get("unwritten_bytes"):
+        pytest.skip("this file system does not tell holes")
+    job = f"[r]\nrw=randread\nsize=32m\ndirect=1\n{BASE}"
+    found = real_run(job, path, use_existing=True)
+    assert of_name(found, "unwritten")[0].status == "bad"
+    assert "100 %" in of_name(found, "unwritten")[0].evidence
+    path.write_bytes(b"x" * (32 << 20))
+    subprocess.run(["sync", str(path)], check=True)
+    found = real_run(job, path, use_existing=True)
+    assert "holes" not in of_name(found, "unwritten")[0].evidence
+
+
+@pytest.mark.real
+@pytest.mark.root
+@needs_fio()
+def test_a_second_fio_on_the_same_device_is_other_load(loop: Loop) -> None:
+    job = f"[r]\nrw=randread\nsize=32m\ndirect=1\nrate_iops=300\n{BASE}"
+    command = [
+        "fio", "--name=other", f"--filename={loop.path}", "--rw=randread", "--bs=4k", "--direct=1",
+        "--time_based", "--runtime=60", "--readonly", "--rate_iops=1000",
+    ]  # fmt: skip
+    other = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        time.sleep(1.0)
+        found = real_run(job, loop.path)
+    finally:
+        other.terminate()
+        other.wait()
+    disturbed = of_name(found, "load")[0]
+    assert disturbed.status == "bad"
+    assert "besides fio's I/O" in disturbed.evidence
+    alone = of_name(real_run(job, loop.path), "load")[0]
+    assert "besides fio's I/O" not in alone.evidence
+
+
+@pytest.mark.real
+@needs_fio()
+def test_run_and_report_tell_what_speaks_against_a_run(
+    tmp_path: Path, cli: Callable[..., Outcome]
+) -> None:
+    job = tmp_path / "j.fio"
+    job.write_text("[w]\nrw=write\nsize=4m\nzero_buffers\ndirect=1\n")
+    said = cli("run", job, "--on", tmp_path / "s", "--out", tmp_path / "runs")
+    assert said.status == 0
+    assert "not to be believed (contents of the data): w writes zeros" in said.out
+    run = next((tmp_path / "runs").glob("*-s-*"))
+    page = tmp_path / "r.html"
+    assert cli("report", run, "-o", page).status == 0
+    assert "w writes zeros (zero_buffers)" in page.read_text()
+
+
+def test_a_protocols_run_is_examined(tmp_path: Path, cli: Callable[..., Outcome]) -> None:
+    said = cli("test", "lab-reference", "-p", "consistency", "--quick", "--out", tmp_path)
+    assert said.status == 0, said.err
+    assert "in doubt (quick look)" in said.out
+    names = {one.name for one in checks.probes()}
+    assert "quick" in names

@@ -1,0 +1,451 @@
+"""Comparisons: intervals hold what they promise, equal runs are equal, differences are found."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import browser
+import ssdlab
+from conftest import Outcome, make_result
+from ssdlab import compare
+from ssdlab.analysis import noise
+from ssdlab.analysis.differences import (
+    Difference,
+    Measured,
+    Quantity,
+    Side,
+    quantities,
+)
+from ssdlab.analysis.differences import compare as rows_of
+from ssdlab.analysis.stats import (
+    holm,
+    p_two_sided,
+    repeats_needed,
+    t_cdf,
+    t_quantile,
+    variance_of,
+    welch,
+)
+from ssdlab.figures import Curve, Figure
+from ssdlab.report.compare_page import overlay
+from ssdlab.results import Result
+
+Cli = Callable[..., Outcome]
+SMALL = {"capacity": "256MiB"}
+JOB = "[w]\nrw=randwrite\nbs=4k\niodepth=8\nioengine=libaio\nnorandommap\ntime_based\nruntime=20\n"
+
+
+@pytest.mark.parametrize(
+    ("share", "df", "expected"),
+    [
+        (0.975, 1, 12.7062),
+        (0.975, 2, 4.30265),
+        (0.975, 5, 2.57058),
+        (0.95, 10, 1.81246),
+        (0.995, 3, 5.84091),
+        (0.8, 4, 0.940965),
+        (0.975, 1e6, 1.95997),
+    ],
+)
+def test_quantiles_of_t_are_those_of_the_tables(share: float, df: float, expected: float) -> None:
+    assert t_quantile(share, df) == pytest.approx(expected, rel=1e-5)
+    assert t_quantile(1 - share, df) == pytest.approx(-expected, rel=1e-5)
+    assert t_cdf(t_quantile(share, df), df) == pytest.approx(share)
+
+
+def test_chances_of_t_are_symmetric_and_end_at_one() -> None:
+    assert p_two_sided(0.0, 3) == pytest.approx(1.0)
+    assert p_two_sided(2.0, 7) == pytest.approx(p_two_sided(-2.0, 7))
+    assert (t_cdf(math.inf, 2), t_cdf(-math.inf, 2)) == (1.0, 0.0)
+    with pytest.raises(ValueError, match="degrees of freedom"):
+        t_quantile(0.5, 0)
+
+
+def test_welch_gives_the_numbers_of_a_worked_example() -> None:
+    """Samples, t and degrees of freedom as worked through in textbooks of Welch's test."""
+    first = [
+        27.5,
+        21.0,
+        19.0,
+        23.6,
+        17.0,
+        17.9,
+        16.9,
+        20.1,
+        21.9,
+        22.6,
+        23.1,
+        19.6,
+        19.0,
+        21.7,
+        21.4,
+    ]
+    second = [
+        27.1,
+        22.0,
+        20.8,
+        23.4,
+        23.4,
+        23.5,
+        25.8,
+        22.0,
+        24.8,
+        20.2,
+        21.9,
+        22.1,
+        22.9,
+        20.5,
+        24.4,
+    ]
+    found = welch(first, second)
+    assert found is not None
+    assert found.p == pytest.approx(0.021, abs=0.001)
+    assert found.seen
+
+
+def test_welch_with_one_run_on_a_side_takes_the_spread_of_the_other() -> None:
+    assert welch([1.0], [2.0]) is None
+    found = welch([10.0], [10.0, 10.1, 9.9])
+    assert found is not None and not found.seen
+    apart = welch([12.0], [10.0, 10.1, 9.9])
+    assert apart is not None and apart.seen
+
+
+def test_coarse_values_leave_room_for_their_bins() -> None:
+    assert welch([1.0, 1.0], [1.004, 1.004], resolution=0.0045).seen is False  # type: ignore[union-attr]
+    assert welch([1.0, 1.0], [1.004, 1.004]).seen is True  # type: ignore[union-attr]
+
+
+def test_holm_corrects_as_in_the_article() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([]) == []
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+
+
+def test_repeats_needed_grow_with_the_square_of_the_noise() -> None:
+    few, many = repeats_needed(0.05, 0.05), repeats_needed(0.5, 0.05)
+    assert few is not None and many is not None
+    assert few == 10  # textbooks: 9.9 pairs for an effect of one standard deviation
+    assert many == pytest.approx(100 * 7.85, rel=0.05)
+    assert repeats_needed(1.0, 0.0) is None
+
+
+# --- noise
+
+
+def correlated(source: np.random.Generator, n: int, share: float) -> Any:
+    """A series around 100 of which neighbours are alike (AR(1))."""
+    shocks = source.normal(size=n + 200)
+    values = np.zeros(n + 200)
+    for i in range(1, n + 200):
+        values[i] = share * values[i - 1] + shocks[i]
+    return 100 + values[200:]
+
+
+@pytest.mark.parametrize(
+    ("share", "n", "least"), [(0.0, 60, 0.91), (0.5, 300, 0.90), (0.8, 600, 0.88)]
+)
+def test_intervals_hold_the_truth_as_often_as_they_say(share: float, n: int, least: float) -> None:
+    source = np.random.default_rng(7)
+    held = 0
+    trials = 200
+    for trial in range(trials):
+        found = noise.resample(correlated(source, n, share), seed=trial)
+        assert found is not None
+        low, high = found.interval()
+        held += low <= 100 <= high
+    assert least <= held / trials <= 0.985
+
+
+def test_a_naive_interval_would_hold_far_less() -> None:
+    """What the blocks are for: neighbours that are alike are fewer observations than they seem."""
+    source = np.random.default_rng(7)
+    held = 0
+    for _ in range(200):
+        y = correlated(source, 600, 0.8)
+        half = t_quantile(0.975, 599) * math.sqrt(variance_of(list(y)) / 600)
+        held += bool(abs(y.mean() - 100) <= half)
+    assert held / 200 < 0.6
+
+
+def test_blocks_grow_with_what_neighbours_share() -> None:
+    source = np.random.default_rng(3)
+    lengths = [
+        np.mean([noise.block_length(correlated(source, 500, share)) for _ in range(20)])
+        for share in (0.0, 0.5, 0.9)
+    ]
+    assert lengths[0] < 3
+    assert lengths[0] < lengths[1] < lengths[2]
+
+
+def test_blocks_keep_a_dip_that_repeats_whole() -> None:
+    y = np.full(400, 100.0) + np.random.default_rng(1).normal(0, 0.5, 400)
+    y[::40] = 20.0
+    found = noise.resample(y)
+    assert found is not None and found.block >= 40
+
+
+def test_too_short_a_series_gives_no_interval() -> None:
+    assert noise.resample([1.0] * 9) is None
+    assert noise.resample([float("nan")] * 50) is None
+
+
+def test_the_same_series_gives_the_same_interval() -> None:
+    y = correlated(np.random.default_rng(1), 100, 0.3)
+    one, two = noise.resample(y), noise.resample(y)
+    assert one is not None and two is not None
+    assert one.interval() == two.interval()
+
+
+# --- rows
+
+
+def single(value: float, error: float) -> tuple[Measured, ...]:
+    return (Measured(value, error, 30.0),)
+
+
+def test_a_difference_within_the_noise_is_not_seen() -> None:
+    q = Quantity("", "IOPS", "IOPS", "higher", (single(1000, 0.02), single(1020, 0.02)))
+    row = rows_of([q])[0]
+    assert row.differences[0] is not None and not row.differences[0].seen
+    assert compare.verdict(row.differences[0], "higher") == compare.NONE_SEEN
+
+
+@pytest.mark.parametrize(
+    ("better", "word"), [("higher", "worse"), ("lower", "better"), ("", "lower")]
+)
+def test_a_difference_beyond_the_noise_has_a_direction(better: Any, word: str) -> None:
+    q = Quantity("", "x", "", better, (single(1000, 0.02), single(800, 0.02)))
+    found = rows_of([q])[0].differences[0]
+    assert found is not None and found.seen
+    assert found.share == pytest.approx(-0.2)
+    assert compare.verdict(found, better) == word
+
+
+def test_many_comparisons_ask_for_more() -> None:
+    """A difference that would be seen alone is only perhaps one among twenty."""
+    border = Quantity("", "x", "", "", (single(1000, 0.02), single(1065, 0.02)))
+    equal = Quantity("", "y", "", "", (single(1000, 0.02), single(1000, 0.02)))
+    alone = rows_of([border])[0].differences[0]
+    among = rows_of([border, *[equal] * 20])[0].differences[0]
+    assert alone is not None and alone.seen
+    assert among is not None and not among.seen and among.perhaps
+
+
+def test_missing_and_zero_values_are_no_exception() -> None:
+    none = Quantity("", "x", "", "", ((Measured(None),), single(1, 0.1)))
+    zero = Quantity("", "x", "", "", ((Measured(0.0),), (Measured(0.0),)))
+    grown = Quantity("", "x", "", "", ((Measured(0.0),), (Measured(5.0),)))
+    assert rows_of([none])[0].differences == (None,)
+    assert rows_of([zero])[0].differences == (Difference(0.0),)
+    assert rows_of([grown])[0].differences == (None,)
+    assert compare.verdict(None, "") == "not on both sides"
+
+
+def test_twice_and_half_are_as_far_from_equal() -> None:
+    up = rows_of([Quantity("", "x", "", "", (single(1, 0.1), single(2, 0.1)))])[0].differences[0]
+    down = rows_of([Quantity("", "x", "", "", (single(2, 0.1), single(1, 0.1)))])[0].differences[0]
+    assert up is not None and down is not None and up.p is not None and down.p is not None
+    assert up.p == pytest.approx(down.p)
+    assert (1 + up.share) * (1 + down.share) == pytest.approx(1.0)
+
+
+# --- runs
+
+
+def simulated(seed: int, spare: str = "0.28") -> Result:
+    return ssdlab.run(
+        JOB,
+        on="lab-reference",
+        set={**SMALL, "ftl.over_provisioning": spare},
+        prepare="steady",
+        seed=seed,
+    )
+
+
+def test_equal_runs_of_other_seeds_show_no_difference_and_another_drive_does() -> None:
+    base, same, other = simulated(1), simulated(2), simulated(2, "0.5")
+    equal = rows_of(quantities([Side("a", (base,)), Side("b", (same,))]))
+    assert not any(d.seen for row in equal for d in row.differences if d)
+    apart = rows_of(quantities([Side("a", (base,)), Side("b", (other,))]))
+    iops = next(row for row in apart if row.quantity.name == "IOPS").differences[0]
+    assert iops is not None and iops.seen and iops.share > 0.1
+    truth = other.jobs[0].raw["write"]["iops"] / base.jobs[0].raw["write"]["iops"] - 1
+    assert iops.share == pytest.approx(truth)
+
+
+def test_values_are_those_of_the_results() -> None:
+    result = simulated(1)
+    rows = {q.name: q.sides[0][0].value for q in quantities([Side("a", (result,))])}
+    frame = result.frame().row(0, named=True)
+    assert rows["IOPS"] == pytest.approx(frame["iops"])
+    assert rows["throughput"] == pytest.approx(frame["bw_bytes"] / 1e6)
+    assert rows["mean latency"] == pytest.approx(frame["clat_mean_ns"] / 1e3)
+    for name in ("p50", "p99"):
+        assert rows[f"{name} latency"] == pytest.approx(frame[f"clat_{name}_ns"] / 1e3)
+    assert rows["p99.9 latency"] == pytest.approx(frame["clat_p999_ns"] / 1e3)
+    assert rows["longest latency"] == pytest.approx(frame["clat_max_ns"] / 1e3)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> tuple[Path, list[str]]:
+    """Two repeats each of two drives."""
+    folder = tmp_path / "runs"
+    names = [
+        simulated(seed, spare).save(folder).name for spare in ("0.28", "0.5") for seed in (1, 2)
+    ]
+    return folder, names
+
+
+def test_the_command_prints_writes_and_draws(
+    store: tuple[Path, list[str]], cli: Cli, tmp_path: Path
+) -> None:
+    folder, names = store
+    page, file = tmp_path / "c.html", tmp_path / "c.json"
+    said = cli("compare", names[0], names[2], "--out", folder, "-o", page, "--json", file)
+    assert said.status == 0, said.err
+    assert "B against A" in said.out and "better" in said.out
+    assert "circular block bootstrap" in said.out
+    assert "rig: ftl.over_provisioning: A 0.28 | B 0.5" in said.out
+    document = json.loads(file.read_text())
+    assert [side["runs"] for side in document["sides"]] == [[names[0]], [names[2]]]
+    iops = next(row for row in document["rows"] if row["name"] == "IOPS")
+    low, high = iops["differences"][0]["low"], iops["differences"][0]["high"]
+    assert low < iops["differences"][0]["share"] < high
+    assert document["sentences"][0] in said.out
+    piped = cli("compare", names[0], names[2], "--out", folder, "--json", "-")
+    assert json.loads(piped.out) == document
+    assert "none seen" in page.read_text() or "better" in page.read_text()
+
+
+def test_repeats_are_one_side_where_there_is_another(
+    store: tuple[Path, list[str]], cli: Cli
+) -> None:
+    folder, names = store
+    found = json.loads(cli("compare", *names, "--out", folder, "--json", "-").out)
+    # Seeds are no part of what a run is.
+    assert [side["runs"] for side in found["sides"]] == [names[:2], names[2:]]
+    assert "Welch" in found["method"][0]
+    apart = json.loads(cli("compare", *names, "--each", "--out", folder, "--json", "-").out)
+    assert len(apart["sides"]) == 4
+    given = cli(
+        "compare",
+        f"{names[0]},{names[2]}",
+        f"{names[1]},{names[3]}",
+        "--out",
+        folder,
+        "--json",
+        "-",
+    )
+    assert [len(side["runs"]) for side in json.loads(given.out)["sides"]] == [2, 2]
+    equal = json.loads(cli("compare", names[0], names[1], "--out", folder, "--json", "-").out)
+    assert len(equal["sides"]) == 2
+
+
+def test_what_cannot_be_compared_is_one_sentence(
+    store: tuple[Path, list[str]], cli: Cli, tmp_path: Path
+) -> None:
+    folder, names = store
+    for given, words in (
+        ([names[0]], "needs two runs"),
+        ([names[0], names[0]], "given twice"),
+        ([names[0], "nothing"], 'no run is called "nothing"'),
+    ):
+        said = cli("compare", *given, "--out", folder)
+        assert (said.status, said.out) == (2, "")
+        assert words in said.err and said.err.count("\n") == 1
+    bad = cli("compare", *names[:2], "--out", folder, "-o", tmp_path / "no" / "c.html")
+    assert bad.status == 2 and not (tmp_path / "no").exists()
+
+
+@pytest.fixture
+def tests_of(tmp_path: Path, cli: Cli) -> tuple[Path, list[str]]:
+    folder = tmp_path / "runs"
+    for change in ("ftl.over_provisioning=0.28", "ftl.over_provisioning=0.45"):
+        for seed in ("1", "2"):
+            said = cli(
+                "test", "lab-reference", "-p", "consistency", "--quick", "--set", change,
+                "--seed", seed, "--out", folder, "-q",
+            )  # fmt: skip
+            assert said.status == 0, said.err
+    return folder, sorted(path.name for path in folder.glob("*consistency*"))
+
+
+def test_runs_of_a_protocol_are_compared_by_its_numbers(
+    tests_of: tuple[Path, list[str]], cli: Cli, tmp_path: Path
+) -> None:
+    folder, names = tests_of
+    pair = cli("compare", names[0], names[2], "--out", folder)
+    assert pair.status == 0, pair.err
+    assert "only repeats tell" in pair.out
+    assert "95 %" not in pair.out.split("Differences are")[0]
+    page = tmp_path / "c.html"
+    found = json.loads(cli("compare", *names, "--out", folder, "--json", "-", "-o", page).out)
+    assert found["protocol"] == "consistency"
+    mean = next(row for row in found["rows"] if row["name"] == "mean")
+    assert mean["differences"][0]["verdict"] == "better"
+    assert mean["differences"][0]["low"] > 0
+    mixed = simulated(1).save(folder).name
+    refused = cli("compare", names[0], mixed, "--out", folder)
+    assert refused.status == 2 and "compare runs of one kind" in refused.err
+
+
+def test_runs_of_two_protocols_are_refused(tmp_path: Path, cli: Cli) -> None:
+    for name in ("consistency", "pts-wsat"):
+        said = cli("test", "lab-reference", "-p", name, "--quick", "--out", tmp_path, "-q")
+        assert said.status == 0, said.err
+    names = sorted(path.name for path in tmp_path.glob("*lab-reference*"))
+    said = cli("compare", *names, "--out", tmp_path)
+    assert said.status == 2 and "compare runs of one protocol" in said.err
+
+
+def test_charts_of_one_title_lie_one_over_another() -> None:
+    def chart(*curves: Curve, title: str = "Speed") -> Figure:
+        return Figure(title, "x", "y", curves)
+
+    article = Curve("article", [1.0], [2.0], "published")
+    first = [chart(Curve("IOPS", [1], [1]), article), chart(Curve("a", [1], [1]), title="Only A")]
+    second = [chart(Curve("IOPS", [1], [2]), article)]
+    found = {one.title: one for one in overlay([[first], [second]], ["one", "two"])}
+    assert set(found) == {"Speed", "Only A"}
+    names = [(c.name, c.colour, c.style) for c in found["Speed"].curves]
+    assert names == [
+        ("one: IOPS", 0, "line"),
+        ("article", 0, "published"),
+        ("two: IOPS", 1, "line"),
+    ]
+
+
+def test_fields_stand_side_by_side() -> None:
+    field = Figure("Map", "x", "y", [Curve("z", [0], [0], "heat", z=[1.0])])
+    found = overlay([[[field]], [[field]]], ["one", "two"])
+    assert [(one.group, one.title) for one in found] == [("Map", "one"), ("Map", "two")]
+
+
+def test_a_run_without_series_is_compared_by_its_values() -> None:
+    plain = make_result("a")
+    found = compare.of_results([("a", [plain]), ("b", [make_result("b")])])
+    assert found.rows[0].differences[0] is not None
+    assert all(d is None or d.p is None for row in found.rows for d in row.differences)
+    assert "whether that is more than noise is not known" in found.sentences()[0]
+
+
+@pytest.mark.skipif(bool(browser.missing()), reason=browser.missing() or "-")
+def test_the_page_opens_without_complaint(
+    store: tuple[Path, list[str]], cli: Cli, tmp_path: Path
+) -> None:
+    folder, names = store
+    page = tmp_path / "c.html"
+    assert cli("compare", *names, "--out", folder, "-o", page).status == 0
+    with browser.tab() as tab:
+        tab.open(page, 390, phone=True)
+        assert tab.complaints == []
+        assert tab.run("document.documentElement.scrollWidth") <= 390
+        assert tab.run("Bokeh.documents[0].roots().length") == 2

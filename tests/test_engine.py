@@ -1,0 +1,434 @@
+"""The protocol engine: every step once, whatever happens in between, on any target."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import small_protocol
+from conftest import Loop, needs_fio
+from ssdlab.engine import estimate, findings
+from ssdlab.engine.folder import FINDINGS, JOURNAL, Entry, RunFolder
+from ssdlab.engine.records import RoundsRecord
+from ssdlab.engine.runs import Announcement, Finished, Order, begin, go_on
+from ssdlab.engine.setup import MIB, Parameter, Setup
+from ssdlab.engine.steps import Idle, Rounds, Step
+from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError, SsdlabError
+from ssdlab.progress import Progress
+from ssdlab.rig import resolve
+from ssdlab.store import RunStore
+from ssdlab.target import Sim
+
+PROGRAM = Path(small_protocol.__file__)
+KILLS = 10
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(small_protocol.RIG)
+    return path
+
+
+def on(target: Path | str, **more: object) -> Order:
+    """The small protocol on a target."""
+    return replace(Order(small_protocol.PROTOCOL, resolve(target), seed=7), **more)  # type: ignore[arg-type]
+
+
+def run(order: Order, store: Path, *, steps: int | None = None) -> Finished:
+    """Runs an order; stopped while the step after ``steps`` is going on, if that is given."""
+    said: list[str] = []
+    done = begin(
+        order,
+        RunStore(store),
+        progress=stop_after(store, steps),
+        notice=said.append,
+        announce=lambda _what: True,
+    )
+    assert done is not None
+    return done
+
+
+def resume(folder: RunFolder, said: list[str] | None = None) -> Finished:
+    """Goes on to the end."""
+    return go_on(
+        RunFolder.open(folder.path),
+        lambda _name: small_protocol.PROTOCOL,
+        progress=lambda _news: True,
+        notice=([] if said is None else said).append,
+    )
+
+
+def stop_after(store: Path, steps: int | None):  # type: ignore[no-untyped-def]
+    """A progress callback that says stop once so many steps are in a journal of the store."""
+
+    def progress(_news: Progress) -> bool:
+        if steps is None:
+            return True
+        return (
+            sum(len(path.read_text().splitlines()) for path in store.glob(f"*/{JOURNAL}")) < steps
+        )
+
+    return progress
+
+
+def only(store: Path) -> RunFolder:
+    """The only run of a store."""
+    (path,) = [one for one in store.iterdir() if one.is_dir()]
+    return RunFolder.open(path)
+
+
+def steps(folder: RunFolder) -> list[Entry]:
+    """The steps of a run, without stops and resumptions."""
+    return [one for one in folder.journal() if one.kind not in ("stop", "resume")]
+
+
+def content(folder: RunFolder) -> dict[str, bytes]:
+    """What must be the same however often a simulated run was stopped."""
+    found = {
+        one.key: (folder.path / one.file).read_bytes() for one in steps(folder) if one.kind == "job"
+    }
+    return found | {FINDINGS: (folder.path / FINDINGS).read_bytes()}
+
+
+def test_a_simulated_run_comes_to_the_same_bytes_each_time(rig: Path, tmp_path: Path) -> None:
+    one = run(on(rig), tmp_path / "one").folder
+    two = run(on(rig), tmp_path / "two").folder
+    assert content(one) == content(two)
+    assert one.manifest["status"] == "complete"
+    kinds = [entry.kind for entry in steps(one)]
+    assert kinds[:2] == ["purge", "job"] and kinds[-3:] == ["idle", "trim", "job"]
+    assert not one.checkpoints()
+
+
+def test_another_seed_comes_to_other_bytes(rig: Path, tmp_path: Path) -> None:
+    one = run(on(rig), tmp_path / "one").folder
+    two = run(on(rig, seed=8), tmp_path / "two").folder
+    assert content(one) != content(two)
+
+
+@pytest.mark.parametrize("after", [1, 2, 5, 9])
+def test_a_simulated_run_that_was_stopped_comes_to_the_same_bytes(
+    rig: Path, tmp_path: Path, after: int
+) -> None:
+    whole = run(on(rig), tmp_path / "whole").folder
+    with pytest.raises(Interrupted, match="ssdlab resume"):
+        run(on(rig), tmp_path / "parts", steps=after)
+    stopped = only(tmp_path / "parts")
+    assert stopped.manifest["status"] == "stopped"
+    assert len(steps(stopped)) == after
+    assert findings.read(stopped).findings.judgement.sentences
+    assert content(resume(stopped).folder) == content(whole)
+
+
+def test_a_simulated_run_goes_on_from_a_kept_state(
+    rig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ssdlab.engine.runner.CHECKPOINT_EVERY_S", 0.0)
+    monkeypatch.setattr("ssdlab.engine.runner.CHECKPOINT_COST", 0.0)
+    whole = run(on(rig), tmp_path / "whole").folder
+    with pytest.raises(Interrupted):
+        run(on(rig), tmp_path / "parts", steps=6)
+    stopped = only(tmp_path / "parts")
+    assert [number for number, _ in stopped.checkpoints()] == [6]
+    again: list[str] = []
+    monkeypatch.setattr(
+        "ssdlab.engine.runner.Execution._compare", lambda _self, entry, _a: again.append(entry.key)
+    )
+    assert content(resume(stopped).folder) == content(whole)
+    assert again == []
+
+
+def test_a_kept_state_that_is_damaged_is_done_without(
+    rig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ssdlab.engine.runner.CHECKPOINT_EVERY_S", 0.0)
+    monkeypatch.setattr("ssdlab.engine.runner.CHECKPOINT_COST", 0.0)
+    whole = run(on(rig), tmp_path / "whole").folder
+    with pytest.raises(Interrupted):
+        run(on(rig), tmp_path / "parts", steps=6)
+    stopped = only(tmp_path / "parts")
+    ((_, state),) = stopped.checkpoints()
+    state.write_bytes(state.read_bytes()[:-7])
+    assert content(resume(stopped).folder) == content(whole)
+
+
+def test_a_result_that_comes_out_otherwise_ends_the_run(rig: Path, tmp_path: Path) -> None:
+    with pytest.raises(Interrupted):
+        run(on(rig), tmp_path, steps=6)
+    stopped = only(tmp_path)
+    stopped.manifest["seed"] = 8
+    stopped.set_status("stopped")
+    with pytest.raises(ExperimentError, match="another result than before"):
+        resume(stopped)
+
+
+@pytest.mark.parametrize("target", ["rig", pytest.param("file", marks=needs_fio())])
+def test_a_run_killed_ten_times_loses_and_repeats_nothing(
+    rig: Path, tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = rig if target == "rig" else tmp_path / "scratch.bin"
+    store = tmp_path / "killed"
+    store.mkdir()
+    random_ = random.Random(11)
+    began: list[str] = []
+    killed = 0
+    environment = os.environ | ({"SMALL_AMOUNT": "256"} if target == "rig" else {})
+    command = ["begin", str(store), str(where)]
+    for _ in range(KILLS):
+        process = subprocess.Popen(
+            [sys.executable, str(PROGRAM), *command], env=environment, start_new_session=True
+        )
+        wait_for_journal(store, process, len(began))
+        time.sleep(random_.uniform(0, 0.15))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        folder = only(store)
+        lines = [one.began for one in steps(folder)]
+        assert lines[: len(began)] == began, "a finished step was measured again"
+        began = lines
+        command = ["resume", str(folder.path)]
+        killed += 1
+        if folder.manifest["status"] == "complete":
+            break
+    assert killed > KILLS / 2
+    if folder.manifest["status"] != "complete":
+        done = subprocess.run(
+            [sys.executable, str(PROGRAM), *command],
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+    folder = only(store)
+    assert folder.manifest["status"] == "complete"
+    assert [one.began for one in steps(folder)][: len(began)] == began
+    keys = [one.key for one in steps(folder)]
+    assert len(keys) == len(set(keys))
+    if target == "rig":
+        monkeypatch.setattr(small_protocol, "AMOUNT", 256 << 20)
+        assert content(folder) == content(run(on(rig), tmp_path / "whole").folder)
+    else:
+        assert not where.exists()
+
+
+def wait_for_journal(store: Path, process: subprocess.Popen[bytes], lines: int) -> None:
+    """Waits until a run has finished a step more."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until and process.poll() is None:
+        found = [path.read_text().count("\n") for path in store.glob(f"*/{JOURNAL}")]
+        if found and found[0] > lines:
+            return
+        time.sleep(0.01)
+
+
+@needs_fio()
+def test_ctrl_c_ends_a_run_on_a_file_in_order(tmp_path: Path) -> None:
+    store, file = tmp_path / "runs", tmp_path / "scratch.bin"
+    store.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, str(PROGRAM), "begin", str(store), str(file)],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_for_journal(store, process, 2)  # type: ignore[arg-type]
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "ssdlab resume" in said and str(file) in said
+    stopped = only(store)
+    assert stopped.manifest["status"] == "stopped"
+    assert stopped.journal()[-1].kind == "stop"
+    told: list[str] = []
+    folder = resume(stopped, told).folder
+    assert "left alone for" in told[0] and "cut short" not in told[0]
+    assert "changed by somebody else" not in told[0]
+    assert folder.manifest["status"] == "complete"
+    assert not file.exists()
+
+
+@needs_fio()
+def test_what_happened_to_a_file_meanwhile_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "scratch.bin"
+    with pytest.raises(Interrupted):
+        run(on(file, size=32 * MIB), tmp_path / "runs", steps=4)
+    stopped = only(tmp_path / "runs")
+    with file.open("r+b") as opened:
+        opened.write(b"somebody else")
+    told: list[str] = []
+    folder = resume(stopped, told).folder
+    assert "the file has been changed by somebody else" in told[0]
+    assert any("changed by somebody else" in one.note for one in folder.journal())
+
+
+@needs_fio()
+def test_a_run_whose_file_has_gone_cannot_go_on(tmp_path: Path) -> None:
+    file = tmp_path / "scratch.bin"
+    with pytest.raises(Interrupted):
+        run(on(file, size=32 * MIB), tmp_path / "runs", steps=3)
+    file.unlink()
+    with pytest.raises(InputError, match="begin a new run"):
+        resume(only(tmp_path / "runs"))
+
+
+@needs_fio()
+def test_a_file_that_was_there_is_neither_taken_nor_removed(tmp_path: Path) -> None:
+    file = tmp_path / "mine.bin"
+    file.write_bytes(b"mine" * 1000)
+    with pytest.raises(InputError, match="--use-existing-file"):
+        run(on(file, size=32 * MIB), tmp_path / "runs")
+    assert file.read_bytes() == b"mine" * 1000
+    existing = replace(on(file, size=32 * MIB), target=resolve(file, use_existing=True))
+    assert run(existing, tmp_path / "runs").folder.manifest["status"] == "complete"
+    assert file.exists()
+
+
+@needs_fio()
+def test_a_block_device_is_only_written_when_it_is_named(loop: Loop, tmp_path: Path) -> None:
+    store = tmp_path / "runs"
+    for destroy in (None, "another"):
+        order = replace(on(loop.path), target=resolve(loop.path, destroy=destroy))
+        with pytest.raises(RefusedError):
+            run(order, store)
+        assert loop.backing.read_bytes().strip(b"\0") == b""
+    assert not list(store.glob(f"*/{JOURNAL}"))
+    order = replace(on(loop.path), target=resolve(loop.path, destroy=loop.name))
+    done = run(order, store)
+    assert done.folder.manifest["kind"] == "device"
+    assert [one.kind for one in steps(done.folder)][-2:] == ["trim", "job"]
+
+
+def test_a_complete_run_does_not_go_on(rig: Path, tmp_path: Path) -> None:
+    done = run(on(rig), tmp_path)
+    with pytest.raises(InputError, match="is complete"):
+        resume(done.folder)
+
+
+def test_two_cannot_go_on_with_one_run(rig: Path, tmp_path: Path) -> None:
+    with pytest.raises(Interrupted):
+        run(on(rig), tmp_path, steps=3)
+    stopped = only(tmp_path)
+    with stopped.locked(), pytest.raises(InputError, match="another process"):
+        resume(stopped)
+
+
+def test_a_line_of_the_journal_cut_by_a_power_failure_is_a_step_not_finished(
+    rig: Path, tmp_path: Path
+) -> None:
+    whole = run(on(rig), tmp_path / "whole").folder
+    with pytest.raises(Interrupted):
+        run(on(rig), tmp_path / "parts", steps=5)
+    stopped = only(tmp_path / "parts")
+    with (stopped.path / JOURNAL).open("a") as file:
+        file.write('{"number": 6, "key": "round0')
+    assert content(resume(stopped).folder) == content(whole)
+
+
+def test_another_version_does_not_go_on_with_a_simulated_run(rig: Path, tmp_path: Path) -> None:
+    with pytest.raises(Interrupted):
+        run(on(rig), tmp_path, steps=3)
+    stopped = only(tmp_path)
+    stopped.manifest["version"] = "0.0.1"
+    stopped.set_status("stopped")
+    with pytest.raises(InputError, match="begin a new run"):
+        resume(stopped)
+
+
+def test_the_estimate_adds_up_fills_times_and_rounds() -> None:
+    setup = Setup(1 << 30, "file", 1 << 30, {"rounds": 8})
+    job = setup.job("mix", "", "randrw", "4k", seconds=60, read_percent=70)
+    one = estimate.of([setup.fill(times=2), job, Idle("rest", 30)])
+    assert one.written_bytes == 2 << 30
+    assert one.writing_min_s == pytest.approx(18)
+    assert one.seconds_min == pytest.approx(90 + (2 << 30) / estimate.GUESS_BYTES_PER_S)
+    rounds = estimate.of([Rounds("r", "", lambda n: [job], [], most=25)])
+    assert (rounds.steps_min, rounds.steps_max) == (5, 25)
+    assert (rounds.seconds_min, rounds.seconds_max) == (300, 1500)
+
+
+def test_a_rest_in_virtual_time_weighs_nothing_in_progress() -> None:
+    setup = Setup(1 << 30, "sim", 1 << 30)
+    job = setup.job("job", "", "randread", "4k", seconds=60)
+    steps: list[Step] = [job, Idle("rest", 3600), Rounds("r", "", lambda n: [job], [], most=25)]
+    assert estimate.work(steps, virtual=True) == 60 * 6
+    assert estimate.work(steps, virtual=False) == 60 * 6 + 3600
+
+
+def test_a_quick_look_takes_a_minutes_worth_in_a_second() -> None:
+    setup = Setup(1 << 30, "device", 1 << 30, divisor=60, quick=True)
+    assert setup.seconds(60) == 1.0
+    assert setup.rounds == 7
+    assert replace(setup, kind="sim").seconds(6) == 0.1
+
+
+@pytest.mark.parametrize(
+    ("default", "text"), [(3, "x"), (3, "-1"), (2.0, "nan"), (2.0, "inf"), (3, "2.5")]
+)
+def test_a_parameter_of_the_wrong_kind_is_refused(default: float, text: str) -> None:
+    with pytest.raises(InputError, match="expected a"):
+        Parameter("p", default, "").read(text)
+
+
+def test_steadiness_of_rounds_is_the_rule_of_the_pts() -> None:
+    # The published sample, and one that climbs.
+    sample = [228.90, 240.21, 240.60, 240.71, 240.71]
+    record = RoundsRecord("r", "", 5, {"iops": sample}, {"iops": "IOPS"}, 5, 25)
+    assert record.steady and list(record.window_rounds()) == [1, 2, 3, 4, 5]
+    climbing = replace(record, values={"iops": [100, 110, 120, 130, 140]})
+    assert not climbing.steady
+    assert not replace(record, values={"a": sample, "b": [100, 110, 120, 130, 140]}).steady
+
+
+def test_wrong_orders_are_one_sentence(rig: Path, tmp_path: Path) -> None:
+    for order in (
+        on(rig, size=1 << 20),
+        on(tmp_path / "x.bin", overrides={"capacity": "1GiB"}),
+        on(tmp_path / "x.bin", scale=10),
+        on(rig, scale=10),
+        on(rig, given={"round": "3"}),
+        on(rig, given={"rounds": "many"}),
+    ):
+        with pytest.raises(SsdlabError) as caught:
+            run(order, tmp_path / "runs")
+        assert caught.value.exit_status == 2
+        assert "\n" not in caught.value.message
+    assert not (tmp_path / "runs").exists() or not list((tmp_path / "runs").glob("2*"))
+
+
+def test_a_rig_without_flash_has_no_endurance(tmp_path: Path) -> None:
+    text = '[device]\nkind = "null"\ncapacity = "64MiB"\nservice_time = "100us"\nservers = 4\n'
+    order = Order(small_protocol.PROTOCOL, Sim("null", text))
+    told: list[float | None] = []
+
+    def announce(what: Announcement) -> bool:
+        told.append(what.endurance_share)
+        return False
+
+    begin(
+        order,
+        RunStore(tmp_path),
+        progress=lambda _news: True,
+        notice=print,
+        announce=announce,
+    )
+    assert told == [None]
+    assert not os.listdir(tmp_path)
+
+
+def test_findings_read_back_as_they_were_written(rig: Path, tmp_path: Path) -> None:
+    done = run(on(rig), tmp_path)
+    read = findings.read(done.folder)
+    assert read.complete and read.protocol == "small"
+    assert list(read.findings.judgement.numbers) == list(done.judgement.numbers)
+    assert read.findings.rounds[0].steady == (read.findings.rounds[0].count < 8)
+    document = json.loads(findings.as_json(read))
+    assert document["findings"]["judgement"]["numbers"][0]["unit"] == "IOPS"

@@ -1,0 +1,605 @@
+"""Protocols: what each plans, that each runs and answers whatever is missing, and what they say."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from conftest import make_result, needs_fio
+from ssdlab import _core
+from ssdlab.engine import estimate
+from ssdlab.engine.answers import Demand, verdict
+from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.readings import Readings, Series
+from ssdlab.engine.records import Records
+from ssdlab.engine.runner import Execution
+from ssdlab.engine.runs import Order, begin
+from ssdlab.engine.setup import Setup
+from ssdlab.engine.steps import Idle, Job, Rounds, Step, Then
+from ssdlab.errors import InputError
+from ssdlab.figures import Cell
+from ssdlab.jobfile import JobText
+from ssdlab.protocols import as_ssd, find, for_video, iometer, protocols
+from ssdlab.protocols.sustained_fill import FILL
+from ssdlab.results import SERIES_SCHEMA, Result
+from ssdlab.rig import resolve
+from ssdlab.store import RunStore
+from ssdlab.target import Fio, Settings
+
+MIB, GIB = 1 << 20, 1 << 30
+NAMES = [one.name for one in protocols()]
+
+RIG = """
+name = "small"
+[device]
+kind = "ssd"
+capacity = "64MiB"
+nand = { channels = 2, ways = 1, page = "8KiB", pages_per_block = 64, t_read = "60us", t_program = "600us", t_erase = "3ms", transfer_mts = 400 }
+ftl = { over_provisioning = 0.2 }
+"""  # noqa: E501
+
+
+def setup_of(name: str, **more: object) -> Setup:
+    """The protocol with its defaults on a target of 1 GiB, changed by ``more``."""
+    protocol = find(name)
+    given = {key: str(value) for key, value in more.pop("given", {}).items()}  # type: ignore[attr-defined]
+    values = protocol.values(given)
+    active = int(GIB * protocol.active_share(values)) // MIB * MIB
+    base = Setup(capacity=GIB, kind="device", active=active, values=values)
+    return replace(base, **more)  # type: ignore[arg-type]
+
+
+def flat(steps: Sequence[Step]) -> Iterator[Step]:
+    """All steps; two of each rounds, and what is expected of those that depend on results."""
+    for step in steps:
+        if isinstance(step, Rounds):
+            for number in (1, 2):
+                yield from flat(step.jobs(number))
+        elif isinstance(step, Then):
+            yield from flat(step.expected)
+        else:
+            yield step
+
+
+def plan(name: str, **more: object) -> list[Step]:
+    """The steps of a protocol on such a target, flattened."""
+    return list(flat(find(name).plan(setup_of(name, **more))))
+
+
+def jobs(name: str, **more: object) -> dict[str, Job]:
+    """Its jobs by key."""
+    return {one.key: one for one in plan(name, **more) if isinstance(one, Job)}
+
+
+def options(text: str) -> dict[str, str]:
+    """The options of a job file of one section."""
+    return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+
+
+# --- every protocol
+
+
+KINDS = [
+    {"kind": "device"},
+    {"kind": "file", "quick": True, "divisor": 60.0},
+    {"kind": "sim", "quick": True, "divisor": 60.0},
+    {"kind": "device", "block": 4096},
+]
+
+
+def kind_name(kind: dict[str, object]) -> str:
+    """How a kind of target is called in the names of tests."""
+    return "-".join(str(value) for value in kind.values())
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=kind_name)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_plan_has_unique_keys_and_jobs_that_both_targets_take(
+    name: str, kind: dict[str, object], tmp_path: Path
+) -> None:
+    try:
+        steps = plan(name, **kind)
+    except InputError as error:
+        assert kind.get("block") == 4096 and "logical blocks of 4096" in error.message
+        return
+    keys = [step.key for step in steps]
+    assert len(keys) == len(set(keys))
+    found = [step for step in steps if isinstance(step, Job)]
+    assert any(job.measured for job in found)
+    for job in found:
+        _core.check_job(job.text, job_name=job.key)
+        assert (job.seconds is not None) or job.amount
+    if shutil.which("fio"):
+        place = tmp_path / "all.fio"
+        place.write_text("[global]\nfilename=x\n\n" + "\n".join(job.text for job in found))
+        done = subprocess.run(
+            ["fio", "--parse-only", str(place)], capture_output=True, text=True, cwd=tmp_path
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_judge_answers_before_anything_is_measured(name: str) -> None:
+    nothing = find(name).judge(Records(load=lambda key: pytest.fail(key)), setup_of(name))
+    assert nothing.sentences
+
+
+class Run:
+    """A quick look of a protocol on a small simulated drive."""
+
+    def __init__(self, protocol: Protocol, folder: Path) -> None:
+        rig = folder / "small.toml"
+        rig.write_text(RIG)
+        seen: list[Execution] = []
+        order = Order(protocol, resolve(str(rig)), quick=True)
+        begin(
+            order,
+            RunStore(folder / "runs"),
+            progress=lambda _news: True,
+            notice=lambda _sentence: None,
+            announce=lambda _what: True,
+            examine=lambda execution: seen.append(execution) or (),  # type: ignore[func-returns-value]
+        )
+        self.execution = seen[-1]
+        self.setup = self.execution.setup
+        self.records = self.execution.records
+
+    def first(self, count: int) -> Records:
+        """The records as they were after so many results."""
+        known = self.records.keys_[:count]
+        last = max((int(k[5:7]) for k in known if re.match(r"round\d\d/", k)), default=0)
+        rounds = {k: one for k, one in self.records.rounds.items() if one.count <= last}
+        return Records(load=self.records.__getitem__, keys_=list(known), rounds=rounds)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_protocol_runs_and_answers_from_whatever_was_measured(name: str, tmp_path: Path) -> None:
+    protocol = find(name)
+    # Only the shortest jobs: what is asked is whether all goes through.
+    run = Run(replace(protocol, quick_divisor=20 * protocol.quick_divisor), tmp_path)
+    results = len(run.records)
+    # Every prefix of the first steps; of the long tail of rounds and sweeps about fifteen.
+    for count in (n for n in range(results + 1) if n < 20 or n % (1 + results // 15) == 0):
+        checked(protocol.judge(run.first(count), run.setup), run)
+    whole = protocol.judge(run.records, run.setup)
+    measured = [one for one in whole.numbers if one.value is not None]
+    assert measured and whole.tables and whole.figures
+
+
+def checked(judgement: Judgement, run: Run) -> None:
+    """Everything an answer must be, however little was measured."""
+    known = set(run.execution._done)
+    assert judgement.sentences
+    for sentence in judgement.sentences:
+        assert not re.search(r"\b(None|nan|inf)\b", sentence), sentence
+        assert sentence[0].isupper() or sentence[0].isdigit(), sentence
+        assert sentence.endswith("."), sentence
+    names = [one.name for one in judgement.numbers]
+    assert len(names) == len(set(names))
+    planned = {step.key for step in flat(run.execution.protocol.plan(run.setup))} | known
+    for one in judgement.numbers:
+        assert set(one.sources) <= planned, one
+    for table in judgement.tables:
+        for row in table.rows:
+            assert len(row) == len(table.columns), (table.title, row)
+            for cell in row:
+                assert not isinstance(cell, Cell) or set(cell.sources) <= planned, (table, cell)
+    for figure in judgement.figures:
+        assert set(figure.sources) <= planned, figure.title
+        for curve in figure.curves:
+            assert len(curve.x) == len(curve.y)
+
+
+# --- plans
+
+
+def test_block_sizes_are_swept_new_and_used_for_five_minutes_each() -> None:
+    whole = estimate.of(find("block-size").plan(setup_of("block-size")))
+    assert whole.seconds_max == pytest.approx(4 * 12 * 300 + 18 * 3600 + 13)
+    assert len(jobs("block-size")) == 4 * 12 + 1
+
+
+def test_blocks_below_the_logical_block_are_left_out() -> None:
+    assert not any(key.endswith(("-512", "-1k", "-2k")) for key in jobs("block-size", block=4096))
+    with pytest.raises(InputError, match="4096"):
+        plan("block-size", block=4096, given={"blocks": "512,1k"})
+
+
+def test_random_writes_against_time_take_four_hours_for_each_block() -> None:
+    whole = estimate.of(find("write-over-time").plan(setup_of("write-over-time")))
+    assert whole.writing_max_s == 7 * 4 * 3600
+
+
+def test_a_spare_area_is_never_written() -> None:
+    for share in (100, 75, 50, 25):
+        for key in (f"layout-{share}", f"write-{share}"):
+            found = options(jobs("spare-area")[key].text)
+            assert int(found["offset"]) + int(found["size"]) == GIB * share // 100
+    kinds = [type(step).__name__ for step in plan("spare-area")]
+    assert kinds == ["Purge", "Job", "Job"] * 4
+
+
+def test_fragmentation_is_done_as_in_the_article() -> None:
+    steps = find("fragmentation").plan(setup_of("fragmentation", capacity=8 * GIB, active=8 * GIB))
+    found = {step.key: step for step in steps if isinstance(step, Job)}
+    assert found["fill"].amount == 4096 * MIB
+    assert [found[f"overwrite-{n}"].amount // MIB for n in (50, 200, 800, 4000)] == [
+        50, 200, 800, 4000,
+    ]  # fmt: skip
+    assert sum(key.startswith("read-") for key in found) == 3 * 5 + 1
+    pauses = [step.seconds for step in steps if isinstance(step, Idle)]
+    assert pauses == [10, 10, 10] + 4 * [10, 20, 30] + [3600]
+    assert all(options(found[key].text)["size"] == str(4096 * MIB) for key in found)
+
+
+def test_fragmentation_keeps_its_proportions_where_the_target_is_small() -> None:
+    found = jobs("fragmentation")
+    assert found["overwrite-4000"].amount == pytest.approx(GIB * 4000 / 4096, rel=1e-4)
+
+
+def test_recovery_writes_everything_twice_and_trims_it() -> None:
+    whole = estimate.of(find("recovery").plan(setup_of("recovery")))
+    assert whole.written_bytes == 2 * GIB
+    assert whole.seconds_max == pytest.approx(4 * 60 + 1800 + 2 + 2 * GIB / 400e6)
+    assert find("recovery").trims
+
+
+def test_misaligned_requests_are_where_they_should_be() -> None:
+    found = jobs("alignment")
+    aligned, shifted, anywhere = (
+        options(found[f"turn1/write-4k-{case}"].text) for case in ("aligned", "shifted", "anywhere")
+    )
+    assert int(aligned["offset"]) == 0 and "ba" not in aligned
+    assert int(shifted["offset"]) == 63 * 512
+    assert int(anywhere["ba"]) == 512
+    assert aligned["size"] == shifted["size"] == anywhere["size"]
+
+
+def test_each_case_of_alignment_is_first_in_one_turn() -> None:
+    keys = [key for key in jobs("alignment") if "/read-4k-" in key]
+    firsts = [next(k for k in keys if k.startswith(f"turn{n}/")) for n in (1, 2, 3)]
+    assert {key.rpartition("-")[2] for key in firsts} == {"aligned", "shifted", "anywhere"}
+
+
+def test_a_mix_of_sizes_is_that_of_the_access_specification() -> None:
+    for access in iometer.ACCESSES:
+        assert sum(share for _, share in access.sizes) == 100
+        assert sum(share for _, share in access.split(4096)) == 100
+    server = options(jobs("file-server")["qd32"].text)
+    assert server["bssplit"] == "512/10:1k/5:2k/5:4k/60:8k/2:16k/4:32k/4:64k/10"
+    assert server["rwmixread"] == "80" and server["rw"] == "randrw"
+    web = options(jobs("web-server", block=4096)["qd1"].text)
+    assert web["rw"] == "randread"
+    assert web["bssplit"] == "4k/68:8k/15:16k/2:32k/6:64k/7:128k/1:512k/1"
+    assert options(jobs("workstation")["qd4"].text)["percentage_random"] == "80"
+    assert options(jobs("database")["qd4"].text)["rwmixread"] == "67"
+
+
+def test_crystaldiskmark_measures_five_times_five_seconds() -> None:
+    found = jobs("crystaldiskmark")
+    measured = [job for job in found.values() if job.measured]
+    assert len(measured) == 2 * 2 * 4 * 5
+    assert {job.seconds for job in measured} == {5.0}
+    nvme = jobs("crystaldiskmark", given={"profile": "nvme", "data": "random"})
+    deep = options(nvme["random/read-RND4K-Q32T16-1"].text)
+    assert (deep["iodepth"], deep["numjobs"]) == ("32", "16")
+
+
+def test_as_ssd_gives_each_of_its_threads_a_part_of_the_file() -> None:
+    found = options(jobs("as-ssd")["random/4k-64-write"].text)
+    assert int(found["numjobs"]) * int(found["offset_increment"]) == GIB
+    assert found["size"] == found["offset_increment"]
+    assert int(options(jobs("as-ssd", block=4096)["random/acc-write"].text)["bs"][:-1]) == 4
+
+
+def test_writers_beside_reads_are_held_to_a_share_of_what_was_measured() -> None:
+    records = recorded({"writes-alone": job_result("writer", {"write": (20_000, {100_000: 100})})})
+    step = next(s for s in find("mixed-load").plan(setup_of("mixed-load")) if isinstance(s, Then))
+    made = {one.key: one for one in step.make(records) if isinstance(one, Job)}
+    assert "rate_iops=6000\n" in made["beside-30"].text
+    assert "rate_iops" not in made["beside-100"].text
+    assert re.findall(r"^\[(.*)\]$", made["beside-30"].text, re.M) == ["reader", "writer"]
+
+
+def test_jobs_side_by_side_are_reported_apart() -> None:
+    text = jobs("for-database")["mix-and-log"].text
+    assert text.count("new_group=1") == text.count("[") == 2
+
+
+def test_a_list_that_is_none_is_refused_in_a_sentence() -> None:
+    for name, given in (
+        ("queue-depth", {"depths": "1,two"}),
+        ("queue-depth", {"depths": "0"}),
+        ("block-size", {"blocks": "1000"}),
+        ("spare-area", {"shares": "150"}),
+        ("for-video", {"streams": "0"}),
+    ):
+        with pytest.raises(InputError, match=f"--param {next(iter(given))}="):
+            plan(name, given=given)
+
+
+# --- answers
+
+
+def job_result(
+    name: str,
+    directions: dict[str, tuple[float, dict[int, int]]],
+    *,
+    sync: dict[int, int] | None = None,
+    block: int = 4096,
+) -> dict[str, object]:
+    """A job of a fio document: IOPS and latencies (ns: count) by direction."""
+    job: dict[str, object] = {"jobname": name, "error": 0, "job options": {}}
+    for ddir, (iops, bins) in directions.items():
+        ios = sum(bins.values())
+        job[ddir] = {
+            "total_ios": ios,
+            "io_bytes": ios * block,
+            "runtime": 1000,
+            "iops": iops,
+            "bw_bytes": iops * block,
+            "clat_ns": {
+                "mean": sum(ns * n for ns, n in bins.items()) / ios,
+                "max": max(bins),
+                "bins": {str(ns): n for ns, n in bins.items()},
+            },
+        }
+    if sync:
+        job["sync"] = {
+            "total_ios": sum(sync.values()),
+            "lat_ns": {"max": max(sync), "bins": {str(ns): n for ns, n in sync.items()}},
+        }
+    return job
+
+
+def recorded(
+    found: dict[str, dict[str, object]], series: dict[str, pl.DataFrame] | None = None
+) -> Records:
+    """Records with a job for each key."""
+
+    def load(key: str) -> Result:
+        result = make_result(key)
+        result.document["jobs"] = [found[key]]
+        result.series_frame = (series or {}).get(key, pl.DataFrame(schema=SERIES_SCHEMA))
+        return result
+
+    return Records(load=load, keys_=list(found))
+
+
+def per_second(mbps: np.ndarray, block: int = 4096) -> pl.DataFrame:
+    """A series of writes with a row each second."""
+    bytes_ = np.round(mbps * 1e6)
+    ios = bytes_ / block
+    return pl.DataFrame(
+        {
+            "time_s": np.arange(1, len(mbps) + 1, dtype=float),
+            "job": ["w"] * len(mbps),
+            "ddir": ["write"] * len(mbps),
+            "ios": np.round(ios),
+            "iops": np.round(ios),
+            "bytes": bytes_,
+            "bw_bytes": bytes_,
+            "lat_min_ns": [1] * len(mbps),
+            "lat_mean_ns": [2.0] * len(mbps),
+            "lat_max_ns": [3] * len(mbps),
+            "lat_p50_ns": [2] * len(mbps),
+            "lat_p99_ns": [3] * len(mbps),
+        }
+    ).cast(SERIES_SCHEMA)  # type: ignore[arg-type]
+
+
+def value(judgement: Judgement, name: str) -> float | None:
+    """The number of that name."""
+    return next(one.value for one in judgement.numbers if one.name == name)
+
+
+def judged(name: str, records: Records, **more: object) -> Judgement:
+    """What a protocol says of these records."""
+    return find(name).judge(records, setup_of(name, **more))
+
+
+WRITE = {"write": (30_000.0, {100_000: 1000})}
+
+
+def test_dips_put_into_a_series_are_found_by_consistency() -> None:
+    time = np.arange(2000)
+    rng = np.random.default_rng(3)
+    iops = np.where(time % 150 < 35, 29_000.0, 34_000.0) * (1 + 0.01 * rng.standard_normal(2000))
+    series = {"random-write": per_second(iops * 4096 / 1e6)}
+    found = judged("consistency", recorded({"random-write": job_result("w", WRITE)}, series))
+    assert value(found, "period of the dips") == pytest.approx(150, abs=3)
+    assert value(found, "width of the dips") == pytest.approx(35, abs=3)
+    assert any("every 150 s" in sentence for sentence in found.sentences)
+
+
+def test_seconds_without_any_write_are_stalls_of_consistency() -> None:
+    iops = np.full(2000, 30_000.0)
+    frame = per_second(iops * 4096 / 1e6).filter(~pl.col("time_s").is_between(1500, 1510))
+    found = judged(
+        "consistency", recorded({"random-write": job_result("w", WRITE)}, {"random-write": frame})
+    )
+    assert value(found, "lowest second") == 0
+
+
+def test_a_cache_that_runs_full_is_found_in_a_fill() -> None:
+    rng = np.random.default_rng(5)
+    mbps = np.concatenate([np.full(40, 3000.0), np.full(300, 600.0)])
+    mbps *= 1 + 0.05 * rng.standard_normal(len(mbps))
+    found = judged(
+        "sustained-fill", recorded({FILL: job_result("w", WRITE)}, {FILL: per_second(mbps)})
+    )
+    assert value(found, "written at full speed") == pytest.approx(40 * 3.0, rel=0.02)
+    assert value(found, "speed until then") == pytest.approx(3000, rel=0.02)
+    assert value(found, "speed after that") == pytest.approx(600, rel=0.02)
+    assert "takes the first 118 GB" in found.sentences[0]
+
+
+def test_noise_is_no_cache() -> None:
+    rng = np.random.default_rng(7)
+    mbps = 500 * (1 + 0.2 * rng.standard_normal(400))
+    found = judged(
+        "sustained-fill", recorded({FILL: job_result("w", WRITE)}, {FILL: per_second(mbps)})
+    )
+    assert value(found, "written at full speed") is None
+    assert "no cache" in found.sentences[0]
+
+
+def test_misalignment_is_told_with_its_price() -> None:
+    records = recorded(
+        {
+            f"turn{turn}/write-4k-{case}": job_result("w", {"write": (rate + turn, {1000: 9})})
+            for turn in (1, 2, 3)
+            for case, rate in (("aligned", 10_000.0), ("shifted", 6_000.0), ("anywhere", 9_900.0))
+        }
+    )
+    found = judged("alignment", records)
+    lost = "random writes of 4 KiB as in a partition from sector 63: lost"
+    assert value(found, lost) == pytest.approx(40, abs=0.1)
+    told = " ".join(found.sentences)
+    assert "sector 63 lose 40 %" in told and "Random reads lose nothing" in told
+
+
+def test_a_cost_that_scatters_more_than_it_is_large_is_not_told() -> None:
+    shifted = {1: 5_000.0, 2: 15_000.0, 3: 9_000.0}
+    records = recorded(
+        {
+            f"turn{turn}/write-4k-{case}": job_result("w", {"write": (rate, {1000: 9})})
+            for turn in (1, 2, 3)
+            for case, rate in (("aligned", 10_000.0), ("shifted", shifted[turn]))
+        }
+    )
+    assert "scatter" in judged("alignment", records).sentences[0]
+
+
+def test_commits_are_bounded_by_the_sum_of_two_tails() -> None:
+    # One write and one flush in a hundred are slow, never the same: 2 % of the commits are slow,
+    # so the p99 of both together is above the p99 of each.
+    write = {"write": (1000.0, {10_000: 990, 5_000_000: 10})}
+    flush = {200_000: 990, 4_000_000: 10}
+    records = recorded({"fdatasync-8k": job_result("log", write, sync=flush, block=8192)})
+    bound = value(judged("fsync", records), "8 KiB, fdatasync: p99")
+    assert bound == pytest.approx(9_000, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("flush_ns", "answer"),
+    [(100_000, "Well fit"), (3_000_000, "with reservations"), (30_000_000, "Not fit")],
+)
+def test_the_fitness_for_a_log_follows_from_the_flush(flush_ns: int, answer: str) -> None:
+    rate = 1e9 / (flush_ns + 10_000)
+    write = {"write": (rate, {10_000: 1000})}
+    records = recorded(
+        {"fdatasync-8k": job_result("log", write, sync={flush_ns: 1000}, block=8192)}
+    )
+    assert answer in " ".join(judged("fsync", records).sentences)
+
+
+def test_what_idle_time_and_trim_restore_is_a_share_of_the_loss() -> None:
+    rates = {"fresh": 40_000.0, "used": 10_000.0, "rested": 11_500.0, "trimmed": 38_500.0}
+    records = recorded(
+        {key: job_result(key, {"write": (rate, {1000: 9})}) for key, rate in rates.items()}
+    )
+    found = judged("recovery", records)
+    assert value(found, "loss restored by idle time") == pytest.approx(5)
+    assert value(found, "loss restored by TRIM") == pytest.approx(95)
+    assert "nothing to speak of" in found.sentences[1]
+    assert "restores the drive" in found.sentences[2]
+
+
+def test_scaling_is_measured_against_perfect_queues() -> None:
+    rates = {1: 10_000.0, 2: 20_000.0, 4: 30_000.0, 8: 30_500.0}
+    records = recorded(
+        {f"read-qd{d}": job_result("r", {"read": (rate, {1000: 9})}) for d, rate in rates.items()}
+    )
+    found = judged("queue-depth", records, given={"depths": "1,2,4,8"})
+    assert "with 4 in flight" in found.sentences[0] and "75 % of perfect" in found.sentences[0]
+
+
+def test_fragmentation_gives_seconds_for_the_whole_region() -> None:
+    def read(seconds: float) -> dict[str, object]:
+        rate = 4 * GIB / seconds / MIB
+        return job_result("read", {"read": (rate, {1000: 9})}, block=MIB)
+
+    times = {"read-0-1": 2.0, "read-0-2": 1.9, "read-4000-1": 7.0, "read-4000-2": 6.8}
+    found = judged("fragmentation", recorded({key: read(s) for key, s in times.items()}))
+    assert value(found, "first reading of 4 GiB") == pytest.approx(1.9)
+    assert value(found, "reading after +4000 MiB") == pytest.approx(6.8)
+    assert "3.6 times" in found.sentences[0]
+
+
+def test_the_scores_of_as_ssd_are_its_own() -> None:
+    speeds = {("seq", "read"): 520.0, ("seq", "write"): 490.0, ("4k", "read"): 30.0}
+    speeds |= {("4k", "write"): 100.0, ("4k-64", "read"): 380.0, ("4k-64", "write"): 330.0}
+    records = recorded(
+        {
+            f"random/{name}-{way}": job_result(name, {way: (mbps, {1000: 9})}, block=10**6)
+            for (name, way), mbps in speeds.items()
+        }
+    )
+    setup = setup_of("as-ssd", given={"data": "random"})
+    found = as_ssd.judge(records, setup)
+    scores = {
+        row[0]: row for table in found.tables for row in table.rows if table.title == "Scores"
+    }
+    assert [cell.value for cell in scores["incompressible"][1:] if isinstance(cell, Cell)] == [
+        462.0,  # 52 + 30 + 380
+        479.0,  # 49 + 100 + 330
+        1186.0,  # 52 + 60 + 570 + 73.5 + 100 + 330, to the nearest even
+    ]
+
+
+def test_frames_that_wait_are_counted_against_the_budget() -> None:
+    series = Series(
+        time=np.arange(1.0, 7.0),
+        iops=np.ones(6),
+        mbps=np.array([500.0, 100.0, 100.0, 700.0, 700.0, 500.0]),
+        written=np.ones(6),
+        step=1.0,
+    )
+    found = for_video.shortfall(series, 400.0)
+    assert found.backlog == pytest.approx(600e6)  # two seconds at 300 MB/s too few
+    assert found.longest == 3.0  # the fourth second does not catch up, the fifth does
+    assert found.below == pytest.approx(100 / 3)
+
+
+def test_a_verdict_is_as_good_as_its_worst_demand() -> None:
+    good = Demand("reads within", 500.0, "us", 1000.0, 5000.0, "r")
+    fair = Demand("writes within", 2000.0, "us", 1000.0, 5000.0, "w")
+    poor = Demand("operations:", 10.0, "IOPS", 1000.0, 100.0, "o", lower=False)
+    none = Demand("never seen", None, "us", 1.0, 2.0, "n")
+    assert verdict("a log", [good])[0][0] == "Well fit for a log."
+    assert verdict("a log", [good, fair])[0][0] == "Fit for a log, with reservations."
+    said, table = verdict("a log", [good, fair, poor])
+    assert said[0] == "Not fit for a log."
+    assert "10.0 a second (at least 100 a second is needed): o" in said[1]
+    assert [row[6] for row in table.rows] == ["good", "enough", "poor"]
+    assert verdict("a log", [good, none])[0][0].startswith("As far as it was measured")
+    assert verdict("a log", [none])[0][0].startswith("Nothing has been measured")
+
+
+@needs_fio()
+def test_jobs_side_by_side_come_apart_in_real_fio(tmp_path: Path) -> None:
+    setup = setup_of("for-database", kind="file", quick=True, divisor=120.0)
+    setup = replace(setup, capacity=64 * MIB, active=64 * MIB, direct=False)
+    step = next(s for s in find("for-database").plan(setup) if s.key == "mix-and-log")
+    assert isinstance(step, Job)
+    place = tmp_path / "target"
+    place.write_bytes(b"")
+    os.truncate(place, 64 * MIB)
+    result = Fio(place, use_existing=True).run(
+        JobText("both", step.text, tmp_path), Settings(progress=lambda _news: True)
+    )
+    assert [job.name for job in result.jobs] == ["mix", "log"]
+    log = next(job for job in result.jobs if job.name == "log")
+    assert [stats.ddir for stats in log.directions()] == ["write"]
+    # fio counts the flushes of a group, but leaves their total at 0.
+    assert Readings(recorded({"both": dict(log.raw)})).sync("both") is not None
