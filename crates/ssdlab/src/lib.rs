@@ -51,12 +51,13 @@
 //! - [`stats`]: histograms, series, where time goes
 //! - [`nand`]: dies and channels in time
 //! - [`ftl`]: where data is placed and how space is reclaimed
-//! - [`device`] and [`rig`]: the device contract, the devices, and their description
+//! - [`device`], [`array`](mod@array) and [`rig`]: the device contract, the devices, and their description
 //! - [`job`]: fio job files
 //! - [`run`]: device x job x seed -> result
 //! - [`output`]: results as fio writes them
 //! - [`catalogue`]: everything that has a name
 
+pub mod array;
 pub mod catalogue;
 pub mod device;
 pub mod error;

@@ -88,13 +88,8 @@ impl Rig {
     /// [`Error::Rig`] where no device knows the key, or the value cannot be its.
     pub fn set(&mut self, key: &str, value: &str) -> Result<()> {
         let (value, source) = read_value(key, value)?;
-        let mut own = key;
-        let mut place: Vec<&str> = Vec::new();
-        while let Some(rest) = own.strip_prefix("below.") {
-            place.push("below");
-            own = rest;
-        }
-        if own == "below" {
+        let (mut place, own) = device_of(key);
+        if matches!(own, "below" | "member" | "members") {
             return Err(Error::rig(key, "is a device, expected one of its keys"));
         }
         if key.split('.').any(str::is_empty) {
@@ -120,10 +115,16 @@ impl Rig {
                 Err(e) if explain::knowledge(&e).is_some() => unknown.push(e),
                 Err(e) => return Err(e),
             }
-            place.push("below");
+            place.push(if self.device_at(&place, "member") { "member" } else { "below" });
         }
         let none = || Error::rig(key, "there is no device below that one");
         Err(explain::nearest_miss(unknown).unwrap_or_else(none))
+    }
+
+    /// Whether the device at `place` has a device in its table `key`.
+    fn device_at(&self, place: &[&str], key: &str) -> bool {
+        let mut device = self.device.clone();
+        descend(&mut device, place).is_some_and(|device| device.contains_key(key))
     }
 
     /// Builds the devices.
@@ -203,6 +204,54 @@ pub fn take_below(table: &mut Table, build: &Build) -> Result<Box<dyn Device>> {
     build_device(below, &inner).map_err(|e| e.under("below"))
 }
 
+/// The members of an array: the tables of `members`, or `member` as often as `count` says; the name
+/// of the key for errors, and the table, of each.
+fn members(table: &mut Table) -> Result<Vec<(String, Table)>> {
+    let expected = |key: &str| {
+        let problem = "expected the members: a table [[members]] for each, or [member] and count";
+        Error::rig(key, problem)
+    };
+    match (table.remove("members"), table.remove("member"), table.get("count")) {
+        (Some(Value::Array(all)), None, None) => {
+            let one = |(i, value)| match value {
+                Value::Table(member) => Ok((format!("members.{i}"), member)),
+                _ => Err(expected("members")),
+            };
+            all.into_iter().enumerate().map(one).collect()
+        }
+        (None, Some(Value::Table(member)), Some(Value::Integer(count))) => {
+            let most = i64::from(crate::array::MEMBERS_MAX);
+            if !(1..=most).contains(count) {
+                return Err(Error::rig(
+                    "count",
+                    format!("found {count}, expected from 1 to {most}"),
+                ));
+            }
+            Ok((0..*count).map(|_| ("member".to_string(), member.clone())).collect())
+        }
+        (None, Some(_), None) => Err(Error::rig("count", "is missing, expected how many members")),
+        (Some(_), None, Some(_)) => Err(Error::rig("count", "goes with [member], not [[members]]")),
+        (Some(_), Some(_), _) => Err(expected("member")),
+        _ => Err(expected("members")),
+    }
+}
+
+/// Memory that the members of an array take, bytes.
+pub fn memory_members(mut table: Table) -> Result<u64> {
+    let one = |(key, member): (String, Table)| memory_of(member).map_err(|e| e.under(&key));
+    members(&mut table)?.into_iter().map(one).sum()
+}
+
+/// Takes the tables of an array's members out and builds them, each with random streams of its own.
+pub fn take_members(table: &mut Table, build: &Build) -> Result<Vec<Box<dyn Device>>> {
+    let one = |(i, (key, member)): (usize, (String, Table))| {
+        let (seed, keep_versions) = (build.seed, build.keep_versions);
+        let inner = Build { seed, keep_versions, path: format!("{}.member{i}", build.path) };
+        build_device(member, &inner).map_err(|e| e.under(&key))
+    };
+    members(table)?.into_iter().enumerate().map(one).collect()
+}
+
 /// Reads a device's keys; an error names the key and what would be right.
 pub fn keys_of<T: DeserializeOwned>(table: Table) -> Result<T> {
     serde_path_to_error::deserialize(Value::Table(table))
@@ -219,7 +268,7 @@ pub fn at_most_an_hour(key: &str, time: Nanos) -> Result<()> {
 
 /// Whether a device's own keys can be read (what is below is not looked at).
 fn check(mut table: Table) -> Result<()> {
-    table.remove("below");
+    ["below", "member", "members"].iter().for_each(|key| drop(table.remove(*key)));
     (take_kind(&mut table)?.check)(table)
 }
 
@@ -239,8 +288,38 @@ fn read_value(key: &str, text: &str) -> Result<(Value, String)> {
     }
 }
 
+/// The places of devices that a key begins with, and what follows them.
+fn device_of(key: &str) -> (Vec<&str>, &str) {
+    let (mut place, mut own) = (Vec::new(), key);
+    while let Some((step, rest)) = own.split_once('.') {
+        match (step, rest.split_once('.')) {
+            ("below" | "member", _) => {
+                place.push(step);
+                own = rest;
+            }
+            ("members", Some((number, rest))) if number.parse::<usize>().is_ok() => {
+                place.extend([step, number]);
+                own = rest;
+            }
+            _ => break,
+        }
+    }
+    (place, own)
+}
+
 fn descend<'a>(table: &'a mut Table, place: &[&str]) -> Option<&'a mut Table> {
-    place.iter().try_fold(table, |t, step| t.get_mut(*step)?.as_table_mut())
+    let mut at = table;
+    let mut steps = place.iter();
+    while let Some(step) = steps.next() {
+        at = match at.get_mut(*step)? {
+            Value::Table(inner) => inner,
+            Value::Array(all) => {
+                all.get_mut(steps.next()?.parse::<usize>().ok()?)?.as_table_mut()?
+            }
+            _ => return None,
+        };
+    }
+    Some(at)
 }
 
 fn put(table: &mut Table, key: &str, value: Value) -> Result<()> {
@@ -276,6 +355,13 @@ fn strip_sources(table: &mut Table, path: &str, sources: &mut Vec<Sourced>) -> R
         }
         match value {
             Value::Table(inner) => strip_sources(inner, &key, sources)?,
+            // Members of an array.
+            Value::Array(all) if all.iter().any(Value::is_table) => {
+                for (i, inner) in all.iter_mut().enumerate() {
+                    let Some(inner) = inner.as_table_mut() else { continue };
+                    strip_sources(inner, &format!("{key}.{i}"), sources)?;
+                }
+            }
             leaf => sources.push(Sourced { key, value: plain(leaf), source }),
         }
     }

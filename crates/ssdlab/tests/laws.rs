@@ -60,10 +60,19 @@ fn every_device_keeps_its_promises() {
 
 #[test]
 fn every_stack_of_two_and_of_three_keeps_its_promises() {
-    for leaf in samples(false) {
-        for top in samples(true) {
+    let array = |sample: &Sample| sample.kind == "array";
+    for (l, leaf) in samples(false).enumerate() {
+        for (t, top) in samples(true).enumerate() {
             hold(&stack(&[top.layer(), leaf.layer()]), 2, 2000, 16);
-            for middle in samples(true) {
+            for (m, middle) in samples(true).enumerate() {
+                // Of the many stacks with arrays, some.
+                let nth = l + 5 * t + 3 * m;
+                let of = [1, 7, 23][usize::from(array(top)) + usize::from(array(middle))];
+                // A purge of a partition is a TRIM, which not every array passes on.
+                let dropped = array(top) && middle.kind == "partition" && array(leaf);
+                if !nth.is_multiple_of(of) || dropped || !trims_together(top, middle) {
+                    continue;
+                }
                 let layers = [top.layer(), middle.layer(), leaf.layer()];
                 // A partition of a partition has to fit.
                 let mut rig = stack(&layers);
@@ -75,6 +84,15 @@ fn every_stack_of_two_and_of_three_keeps_its_promises() {
             }
         }
     }
+}
+
+/// An array that deallocates whole stripes of its own must not lie where another one's chunks end
+/// within those: the plain map does not know which of them are deallocated.
+fn trims_together(top: &Sample, middle: &Sample) -> bool {
+    let stripes = |s: &Sample| {
+        s.keys.contains("trim = true") && (s.keys.contains("raid5") || s.keys.contains("raid6"))
+    };
+    top.kind != "array" || !stripes(middle)
 }
 
 proptest! {
@@ -114,11 +132,14 @@ proptest! {
     }
 }
 
-/// Every sample alone, and below every other.
+/// Every sample alone, and below every other; below some of the arrays.
 fn stacks() -> impl Iterator<Item = Rig> {
-    samples(false).flat_map(|leaf| {
+    samples(false).enumerate().flat_map(|(l, leaf)| {
         let alone = stack(&[leaf.layer()]);
-        let below = samples(true).map(move |top| stack(&[top.layer(), leaf.layer()]));
+        let below = samples(true)
+            .enumerate()
+            .filter(move |(t, top)| top.kind != "array" || (l + t).is_multiple_of(4))
+            .map(move |(_, top)| stack(&[top.layer(), leaf.layer()]));
         std::iter::once(alone).chain(below)
     })
 }

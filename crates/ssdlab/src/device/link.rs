@@ -285,6 +285,10 @@ impl Device for Link {
         self.below.apply(command);
     }
 
+    fn content(&self, offset: u64) -> u64 {
+        self.below.content(offset)
+    }
+
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         visit("commands", self.commands);
         visit("busy_out_ns", self.lanes[0].busy);

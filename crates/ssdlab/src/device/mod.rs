@@ -8,18 +8,22 @@
 //! order; the parts of a completion add up to its latency.
 
 mod link;
+pub mod measured;
 mod null;
 mod partition;
 pub mod ssd;
+mod versions;
 
 pub use link::{Duplex, Link, LinkKeys};
+pub use measured::{Measured, MeasuredKeys};
 pub use null::{Null, NullKeys};
 pub use partition::{Partition, PartitionKeys};
 
+use crate::array::{Array, ArrayKeys};
 use crate::error::Result;
 use crate::persist::{Persist, persistent, persistent_enum};
 use crate::registry::{Entry, Registry};
-use crate::rig::{keys_of, memory_below, take_below};
+use crate::rig::{keys_of, memory_below, memory_members, take_below, take_members};
 use crate::rng::Stream;
 use crate::stats::Parts;
 
@@ -119,6 +123,13 @@ pub trait Device: Persist + Send {
     /// settled.
     fn apply(&mut self, command: &Command);
 
+    /// Version of the sector at `offset`, as a read that begins now answers it; 0 unless the device
+    /// was built to keep versions. For devices made of devices, which must know it in tests.
+    fn content(&self, offset: u64) -> u64 {
+        let _ = offset;
+        0
+    }
+
     /// Reports every counter of this device (not of its parts): name and value so far.
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64));
 
@@ -193,6 +204,17 @@ pub const DEVICES: Registry<Kind> = Registry {
             },
         },
         Entry {
+            name: "measured",
+            summary: "a drive given by measured latencies alone: histograms, logs, or distributions",
+            reference: "",
+            build: Kind {
+                check: |table| keys_of::<MeasuredKeys>(table).map(|_| ()),
+                schema: || schemars::schema_for!(MeasuredKeys),
+                memory: |_| Ok(0),
+                build: |table, build| Ok(Box::new(Measured::new(&keys_of(table)?, build)?)),
+            },
+        },
+        Entry {
             name: "partition",
             summary: "a slice of the device below; what it never writes acts as spare there",
             reference: "",
@@ -217,6 +239,20 @@ pub const DEVICES: Registry<Kind> = Registry {
                 build: |mut table, build| {
                     let below = take_below(&mut table, build)?;
                     Ok(Box::new(Link::new(&keys_of(table)?, below)?))
+                },
+            },
+        },
+        Entry {
+            name: "array",
+            summary: "several devices as one: RAID 0, 1, 10, 5, 6 or linear, laid out as by Linux md",
+            reference: "md(4), mdadm(8)",
+            build: Kind {
+                check: |table| keys_of::<ArrayKeys>(table).map(|_| ()),
+                schema: || schemars::schema_for!(ArrayKeys),
+                memory: memory_members,
+                build: |mut table, build| {
+                    let members = take_members(&mut table, build)?;
+                    Ok(Box::new(Array::new(&keys_of(table)?, members, build)?))
                 },
             },
         },

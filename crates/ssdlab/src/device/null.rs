@@ -197,6 +197,11 @@ impl Device for Null {
         self.perform(command);
     }
 
+    fn content(&self, offset: u64) -> u64 {
+        let versions = self.versions.as_ref();
+        versions.and_then(|v| v.get(&(offset / SECTOR)).copied()).unwrap_or(0)
+    }
+
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         visit("host_reads", self.counts.reads);
         visit("host_writes", self.counts.writes);

@@ -97,6 +97,9 @@ impl Device for Partition {
         let inner = self.translate(command);
         self.below.apply(&inner);
     }
+    fn content(&self, offset: u64) -> u64 {
+        self.below.content(self.offset + offset)
+    }
     fn counters(&self, _visit: &mut dyn FnMut(&'static str, u64)) {}
     fn children(&self) -> Vec<(String, &dyn Device)> {
         vec![("below".into(), &*self.below)]

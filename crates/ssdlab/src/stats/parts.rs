@@ -38,8 +38,12 @@ pub enum Part {
     ChannelWait,
     /// Transfer over the channel.
     Channel,
-    /// Waiting for the slowest member of an array.
-    Array,
+    /// Waiting for a stripe of an array: for earlier writes of its rows, or for room in the cache.
+    StripeWait,
+    /// Waiting for old data and parity of a stripe that is written in part.
+    Parity,
+    /// Waiting for the slowest member of an array, beyond what its members needed on the average.
+    SlowestMember,
     /// Cache work: miss, fill, destage.
     Cache,
     /// Plain service of a device that has no finer parts, waiting for it included.
@@ -47,7 +51,7 @@ pub enum Part {
 }
 
 /// Number of parts.
-pub const PARTS: usize = 18;
+pub const PARTS: usize = 20;
 
 /// Names of the parts as they appear in results, in the order of [`Part`].
 pub const PART_NAMES: [&str; PARTS] = [
@@ -66,7 +70,9 @@ pub const PART_NAMES: [&str; PARTS] = [
     "cells",
     "channel_wait",
     "channel",
-    "array",
+    "stripe_wait",
+    "parity",
+    "slowest_member",
     "cache",
     "service",
 ];

@@ -19,7 +19,7 @@ pub use keys::{
     ParityKeys, ReadAheadKeys, SlcCacheKeys, SsdKeys, SuspendKeys, WearKeys,
 };
 
-use super::{Build, Command, Completion, Device, Op};
+use super::{Build, Command, Completion, Device, Op, SECTOR};
 use crate::error::Result;
 use crate::ftl::PageMap;
 use crate::nand::{FastDiv, Finished, Geometry, NONE, OpKind};
@@ -481,6 +481,11 @@ impl Device for Ssd {
         }
         // It has been quiet since the last instant it saw, and idle work may be due.
         self.plan_idle();
+    }
+
+    fn content(&self, offset: u64) -> u64 {
+        let sector = (offset % self.unit_bytes / SECTOR) as u32;
+        self.ftl.content((offset / self.unit_bytes) as u32, sector)
     }
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {

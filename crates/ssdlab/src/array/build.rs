@@ -1,0 +1,100 @@
+//! An array from its keys and members: what fits, and what is wasted.
+
+use super::keys::{ArrayKeys, Level, MEMBERS_MAX, ROW};
+use super::layout::{Layout, Linear, Mirrored, Parity, Striped};
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::units::Bytes;
+
+/// Share of the members that may be wasted without a word.
+const WASTE_UNSAID: f64 = 0.01;
+
+/// The layout of an array over members of these capacities.
+///
+/// # Errors
+/// [`Error::Rig`] with the key that is wrong.
+pub fn layout(keys: &ArrayKeys, members: &[Box<dyn Device>]) -> Result<Layout> {
+    keys.check()?;
+    let n = members.len() as u32;
+    enough(keys, n)?;
+    let chunk = keys.chunk.0;
+    let smallest = members.iter().map(|m| m.capacity()).min().unwrap_or(0);
+    let unit = if matches!(keys.level, Level::Linear | Level::Raid1) { ROW } else { chunk };
+    if smallest < unit {
+        let problem = format!(
+            "a member has {}, expected at least one chunk of {}",
+            Bytes(smallest),
+            Bytes(unit)
+        );
+        return Err(Error::rig("chunk", problem));
+    }
+    let rows = smallest / chunk;
+    let layout = match keys.level {
+        Level::Linear => {
+            let sizes: Vec<u64> = members.iter().map(|m| m.capacity() / ROW * ROW).collect();
+            Layout::Linear(Linear::new(&sizes))
+        }
+        Level::Raid0 => Layout::Striped(Striped { members: n, chunk, rows }),
+        Level::Raid1 => {
+            let (arrangement, _) = keys.copies()?;
+            let chunk = smallest / ROW * ROW;
+            Layout::Mirrored(Mirrored { members: n, copies: n, arrangement, chunk, rows: 1 })
+        }
+        Level::Raid10 => {
+            let (arrangement, copies) = keys.copies()?;
+            let mirrored = Mirrored { members: n, copies, arrangement, chunk, rows };
+            if mirrored.capacity() == 0 {
+                let problem = format!(
+                    "a member has {}, expected room for {copies} chunks of {}",
+                    Bytes(smallest),
+                    keys.chunk
+                );
+                return Err(Error::rig("chunk", problem));
+            }
+            Layout::Mirrored(mirrored)
+        }
+        Level::Raid5 | Level::Raid6 => {
+            let (rotation, parities) = (keys.rotation()?, keys.level.parities());
+            Layout::Parity(Parity { members: n, parities, rotation, chunk, rows })
+        }
+    };
+    refuse_waste(keys, members, smallest)?;
+    Ok(layout)
+}
+
+fn enough(keys: &ArrayKeys, n: u32) -> Result<()> {
+    let (least, name) = (keys.level.members_min(), keys.level.name());
+    if n < least || n > MEMBERS_MAX {
+        let problem = format!("found {n}, expected from {least} to {MEMBERS_MAX} for {name}");
+        return Err(Error::rig(if keys.count.is_some() { "count" } else { "members" }, problem));
+    }
+    let copies = if keys.level == Level::Raid10 { keys.copies()?.1 } else { 0 };
+    if copies > n {
+        let found = keys.layout.as_deref().unwrap_or_default();
+        let problem = format!("found \"{found}\", expected at most as many copies as members, {n}");
+        return Err(Error::rig("layout", problem));
+    }
+    Ok(())
+}
+
+/// Refuses members of which much would never be used.
+fn refuse_waste(keys: &ArrayKeys, members: &[Box<dyn Device>], smallest: u64) -> Result<()> {
+    if keys.accept_waste || keys.level == Level::Linear {
+        return Ok(());
+    }
+    let total: u64 = members.iter().map(|m| m.capacity()).sum();
+    let wasted = total - smallest * members.len() as u64;
+    let share = wasted as f64 / total as f64;
+    if share <= WASTE_UNSAID {
+        return Ok(());
+    }
+    let problem = format!(
+        "the smallest has {}, so {:.2} GB of {:.2} GB ({:.0} %) would never be used; \
+         expected members of one size, or accept_waste = true",
+        Bytes(smallest),
+        wasted as f64 / 1e9,
+        total as f64 / 1e9,
+        share * 100.0
+    );
+    Err(Error::rig("members", problem))
+}

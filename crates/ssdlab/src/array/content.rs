@@ -1,0 +1,253 @@
+//! What members hold, in tests. A member keeps versions as every device does; what a version stands
+//! for - a version of the host's, or parity of several - the array knows by a table. So the content
+//! of a parity is computed from what was read and written, as bytes would be, and what is recovered
+//! really comes from the members that are left.
+
+use super::plan::{How, Part, Segment};
+use super::stripe_cache::Span;
+use super::{Array, Io, Piece, galois};
+use crate::device::{Command, Device, Op, SECTOR, mix};
+
+/// See the module.
+pub(super) struct Versions {
+    /// Content by version of the members; version 0 is zeros.
+    payload: Vec<u64>,
+    /// Version of the first sector of each part of the stripe that is being written.
+    stamps: Vec<u64>,
+}
+
+impl Default for Versions {
+    fn default() -> Self {
+        Versions { payload: vec![0], stamps: Vec::new() }
+    }
+}
+
+impl Array {
+    /// Content of a sector of a member.
+    pub(super) fn payload(&self, member: u32, offset: u64) -> u64 {
+        let Some(versions) = &self.versions else { return 0 };
+        versions.payload[self.slots[member as usize].content(offset) as usize]
+    }
+
+    /// Version of the first sector of a piece of a host's write.
+    pub(super) fn stamp_of_piece(&mut self, command: &Command, piece: &Piece) -> u64 {
+        let Some(versions) = &mut self.versions else { return command.stamp };
+        if command.op != Op::Write {
+            return 0;
+        }
+        let first = versions.payload.len();
+        versions.payload.resize(first + (piece.len / SECTOR) as usize, 0);
+        for nth in 0..command.len / SECTOR {
+            for copy in 0..self.layout.copies() {
+                let (place, _) = self.layout.place(command.offset + nth * SECTOR, copy);
+                if place.member == piece.member
+                    && (piece.offset..piece.offset + piece.len).contains(&place.offset)
+                {
+                    let at = first + ((place.offset - piece.offset) / SECTOR) as usize;
+                    versions.payload[at] = command.stamp + nth;
+                }
+            }
+        }
+        first as u64
+    }
+
+    /// Asserts that a member's read answered what the member says that it holds.
+    pub(super) fn check_digest(&self, io: &Io, digest: u64) {
+        if self.versions.is_none() {
+            return;
+        }
+        let slot = &self.slots[io.member as usize];
+        let held = (0..io.len / SECTOR)
+            .fold(0u64, |sum, i| sum.wrapping_add(mix(slot.content(io.offset + i * SECTOR), i)));
+        assert_eq!(held, digest, "member {} answered another content than it holds", io.member);
+    }
+
+    /// Adds what a member has read of a host's command to its digest.
+    pub(super) fn add_digest_of_piece(&mut self, io: &Io) {
+        if self.versions.is_none() {
+            return;
+        }
+        let command = self.hosts.all[io.owner as usize].command;
+        let mut digest = 0u64;
+        for nth in 0..command.len / SECTOR {
+            for copy in 0..self.layout.copies() {
+                let (place, _) = self.layout.place(command.offset + nth * SECTOR, copy);
+                if place.member == io.member
+                    && (io.offset..io.offset + io.len).contains(&place.offset)
+                {
+                    digest = digest.wrapping_add(mix(self.payload(io.member, place.offset), nth));
+                    break;
+                }
+            }
+        }
+        let host = &mut self.hosts.all[io.owner as usize];
+        host.digest = host.digest.wrapping_add(digest);
+    }
+
+    /// Adds what is held of a range to the digest of the host's command that reads it.
+    pub(super) fn add_digest_of_range(&mut self, host: u32, offset: u64, len: u64) {
+        if self.versions.is_none() {
+            return;
+        }
+        let begin = self.hosts.all[host as usize].command.offset;
+        let mut digest = 0u64;
+        for at in (offset..offset + len).step_by(SECTOR as usize) {
+            digest = digest.wrapping_add(mix(self.content_of(at), (at - begin) / SECTOR));
+        }
+        let host = &mut self.hosts.all[host as usize];
+        host.digest = host.digest.wrapping_add(digest);
+    }
+
+    /// Content of a sector of the array.
+    pub(super) fn content_of(&self, offset: u64) -> u64 {
+        for copy in 0..self.layout.copies() {
+            let (place, _) = self.layout.place(offset, copy);
+            if self.alive(place.member) {
+                return self.payload(place.member, place.offset);
+            }
+        }
+        let Some(parity) = self.layout.parity() else { return 0 };
+        let (index, within) = (offset / parity.chunk, offset % parity.chunk);
+        let data = u64::from(parity.data());
+        let mut chunks = self.chunks(index / data, within);
+        let recovered = galois::recover(&mut chunks, parity.parities as usize);
+        if recovered { chunks[(index % data) as usize].unwrap_or(0) } else { 0 }
+    }
+
+    /// Content of a sector of every chunk of a stripe, as far as it can be read.
+    fn chunks(&self, stripe: u64, within: u64) -> Vec<Option<u64>> {
+        let parity = self.layout.parity().expect("stripes");
+        let at = stripe * parity.chunk + within;
+        let content = |role: u32| {
+            let member = parity.member(stripe, role);
+            self.alive(member).then(|| self.payload(member, at))
+        };
+        (0..parity.members).map(content).collect()
+    }
+
+    /// Old content of a sector of a chunk, which was read or is in the cache.
+    fn known(&self, index: u32, role: u32, at: u64) -> u64 {
+        let own = &self.stripes.all[index as usize];
+        let sector = Span { lo: at, hi: at + SECTOR };
+        let mut parts = own.reads.iter().chain(&own.held);
+        let read = parts.any(|part| part.role == role && part.span.covers(sector));
+        assert!(read, "chunk {role} of stripe {} was not read at {at}", own.stripe);
+        let parity = self.layout.parity().expect("stripes");
+        let member = parity.member(own.stripe, role);
+        self.payload(member, own.stripe * parity.chunk + at)
+    }
+
+    /// New content of a sector of a chunk of data, if it is written.
+    fn fresh(&self, index: u32, role: u32, at: u64) -> Option<u64> {
+        let own = &self.stripes.all[index as usize];
+        let sector = Span { lo: at, hi: at + SECTOR };
+        let found =
+            own.fresh.iter().rev().find(|(p, _)| p.role == role && p.span.covers(sector))?;
+        Some(found.1 + (at - found.0.span.lo) / SECTOR)
+    }
+
+    /// New parity (0: P, 1: Q) of a sector.
+    fn new_parity(&self, index: u32, which: usize, at: u64) -> u64 {
+        let parity = self.layout.parity().expect("stripes");
+        let own = &self.stripes.all[index as usize];
+        let sector = Span { lo: at, hi: at + SECTOR };
+        let segment = own.segments.iter().find(|s| s.span.covers(sector));
+        let Some(Segment { how, .. }) = segment else { unreachable!("no stretch at {at}") };
+        let value = |role: u32| {
+            let new = self.fresh(index, role, at);
+            match how {
+                How::Modify => new.map_or(0, |new| new ^ self.known(index, role, at)),
+                How::Reconstruct => new.unwrap_or_else(|| self.known(index, role, at)),
+            }
+        };
+        let data: Vec<u64> = (0..parity.data()).map(value).collect();
+        let sum = galois::parities(&data)[which];
+        let old = match how {
+            How::Modify => self.known(index, parity.data() + which as u32, at),
+            How::Reconstruct => 0,
+        };
+        old ^ sum
+    }
+
+    /// Takes versions for the parts of a stripe that are about to be written.
+    pub(super) fn stamp_parts(&mut self, index: u32, parts: &[Part]) {
+        let Some(mut versions) = self.versions.take() else { return };
+        versions.stamps.clear();
+        let mut content = Vec::new();
+        // The contents of members are looked up in the table as it was.
+        self.versions = Some(versions);
+        let data = self.layout.parity().expect("stripes").data();
+        let mut stamps = Vec::new();
+        for part in parts {
+            stamps.push(content.len() as u64);
+            for at in (part.span.lo..part.span.hi).step_by(SECTOR as usize) {
+                content.push(match part.role.checked_sub(data) {
+                    None => self.fresh(index, part.role, at).expect("what is written"),
+                    Some(which) => self.new_parity(index, which as usize, at),
+                });
+            }
+        }
+        let versions = self.versions.as_mut().expect("taken above");
+        let first = versions.payload.len() as u64;
+        versions.stamps.extend(stamps.iter().map(|stamp| first + stamp));
+        versions.payload.extend(content);
+    }
+
+    /// Version of the first sector of a part stamped just now.
+    pub(super) fn stamp_of_part(&self, nth: usize) -> u64 {
+        self.versions.as_ref().map_or(0, |versions| versions.stamps[nth])
+    }
+
+    /// Takes versions for a parity (0: P, 1: Q) computed from the data that members hold now.
+    pub(super) fn stamp_parity(&mut self, stripe: u64, which: usize, span: Span) -> u64 {
+        if self.versions.is_none() {
+            return 0;
+        }
+        let parity = self.layout.parity().expect("stripes").clone();
+        let sector = |at: u64| {
+            let place = |role| (parity.member(stripe, role), stripe * parity.chunk + at);
+            let content = |role| {
+                let (member, at) = place(role);
+                self.payload(member, at)
+            };
+            let data: Vec<u64> = (0..parity.data()).map(content).collect();
+            galois::parities(&data)[which]
+        };
+        let content: Vec<u64> = (span.lo..span.hi).step_by(SECTOR as usize).map(sector).collect();
+        let versions = self.versions.as_mut().expect("checked above");
+        let first = versions.payload.len() as u64;
+        versions.payload.extend(content);
+        first
+    }
+
+    /// Asserts that copies are equal and parities right.
+    pub(super) fn verify_redundancy(&self) {
+        if self.versions.is_none() {
+            return;
+        }
+        let Some(parity) = self.layout.parity() else {
+            for at in (0..self.layout.capacity()).step_by(SECTOR as usize) {
+                let content = self.content_of(at);
+                for copy in 1..self.layout.copies() {
+                    let (place, _) = self.layout.place(at, copy);
+                    if self.alive(place.member) {
+                        let other = self.payload(place.member, place.offset);
+                        assert_eq!(content, other, "copies of the byte at {at} differ");
+                    }
+                }
+            }
+            return;
+        };
+        let unfinished = self.unfinished.as_ref().map(|u| u.stripe);
+        for stripe in (0..parity.rows).filter(|&s| Some(s) != unfinished) {
+            for within in (0..parity.chunk).step_by(SECTOR as usize) {
+                let stored = self.chunks(stripe, within);
+                let mut whole = stored.clone();
+                if galois::recover(&mut whole, parity.parities as usize) {
+                    let agree = stored.iter().zip(&whole).all(|(s, w)| s.is_none() || s == w);
+                    assert!(agree, "parity of stripe {stripe} is wrong at {within}: {stored:?}");
+                }
+            }
+        }
+    }
+}

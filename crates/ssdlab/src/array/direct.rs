@@ -1,0 +1,183 @@
+//! Commands that go to the members at once: everything but the writes of RAID 5 and 6.
+
+use super::{Array, Io, Piece, Purpose, ReadBalance};
+use crate::device::{Command, Op};
+use crate::stats::Parts;
+
+const NO_PIECE: u32 = u32::MAX;
+
+impl Array {
+    /// A flush or a purge goes to every member.
+    pub(super) fn everywhere(&mut self, host: u32) {
+        let command = self.hosts.all[host as usize].command;
+        if command.op == Op::Purge {
+            self.stripes.forget();
+        }
+        for member in 0..self.slots.len() as u32 {
+            if self.alive(member) {
+                self.slots[member as usize].pending += 1;
+                self.pieces.push(Piece { member, offset: command.offset, len: command.len });
+            }
+        }
+        self.send_pieces(host);
+    }
+
+    pub(super) fn write(&mut self, host: u32) {
+        let command = self.hosts.all[host as usize].command;
+        self.split_all(command.offset, command.len);
+        self.send_pieces(host);
+    }
+
+    pub(super) fn trim(&mut self, host: u32) {
+        let command = self.hosts.all[host as usize].command;
+        self.split_trim(&command);
+        self.send_pieces(host);
+    }
+
+    /// Pieces of a TRIM: of all copies; of whole stripes, parity included.
+    pub(super) fn split_trim(&mut self, command: &Command) {
+        let Some(parity) = self.layout.parity() else {
+            self.split_all(command.offset, command.len);
+            return;
+        };
+        let (width, chunk, members) = (parity.width(), parity.chunk, parity.members);
+        let first = command.offset.div_ceil(width);
+        let end = (command.offset + command.len) / width;
+        if first >= end {
+            return;
+        }
+        self.stripes.forget_range(first, end);
+        for member in 0..members {
+            if self.alive(member) {
+                self.piece(member, first * chunk, (end - first) * chunk);
+            }
+        }
+    }
+
+    pub(super) fn read(&mut self, host: u32) {
+        let command = self.hosts.all[host as usize].command;
+        if self.layout.parity().is_some() && self.in_stripe_cache(&command) {
+            self.stripes.counts.read_hits += 1;
+            self.add_digest_of_range(host, command.offset, command.len);
+            return;
+        }
+        self.split_read(command.offset, command.len);
+        self.send_pieces(host);
+    }
+
+    /// Pieces of one copy of a range.
+    pub(super) fn split_read(&mut self, offset: u64, len: u64) {
+        let (mut at, end) = (offset, offset + len);
+        while at < end {
+            let (place, run) = match self.layout.copies() {
+                1 => self.layout.place(at, 0),
+                copies => self.choose(at, copies),
+            };
+            let len = run.min(end - at);
+            self.piece(place.member, place.offset, len);
+            at += len;
+        }
+    }
+
+    /// The copy that a read takes.
+    fn choose(&mut self, offset: u64, copies: u32) -> (super::layout::Place, u64) {
+        let mut best = None;
+        for copy in 0..copies {
+            let copy = match self.read_balance {
+                ReadBalance::RoundRobin => (self.turn + copy) % copies,
+                _ => copy,
+            };
+            let (place, run) = self.layout.place(offset, copy);
+            if !self.alive(place.member) {
+                continue;
+            }
+            let slot = &self.slots[place.member as usize];
+            let distance = slot.head.abs_diff(place.offset);
+            let cost = match self.read_balance {
+                ReadBalance::RoundRobin => (0, 0),
+                ReadBalance::LeastPending => (u64::from(slot.pending), distance),
+                ReadBalance::Nearest => (distance, u64::from(slot.pending)),
+            };
+            if best.is_none_or(|(least, _)| cost < least) {
+                best = Some((cost, (place, run)));
+            }
+        }
+        self.turn = if self.turn + 1 >= copies { 0 } else { self.turn + 1 };
+        best.expect("a copy that is alive").1
+    }
+
+    /// Pieces of all copies of a range.
+    pub(super) fn split_all(&mut self, offset: u64, len: u64) {
+        let (mut at, end) = (offset, offset + len);
+        while at < end {
+            let mut step = end - at;
+            for copy in 0..self.layout.copies() {
+                let (place, run) = self.layout.place(at, copy);
+                step = step.min(run);
+                if self.alive(place.member) {
+                    self.piece(place.member, place.offset, step);
+                }
+            }
+            at += step;
+        }
+    }
+
+    /// Adds a piece, to the last one of its member where it follows on.
+    #[inline]
+    fn piece(&mut self, member: u32, offset: u64, len: u64) {
+        let last = self.last_piece[member as usize];
+        if let Some(piece) = self.pieces.get_mut(last as usize)
+            && piece.offset + piece.len == offset
+        {
+            piece.len += len;
+            return;
+        }
+        self.last_piece[member as usize] = self.pieces.len() as u32;
+        self.slots[member as usize].pending += 1;
+        self.pieces.push(Piece { member, offset, len });
+    }
+
+    /// Sends the pieces that were collected for a command of the host.
+    fn send_pieces(&mut self, host: u32) {
+        let active = &mut self.hosts.all[host as usize];
+        active.remaining += self.pieces.len() as u32;
+        active.ios += self.pieces.len() as u32;
+        let command = active.command;
+        let Command { op, compressible, .. } = command;
+        let pieces = self.take_pieces();
+        for &piece in &pieces {
+            let stamp = self.stamp_of_piece(&command, &piece);
+            let Piece { member, offset, len } = piece;
+            let io = Io { purpose: Purpose::Host, owner: host, member, op, offset, len };
+            self.send(io, stamp, compressible);
+        }
+        self.give_back(pieces);
+    }
+
+    /// The pieces collected; their buffer is to be given back.
+    pub(super) fn take_pieces(&mut self) -> Vec<Piece> {
+        for piece in &self.pieces {
+            self.last_piece[piece.member as usize] = NO_PIECE;
+        }
+        std::mem::take(&mut self.pieces)
+    }
+
+    pub(super) fn give_back(&mut self, mut pieces: Vec<Piece>) {
+        pieces.clear();
+        self.pieces = pieces;
+    }
+
+    /// A member has answered a piece.
+    pub(super) fn host_answered(&mut self, io: Io, parts: &Parts) {
+        if io.op == Op::Read {
+            self.add_digest_of_piece(&io);
+        }
+        let host = &mut self.hosts.all[io.owner as usize];
+        host.parts.add(parts);
+        host.remaining -= 1;
+        if host.remaining == 0 {
+            let (ios, sum) = (host.ios, host.parts);
+            self.complete(io.owner, ios, &sum, Parts::default());
+        }
+    }
+}

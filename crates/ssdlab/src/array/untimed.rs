@@ -1,0 +1,96 @@
+//! The untimed path: what a command would leave behind on the members.
+
+use super::stripe_cache::Span;
+use super::{Array, Piece};
+use crate::device::{Command, Device, Op};
+
+/// A stripe whose data the untimed path has written, but not its parity: that follows when another
+/// stripe begins, as a stripe cache would gather a sequential write.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Unfinished {
+    pub stripe: u64,
+    span: Span,
+}
+
+impl Array {
+    /// Does a command in no time.
+    pub(super) fn apply_untimed(&mut self, command: &Command) {
+        debug_assert_eq!(self.hosts.free.len(), self.hosts.all.len(), "something is in flight");
+        self.counts.host(command);
+        if command.op == Op::Write && self.layout.parity().is_some() {
+            self.write_stripes_untimed(command);
+            return;
+        }
+        self.finish_untimed();
+        match command.op {
+            Op::Flush | Op::Purge => {
+                if command.op == Op::Purge {
+                    self.stripes.forget();
+                }
+                for slot in &mut self.slots {
+                    slot.apply(command);
+                }
+            }
+            Op::Trim if !self.trims => self.counts.trims_dropped += 1,
+            Op::Trim => self.split_trim(command),
+            Op::Write => self.split_all(command.offset, command.len),
+            Op::Read => self.split_read(command.offset, command.len),
+        }
+        let pieces = self.take_pieces();
+        for piece in &pieces {
+            let stamp = self.stamp_of_piece(command, piece);
+            let Piece { member, offset, len } = *piece;
+            let slot = &mut self.slots[member as usize];
+            slot.pending -= 1;
+            slot.apply(&Command { offset, len, stamp, ..*command });
+        }
+        self.give_back(pieces);
+    }
+
+    fn write_stripes_untimed(&mut self, command: &Command) {
+        let parity = self.layout.parity().expect("stripes");
+        let (width, chunk) = (parity.width(), parity.chunk);
+        let (mut at, end) = (command.offset, command.offset + command.len);
+        while at < end {
+            let (stripe, lo) = (at / width, at % chunk);
+            let hi = chunk.min(lo + end - at);
+            let span = Span { lo, hi };
+            let open = self.unfinished.filter(|u| u.stripe == stripe && u.span.joins(span));
+            if open.is_none() {
+                self.finish_untimed();
+            }
+            let (place, _) = self.layout.place(at, 0);
+            let piece = Piece { member: place.member, offset: place.offset, len: hi - lo };
+            let stamp = self.stamp_of_piece(command, &piece);
+            let Piece { member, offset, len } = piece;
+            self.slots[member as usize].apply(&Command { offset, len, stamp, ..*command });
+            let span = open.map_or(span, |u| u.span.hull(span));
+            self.unfinished = Some(Unfinished { stripe, span });
+            at += hi - lo;
+        }
+        let last = (command.offset + command.len - 1) / width;
+        self.stripes.forget_range(command.offset / width, last + 1);
+    }
+
+    /// Writes the parity that the untimed path still owes.
+    pub(super) fn finish_untimed(&mut self) {
+        let Some(Unfinished { stripe, span }) = self.unfinished.take() else { return };
+        let parity = self.layout.parity().expect("stripes").clone();
+        for which in 0..parity.parities {
+            let member = parity.member(stripe, parity.data() + which);
+            let stamp = self.stamp_parity(stripe, which as usize, span);
+            let (offset, len) = (stripe * parity.chunk + span.lo, span.hi - span.lo);
+            let slot = &mut self.slots[member as usize];
+            let command = Command { tag: 0, op: Op::Write, offset, len, compressible: 0, stamp };
+            slot.apply(&command);
+        }
+        self.plan_members();
+    }
+
+    /// The calendar after members changed without time.
+    pub(super) fn plan_members(&mut self) {
+        for (slot, member) in self.slots.iter().enumerate() {
+            self.calendar.set(slot as u32, member.device.next_event());
+        }
+    }
+}
