@@ -227,7 +227,9 @@ fn members(table: &mut Table) -> Result<Vec<(String, Table)>> {
                     format!("found {count}, expected from 1 to {most}"),
                 ));
             }
-            Ok((0..*count).map(|_| ("member".to_string(), member.clone())).collect())
+            let spares = table.get("spares").and_then(Value::as_integer).unwrap_or(0);
+            let all = count + spares.clamp(0, most);
+            Ok((0..all).map(|_| ("member".to_string(), member.clone())).collect())
         }
         (None, Some(_), None) => Err(Error::rig("count", "is missing, expected how many members")),
         (Some(_), None, Some(_)) => Err(Error::rig("count", "goes with [member], not [[members]]")),

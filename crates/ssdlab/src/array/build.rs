@@ -62,6 +62,21 @@ pub fn layout(keys: &ArrayKeys, members: &[Box<dyn Device>]) -> Result<Layout> {
     Ok(layout)
 }
 
+/// Refuses spares that are too small.
+///
+/// # Errors
+/// [`Error::Rig`] with the size of the first of them.
+pub fn check_spares(layout: &Layout, spares: &[Box<dyn Device>]) -> Result<()> {
+    let needed = layout.used(0);
+    match spares.iter().map(|spare| spare.capacity()).find(|&capacity| capacity < needed) {
+        None => Ok(()),
+        Some(found) => {
+            let (found, needed) = (Bytes(found), Bytes(needed));
+            Err(Error::rig("spares", format!("one has {found}, expected at least {needed}")))
+        }
+    }
+}
+
 fn enough(keys: &ArrayKeys, n: u32) -> Result<()> {
     let (least, name) = (keys.level.members_min(), keys.level.name());
     if n < least || n > MEMBERS_MAX {

@@ -5,8 +5,10 @@
 
 use super::plan::{How, Part, Segment};
 use super::stripe_cache::Span;
+use super::stripes::Kind;
 use super::{Array, Io, Piece, galois};
 use crate::device::{Command, Device, Op, SECTOR, mix};
+use crate::persist::persistent;
 
 /// See the module.
 pub(super) struct Versions {
@@ -15,6 +17,8 @@ pub(super) struct Versions {
     /// Version of the first sector of each part of the stripe that is being written.
     stamps: Vec<u64>,
 }
+
+persistent!(Versions { state { payload, stamps } });
 
 impl Default for Versions {
     fn default() -> Self {
@@ -26,7 +30,7 @@ impl Array {
     /// Content of a sector of a member.
     pub(super) fn payload(&self, member: u32, offset: u64) -> u64 {
         let Some(versions) = &self.versions else { return 0 };
-        versions.payload[self.slots[member as usize].content(offset) as usize]
+        versions.payload[self.slot(member).content(offset) as usize]
     }
 
     /// Version of the first sector of a piece of a host's write.
@@ -56,7 +60,7 @@ impl Array {
         if self.versions.is_none() {
             return;
         }
-        let slot = &self.slots[io.member as usize];
+        let slot = self.slot(io.member);
         let held = (0..io.len / SECTOR)
             .fold(0u64, |sum, i| sum.wrapping_add(mix(slot.content(io.offset + i * SECTOR), i)));
         assert_eq!(held, digest, "member {} answered another content than it holds", io.member);
@@ -102,7 +106,9 @@ impl Array {
     pub(super) fn content_of(&self, offset: u64) -> u64 {
         for copy in 0..self.layout.copies() {
             let (place, _) = self.layout.place(offset, copy);
-            if self.alive(place.member) {
+            let by_stripe = self.layout.parity().is_some();
+            let whole = by_stripe && self.has_chunk_at(offset);
+            if whole || (!by_stripe && self.holds(place, SECTOR)) {
                 return self.payload(place.member, place.offset);
             }
         }
@@ -120,7 +126,7 @@ impl Array {
         let at = stripe * parity.chunk + within;
         let content = |role: u32| {
             let member = parity.member(stripe, role);
-            self.alive(member).then(|| self.payload(member, at))
+            self.has_chunk(stripe, role).then(|| self.payload(member, at))
         };
         (0..parity.members).map(content).collect()
     }
@@ -135,6 +141,41 @@ impl Array {
         let parity = self.layout.parity().expect("stripes");
         let member = parity.member(own.stripe, role);
         self.payload(member, own.stripe * parity.chunk + at)
+    }
+
+    /// Content of a sector of every chunk of a stripe, from those that were read.
+    pub(super) fn recovered(&self, index: u32, at: u64) -> Vec<u64> {
+        let parity = self.layout.parity().expect("stripes");
+        let own = &self.stripes.all[index as usize];
+        let sector = Span { lo: at, hi: at + SECTOR };
+        let read = |role: u32| {
+            let mut parts = own.reads.iter().chain(&own.held);
+            parts.any(|part| part.role == role && part.span.covers(sector))
+        };
+        let content = |role: u32| read(role).then(|| self.known(index, role, at));
+        let mut chunks: Vec<Option<u64>> = (0..parity.members).map(content).collect();
+        let done = galois::recover(&mut chunks, parity.parities as usize);
+        assert!(done, "too little of stripe {} was read at {at}", own.stripe);
+        chunks.into_iter().flatten().collect()
+    }
+
+    /// Adds to a read's digest what was recovered for it.
+    pub(super) fn add_digest_recovered(&mut self, index: u32) {
+        if self.versions.is_none() {
+            return;
+        }
+        let parity = self.layout.parity().expect("stripes");
+        let own = &self.stripes.all[index as usize];
+        let (Part { role, span }, host) = (own.wanted, own.hosts[0]);
+        let begin = own.stripe * parity.width() + u64::from(role) * parity.chunk;
+        let first = self.hosts.all[host as usize].command.offset;
+        let mut digest = 0u64;
+        for at in (span.lo..span.hi).step_by(SECTOR as usize) {
+            let content = self.recovered(index, at)[role as usize];
+            digest = digest.wrapping_add(mix(content, (begin + at - first) / SECTOR));
+        }
+        let host = &mut self.hosts.all[host as usize];
+        host.digest = host.digest.wrapping_add(digest);
     }
 
     /// New content of a sector of a chunk of data, if it is written.
@@ -153,18 +194,20 @@ impl Array {
         let sector = Span { lo: at, hi: at + SECTOR };
         let segment = own.segments.iter().find(|s| s.span.covers(sector));
         let Some(Segment { how, .. }) = segment else { unreachable!("no stretch at {at}") };
+        let recovered = if *how == How::Recover { self.recovered(index, at) } else { Vec::new() };
         let value = |role: u32| {
             let new = self.fresh(index, role, at);
             match how {
                 How::Modify => new.map_or(0, |new| new ^ self.known(index, role, at)),
                 How::Reconstruct => new.unwrap_or_else(|| self.known(index, role, at)),
+                How::Recover => new.unwrap_or_else(|| recovered[role as usize]),
             }
         };
         let data: Vec<u64> = (0..parity.data()).map(value).collect();
         let sum = galois::parities(&data)[which];
         let old = match how {
             How::Modify => self.known(index, parity.data() + which as u32, at),
-            How::Reconstruct => 0,
+            How::Reconstruct | How::Recover => 0,
         };
         old ^ sum
     }
@@ -181,6 +224,10 @@ impl Array {
         for part in parts {
             stamps.push(content.len() as u64);
             for at in (part.span.lo..part.span.hi).step_by(SECTOR as usize) {
+                if self.stripes.all[index as usize].kind == Kind::Rebuild {
+                    content.push(self.recovered(index, at)[part.role as usize]);
+                    continue;
+                }
                 content.push(match part.role.checked_sub(data) {
                     None => self.fresh(index, part.role, at).expect("what is written"),
                     Some(which) => self.new_parity(index, which as usize, at),
@@ -220,6 +267,58 @@ impl Array {
         first
     }
 
+    /// Takes versions for a copy of what a member has read.
+    pub(super) fn stamp_copy(&mut self, io: &Io) -> u64 {
+        let sectors = (io.offset..io.offset + io.len).step_by(SECTOR as usize);
+        let content: Vec<u64> = match self.versions {
+            Some(_) => sectors.map(|at| self.payload(io.member, at)).collect(),
+            None => return 0,
+        };
+        let versions = self.versions.as_mut().expect("checked above");
+        let first = versions.payload.len() as u64;
+        versions.payload.extend(content);
+        first
+    }
+
+    /// Takes versions for a part of a chunk that is written without time, where a member is missing,
+    /// and for the parities of it.
+    pub(super) fn stamp_degraded(
+        &mut self,
+        stripe: u64,
+        role: u32,
+        span: Span,
+        stamp: u64,
+    ) -> [u64; 3] {
+        if self.versions.is_none() {
+            return [0; 3];
+        }
+        let parity = self.layout.parity().expect("stripes").clone();
+        let mut content: [Vec<u64>; 3] = Default::default();
+        for (nth, at) in (span.lo..span.hi).step_by(SECTOR as usize).enumerate() {
+            let mut chunks = self.chunks(stripe, at);
+            assert!(galois::recover(&mut chunks, parity.parities as usize), "a stripe is lost");
+            chunks[role as usize] = Some(stamp + nth as u64);
+            let data: Vec<u64> =
+                chunks[..parity.data() as usize].iter().map(|c| c.unwrap_or(0)).collect();
+            let [p, q] = galois::parities(&data);
+            content.iter_mut().zip([stamp + nth as u64, p, q]).for_each(|(c, value)| c.push(value));
+        }
+        let versions = self.versions.as_mut().expect("checked above");
+        content.map(|content| {
+            let first = versions.payload.len() as u64;
+            versions.payload.extend(content);
+            first
+        })
+    }
+
+    /// Whether the chunk of a byte of RAID 5 and 6 can be read.
+    fn has_chunk_at(&self, offset: u64) -> bool {
+        let parity = self.layout.parity().expect("stripes");
+        let index = offset / parity.chunk;
+        let data = u64::from(parity.data());
+        self.has_chunk(index / data, (index % data) as u32)
+    }
+
     /// Asserts that copies are equal and parities right.
     pub(super) fn verify_redundancy(&self) {
         if self.versions.is_none() {
@@ -230,7 +329,7 @@ impl Array {
                 let content = self.content_of(at);
                 for copy in 1..self.layout.copies() {
                     let (place, _) = self.layout.place(at, copy);
-                    if self.alive(place.member) {
+                    if self.holds(place, SECTOR) {
                         let other = self.payload(place.member, place.offset);
                         assert_eq!(content, other, "copies of the byte at {at} differ");
                     }
@@ -239,7 +338,7 @@ impl Array {
             return;
         };
         let unfinished = self.unfinished.as_ref().map(|u| u.stripe);
-        for stripe in (0..parity.rows).filter(|&s| Some(s) != unfinished) {
+        for stripe in (0..parity.rows).filter(|&s| Some(s) != unfinished && !self.is_lost(s)) {
             for within in (0..parity.chunk).step_by(SECTOR as usize) {
                 let stored = self.chunks(stripe, within);
                 let mut whole = stored.clone();

@@ -2,6 +2,7 @@
 
 use super::Array;
 use crate::device::{Command, Op};
+use crate::persist::persistent;
 
 /// See the module; stripes count their own.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,6 +16,10 @@ pub(super) struct Counts {
     /// TRIMs that did not reach the members.
     pub trims_dropped: u64,
 }
+
+persistent!(Counts {
+    state { reads, writes, trims, flushes, bytes_read, bytes_written, trims_dropped }
+});
 
 impl Counts {
     /// Counts a command of the host.
@@ -46,9 +51,18 @@ impl Array {
         visit("array_bytes_read", c.bytes_read);
         visit("array_bytes_written", c.bytes_written);
         visit("wasted_bytes", self.wasted);
+        visit("members_failed", self.failures.failed);
+        visit("members_missing", self.missing());
+        visit("errors_read", self.failures.errors_read);
+        visit("errors_write", self.failures.errors_write);
+        visit("lost_bytes", self.failures.lost + self.rebuild.lost);
+        visit("rebuilt_bytes", self.rebuild.bytes);
+        visit("rebuilt_members", self.rebuild.done);
+        visit("rebuild_read_errors", self.rebuild.errors);
         if self.layout.parity().is_none() {
             return;
         }
+        visit("write_hole_stripes", self.failures.hole);
         let s = &self.stripes.counts;
         visit("stripes_written", s.written);
         visit("stripes_whole", s.whole);
@@ -56,6 +70,7 @@ impl Array {
         visit("stripes_waited", s.waited);
         visit("parity_read_modify_write", s.read_modify_write);
         visit("parity_reconstruct_write", s.reconstruct_write);
+        visit("stripes_recovered", s.recovered);
         visit("cache_read_hits", s.read_hits);
     }
 }

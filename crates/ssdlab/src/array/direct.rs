@@ -1,6 +1,7 @@
 //! Commands that go to the members at once: everything but the writes of RAID 5 and 6.
 
-use super::{Array, Io, Piece, Purpose, ReadBalance};
+use super::layout::Place;
+use super::{Array, Io, NO_HOST, Piece, ReadBalance};
 use crate::device::{Command, Op};
 use crate::stats::Parts;
 
@@ -13,9 +14,9 @@ impl Array {
         if command.op == Op::Purge {
             self.stripes.forget();
         }
-        for member in 0..self.slots.len() as u32 {
+        for member in 0..self.seats.len() as u32 {
             if self.alive(member) {
-                self.slots[member as usize].pending += 1;
+                self.slot_mut(member).pending += 1;
                 self.pieces.push(Piece { member, offset: command.offset, len: command.len });
             }
         }
@@ -24,8 +25,11 @@ impl Array {
 
     pub(super) fn write(&mut self, host: u32) {
         let command = self.hosts.all[host as usize].command;
-        self.split_all(command.offset, command.len);
+        let whole = self.split_all(command.offset, command.len);
         self.send_pieces(host);
+        if !whole {
+            self.fail_command(host);
+        }
     }
 
     pub(super) fn trim(&mut self, host: u32) {
@@ -37,7 +41,7 @@ impl Array {
     /// Pieces of a TRIM: of all copies; of whole stripes, parity included.
     pub(super) fn split_trim(&mut self, command: &Command) {
         let Some(parity) = self.layout.parity() else {
-            self.split_all(command.offset, command.len);
+            let _ = self.split_all(command.offset, command.len);
             return;
         };
         let (width, chunk, members) = (parity.width(), parity.chunk, parity.members);
@@ -61,37 +65,58 @@ impl Array {
             self.add_digest_of_range(host, command.offset, command.len);
             return;
         }
-        self.split_read(command.offset, command.len);
+        self.split_read(host, command.offset, command.len);
         self.send_pieces(host);
     }
 
     /// Pieces of one copy of a range.
-    pub(super) fn split_read(&mut self, offset: u64, len: u64) {
+    pub(super) fn split_read(&mut self, host: u32, offset: u64, len: u64) {
         let (mut at, end) = (offset, offset + len);
         while at < end {
-            let (place, run) = match self.layout.copies() {
-                1 => self.layout.place(at, 0),
-                copies => self.choose(at, copies),
-            };
+            let run = self.layout.place(at, 0).1;
             let len = run.min(end - at);
-            self.piece(place.member, place.offset, len);
+            let place = match self.layout.copies() {
+                1 => Some(self.layout.place(at, 0).0).filter(|&place| self.readable(place, len)),
+                copies => self.choose(at, len, copies),
+            };
+            match place {
+                Some(place) => self.piece(place.member, place.offset, len),
+                None if host == NO_HOST => {}
+                None => self.read_without_member(host, at, len),
+            }
             at += len;
         }
     }
 
+    /// Whether the member itself can be asked for these bytes.
+    #[inline]
+    fn readable(&self, place: Place, len: u64) -> bool {
+        if !self.degraded {
+            return true;
+        }
+        match self.layout.parity() {
+            // A stripe is rebuilt as a whole.
+            Some(parity) => {
+                let offset = place.offset / parity.chunk * parity.chunk;
+                self.holds(Place { offset, ..place }, parity.chunk)
+            }
+            None => self.holds(place, len),
+        }
+    }
+
     /// The copy that a read takes.
-    fn choose(&mut self, offset: u64, copies: u32) -> (super::layout::Place, u64) {
+    fn choose(&mut self, offset: u64, len: u64, copies: u32) -> Option<Place> {
         let mut best = None;
         for copy in 0..copies {
             let copy = match self.read_balance {
                 ReadBalance::RoundRobin => (self.turn + copy) % copies,
                 _ => copy,
             };
-            let (place, run) = self.layout.place(offset, copy);
-            if !self.alive(place.member) {
+            let (place, _) = self.layout.place(offset, copy);
+            if !self.holds(place, len) {
                 continue;
             }
-            let slot = &self.slots[place.member as usize];
+            let slot = self.slot(place.member);
             let distance = slot.head.abs_diff(place.offset);
             let cost = match self.read_balance {
                 ReadBalance::RoundRobin => (0, 0),
@@ -99,27 +124,32 @@ impl Array {
                 ReadBalance::Nearest => (distance, u64::from(slot.pending)),
             };
             if best.is_none_or(|(least, _)| cost < least) {
-                best = Some((cost, (place, run)));
+                best = Some((cost, place));
             }
         }
         self.turn = if self.turn + 1 >= copies { 0 } else { self.turn + 1 };
-        best.expect("a copy that is alive").1
+        best.map(|(_, place)| place)
     }
 
-    /// Pieces of all copies of a range.
-    pub(super) fn split_all(&mut self, offset: u64, len: u64) {
+    /// Pieces of all copies of a range; whether all of it has a member left.
+    pub(super) fn split_all(&mut self, offset: u64, len: u64) -> bool {
         let (mut at, end) = (offset, offset + len);
+        let mut whole = true;
         while at < end {
             let mut step = end - at;
+            let mut some = false;
             for copy in 0..self.layout.copies() {
                 let (place, run) = self.layout.place(at, copy);
                 step = step.min(run);
                 if self.alive(place.member) {
+                    some = true;
                     self.piece(place.member, place.offset, step);
                 }
             }
+            whole &= some;
             at += step;
         }
+        whole
     }
 
     /// Adds a piece, to the last one of its member where it follows on.
@@ -133,12 +163,12 @@ impl Array {
             return;
         }
         self.last_piece[member as usize] = self.pieces.len() as u32;
-        self.slots[member as usize].pending += 1;
+        self.slot_mut(member).pending += 1;
         self.pieces.push(Piece { member, offset, len });
     }
 
     /// Sends the pieces that were collected for a command of the host.
-    fn send_pieces(&mut self, host: u32) {
+    pub(super) fn send_pieces(&mut self, host: u32) {
         let active = &mut self.hosts.all[host as usize];
         active.remaining += self.pieces.len() as u32;
         active.ios += self.pieces.len() as u32;
@@ -148,8 +178,11 @@ impl Array {
         for &piece in &pieces {
             let stamp = self.stamp_of_piece(&command, &piece);
             let Piece { member, offset, len } = piece;
-            let io = Io { purpose: Purpose::Host, owner: host, member, op, offset, len };
+            let io = Io { owner: host, member, op, offset, len, ..Io::default() };
             self.send(io, stamp, compressible);
+        }
+        if op == Op::Write && self.watches_wear {
+            pieces.iter().for_each(|piece| self.look_at_wear(piece.member));
         }
         self.give_back(pieces);
     }

@@ -2,7 +2,7 @@
 
 use super::layout::{Copies, Rotation};
 use crate::error::{Error, Result};
-use crate::units::Bytes;
+use crate::units::{Bytes, Nanos, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -105,6 +105,44 @@ pub struct ArrayKeys {
     /// wastes more than 1 % of them.
     #[serde(default)]
     pub accept_waste: bool,
+    /// Hot spares besides: so many more of `member`, or the last ones of `members`. One takes the
+    /// place of a member that fails, and is rebuilt.
+    #[serde(default)]
+    pub spares: u32,
+    /// Rebuilding goes no faster than this while the host wants something (md's `speed_limit_min`).
+    #[serde(default = "default_rebuild_min")]
+    pub rebuild_min: Rate,
+    /// Rebuilding goes no faster than this while the host is quiet (md's `speed_limit_max`).
+    #[serde(default = "default_rebuild_max")]
+    pub rebuild_max: Rate,
+    /// Unrecoverable errors per bit that is read to rebuild, as datasheets give it (such as 1e-15).
+    #[serde(default)]
+    pub uber: f64,
+    /// Failures of members: each `{ member, at }` or `{ member, worn }`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fail: Vec<FailKeys>,
+}
+
+/// A member that fails.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FailKeys {
+    /// Which one, from 0.
+    pub member: u32,
+    /// When, in virtual time since the array was new.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<Nanos>,
+    /// At which wear, in percent of its rated cycles (`percentage_used`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worn: Option<u64>,
+}
+
+fn default_rebuild_min() -> Rate {
+    Rate(1_024_000)
+}
+
+fn default_rebuild_max() -> Rate {
+    Rate(204_800_000)
 }
 
 fn default_chunk() -> Bytes {
@@ -119,6 +157,8 @@ fn default_stripe_cache() -> u32 {
 pub const MEMBERS_MAX: u32 = 255;
 /// Bytes of a row of the stripe cache, and the least chunk.
 pub const ROW: u64 = 4096;
+/// One error in a million bits: far beyond any drive.
+const UBER_MAX: f64 = 1e-6;
 const CHUNK_MAX: Bytes = Bytes::gib(1);
 const STRIPE_CACHE: std::ops::RangeInclusive<u32> = 17..=32768;
 
@@ -141,7 +181,37 @@ impl ArrayKeys {
                 format!("found {}, expected from {least} to {most} rows", self.stripe_cache);
             return Err(Error::rig("stripe_cache", problem));
         }
-        self.rotation().and(self.copies()).map(|_| ())
+        if !(0.0..=UBER_MAX).contains(&self.uber) {
+            let problem = format!("found {}, expected from 0 to {UBER_MAX} per bit", self.uber);
+            return Err(Error::rig("uber", problem));
+        }
+        for (key, rate) in [("rebuild_min", self.rebuild_min), ("rebuild_max", self.rebuild_max)] {
+            if rate.0 < 1000 {
+                let problem = format!("found {rate}, expected at least 1kB/s");
+                return Err(Error::rig(key, problem));
+            }
+        }
+        self.rotation()?;
+        self.copies().map(|_| ())
+    }
+
+    /// Checks the failures for `members` members.
+    ///
+    /// # Errors
+    /// [`Error::Rig`] with the one that is wrong.
+    pub fn check_failures(&self, members: u32) -> Result<()> {
+        for (i, fail) in self.fail.iter().enumerate() {
+            if fail.member >= members {
+                let problem =
+                    format!("found {}, expected a member from 0 to {}", fail.member, members - 1);
+                return Err(Error::rig(format!("fail.{i}.member"), problem));
+            }
+            if fail.at.is_some() == fail.worn.is_some() {
+                let problem = "expected either at (a time) or worn (percent)";
+                return Err(Error::rig(format!("fail.{i}"), problem));
+            }
+        }
+        Ok(())
     }
 
     /// How parity moves.

@@ -12,25 +12,30 @@ mod build;
 mod content;
 mod counters;
 mod direct;
+mod failure;
 mod galois;
 mod keys;
 pub mod layout;
 mod plan;
+mod rebuild;
 mod slot;
 mod stripe_cache;
 mod stripes;
 mod untimed;
 
-pub use keys::{ArrayKeys, Level, MEMBERS_MAX, ReadBalance};
+pub use keys::{ArrayKeys, FailKeys, Level, MEMBERS_MAX, ReadBalance};
 
 use crate::device::{Build, Command, Completion, Device, Op};
 use crate::error::Result;
+use crate::persist::{Archive, Persist, persistent, persistent_enum};
 use crate::sim::Calendar;
 use crate::stats::{PARTS, Part, Parts};
 use crate::units::NEVER;
 use content::Versions;
 use counters::Counts;
+use failure::{Condition, Failures, Seat};
 use layout::Layout;
+use rebuild::Rebuild;
 use slot::Slot;
 use stripes::Stripes;
 use untimed::Unfinished;
@@ -46,7 +51,12 @@ struct Host {
     ios: u32,
     parts: Parts,
     digest: u64,
+    /// It waited so long for a block that was being rebuilt.
+    held: u64,
+    /// It touches what is lost.
+    failed: bool,
 }
+persistent!(Host { state { command, submitted, remaining, ios, parts, digest, held, failed } });
 
 /// What a command of a member is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -58,7 +68,11 @@ enum Purpose {
     StripeRead,
     /// Data and parity of a stripe.
     StripeWrite,
+    /// Copying a block of a mirror to a spare.
+    CopyRead,
+    CopyWrite,
 }
+persistent_enum!(Purpose { Host, StripeRead, StripeWrite, CopyRead, CopyWrite });
 
 /// A command of a member in flight.
 #[derive(Clone, Copy, Debug, Default)]
@@ -67,10 +81,15 @@ struct Io {
     /// The host's command or the stripe.
     owner: u32,
     member: u32,
+    /// The slot that has it.
+    slot: u32,
+    /// It is in flight.
+    active: bool,
     op: Op,
     offset: u64,
     len: u64,
 }
+persistent!(Io { state { purpose, owner, member, slot, active, op, offset, len } });
 
 /// Part of a command, on one member.
 #[derive(Clone, Copy, Debug)]
@@ -105,6 +124,17 @@ impl<T> Slab<T> {
     }
 }
 
+impl<T: Persist + Default> Persist for Slab<T> {
+    fn persist(&mut self, archive: &mut Archive<'_>) -> Result<()> {
+        let Slab { all, free } = self;
+        all.persist(archive)?;
+        free.persist(archive)
+    }
+}
+
+/// Instead of a command of the host.
+const NO_HOST: u32 = u32::MAX;
+
 /// An array of devices.
 pub struct Array {
     layout: Layout,
@@ -113,8 +143,17 @@ pub struct Array {
     trims: bool,
     /// Bytes of the members that no layout reaches.
     wasted: u64,
+    /// Members and spares.
     slots: Vec<Slot>,
-    /// Next event of every member.
+    /// Which of them has the place of each member.
+    seats: Vec<Seat>,
+    /// A member is missing, or not yet rebuilt.
+    degraded: bool,
+    /// Members fail by their wear.
+    watches_wear: bool,
+    failures: Failures,
+    rebuild: Rebuild,
+    /// Next event of every slot, and of the array's own.
     calendar: Calendar,
     hosts: Slab<Host>,
     ios: Slab<Io>,
@@ -134,6 +173,16 @@ pub struct Array {
     last_piece: Vec<u32>,
     stripe_parts: Vec<plan::Part>,
 }
+persistent!(Array {
+    state {
+        seats, degraded, failures, rebuild, calendar, hosts, ios, stripes, unfinished, turn, counts, now,
+        ready,
+    }
+    parts { slots, versions }
+    built {
+        layout, read_balance, trims, wasted, watches_wear, arrived, pieces, last_piece, stripe_parts,
+    }
+});
 
 impl Array {
     /// An array of `members`.
@@ -141,15 +190,24 @@ impl Array {
     /// # Errors
     /// [`crate::Error::Rig`] with the key that is wrong, or with what does not fit.
     pub fn new(keys: &ArrayKeys, members: Vec<Box<dyn Device>>, build: &Build) -> Result<Self> {
-        let layout = build::layout(keys, &members)?;
-        let n = members.len();
+        let n = members.len().saturating_sub(keys.spares as usize);
+        let layout = build::layout(keys, &members[..n])?;
+        build::check_spares(&layout, &members[n..])?;
+        keys.check_failures(n as u32)?;
         let used: u64 = (0..n as u32).map(|m| layout.used(m)).sum();
-        let total: u64 = members.iter().map(|m| m.capacity()).sum();
-        let mut calendar = Calendar::new(n);
+        let total: u64 = members[..n].iter().map(|m| m.capacity()).sum();
+        let mut calendar = Calendar::new(members.len() + failure::EXTRA_SLOTS);
         for (slot, member) in members.iter().enumerate() {
             calendar.set(slot as u32, member.next_event());
         }
-        Ok(Array {
+        let seats = (0..n as u32).map(|slot| Seat { slot, ..Seat::default() }).collect();
+        let rebuild = Rebuild::new(keys, n as u32..members.len() as u32, build.stream("rebuild"));
+        let mut array = Array {
+            seats,
+            degraded: false,
+            watches_wear: keys.fail.iter().any(|fail| fail.worn.is_some()),
+            failures: Failures::new(&keys.fail),
+            rebuild,
             read_balance: keys.read_balance,
             trims: keys.trim.unwrap_or(layout.parity().is_none()),
             wasted: total - used,
@@ -169,7 +227,9 @@ impl Array {
             last_piece: vec![u32::MAX; n],
             stripe_parts: Vec::new(),
             layout,
-        })
+        };
+        array.plan_timers();
+        Ok(array)
     }
 
     /// The layout.
@@ -177,26 +237,38 @@ impl Array {
         &self.layout
     }
 
-    /// Whether the member answers and takes commands.
-    fn alive(&self, _member: u32) -> bool {
-        true
+    /// What has the place of a member.
+    #[inline]
+    fn slot(&self, member: u32) -> &Slot {
+        &self.slots[self.seats[member as usize].slot as usize]
+    }
+
+    #[inline]
+    fn slot_mut(&mut self, member: u32) -> &mut Slot {
+        &mut self.slots[self.seats[member as usize].slot as usize]
     }
 
     /// Sends a command to a member.
     fn send(&mut self, io: Io, stamp: u64, compressible: u8) {
         let Io { member, op, offset, len, .. } = io;
-        let tag = u64::from(self.ios.insert(io));
-        let slot = &mut self.slots[member as usize];
+        let index = self.seats[member as usize].slot;
+        let tag = u64::from(self.ios.insert(Io { slot: index, active: true, ..io }));
+        let slot = &mut self.slots[index as usize];
         slot.send(self.now, Command { tag, op, offset, len, compressible, stamp });
-        self.calendar.set(member, slot.device.next_event());
+        self.calendar.set(index, slot.device.next_event());
     }
 
     /// A member has answered.
-    fn answer(&mut self, completion: &Completion) {
+    fn answer(&mut self, slot: u32, completion: &Completion) {
         let index = completion.tag as u32;
         let io = self.ios.all[index as usize];
+        if !io.active || io.slot != slot {
+            // The member failed in the very instant in which it answered.
+            return;
+        }
+        self.ios.all[index as usize].active = false;
         self.ios.free.push(index);
-        self.slots[io.member as usize].returned(self.now);
+        self.slots[io.slot as usize].returned(self.now);
         if io.op == Op::Read {
             self.check_digest(&io, completion.digest);
         }
@@ -205,14 +277,21 @@ impl Array {
             Purpose::StripeRead | Purpose::StripeWrite => {
                 self.stripe_answered(io, &completion.parts)
             }
+            Purpose::CopyRead | Purpose::CopyWrite => self.copy_answered(io),
         }
     }
 
     /// The command is done: what its last members needed on the average, and what came on top.
     fn complete(&mut self, host: u32, ios: u32, sum: &Parts, before: Parts) {
-        let Host { command, submitted, digest, .. } = self.hosts.all[host as usize];
+        let Host { command, submitted, digest, held, .. } = self.hosts.all[host as usize];
         self.hosts.free.push(host);
+        if self.rebuild.member.is_some() && !self.rebuild.busy && self.rebuild.due == NEVER {
+            // It waited for writes to end.
+            self.rebuild.due = self.now;
+            self.plan_timers();
+        }
         let mut parts = before;
+        parts[Part::StripeWait] += held;
         if ios == 1 {
             parts.add(sum);
         } else if ios > 1 {
@@ -222,6 +301,41 @@ impl Array {
         }
         parts[Part::SlowestMember] += self.now - submitted - parts.total();
         self.ready.push(Completion { tag: command.tag, time: self.now, parts, digest });
+    }
+}
+
+impl Array {
+    /// Does what a command of the host asks for.
+    fn dispatch(&mut self, host: u32) {
+        let command = self.hosts.all[host as usize].command;
+        match command.op {
+            Op::Flush | Op::Purge => self.everywhere(host),
+            Op::Trim if !self.trims => self.counts.trims_dropped += 1,
+            Op::Trim => self.trim(host),
+            Op::Read => self.read(host),
+            Op::Write if self.layout.parity().is_some() => self.write_stripes(host),
+            Op::Write => self.write(host),
+        }
+        if self.hosts.all[host as usize].remaining == 0 {
+            self.complete(host, 0, &Parts::default(), Parts::default());
+        }
+    }
+
+    /// Lets the next event happen, at `time`.
+    fn happen(&mut self, time: u64, slot: u32) {
+        self.now = self.now.max(time);
+        if let Some(which) = slot.checked_sub(self.slots.len() as u32) {
+            self.timer(which);
+            return;
+        }
+        let mut arrived = std::mem::take(&mut self.arrived);
+        let member = &mut self.slots[slot as usize].device;
+        member.advance(time, &mut arrived);
+        self.calendar.set(slot, member.next_event());
+        for completion in arrived.drain(..) {
+            self.answer(slot, &completion);
+        }
+        self.arrived = arrived;
     }
 }
 
@@ -239,16 +353,9 @@ impl Device for Array {
         self.finish_untimed();
         self.counts.host(&command);
         let host = self.hosts.insert(Host { command, submitted: now, ..Host::default() });
-        match command.op {
-            Op::Flush | Op::Purge => self.everywhere(host),
-            Op::Trim if !self.trims => self.counts.trims_dropped += 1,
-            Op::Trim => self.trim(host),
-            Op::Read => self.read(host),
-            Op::Write if self.layout.parity().is_some() => self.write_stripes(host),
-            Op::Write => self.write(host),
-        }
-        if self.hosts.all[host as usize].remaining == 0 {
-            self.complete(host, 0, &Parts::default(), Parts::default());
+        self.rebuild.host_seen = true;
+        if !self.waits_for_block(host) {
+            self.dispatch(host);
         }
     }
 
@@ -266,21 +373,25 @@ impl Device for Array {
             if time > limit || time == NEVER {
                 return limit;
             }
-            self.now = time;
-            let mut arrived = std::mem::take(&mut self.arrived);
-            let member = &mut self.slots[slot as usize].device;
-            member.advance(time, &mut arrived);
-            self.calendar.set(slot, member.next_event());
-            for completion in arrived.drain(..) {
-                self.answer(&completion);
-            }
-            self.arrived = arrived;
+            self.happen(time, slot);
         }
     }
 
     fn settle(&mut self, now: u64) -> u64 {
         debug_assert_eq!(self.hosts.free.len(), self.hosts.all.len(), "something is in flight");
-        let end = self.slots.iter_mut().map(|slot| slot.settle(now)).max().unwrap_or(now);
+        self.now = self.now.max(now);
+        // The block that is being rebuilt is brought to its end, the next one is not begun.
+        while self.rebuild.busy {
+            let (time, slot) = self.calendar.first();
+            self.happen(time, slot);
+        }
+        let now = self.now;
+        let living = self.seats.iter().filter(|seat| seat.condition != Condition::Missing);
+        let mut end = now;
+        for seat in living {
+            end = end.max(self.slots[seat.slot as usize].settle(now));
+        }
+        self.now = end;
         self.plan_members();
         end
     }
@@ -299,8 +410,12 @@ impl Device for Array {
     }
 
     fn children(&self) -> Vec<(String, &dyn Device)> {
-        let place = |(i, slot)| (format!("member{i}"), slot as &dyn Device);
-        self.slots.iter().enumerate().map(place).collect()
+        let members = self.seats.len();
+        let place = |i: usize| match i.checked_sub(members) {
+            None => format!("member{i}"),
+            Some(nth) => format!("spare{nth}"),
+        };
+        self.slots.iter().enumerate().map(|(i, s)| (place(i), s as &dyn Device)).collect()
     }
 
     fn verify(&self) {

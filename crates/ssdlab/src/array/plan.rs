@@ -5,30 +5,40 @@
 
 use super::Array;
 use super::stripe_cache::Span;
+use super::stripes::Kind;
+use crate::persist::{persistent, persistent_enum};
 
 /// A part of one chunk of a stripe.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Part {
     /// Data 0, 1, ..., then P, then Q.
     pub role: u32,
     pub span: Span,
 }
 
+persistent!(Part { state { role, span } });
+
 /// How new parity comes about.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum How {
     /// From the old parity and the old and new content of what is written.
     Modify,
     /// From all data, new and old.
+    #[default]
     Reconstruct,
+    /// The same, where some old data are on a member that is missing: from as many chunks of data and
+    /// parity as recover them.
+    Recover,
 }
+persistent_enum!(How { Modify, Reconstruct, Recover });
 
 /// A stretch of rows and how its parity comes about.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Segment {
     pub span: Span,
     pub how: How,
 }
+persistent!(Segment { state { span, how } });
 
 /// Adds a part to a list, to the one before it of the same chunk where it follows on.
 fn add(list: &mut Vec<Part>, role: u32, span: Span) {
@@ -39,14 +49,12 @@ fn add(list: &mut Vec<Part>, role: u32, span: Span) {
 }
 
 impl Array {
-    /// Whether a chunk of a stripe can be read and written.
-    pub(super) fn has_chunk(&self, stripe: u64, role: u32) -> bool {
-        let parity = self.layout.parity().expect("stripes");
-        self.alive(parity.member(stripe, role))
-    }
-
     /// Fills in what a stripe reads, what the cache holds of that, and its segments.
     pub(super) fn plan(&mut self, index: u32) {
+        if self.stripes.all[index as usize].kind != Kind::Write {
+            self.plan_recovery(index);
+            return;
+        }
         let parity = self.layout.parity().expect("stripes");
         let (data, roles) = (parity.data(), parity.members);
         let mut cuts = std::mem::take(&mut self.stripes.cuts);
@@ -66,21 +74,25 @@ impl Array {
         reads.clear();
         held.clear();
         segments.clear();
-        let mut modified = false;
+        let (mut modified, mut reconstructed) = (false, false);
         for pair in cuts.windows(2) {
             let span = Span { lo: pair[0], hi: pair[1] };
             let Some(how) = self.decide(index, stripe, span) else { continue };
-            modified |= how == How::Modify;
             segments.push(Segment { span, how });
+            let mut enough = 0;
             for role in 0..roles {
                 let written = role < data && self.stripes.span(index, role).covers(span);
                 let needed = match how {
                     How::Modify => written || role >= data,
                     How::Reconstruct => !written && role < data,
+                    How::Recover => enough < data,
                 };
                 if !needed || !self.has_chunk(stripe, role) {
                     continue;
                 }
+                enough += 1;
+                modified |= how == How::Modify;
+                reconstructed |= how != How::Modify;
                 let list = if self.stripes.cache.covers(stripe, role, span) {
                     &mut held
                 } else {
@@ -90,35 +102,60 @@ impl Array {
             }
         }
         let counts = &mut self.stripes.counts;
-        if reads.is_empty() && held.is_empty() {
-            counts.whole += 1;
-        } else if modified {
-            counts.read_modify_write += 1;
-        } else {
-            counts.reconstruct_write += 1;
-        }
+        counts.whole += u64::from(!modified && !reconstructed);
+        counts.read_modify_write += u64::from(modified);
+        counts.reconstruct_write += u64::from(reconstructed);
         self.stripes.cuts = cuts;
         let own = &mut self.stripes.all[index as usize];
         (own.reads, own.held, own.segments) = (reads, held, segments);
+    }
+
+    /// As many chunks as recover what is wanted of one.
+    fn plan_recovery(&mut self, index: u32) {
+        let own = &mut self.stripes.all[index as usize];
+        let (stripe, span) = (own.stripe, own.wanted.span);
+        own.held.clear();
+        own.segments.clear();
+        let mut reads = std::mem::take(&mut own.reads);
+        reads.clear();
+        let parity = self.layout.parity().expect("stripes");
+        for role in (0..parity.members).filter(|&role| self.has_chunk(stripe, role)) {
+            if reads.len() < parity.data() as usize {
+                reads.push(Part { role, span });
+            }
+        }
+        self.stripes.all[index as usize].reads = reads;
     }
 
     /// How the parity of a stretch comes about; `None` where nothing in it is written.
     fn decide(&self, index: u32, stripe: u64, span: Span) -> Option<How> {
         let parity = self.layout.parity().expect("stripes");
         let (mut modify, mut reconstruct, mut any) = (0, 0, false);
+        let (mut can_modify, mut can_reconstruct, mut parities) = (true, true, 0);
         for role in 0..parity.members {
             let cached = self.stripes.cache.covers(stripe, role, span);
+            let missing = !self.has_chunk(stripe, role);
             if role >= parity.data() {
-                modify += u32::from(!cached);
+                parities += u32::from(!missing);
+                modify += u32::from(!cached && !missing);
             } else if self.stripes.span(index, role).covers(span) {
                 any = true;
+                can_modify &= !missing;
                 modify += u32::from(!cached);
             } else {
+                can_reconstruct &= !missing;
                 reconstruct += u32::from(!cached);
             }
         }
-        let how = if modify < reconstruct { How::Modify } else { How::Reconstruct };
-        any.then_some(how)
+        let how = match (can_modify, can_reconstruct) {
+            // Without a parity to write, nothing need be known.
+            (true, _) if parities == 0 => How::Modify,
+            (true, true) if modify < reconstruct => How::Modify,
+            (_, true) => How::Reconstruct,
+            (true, false) => How::Modify,
+            (false, false) => How::Recover,
+        };
+        (any && parities > 0).then_some(how)
     }
 
     /// What is written of a stripe: the data, and parity of every stretch with some.
@@ -126,6 +163,16 @@ impl Array {
         let parity = self.layout.parity().expect("stripes");
         let own = &self.stripes.all[index as usize];
         parts.clear();
+        match own.kind {
+            Kind::Write => {}
+            Kind::Read => return,
+            Kind::Rebuild => {
+                if self.seats[own.member as usize].slot == own.slot {
+                    parts.push(own.wanted);
+                }
+                return;
+            }
+        }
         for role in 0..parity.data() {
             let span = self.stripes.span(index, role);
             if !span.is_empty() && self.has_chunk(own.stripe, role) {
@@ -141,6 +188,9 @@ impl Array {
 
     /// What was read and written of a stripe is in the cache now.
     pub(super) fn hold_in_cache(&mut self, index: u32) {
+        if self.degraded {
+            return;
+        }
         let own = &mut self.stripes.all[index as usize];
         let (stripe, reads) = (own.stripe, std::mem::take(&mut own.reads));
         for part in &reads {

@@ -1,6 +1,7 @@
 //! A member in its place: the device, and what the array sees of it from outside.
 
 use crate::device::{Command, Completion, Device, Op};
+use crate::persist::persistent;
 
 /// See the module. It shows itself as the device that it holds, with a few counters more.
 pub struct Slot {
@@ -20,6 +21,13 @@ pub struct Slot {
     flushes: u64,
     purges: u64,
 }
+
+persistent!(Slot {
+    state {
+        device, pending, head, in_flight, since, busy, reads, writes, bytes_read, bytes_written, trims,
+        flushes, purges,
+    }
+});
 
 impl Slot {
     /// A slot with a member.
@@ -61,6 +69,19 @@ impl Slot {
         if self.in_flight == 0 {
             self.busy += now - self.since;
         }
+    }
+
+    /// The device has died, with all that was in flight.
+    pub fn died(&mut self, now: u64) {
+        if self.in_flight > 0 {
+            self.busy += now - self.since;
+        }
+        (self.in_flight, self.pending) = (0, 0);
+    }
+
+    /// Writes so far.
+    pub fn writes(&self) -> u64 {
+        self.writes
     }
 
     /// Counts a command, timed or not.

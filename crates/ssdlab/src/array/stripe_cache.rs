@@ -2,6 +2,7 @@
 //! Least recently used stripes make room; the size is counted in rows of 4 KiB of all members.
 
 use super::keys::ROW;
+use crate::persist::persistent;
 
 const NONE: u32 = u32::MAX;
 
@@ -11,6 +12,8 @@ pub struct Span {
     pub lo: u64,
     pub hi: u64,
 }
+
+persistent!(Span { state { lo, hi } });
 
 impl Span {
     /// Whether it holds nothing.
@@ -44,7 +47,7 @@ impl Span {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     stripe: u64,
     rows: u64,
@@ -53,6 +56,8 @@ struct Entry {
     newer: u32,
     older: u32,
 }
+
+persistent!(Entry { state { stripe, rows, next, newer, older } });
 
 /// See the module.
 pub struct StripeCache {
@@ -66,6 +71,12 @@ pub struct StripeCache {
     oldest: u32,
     rows: u64,
 }
+
+persistent!(StripeCache {
+    state { entries, free, spans, newest, oldest, rows }
+    parts { heads }
+    built { roles }
+});
 
 impl StripeCache {
     /// An empty cache for stripes of `roles` chunks; `size` is a hint.

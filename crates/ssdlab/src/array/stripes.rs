@@ -5,13 +5,13 @@
 //! stripes whole. md's raid5 keeps each row of 4 KiB apart and leaves it to the block layer to join
 //! the commands of neighbouring rows; here a stripe's rows go together.
 
-use super::keys::ROW;
+mod flow;
+
 use super::layout::Layout;
 use super::plan::{Part as StripePart, Segment};
 use super::stripe_cache::{Span, StripeCache};
-use super::{Array, Io, Purpose};
-use crate::device::{Command, Op};
-use crate::stats::{Part, Parts};
+use crate::persist::{persistent, persistent_enum};
+use crate::stats::Parts;
 use std::collections::VecDeque;
 
 const NONE: u32 = u32::MAX;
@@ -26,6 +26,20 @@ enum State {
     Reading,
     Writing,
 }
+persistent_enum!(State { Waiting, Reading, Writing });
+
+/// What a stripe is taken for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Kind {
+    /// Writes of the host.
+    #[default]
+    Write,
+    /// A read of the host of a chunk whose member is missing.
+    Read,
+    /// A chunk for a spare.
+    Rebuild,
+}
+persistent_enum!(Kind { Write, Read, Rebuild });
 
 /// A stripe that is being written, or will be.
 #[derive(Debug, Default)]
@@ -34,17 +48,24 @@ pub(super) struct Stripe {
     pub stripe: u64,
     /// Rows that it takes, of every chunk.
     rows: Span,
+    pub kind: Kind,
+    /// What is read or rebuilt; the member and the slot of the spare.
+    pub wanted: StripePart,
+    pub member: u32,
+    pub slot: u32,
     state: State,
+    /// A member failed while it read: it must be planned again.
+    pub again: bool,
     /// It has its turn, but there is no room in the stripe cache.
     queued: bool,
     /// Commands of members that it waits for, and of those since the reads.
     remaining: u32,
-    ios: u32,
+    pub ios: u32,
     parts: Parts,
     started: u64,
     read: u64,
     compressible: u8,
-    hosts: Vec<u32>,
+    pub hosts: Vec<u32>,
     /// What is read before it is written, and what the cache has of that.
     pub reads: Vec<StripePart>,
     pub held: Vec<StripePart>,
@@ -53,6 +74,12 @@ pub(super) struct Stripe {
     pub fresh: Vec<(StripePart, u64)>,
     next: u32,
 }
+persistent!(Stripe {
+    state {
+        stripe, rows, kind, wanted, member, slot, state, again, queued, remaining, ios, parts, started,
+        read, compressible, hosts, reads, held, segments, fresh, next,
+    }
+});
 
 /// What stripes count.
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,7 +95,14 @@ pub(super) struct StripeCounts {
     pub reconstruct_write: u64,
     /// Reads of the host answered by the cache.
     pub read_hits: u64,
+    /// Reads of a chunk whose member is missing.
+    pub recovered: u64,
 }
+persistent!(StripeCounts {
+    state {
+        written, whole, joined, waited, read_modify_write, reconstruct_write, read_hits, recovered,
+    }
+});
 
 /// See the module.
 pub(super) struct Stripes {
@@ -86,8 +120,26 @@ pub(super) struct Stripes {
     pub counts: StripeCounts,
     pub cuts: Vec<u64>,
 }
+persistent!(Stripes {
+    state { all, free, spans, queue, rows_active, cache, counts }
+    parts { heads }
+    built { data, rows_max, cuts }
+});
 
 impl Stripes {
+    /// Stripes whose data and parity are on the way.
+    pub fn being_written(&self) -> u64 {
+        self.all.iter().filter(|s| s.state == State::Writing && s.kind == Kind::Write).count()
+            as u64
+    }
+
+    /// Plans those again that read.
+    pub fn read_again(&mut self) {
+        for stripe in &mut self.all {
+            stripe.again |= stripe.state == State::Reading;
+        }
+    }
+
     /// For a layout; nothing, where it has no stripes.
     pub fn new(layout: &Layout, rows: u32) -> Self {
         let (data, roles) = layout.parity().map_or((0, 0), |p| (p.data(), p.members));
@@ -140,6 +192,7 @@ impl Stripes {
         let new = &mut self.all[index as usize];
         (new.stripe, new.rows, new.state, new.queued) =
             (stripe, Span::default(), State::Waiting, false);
+        (new.kind, new.again) = (Kind::Write, false);
         (new.remaining, new.ios, new.parts, new.next) = (0, 0, Parts::default(), NONE);
         new.hosts.clear();
         new.fresh.clear();
@@ -169,6 +222,8 @@ impl Stripes {
             }
             self.all[before as usize].next = next;
         }
+        // Neither reading nor writing, for those who look at all.
+        self.all[index as usize].state = State::Waiting;
         self.free.push(index);
     }
 
@@ -201,203 +256,8 @@ impl Stripes {
     fn joinable(&self, stripe: u64, parts: &[StripePart]) -> Option<u32> {
         let last = self.of_stripe(stripe).last()?;
         let fits = |part: &StripePart| self.span(last, part.role).joins(part.span);
-        let waits = self.all[last as usize].state == State::Waiting;
+        let own = &self.all[last as usize];
+        let waits = own.state == State::Waiting && own.kind == Kind::Write;
         (waits && parts.iter().all(fits)).then_some(last)
-    }
-}
-
-impl Array {
-    /// Hands a write to its stripes.
-    pub(super) fn write_stripes(&mut self, host: u32) {
-        let Command { offset, len, .. } = self.hosts.all[host as usize].command;
-        let width = self.layout.parity().expect("stripes").width();
-        let (mut at, end) = (offset, offset + len);
-        while at < end {
-            let (stripe, from) = (at / width, at % width);
-            let to = width.min(from + end - at);
-            self.join(host, stripe, from, to);
-            at += to - from;
-        }
-    }
-
-    /// The bytes `from..to` of the data of a stripe are written.
-    fn join(&mut self, host: u32, stripe: u64, from: u64, to: u64) {
-        let parity = self.layout.parity().expect("stripes");
-        let (chunk, width) = (parity.chunk, parity.width());
-        let mut parts = std::mem::take(&mut self.stripe_parts);
-        parts.clear();
-        let mut at = from;
-        while at < to {
-            let end = (at / chunk * chunk + chunk).min(to);
-            let lo = at % chunk;
-            parts.push(StripePart {
-                role: (at / chunk) as u32,
-                span: Span { lo, hi: lo + end - at },
-            });
-            at = end;
-        }
-        let joined = self.stripes.joinable(stripe, &parts);
-        let index = joined.unwrap_or_else(|| self.stripes.begin(stripe));
-        let active = &mut self.hosts.all[host as usize];
-        active.remaining += 1;
-        let command = active.command;
-        for part in &parts {
-            let span = self.stripes.span_mut(index, part.role);
-            *span = span.hull(part.span);
-            let own = &mut self.stripes.all[index as usize];
-            let Span { lo, hi } = part.span;
-            let rows = Span { lo: lo / ROW * ROW, hi: hi.div_ceil(ROW) * ROW };
-            own.rows = own.rows.hull(rows);
-            if self.versions.is_some() {
-                let at = stripe * width + u64::from(part.role) * chunk + lo;
-                own.fresh.push((*part, command.stamp + (at - command.offset) / 512));
-            }
-        }
-        self.stripe_parts = parts;
-        let own = &mut self.stripes.all[index as usize];
-        own.hosts.push(host);
-        own.compressible = command.compressible;
-        match joined {
-            Some(_) => self.stripes.counts.joined += 1,
-            None => {
-                self.try_start(index);
-                let waits = self.stripes.all[index as usize].state == State::Waiting;
-                self.stripes.counts.waited += u64::from(waits);
-            }
-        }
-    }
-
-    /// Starts a stripe whose rows are free, where there is room; in turn where there is none.
-    fn try_start(&mut self, index: u32) {
-        let stripes = &mut self.stripes;
-        if stripes.is_blocked(index) {
-            return;
-        }
-        let rows = stripes.all[index as usize].rows.rows();
-        let room = stripes.rows_active == 0 || stripes.rows_active + rows <= stripes.rows_max;
-        if room && stripes.queue.is_empty() {
-            self.start(index);
-        } else {
-            stripes.all[index as usize].queued = true;
-            stripes.queue.push_back(index);
-        }
-    }
-
-    /// Starts those that waited for room only.
-    fn drain_queue(&mut self) {
-        while let Some(&index) = self.stripes.queue.front() {
-            let stripes = &mut self.stripes;
-            // It may have grown meanwhile.
-            if stripes.is_blocked(index) {
-                stripes.all[index as usize].queued = false;
-                stripes.queue.pop_front();
-                continue;
-            }
-            let rows = stripes.all[index as usize].rows.rows();
-            if stripes.rows_active > 0 && stripes.rows_active + rows > stripes.rows_max {
-                return;
-            }
-            stripes.queue.pop_front();
-            self.start(index);
-        }
-    }
-
-    /// Reads what the parity of a stripe needs.
-    fn start(&mut self, index: u32) {
-        let stripes = &mut self.stripes;
-        let own = &mut stripes.all[index as usize];
-        (own.state, own.queued, own.started) = (State::Reading, false, self.now);
-        stripes.rows_active += own.rows.rows();
-        stripes.cache.shrink(stripes.rows_max.saturating_sub(stripes.rows_active));
-        self.plan(index);
-        let own = &mut self.stripes.all[index as usize];
-        let reads = std::mem::take(&mut own.reads);
-        own.remaining = reads.len() as u32;
-        for part in &reads {
-            self.send_part(index, Op::Read, *part, 0);
-        }
-        let own = &mut self.stripes.all[index as usize];
-        own.reads = reads;
-        if own.remaining == 0 {
-            self.write_stripe(index);
-        }
-    }
-
-    /// Sends a command for a part of a stripe.
-    fn send_part(&mut self, index: u32, op: Op, part: StripePart, stamp: u64) {
-        let own = &self.stripes.all[index as usize];
-        let (stripe, compressible) = (own.stripe, own.compressible);
-        let parity = self.layout.parity().expect("stripes");
-        let member = parity.member(stripe, part.role);
-        let offset = stripe * parity.chunk + part.span.lo;
-        // Parity of data that shrinks does not.
-        let compressible = if part.role < parity.data() { compressible } else { 0 };
-        let purpose = if op == Op::Read { Purpose::StripeRead } else { Purpose::StripeWrite };
-        let len = part.span.hi - part.span.lo;
-        self.slots[member as usize].pending += 1;
-        self.send(Io { purpose, owner: index, member, op, offset, len }, stamp, compressible);
-    }
-
-    /// Everything needed is known: data and parity are written.
-    fn write_stripe(&mut self, index: u32) {
-        let own = &mut self.stripes.all[index as usize];
-        (own.state, own.read) = (State::Writing, self.now);
-        let mut parts = std::mem::take(&mut self.stripe_parts);
-        self.parts_to_write(index, &mut parts);
-        let own = &mut self.stripes.all[index as usize];
-        (own.ios, own.remaining) = (parts.len() as u32, parts.len() as u32);
-        self.stamp_parts(index, &parts);
-        for (nth, part) in parts.iter().enumerate() {
-            let stamp = self.stamp_of_part(nth);
-            self.send_part(index, Op::Write, *part, stamp);
-        }
-        let none = parts.is_empty();
-        self.stripe_parts = parts;
-        if none {
-            self.finish(index);
-        }
-    }
-
-    /// A member has answered a command of a stripe.
-    pub(super) fn stripe_answered(&mut self, io: Io, parts: &Parts) {
-        let own = &mut self.stripes.all[io.owner as usize];
-        own.remaining -= 1;
-        if io.purpose == Purpose::StripeWrite {
-            own.parts.add(parts);
-        }
-        if own.remaining > 0 {
-            return;
-        }
-        match io.purpose {
-            Purpose::StripeRead => self.write_stripe(io.owner),
-            _ => self.finish(io.owner),
-        }
-    }
-
-    /// The stripe is written: its hosts are answered, and others have their turn.
-    fn finish(&mut self, index: u32) {
-        self.hold_in_cache(index);
-        let own = &mut self.stripes.all[index as usize];
-        let (stripe, rows, started, read) = (own.stripe, own.rows.rows(), own.started, own.read);
-        let (ios, sum) = (own.ios, own.parts);
-        let hosts = std::mem::take(&mut own.hosts);
-        for &host in &hosts {
-            let active = &mut self.hosts.all[host as usize];
-            active.remaining -= 1;
-            if active.remaining == 0 {
-                let mut before = Parts::default();
-                before[Part::StripeWait] = started - active.submitted;
-                before[Part::Parity] = read - started;
-                self.complete(host, ios, &sum, before);
-            }
-        }
-        self.stripes.all[index as usize].hosts = hosts;
-        self.stripes.counts.written += 1;
-        self.stripes.rows_active -= rows;
-        self.stripes.end(index);
-        while let Some(next) = self.stripes.next_of(stripe) {
-            self.try_start(next);
-        }
-        self.drain_queue();
     }
 }

@@ -1,8 +1,10 @@
 //! The untimed path: what a command would leave behind on the members.
 
+use super::failure::Condition;
 use super::stripe_cache::Span;
-use super::{Array, Piece};
-use crate::device::{Command, Device, Op};
+use super::{Array, NO_HOST, Piece};
+use crate::device::{Command, Device, Op, SECTOR};
+use crate::persist::persistent;
 
 /// A stripe whose data the untimed path has written, but not its parity: that follows when another
 /// stripe begins, as a stripe cache would gather a sequential write.
@@ -11,6 +13,7 @@ pub(super) struct Unfinished {
     pub stripe: u64,
     span: Span,
 }
+persistent!(Unfinished { state { stripe, span } });
 
 impl Array {
     /// Does a command in no time.
@@ -27,20 +30,24 @@ impl Array {
                 if command.op == Op::Purge {
                     self.stripes.forget();
                 }
-                for slot in &mut self.slots {
-                    slot.apply(command);
+                for member in 0..self.seats.len() as u32 {
+                    if self.alive(member) {
+                        self.slot_mut(member).apply(command);
+                    }
                 }
             }
             Op::Trim if !self.trims => self.counts.trims_dropped += 1,
             Op::Trim => self.split_trim(command),
-            Op::Write => self.split_all(command.offset, command.len),
-            Op::Read => self.split_read(command.offset, command.len),
+            Op::Write => {
+                let _ = self.split_all(command.offset, command.len);
+            }
+            Op::Read => self.split_read(NO_HOST, command.offset, command.len),
         }
         let pieces = self.take_pieces();
         for piece in &pieces {
             let stamp = self.stamp_of_piece(command, piece);
             let Piece { member, offset, len } = *piece;
-            let slot = &mut self.slots[member as usize];
+            let slot = self.slot_mut(member);
             slot.pending -= 1;
             slot.apply(&Command { offset, len, stamp, ..*command });
         }
@@ -59,17 +66,42 @@ impl Array {
             if open.is_none() {
                 self.finish_untimed();
             }
+            if self.degraded {
+                self.write_degraded_untimed(command, at, span);
+                at += hi - lo;
+                continue;
+            }
             let (place, _) = self.layout.place(at, 0);
             let piece = Piece { member: place.member, offset: place.offset, len: hi - lo };
             let stamp = self.stamp_of_piece(command, &piece);
             let Piece { member, offset, len } = piece;
-            self.slots[member as usize].apply(&Command { offset, len, stamp, ..*command });
+            self.slot_mut(member).apply(&Command { offset, len, stamp, ..*command });
             let span = open.map_or(span, |u| u.span.hull(span));
             self.unfinished = Some(Unfinished { stripe, span });
             at += hi - lo;
         }
         let last = (command.offset + command.len - 1) / width;
         self.stripes.forget_range(command.offset / width, last + 1);
+    }
+
+    /// A part of a chunk, and the parity of it, where a member is missing.
+    fn write_degraded_untimed(&mut self, command: &Command, at: u64, span: Span) {
+        let parity = self.layout.parity().expect("stripes").clone();
+        let stripe = at / parity.width();
+        if self.is_lost(stripe) {
+            return;
+        }
+        let role = (at / parity.chunk % u64::from(parity.data())) as u32;
+        let stamps =
+            self.stamp_degraded(stripe, role, span, command.stamp + (at - command.offset) / SECTOR);
+        let (offset, len) = (stripe * parity.chunk + span.lo, span.hi - span.lo);
+        for (nth, role) in std::iter::once(role).chain(parity.data()..parity.members).enumerate() {
+            if self.has_chunk(stripe, role) {
+                let compressible = if nth == 0 { command.compressible } else { 0 };
+                let write = Command { offset, len, stamp: stamps[nth], compressible, ..*command };
+                self.slot_mut(parity.member(stripe, role)).apply(&write);
+            }
+        }
     }
 
     /// Writes the parity that the untimed path still owes.
@@ -80,7 +112,7 @@ impl Array {
             let member = parity.member(stripe, parity.data() + which);
             let stamp = self.stamp_parity(stripe, which as usize, span);
             let (offset, len) = (stripe * parity.chunk + span.lo, span.hi - span.lo);
-            let slot = &mut self.slots[member as usize];
+            let slot = self.slot_mut(member);
             let command = Command { tag: 0, op: Op::Write, offset, len, compressible: 0, stamp };
             slot.apply(&command);
         }
@@ -89,8 +121,11 @@ impl Array {
 
     /// The calendar after members changed without time.
     pub(super) fn plan_members(&mut self) {
-        for (slot, member) in self.slots.iter().enumerate() {
-            self.calendar.set(slot as u32, member.device.next_event());
+        for seat in &self.seats {
+            if seat.condition != Condition::Missing {
+                let next = self.slots[seat.slot as usize].device.next_event();
+                self.calendar.set(seat.slot, next);
+            }
         }
     }
 }

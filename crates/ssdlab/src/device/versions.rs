@@ -1,6 +1,7 @@
 //! Versions of sectors, for devices that have no map of their own. Tests only.
 
 use super::{Command, Op, SECTOR, mix};
+use crate::persist::persistent;
 use std::collections::BTreeMap;
 
 /// Version by sector; nothing where versions are not kept.
@@ -8,6 +9,8 @@ use std::collections::BTreeMap;
 pub(super) struct Versions {
     kept: Option<BTreeMap<u64, u64>>,
 }
+
+persistent!(Versions { parts { kept } });
 
 impl Versions {
     /// Kept or not.

@@ -284,6 +284,15 @@ pub const SAMPLES: &[Sample] = &[
         "level = \"raid6\"\ncount = 5\nchunk = \"64KiB\"\nlayout = \"left-asymmetric\"\nstripe_cache = 40",
     ),
     array("level = \"raid6\"\ncount = 7\nchunk = \"4KiB\"\ntrim = true"),
+    // Members that fail, with and without a spare.
+    array(
+        "level = \"raid6\"\ncount = 5\nchunk = \"16KiB\"\nspares = 1\n\
+         fail = [{ member = 1, at = \"3ms\" }, { member = 4, at = \"40ms\" }]",
+    ),
+    array(
+        "level = \"raid1\"\ncount = 2\nspares = 1\nchunk = \"64KiB\"\nrebuild_min = \"9MB/s\"\n\
+         fail = [{ member = 0, at = \"5ms\" }]",
+    ),
     // Members of different size and kind.
     Sample {
         kind: "array",
@@ -564,6 +573,10 @@ pub fn check_counters(
             asked.purges = 0;
         }
         _ => {}
+    }
+    // What died never did all that it was asked for.
+    if device.kind() == "array" && super::counters(device)["members_failed"] > 0 {
+        return Ok(());
     }
     for (_, child) in device.children() {
         if device.kind() == "array" {

@@ -61,6 +61,22 @@ impl Mirrored {
         rows * self.chunk
     }
 
+    /// The chunk of the host that lies in a row of a member, if one does.
+    pub fn chunk_at(&self, member: u32, row: u64) -> Option<u64> {
+        let (members, copies) = (u64::from(self.members), u64::from(self.copies));
+        let member = u64::from(member);
+        let back = |copy: u64| (member + copies * members - copy) % members;
+        let chunk = match self.arrangement {
+            Copies::Near => (row * members + member) / copies,
+            Copies::Far => {
+                let part = self.rows / copies;
+                row % part * members + back(row / part)
+            }
+            Copies::Offset => row / copies * members + back(row % copies),
+        };
+        (chunk < self.chunks()).then_some(chunk)
+    }
+
     /// Copy `copy` of the byte at `offset`, and how many bytes follow it in its chunk.
     #[inline]
     pub fn place(&self, offset: u64, copy: u32) -> (Place, u64) {

@@ -1,6 +1,7 @@
 //! Latencies as they were measured, or in closed form.
 
 use crate::error::{Error, Result};
+use crate::persist::{Archive, Persist};
 use crate::rig::at_most_an_hour;
 use crate::rng::Stream;
 use crate::units::{Bytes, Nanos};
@@ -89,6 +90,19 @@ enum Source {
 pub(super) struct Latencies {
     /// In ascending order of size.
     by_size: Vec<(u64, Source)>,
+}
+
+impl Persist for Latencies {
+    fn persist(&mut self, archive: &mut Archive<'_>) -> Result<()> {
+        for (_, source) in &mut self.by_size {
+            // What was measured follows from how it was built; the place in it does not.
+            if let Source::Series { next, left, .. } = source {
+                next.persist(archive)?;
+                left.persist(archive)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Latencies {

@@ -11,6 +11,7 @@ pub use latency::{Distribution, LatencyKeys};
 use super::versions::Versions;
 use super::{Build, Command, Completion, Device, Op, SECTOR};
 use crate::error::{Error, Result};
+use crate::persist::persistent;
 use crate::rig::at_most_an_hour;
 use crate::rng::Stream;
 use crate::sim::Calendar;
@@ -84,6 +85,14 @@ pub struct Measured {
     versions: Versions,
     counts: Counts,
 }
+
+persistent!(Active { state { command, submitted, digest } });
+persistent!(Counts { state { reads, writes, trims, flushes, bytes_read, bytes_written, busy } });
+persistent!(Measured {
+    state { read, write, stream, idle, waiting, versions, counts, calendar }
+    parts { servers }
+    built { capacity, other_time }
+});
 
 impl Measured {
     /// A drive of these keys.
