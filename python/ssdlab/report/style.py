@@ -30,7 +30,9 @@ PART_COLOURS = {
     "cells": "#37977a",
     "channel_wait": "#c3dccf",
     "channel": "#86bda5",
-    "array": "#7f4f96",
+    "stripe_wait": "#b79cc6",
+    "parity": "#9c6b8e",
+    "slowest_member": "#7f4f96",
     "cache": "#d693b4",
     "service": "#a3a29c",
 }
@@ -42,7 +44,7 @@ CAUSE_COLOURS = {
     "map": PART_COLOURS["die_map"],
     "merge": PART_COLOURS["map_fetch"],
     "fold": PART_COLOURS["die_fold"],
-    "wear": PART_COLOURS["array"],
+    "wear": PART_COLOURS["slowest_member"],
     "parity": PART_COLOURS["die_parity"],
     "padding": PART_COLOURS["link_wait"],
 }
