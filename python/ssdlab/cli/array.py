@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from ssdlab import _core
 from ssdlab.arrays import studies
 from ssdlab.arrays.chapters import Chapter
 from ssdlab.arrays.compare import Order, study
@@ -30,7 +31,7 @@ from ssdlab.rig import profile, profiles
 from ssdlab.scale import capacity_of, reduced
 from ssdlab.store import check_writable, write_whole, writing
 
-MEMBER_BYTES = 512 << 20
+MEMBER_BYTES = 1 << 30
 """Drives that ship with ssdlab are made about this small unless ``--scale`` says otherwise."""
 SUPERBLOCKS_MIN = 128
 STUDIES = ("arrays", "chunk", "scaling", "depth", "degradation")
@@ -291,9 +292,22 @@ def _order(
     full = capacity_of(drive.name)
     if "capacity" in overrides:
         return Order(drive, None, overrides, prepare, seed, price)
-    factor = scale or max(1, full // MEMBER_BYTES)
-    smaller = reduced(drive.name, factor, fewest=SUPERBLOCKS_MIN)
+    smaller = _smaller(drive, full) if scale is None else reduced(drive.name, scale)
     return Order(drive, full, {**smaller, **overrides}, prepare, seed, price)
+
+
+def _smaller(drive: Drive, full: int) -> dict[str, str]:
+    """Overrides that make a shipped drive about as small as can be without changing what it is."""
+    factor = max(1, full // MEMBER_BYTES)
+    while factor > 1:
+        found = reduced(drive.name, factor, fewest=SUPERBLOCKS_MIN)
+        try:
+            _core.rig_check(drive.rig, rig_name=drive.name, overrides=list(found.items()))
+        except InputError:
+            factor //= 2  # too few superblocks for its reserve
+        else:
+            return found
+    return {}
 
 
 def _note(order: Order, load: JobText, seconds: float) -> str:
