@@ -44,7 +44,11 @@ def _table(table: Table) -> dict[str, Any]:
     return {"title": table.title, "rows": rows, "note": table.note}
 
 
-def numbers(*values: float | None) -> list[Cell]:
+Cells = list[Cell | str | None]
+"""Of a row."""
+
+
+def numbers(*values: float | None) -> Cells:
     """Cells of a row."""
     return [Cell(one) for one in values]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ssdlab.arrays.advice import advise
-from ssdlab.arrays.chapters import Chapter, columns, numbers
+from ssdlab.arrays.chapters import Cells, Chapter, columns, numbers
 from ssdlab.arrays.grid import Variant, run_all
 from ssdlab.arrays.readings import Reading
-from ssdlab.arrays.rigs import Drive, Shape
+from ssdlab.arrays.rigs import SURVIVES, Drive, Shape
 from ssdlab.figures import Curve, Figure, Table
 from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
@@ -161,7 +161,7 @@ def _tables(one: Reading, rows: Sequence[Row], order: Order, full: float) -> lis
 
 
 def _members(rows: Sequence[Row]) -> Table:
-    lines = []
+    lines: list[Cells] = []
     for row in rows:
         found, busy, written = row.reading, row.reading.utilisation, row.reading.written
         shares = [100 * found.parts.get(part, 0.0) for part in ARRAY_PARTS]
@@ -203,9 +203,7 @@ def _money(one: Reading, rows: Sequence[Row], order: Order, full: float) -> Tabl
     text = "array, usable:GB, of the space:%"
     if priced:
         text += ", price, per GB, per 1000 IOPS"
-    from ssdlab.arrays.rigs import SURVIVES
-
-    lines: list[list[Any]] = []
+    lines: list[Cells] = []
     alone = [full / 1e9, 100.0]
     if priced and order.price is not None:
         alone += [order.price, order.price / (full / 1e9), order.price / (one.iops / 1e3)]

@@ -12,6 +12,7 @@ from ssdlab.errors import InputError
 from ssdlab.fio.job import parse_size
 from ssdlab.jobfile import read_text
 from ssdlab.results import JobResult
+from ssdlab.store import RunStore
 
 CAPACITY = "64GiB"
 """Where a document does not say how large the drive is: without effect on latencies."""
@@ -19,7 +20,7 @@ RESULT = "result.json"
 
 
 def measured_drive(run: Path) -> Drive:
-    """The drive of a kept run (its folder) or of a JSON+ document of fio.
+    """The drive of a kept run (its folder or name) or of a JSON+ document of fio.
 
     Each job gives the distribution of its direction and block size; the depth at which they were
     measured becomes the number of commands that the drive works on at once. A direction that was
@@ -28,8 +29,9 @@ def measured_drive(run: Path) -> Drive:
     Raises InputError where there is no such document, or none with latencies (``json+``).
     """
     path = _document(run)
+    text = read_text(path, "fio result or kept run")
     try:
-        document = json.loads(read_text(path, "fio result"))
+        document = json.loads(text)
         jobs = [JobResult(str(raw.get("jobname", "")), raw) for raw in document["jobs"]]
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InputError(f"{path}: is no JSON document of fio (--output-format=json+)") from None
@@ -66,6 +68,8 @@ def measured_drive(run: Path) -> Drive:
 
 
 def _document(run: Path) -> Path:
+    if not run.exists() and run.suffix != ".json":
+        run = RunStore().find(str(run))
     if not run.is_dir():
         return run
     found = [run / RESULT, *sorted(run.glob("*.json"))]

@@ -1,8 +1,8 @@
 """What an array of N equal members does, foretold from latencies of one of them.
 
-A request that is cut into a piece for every member ends when the slowest has done its piece. With a
-member's latency X, N members that worked independently would do N pieces in E[X]; bound to each other
-they take E[max of N draws of X]. (Order statistics; the fall below N times one drive of RAID 0.)
+A request that is cut into a piece for every member ends when the slowest has done its piece. With
+a member's latency X, N members that worked independently would do N pieces in E[X]; bound to each
+other they take E[max of N draws of X]: RAID 0 falls below N times one drive.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def slowest_mean(bins: Mapping[int, int], members: int) -> float:
 
 
 def foretell(bins: Mapping[int, int], members: int, piece: int, depth: int = 1) -> Foretold:
-    """What ``members`` do with requests of a piece of so many bytes on each, ``depth`` in flight."""
+    """What ``members`` do with requests of a piece of so many bytes on each, "
+    "``depth`` in flight."""
     whole = depth * members * piece
     return Foretold(whole / (mean(bins) / 1e9), whole / (slowest_mean(bins, members) / 1e9))
 

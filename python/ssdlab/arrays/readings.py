@@ -103,8 +103,8 @@ def read(result: Result) -> Reading:
         max_ns=longest,
         capacity_bytes=int(about["target"]["capacity_bytes"]),
         waf=max(amplified, default=None),
-        utilisation=members and members.utilisation,
-        written=members and members.written,
+        utilisation=None if members is None else members.utilisation,
+        written=None if members is None else members.written,
         member_ios=None if members is None else members.ios_per_host_io,
         bins=bins,
         parts=_parts(result.attribution or {}),
@@ -135,7 +135,9 @@ def _members(series: pl.DataFrame | None, begin: float, end: float) -> _Members 
         name.endswith("/member_busy_ns") and name.count("/") == 1 for name in series.columns
     )
     place = [f"member{i}/member_" for i in range(count)]
-    busy = [delta(f"{one}busy_ns") / (span * 1e9) if span else 0.0 for one in place]
+    # A command under way counts up to its member's last event: too little at one end, and so
+    # perhaps too much between both.
+    busy = [min(1.0, delta(f"{one}busy_ns") / (span * 1e9)) if span else 0.0 for one in place]
     commands = sum(delta(f"{one}reads") + delta(f"{one}writes") for one in place)
     host = delta("array_reads") + delta("array_writes")
     return _Members(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ssdlab.arrays.chapters import Chapter, columns, numbers
+from ssdlab.arrays.chapters import Cells, Chapter, columns, numbers
 from ssdlab.arrays.compare import Order
 from ssdlab.arrays.grid import run_all
-from ssdlab.arrays.predict import foretell
+from ssdlab.arrays.predict import Foretold, foretell
 from ssdlab.arrays.readings import Reading
 from ssdlab.arrays.rigs import CHUNK, STRIPED, Shape, size_text
 from ssdlab.arrays.workloads import job
 from ssdlab.errors import InputError
-from ssdlab.figures import Curve, Figure, Table, figure_text
+from ssdlab.figures import Curve, Figure, Style, Table, figure_text
 from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
 
@@ -22,10 +22,14 @@ COUNTS = (1, 2, 3, 4, 6, 8, 12, 16)
 STATES = (
     ("fresh", "fob"),
     ("after everything was written twice", "random:2"),
-    ("after 30 minutes of rest", "random:2,idle:30m"),
+    ("after 30 minutes of rest", "random:2,idle:1800s"),
     ("after TRIM of everything", "random:2,trim"),
 )
 """States of the degradation test of SNIA PTS, and how they are prepared."""
+ALIKE_LOSS = 0.01
+"""A loss below this share is none."""
+MORE = 1.5
+"""A foretold loss so many times the simulated one is worth a sentence."""
 ALIKE = 0.05
 """Differences below this share are none worth a choice."""
 
@@ -47,7 +51,8 @@ def chunk_sizes(
         [order.variant(one, load) for one in shapes], seed=order.seed, progress=progress
     )
     by = dict(zip(shapes, found, strict=True))
-    rows, curves, said = [], [], []
+    rows: list[Cells] = []
+    curves, said = [], []
     for place, level in enumerate(levels):
         own = {kib: by[Shape(level, count, kib << 10)] for kib in CHUNKS_KIB}
         rows += [
@@ -91,17 +96,19 @@ def scaling(
     variants = [order.variant(None, loads[0])]
     variants += [order.variant(s, one) for s, one in zip(shapes, loads[1:], strict=True)]
     alone, *found = run_all(variants, seed=order.seed, progress=progress)
-    rows, runs = [], []
+    rows: list[Cells] = []
+    runs, lines = [], []
     told = [foretell(alone.bins, n, chunk, depth) for n in counts]
     for n, one, simulated in zip(counts, told, found, strict=True):
         line = n * alone.bytes_per_s
         values = (line, one.by_slowest / one.by_means * line, simulated.bytes_per_s)
+        lines.append(values)
         used = simulated.utilisation
         rows.append(
             [
                 f"{n}",
                 *numbers(*(value / 1e6 for value in values)),
-                *numbers(*(100 * (value / line - 1) for value in values[1:])),
+                *numbers(*(round(100 * (value / line - 1), 6) for value in values[1:])),
                 *numbers(*((100 * used.least, 100 * used.mean) if used else (None, None))),
             ]
         )
@@ -118,22 +125,18 @@ def scaling(
         "simulated to mean:%, member busy least:%, member busy mean:%"
     )
     x = [float(n) for n in counts]
+    kinds: tuple[tuple[str, Style], ...] = (
+        ("N x mean", "dashed"),
+        ("N x slowest", "dotted"),
+        ("simulated", "points"),
+    )
     curves = [
-        Curve(name, x, [row[place].value for row in rows], style, place - 1)  # type: ignore[union-attr,misc]
-        for place, (name, style) in enumerate(
-            (("N x mean", "dashed"), ("N x slowest", "dotted"), ("simulated", "points")), 1
-        )
+        Curve(name, x, [values[place] / 1e6 for values in lines], style, place)
+        for place, (name, style) in enumerate(kinds)
     ]
     last, n = found[-1], counts[-1]
     lost = 1 - last.bytes_per_s / (n * alone.bytes_per_s)
-    said = [
-        f"{n} drives {direction} {figure_text(last.bytes_per_s / 1e6)} MB/s in requests of "
-        f"{size_text(n * chunk)}: {100 * lost:.0f} % less than {n} times one drive, because every "
-        f"request waits for the slowest member. One drive's latencies alone foretold "
-        f"{100 * told[-1].loss:.0f} %.",
-        "Requests that need not all end together do not suffer: independent ones, or more of them "
-        "in flight.",
-    ]
+    said = _scaled(n, last, told[-1], lost, f"{direction} {size_text(n * chunk)} at a time")
     title = (
         f"{direction.capitalize()}s of whole stripes against the number of drives, depth {depth}"
     )
@@ -141,6 +144,41 @@ def scaling(
         "scaling", title, said, [Table("Scaling", heads, rows)],
         [Figure("Throughput against drives", "drives", "MB/s", curves, wide=True)], runs,
     )  # fmt: skip
+
+
+def _scaled(n: int, last: Reading, told: Foretold, lost: float, how: str) -> list[str]:
+    does = f"{n} drives {how}: {figure_text(last.bytes_per_s / 1e6)} MB/s"
+    foretold = f"One drive's latencies alone foretold a loss of {100 * told.loss:.0f} %."
+    if lost < ALIKE_LOSS and told.loss < ALIKE_LOSS:
+        said = [
+            f"{does}, as much as {n} times one drive: no member is ever much slower than the others. "
+            f"{foretold}"
+        ]
+    elif lost < ALIKE_LOSS:
+        said = [
+            f"{does}, as much as {n} times one drive: the members, equal and with the "
+            f"same history, "
+            f"are slow at the same moments. {foretold} Drives that were written at "
+            f"random are not in "
+            "step (--prepare random:1)."
+        ]
+    else:
+        said = [
+            f"{does}, {100 * lost:.0f} % less than {n} times one drive, because every "
+            f"request waits "
+            f"for the slowest member. {foretold}"
+        ]
+        if told.loss > MORE * lost:
+            said.append(
+                "The loss is smaller than foretold because a member that waits for "
+                "another one goes on "
+                "with what it has queued; latencies alone do not know that."
+            )
+    return [
+        *said,
+        "Requests that need not all end together do not suffer: independent ones, or more of them "
+        "in flight.",
+    ]
 
 
 def depths(
@@ -152,7 +190,8 @@ def depths(
     keys = [(shape, depth) for shape in places for depth in DEPTHS]
     variants = [order.variant(s, job(options, name, depth=d, seconds=1.0)) for s, d in keys]
     by = dict(zip(keys, run_all(variants, seed=order.seed, progress=progress), strict=True))
-    curves, said, rows = [], [], []
+    curves, said = [], []
+    rows: list[Cells] = []
     for place, shape in enumerate(places):
         label = "one drive" if shape is None else shape.name
         rates = [by[shape, d].iops for d in DEPTHS]
@@ -178,7 +217,8 @@ def depths(
 
 
 def degradation(order: Order, shape: Shape, progress: ProgressCallback | None = None) -> Chapter:
-    """4 KiB random writes fresh, used, rested and trimmed: alone, and in arrays with and without TRIM."""
+    """4 KiB random writes fresh, used, rested, trimmed: alone, and in arrays with or "
+    "without TRIM."""
     load = job("rw=randwrite\nbs=4k", "degradation", depth=32)
     passed = Shape(shape.level, shape.count, shape.chunk, True)
     stopped = Shape(shape.level, shape.count, shape.chunk, False)
@@ -187,18 +227,25 @@ def degradation(order: Order, shape: Shape, progress: ProgressCallback | None = 
     steps = dict(STATES)
     variants = [order.variant(place, load, steps[state]) for place, state in keys]
     by = dict(zip(keys, run_all(variants, seed=order.seed, progress=progress), strict=True))
-    names = {None: "one drive", passed: "TRIM passed", stopped: "TRIM not passed"}
-    rows, said = [], []
+    kind = f"{shape.level_name} of {shape.count}"
+    names = {
+        None: "one drive",
+        passed: f"{kind}, TRIM passed on",
+        stopped: f"{kind}, TRIM not passed on",
+    }
+    said = []
+    rows: list[Cells] = []
     for place in places:
         rates = [by[place, state].iops for state, _ in STATES]
         rows.append([names[place], *numbers(*rates, *(100 * r / rates[0] for r in rates[1:]))])
         said.append(
-            f"{names[place].capitalize()}: {figure_text(rates[0])} IOPS fresh, "
-            f"{100 * rates[1] / rates[0]:.0f} % of that when used, {100 * rates[2] / rates[0]:.0f} % "
-            f"after rest, {100 * rates[3] / rates[0]:.0f} % after TRIM of everything."
+            f"{names[place]}: {figure_text(rates[0])} IOPS fresh, "
+            f"{100 * rates[1] / rates[0]:.0f} % of that when used, "
+            f"{100 * rates[2] / rates[0]:.0f} % after rest, "
+            f"{100 * rates[3] / rates[0]:.0f} % after TRIM of everything."
         )
     heads = columns(
-        f"{shape.name}, fresh:IOPS, used:IOPS, rested:IOPS, trimmed:IOPS, used:%, rested:%, trimmed:%"
+        "device, fresh:IOPS, used:IOPS, rested:IOPS, trimmed:IOPS, used:%, rested:%, trimmed:%"
     )
     ticks = [state for state, _ in STATES]
     curves = [
@@ -214,7 +261,7 @@ def degradation(order: Order, shape: Shape, progress: ProgressCallback | None = 
 _SPEEDS = "rate:IOPS, throughput:MB/s, mean:us, p99:us, p99.9:us"
 
 
-def _numbers(one: Reading) -> list[object]:
+def _numbers(one: Reading) -> Cells:
     tails = (one.percentile_ns(99.0), one.percentile_ns(99.9))
     return [
         *numbers(

@@ -27,7 +27,7 @@ class Workload:
 
 WORKLOADS = (
     Workload("random-read", "4 KiB random reads", "rw=randread\nbs=4k", "sequential"),
-    Workload("random-write", "4 KiB random writes on a used drive", "rw=randwrite\nbs=4k", "steady"),
+    Workload("random-write", "4 KiB random writes, used drive", "rw=randwrite\nbs=4k", "steady"),
     Workload(
         "mixed", "4 KiB at random, 70 % reads, on a used drive", "rw=randrw\nrwmixread=70\nbs=4k",
         "steady",

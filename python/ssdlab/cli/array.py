@@ -74,7 +74,7 @@ def command(
         typer.Option(
             "--study",
             metavar="NAME",
-            help="arrays (the grid of levels, counts and chunks; the default), chunk (4 to 1024 KiB), "
+            help="arrays (levels, counts and chunks; the default), chunk (4 to 1024 KiB), "
             "scaling (against the number of drives, foretold and simulated), depth (1 to 256), "
             "degradation (fresh, used, rested, trimmed); may be given again.",
         ),

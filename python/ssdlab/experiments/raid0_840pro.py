@@ -23,14 +23,15 @@ PROFILES = {
 ALIKE = 0.1
 """Rates within so much of each other count as alike."""
 FLASH_WHY = (
-    "the time to program a page is a guess in the profile: one simulated drive writes 365 MB/s where "
+    "the time to program a page is a guess in the profile: one simulated drive writes "
+    "365 MB/s where "
     "the datasheet says 520"
 )
 SPREAD_WHY = "the article says it in words; alike is taken as within 10 %"
 LINK_WHY = "the link's overhead and the drive's own limit are those of the profile"
 WRITE_WHY = (
-    "the article's drives take writes into their buffers at depth 1 as fast as the link; two "
-    "simulated drives share even a few of them out"
+    "a simulated drive is held up by its flash from a few writes in flight on, and two of them are "
+    "then twice as fast; the real one's buffer hides its flash"
 )
 
 
@@ -223,9 +224,11 @@ EXPERIMENT = Experiment(
     title="One Samsung 840 Pro against two in RAID 0",
     article=ARTICLE,
     procedure="On one drive of 128, 256 and 512 GB and on two of 128 and 256 in RAID 0: sequential "
-    "reads and writes, 4 KiB random reads and writes at depths 1 to 32, and IOmeter's loads database "
+    "reads and writes, 4 KiB random reads and writes at depths 1 to 32, and IOmeter's "
+    "loads database "
     "(8 KiB, 67 % reads), web server (mixed sizes, reads only) and workstation (8 KiB, 80 % reads, "
-    "80 % random). The article tests new drives: here a quarter of the drive is filled and used, so "
+    "80 % random). The article tests new drives: here a quarter of the drive is "
+    "filled and used, so "
     "that nothing has to be collected. It gives two numbers and says the rest in words.",
     scaling="capacity (blocks per plane); the half second of each measurement stays",
     factors={"quick": 200, "reduced": 50, "full": 1},

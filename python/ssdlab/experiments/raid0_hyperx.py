@@ -22,7 +22,7 @@ FRESH = {
     "read-64": ("rw=randread\nbs=4k", 64),
 }
 WORDS = "the article shows a picture and says it in words: alike is taken as a ratio of 1"
-REST_WHY = "collection of these profiles does not use idle time at all, as the article found"
+ERASE_WHY = "what TRIM emptied is still to be erased before it is written"
 
 
 def plan(factor: int) -> list[Task]:
@@ -32,23 +32,38 @@ def plan(factor: int) -> list[Task]:
     small, large = (reduced(one, factor, fewest=128) for one in (SMALL, LARGE))
     tasks = []
     for device, rig in devices.items():
-        own = {"rig": rig, "overrides": large if device == LARGE else small}
-        cost = 1.0 if device == SMALL else 2.0
+        smaller = large if device == LARGE else small
+
+        def task(
+            key: str,
+            load: str,
+            state: str,
+            device: str = device,
+            rig: str = rig,
+            smaller: dict[str, str] = smaller,
+        ) -> Task:
+            cost = 1.0 if device == SMALL else 2.0
+            return Task(f"{device}/{key}", device, load, smaller, cost=cost, rig=rig, prepare=state)
+
         for key, (_, steps) in zip(STATE_KEYS, STATES, strict=True):
             load = job("rw=randwrite\nbs=4k", "random", depth=32, seconds=2.0)
-            tasks.append(
-                Task(f"{device}/{key}", device, load.text, prepare=steps, cost=cost, **own)  # type: ignore[arg-type]
-            )
+            tasks.append(task(key, load.text, steps))
         for name, (options, depth) in FRESH.items():
             load = job(f"{options}\nsize=25%", name, depth=depth, seconds=0.5)
-            tasks.append(
-                Task(f"{device}/{name}", device, load.text, prepare="sequential", cost=cost, **own)  # type: ignore[arg-type]
-            )
+            tasks.append(task(name, load.text, "sequential"))
     for kib, rig in pair.items():
         for name, (options, depth) in FRESH.items():
             load = job(f"{options}\nsize=25%", name, depth=depth, seconds=0.5)
             tasks.append(
-                Task(f"stripe-{kib}/{name}", PAIR, load.text, rig, "sequential", small, cost=0.5)
+                Task(
+                    f"stripe-{kib}/{name}",
+                    PAIR,
+                    load.text,
+                    small,
+                    cost=0.5,
+                    rig=rig,
+                    prepare="sequential",
+                )
             )
     return tasks
 
@@ -75,7 +90,7 @@ def judge(runs: Runs, factor: int) -> Findings:
         Line(
             Published(SMALL, "after TRIM / fresh (restored)", 1.0, ""),
             iops(SMALL, "trimmed") / iops(SMALL, "fresh"),
-            WORDS,
+            ERASE_WHY,
         ),
         Line(
             Published(PAIR, "after TRIM / used (TRIM does not arrive)", 1.0, ""),
@@ -160,7 +175,8 @@ def _remarks(found: dict[str, Reading], spreads: dict[str, list[float]]) -> list
     listed = ", ".join(f"{name} {kib} KiB" for name, kib in best.items())
     said.append(f"Best stripe: {listed}. Published: 32 KiB, with small differences.")
     said.append(
-        "Not repeated: scenarios from traces (PCMark 7, NASPT) with their pauses, and the two-sided "
+        "Not repeated: scenarios from traces (PCMark 7, NASPT) with their pauses, and "
+        "the two-sided "
         "numbers for compressible data; the data here does not compress."
     )
     return said
@@ -170,11 +186,14 @@ EXPERIMENT = Experiment(
     name="raid0-hyperx",
     title="RAID 0 of two Kingston HyperX",
     article=ARTICLE,
-    procedure="4 KiB random writes at depth 32 of data that does not compress, on one drive of 120 GB, "
+    procedure="4 KiB random writes at depth 32 of data that does not compress, on one "
+    "drive of 120 GB, "
     "one of 240 GB and two of 120 GB in RAID 0 whose TRIM does not reach the members: fresh, after "
     "everything was written twice at random, after 30 minutes of rest, after TRIM of everything. "
-    "Further, on drives that were filled in order, sequential I/O and random reads at depths 1 and 64, "
-    "and stripes of 4 to 128 KiB. The article shows pictures; what it says of their shape is held as "
+    "Further, on drives that were filled in order, sequential I/O and random reads at "
+    "depths 1 and 64, "
+    "and stripes of 4 to 128 KiB. The article shows pictures; what it says of their "
+    "shape is held as "
     "a ratio.",
     scaling="capacity (blocks per plane); the seconds of each measurement stay",
     factors={"quick": 100, "reduced": 50, "full": 1},

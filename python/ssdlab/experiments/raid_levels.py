@@ -36,7 +36,7 @@ CONTROLLER = (
     "the controller and its firmware are not simulated: members and their parity are the only limit"
 )
 RANGE = (
-    "the article gives a range, 20 to 40; its disks sort their queues and use a small part of their "
+    "the article gives a range, 20 to 40; its disks sort their queues and use a part of their "
     "surface, ours take one time for any access"
 )
 
@@ -70,11 +70,11 @@ def plan(factor: int) -> list[Task]:
         for load, options in LOADS.items():
             disks = job(load, options, None)
             tasks.append(
-                Task(f"disk-{level}-{load}", DISKS, disks, array_rig(DISK, shape), cost=0.2)
+                Task(f"disk-{level}-{load}", DISKS, disks, cost=0.2, rig=array_rig(DISK, shape))
             )
             ssds = job(load, options, percent)
             rig, smaller = array_rig(shipped(SSD), shape), reduced(SSD, factor, fewest=128)
-            tasks.append(Task(f"ssd-{level}-{load}", SSDS, ssds, rig, overrides=smaller))
+            tasks.append(Task(f"ssd-{level}-{load}", SSDS, ssds, smaller, rig=rig))
     return tasks
 
 
@@ -146,8 +146,13 @@ def _remarks(found: dict[str, Reading]) -> list[str]:
             f"RAID {level} {base / found[f'{kind}-{level}-write'].iops:.2f}" for level in LEVELS[1:]
         )
         said.append(
-            f"How many times slower than in RAID 0 {name} write at random: {parts}. By the commands "
-            "that a small write takes: RAID 10 2, RAID 5 4, RAID 6 6."
+            f"How many times slower than in RAID 0 {name} write at random: {parts}. By the "
+            "commands that a small write takes: RAID 10 2, RAID 5 4, RAID 6 6"
+            + (
+                "; more where reads of old data wait for dies that program."
+                if kind == "ssd"
+                else "."
+            )
         )
     said.append(
         "The article's measurements with an SSD cache before the array, and those of 1 MiB in "
