@@ -10,7 +10,7 @@ from ssdlab.arrays.advice import advise
 from ssdlab.arrays.chapters import Cells, Chapter, columns, numbers
 from ssdlab.arrays.grid import Variant, run_all
 from ssdlab.arrays.readings import Reading
-from ssdlab.arrays.rigs import SURVIVES, Drive, Shape
+from ssdlab.arrays.rigs import STRIPED, SURVIVES, Drive, Shape
 from ssdlab.figures import Curve, Figure, Table
 from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
@@ -157,14 +157,31 @@ def _tables(one: Reading, rows: Sequence[Row], order: Order, full: float) -> lis
         ],
         "“Of N drives”: the rate, as a share of N times that of one drive under the same load.",
     )
-    return [speeds, _members(rows), _money(one, rows, order, full)]
+    return [speeds, _members(rows), _times(rows), _money(one, rows, order, full)]
+
+
+def _times(rows: Sequence[Row]) -> Table:
+    def shares(row: Row) -> list[float | None]:
+        own = [100 * row.reading.parts.get(part, 0.0) for part in ARRAY_PARTS]
+        return [*own, 100 - sum(own)] if row.reading.parts else [None] * (len(own) + 1)
+
+    heads = columns(
+        "array, " + ", ".join(f"{name}:%" for name in ARRAY_PARTS.values()) + ", the members:%"
+    )
+    return Table(
+        "Where the time of the I/Os went",
+        heads,
+        [[row.shape.name, *numbers(*shares(row))] for row in rows],
+        "The array's own time: waiting for the slowest member beyond what members need on the "
+        "average, for old data and parity, for a turn at a stripe. The rest is what "
+        "the members took.",
+    )
 
 
 def _members(rows: Sequence[Row]) -> Table:
     lines: list[Cells] = []
     for row in rows:
         found, busy, written = row.reading, row.reading.utilisation, row.reading.written
-        shares = [100 * found.parts.get(part, 0.0) for part in ARRAY_PARTS]
         lines.append(
             [
                 row.shape.name,
@@ -181,21 +198,15 @@ def _members(rows: Sequence[Row]) -> Table:
                         else (None,) * 3
                     ),
                     found.waf,
-                    *shares,
                 ),
             ]
         )
     heads = columns(
         "array, member I/Os per I/O, busy least:%, busy mean:%, busy most:%, written least:MB, "
-        "written mean:MB, written most:MB, write amplification, "
-        + ", ".join(f"{name}:% of time" for name in ARRAY_PARTS.values())
+        "written mean:MB, written most:MB, write amplification"
     )
-    note = (
-        "A member is busy while it has a command. The last columns: share of the time of all I/Os "
-        "that went into waiting for the slowest member, for old data and parity, and for a turn at "
-        "a stripe."
-    )
-    return Table("What the members did, and where the array's own time went", heads, lines, note)
+    note = "A member is busy while it has a command; least, mean and most over the members."
+    return Table("What the members did", heads, lines, note)
 
 
 def _money(one: Reading, rows: Sequence[Row], order: Order, full: float) -> Table:
@@ -219,8 +230,16 @@ def _money(one: Reading, rows: Sequence[Row], order: Order, full: float) -> Tabl
     return Table("Space, price and safety", columns(f"{text}, survives the loss of"), lines)
 
 
+def _short(shape: Shape, chunks: bool) -> str:
+    """A name for the axis of a chart, with the chunk where there are several."""
+    chunk = f" {shape.chunk >> 10}k" if chunks and shape.level in STRIPED else ""
+    level = shape.level if shape.level == "linear" else f"R{shape.level}"
+    return f"{level} x {shape.count}{chunk}"
+
+
 def _figures(one: Reading, rows: Sequence[Row]) -> list[Figure]:
-    names = ["one drive", *(row.shape.name for row in rows)]
+    chunks = len({row.shape.chunk for row in rows}) > 1
+    names = ["one drive", *(_short(row.shape, chunks) for row in rows)]
     places = [float(i) for i in range(len(names))]
     readings = [one, *(row.reading for row in rows)]
     rate = Curve("simulated", places, [r.iops for r in readings], "bars", 0)

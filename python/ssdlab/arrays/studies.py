@@ -17,6 +17,8 @@ from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
 
 CHUNKS_KIB = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
+STRIPES_S = 8.0
+"""Seconds of the runs at depth 1: few I/Os a second, and the slow ones among them are rare."""
 DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 COUNTS = (1, 2, 3, 4, 6, 8, 12, 16)
 STATES = (
@@ -151,7 +153,8 @@ def _scaled(n: int, last: Reading, told: Foretold, lost: float, how: str) -> lis
     foretold = f"One drive's latencies alone foretold a loss of {100 * told.loss:.0f} %."
     if lost < ALIKE_LOSS and told.loss < ALIKE_LOSS:
         said = [
-            f"{does}, as much as {n} times one drive: no member is ever much slower than the others. "
+            f"{does}, as much as {n} times one drive: no member is ever much slower "
+            f"than the others. "
             f"{foretold}"
         ]
     elif lost < ALIKE_LOSS:
@@ -274,4 +277,4 @@ def _numbers(one: Reading) -> Cells:
 
 
 def _whole_stripes(direction: str, size: int, depth: int) -> JobText:
-    return job(f"rw={direction}\nbs={size}", f"stripes-{direction}", depth=depth)
+    return job(f"rw={direction}\nbs={size}", f"stripes-{direction}", depth=depth, seconds=STRIPES_S)
