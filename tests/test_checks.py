@@ -304,6 +304,22 @@ def test_what_was_filled_after_the_purge_may_be_read() -> None:
     assert written(session(("f", fill(30 * GIB)), ("r", read), before=(purge,))) == "bad"
 
 
+def test_workers_with_a_range_of_their_own_fill_all_of_them() -> None:
+    purge = StepEvidence("purge", "purge")
+    parts = {"rw": "write", "size": "25g", "numjobs": "4"}
+    read = ("r", real("read", {"size": "100g"}))
+
+    def filled(options: dict[str, str]) -> Result:
+        result = real("write", options)
+        result.document["jobs"][0]["write"]["io_bytes"] = 100 * GIB
+        return result
+
+    apart = filled(parts | {"offset_increment": "25g"})
+    assert written(session(("f", apart), read, before=(purge,))) == "good"
+    together = filled(parts)
+    assert written(session(("f", together), read, before=(purge,))) == "bad"
+
+
 def test_a_trim_between_filling_and_reading_is_seen_only_where_it_was() -> None:
     def run(offset: int) -> Evidence:
         results = (("f", fill(100 * GIB)), ("r", real("read", {"size": "40g"})))

@@ -21,7 +21,7 @@ from ssdlab.engine.folder import FINDINGS, JOURNAL, Entry, RunFolder
 from ssdlab.engine.records import RoundsRecord
 from ssdlab.engine.runs import Announcement, Finished, Order, begin, go_on
 from ssdlab.engine.setup import MIB, Parameter, Setup
-from ssdlab.engine.steps import Idle, Rounds
+from ssdlab.engine.steps import Idle, Rounds, Step
 from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError, SsdlabError
 from ssdlab.progress import Progress
 from ssdlab.rig import resolve
@@ -353,6 +353,14 @@ def test_the_estimate_adds_up_fills_times_and_rounds() -> None:
     rounds = estimate.of([Rounds("r", "", lambda n: [job], [], most=25)])
     assert (rounds.steps_min, rounds.steps_max) == (5, 25)
     assert (rounds.seconds_min, rounds.seconds_max) == (300, 1500)
+
+
+def test_a_rest_in_virtual_time_weighs_nothing_in_progress() -> None:
+    setup = Setup(1 << 30, "sim", 1 << 30)
+    job = setup.job("job", "", "randread", "4k", seconds=60)
+    steps: list[Step] = [job, Idle("rest", 3600), Rounds("r", "", lambda n: [job], [], most=25)]
+    assert estimate.work(steps, virtual=True) == 60 * 6
+    assert estimate.work(steps, virtual=False) == 60 * 6 + 3600
 
 
 def test_a_quick_look_takes_a_minutes_worth_in_a_second() -> None:

@@ -186,7 +186,6 @@ def checked(judgement: Judgement, run: Run) -> None:
     names = [one.name for one in judgement.numbers]
     assert len(names) == len(set(names))
     planned = {step.key for step in flat(run.execution.protocol.plan(run.setup))} | known
-    planned.add(run.execution.protocol.name.removeprefix("pts-"))  # a test's rounds as a whole
     for one in judgement.numbers:
         assert set(one.sources) <= planned, one
     for table in judgement.tables:

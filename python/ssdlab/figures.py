@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Better = Literal["higher", "lower", ""]
@@ -98,13 +98,33 @@ class Number:
     sources: tuple[str, ...] = ()
 
 
+_SIZES = ("B", "kB", "MB", "GB", "TB", "PB")
+
+
+def heading(column: Column) -> str:
+    """The head of a column with its unit, where the numbers do not carry that themselves."""
+    own = column.unit in ("", "B") or column.unit == column.name
+    return column.name if own else f"{column.name}, {column.unit}"
+
+
 def figure_text(value: float | None, unit: str = "") -> str:
     """A number as tables write it: three figures, whole from 100 on, thousands apart."""
     if value is None or not math.isfinite(value):
         return "-"
+    if unit == "B":
+        power = min(max(0, math.floor(math.log10(max(abs(value), 1)) / 3)), len(_SIZES) - 1)
+        return f"{value / 1000**power:.3g} {_SIZES[power]}"
     if abs(value) >= 100 or value == int(value):
         return f"{value:,.0f}"
     return f"{value:.3g}"
+
+
+def in_gigabytes(number: Number) -> Number:
+    """The number as people read it beside its unit: bytes as GB."""
+    if number.unit != "B":
+        return number
+    value = None if number.value is None else number.value / 1e9
+    return replace(number, value=value, unit="GB")
 
 
 def says_only(table: Table, numbers: Sequence[Number]) -> bool:

@@ -16,6 +16,7 @@ use ssdlab::ftl::{
     Batch, Blocks, Layout, Pace, PageMap, Policies, Scope, Settings, UnitWrite, Untimed,
 };
 use ssdlab::nand::{Geometry, NONE};
+use ssdlab::persist::{Archive, Persist};
 use ssdlab::rig::Rig;
 use ssdlab::rng::Stream;
 use ssdlab::units::{Bytes, Nanos, Rate};
@@ -183,6 +184,12 @@ proptest! {
 
 /// A canary: takes a superblock without asking whether it may.
 struct TakesTheFirst;
+
+impl Persist for TakesTheFirst {
+    fn persist(&mut self, _: &mut Archive<'_>) -> ssdlab::Result<()> {
+        Ok(())
+    }
+}
 
 impl VictimPolicy for TakesTheFirst {
     fn pick(&mut self, blocks: &mut Blocks, region: u32, _: u64) -> u32 {

@@ -10,7 +10,7 @@ from ssdlab.cli.console import table
 from ssdlab.engine.check import Check
 from ssdlab.engine.findings import ProtocolRun
 from ssdlab.engine.records import RoundsRecord
-from ssdlab.figures import Cell, Number, Table, figure_text, says_only
+from ssdlab.figures import Cell, Number, Table, figure_text, heading, in_gigabytes, says_only
 
 MARK = "†"
 """Stands behind a number that fails a check."""
@@ -30,8 +30,7 @@ def print_findings(console: Console, run: ProtocolRun, marked: Collection[str] =
         if not says_only(one, numbers):
             console.print(one.title, markup=False, soft_wrap=True, style="bold")
             columns = [
-                (f"{c.name}, {c.unit}" if c.unit else c.name, "right" if place else "left")
-                for place, c in enumerate(one.columns)
+                (heading(c), "right" if place else "left") for place, c in enumerate(one.columns)
             ]
             console.print(table(columns, rows_of(one, marked)))
             if one.note:
@@ -59,7 +58,8 @@ def cell_text(cell: Cell | str | None, unit: str, marked: Collection[str]) -> st
     return figure_text(cell.value, unit) + mark
 
 
-def _number(one: Number, marked: Collection[str]) -> list[str]:
+def _number(number: Number, marked: Collection[str]) -> list[str]:
+    one = in_gigabytes(number)
     return [one.name, cell_text(Cell(one.value, one.sources), one.unit, marked), one.unit]
 
 

@@ -203,11 +203,10 @@ def _share(what: Announcement) -> str:
     share = what.endurance_share
     if share is None:
         return "its share of the drive's endurance is unknown, because the rated TBW is (--tbw)"
-    return (
-        f"that is at least {share:.2g} of what the drive takes in its life"
-        if (share < 0.001)
-        else f"that is at least {share:.2%} of what the drive takes in its life"
-    )
+    if share == 0:
+        return "its share of the drive's endurance depends on how fast that is"
+    written = f"{share:.2%}" if share >= 0.001 else f"{share:.2g}"
+    return f"that is at least {written} of what the drive takes in its life"
 
 
 def parameter(text: str) -> tuple[str, str]:

@@ -72,3 +72,22 @@ def _of(step: Step) -> Estimate:
     writing = step.write_share * step.seconds if step.seconds else 0.0
     written = round(step.amount * step.write_share)
     return Estimate(1, 1, seconds, seconds, written, writing, writing)
+
+
+def work(steps: Sequence[Step], *, virtual: bool) -> float:
+    """What steps weigh in progress, rounds at their fewest: seconds, but resting in virtual time
+    takes none."""
+    total = 0.0
+    for step in steps:
+        if isinstance(step, Rounds):
+            total += work(step.jobs(1), virtual=virtual) * min(step.window, step.most)
+        elif isinstance(step, Then):
+            total += work(step.expected, virtual=virtual)
+        else:
+            total += weight(step, virtual=virtual)
+    return total
+
+
+def weight(step: Job | Purge | Trim | Idle, *, virtual: bool) -> float:
+    """What a step weighs in progress."""
+    return 0.0 if virtual and isinstance(step, Idle) else cost(step)

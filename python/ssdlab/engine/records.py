@@ -28,6 +28,8 @@ class RoundsRecord:
     units: Mapping[str, str]
     window: int
     most: int
+    keys: tuple[str, ...] = ()
+    """Of the jobs of all rounds."""
 
     @property
     def steady(self) -> bool:

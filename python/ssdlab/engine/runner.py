@@ -55,7 +55,9 @@ class Execution:
         self._number = len(entries)
         self._replayed_to = 0
         self.records = Records(load=lambda key: folder.load(self._done[key]))
-        self._tally = _Tally(estimate.of(list(protocol.plan(setup))))
+        self._virtual = session.kind == "sim"
+        whole = estimate.work(list(protocol.plan(setup)), virtual=self._virtual)
+        self._tally = _Tally(whole)
         self._kept_at = time.monotonic()
         self._keeping_s = 0.0
 
@@ -114,10 +116,12 @@ class Execution:
 
     def _rounds(self, step: Rounds) -> None:
         values: dict[str, list[float]] = {one.name: [] for one in step.tracked}
+        keys: list[str] = []
         for number in range(1, step.most + 1):
             self._tally.where = f"round {number} of at most {step.most}"
             for job in step.jobs(number):
                 self._step(job)
+                keys.append(job.key)
             for one in step.tracked:
                 values[one.name].append(one.value(self.records, number))
             record = RoundsRecord(
@@ -128,6 +132,7 @@ class Execution:
                 units={one.name: one.unit for one in step.tracked},
                 window=step.window,
                 most=step.most,
+                keys=tuple(keys),
             )
             self.records.rounds[step.key] = record
             self._tally.steadiness = _steadiness(record)
@@ -156,7 +161,7 @@ class Execution:
     ) -> None:
         """Does a step and keeps it, unless that has been done."""
         found = self._done.get(step.key)
-        weight = estimate.cost(step)
+        weight = estimate.weight(step, virtual=self._virtual)
         if found is not None and (self.session.kind != "sim" or found.number <= self._replayed_to):
             self._note(found, None)
             self._tally.skip(weight)
@@ -260,9 +265,9 @@ def _now() -> str:
 class _Tally:
     """How far the whole protocol is."""
 
-    def __init__(self, whole: estimate.Estimate) -> None:
+    def __init__(self, whole: float) -> None:
         # Of rounds, what they come to if the drive is steady soon; more as they come.
-        self._total = max(whole.seconds_min, 1e-9)
+        self._total = max(whole, 1e-9)
         self._done = self._worked = 0.0
         self._weight = self._fraction = 0.0
         self._title = ""

@@ -11,7 +11,7 @@ from bokeh.plotting import figure
 
 from ssdlab.engine.findings import ProtocolRun
 from ssdlab.figures import Cell as Value
-from ssdlab.figures import Column, Figure, Number, figure_text, says_only
+from ssdlab.figures import Column, Figure, Number, figure_text, heading, in_gigabytes, says_only
 from ssdlab.figures import Table as Measured
 from ssdlab.report import drawing
 from ssdlab.report.catalogue import ENGLISH, Catalogue
@@ -100,7 +100,10 @@ class Page:
             Column(self.words("protocol.value")),
             Column(self.words("protocol.unit")),
         )
-        rows = [(one.name, Value(one.value, one.sources), one.unit) for one in numbers]
+        rows = [
+            (one.name, Value(one.value, one.sources), one.unit)
+            for one in map(in_gigabytes, numbers)
+        ]
         return self._cells(columns, rows)
 
     def _table(self, one: Measured) -> Mapping[str, Any]:
@@ -112,7 +115,7 @@ class Page:
         labels = 0
         while labels < len(columns) and all(isinstance(row[labels], str) for row in rows):
             labels += 1
-        head = tuple(f"{c.name}, {c.unit}" if c.unit else c.name for c in columns)
+        head = tuple(heading(c) for c in columns)
         return Table(
             head,
             tuple(
@@ -138,7 +141,7 @@ class Page:
     def _steady(self, place: int, record: Any) -> Mapping[str, Any]:
         from ssdlab.engine import steady_report
 
-        found: Sequence[Figure] = steady_report.figures(record)
+        found: Sequence[Figure] = steady_report.figures(record, record.keys)
         return {
             "title": record.title,
             "sentence": steady_report.sentence(record),

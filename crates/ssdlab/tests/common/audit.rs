@@ -101,13 +101,6 @@ impl<'a> Audit<'a> {
     /// Runs a script with up to `depth` commands in flight, none of which conflict, reads
     /// everything at the end and lets the device come to rest.
     pub fn run(&mut self, script: &[Step], depth: usize) -> Result<(), Violation> {
-        self.steps(script, depth)?;
-        self.read_all()?;
-        self.rest()
-    }
-
-    /// The script alone: commands may be in flight at its end.
-    pub fn steps(&mut self, script: &[Step], depth: usize) -> Result<(), Violation> {
         for step in script {
             match *step {
                 Step::Io(op, offset, len) => self.issue(op, offset, len, depth)?,
@@ -126,18 +119,8 @@ impl<'a> Audit<'a> {
                 }
             }
         }
-        Ok(())
-    }
-
-    /// The same audit of a device in the same state.
-    pub fn fork<'b>(&self, device: &'b mut dyn Device) -> Audit<'b> {
-        Audit {
-            device,
-            oracle: self.oracle.clone(),
-            trace: self.trace.clone(),
-            in_flight: self.in_flight.clone(),
-            ..*self
-        }
+        self.read_all()?;
+        self.rest()
     }
 
     fn read_all(&mut self) -> Result<(), Violation> {

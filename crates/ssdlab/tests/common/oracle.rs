@@ -3,7 +3,6 @@
 use ssdlab::device::{SECTOR, mix};
 
 /// What a device should hold.
-#[derive(Clone)]
 pub struct Oracle {
     content: Vec<u64>,
     /// TRIM deallocates units of so many sectors that lie wholly inside its range...
