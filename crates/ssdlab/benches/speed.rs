@@ -1,6 +1,6 @@
 //! The speed table: requests per CPU-second on `lab-reference`, through ordinary jobs.
 //!
-//! `./lab bench [--json FILE] [--quick] [--only write|read|untimed|precondition]` prints it and, with `--json`, appends one line to FILE.
+//! `./lab bench [--json FILE] [--quick] [--only write|read|untimed|array|precondition]` prints it and, with `--json`, appends one line to FILE.
 //! The warm-up (preconditioning to steady state) is not counted; what is counted is everything a
 //! run does: job, driver, statistics, device.
 
@@ -36,6 +36,9 @@ fn main() {
     }
     if wanted("untimed") {
         untimed_writes(&mut table, requests);
+    }
+    if wanted("array") {
+        arrays(&mut table, requests);
     }
     if wanted("precondition") {
         large(&mut table, if quick { "4GiB" } else { "64GiB" });
@@ -76,6 +79,45 @@ fn untimed_writes(table: &mut Table, requests: u32) {
         let rate = untimed(&mut *device, 2 * u64::from(requests));
         table.row(&format!("untimed random write, 4GiB, OP {op}"), rate, None);
     }
+}
+
+/// Commands of members per CPU-second: one drive of 512 MiB, then arrays of them.
+fn arrays(table: &mut Table, requests: u32) {
+    let mut single = drive("512MiB", "0.28");
+    prepared(&mut *single, "steady");
+    let alone = job(&mut *single, "randwrite", 32, requests);
+    table.row("random write, depth 32, 512MiB, alone", alone, None);
+    for (keys, members) in [
+        ("level = \"raid0\"\ncount = 8", 8),
+        ("level = \"raid5\"\ncount = 8", 8),
+        ("level = \"raid0\"\ncount = 24", 24),
+    ] {
+        let text = format!("[device]\nkind = \"array\"\n{keys}\n[device.member]\n");
+        let member = REFERENCE.split_once("[device]").expect("a device").1;
+        let member = member.replace("[device.", "[device.member.");
+        let mut rig = Rig::parse(&format!("{text}{member}"), "array").expect("an array");
+        rig.set("member.capacity", "512MiB").expect("a capacity");
+        rig.set("member.ftl.over_provisioning", "0.28").expect("a ratio");
+        let mut device = rig.build(1, false).expect("an array");
+        prepared(&mut *device, "steady");
+        let before = member_ios(&*device);
+        let rate = job(&mut *device, "randwrite", 32 * members, requests);
+        let ios = (member_ios(&*device) - before) as f64 / f64::from(requests);
+        let name = keys.replace("level = ", "").replace(['"'], "").replace("\ncount = ", " of ");
+        let half = Some((alone / 2.0, alone));
+        table.row(&format!("commands of members, {name}"), rate * ios, half);
+    }
+}
+
+/// Commands that the members of an array were sent.
+fn member_ios(array: &dyn Device) -> u64 {
+    let mut ios = 0;
+    for (_, member) in array.children() {
+        member.counters(&mut |name, value| {
+            ios += if matches!(name, "member_reads" | "member_writes") { value } else { 0 };
+        });
+    }
+    ios
 }
 
 /// Preconditions a large drive to steady state; its memory is that of the process before and after.

@@ -234,6 +234,34 @@ fn raid1_reads_are_shared_out_and_wait_for_one_member_only() {
     }
 }
 
+#[test]
+fn a_write_waits_for_its_bit_once_and_the_bit_is_cleared_when_it_rests() {
+    let keys = "level = \"raid1\"\ncount = 2\nbitmap = \"64KiB\"\nbitmap_delay = \"1s\"";
+    let mut array = array(keys, NULL);
+    assert_eq!(array.capacity(), (1024 - 4) << 10);
+    let mut offsets = [0, 4096, 8192, 64 << 10, 0].into_iter();
+    let next = || command(Op::Write, offsets.next().unwrap(), 4096);
+    let mut seen = Vec::new();
+    closed_loop(&mut array, 1, 5, 0, next, |latency, c| {
+        seen.push((latency, c.parts[Part::Bitmap]))
+    });
+    let (waits, goes) = ((200_000, 100_000), (100_000, 0));
+    assert_eq!(seen, [waits, goes, goes, waits, goes], "latency and waiting for the bitmap, ns");
+    assert_eq!(counters(&array)["bitmap_writes"], 2);
+    // Looked at twice without a write between, both bits are cleared at once.
+    array.advance(3_000_000_000, &mut Vec::new());
+    assert_eq!(counters(&array)["bitmap_writes"], 3);
+    assert_eq!(array.next_event(), ssdlab::units::NEVER);
+    // Four writes at once to four regions that are clear: the first bit goes alone, the rest together.
+    let mut at = 0;
+    let next = || {
+        at += 64 << 10;
+        command(Op::Write, at, 4096)
+    };
+    closed_loop(&mut array, 4, 4, 4_000_000_000, next, |_, _| {});
+    assert_eq!(counters(&array)["bitmap_writes"], 5);
+}
+
 /// The request of the RAID article: 4 MiB over 8 members, 512 KiB each, served in these times.
 const TIMES_US: [u64; 8] = [4100, 2200, 1900, 1400, 1000, 9700, 5400, 8600];
 
@@ -329,7 +357,7 @@ fn raid0_of_one_member_is_the_member() {
                t_program = \"600us\", t_erase = \"3ms\", transfer_mts = 400 }\n\
                ftl = { over_provisioning = 0.3 }";
     let run = |text: &str| {
-        let mut device = Rig::parse(text, "r").unwrap().build(1, true).unwrap();
+        let mut device = Rig::parse(text, "r").unwrap().build(1, false).unwrap();
         common::fill_sequentially(&mut *device, 128 << 10);
         let mut rng = Stream::new(5, "commands");
         let mut tag = 0;
@@ -412,6 +440,11 @@ fn what_is_wrong_with_an_array_is_told_in_a_sentence() {
         (
             "level = \"raid5\"\ncount = 4\nstripe_cache = 3",
             "stripe_cache: found 3, expected from 17 to 32768",
+        ),
+        ("level = \"raid0\"\ncount = 4\nbitmap = \"64MiB\"", "bitmap: raid0 has no redundancy"),
+        (
+            "level = \"raid5\"\ncount = 4\nbitmap = \"1B\"",
+            "bitmap: found 1B, expected at least 4KiB",
         ),
         ("level = \"raid5\"\ncount = 4\nchunk_size = \"4KiB\"", "chunk_size: unknown key"),
     ] {

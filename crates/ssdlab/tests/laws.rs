@@ -33,6 +33,7 @@ fn samples(below: bool) -> impl Iterator<Item = &'static Sample> + Clone {
 fn hold(rig: &Rig, seed: u64, steps: usize, depth: usize) {
     let capacity = build(rig, seed, false).capacity();
     let script = random_script(seed, capacity, steps);
+    eprintln!("NOW {seed} {steps} {depth}\n{}", rig.to_toml());
     if let Err(violation) = hold_to_promises(rig, &script, depth, seed) {
         panic!("{violation:?}\n{}", rig.to_toml());
     }

@@ -18,6 +18,7 @@ from ssdlab.progress import ProgressCallback
 ARRAY_PARTS: Mapping[str, str] = {
     "slowest_member": "slowest member",
     "parity": "old data and parity",
+    "bitmap": "write-intent bitmap",
     "stripe_wait": "turn at the stripe",
 }
 """Where an array spends time of its own (`stats::Part`)."""

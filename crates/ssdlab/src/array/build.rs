@@ -1,9 +1,11 @@
 //! An array from its keys and members: what fits, and what is wasted.
 
+use super::bitmap::{Bitmap, REGIONS_MAX};
 use super::keys::{ArrayKeys, Level, MEMBERS_MAX, ROW};
 use super::layout::{Layout, Linear, Mirrored, Parity, Striped};
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::rig::at_most_an_hour;
 use crate::units::Bytes;
 
 /// Share of the members that may be wasted without a word.
@@ -18,7 +20,9 @@ pub fn layout(keys: &ArrayKeys, members: &[Box<dyn Device>]) -> Result<Layout> {
     let n = members.len() as u32;
     enough(keys, n)?;
     let chunk = keys.chunk.0;
-    let smallest = members.iter().map(|m| m.capacity()).min().unwrap_or(0);
+    let page = if keys.bitmap.is_some() { ROW } else { 0 };
+    let usable = |member: &dyn Device| (member.capacity() / ROW * ROW).saturating_sub(page);
+    let smallest = members.iter().map(|m| usable(&**m)).min().unwrap_or(0);
     let unit = if matches!(keys.level, Level::Linear | Level::Raid1) { ROW } else { chunk };
     if smallest < unit {
         let problem = format!(
@@ -31,7 +35,7 @@ pub fn layout(keys: &ArrayKeys, members: &[Box<dyn Device>]) -> Result<Layout> {
     let rows = smallest / chunk;
     let layout = match keys.level {
         Level::Linear => {
-            let sizes: Vec<u64> = members.iter().map(|m| m.capacity() / ROW * ROW).collect();
+            let sizes: Vec<u64> = members.iter().map(|m| usable(&**m)).collect();
             Layout::Linear(Linear::new(&sizes))
         }
         Level::Raid0 => Layout::Striped(Striped { members: n, chunk, rows }),
@@ -58,16 +62,46 @@ pub fn layout(keys: &ArrayKeys, members: &[Box<dyn Device>]) -> Result<Layout> {
             Layout::Parity(Parity { members: n, parities, rotation, chunk, rows })
         }
     };
-    refuse_waste(keys, members, smallest)?;
+    refuse_waste(keys, members)?;
     Ok(layout)
+}
+
+/// The write-intent bitmap behind the data, if there is to be one.
+///
+/// # Errors
+/// [`Error::Rig`] with the key that is wrong.
+pub fn bitmap(
+    keys: &ArrayKeys,
+    layout: &Layout,
+    members: &[Box<dyn Device>],
+) -> Result<Option<Bitmap>> {
+    let Some(region) = keys.bitmap else { return Ok(None) };
+    if layout.parity().is_none() && layout.copies() == 1 {
+        let problem = format!("{} has no redundancy that it could keep", keys.level.name());
+        return Err(Error::rig("bitmap", problem));
+    }
+    let capacity = layout.capacity();
+    let least = capacity.div_ceil(REGIONS_MAX).next_multiple_of(ROW);
+    if region.0 < least {
+        let problem = format!("found {region}, expected at least {}", Bytes(least));
+        return Err(Error::rig("bitmap", problem));
+    }
+    at_most_an_hour("bitmap_delay", keys.bitmap_delay)?;
+    if keys.bitmap_delay.0 == 0 {
+        return Err(Error::rig("bitmap_delay", "must be longer than 0"));
+    }
+    let smallest = members.iter().map(|m| m.capacity()).min().unwrap_or(0);
+    let offset = smallest / ROW * ROW - ROW;
+    Ok(Some(Bitmap::new(capacity, region.0, keys.bitmap_delay.0, offset)))
 }
 
 /// Refuses spares that are too small.
 ///
 /// # Errors
 /// [`Error::Rig`] with the size of the first of them.
-pub fn check_spares(layout: &Layout, spares: &[Box<dyn Device>]) -> Result<()> {
-    let needed = layout.used(0);
+pub fn check_spares(keys: &ArrayKeys, layout: &Layout, spares: &[Box<dyn Device>]) -> Result<()> {
+    // The page of a bitmap lies behind what is used.
+    let needed = layout.used(0) + if keys.bitmap.is_some() { ROW } else { 0 };
     match spares.iter().map(|spare| spare.capacity()).find(|&capacity| capacity < needed) {
         None => Ok(()),
         Some(found) => {
@@ -93,11 +127,13 @@ fn enough(keys: &ArrayKeys, n: u32) -> Result<()> {
 }
 
 /// Refuses members of which much would never be used.
-fn refuse_waste(keys: &ArrayKeys, members: &[Box<dyn Device>], smallest: u64) -> Result<()> {
+fn refuse_waste(keys: &ArrayKeys, members: &[Box<dyn Device>]) -> Result<()> {
     if keys.accept_waste || keys.level == Level::Linear {
         return Ok(());
     }
-    let total: u64 = members.iter().map(|m| m.capacity()).sum();
+    let capacities = members.iter().map(|m| m.capacity());
+    let total: u64 = capacities.clone().sum();
+    let smallest = capacities.min().unwrap_or(0);
     let wasted = total - smallest * members.len() as u64;
     let share = wasted as f64 / total as f64;
     if share <= WASTE_UNSAID {

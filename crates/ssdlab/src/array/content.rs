@@ -63,7 +63,7 @@ impl Array {
         let slot = self.slot(io.member);
         let held = (0..io.len / SECTOR)
             .fold(0u64, |sum, i| sum.wrapping_add(mix(slot.content(io.offset + i * SECTOR), i)));
-        assert_eq!(held, digest, "member {} answered another content than it holds", io.member);
+        assert_eq!(held, digest, "a member answered another content than it holds: {io:?}");
     }
 
     /// Adds what a member has read of a host's command to its digest.
@@ -265,6 +265,14 @@ impl Array {
         let first = versions.payload.len() as u64;
         versions.payload.extend(content);
         first
+    }
+
+    /// Takes versions for so many bytes of the array's own.
+    pub(super) fn stamp_blank(&mut self, bytes: u64) -> u64 {
+        let Some(versions) = &mut self.versions else { return 0 };
+        let first = versions.payload.len();
+        versions.payload.resize(first + (bytes / SECTOR) as usize, 0);
+        first as u64
     }
 
     /// Takes versions for a copy of what a member has read.

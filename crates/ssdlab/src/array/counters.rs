@@ -51,6 +51,7 @@ impl Array {
         visit("array_bytes_read", c.bytes_read);
         visit("array_bytes_written", c.bytes_written);
         visit("wasted_bytes", self.wasted);
+        visit("bitmap_writes", self.bitmap.as_ref().map_or(0, |bitmap| bitmap.written));
         visit("members_failed", self.failures.failed);
         visit("members_missing", self.missing());
         visit("errors_read", self.failures.errors_read);

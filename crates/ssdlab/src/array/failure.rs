@@ -27,7 +27,8 @@ const WRITES_PER_LOOK: u64 = 256;
 pub(super) const FAIL: u32 = 0;
 pub(super) const ERROR: u32 = 1;
 pub(super) const REBUILD: u32 = 2;
-pub(super) const EXTRA_SLOTS: usize = 3;
+pub(super) const BITMAP: u32 = 3;
+pub(super) const EXTRA_SLOTS: usize = 4;
 
 /// How far a member can be relied on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -164,6 +165,8 @@ impl Array {
         self.calendar.set(first + FAIL, self.failures.next());
         self.calendar.set(first + ERROR, error);
         self.calendar.set(first + REBUILD, self.rebuild.due);
+        let look = self.bitmap.as_ref().map_or(NEVER, |bitmap| bitmap.due);
+        self.calendar.set(first + BITMAP, look);
     }
 
     /// Something of the array's own is due.
@@ -179,6 +182,7 @@ impl Array {
                     self.release(host, 0, &Parts::default(), Part::Controller);
                 }
             }
+            BITMAP => self.look_at_bitmap(),
             _ => {
                 self.rebuild.due = NEVER;
                 self.rebuild_step();
@@ -194,7 +198,7 @@ impl Array {
         if active.remaining == 0 {
             let mut before = Parts::default();
             let least = if ios == 0 { 0 } else { sum.total() / u64::from(ios) };
-            before[rest] = self.now - active.submitted - active.held - least;
+            before[rest] = self.now - active.submitted - active.held.max(active.logged) - least;
             self.complete(host, ios, sum, before);
         }
     }
@@ -275,6 +279,7 @@ impl Array {
             Purpose::StripeRead | Purpose::StripeWrite => self.stripe_unanswered(io),
             // The rebuild has been abandoned, or reads from another copy next time.
             Purpose::CopyRead | Purpose::CopyWrite => self.copy_unanswered(io),
+            Purpose::Bitmap => self.bitmap_answered(),
         }
     }
 

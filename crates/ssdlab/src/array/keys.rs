@@ -105,6 +105,14 @@ pub struct ArrayKeys {
     /// wastes more than 1 % of them.
     #[serde(default)]
     pub accept_waste: bool,
+    /// Bytes of the array for which a bit of the write-intent bitmap stands (md: 64 MiB); absent: there
+    /// is none. A bit is set on every member before its region is written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bitmap: Option<Bytes>,
+    /// Time between two looks for bits to clear; one that was not used from one to the next is cleared
+    /// (md's `daemon_sleep`).
+    #[serde(default = "default_bitmap_delay")]
+    pub bitmap_delay: Nanos,
     /// Hot spares besides: so many more of `member`, or the last ones of `members`. One takes the
     /// place of a member that fails, and is rebuilt.
     #[serde(default)]
@@ -135,6 +143,10 @@ pub struct FailKeys {
     /// At which wear, in percent of its rated cycles (`percentage_used`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worn: Option<u64>,
+}
+
+fn default_bitmap_delay() -> Nanos {
+    Nanos::millis(5000)
 }
 
 fn default_rebuild_min() -> Rate {

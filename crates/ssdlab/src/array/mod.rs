@@ -8,6 +8,7 @@
 //! The time of a command goes to what its members needed on the average, and the rest to waiting for
 //! the slowest of them; before that, for its turn at the stripe and for old data and parity.
 
+mod bitmap;
 mod build;
 mod content;
 mod counters;
@@ -31,9 +32,10 @@ use crate::persist::{Archive, Persist, persistent, persistent_enum};
 use crate::sim::Calendar;
 use crate::stats::{PARTS, Part, Parts};
 use crate::units::NEVER;
+use bitmap::Bitmap;
 use content::Versions;
 use counters::Counts;
-use failure::{Condition, Failures, Seat};
+use failure::{Failures, Seat};
 use layout::Layout;
 use rebuild::Rebuild;
 use slot::Slot;
@@ -53,10 +55,14 @@ struct Host {
     digest: u64,
     /// It waited so long for a block that was being rebuilt.
     held: u64,
+    /// Until when it waited for the bitmap, from its submission.
+    logged: u64,
     /// It touches what is lost.
     failed: bool,
 }
-persistent!(Host { state { command, submitted, remaining, ios, parts, digest, held, failed } });
+persistent!(Host {
+    state { command, submitted, remaining, ios, parts, digest, held, logged, failed }
+});
 
 /// What a command of a member is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -71,8 +77,10 @@ enum Purpose {
     /// Copying a block of a mirror to a spare.
     CopyRead,
     CopyWrite,
+    /// The page of the bitmap.
+    Bitmap,
 }
-persistent_enum!(Purpose { Host, StripeRead, StripeWrite, CopyRead, CopyWrite });
+persistent_enum!(Purpose { Host, StripeRead, StripeWrite, CopyRead, CopyWrite, Bitmap });
 
 /// A command of a member in flight.
 #[derive(Clone, Copy, Debug, Default)]
@@ -153,6 +161,7 @@ pub struct Array {
     watches_wear: bool,
     failures: Failures,
     rebuild: Rebuild,
+    bitmap: Option<Bitmap>,
     /// Next event of every slot, and of the array's own.
     calendar: Calendar,
     hosts: Slab<Host>,
@@ -178,7 +187,7 @@ persistent!(Array {
         seats, degraded, failures, rebuild, calendar, hosts, ios, stripes, unfinished, turn, counts, now,
         ready,
     }
-    parts { slots, versions }
+    parts { slots, versions, bitmap }
     built {
         layout, read_balance, trims, wasted, watches_wear, arrived, pieces, last_piece, stripe_parts,
     }
@@ -192,7 +201,7 @@ impl Array {
     pub fn new(keys: &ArrayKeys, members: Vec<Box<dyn Device>>, build: &Build) -> Result<Self> {
         let n = members.len().saturating_sub(keys.spares as usize);
         let layout = build::layout(keys, &members[..n])?;
-        build::check_spares(&layout, &members[n..])?;
+        build::check_spares(keys, &layout, &members[n..])?;
         keys.check_failures(n as u32)?;
         let used: u64 = (0..n as u32).map(|m| layout.used(m)).sum();
         let total: u64 = members[..n].iter().map(|m| m.capacity()).sum();
@@ -208,6 +217,7 @@ impl Array {
             watches_wear: keys.fail.iter().any(|fail| fail.worn.is_some()),
             failures: Failures::new(&keys.fail),
             rebuild,
+            bitmap: build::bitmap(keys, &layout, &members[..n])?,
             read_balance: keys.read_balance,
             trims: keys.trim.unwrap_or(layout.parity().is_none()),
             wasted: total - used,
@@ -278,12 +288,13 @@ impl Array {
                 self.stripe_answered(io, &completion.parts)
             }
             Purpose::CopyRead | Purpose::CopyWrite => self.copy_answered(io),
+            Purpose::Bitmap => self.bitmap_answered(),
         }
     }
 
     /// The command is done: what its last members needed on the average, and what came on top.
     fn complete(&mut self, host: u32, ios: u32, sum: &Parts, before: Parts) {
-        let Host { command, submitted, digest, held, .. } = self.hosts.all[host as usize];
+        let Host { command, submitted, digest, held, logged, .. } = self.hosts.all[host as usize];
         self.hosts.free.push(host);
         if self.rebuild.member.is_some() && !self.rebuild.busy && self.rebuild.due == NEVER {
             // It waited for writes to end.
@@ -292,6 +303,10 @@ impl Array {
         }
         let mut parts = before;
         parts[Part::StripeWait] += held;
+        parts[Part::Bitmap] += logged - held.min(logged);
+        if let (Some(bitmap), Op::Write) = (&mut self.bitmap, command.op) {
+            bitmap.end(command.offset, command.len);
+        }
         if ios == 1 {
             parts.add(sum);
         } else if ios > 1 {
@@ -313,8 +328,19 @@ impl Array {
             Op::Trim if !self.trims => self.counts.trims_dropped += 1,
             Op::Trim => self.trim(host),
             Op::Read => self.read(host),
-            Op::Write if self.layout.parity().is_some() => self.write_stripes(host),
-            Op::Write => self.write(host),
+            Op::Write if self.waits_for_bitmap(host) => {}
+            Op::Write => return self.begin_write(host),
+        }
+        if self.hosts.all[host as usize].remaining == 0 {
+            self.complete(host, 0, &Parts::default(), Parts::default());
+        }
+    }
+
+    /// Does what a write asks for.
+    fn begin_write(&mut self, host: u32) {
+        match self.layout.parity() {
+            Some(_) => self.write_stripes(host),
+            None => self.write(host),
         }
         if self.hosts.all[host as usize].remaining == 0 {
             self.complete(host, 0, &Parts::default(), Parts::default());
@@ -364,6 +390,7 @@ impl Device for Array {
     }
 
     fn advance(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64 {
+        self.finish_untimed();
         loop {
             let (time, slot) = self.calendar.first();
             if !self.ready.is_empty() && time > self.now {
@@ -381,15 +408,16 @@ impl Device for Array {
         debug_assert_eq!(self.hosts.free.len(), self.hosts.all.len(), "something is in flight");
         self.now = self.now.max(now);
         // The block that is being rebuilt is brought to its end, the next one is not begun.
-        while self.rebuild.busy {
+        while self.rebuild.is_under_way() || self.bitmap.as_ref().is_some_and(Bitmap::is_busy) {
             let (time, slot) = self.calendar.first();
             self.happen(time, slot);
         }
         let now = self.now;
-        let living = self.seats.iter().filter(|seat| seat.condition != Condition::Missing);
-        let mut end = now;
-        for seat in living {
-            end = end.max(self.slots[seat.slot as usize].settle(now));
+        let settled = |slot: &mut Slot, at: u64| if slot.dead { at } else { slot.settle(at) };
+        let end = self.slots.iter_mut().map(|slot| settled(slot, now)).max().unwrap_or(now);
+        // All of them have been quiet since the last one was.
+        for slot in &mut self.slots {
+            settled(slot, end);
         }
         self.now = end;
         self.plan_members();
@@ -419,7 +447,8 @@ impl Device for Array {
     }
 
     fn verify(&self) {
-        self.slots.iter().for_each(Slot::verify);
+        // What died may have died in the midst of something.
+        self.slots.iter().filter(|slot| !slot.dead).for_each(Slot::verify);
         self.verify_redundancy();
     }
 }

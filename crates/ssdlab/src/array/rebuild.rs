@@ -24,6 +24,9 @@ pub(super) struct Rebuild {
     pub due: u64,
     /// A block is being rebuilt.
     pub busy: bool,
+    /// Which copy that is, and commands for it and for abandoned ones in flight.
+    copy: u32,
+    in_flight: u32,
     /// Since when, and whether the host wanted something since the one before.
     started: u64,
     pub host_seen: bool,
@@ -45,7 +48,7 @@ pub(super) struct Rebuild {
 }
 persistent!(Rebuild {
     state {
-        member, spares, due, busy, started, host_seen, window, held, stream, bytes, errors, lost, done,
+        member, spares, due, busy, copy, in_flight, started, host_seen, window, held, stream, bytes, errors, lost, done,
     }
     built { block, min, max, uber }
 });
@@ -58,6 +61,8 @@ impl Rebuild {
             spares: spares.rev().collect(),
             due: NEVER,
             busy: false,
+            copy: 0,
+            in_flight: 0,
             started: 0,
             host_seen: false,
             block: keys.chunk.0,
@@ -72,6 +77,13 @@ impl Rebuild {
             lost: 0,
             done: 0,
         }
+    }
+}
+
+impl Rebuild {
+    /// Whether commands of it are in flight.
+    pub fn is_under_way(&self) -> bool {
+        self.busy || self.in_flight > 0
     }
 }
 
@@ -124,6 +136,12 @@ impl Array {
             self.next_rebuild();
             return;
         }
+        let clears = |io: &Io| io.active && matches!(io.op, Op::Trim | Op::Purge);
+        if self.ios.all.iter().any(clears) {
+            // What is read and written must not change meanwhile.
+            self.rebuild.due = NEVER;
+            return;
+        }
         (self.rebuild.started, self.rebuild.host_seen) = (self.now, false);
         if let Some(parity) = self.layout.parity() {
             let stripe = synced / parity.chunk;
@@ -158,7 +176,7 @@ impl Array {
                 io.member == place.member && io.offset < end && place.offset < io.offset + io.len
             };
             let hit = overlaps(spare) || source.is_some_and(overlaps);
-            io.active && io.op != Op::Read && (io.op == Op::Purge || hit)
+            io.active && io.op == Op::Write && hit
         };
         if self.ios.all.iter().any(written) {
             // Looked at again when the next command of the host is answered.
@@ -177,7 +195,9 @@ impl Array {
                     ..Io::default()
                 };
                 self.slot_mut(member).pending += 1;
-                self.send(Io { len: to - from, ..io }, 0, 0);
+                self.rebuild.copy = self.rebuild.copy.wrapping_add(1);
+                self.rebuild.in_flight += 1;
+                self.send(Io { len: to - from, owner: self.rebuild.copy, ..io }, 0, 0);
             }
             // Nothing of the host's lies there, or nothing is left of it.
             None => self.block_done(to - from),
@@ -186,7 +206,8 @@ impl Array {
 
     /// The block was read: it is written to the spare.
     pub(super) fn copy_answered(&mut self, io: Io) {
-        if !self.rebuild.busy {
+        self.rebuild.in_flight -= 1;
+        if !self.rebuild.busy || io.owner != self.rebuild.copy {
             return;
         }
         let (from, to) = self.rebuild.window;
@@ -199,12 +220,15 @@ impl Array {
         let stamp = self.stamp_copy(&io);
         let write = Io { purpose: Purpose::CopyWrite, op: Op::Write, member, offset: from, ..io };
         self.slot_mut(member).pending += 1;
+        self.rebuild.in_flight += 1;
         self.send(write, stamp, 0);
     }
 
     /// A copy that a failed member did not answer is tried again from another one.
     pub(super) fn copy_unanswered(&mut self, io: Io) {
-        if io.purpose == Purpose::CopyRead && self.rebuild.busy {
+        self.rebuild.in_flight -= 1;
+        let current = self.rebuild.busy && io.owner == self.rebuild.copy;
+        if io.purpose == Purpose::CopyRead && current {
             self.rebuild.busy = false;
             self.rebuild.due = self.now;
             self.let_go();

@@ -8,6 +8,8 @@ pub struct Slot {
     pub device: Box<dyn Device>,
     /// Commands of the array in flight, and chosen to be sent.
     pub pending: u32,
+    /// It has failed.
+    pub dead: bool,
     /// Where the last command ended.
     pub head: u64,
     in_flight: u32,
@@ -24,7 +26,7 @@ pub struct Slot {
 
 persistent!(Slot {
     state {
-        device, pending, head, in_flight, since, busy, reads, writes, bytes_read, bytes_written, trims,
+        device, pending, dead, head, in_flight, since, busy, reads, writes, bytes_read, bytes_written, trims,
         flushes, purges,
     }
 });
@@ -35,6 +37,7 @@ impl Slot {
         Slot {
             device,
             pending: 0,
+            dead: false,
             head: 0,
             in_flight: 0,
             since: 0,
@@ -81,7 +84,7 @@ impl Slot {
         if self.in_flight > 0 {
             self.busy += now - self.since;
         }
-        (self.in_flight, self.pending) = (0, 0);
+        (self.in_flight, self.pending, self.dead) = (0, 0, true);
     }
 
     /// Writes so far.

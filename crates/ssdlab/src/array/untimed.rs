@@ -1,6 +1,5 @@
 //! The untimed path: what a command would leave behind on the members.
 
-use super::failure::Condition;
 use super::stripe_cache::Span;
 use super::{Array, NO_HOST, Piece};
 use crate::device::{Command, Device, Op, SECTOR};
@@ -121,10 +120,9 @@ impl Array {
 
     /// The calendar after members changed without time.
     pub(super) fn plan_members(&mut self) {
-        for seat in &self.seats {
-            if seat.condition != Condition::Missing {
-                let next = self.slots[seat.slot as usize].device.next_event();
-                self.calendar.set(seat.slot, next);
+        for (index, slot) in self.slots.iter().enumerate() {
+            if !slot.dead {
+                self.calendar.set(index as u32, slot.device.next_event());
             }
         }
     }

@@ -42,6 +42,8 @@ pub enum Part {
     StripeWait,
     /// Waiting for old data and parity of a stripe that is written in part.
     Parity,
+    /// Waiting for the write-intent bitmap of an array.
+    Bitmap,
     /// Waiting for the slowest member of an array, beyond what its members needed on the average.
     SlowestMember,
     /// Cache work: miss, fill, destage.
@@ -51,7 +53,7 @@ pub enum Part {
 }
 
 /// Number of parts.
-pub const PARTS: usize = 20;
+pub const PARTS: usize = 21;
 
 /// Names of the parts as they appear in results, in the order of [`Part`].
 pub const PART_NAMES: [&str; PARTS] = [
@@ -72,6 +74,7 @@ pub const PART_NAMES: [&str; PARTS] = [
     "channel",
     "stripe_wait",
     "parity",
+    "bitmap",
     "slowest_member",
     "cache",
     "service",

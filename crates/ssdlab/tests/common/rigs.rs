@@ -293,6 +293,12 @@ pub const SAMPLES: &[Sample] = &[
         "level = \"raid1\"\ncount = 2\nspares = 1\nchunk = \"64KiB\"\nrebuild_min = \"9MB/s\"\n\
          fail = [{ member = 0, at = \"5ms\" }]",
     ),
+    // Write-intent bitmaps.
+    array("level = \"raid1\"\ncount = 2\nbitmap = \"256KiB\"\nbitmap_delay = \"2ms\""),
+    array(
+        "level = \"raid5\"\ncount = 4\nchunk = \"16KiB\"\nbitmap = \"1MiB\"\nbitmap_delay = \"30ms\"\n\
+         spares = 1\nfail = [{ member = 2, at = \"7ms\" }]",
+    ),
     // Members of different size and kind.
     Sample {
         kind: "array",

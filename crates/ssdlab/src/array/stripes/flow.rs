@@ -288,7 +288,7 @@ impl Array {
             active.remaining -= 1;
             if active.remaining == 0 {
                 let mut before = Parts::default();
-                before[Part::StripeWait] = started - active.submitted;
+                before[Part::StripeWait] = started - active.submitted - active.logged;
                 before[Part::Parity] = read - started;
                 self.complete(host, ios, &sum, before);
             }

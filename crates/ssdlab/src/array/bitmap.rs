@@ -1,0 +1,214 @@
+//! The write-intent bitmap, as md keeps one on every member: before a region is written, its bit is
+//! set on all of them, and the write waits for that; a bit that was not needed for a while is cleared
+//! again (md(4), "bitmap write-intent logging"). Bits that are asked for while the bitmap is being
+//! written go together with the next write of it.
+//!
+//! Modelled is what it costs: a page of 4 KiB to every member, behind the data.
+
+use super::keys::ROW;
+use super::{Array, Io, Purpose};
+use crate::device::Op;
+use crate::persist::{persistent, persistent_enum};
+use crate::units::NEVER;
+
+/// Regions at most: the bits of a page.
+pub const REGIONS_MAX: u64 = 8 * ROW;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Bit {
+    #[default]
+    Clear,
+    /// Waits for the next write of the bitmap.
+    Asked,
+    /// Is being set.
+    Underway,
+    Set,
+    /// Not used since the last look.
+    Idle,
+}
+persistent_enum!(Bit { Clear, Asked, Underway, Set, Idle });
+
+/// See the module.
+pub(super) struct Bitmap {
+    region: u64,
+    /// Where its page lies on every member.
+    offset: u64,
+    /// Time between two looks for bits to clear.
+    delay: u64,
+    bits: Vec<Bit>,
+    /// Writes of the host in flight, by region.
+    writes: Vec<u32>,
+    /// Writes that wait for their bits.
+    waiting: Vec<u32>,
+    /// Commands of the page in flight.
+    in_flight: u32,
+    /// Bits have changed since the page was last sent.
+    changed: bool,
+    /// Bits that are not clear.
+    set: u64,
+    /// When bits are looked at.
+    pub due: u64,
+    pub written: u64,
+}
+persistent!(Bitmap {
+    state { waiting, in_flight, changed, set, due, written }
+    parts { bits, writes }
+    built { region, offset, delay }
+});
+
+impl Bitmap {
+    /// All clear, for so many bytes of an array; the page lies at `offset`.
+    pub fn new(capacity: u64, region: u64, delay: u64, offset: u64) -> Self {
+        let regions = capacity.div_ceil(region) as usize;
+        Bitmap {
+            region,
+            offset,
+            delay,
+            bits: vec![Bit::Clear; regions],
+            writes: vec![0; regions],
+            waiting: Vec::new(),
+            in_flight: 0,
+            changed: false,
+            set: 0,
+            due: NEVER,
+            written: 0,
+        }
+    }
+
+    fn regions(&self, offset: u64, len: u64) -> std::ops::Range<usize> {
+        (offset / self.region) as usize..(offset + len).div_ceil(self.region) as usize
+    }
+
+    /// Whether the page is being written.
+    pub fn is_busy(&self) -> bool {
+        self.in_flight > 0
+    }
+
+    /// A write begins: asks for its bits; whether all of them are set.
+    fn begin(&mut self, offset: u64, len: u64) -> bool {
+        let mut ready = true;
+        for region in self.regions(offset, len) {
+            self.writes[region] += 1;
+            match self.bits[region] {
+                Bit::Set => {}
+                Bit::Idle => self.bits[region] = Bit::Set,
+                Bit::Clear => {
+                    self.bits[region] = Bit::Asked;
+                    self.set += 1;
+                    (self.changed, ready) = (true, false);
+                }
+                Bit::Asked | Bit::Underway => ready = false,
+            }
+        }
+        ready
+    }
+
+    fn is_ready(&self, offset: u64, len: u64) -> bool {
+        self.regions(offset, len).all(|region| matches!(self.bits[region], Bit::Set | Bit::Idle))
+    }
+
+    /// A write has ended.
+    pub fn end(&mut self, offset: u64, len: u64) {
+        for region in self.regions(offset, len) {
+            self.writes[region] -= 1;
+        }
+    }
+}
+
+impl Array {
+    /// Whether a write must wait for the bitmap; it does so then.
+    pub(super) fn waits_for_bitmap(&mut self, host: u32) -> bool {
+        let command = self.hosts.all[host as usize].command;
+        let Some(bitmap) = &mut self.bitmap else { return false };
+        if command.op != Op::Write || bitmap.begin(command.offset, command.len) {
+            return false;
+        }
+        bitmap.waiting.push(host);
+        self.hosts.all[host as usize].remaining += 1;
+        self.write_bitmap();
+        true
+    }
+
+    /// Sends the page to every member, unless it is on the way.
+    fn write_bitmap(&mut self) {
+        let Some(bitmap) = &mut self.bitmap else { return };
+        if bitmap.in_flight > 0 || !bitmap.changed {
+            return;
+        }
+        bitmap.changed = false;
+        bitmap.bits.iter_mut().filter(|b| **b == Bit::Asked).for_each(|b| *b = Bit::Underway);
+        bitmap.written += 1;
+        if bitmap.due == NEVER {
+            bitmap.due = self.now + bitmap.delay;
+        }
+        let offset = bitmap.offset;
+        let alive = (0..self.seats.len() as u32).filter(|&member| self.alive(member)).count();
+        if let Some(bitmap) = &mut self.bitmap {
+            bitmap.in_flight = alive as u32;
+        }
+        for member in 0..self.seats.len() as u32 {
+            if self.alive(member) {
+                let io = Io { purpose: Purpose::Bitmap, op: Op::Write, member, ..Io::default() };
+                let stamp = self.stamp_blank(ROW);
+                self.slot_mut(member).pending += 1;
+                self.send(Io { offset, len: ROW, ..io }, stamp, 0);
+            }
+        }
+        self.plan_timers();
+        if alive == 0 {
+            self.bitmap_written();
+        }
+    }
+
+    /// A member has the page, or is gone.
+    pub(super) fn bitmap_answered(&mut self) {
+        let Some(bitmap) = &mut self.bitmap else { return };
+        bitmap.in_flight -= 1;
+        if bitmap.in_flight == 0 {
+            self.bitmap_written();
+        }
+    }
+
+    /// The page is on every member: writes that waited for it go on.
+    fn bitmap_written(&mut self) {
+        let Some(bitmap) = &mut self.bitmap else { return };
+        bitmap.bits.iter_mut().filter(|b| **b == Bit::Underway).for_each(|b| *b = Bit::Set);
+        let mut waiting = std::mem::take(&mut bitmap.waiting);
+        waiting.retain(|&host| {
+            let command = self.hosts.all[host as usize].command;
+            let ready =
+                self.bitmap.as_ref().is_none_or(|b| b.is_ready(command.offset, command.len));
+            if ready {
+                let active = &mut self.hosts.all[host as usize];
+                active.logged = self.now - active.submitted;
+                active.remaining -= 1;
+                self.begin_write(host);
+            }
+            !ready
+        });
+        if let Some(bitmap) = &mut self.bitmap {
+            // None came in meanwhile: members answer later.
+            waiting.append(&mut bitmap.waiting);
+            bitmap.waiting = waiting;
+        }
+        self.write_bitmap();
+    }
+
+    /// Clears the bits that were not needed since the last look.
+    pub(super) fn look_at_bitmap(&mut self) {
+        let Some(bitmap) = &mut self.bitmap else { return };
+        for (bit, writes) in bitmap.bits.iter_mut().zip(&bitmap.writes) {
+            match *bit {
+                Bit::Set if *writes == 0 => *bit = Bit::Idle,
+                Bit::Idle => {
+                    *bit = Bit::Clear;
+                    bitmap.set -= 1;
+                    bitmap.changed = true;
+                }
+                _ => {}
+            }
+        }
+        bitmap.due = if bitmap.set > 0 { self.now + bitmap.delay } else { NEVER };
+        self.write_bitmap();
+    }
+}
