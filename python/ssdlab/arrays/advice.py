@@ -73,14 +73,13 @@ def _reasons(row: Row, here: Sequence[Row], safe: Sequence[Row]) -> list[str]:
         space = other.usable_bytes / row.usable_bytes
         danger = ", but it survives the loss of no member" if other.shape.level in UNSAFE else ""
         said.append(f"{other.shape.name}: {_speed(rate)}, {_space(space)}{danger}.")
-    slower = [r for r in safe if (r.reading.member_ios or 0) > 1.5]
-    if slower:
-        costs = ", ".join(
-            f"{r.shape.level_name} {r.reading.member_ios:.2g}"
-            for r in {r.shape.level: r for r in slower}.values()
-            if r.reading.member_ios
-        )
-        said.append(f"Commands of members that one I/O takes here: {costs}.")
+    costs = {
+        r.shape.level: f"{r.shape.level_name} {r.reading.member_ios:.2g}"
+        for r in safe
+        if (r.reading.member_ios or 0) > 1.5
+    }
+    if costs:
+        said.append(f"Commands of members for each I/O of this load: {', '.join(costs.values())}.")
     return said
 
 
