@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ssdlab.arrays.chapters import Cells, Chapter, columns, numbers
 from ssdlab.arrays.compare import Order
@@ -67,24 +67,28 @@ def chunk_sizes(
         )
         best = max(own, key=lambda kib: own[kib].iops)
         near = [kib for kib in own if own[kib].iops >= (1 - ALIKE) * own[best].iops]
-        said.append(
-            f"RAID {level} of {count}: fastest with chunks of {best} KiB "
-            f"({figure_text(own[best].iops)} IOPS); "
-            + (
-                "the size makes no difference worth a choice."
-                if len(near) == len(own)
-                else f"within 5 % of it: {', '.join(f'{kib}' for kib in near)} KiB; "
-                f"slowest {figure_text(min(rates))} IOPS."
-            )
-        )
+        said.append(_best_chunk(f"RAID {level} of {count}", own, best, near))
     heads = columns(f"chunk, {_SPEEDS}, member I/Os per I/O")
     figure = Figure(
         "Rate against the size of a chunk", "chunk, KiB", "IOPS", curves, True, wide=True
     )
     return Chapter(
-        "chunk", f"Size of a chunk: {load.name}", said, [Table("By chunk", heads, rows)], [figure],
+        "chunk", f"Size of a chunk: {load.name.removesuffix('.fio')}", said,
+        [Table("By chunk", heads, rows)], [figure],
         [{"level": s.level, "chunk_bytes": s.chunk, **r.as_json()} for s, r in by.items()],
     )  # fmt: skip
+
+
+def _best_chunk(name: str, own: Mapping[int, Reading], best: int, near: Sequence[int]) -> str:
+    rate = figure_text(own[best].iops)
+    if len(near) == len(own):
+        return f"{name}: the size of a chunk does not matter here, all within 5 % of {rate} IOPS."
+    slowest = min(own, key=lambda kib: own[kib].iops)
+    return (
+        f"{name}: fastest with chunks of {best} KiB ({rate} IOPS); within 5 % of it: "
+        f"{', '.join(str(kib) for kib in near)} KiB; slowest with {slowest} KiB "
+        f"({figure_text(own[slowest].iops)} IOPS)."
+    )
 
 
 def scaling(
@@ -110,7 +114,7 @@ def scaling(
             [
                 f"{n}",
                 *numbers(*(value / 1e6 for value in values)),
-                *numbers(*(round(100 * (value / line - 1), 6) for value in values[1:])),
+                *numbers(*(round(100 * (value / line - 1), 6) + 0.0 for value in values[1:])),
                 *numbers(*((100 * used.least, 100 * used.mean) if used else (None, None))),
             ]
         )
