@@ -12,6 +12,7 @@ PACKAGE = Path(ssdlab.__file__).parent
 
 LAYERS = (
     ("errors", "progress", "memory", "_core", "profiles", "figures"),
+    ("pool",),
     ("_version", "results", "jobfile", "wear"),
     ("store", "fio"),
     ("freeze", "openers"),
@@ -23,6 +24,7 @@ LAYERS = (
     ("care",),
     ("analysis",),
     ("engine",),
+    ("arrays",),
     ("experiments",),
     ("checks", "protocols"),
     ("explain", "compare", "ab", "reliability"),

@@ -44,6 +44,8 @@ class Settings:
     progress: ProgressCallback | None = None
     notice: Notice | None = None
     """Told, before the first write to a block device, what will be lost."""
+    memory_bytes: int | None = None
+    """What a simulation may take; None for all that is available."""
 
 
 class Notice(Protocol):
@@ -116,7 +118,7 @@ class Sim:
                 environment=dict(os.environ),
                 include=job.include(),
                 interval_ms=settings.interval_ms,
-                memory_bytes=available_bytes(),
+                memory_bytes=_least(settings.memory_bytes, available_bytes()),
                 progress=report,  # also without a listener: it is where Ctrl-C arrives
             )
         except KeyboardInterrupt:
@@ -126,6 +128,10 @@ class Sim:
                 raise Interrupted("stopped; nothing was kept") from None
             raise
         return sim_result(self.name, job, output)
+
+
+def _least(*amounts: int | None) -> int | None:
+    return min((one for one in amounts if one is not None), default=None)
 
 
 def sim_result(name: str, job: JobText, output: _core.RunOutput) -> Result:

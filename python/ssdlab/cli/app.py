@@ -8,6 +8,7 @@ import typer
 
 from ssdlab.cli import (
     ab,
+    array,
     audit,
     compare,
     explain,
@@ -40,6 +41,7 @@ app.command("resume")(resume.command)
 app.command("report")(report.command)
 app.command("compare")(compare.command)
 app.command("ab")(ab.command)
+app.command("array")(array.command)
 app.command("explain")(explain.command)
 app.command("list")(listing.command)
 app.command("show")(show.command)

@@ -28,7 +28,9 @@ def command(
         typer.Argument(
             metavar="NAME",
             help="x25m-block-size, x25m-random-write, x25m-spare-area, fragmentation, "
-            "consistency; all without a name.",
+            "consistency, raid0-hyperx, raid0-840pro, raid0-slowest-member, "
+            "raid-levels; all without a "
+            "name.",
             autocompletion=_names,
         ),
     ] = None,

@@ -6,6 +6,10 @@ from ssdlab.errors import unknown_name
 from ssdlab.experiments import (
     consistency,
     fragmentation,
+    raid0_840pro,
+    raid0_hyperx,
+    raid0_slowest_member,
+    raid_levels,
     x25m_block_size,
     x25m_random_write,
     x25m_spare_area,
@@ -18,6 +22,10 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     x25m_spare_area.EXPERIMENT,
     fragmentation.EXPERIMENT,
     consistency.EXPERIMENT,
+    raid0_hyperx.EXPERIMENT,
+    raid0_840pro.EXPERIMENT,
+    raid0_slowest_member.EXPERIMENT,
+    raid_levels.EXPERIMENT,
 )
 
 

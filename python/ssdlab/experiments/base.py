@@ -66,12 +66,17 @@ class Task:
 
     key: str
     drive: str
+    """Name of the profile, or of the device that ``rig`` describes."""
     job: str
     """Text of the job file at the scale asked for."""
     overrides: Mapping[str, str] = field(default_factory=dict)
     interval_ms: int = 1000
     cost: float = 1.0
     """Rough share of the work, for the time left."""
+    rig: str = ""
+    """Text of a rig, such as that of an array; empty for the profile ``drive``."""
+    prepare: str | None = None
+    """State in which the job finds the device (``--prepare``); None for fresh out of the box."""
 
 
 @dataclass(frozen=True)

@@ -378,6 +378,8 @@ EN: Mapping[str, str] = {
     "reproduce.factor": "within 1.5 times",
     "reproduce.missing": "not simulated",
     # scan
+    "array.kind": "Study of arrays",
+    "array.jobs": "Jobs and rigs",
     "scan.kind": "Scan of a drive",
     "scan.map": "Map",
     "scan.map_note": "From left to right, then down; a cell is {cell} and is as bad as the worst piece of 1 MiB in it. Point at a cell for its address.",

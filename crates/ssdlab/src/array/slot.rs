@@ -56,22 +56,27 @@ impl Slot {
     #[inline]
     pub fn send(&mut self, now: u64, command: Command) {
         self.count(&command);
-        if self.in_flight == 0 {
-            self.since = now;
-        }
+        self.note_busy(now);
         self.in_flight += 1;
         self.head = command.offset + command.len;
         self.device.submit(now, command);
     }
 
+    /// Adds the time up to now, so that also a member that is never idle shows when it was busy.
+    #[inline]
+    fn note_busy(&mut self, now: u64) {
+        if self.in_flight > 0 {
+            self.busy += now - self.since;
+        }
+        self.since = now;
+    }
+
     /// A command has come back.
     #[inline]
     pub fn returned(&mut self, now: u64) {
+        self.note_busy(now);
         self.in_flight -= 1;
         self.pending -= 1;
-        if self.in_flight == 0 {
-            self.busy += now - self.since;
-        }
     }
 
     /// The device has died, with all that was in flight.

@@ -1,0 +1,176 @@
+"""Which array to take, in words, with reasons and with what would change them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ssdlab.arrays.readings import Reading
+from ssdlab.arrays.rigs import SURVIVES
+from ssdlab.figures import figure_text
+
+if TYPE_CHECKING:
+    from ssdlab.arrays.compare import Row
+
+CLOSE = 0.9
+"""An array with this share of the fastest one's rate is about as fast, so that space decides."""
+GAIN = 1.25
+"""Times as many drives ought to give at least so many times the rate for each doubling."""
+SAID = 0.05
+"""Share of the time from which a cause is worth a sentence."""
+UNSAFE = ("0", "linear")
+
+
+def advise(one: Reading, rows: Sequence[Row]) -> list[str]:
+    """Sentences: the choice first, then its reasons, then what would change it."""
+    if not rows:
+        return []
+    count = max(row.shape.count for row in rows)
+    here = [row for row in rows if row.shape.count == count]
+    safe = [row for row in here if row.shape.level not in UNSAFE]
+    chosen = _choose(safe or here)
+    said = [_headline(chosen, one, alone=not safe)]
+    said += _reasons(chosen, here, safe)
+    said += _time(chosen)
+    said += _drives(chosen, rows, one)
+    said += _price(rows)
+    said.append(_change(chosen, one))
+    return said
+
+
+def _choose(rows: Sequence[Row]) -> Row:
+    """The one with the most space among those that are about as fast as the fastest."""
+    fastest = max(row.reading.iops for row in rows)
+    near = [row for row in rows if row.reading.iops >= CLOSE * fastest]
+    space = max(row.usable_bytes for row in near)
+    # Of those with as much space, the fastest; of equals, that with the shorter tail.
+    roomy = [row for row in near if row.usable_bytes >= 0.99 * space]
+    return max(roomy, key=lambda row: (row.reading.iops, -row.reading.max_ns))
+
+
+def _headline(row: Row, one: Reading, *, alone: bool) -> str:
+    found = row.reading
+    p99 = (found.percentile_ns(99.0) or 0) / 1e6
+    text = (
+        f"For this load take {row.shape.name}: {figure_text(found.iops)} IOPS "
+        f"({figure_text(found.bytes_per_s / 1e6)} MB/s), {row.speedup:.2f} times one drive and "
+        f"{100 * row.efficiency:.0f} % of {row.shape.count} drives; 99 % of the I/Os within "
+        f"{figure_text(p99)} ms; {figure_text(row.usable_bytes / 1e9)} GB usable."
+    )
+    if alone:
+        text += " It loses everything with any one member: nothing that survives was compared."
+    return text
+
+
+def _reasons(row: Row, here: Sequence[Row], safe: Sequence[Row]) -> list[str]:
+    said = []
+    if row.shape.level not in UNSAFE:
+        said.append(f"It survives the loss of {SURVIVES[row.shape.level]}.")
+    for other in sorted(here, key=lambda r: -r.reading.iops):
+        if other is row or _alike(other, row, here):
+            continue
+        rate = other.reading.iops / row.reading.iops
+        space = other.usable_bytes / row.usable_bytes
+        danger = ", but it survives the loss of no member" if other.shape.level in UNSAFE else ""
+        said.append(f"{other.shape.name}: {_speed(rate)}, {_space(space)}{danger}.")
+    costs = {
+        r.shape.level: f"{r.shape.level_name} {r.reading.member_ios:.2g}"
+        for r in safe
+        if (r.reading.member_ios or 0) > 1.5
+    }
+    if costs:
+        said.append(f"Commands of members for each I/O of this load: {', '.join(costs.values())}.")
+    return said
+
+
+def _alike(other: Row, row: Row, here: Sequence[Row]) -> bool:
+    """Whether only the chunk differs from a row that is said: the fastest of a level speaks."""
+    if other.shape.level == row.shape.level:
+        return abs(other.reading.iops / row.reading.iops - 1) < 0.03
+    level = [r for r in here if r.shape.level == other.shape.level]
+    return other is not max(level, key=lambda r: r.reading.iops)
+
+
+def _speed(factor: float) -> str:
+    if abs(factor - 1) < 0.015:
+        return "as fast"
+    return f"{factor:.2f} times as fast"
+
+
+def _space(factor: float) -> str:
+    if abs(factor - 1) < 0.015:
+        return "as much space"
+    return f"{factor:.2f} times the space"
+
+
+def _time(row: Row) -> list[str]:
+    parts = row.reading.parts
+    causes = {
+        "slowest_member": "waiting for the slowest member",
+        "parity": "reading old data and parity",
+        "stripe_wait": "waiting for a turn at a stripe",
+    }
+    found = [
+        f"{100 * parts[key]:.0f} % went into {text}"
+        for key, text in causes.items()
+        if parts.get(key, 0.0) >= SAID
+    ]
+    return [f"Of the time of its I/Os, {' and '.join(found)}."] if found else []
+
+
+def _drives(chosen: Row, rows: Sequence[Row], one: Reading) -> list[str]:
+    same = sorted(
+        (
+            r
+            for r in rows
+            if (r.shape.level, r.shape.chunk) == (chosen.shape.level, chosen.shape.chunk)
+        ),
+        key=lambda r: r.shape.count,
+    )
+    if len(same) < 2:
+        return []
+    before, last = same[-2], same[-1]
+    gain = last.reading.iops / before.reading.iops if before.reading.iops else 0.0
+    added = last.shape.count / before.shape.count
+    if gain >= 1 + (GAIN - 1) * (added - 1):
+        return [
+            f"From {before.shape.count} to {last.shape.count} drives it gains {gain:.2f} times."
+        ]
+    in_flight = last.reading.iops * last.reading.mean_ns / 1e9
+    return [
+        f"From {before.shape.count} to {last.shape.count} drives it gains only {gain:.2f} times: "
+        f"{in_flight:.0f} I/Os in flight are {in_flight / last.shape.count:.1f} for each drive."
+    ]
+
+
+def _price(rows: Sequence[Row]) -> list[str]:
+    priced = [r for r in rows if r.price_per_kiops is not None and r.shape.level not in UNSAFE]
+    if not priced:
+        return []
+    fast = min(priced, key=lambda r: r.price_per_kiops or 0.0)
+    roomy = min(priced, key=lambda r: r.price_per_gb or 0.0)
+    return [
+        f"Of those that survive a failure, a thousand IOPS cost least in {fast.shape.name} "
+        f"({figure_text(fast.price_per_kiops)}), a GB in {roomy.shape.name} "
+        f"({figure_text(roomy.price_per_gb)})."
+    ]
+
+
+def _change(row: Row, one: Reading) -> str:
+    ios = row.reading.member_ios or 1.0
+    if row.shape.level in ("5", "6"):
+        if ios > 1.5:
+            return (
+                "What would change this: more small writes make parity dearer, so RAID 10 gains; "
+                "requests of whole stripes need no old data, so parity gains."
+            )
+        return (
+            "What would change this: small writes. Each takes RAID 5 four and RAID 6 six commands "
+            "of members, RAID 10 two; under reads and whole stripes they cost nothing."
+        )
+    if row.shape.level in ("1", "10"):
+        return (
+            "What would change this: if space or its price counts for more than speed, RAID 5 or 6 "
+            "hold more; if most I/Os are reads or fill whole stripes, they are as fast, too."
+        )
+    return "What would change this: any need for the data to survive a drive."

@@ -1,0 +1,278 @@
+"""Arrays of one drive beside each other and beside the drive alone: the grid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ssdlab.arrays.advice import advise
+from ssdlab.arrays.chapters import Cells, Chapter, columns, numbers
+from ssdlab.arrays.grid import Variant, run_all
+from ssdlab.arrays.readings import Reading
+from ssdlab.arrays.rigs import STRIPED, SURVIVES, Drive, Shape
+from ssdlab.figures import Curve, Figure, Table
+from ssdlab.jobfile import JobText
+from ssdlab.progress import ProgressCallback
+
+ARRAY_PARTS: Mapping[str, str] = {
+    "slowest_member": "slowest member",
+    "parity": "old data and parity",
+    "bitmap": "write-intent bitmap",
+    "stripe_wait": "turn at the stripe",
+}
+"""Where an array spends time of its own (`stats::Part`)."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is asked of every study: a drive, how it is changed, its state and the seed."""
+
+    drive: Drive
+    capacity_bytes: int | None = None
+    """Of one drive at full size; None for that which is simulated."""
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    prepare: str = "sequential"
+    seed: int = 1
+    price: float | None = None
+    """Of one drive, in any currency."""
+
+    def variant(self, shape: Shape | None, job: JobText, prepare: str | None = None) -> Variant:
+        """A run on an array of the drive, or on the drive alone."""
+        return Variant(shape, self.drive, job, prepare or self.prepare, self.overrides)
+
+
+@dataclass(frozen=True)
+class Row:
+    """An array, what it did, and what that is beside the drive alone."""
+
+    shape: Shape
+    reading: Reading
+    speedup: float
+    """IOPS by those of the drive alone."""
+    usable_bytes: float
+    """At the drive's full size."""
+    price: float | None
+    """Of all drives."""
+
+    @property
+    def efficiency(self) -> float:
+        """IOPS by N times those of the drive alone."""
+        return self.speedup / self.shape.count
+
+    @property
+    def price_per_gb(self) -> float | None:
+        """Price of 10^9 usable bytes."""
+        return None if self.price is None else self.price / (self.usable_bytes / 1e9)
+
+    @property
+    def price_per_kiops(self) -> float | None:
+        """Price of a thousand I/Os a second under this load."""
+        return None if self.price is None else self.price / (self.reading.iops / 1e3)
+
+    def as_json(self) -> dict[str, Any]:
+        """The object of ``--json``."""
+        return {
+            "array": self.shape.name,
+            "level": self.shape.level,
+            "count": self.shape.count,
+            "chunk_bytes": self.shape.chunk,
+            "speedup": self.speedup,
+            "efficiency": self.efficiency,
+            "usable_bytes": self.usable_bytes,
+            "price": self.price,
+            "price_per_gb": self.price_per_gb,
+            "price_per_1000_iops": self.price_per_kiops,
+            **self.reading.as_json(),
+        }
+
+
+def study(
+    order: Order,
+    shapes: Sequence[Shape],
+    job: JobText,
+    progress: ProgressCallback | None = None,
+) -> Chapter:
+    """Runs ``job`` on every array and on the drive alone.
+
+    Raises as :func:`ssdlab.arrays.grid.run_all`.
+    """
+    variants = [order.variant(None, job), *(order.variant(one, job) for one in shapes)]
+    one, *rest = run_all(variants, seed=order.seed, progress=progress)
+    full = order.capacity_bytes or one.capacity_bytes
+    rows = [
+        Row(
+            shape,
+            reading,
+            reading.iops / one.iops if one.iops else 0.0,
+            reading.capacity_bytes / one.capacity_bytes * full,
+            None if order.price is None else order.price * shape.count,
+        )
+        for shape, reading in zip(shapes, rest, strict=True)
+    ]
+    alone = {
+        "array": None,
+        "count": 1,
+        "usable_bytes": float(full),
+        "price": order.price,
+        **one.as_json(),
+    }
+    return Chapter(
+        key="arrays",
+        title=f"Arrays of {order.drive.name}",
+        sentences=advise(one, rows),
+        tables=_tables(one, rows, order, full),
+        figures=_figures(one, rows),
+        rows=[alone, *(row.as_json() for row in rows)],
+    )
+
+
+def _ms(ns: float | None) -> float | None:
+    return None if ns is None else ns / 1e6
+
+
+def _speeds(reading: Reading) -> list[float | None]:
+    return [
+        reading.iops,
+        reading.bytes_per_s / 1e6,
+        _ms(reading.mean_ns),
+        *(_ms(reading.percentile_ns(p)) for p in (50.0, 99.0, 99.9)),
+        _ms(reading.max_ns),
+    ]
+
+
+def _tables(one: Reading, rows: Sequence[Row], order: Order, full: float) -> list[Table]:
+    heads = columns(
+        "array, rate:IOPS, throughput:MB/s, mean:ms, p50:ms, p99:ms, p99.9:ms, longest:ms, "
+        "of N drives:%"
+    )
+    speeds = Table(
+        "Speed",
+        heads,
+        [
+            ["one drive", *numbers(*_speeds(one), 100.0)],
+            *(
+                [row.shape.name, *numbers(*_speeds(row.reading), 100 * row.efficiency)]
+                for row in rows
+            ),
+        ],
+        "“Of N drives”: the rate, as a share of N times that of one drive under the same load.",
+    )
+    return [speeds, _members(rows), _times(rows), _money(one, rows, order, full)]
+
+
+def _times(rows: Sequence[Row]) -> Table:
+    def shares(row: Row) -> list[float | None]:
+        own = [100 * row.reading.parts.get(part, 0.0) for part in ARRAY_PARTS]
+        return [*own, 100 - sum(own)] if row.reading.parts else [None] * (len(own) + 1)
+
+    heads = columns(
+        "array, " + ", ".join(f"{name}:%" for name in ARRAY_PARTS.values()) + ", the members:%"
+    )
+    return Table(
+        "Where the time of the I/Os went",
+        heads,
+        [[row.shape.name, *numbers(*shares(row))] for row in rows],
+        "The array's own time: waiting for the slowest member beyond what members need on the "
+        "average, for old data and parity, for a turn at a stripe. The rest is what "
+        "the members took.",
+    )
+
+
+def _members(rows: Sequence[Row]) -> Table:
+    lines: list[Cells] = []
+    for row in rows:
+        found, busy, written = row.reading, row.reading.utilisation, row.reading.written
+        lines.append(
+            [
+                row.shape.name,
+                *numbers(
+                    found.member_ios,
+                    *(
+                        (100 * busy.least, 100 * busy.mean, 100 * busy.greatest)
+                        if busy
+                        else (None,) * 3
+                    ),
+                    *(
+                        (written.least / 1e6, written.mean / 1e6, written.greatest / 1e6)
+                        if written
+                        else (None,) * 3
+                    ),
+                    found.waf,
+                ),
+            ]
+        )
+    heads = columns(
+        "array, member I/Os per I/O, busy least:%, busy mean:%, busy most:%, written least:MB, "
+        "written mean:MB, written most:MB, write amplification"
+    )
+    note = "A member is busy while it has a command; least, mean and most over the members."
+    return Table("What the members did", heads, lines, note)
+
+
+def _money(one: Reading, rows: Sequence[Row], order: Order, full: float) -> Table:
+    priced = order.price is not None
+    text = "array, usable:GB, of the space:%"
+    if priced:
+        text += ", price, per GB, per 1000 IOPS"
+    lines: list[Cells] = []
+    alone = [full / 1e9, 100.0]
+    if priced and order.price is not None:
+        alone += [order.price, order.price / (full / 1e9), order.price / (one.iops / 1e3)]
+    lines.append(["one drive", *numbers(*alone), "-"])
+    for row in rows:
+        values: list[float | None] = [
+            row.usable_bytes / 1e9,
+            100 * row.usable_bytes / (full * row.shape.count),
+        ]
+        if priced:
+            values += [row.price, row.price_per_gb, row.price_per_kiops]
+        lines.append([row.shape.name, *numbers(*values), SURVIVES[row.shape.level]])
+    return Table("Space, price and safety", columns(f"{text}, survives the loss of"), lines)
+
+
+def _short(shape: Shape, chunks: bool) -> str:
+    """A name for the axis of a chart, with the chunk where there are several."""
+    chunk = f" {shape.chunk >> 10}k" if chunks and shape.level in STRIPED else ""
+    level = shape.level if shape.level == "linear" else f"R{shape.level}"
+    return f"{level} x {shape.count}{chunk}"
+
+
+def _figures(one: Reading, rows: Sequence[Row]) -> list[Figure]:
+    chunks = len({row.shape.chunk for row in rows}) > 1
+    names = ["one drive", *(_short(row.shape, chunks) for row in rows)]
+    places = [float(i) for i in range(len(names))]
+    readings = [one, *(row.reading for row in rows)]
+    rate = Curve("simulated", places, [r.iops for r in readings], "bars", 0)
+    ideal = Curve(
+        "N times one drive", places, [one.iops, *(one.iops * r.shape.count for r in rows)],
+        "published",
+    )  # fmt: skip
+    charts = [
+        Figure("Rate", "", "IOPS", [rate, ideal], x_names=names, wide=True),
+        Figure(
+            "Latency",
+            "",
+            "ms",
+            [
+                Curve(label, places, [_ms(r.percentile_ns(p)) or 0.0 for r in readings], "bars", i)
+                for i, (label, p) in enumerate((("p50", 50.0), ("p99", 99.0), ("p99.9", 99.9)))
+            ],
+            x_names=names,
+            log_y=False,
+            wide=True,
+        ),
+    ]
+    levels = list(dict.fromkeys((r.shape.level, r.shape.chunk) for r in rows))
+    if len({row.shape.count for row in rows}) > 1:
+        curves = []
+        for place, (level, chunk) in enumerate(levels):
+            own = [r for r in rows if (r.shape.level, r.shape.chunk) == (level, chunk)]
+            x = [1.0, *(float(r.shape.count) for r in own)]
+            y = [one.iops, *(r.reading.iops for r in own)]
+            label = own[0].shape.name.replace(f" of {own[0].shape.count}", "")
+            curves.append(Curve(label, x, y, "points", place))
+        charts.append(
+            Figure("Rate against the number of drives", "drives", "IOPS", curves, wide=True)
+        )
+    return charts

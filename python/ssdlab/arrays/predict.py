@@ -1,0 +1,55 @@
+"""What an array of N equal members does, foretold from latencies of one of them.
+
+A request that is cut into a piece for every member ends when the slowest has done its piece. With
+a member's latency X, N members that worked independently would do N pieces in E[X]; bound to each
+other they take E[max of N draws of X]: RAID 0 falls below N times one drive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Foretold:
+    """Throughputs of N members, bytes a second."""
+
+    by_means: float
+    """N times one member: as if they did not wait for each other."""
+    by_slowest: float
+    """Every request as long as the slowest of N independent draws."""
+
+    @property
+    def loss(self) -> float:
+        """Share of the straight line that waiting takes."""
+        return 1.0 - self.by_slowest / self.by_means
+
+
+def mean(bins: Mapping[int, int]) -> float:
+    """E[X] of a histogram: latency in ns to count."""
+    return sum(ns * count for ns, count in bins.items()) / sum(bins.values())
+
+
+def slowest_mean(bins: Mapping[int, int], members: int) -> float:
+    """E[max of ``members`` independent draws] of a histogram, exactly (ns)."""
+    total, seen, below, expected = sum(bins.values()), 0, 0.0, 0.0
+    for ns, count in sorted(bins.items()):
+        seen += count
+        up_to = (seen / total) ** members
+        expected += ns * (up_to - below)
+        below = up_to
+    return expected
+
+
+def foretell(bins: Mapping[int, int], members: int, piece: int, depth: int = 1) -> Foretold:
+    """What ``members`` do with requests of a piece of so many bytes on each, "
+    "``depth`` in flight."""
+    whole = depth * members * piece
+    return Foretold(whole / (mean(bins) / 1e9), whole / (slowest_mean(bins, members) / 1e9))
+
+
+def slowest_of(times: Sequence[float]) -> tuple[float, list[float]]:
+    """How long one request takes, and the share of it that each member was busy."""
+    longest = max(times)
+    return longest, [time / longest for time in times]

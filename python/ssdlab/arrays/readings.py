@@ -1,0 +1,172 @@
+"""What a run on an array says: rates, latencies, members, and where the time went."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from ssdlab.results import Result
+
+TOLERANCE_S = 1e-3
+"""Jobs that begin within so much of each other run together."""
+PERCENTILES = (50.0, 99.0, 99.9)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Least, mean and greatest over the members."""
+
+    least: float
+    mean: float
+    greatest: float
+
+    def as_json(self) -> dict[str, float]:
+        """The object of ``--json``."""
+        return {"min": self.least, "mean": self.mean, "max": self.greatest}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the jobs of a run that were started last did together."""
+
+    jobs: tuple[str, ...]
+    seconds: float
+    iops: float
+    bytes_per_s: float
+    mean_ns: float
+    percentiles_ns: Mapping[float, int]
+    max_ns: int
+    capacity_bytes: int
+    """What the host sees."""
+    waf: float | None
+    """Write amplification of the members' flash, as programmed by what the members were written."""
+    utilisation: Spread | None
+    """Share of the time in which a member had a command; None for a drive alone."""
+    written: Spread | None
+    """Bytes written to a member; None for a drive alone."""
+    member_ios: float | None
+    """Commands of members for each of the host; None for a drive alone."""
+    bins: Mapping[int, int]
+    """Completion latencies: ns and how many, in fio's bins."""
+    parts: Mapping[str, float]
+    """Share of the time of all I/Os by part (docs/results.md), those without time left out."""
+
+    def percentile_ns(self, percent: float) -> int | None:
+        """A percentile of the completion latencies."""
+        return self.percentiles_ns.get(percent)
+
+    def as_json(self) -> dict[str, Any]:
+        """The object of ``--json``."""
+        return {
+            "jobs": list(self.jobs),
+            "seconds": self.seconds,
+            "iops": self.iops,
+            "bytes_per_s": self.bytes_per_s,
+            "lat_mean_ns": self.mean_ns,
+            **{f"lat_p{p:g}_ns": ns for p, ns in self.percentiles_ns.items()},
+            "lat_max_ns": self.max_ns,
+            "capacity_bytes": self.capacity_bytes,
+            "waf": self.waf,
+            "member_utilisation": self.utilisation and self.utilisation.as_json(),
+            "member_written_bytes": self.written and self.written.as_json(),
+            "member_ios_per_io": self.member_ios,
+            "time_shares": dict(self.parts),
+        }
+
+
+def read(result: Result) -> Reading:
+    """The reading of a result."""
+    about = result.ssdlab
+    spans = about["jobs"]
+    last = max(float(one["started_s"]) for one in spans)
+    chosen = [one for one in spans if float(one["started_s"]) >= last - TOLERANCE_S]
+    names = tuple(dict.fromkeys(str(one["name"]) for one in chosen))
+    begin = min(float(one["measured_from_s"]) for one in chosen)
+    end = max(float(one["ended_s"]) for one in chosen)
+    stats = [one for job in result.jobs if job.name in names for one in job.directions()]
+    ios = sum(one.ios for one in stats)
+    bins = sum((Counter(one.bins) for one in stats), Counter())
+    longest = max((one.lat_max_ns for one in stats), default=0)
+    members = _members(result.device_series(), begin, end)
+    amplified = [float(one["waf"]) for one in chosen if one.get("waf") is not None]
+    return Reading(
+        jobs=names,
+        seconds=end - begin,
+        iops=sum(one.iops for one in stats),
+        bytes_per_s=sum(one.bw_bytes for one in stats),
+        mean_ns=sum(one.lat_mean_ns * one.ios for one in stats) / ios if ios else 0.0,
+        percentiles_ns=_percentiles(bins, longest),
+        max_ns=longest,
+        capacity_bytes=int(about["target"]["capacity_bytes"]),
+        waf=max(amplified, default=None),
+        utilisation=None if members is None else members.utilisation,
+        written=None if members is None else members.written,
+        member_ios=None if members is None else members.ios_per_host_io,
+        bins=bins,
+        parts=_parts(result.attribution or {}),
+    )
+
+
+@dataclass(frozen=True)
+class _Members:
+    utilisation: Spread
+    written: Spread
+    ios_per_host_io: float | None
+
+
+def _members(series: pl.DataFrame | None, begin: float, end: float) -> _Members | None:
+    """Counters of an array's members between two moments, as near as the series tells."""
+    if series is None or "member0/member_busy_ns" not in series.columns:
+        return None
+    time = series["time_s"].to_list()
+    first = max((i for i, t in enumerate(time) if t <= begin + 1e-9), default=0)
+    until = next((i for i, t in enumerate(time) if t >= end - 1e-9), len(time) - 1)
+    span = time[until] - time[first]
+
+    def delta(name: str) -> float:
+        column = series[name]
+        return float(column[until]) - float(column[first])
+
+    count = sum(
+        name.endswith("/member_busy_ns") and name.count("/") == 1 for name in series.columns
+    )
+    place = [f"member{i}/member_" for i in range(count)]
+    # A command under way counts up to its member's last event: too little at one end, and so
+    # perhaps too much between both.
+    busy = [min(1.0, delta(f"{one}busy_ns") / (span * 1e9)) if span else 0.0 for one in place]
+    commands = sum(delta(f"{one}reads") + delta(f"{one}writes") for one in place)
+    host = delta("array_reads") + delta("array_writes")
+    return _Members(
+        _spread(busy),
+        _spread([delta(f"{one}bytes_written") for one in place]),
+        commands / host if host else None,
+    )
+
+
+def _spread(values: Sequence[float]) -> Spread:
+    return Spread(min(values), sum(values) / len(values), max(values))
+
+
+def _percentiles(bins: Mapping[int, int], longest: int) -> dict[float, int]:
+    total = sum(bins.values())
+    found: dict[float, int] = {}
+    seen, wanted = 0, list(PERCENTILES)
+    for value, count in sorted(bins.items()):
+        seen += count
+        while wanted and seen >= wanted[0] / 100 * total:
+            found[wanted.pop(0)] = min(value, longest)
+    return found
+
+
+def _parts(attribution: Mapping[str, Any]) -> dict[str, float]:
+    names = attribution.get("parts", [])
+    sums = [0.0] * len(names)
+    for direction in ("read", "write"):
+        for place, ns in enumerate((attribution.get(direction) or {}).get("total_ns", [])):
+            sums[place] += float(ns)
+    whole = sum(sums)
+    return {name: ns / whole for name, ns in zip(names, sums, strict=True) if ns} if whole else {}

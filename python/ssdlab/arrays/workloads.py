@@ -1,0 +1,70 @@
+"""Loads for arrays, by name, as ordinary fio jobs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ssdlab.errors import unknown_name
+from ssdlab.jobfile import JobText
+
+DEPTH = 32
+"""I/Os in flight by default."""
+SECONDS = 2.0
+"""Simulated seconds that are measured by default."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A load and the state in which it finds the drives."""
+
+    name: str
+    summary: str
+    options: str
+    """Lines of the job, without depth and time."""
+    prepare: str
+
+
+WORKLOADS = (
+    Workload("random-read", "4 KiB random reads", "rw=randread\nbs=4k", "sequential"),
+    Workload("random-write", "4 KiB random writes, used drive", "rw=randwrite\nbs=4k", "steady"),
+    Workload(
+        "mixed", "4 KiB at random, 70 % reads, on a used drive", "rw=randrw\nrwmixread=70\nbs=4k",
+        "steady",
+    ),
+    Workload(
+        "database", "8 KiB at random with hot pages, 80 % reads, on a used drive",
+        "rw=randrw\nrwmixread=80\nbs=8k\nrandom_distribution=zipf:1.1", "steady",
+    ),
+    Workload("sequential-read", "1 MiB reads in order", "rw=read\nbs=1m", "sequential"),
+    Workload("sequential-write", "1 MiB writes in order", "rw=write\nbs=1m", "sequential"),
+)  # fmt: skip
+
+
+def workload(name: str) -> Workload:
+    """The workload called ``name``."""
+    known = {one.name: one for one in WORKLOADS}
+    if name not in known:
+        raise unknown_name("load for arrays", name, known)
+    return known[name]
+
+
+def job(options: str, name: str, *, depth: int = DEPTH, seconds: float = SECONDS) -> JobText:
+    """A job over the whole device with ``depth`` I/Os in flight; its begin is not measured."""
+    random = "norandommap\n" if "rand" in options else ""
+    milliseconds = round(seconds * 1000)
+    text = f"""\
+[global]
+ioengine=libaio
+direct=1
+size=100%
+refill_buffers
+time_based
+
+[{name}]
+{options}
+iodepth={depth}
+{random}runtime={milliseconds}ms
+ramp_time={milliseconds // 4}ms
+"""
+    return JobText(f"{name}.fio", text, Path.cwd())

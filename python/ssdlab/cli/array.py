@@ -1,0 +1,370 @@
+"""``ssdlab array``: what arrays of a drive would do, beside one drive alone, and which to take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ssdlab import _core
+from ssdlab.arrays import studies
+from ssdlab.arrays.chapters import Chapter
+from ssdlab.arrays.compare import Order, study
+from ssdlab.arrays.grid import shapes
+from ssdlab.arrays.measured import measured_drive
+from ssdlab.arrays.rigs import LEVELS, MEMBERS_MIN, Drive, Shape, array_rig, size_text
+from ssdlab.arrays.workloads import DEPTH, WORKLOADS, job, workload
+from ssdlab.cli.console import duration, progress, table
+from ssdlab.cli.options import Quiet, Seed, SetKeys
+from ssdlab.cli.output import check_place, results, say, write_json
+from ssdlab.cli.run import override, profile_names
+from ssdlab.errors import InputError, unknown_name
+from ssdlab.figures import Cell, figure_text
+from ssdlab.fio.job import parse_size
+from ssdlab.jobfile import JobText, read_job, read_text
+from ssdlab.progress import Progress, ProgressCallback
+from ssdlab.rig import profile, profiles
+from ssdlab.scale import capacity_of, reduced
+from ssdlab.store import check_writable, write_whole, writing
+
+MEMBER_BYTES = 1 << 30
+"""Drives that ship with ssdlab are made about this small unless ``--scale`` says otherwise."""
+SUPERBLOCKS_MIN = 128
+STUDIES = ("arrays", "chunk", "scaling", "depth", "degradation")
+
+
+def command(
+    drive: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="DRIVE",
+            help="A profile's name or a rig file (.toml) of one drive.",
+            autocompletion=profile_names,
+        ),
+    ] = None,
+    levels: Annotated[
+        str, typer.Option("--levels", metavar="LIST", help="RAID levels: 0, 1, 10, 5, 6, linear.")
+    ] = "0,10,5,6",
+    count: Annotated[
+        str, typer.Option("--count", metavar="LIST", help="Numbers of drives.")
+    ] = "4,8",
+    chunk: Annotated[
+        str, typer.Option("--chunk", metavar="LIST", help="Sizes of a chunk, such as 64k,512k.")
+    ] = "512k",
+    job_file: Annotated[
+        Path | None, typer.Option("--job", metavar="JOB.fio", help="The load, as a fio job file.")
+    ] = None,
+    load: Annotated[
+        str | None,
+        typer.Option(
+            "--workload",
+            metavar="NAME",
+            help=f"A load by name: {', '.join(one.name for one in WORKLOADS)}.",
+        ),
+    ] = None,
+    depth: Annotated[
+        int, typer.Option("--depth", min=1, metavar="N", help="I/Os in flight of a load by name.")
+    ] = DEPTH,
+    study_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--study",
+            metavar="NAME",
+            help="arrays (levels, counts and chunks; the default), chunk (4 to 1024 KiB), "
+            "scaling (against the number of drives, foretold and simulated), depth (1 to 256), "
+            "degradation (fresh, used, rested, trimmed); may be given again.",
+        ),
+    ] = None,
+    prepare: Annotated[
+        str | None,
+        typer.Option(
+            "--prepare",
+            metavar="STATE",
+            help="State at the start, as for run; else the load's own.",
+        ),
+    ] = None,
+    measured: Annotated[
+        Path | None,
+        typer.Option(
+            "--measured",
+            metavar="RUN",
+            help="Instead of DRIVE: the latencies of a run of your own drive (a kept run, or fio's "
+            "JSON+ document).",
+        ),
+    ] = None,
+    scale: Annotated[
+        int | None,
+        typer.Option("--scale", min=1, metavar="N", help="Simulate drives N times smaller."),
+    ] = None,
+    set_: SetKeys = None,
+    price: Annotated[
+        float | None, typer.Option("--price", min=0.0, metavar="X", help="Price of one drive.")
+    ] = None,
+    seed: Seed = 1,
+    json_: Annotated[
+        str | None, typer.Option("--json", metavar="FILE|-", help="Write the tables as JSON.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write an HTML page.")
+    ] = None,
+    save_rigs: Annotated[
+        Path | None,
+        typer.Option("--save-rigs", metavar="DIR", help="Only write the arrays as rig files."),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Compare arrays of a drive under a load, and say which to take and why."""
+    if (drive is None) == (measured is None):
+        raise InputError("name one drive: DRIVE, or --measured RUN for your own")
+    wanted = _studies(study_ or ["arrays"])
+    grid = _grid(_levels(levels), _counts(count), _chunks(chunk), quiet)
+    one = _drive(drive) if drive is not None else measured_drive(measured or Path())
+    if save_rigs is not None:
+        _save(one, grid.shapes, save_rigs)
+        return
+    check_place(json_)
+    if output is not None:
+        check_writable(output)
+    text, name, options, state = _load(job_file, load, depth)
+    overrides = dict(override(text) for text in set_ or [])
+    order = _order(one, prepare or state, overrides, scale, seed, price, simulated=measured is None)
+    asked = Asked(order, grid, text, options, name, depth)
+    started = time.monotonic()
+    with progress(f"arrays of {one.name}", quiet=quiet) as callback:
+        chapters = [
+            _run(key, asked, _within(callback, place, len(wanted)))
+            for place, key in enumerate(wanted)
+        ]
+    note = _note(order, text, time.monotonic() - started)
+    write_json(json_, _document(order, text, chapters))
+    if output is not None:
+        from ssdlab.report import array_page  # heavy: only where it is used
+
+        rigs = [(one.name, array_rig(order.drive, one)) for one in grid.shapes[:1]]
+        texts = [(text.name, text.text), *rigs]
+        title = f"Arrays of {one.name}"
+        array_page.render(chapters, output, title=title, notes=[note], texts=texts)
+    if not quiet:
+        _print(chapters, note, output, json_)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What is compared."""
+
+    shapes: list[Shape]
+    levels: list[str]
+    counts: list[int]
+    chunks: list[int]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A study's order, grid and load."""
+
+    order: Order
+    grid: Grid
+    job: JobText
+    options: str | None
+    """Lines of a load by name, for other depths; None for a job file."""
+    name: str
+    depth: int
+
+
+def _run(key: str, asked: Asked, report: ProgressCallback) -> Chapter:
+    order, grid = asked.order, asked.grid
+    if key == "chunk":
+        return studies.chunk_sizes(order, grid.levels, grid.counts[-1], asked.job, report)
+    if key == "scaling":
+        counts = sorted(
+            {*range(1, 5), *(n for n in studies.COUNTS if n <= grid.counts[-1]), *grid.counts}
+        )
+        return studies.scaling(order, counts, grid.chunks[0], progress=report)
+    if key == "depth":
+        if asked.options is None:
+            raise InputError("--study depth needs --workload: a job file has its own depth")
+        return studies.depths(order, grid.shapes, asked.options, asked.name, report)
+    if key == "degradation":
+        return studies.degradation(order, grid.shapes[0], report)
+    return study(order, grid.shapes, asked.job, report)
+
+
+def _within(callback: ProgressCallback, place: int, of: int) -> ProgressCallback:
+    """The progress of one study among several."""
+
+    def tell(news: Progress) -> bool:
+        fraction = None if news.fraction is None else (place + news.fraction) / of
+        return callback(Progress(fraction, None, news.text))
+
+    return tell
+
+
+def _studies(names: Sequence[str]) -> list[str]:
+    for name in names:
+        if name not in STUDIES:
+            raise unknown_name("study of arrays", name, STUDIES)
+    return list(dict.fromkeys(names))
+
+
+def _levels(text: str) -> list[str]:
+    found = [one.lower().removeprefix("raid") for one in _parts("--levels", text)]
+    for one in found:
+        if one not in LEVELS:
+            raise unknown_name("RAID level", one, LEVELS)
+    return list(dict.fromkeys(found))
+
+
+def _counts(text: str) -> list[int]:
+    found = []
+    for one in _parts("--count", text):
+        if not one.isdecimal() or not 1 <= int(one) <= 255:
+            raise InputError(f'--count "{one}": expected numbers from 1 to 255, such as 2,4,8')
+        found.append(int(one))
+    return sorted(set(found))
+
+
+def _chunks(text: str) -> list[int]:
+    found = []
+    for one in _parts("--chunk", text):
+        size = parse_size(one, None)
+        if not size or size % 4096:
+            raise InputError(f'--chunk "{one}": expected multiples of 4k, such as 64k,512k')
+        found.append(size)
+    return sorted(set(found))
+
+
+def _parts(option: str, text: str) -> Iterator[str]:
+    parts = [one.strip() for one in text.split(",")]
+    if not all(parts):
+        raise InputError(f'{option} "{text}": expected values joined by commas')
+    return iter(parts)
+
+
+def _grid(levels: list[str], counts: list[int], chunks: list[int], quiet: bool) -> Grid:
+    good, short = shapes(levels, counts, chunks)
+    if not good:
+        needed = ", ".join(f"{level} takes {MEMBERS_MIN[level]}" for level in levels)
+        raise InputError(
+            f"--count: too few drives for every level asked for; RAID {needed} or more"
+        )
+    if short and not quiet:
+        left = ", ".join(dict.fromkeys(f"{one.level_name} of {one.count}" for one in short))
+        say(results("-"), f"left out, too few drives for the level: {left}")
+    return Grid(good, levels, counts, chunks)
+
+
+def _drive(name: str) -> Drive:
+    if name.endswith(".toml"):
+        path = Path(name)
+        return Drive(path.stem, read_text(path, "rig file"), name)
+    return Drive(name, profile(name).text)
+
+
+def _load(path: Path | None, name: str | None, depth: int) -> tuple[JobText, str, str | None, str]:
+    """The job, its name, its lines where it is a load by name, and the state it begins with."""
+    if path is not None and name is not None:
+        raise InputError("--job and --workload exclude each other; give one of them")
+    if path is not None:
+        return read_job(path), path.stem, None, "sequential"
+    one = workload(name or "random-write")
+    return job(one.options, one.name, depth=depth), one.name, one.options, one.prepare
+
+
+def _order(
+    drive: Drive,
+    prepare: str,
+    overrides: dict[str, str],
+    scale: int | None,
+    seed: int,
+    price: float | None,
+    *,
+    simulated: bool,
+) -> Order:
+    if drive.name not in {one.name for one in profiles()} or drive.source:
+        if scale is not None:
+            raise InputError("--scale needs one of the shipped drives; a rig file is as it is")
+        state = prepare if simulated else "fob"  # measured latencies have no state
+        return Order(drive, None, overrides, state, seed, price)
+    full = capacity_of(drive.name)
+    if "capacity" in overrides:
+        return Order(drive, None, overrides, prepare, seed, price)
+    smaller = _smaller(drive, full) if scale is None else reduced(drive.name, scale)
+    return Order(drive, full, {**smaller, **overrides}, prepare, seed, price)
+
+
+def _smaller(drive: Drive, full: int) -> dict[str, str]:
+    """Overrides that make a shipped drive about as small as can be without changing what it is."""
+    factor = max(1, full // MEMBER_BYTES)
+    while factor > 1:
+        found = reduced(drive.name, factor, fewest=SUPERBLOCKS_MIN)
+        try:
+            _core.rig_check(drive.rig, rig_name=drive.name, overrides=list(found.items()))
+        except InputError:
+            factor //= 2  # too few superblocks for its reserve
+        else:
+            return found
+    return {}
+
+
+def _note(order: Order, load: JobText, seconds: float) -> str:
+    size = order.overrides.get("capacity")
+    small = f"; drives simulated at {_size(size)} each" if size and order.capacity_bytes else ""
+    state = "new" if order.prepare == "fob" else f"prepared with {order.prepare}"
+    return f"{load.name} on arrays of {order.drive.name}, {state}{small}; took {duration(seconds)}"
+
+
+def _size(text: str) -> str:
+    size = parse_size(text.removesuffix("B"), None)
+    return f"{size / 1e6:,.0f} MB" if size else size_text(0)
+
+
+def _document(order: Order, load: JobText, chapters: Sequence[Chapter]) -> dict[str, object]:
+    return {
+        "drive": order.drive.name,
+        "job": load.text,
+        "prepare": order.prepare,
+        "overrides": dict(order.overrides),
+        "seed": order.seed,
+        "price": order.price,
+        "studies": [one.as_json() for one in chapters],
+    }
+
+
+def _save(drive: Drive, grid: Sequence[Shape], folder: Path) -> None:
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    for shape in grid:
+        chunk = "" if shape.level in ("1", "linear") else f"-{shape.chunk >> 10}k"
+        name = f"{LEVELS[shape.level]}-{shape.count}{chunk}-{drive.name}.toml"
+        write_whole(folder / name, array_rig(drive, shape))
+    say(results(None), f"wrote {len(grid)} rigs to {folder}")
+
+
+def _print(chapters: Sequence[Chapter], note: str, page: Path | None, json_: str | None) -> None:
+    console = results(json_)
+    say(console, note, "bold")
+    for chapter in chapters:
+        if len(chapters) > 1:
+            say(console, f"\n{chapter.title}", "bold")
+        for one in chapter.tables:
+            say(console, f"\n{one.title}")
+            heads = [f"{c.name}, {c.unit}" if c.unit else c.name for c in one.columns]
+            columns = [(head, "left" if i == 0 else "right") for i, head in enumerate(heads)]
+            console.print(table(columns, [[_text(cell) for cell in row] for row in one.rows]))
+            if one.note:
+                say(console, one.note)
+        say(console, "")
+        for sentence in chapter.sentences:
+            say(console, f"- {sentence}")
+    if page is not None:
+        say(console, f"wrote {page}")
+
+
+def _text(cell: Cell | str | None) -> str:
+    if isinstance(cell, Cell):
+        return figure_text(cell.value)
+    return "-" if cell is None else cell

@@ -1,0 +1,237 @@
+"""One SSD against two in RAID 0: Samsung 840 Pro at sequential, random and server loads."""
+
+from __future__ import annotations
+
+from ssdlab.arrays.rigs import Shape, array_rig, shipped
+from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
+from ssdlab.figures import Curve, Figure
+from ssdlab.results import Result
+from ssdlab.scale import reduced
+
+ARTICLE = "Tom's Hardware, one SSD against two in RAID 0 (Samsung 840 Pro, 2013)"
+SIZES = (128, 256, 512)
+PAIRS = (128, 256)
+DEPTHS = (1, 2, 4, 8, 16, 32)
+STRIPE = 128 << 10
+"""Bytes; the default of the chipset's RAID."""
+PROFILES = {
+    "database": "rw=randrw\nrwmixread=67\nbs=8k",
+    "webserver": "rw=randread\n"
+    "bssplit=512/22:1k/15:2k/8:4k/23:8k/15:16k/2:32k/6:64k/7:128k/1:512k/1",
+    "workstation": "rw=randrw\nrwmixread=80\nbs=8k\npercentage_random=80",
+}
+ALIKE = 0.1
+"""Rates within so much of each other count as alike."""
+FLASH_WHY = (
+    "the time to program a page is a guess in the profile: one simulated drive writes "
+    "365 MB/s where "
+    "the datasheet says 520"
+)
+SPREAD_WHY = "the article says it in words; alike is taken as within 10 %"
+LINK_WHY = "the link's overhead and the drive's own limit are those of the profile"
+WRITE_WHY = (
+    "a simulated drive is held up by its flash from a few writes in flight on, and two of them are "
+    "then twice as fast; the real one's buffer hides its flash"
+)
+
+
+def name_of(size: int, pair: bool) -> str:
+    """What a device of the article is called here."""
+    return f"2 x 840 Pro {size}" if pair else f"840 Pro {size}"
+
+
+DEVICES = [*((s, False) for s in SIZES), *((s, True) for s in PAIRS)]
+
+
+def job() -> str:
+    """The job file: a quarter of the device is filled, and everything happens in there."""
+    parts = [
+        """\
+; One drive or two in RAID 0: sequential, random at depths, and IOmeter's server loads.
+; Begin with a drive that has been securely erased.
+[global]
+ioengine=libaio
+direct=1
+size=25%
+refill_buffers
+norandommap
+
+[fill]
+rw=write
+bs=1m
+iodepth=8
+""",
+        _section("seq-read", "rw=read\nbs=1m", 8),
+        _section("seq-write", "rw=write\nbs=1m", 8),
+    ]
+    for depth in DEPTHS:
+        parts.append(_section(f"read-{depth}", "rw=randread\nbs=4k", depth))
+        parts.append(_section(f"write-{depth}", "rw=randwrite\nbs=4k", depth))
+    for name, options in PROFILES.items():
+        parts += [_section(f"{name}-{depth}", options, depth) for depth in DEPTHS]
+    return "\n".join(parts)
+
+
+def _section(name: str, options: str, depth: int) -> str:
+    return (
+        f"[{name}]\nstonewall\n{options}\niodepth={depth}\ntime_based\nruntime=500ms\n"
+        "ramp_time=100ms\n"
+    )
+
+
+def plan(factor: int) -> list[Task]:
+    """One run for each device."""
+    tasks = []
+    for size, pair in DEVICES:
+        drive = f"samsung-840-pro-{size}"
+        tasks.append(
+            Task(
+                key=name_of(size, pair).replace(" ", "-"),
+                drive=drive if not pair else name_of(size, pair),
+                job=job(),
+                rig=array_rig(shipped(drive), Shape("0", 2, STRIPE)) if pair else "",
+                overrides=reduced(drive, factor, fewest=128),
+                cost=2.0 if pair else 1.0,
+            )
+        )
+    return tasks
+
+
+def judge(runs: Runs, factor: int) -> Findings:
+    """The article's two numbers, and how often what it says in words holds."""
+    rates = {device: _rates(runs[name_of(*device).replace(" ", "-")]) for device in DEVICES}
+    one, two = (256, False), (256, True)
+    mbps = {d: _mbps(runs[name_of(*d).replace(" ", "-")]) for d in DEVICES}
+    pair = name_of(*two)
+    lines = [
+        Line(
+            Published(pair, "sequential read (almost)", 1000.0, "MB/s"),
+            mbps[two]["seq-read"],
+            LINK_WHY,
+        ),
+        Line(
+            Published(pair, "sequential write (almost)", 1000.0, "MB/s"),
+            mbps[two]["seq-write"],
+            FLASH_WHY,
+        ),
+        Line(
+            Published(pair, "one drive / two, sequential read (a little over half)", 0.5, ""),
+            mbps[one]["seq-read"] / mbps[two]["seq-read"],
+        ),
+        Line(
+            Published(pair, "random reads at depths 1-4: alike", 3.0, "of 3"),
+            _alike(rates[one], rates[two], "read", (1, 2, 4)),
+            SPREAD_WHY,
+        ),
+        Line(
+            Published(pair, "random writes at depths 1-4: alike", 3.0, "of 3"),
+            _alike(rates[one], rates[two], "write", (1, 2, 4)),
+            WRITE_WHY,
+        ),
+        Line(
+            Published(pair, "random reads beyond depth 4: the array ahead", 3.0, "of 3"),
+            _ahead(rates[one], rates[two], "read", (8, 16, 32)),
+        ),
+        Line(
+            Published(pair, "web server: the array ahead", 6.0, "of 6"),
+            _ahead(rates[one], rates[two], "webserver", DEPTHS),
+            "at depth 1 only requests larger than a stripe use both drives",
+        ),
+        Line(
+            Published(
+                "840 Pro 512", "database at depths 1-8: one 512 as fast as two 256", 4.0, "of 4"
+            ),
+            _alike(rates[512, False], rates[two], "database", (1, 2, 4, 8), 0.15),
+            WRITE_WHY,
+        ),
+        Line(
+            Published(
+                "840 Pro 512", "random writes at depth 32: one 512 / two 128 (above 1)", None, ""
+            ),
+            rates[512, False]["write-32"] / rates[128, True]["write-32"],
+        ),
+        Line(
+            Published("840 Pro 512", "sequential writes: one 512 / two 128 (above 1)", None, ""),
+            mbps[512, False]["seq-write"] / mbps[128, True]["seq-write"],
+        ),
+    ]
+    return Findings(lines, _figures(rates), _remarks(rates))
+
+
+def _rates(result: Result) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for row in result.frame().iter_rows(named=True):
+        found[row["job"]] = found.get(row["job"], 0.0) + row["iops"]
+    return found
+
+
+def _mbps(result: Result) -> dict[str, float]:
+    return {row["job"]: row["bw_bytes"] / 1e6 for row in result.frame().iter_rows(named=True)}
+
+
+def _alike(
+    a: dict[str, float],
+    b: dict[str, float],
+    load: str,
+    depths: tuple[int, ...],
+    share: float = ALIKE,
+) -> float:
+    return float(sum(abs(b[f"{load}-{d}"] / a[f"{load}-{d}"] - 1) <= share for d in depths))
+
+
+def _ahead(a: dict[str, float], b: dict[str, float], load: str, depths: tuple[int, ...]) -> float:
+    return float(sum(b[f"{load}-{d}"] > a[f"{load}-{d}"] for d in depths))
+
+
+def _figures(rates: dict[tuple[int, bool], dict[str, float]]) -> list[Figure]:
+    x = [float(d) for d in DEPTHS]
+    titles = {"read": "4 KiB random reads", "write": "4 KiB random writes"}
+    titles |= {name: name.capitalize() for name in PROFILES}
+    return [
+        Figure(
+            title,
+            "depth",
+            "IOPS",
+            [
+                Curve(name_of(*d), x, [rates[d][f"{load}-{n}"] for n in DEPTHS], "points", place)
+                for place, d in enumerate(DEVICES)
+            ],
+            log_x=True,
+            group="Against depth" if load in ("read", "write") else "IOmeter's loads",
+        )
+        for load, title in titles.items()
+    ]
+
+
+def _remarks(rates: dict[tuple[int, bool], dict[str, float]]) -> list[str]:
+    one, two = rates[256, False], rates[256, True]
+    return [
+        f"Two 256 against one, {text}: "
+        + ", ".join(f"depth {d} {two[f'{load}-{d}'] / one[f'{load}-{d}']:.2f}" for d in DEPTHS)
+        + "."
+        for load, text in (
+            ("read", "random reads"),
+            ("write", "random writes"),
+            ("webserver", "web server"),
+            ("database", "database"),
+            ("workstation", "workstation"),
+        )
+    ]
+
+
+EXPERIMENT = Experiment(
+    name="raid0-840pro",
+    title="One Samsung 840 Pro against two in RAID 0",
+    article=ARTICLE,
+    procedure="On one drive of 128, 256 and 512 GB and on two of 128 and 256 in RAID 0: sequential "
+    "reads and writes, 4 KiB random reads and writes at depths 1 to 32, and IOmeter's "
+    "loads database "
+    "(8 KiB, 67 % reads), web server (mixed sizes, reads only) and workstation (8 KiB, 80 % reads, "
+    "80 % random). The article tests new drives: here a quarter of the drive is "
+    "filled and used, so "
+    "that nothing has to be collected. It gives two numbers and says the rest in words.",
+    scaling="capacity (blocks per plane); the half second of each measurement stays",
+    factors={"quick": 200, "reduced": 50, "full": 1},
+    plan=plan,
+    judge=judge,
+)

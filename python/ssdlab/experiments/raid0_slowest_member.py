@@ -1,0 +1,211 @@
+"""Why RAID 0 of many drives writes slower than N times one: every request waits for the slowest."""
+
+from __future__ import annotations
+
+from ssdlab.arrays.predict import slowest_of
+from ssdlab.arrays.readings import read
+from ssdlab.arrays.rigs import CHUNK, Drive, Shape, array_rig, mixed_rig
+from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
+from ssdlab.figures import Curve, Figure
+
+ARTICLE = "an article on RAID 0 of many SSDs (Linux md, HBA)"
+TIMES_MS = (4.1, 2.2, 1.9, 1.4, 1.0, 9.7, 5.4, 8.6)
+"""Of the eight members in the worked example: 4 MiB in chunks of 512 KiB."""
+LONGEST_MS = 9.7
+COUNTS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24)
+SECONDS = 100
+MEAN_MS = 1.0
+"""Mean latency of a chunk; only ratios are read, so its size is of no consequence."""
+SLOW_SHARE = 0.02
+"""Share of slow chunks; assumed, the article does not say how the latencies of its drive lie."""
+SLOW_TIMES = 2.01
+"""How much longer they take: fitted to the loss of 10 % at seven drives."""
+BELL = 0.0822
+"""Standard deviation by mean of a bell-shaped latency: fitted to the same loss."""
+MODELS = {
+    "rare": (
+        f'distribution = "two-point"\nspread = {SLOW_TIMES}\nshare = {SLOW_SHARE}',
+        "2 % of the chunks take twice as long",
+    ),
+    "bell": (f'distribution = "normal"\nspread = {BELL}', "bell-shaped latencies"),
+}
+EXAMPLE = "eight drives of the example"
+MODEL = "RAID 0 of equal drives"
+LARGER = 22.5
+"""Percent: the middle of the 20 to 25 % that the article foretells for larger arrays."""
+BELL_WHY = (
+    "without rare slow chunks a spread that costs 10 % at seven drives grows too slowly with their "
+    "number; the drive's latencies must have had a tail"
+)
+RANGE_WHY = "the article gives a range, 20 to 25 %, and does not say for how many drives"
+
+
+def _drive(name: str, latency: str) -> Drive:
+    return Drive(
+        name,
+        f"""\
+name = "{name}"
+[device]
+kind = "measured"
+capacity = "16GiB"
+[[device.read]]
+mean = "{MEAN_MS}ms"
+[[device.write]]
+{latency}
+""",
+    )
+
+
+def plan(factor: int) -> list[Task]:
+    """The worked example, and arrays of two kinds of drives against their number."""
+    members = [_drive(f"member{i}", f'mean = "{ms}ms"') for i, ms in enumerate(TIMES_MS)]
+    example = Task(
+        key="example",
+        drive=EXAMPLE,
+        rig=mixed_rig(members, Shape("0", len(members), CHUNK)),
+        job="; One write of 4 MiB to eight members.\n[write]\nioengine=libaio\ndirect=1\n"
+        "rw=write\nbs=4m\nsize=4m\niodepth=1\n",
+        cost=0.01,
+    )
+    tasks = [example]
+    for name, (latency, _) in MODELS.items():
+        drive = _drive(name, f'mean = "{MEAN_MS}ms"\n{latency}')
+        tasks += [
+            Task(
+                key=f"{name}-{count}",
+                drive=MODEL,
+                rig=array_rig(drive, Shape("0", count, CHUNK)),
+                job=_stripes(count, factor),
+                cost=float(count),
+            )
+            for count in COUNTS
+        ]
+    return tasks
+
+
+def _stripes(count: int, factor: int) -> str:
+    return f"""\
+; Writes of a chunk for each of {count} drives, one at a time.
+[write]
+ioengine=libaio
+direct=1
+rw=write
+bs={count * CHUNK}
+iodepth=1
+time_based
+runtime={SECONDS * 1000 // factor}ms
+"""
+
+
+def judge(runs: Runs, factor: int) -> Findings:
+    """The example to the microsecond, and what is lost against the number of drives."""
+    example = read(runs["example"])
+    busy = example.utilisation
+    _, shares = slowest_of(TIMES_MS)
+    lines = [
+        Line(Published(EXAMPLE, "a write of 4 MiB takes", LONGEST_MS, "ms"), example.max_ns / 1e6),
+        Line(
+            Published(EXAMPLE, "slowest member busy", 100.0, "%"),
+            100 * busy.greatest if busy else None,
+        ),
+        Line(
+            Published(EXAMPLE, "fastest member busy", 100 * min(TIMES_MS) / LONGEST_MS, "%"),
+            100 * busy.least if busy else None,
+        ),
+        Line(
+            Published(EXAMPLE, "members busy on the average", 100 * sum(shares) / 8, "%"),
+            100 * busy.mean if busy else None,
+        ),
+    ]
+    lost = {name: _losses(runs, name) for name in MODELS}
+    lines += [
+        Line(
+            Published(MODEL, "lost at 7 drives, rare slow chunks", 10.0, "%", "fitted"),
+            lost["rare"][7],
+        ),
+        Line(
+            Published(MODEL, "lost at 16 drives, rare slow chunks", LARGER, "%"),
+            lost["rare"][16],
+            RANGE_WHY,
+        ),
+        Line(
+            Published(MODEL, "lost at 24 drives, rare slow chunks", LARGER, "%"),
+            lost["rare"][24],
+            RANGE_WHY,
+        ),
+        Line(
+            Published(MODEL, "lost at 7 drives, bell-shaped", 10.0, "%", "fitted"), lost["bell"][7]
+        ),
+        Line(
+            Published(MODEL, "lost at 24 drives, bell-shaped", LARGER, "%"),
+            lost["bell"][24],
+            BELL_WHY,
+        ),
+    ]
+    return Findings(lines, _figures(lost), _remarks(lost))
+
+
+def _rates(runs: Runs, name: str) -> dict[int, float]:
+    return {n: read(runs[f"{name}-{n}"]).bytes_per_s / 1e6 for n in COUNTS}
+
+
+def _losses(runs: Runs, name: str) -> dict[int, float]:
+    """Percent below N times one drive."""
+    rates = _rates(runs, name)
+    return {n: 100 * (1 - rate / (n * rates[1])) for n, rate in rates.items()}
+
+
+def _figures(lost: dict[str, dict[int, float]]) -> list[Figure]:
+    x = [float(n) for n in COUNTS]
+    curves = [
+        Curve(text, x, [n * (1 - lost[name][n] / 100) for n in COUNTS], "points", place)
+        for place, (name, (_, text)) in enumerate(MODELS.items())
+    ]
+    line = Curve("N times one drive", x, x, "dashed", 5)
+    rings = Curve("published", [7.0], [7 * 0.9], "published")
+    utilised = Curve(
+        "busy",
+        [float(i) for i in range(len(TIMES_MS))],
+        [100 * one / LONGEST_MS for one in TIMES_MS],
+        "bars",
+        0,
+    )
+    names = [f"{i + 1}" for i in range(len(TIMES_MS))]
+    return [
+        Figure(
+            "Throughput against the number of drives",
+            "drives",
+            "times one drive",
+            [line, *curves, rings],
+            wide=True,
+        ),
+        Figure("How busy the members of the example are", "member", "%", [utilised], x_names=names),
+    ]
+
+
+def _remarks(lost: dict[str, dict[int, float]]) -> list[str]:
+    said = []
+    for name, (_, text) in MODELS.items():
+        values = ", ".join(f"{n} drives {lost[name][n]:.1f} %" for n in (2, 4, 8, 16, 24))
+        said.append(f"Lost with {text}: {values}.")
+    return said
+
+
+EXPERIMENT = Experiment(
+    name="raid0-slowest-member",
+    title="RAID 0 waits for its slowest member",
+    article=ARTICLE,
+    procedure="A write is cut into one chunk of 512 KiB for each member and ends with the slowest. "
+    "First the worked example: one write of 4 MiB to eight members whose times the article gives; "
+    "by the article its fourth member is busy for about 10 to 14 % of it, the sixth for all of it. "
+    "Then one write after another to 1 to 24 equal drives, each known by the distribution of its "
+    "latencies alone. The article saw 10 % less than the straight line at seven "
+    "drives and foretold "
+    "20 to 25 % for larger arrays, from latencies that it does not list: two "
+    "distributions stand for "
+    "them, each with one number chosen such that seven drives lose 10 %.",
+    scaling="the time for which is written",
+    factors={"quick": 20, "reduced": 5, "full": 1},
+    plan=plan,
+    judge=judge,
+)

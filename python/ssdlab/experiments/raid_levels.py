@@ -1,0 +1,176 @@
+"""RAID 0, 10, 5 and 6 of eight disks and of eight SSDs on one controller."""
+
+from __future__ import annotations
+
+from ssdlab.arrays.readings import Reading, read
+from ssdlab.arrays.rigs import Drive, Shape, array_rig, shipped
+from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
+from ssdlab.figures import Curve, Figure
+from ssdlab.scale import capacity_of, reduced
+
+ARTICLE = "an article on RAID levels with the Intel RS25DB080 controller (8 disks, 8 SSDs)"
+MEMBERS = 8
+STRIP = 256 << 10
+DEPTH = 256
+LEVELS = ("0", "10", "5", "6")
+SSD = "intel-330-120"
+"""Stands for the Intel 520 of 180 GB, for which there is no profile: the same controller (SF-2281)
+and the same generation of flash."""
+SSDS = f"8 x {SSD}"
+DISKS = "8 x disk, 10 000 rpm"
+DISK_MS = 6.82
+"""A random access of a disk of 10 000 rpm: seek 3.8 ms, half a turn 3 ms (146.6 a second)."""
+DISK = Drive(
+    "disk",
+    'name = "disk"\n[device]\nkind = "null"\ncapacity = "8GiB"\n'
+    f'service_time = "{DISK_MS}ms"\nservers = 1\n',
+)
+LOADS = {"read": "rw=randread\nbs=4k", "write": "rw=randwrite\nbs=4k"}
+VOLUME = 50e9
+DISK_S, SSD_S = 20, 1
+"""Seconds of a measurement."""
+RAID6_WRITE = 15_320.0
+SEVERAL = 30.0
+"""Times that SSDs are faster in random work: the middle of the published 20 to 40."""
+CONTROLLER = (
+    "the controller and its firmware are not simulated: members and their parity are the only limit"
+)
+RANGE = (
+    "the article gives a range, 20 to 40; its disks sort their queues and use a part of their "
+    "surface, ours take one time for any access"
+)
+
+
+def job(load: str, options: str, percent: int | None) -> str:
+    """The job file; SSDs are written once in the volume first, of disks nothing depends on it."""
+    fill = "" if percent is None else "[fill]\nrw=write\nbs=1m\niodepth=8\n\n"
+    wait = "" if percent is None else "stonewall\n"
+    return f"""\
+; Random I/O in a volume of 50 GB. Begin with drives that have been securely erased.
+[global]
+ioengine=libaio
+direct=1
+size={100 if percent is None else percent}%
+
+{fill}[{load}]
+{wait}{options}
+iodepth={DEPTH}
+norandommap
+time_based
+runtime={DISK_S if percent is None else SSD_S}
+"""
+
+
+def plan(factor: int) -> list[Task]:
+    """Both kinds of members, four levels, random reads and writes."""
+    tasks = []
+    for level in LEVELS:
+        shape = Shape(level, MEMBERS, STRIP)
+        percent = max(1, round(100 * VOLUME / (shape.usable_share * MEMBERS * capacity_of(SSD))))
+        for load, options in LOADS.items():
+            disks = job(load, options, None)
+            tasks.append(
+                Task(f"disk-{level}-{load}", DISKS, disks, cost=0.2, rig=array_rig(DISK, shape))
+            )
+            ssds = job(load, options, percent)
+            rig, smaller = array_rig(shipped(SSD), shape), reduced(SSD, factor, fewest=128)
+            tasks.append(Task(f"ssd-{level}-{load}", SSDS, ssds, smaller, rig=rig))
+    return tasks
+
+
+def judge(runs: Runs, factor: int) -> Findings:
+    """The two numbers of the text, and every level."""
+    found = {key: read(result) for key, result in runs.items()}
+
+    def iops(kind: str, level: str, load: str) -> float:
+        return found[f"{kind}-{level}-{load}"].iops
+
+    lines = [
+        Line(
+            Published(SSDS, "RAID 6, 4 KiB random writes", RAID6_WRITE, "IOPS"),
+            iops("ssd", "6", "write"),
+            CONTROLLER,
+        )
+    ]
+    lines += [
+        Line(
+            Published(SSDS, f"RAID {level}, {load}s: SSDs / disks", SEVERAL, ""),
+            iops("ssd", level, load) / iops("disk", level, load),
+            f"{RANGE}; {CONTROLLER}",
+        )
+        for level in ("0", "6")
+        for load in LOADS
+    ]
+    lines += [
+        Line(
+            Published(DISKS, f"random reads, RAID {level} / RAID 0", 1.0, ""),
+            iops("disk", level, "read") / iops("disk", "0", "read"),
+        )
+        for level in LEVELS[1:]
+    ]
+    lines += [
+        Line(
+            Published(drive, f"RAID {level}, random {load}s", None, "IOPS"), iops(kind, level, load)
+        )
+        for kind, drive in (("disk", DISKS), ("ssd", SSDS))
+        for level in LEVELS
+        for load in LOADS
+    ]
+    return Findings(lines, _figures(found), _remarks(found))
+
+
+def _figures(found: dict[str, Reading]) -> list[Figure]:
+    names = [f"RAID {level}" for level in LEVELS]
+    figures = []
+    for kind, title in (("disk", DISKS), ("ssd", SSDS)):
+        curves = [
+            Curve(
+                f"random {load}s",
+                [float(i) for i in range(len(LEVELS))],
+                [found[f"{kind}-{level}-{load}"].iops for level in LEVELS],
+                "bars",
+                place,
+            )
+            for place, load in enumerate(LOADS)
+        ]
+        group = "Random I/O at depth 256"
+        figures.append(Figure(title, "", "IOPS", curves, x_names=names, group=group))
+    return figures
+
+
+def _remarks(found: dict[str, Reading]) -> list[str]:
+    said = []
+    for kind, name in (("disk", "disks"), ("ssd", "SSDs")):
+        base = found[f"{kind}-0-write"].iops
+        parts = ", ".join(
+            f"RAID {level} {base / found[f'{kind}-{level}-write'].iops:.2f}" for level in LEVELS[1:]
+        )
+        said.append(
+            f"How many times slower than in RAID 0 {name} write at random: {parts}. By the "
+            "commands that a small write takes: RAID 10 2, RAID 5 4, RAID 6 6"
+            + (
+                "; more where reads of old data wait for dies that program."
+                if kind == "ssd"
+                else "."
+            )
+        )
+    said.append(
+        "The article's measurements with an SSD cache before the array, and those of 1 MiB in "
+        "order, are not repeated here: the disk of fixed time knows no order."
+    )
+    return said
+
+
+EXPERIMENT = Experiment(
+    name="raid-levels",
+    title="RAID levels of eight disks and of eight SSDs",
+    article=ARTICLE,
+    procedure="Eight disks of 10 000 rpm, or eight SSDs of 180 GB, as RAID 0, 10, 5 and 6 with "
+    "strips of 256 KiB; 4 KiB at random with 256 I/Os in flight in a volume of 50 GB. A disk is "
+    "reckoned with one fixed time for any access. Random reads scale with the number of members in "
+    "every level; writes depend on it.",
+    scaling="capacity of the SSDs (blocks per plane); times stay",
+    factors={"quick": 100, "reduced": 50, "full": 1},
+    plan=plan,
+    judge=judge,
+)

@@ -1,0 +1,77 @@
+"""The page of a study of arrays: what to take and why, charts, tables, the job and the rigs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bokeh.plotting import figure
+
+from ssdlab.arrays.chapters import Chapter
+from ssdlab.figures import Cell as Value
+from ssdlab.figures import Table as Measured
+from ssdlab.figures import figure_text
+from ssdlab.report import drawing
+from ssdlab.report.catalogue import ENGLISH, Catalogue
+from ssdlab.report.shell import filled
+from ssdlab.report.tables import Cell, Table
+from ssdlab.store import write_whole
+
+
+def render(
+    chapters: Sequence[Chapter],
+    path: Path,
+    *,
+    title: str,
+    notes: Sequence[str] = (),
+    texts: Sequence[tuple[str, str]] = (),
+) -> None:
+    """Writes the page; ``notes`` say what was run, ``texts`` are job files and rigs by name.
+
+    Raises InputError if the place cannot be written, ExperimentError if the disk is full.
+    """
+    words = ENGLISH
+    drawn: dict[str, figure] = {}
+    shown = [
+        {
+            "key": one.key,
+            "title": one.title,
+            # The first sentence of the first chapter leads the page.
+            "sentences": list(one.sentences)[1 if place == 0 else 0 :],
+            "groups": drawing.groups(one.key, one.figures, drawn),
+            "tables": [
+                {"title": table.title, "table": _cells(table, words), "note": table.note}
+                for table in one.tables
+            ],
+        }
+        for place, one in enumerate(chapters)
+    ]
+    lede = list(chapters[0].sentences[:1]) if chapters else []
+    page = filled(
+        "array.html.j2",
+        words,
+        title,
+        drawn,
+        mark="",
+        lede=lede,
+        notes=notes,
+        chapters=shown,
+        texts=texts,
+    )
+    write_whole(path, page)
+
+
+def _cells(table: Measured, words: Catalogue) -> Table:
+    head = tuple(f"{c.name}, {c.unit}" if c.unit else c.name for c in table.columns)
+    rows = tuple(
+        tuple(_cell(cell, words, place == 0) for place, cell in enumerate(row))
+        for row in table.rows
+    )
+    return Table(head, rows, labels=1)
+
+
+def _cell(cell: Value | str | None, words: Catalogue, head: bool) -> Cell:
+    if isinstance(cell, Value):
+        raw = "" if cell.value is None else repr(cell.value)
+        return Cell(figure_text(cell.value), raw, head=head)
+    return Cell(words("none") if cell is None else cell, head=head)

@@ -1,0 +1,338 @@
+"""Arrays of drives: rigs as text, readings, predictions, the command, the page."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import browser
+from conftest import Outcome
+from ssdlab import _core
+from ssdlab.arrays import predict, studies
+from ssdlab.arrays.compare import Order, study
+from ssdlab.arrays.grid import Variant, run_all, shapes
+from ssdlab.arrays.measured import measured_drive
+from ssdlab.arrays.readings import Reading, read
+from ssdlab.arrays.rigs import (
+    Drive,
+    Shape,
+    array_rig,
+    device_of,
+    mixed_rig,
+    shipped,
+    toml_text,
+)
+from ssdlab.arrays.workloads import WORKLOADS, job
+from ssdlab.errors import InputError, Interrupted
+from ssdlab.experiments import raid0_slowest_member, runner
+from ssdlab.jobfile import JobText
+from ssdlab.rig import profiles
+from ssdlab.target import Settings, Sim
+
+Cli = Callable[..., Outcome]
+
+
+def null(ms: float = 1.0, capacity: str = "64MiB") -> Drive:
+    return Drive(
+        "null",
+        f'[device]\nkind = "null"\ncapacity = "{capacity}"\nservice_time = "{ms}ms"\nservers = 1\n',
+    )
+
+
+def measured(latency: str) -> Drive:
+    return Drive(
+        "drive",
+        '[device]\nkind = "measured"\ncapacity = "1GiB"\n'
+        f"[[device.read]]\n{latency}\n[[device.write]]\n{latency}\n",
+    )
+
+
+def one(drive: Drive, shape: Shape | None, text: str, prepare: str = "fob") -> Reading:
+    (found,) = run_all([Variant(shape, drive, JobText("j.fio", text, Path()), prepare)])
+    return found
+
+
+@pytest.mark.parametrize("name", [one.name for one in profiles()])
+def test_a_drive_is_in_the_rig_of_its_array_as_it_is(name: str) -> None:
+    text = array_rig(shipped(name), Shape("5", 4, 64 << 10))
+    device = tomllib.loads(text)["device"]
+    assert device["member"] == device_of(shipped(name))
+    assert (device["level"], device["count"], device["chunk"]) == ("raid5", 4, "65536B")
+
+
+def test_toml_survives_quotes_arrays_and_nested_tables() -> None:
+    table = {
+        "a b": 'say "x"\n',
+        "f": 0.1,
+        "yes": True,
+        "list": [1, 2],
+        "sourced": {"value": 1, "source": "a, b"},
+        "t": {"u": {"v": [{"w": [[1, 2], [3, 4]]}, {"w": []}]}},
+    }
+    assert tomllib.loads(toml_text(table)) == table
+
+
+def test_a_rig_without_a_device_is_refused() -> None:
+    with pytest.raises(InputError, match=r"no table \[device\]"):
+        array_rig(Drive("x", 'name = "x"\n'), Shape("0", 2))
+    with pytest.raises(InputError, match="is not TOML"):
+        array_rig(Drive("x", "= 1"), Shape("0", 2))
+
+
+def test_an_array_of_one_member_is_as_fast_as_the_drive() -> None:
+    text = "[w]\nrw=randwrite\nbs=4k\niodepth=4\nsize=8m\n"
+    alone, array = one(null(), None, text), one(null(), Shape("0", 1), text)
+    assert array.iops == alone.iops
+    assert array.percentiles_ns == alone.percentiles_ns
+
+
+@pytest.mark.parametrize(("level", "ios"), [("0", 1.0), ("10", 2.0), ("5", 4.0), ("6", 6.0)])
+def test_a_small_write_costs_as_many_commands_as_the_level_takes(level: str, ios: float) -> None:
+    text = "[w]\nrw=randwrite\nbs=4k\niodepth=1\nsize=100%\nnumber_ios=200\n"
+    found = one(null(0.1, "1GiB"), Shape(level, 8), text)
+    # Rows of stripes met a second time may still be in the cache.
+    assert found.member_ios == pytest.approx(ios, rel=0.02)
+    assert found.written is not None
+    assert found.written.mean * 8 == pytest.approx(
+        200 * 4096 * {"0": 1, "10": 2, "5": 2, "6": 3}[level]
+    )
+
+
+def test_the_worked_example_takes_its_slowest_member_to_the_nanosecond() -> None:
+    task = next(t for t in raid0_slowest_member.plan(1) if t.key == "example")
+    found = read(
+        Sim(task.drive, task.rig).run(JobText("example.fio", task.job, Path()), Settings())
+    )
+    assert found.max_ns == 9_700_000
+    assert found.utilisation is not None
+    assert found.utilisation.greatest == 1.0
+    assert found.utilisation.least == pytest.approx(1.0 / 9.7)
+    assert found.utilisation.mean == pytest.approx(4.2875 / 9.7)
+
+
+def test_the_slowest_of_n_is_that_of_the_closed_forms() -> None:
+    # Exponential: E[max] = H_N; in fine bins.
+    fine = {ns: math.exp(-ns / 1000) for ns in range(1, 20_000)}
+    bins = {ns: round(1e9 * share) for ns, share in fine.items()}
+    for n in (1, 2, 8, 24):
+        harmonic = sum(1 / i for i in range(1, n + 1))
+        assert predict.slowest_mean(bins, n) / predict.mean(bins) == pytest.approx(
+            harmonic, rel=0.002
+        )
+    # Two-point, models of RAID at depth 1: p = 0.02, five times as long.
+    two = {1000: 98, 5000: 2}
+    told = predict.foretell(two, 8, 1 << 19)
+    assert 1 - told.loss == pytest.approx(0.676, abs=0.001)
+    assert told.by_means == pytest.approx(8 * (1 << 19) / (1080 / 1e9))
+
+
+def test_measured_members_lose_what_is_foretold() -> None:
+    drive = measured('mean = "1ms"\ndistribution = "two-point"\nspread = 5\nshare = 0.02')
+    order = Order(drive, prepare="fob")
+    chapter = studies.scaling(order, [1, 8])
+    run = chapter.rows[-1]
+    assert run["bytes_per_s"] / run["from_means_bytes_per_s"] == pytest.approx(0.676, rel=0.05)
+    assert run["bytes_per_s"] == pytest.approx(run["from_slowest_bytes_per_s"], rel=0.08)
+    assert "waits for the slowest member" in chapter.sentences[0]
+
+
+def test_a_grid_leaves_out_what_has_too_few_members_and_chunks_without_meaning() -> None:
+    good, short = shapes(["0", "1", "6"], [2, 4], [4096, 8192])
+    assert [s for s in good if s.level == "1"] == [Shape("1", 2, 4096), Shape("1", 4, 4096)]
+    assert {(s.level, s.count) for s in short} == {("6", 2)}
+    assert len([s for s in good if s.level == "0"]) == 4
+
+
+def test_the_advice_takes_mirrors_for_small_writes_and_parity_for_reads() -> None:
+    order = Order(null(0.1, "256MiB"), prepare="fob", price=100.0)
+    grid, _ = shapes(["0", "10", "5"], [4, 8], [512 << 10])
+    writes = study(order, grid, job("rw=randwrite\nbs=4k", "w", depth=64, seconds=0.5))
+    assert "take RAID 10 of 8" in writes.sentences[0]
+    reads = study(order, grid, job("rw=randread\nbs=4k", "r", depth=64, seconds=0.5))
+    assert "take RAID 5 of 8" in reads.sentences[0]
+    rows = {row["array"]: row for row in reads.rows if row["array"]}
+    raid5 = rows["RAID 5 of 8, chunk 512 KiB"]
+    assert raid5["usable_bytes"] == 7 * (256 << 20)
+    assert raid5["price_per_gb"] == pytest.approx(800 / (7 * (256 << 20) / 1e9))
+    assert 0.8 < raid5["efficiency"] <= 1.001
+
+
+def test_members_of_other_sizes_are_told_by_the_core() -> None:
+    rig = mixed_rig([null(), null(capacity="32MiB")], Shape("0", 2))
+    with pytest.raises(InputError, match="accept_waste"):
+        _core.rig_check(rig, rig_name="mixed.toml")
+
+
+def test_a_grid_can_be_stopped() -> None:
+    variant = Variant(None, null(), JobText("j", "[w]\nrw=write\nsize=1m\n", Path()), "fob")
+    with pytest.raises(Interrupted):
+        run_all([variant] * 3, progress=lambda _: False)
+
+
+def fio_document(size: int = 4096, depth: int = 1) -> dict[str, object]:
+    rng = random.Random(1)
+    values = [round(rng.gauss(200_000, 20_000)) for _ in range(5000)]
+    bins = {str(v): 1 for v in set(values)}
+    clat = {"mean": 200_000.0, "max": max(values), "bins": bins}
+    stats = {
+        "total_ios": len(bins), "io_bytes": len(bins) * size, "iops": 5000.0, "bw_bytes": 2e7,
+        "runtime": 1000, "clat_ns": clat,
+    }  # fmt: skip
+    options = {"rw": "randread", "iodepth": str(depth)}
+    return {"jobs": [{"jobname": "r", "job options": options, "read": stats}]}
+
+
+def test_an_array_of_your_drive_comes_from_its_fio_result(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(fio_document()))
+    drive = measured_drive(path)
+    device = tomllib.loads(drive.rig)["device"]
+    assert (device["concurrency"], device["read"][0]["size"]) == (1, "4096B")
+    alone = one(drive, None, "[r]\nrw=randread\nbs=4k\niodepth=1\nruntime=1\ntime_based\nsize=1g\n")
+    assert alone.mean_ns == pytest.approx(200_000, rel=0.01)
+    said = cli(
+        "array", "--measured", path, "--workload", "random-read", "--count", 4, "--json", "-", "-q"
+    )
+    assert said.status == 0, said.err
+    document = json.loads(said.out)
+    assert document["drive"] == "mine"
+    assert {row["count"] for row in document["studies"][0]["runs"]} == {1, 4}
+
+
+def test_a_latency_log_keeps_its_order(tmp_path: Path) -> None:
+    log = tmp_path / "mine_lat.1.log"
+    rows = [f"{i}, {1000 * (i + 1)}, {i % 2}, 4096, 0" for i in range(10)]
+    log.write_text("\n".join(rows) + "\n")
+    device = tomllib.loads(measured_drive(log).rig)["device"]
+    assert device["read"] == [
+        {"size": "4096B", "series": [1000, 3000, 5000, 7000, 9000], "block": 5}
+    ]
+    found = one(measured_drive(log), None, "[r]\nrw=randread\nbs=4k\nsize=1m\n")
+    assert found.mean_ns == pytest.approx(5000, rel=0.02)
+
+
+def test_what_is_no_measurement_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text("[]")
+    with pytest.raises(InputError, match="no JSON document of fio"):
+        measured_drive(path)
+    path.write_text('{"jobs": [{"jobname": "a", "read": {"total_ios": 1, "io_bytes": 1}}]}')
+    with pytest.raises(InputError, match="no JSON document of fio"):
+        measured_drive(path)
+    plain = fio_document()
+    plain["jobs"][0]["read"]["clat_ns"].pop("bins")  # type: ignore[index]
+    path.write_text(json.dumps(plain))
+    with pytest.raises(InputError, match="no latency bins"):
+        measured_drive(path)
+    log = tmp_path / "x_lat.1.log"
+    log.write_text("0, 1000, 0, 4096, 0\nnonsense\n")
+    with pytest.raises(InputError, match="line 2"):
+        measured_drive(log)
+    with pytest.raises(InputError, match="there is no such"):
+        measured_drive(tmp_path / "no.json")
+    two = fio_document()
+    two["jobs"] = [*fio_document(depth=1)["jobs"], *fio_document(depth=2)["jobs"]]  # type: ignore[misc]
+    path.write_text(json.dumps(two))
+    with pytest.raises(InputError, match="depths 1, 2"):
+        measured_drive(path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        ([], "name one drive"),
+        (["lab-reference", "--levels", "7"], 'RAID level is called "7"'),
+        (["lab-reference", "--levels", "6", "--count", "2"], "RAID 6 takes 4"),
+        (["lab-reference", "--count", "0"], "--count"),
+        (["lab-reference", "--chunk", "5k"], "multiples of 4k"),
+        (["lab-reference", "--study", "depht"], 'did you mean "depth"'),
+        (["lab-reference", "--workload", "nosuch"], "random-read"),
+        (["lab-reference", "--study", "chunk", "--levels", "1"], "none of these levels has chunks"),
+        (["no.toml"], "there is no such rig file"),
+    ],
+)
+def test_what_the_user_got_wrong_is_one_sentence(cli: Cli, arguments: list[str], part: str) -> None:
+    said = cli("array", *arguments)
+    assert said.status == 2
+    assert part in said.err
+    assert said.out == ""
+
+
+def test_every_load_is_a_job_for_fio_too() -> None:
+    for load in WORKLOADS:
+        text = job(load.options, load.name)
+        _core.check_job(text.text, job_name=text.name)
+
+
+def test_rigs_are_written_for_other_commands(cli: Cli, tmp_path: Path) -> None:
+    said = cli("array", "lab-reference", "--levels", "0,5", "--count", 4, "--save-rigs", tmp_path)
+    assert said.status == 0, said.err
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["raid0-4-512k-lab-reference.toml", "raid5-4-512k-lab-reference.toml"]
+    small = ["--set", "capacity=256MiB", "--set", "ftl.over_provisioning=0.5"]
+    run = ["test", tmp_path / names[0], "--protocol", "recovery", "--quick", *small]
+    found = cli(*run, "--out", tmp_path / "runs")
+    assert found.status == 0, found.err
+    assert "Once everything was written twice" in found.out
+
+
+def test_degradation_stays_where_trim_does_not_arrive() -> None:
+    order = Order(
+        shipped("lab-reference"), overrides={"capacity": "256MiB", "ftl.over_provisioning": "0.28"}
+    )
+    chapter = studies.degradation(order, Shape("0", 2))
+    rates = {(row["array"], row["state"]): row["iops"] for row in chapter.rows}
+    passed, stopped = "RAID 0 of 2, TRIM passed on", "RAID 0 of 2, TRIM not passed on"
+    used, trimmed = studies.STATES[1][0], studies.STATES[3][0]
+    assert rates[passed, trimmed] > 2 * rates[passed, used]
+    assert rates[stopped, trimmed] == pytest.approx(rates[stopped, used], rel=0.05)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from ssdlab.cli import run_command
+
+    folder = tmp_path_factory.mktemp("page")
+    rig = folder / "null.toml"
+    rig.write_text(null(0.1).rig)
+    path = folder / "arrays.html"
+    arguments = ["array", rig, "--count", "2,4", "--price", 50, "-o", path, "-q"]
+    arguments += ["--study", "arrays", "--study", "scaling", "--workload", "random-read"]
+    assert run_command([str(one) for one in arguments]) == 0
+    return path
+
+
+def test_the_page_says_what_to_take(page: Path) -> None:
+    text = page.read_text()
+    assert "For this load take RAID" in text
+    assert "Writes of whole stripes" in text
+    assert "per 1000 IOPS" in text
+
+
+@pytest.mark.skipif(bool(browser.missing()), reason=browser.missing() or "-")
+def test_the_page_draws_its_charts_without_complaint(page: Path) -> None:
+    with browser.tab() as tab:
+        tab.open(page, 1280)
+        assert tab.complaints == []
+        assert not [one for one in tab.requests if one.startswith("http")]
+
+
+def test_experiments_run_on_rigs_of_their_own() -> None:
+    (outcome,) = runner.run([raid0_slowest_member.EXPERIMENT], "quick")
+    lines = {line.published.quantity: line for line in outcome.findings.lines}
+    assert lines["a write of 4 MiB takes"].simulated == LONGEST
+    # The two-point members against their closed form, 24 of them.
+    share, times = raid0_slowest_member.SLOW_SHARE, raid0_slowest_member.SLOW_TIMES
+    mean = 1 + (times - 1) * share
+    slowest = times - (times - 1) * (1 - share) ** 24
+    lost = lines["lost at 24 drives, rare slow chunks"].simulated
+    assert lost == pytest.approx(100 * (1 - mean / slowest), rel=0.03)
+
+
+LONGEST = raid0_slowest_member.LONGEST_MS
