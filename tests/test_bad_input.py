@@ -72,7 +72,11 @@ def fill(place: Path) -> None:
 def ssdlab_process(*arguments: object, folder: Path) -> subprocess.Popen[str]:
     """The program in a session of its own, begun, with its temporary files in ``folder``."""
     folder.mkdir(exist_ok=True)
-    begin = "import sys; from ssdlab.cli import main; print('begun', file=sys.stderr, flush=True)"
+    # The tests may have been started by nohup, and what that ignores the program ignores too.
+    begin = (
+        "import signal, sys; signal.signal(signal.SIGHUP, signal.SIG_DFL); "
+        "from ssdlab.cli import main; print('begun', file=sys.stderr, flush=True)"
+    )
     process = subprocess.Popen(
         [sys.executable, "-c", f"{begin}; main()", *map(str, arguments)],
         stdout=subprocess.PIPE,
