@@ -187,6 +187,11 @@ def paused() -> Evidence:
     return session(("a", one), ("b", two), steps=steps)
 
 
+def touched() -> Evidence:
+    found = "the file has been changed by somebody else"
+    return session(("a", real()), ("b", real()), ("c", real()), resumed={"b": (found,)})
+
+
 def empty_area() -> Evidence:
     return session(("r", real("read")), before=(StepEvidence("purge", "purge"),))
 
@@ -207,6 +212,7 @@ TRIGGERS: dict[str, Callable[[], Evidence]] = {
     "load": other_disk_io,
     "pause": paused,
     "quick": lambda: replace(clean(), quick=True),
+    "resumed": touched,
     "span": lambda: session(("a", real("read", {"size": "1g"}))),
     "stalls": lambda: session(("a", stall_result())),
     "steady": unsteady_rounds,
@@ -270,6 +276,12 @@ def test_marks_fall_on_the_steps_concerned_and_on_all_where_no_step_is_named() -
     everywhere = [Check("x", "x", "doubt", "e", "w", None)]
     assert marks(everywhere, ["a", "b"]) == {"a": ["x"], "b": ["x"]}
     assert marks([Check("x", "x", "good", "e", "w", None)], ["a"]) == {}
+
+
+def test_what_others_did_in_an_interruption_marks_all_steps_after_it() -> None:
+    (found,) = of_name(examine(touched()), "resumed")
+    assert found.affects == ("b", "c")
+    assert "somebody else" in found.evidence
 
 
 def test_a_quick_look_labels_the_run_and_not_each_number() -> None:

@@ -11,22 +11,26 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import small_protocol
 from conftest import Loop, needs_fio
-from ssdlab.engine import estimate, findings
+from ssdlab.checks import examine_run
+from ssdlab.engine import estimate, findings, session
 from ssdlab.engine.folder import FINDINGS, JOURNAL, Entry, RunFolder
 from ssdlab.engine.records import RoundsRecord
 from ssdlab.engine.runs import Announcement, Finished, Order, begin, go_on
 from ssdlab.engine.setup import MIB, Parameter, Setup
 from ssdlab.engine.steps import Idle, Rounds, Step
 from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError, SsdlabError
+from ssdlab.fio import surroundings
 from ssdlab.progress import Progress
+from ssdlab.protocols import find
 from ssdlab.rig import resolve
 from ssdlab.store import RunStore
-from ssdlab.target import Sim
+from ssdlab.target import Fio, Sim
 
 PROGRAM = Path(small_protocol.__file__)
 KILLS = 10
@@ -53,6 +57,7 @@ def run(order: Order, store: Path, *, steps: int | None = None) -> Finished:
         progress=stop_after(store, steps),
         notice=said.append,
         announce=lambda _what: True,
+        examine=examine_run,
     )
     assert done is not None
     return done
@@ -65,6 +70,7 @@ def resume(folder: RunFolder, said: list[str] | None = None) -> Finished:
         lambda _name: small_protocol.PROTOCOL,
         progress=lambda _news: True,
         notice=([] if said is None else said).append,
+        examine=examine_run,
     )
 
 
@@ -262,12 +268,61 @@ def test_what_happened_to_a_file_meanwhile_is_said(tmp_path: Path) -> None:
     with pytest.raises(Interrupted):
         run(on(file, size=32 * MIB), tmp_path / "runs", steps=4)
     stopped = only(tmp_path / "runs")
+    before = {entry.key for entry in stopped.journal()}
     with file.open("r+b") as opened:
         opened.write(b"somebody else")
     told: list[str] = []
     folder = resume(stopped, told).folder
     assert "the file has been changed by somebody else" in told[0]
     assert any("changed by somebody else" in one.note for one in folder.journal())
+    (check,) = [one for one in findings.read(folder).findings.checks if one.name == "resumed"]
+    assert check.status == "doubt" and check.affects
+    assert not set(check.affects) & before
+
+
+def smart(written: int) -> dict[str, Any]:
+    """What smartctl tells of a drive to which so many bytes were written."""
+    log = {"data_units_written": written // 512_000, "percentage_used": 1}
+    return {
+        "smartctl": {"version": [7, 3], "exit_status": 0},
+        "device": {"protocol": "NVMe"},
+        "model_name": "A drive",
+        "smart_status": {"passed": True},
+        "nvme_smart_health_information_log": log,
+    }
+
+
+@pytest.mark.parametrize(
+    ("boot", "before", "after", "told"),
+    [
+        ("b", 10**9, 10**9, []),
+        ("b", 10**9, 5 * 10**9, ["4 GB were written to the drive by others"]),
+        ("b", None, None, ["what else was written to the drive is not known"]),
+        ("a", None, None, []),  # the kernel counted on
+    ],
+)
+def test_writes_of_others_are_seen_after_a_restart_by_the_drive_s_own_counter(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    boot: str,
+    before: int | None,
+    after: int | None,
+    told: list[str],
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    open_ = session.RealSession(Fio(file), 0, "disk")
+
+    def is_now(boot: str, written: int | None, sectors: int) -> None:
+        answer = None if written is None else smart(written)
+        monkeypatch.setattr(session, "_boot", lambda: boot)
+        monkeypatch.setattr(session, "_sectors_written", lambda _disk: sectors)
+        monkeypatch.setattr(surroundings, "smart", lambda _disk, *, redact: answer)
+
+    is_now("a", before, 5000)
+    state = json.loads(json.dumps(open_.state()))
+    is_now(boot, after, 5000 if boot == "a" else 3)
+    assert open_.changes(state) == told
 
 
 @needs_fio()
@@ -285,7 +340,13 @@ def test_a_file_that_was_there_is_neither_taken_nor_removed(tmp_path: Path) -> N
     file = tmp_path / "mine.bin"
     file.write_bytes(b"mine" * 1000)
     with pytest.raises(InputError, match="--use-existing-file"):
-        run(on(file, size=32 * MIB), tmp_path / "runs")
+        begin(
+            on(file, size=32 * MIB),
+            RunStore(tmp_path / "runs"),
+            progress=lambda _news: True,
+            notice=print,
+            announce=lambda _what: pytest.fail("announced what cannot be done"),
+        )
     assert file.read_bytes() == b"mine" * 1000
     existing = replace(on(file, size=32 * MIB), target=resolve(file, use_existing=True))
     assert run(existing, tmp_path / "runs").folder.manifest["status"] == "complete"
@@ -402,6 +463,37 @@ def test_wrong_orders_are_one_sentence(rig: Path, tmp_path: Path) -> None:
         assert caught.value.exit_status == 2
         assert "\n" not in caught.value.message
     assert not (tmp_path / "runs").exists() or not list((tmp_path / "runs").glob("2*"))
+
+
+@pytest.mark.parametrize("given", [{"bs": "banana"}, {"depth": "0"}, {"seconds": "0"}, {"bs": "7"}])
+def test_a_job_that_cannot_be_is_told_before_anything_begins(
+    given: dict[str, str], rig: Path, tmp_path: Path
+) -> None:
+    told: list[Announcement] = []
+    for target in (rig, tmp_path / "scratch.bin"):
+        with pytest.raises(InputError) as caught:
+            begin(
+                Order(find("consistency"), resolve(target), given),
+                RunStore(tmp_path / "runs"),
+                progress=lambda _news: True,
+                notice=print,
+                announce=lambda what: bool(told.append(what)),  # type: ignore[func-returns-value]
+            )
+        assert "\n" not in caught.value.message
+    assert not told
+    assert not list(tmp_path.glob("runs/2*")) and not (tmp_path / "scratch.bin").exists()
+
+
+def test_a_run_that_fails_in_its_first_step_leaves_nothing(
+    rig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_session: object, _progress: object) -> str:
+        raise ExperimentError("the drive is gone")
+
+    monkeypatch.setattr(session.SimSession, "purge", fail)
+    with pytest.raises(ExperimentError, match="the drive is gone"):
+        run(on(rig), tmp_path / "runs")
+    assert not list((tmp_path / "runs").glob("2*"))
 
 
 def test_a_rig_without_flash_has_no_endurance(tmp_path: Path) -> None:

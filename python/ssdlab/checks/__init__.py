@@ -94,9 +94,15 @@ def of_execution(execution: Execution) -> Evidence:
     session = execution.session
     trims = {step.key: step for step in _trims(execution)}
     steps = []
+    changes: list[str] = []
+    resumed: dict[str, Sequence[str]] = {}
     for entry in execution.folder.journal():
         if entry.kind in ("stop", "resume"):
+            changes += entry.changes
             continue
+        if changes:
+            resumed[entry.key] = tuple(changes)
+            changes = []
         trim = trims.get(entry.key)
         steps.append(
             StepEvidence(
@@ -121,6 +127,7 @@ def of_execution(execution: Execution) -> Evidence:
         initial="empty" if made else "unknown",
         rig=about.get("rig"),
         surroundings=about if session.kind != "sim" else {},
+        resumed=resumed,
     )
 
 

@@ -56,6 +56,9 @@ class Evidence:
     """The rig of a simulated drive as run."""
     surroundings: Mapping[str, Any] = field(default_factory=dict)
     """Of the whole run; what a result tells of its own goes before."""
+    resumed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """What happened to the drive while the run was interrupted, by the key of the step with
+    which it went on."""
 
 
 @dataclass(frozen=True)

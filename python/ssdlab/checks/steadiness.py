@@ -80,7 +80,26 @@ def _pauses(case: Case) -> list[Found]:
     return [Found("good", f"no pause between steps longer than {PAUSE_S:.0f} s")]
 
 
+def _resumed(case: Case) -> list[Found]:
+    """What others did to the drive, or a step cut short, while the run was interrupted: from there
+    on the drive is in another state than the steps before it left."""
+    found: list[Found] = []
+    changes: list[str] = []
+    for step in case.evidence.steps:
+        changes += case.evidence.resumed.get(step.key, ())
+        if changes:
+            found.append(Found("doubt", "; ".join(changes), step.key))
+    return found
+
+
 PROBES = (
+    Probe(
+        name="resumed",
+        title="state after an interruption",
+        looks_for="what was done to a drive or file while a run was interrupted",
+        why="the steps after it did not find the drive as the steps before it had left it",
+        look=_resumed,
+    ),
     Probe(
         name="steady",
         title="steady state",

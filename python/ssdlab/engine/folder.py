@@ -12,7 +12,7 @@ import json
 import os
 import secrets
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -50,6 +50,8 @@ class Entry:
     """What a step without a result had to say; of a resumption, what happened meanwhile."""
     state: Mapping[str, Any] = field(default_factory=dict)
     """Of a real drive after the step, for a resumption."""
+    changes: Sequence[str] = ()
+    """Of a resumption: what happened to the drive in between, a piece of a sentence each."""
 
     @property
     def file(self) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ssdlab import safety, scale
+from ssdlab import _core, safety, scale
 from ssdlab._version import VERSION
 from ssdlab.engine import estimate, snapshots
 from ssdlab.engine.check import Check
@@ -28,7 +29,8 @@ from ssdlab.engine.session import (
     scratch,
 )
 from ssdlab.engine.setup import MIB, Setup
-from ssdlab.errors import ExperimentError, InputError, Interrupted
+from ssdlab.engine.steps import Job, Rounds, Step, Then
+from ssdlab.errors import InputError, Interrupted, SsdlabError
 from ssdlab.fio.job import size_text
 from ssdlab.fio.run import find_fio
 from ssdlab.progress import ProgressCallback
@@ -236,7 +238,16 @@ def _resumption(folder: RunFolder, session: Session) -> list[str]:
     number = len(entries) + 1
     folder.append(
         Entry(
-            number, f"resume-{number}", "resume", "went on", False, now, now, note, session.state()
+            number,
+            f"resume-{number}",
+            "resume",
+            "went on",
+            False,
+            now,
+            now,
+            note,
+            session.state(),
+            tuple(changes),
         ),
         None,
     )
@@ -267,9 +278,12 @@ def _execute(
                 f"stopped; {execution.finished} finished steps are kept: "
                 f"ssdlab resume {folder.id} goes on" + _file_kept(folder)
             ) from None
-        except ExperimentError as error:
+        except SsdlabError as error:
+            if not execution.finished:
+                _undo(folder)
+                raise
             _keep(folder, execution, examine, "failed")
-            raise ExperimentError(
+            raise type(error)(
                 f"{error.message}; {execution.finished} finished steps are kept: "
                 f"ssdlab resume {folder.id} goes on" + _file_kept(folder)
             ) from None
@@ -298,6 +312,13 @@ def _keep(folder: RunFolder, execution: Execution, examine: Examine, status: Sta
     )
     folder.set_status(status)
     return judgement
+
+
+def _undo(folder: RunFolder) -> None:
+    """Leaves nothing of a run that came to nothing."""
+    if folder.manifest.get("made_file"):
+        Path(folder.manifest["path"]).unlink(missing_ok=True)
+    shutil.rmtree(folder.path, ignore_errors=True)
 
 
 def _file_kept(folder: RunFolder) -> str:
@@ -346,8 +367,20 @@ def _setup(
     )
 
 
+def _check_jobs(plan: Sequence[Step]) -> None:
+    """Raises what is wrong in the jobs of a plan, as far as they are known beforehand."""
+    for step in plan:
+        if isinstance(step, Rounds):
+            _check_jobs(step.jobs(1))
+        elif isinstance(step, Then):
+            _check_jobs(step.expected)
+        elif isinstance(step, Job):
+            _core.check_job(step.text, job_name=step.key)
+
+
 def _announcement(order: Order, setup: Setup, endurance: float | None) -> Announcement:
     plan = list(order.protocol.plan(setup))
+    _check_jobs(plan)
     return Announcement(order.protocol, order.target.name, setup, estimate.of(plan), endurance)
 
 

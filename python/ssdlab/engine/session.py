@@ -20,6 +20,7 @@ from ssdlab.errors import ExperimentError, InputError, Interrupted
 from ssdlab.fio import surroundings
 from ssdlab.fio.job import size_text
 from ssdlab.fio.run import find_fio
+from ssdlab.health import smartctl
 from ssdlab.jobfile import JobText
 from ssdlab.memory import available_bytes
 from ssdlab.progress import Progress, ProgressCallback
@@ -257,7 +258,11 @@ class RealSession:
             time.sleep(min(SLICE_S, left))
 
     def state(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"boot": _boot(), "sectors_written": _sectors_written(self.disk)}
+        found: dict[str, Any] = {
+            "boot": _boot(),
+            "sectors_written": _sectors_written(self.disk),
+            "told_written": _told_written(self.snapshot(), self.name),
+        }
         if self.device is None:
             about = self.target.path.stat()
             found |= {"size": about.st_size, "modified_ns": about.st_mtime_ns}
@@ -269,13 +274,11 @@ class RealSession:
             now[key] != before.get(key) for key in ("size", "modified_ns")
         ):
             found.append("the file has been changed by somebody else")
-        same_boot = now["boot"] is not None and now["boot"] == before.get("boot")
-        if not same_boot:
-            found.append("the system was started again, so what else was written is not known")
-        elif None not in (now["sectors_written"], before.get("sectors_written")):
-            more = 512 * (now["sectors_written"] - int(before["sectors_written"]))
-            if more > FOREIGN_BYTES:
-                found.append(f"{size_text(more)} were written to the drive by others")
+        more = _written_since(before, now)
+        if more is None:
+            found.append("what else was written to the drive is not known")
+        elif more > FOREIGN_BYTES:
+            found.append(f"{size_text(more)} were written to the drive by others")
         return found
 
     def save(self, path: Path) -> None:
@@ -315,7 +318,9 @@ def scratch(target: Fio, size: int | None, *, quick: bool) -> tuple[Path, int]:
     Raises InputError where there is no room for it.
     """
     path = target.path.absolute()
-    if path.exists() and target.use_existing:
+    if path.exists() and not target.use_existing:
+        raise _exists(target)
+    if path.exists():
         found = path.stat().st_size
         if size is None and found == 0:
             raise InputError(f"{target.path}: is empty; give its size with --size")
@@ -372,10 +377,7 @@ def _make(target: Fio, path: Path, size: int) -> None:
         try:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         except FileExistsError:
-            raise InputError(
-                f"{target.path}: exists and would be overwritten; "
-                "choose a new name, or allow it with --use-existing-file"
-            ) from None
+            raise _exists(target) from None
         except OSError as error:
             raise InputError(
                 f"{target.path}: cannot make this file ({error.strerror}); choose another folder"
@@ -388,12 +390,43 @@ def _make(target: Fio, path: Path, size: int) -> None:
         ) from None
 
 
+def _exists(target: Fio) -> InputError:
+    return InputError(
+        f"{target.path}: exists and would be overwritten; "
+        "choose a new name, or allow it with --use-existing-file"
+    )
+
+
 def _takes_direct(path: Path) -> bool:
     try:
         os.close(os.open(path, os.O_RDWR | os.O_DIRECT))
     except OSError:
         return False
     return True
+
+
+def _written_since(before: Mapping[str, Any], now: Mapping[str, Any]) -> int | None:
+    """Bytes written to a drive between two states; None where nobody counted them.
+
+    The drive's own counter also counts what was written while another system ran; the kernel's
+    begins anew at each start and is the finer one.
+    """
+    if now["boot"] is not None and now["boot"] == before.get("boot"):
+        sectors = now["sectors_written"], before.get("sectors_written")
+        if None not in sectors:
+            return 512 * int(sectors[0] - sectors[1])
+    told = now["told_written"], before.get("told_written")
+    return None if None in told else int(told[0] - told[1])
+
+
+def _told_written(snapshot: Mapping[str, Any] | None, name: str) -> int | None:
+    """What the drive itself says that was written to it, bytes."""
+    if snapshot is None:
+        return None
+    try:
+        return smartctl.parse(snapshot, name).written_bytes
+    except InputError:
+        return None
 
 
 def _boot() -> str | None:

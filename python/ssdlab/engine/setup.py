@@ -163,6 +163,8 @@ class Setup:
         }
         takes = None
         if seconds is not None:
+            if seconds <= 0:
+                raise InputError(f"{key}: a job of {seconds:g} s measures nothing; give it more")
             takes = self.seconds(seconds)
             lines |= {"time_based": 1, "runtime": f"{round(takes * 1000)}ms"}
         elif amount is not None:
