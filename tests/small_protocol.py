@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+from ssdlab.checks import examine_run
 from ssdlab.engine.folder import RunFolder
 from ssdlab.engine.protocol import Judgement, Protocol
 from ssdlab.engine.records import Records
@@ -58,6 +60,12 @@ def plan(setup: Setup) -> list[Step]:
     ]
 
 
+def never_steady(setup: Setup) -> list[Step]:
+    """Its rounds alone, with a value that climbs for ever."""
+    climbing = Tracked("round", "", lambda _records, n: float(n * n))
+    return [replace(s, tracked=[climbing]) for s in plan(setup) if isinstance(s, Rounds)]
+
+
 AMOUNT = int(os.environ.get("SMALL_AMOUNT", "4")) << 20
 """Of each job; more where there must be time to kill it."""
 
@@ -86,7 +94,13 @@ def main() -> int:
     try:
         if verb == "resume":
             folder = RunFolder.open(Path(place))
-            done = go_on(folder, lambda _name: PROTOCOL, progress=lambda _news: True, notice=say)
+            done = go_on(
+                folder,
+                lambda _name: PROTOCOL,
+                progress=lambda _news: True,
+                notice=say,
+                examine=examine_run,
+            )
         else:
             size = None if sys.argv[3].endswith(".toml") else 32 << 20
             order = Order(PROTOCOL, resolve(sys.argv[3]), size=size, seed=7)
@@ -96,6 +110,7 @@ def main() -> int:
                 progress=lambda _news: True,
                 notice=say,
                 announce=lambda _what: True,
+                examine=examine_run,
             )
             assert finished is not None
             done = finished

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -414,6 +415,30 @@ def test_the_estimate_adds_up_fills_times_and_rounds() -> None:
     rounds = estimate.of([Rounds("r", "", lambda n: [job], [], most=25)])
     assert (rounds.steps_min, rounds.steps_max) == (5, 25)
     assert (rounds.seconds_min, rounds.seconds_max) == (300, 1500)
+
+
+def test_rounds_beyond_the_fewest_are_reckoned_with_when_they_come(
+    rig: Path, tmp_path: Path
+) -> None:
+    """As a round begins, most of its own share of all rounds up to it is left."""
+    shares: dict[int, float] = {}
+
+    def progress(news: Progress) -> bool:
+        found = re.match(r"round (\d+) of", news.text)
+        if found and news.fraction is not None:
+            shares.setdefault(int(found[1]), news.fraction)
+        return True
+
+    never = replace(small_protocol.PROTOCOL, plan=small_protocol.never_steady)
+    begin(
+        on(rig, protocol=never, given={"rounds": "9"}),
+        RunStore(tmp_path),
+        progress=progress,
+        notice=print,
+        announce=lambda _what: True,
+    )
+    assert len(shares) == 9
+    assert all(share <= 1 - 1 / (number + 2) for number, share in shares.items()), shares
 
 
 def test_a_rest_in_virtual_time_weighs_nothing_in_progress() -> None:

@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import polars as pl
@@ -46,6 +47,12 @@ def test_a_run_that_breaks_off_while_saving_leaves_nothing(
     with pytest.raises(KeyboardInterrupt):
         RunStore(tmp_path).save(make_result("x"))
     assert [p.name for p in tmp_path.iterdir()] == []
+
+
+def test_many_may_prepare_one_store_at_once(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _n: RunStore(tmp_path).prepare(), range(400)))
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_killed_writer_leaves_no_broken_run_and_the_next_one_clears_up(tmp_path: Path) -> None:

@@ -109,9 +109,9 @@ class RunStore:
         """Makes the folder and proves that it can be written, before an experiment starts."""
         with writing(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
-            probe = self.root / f"{_TEMPORARY}{os.getpid()}-probe"
-            probe.mkdir()
-            probe.rmdir()
+            # A name of its own: other threads may be about to write here too.
+            probe = tempfile.mkdtemp(dir=self.root, prefix=f"{_TEMPORARY}{os.getpid()}-probe-")
+            Path(probe).rmdir()
         self._clear_leftovers()
 
     def save(self, result: Result) -> Path:

@@ -98,7 +98,10 @@ class Execution:
         if isinstance(step, Rounds):
             self._rounds(step)
         elif isinstance(step, Then):
-            for one in step.make(self.records):
+            made = step.make(self.records)
+            more = estimate.work(made, virtual=self._virtual)
+            self._tally.expect(more - estimate.work(step.expected, virtual=self._virtual))
+            for one in made:
                 self._step(one)
         elif isinstance(step, Job):
             self._once(step, "job", lambda progress: self._run(step, progress))
@@ -119,7 +122,11 @@ class Execution:
         keys: list[str] = []
         for number in range(1, step.most + 1):
             self._tally.where = f"round {number} of at most {step.most}"
-            for job in step.jobs(number):
+            jobs = step.jobs(number)
+            if number > step.window:
+                # So many were not reckoned with.
+                self._tally.expect(estimate.work(jobs, virtual=self._virtual))
+            for job in jobs:
                 self._step(job)
                 keys.append(job.key)
             for one in step.tracked:
@@ -273,6 +280,10 @@ class _Tally:
         self._title = ""
         self._started = time.monotonic()
         self.where = self.steadiness = ""
+
+    def expect(self, weight: float) -> None:
+        """There is more to do than was reckoned with, or less."""
+        self._total += weight
 
     def skip(self, weight: float) -> None:
         """A step was done before."""
