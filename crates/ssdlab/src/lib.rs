@@ -52,12 +52,14 @@
 //! - [`nand`]: dies and channels in time
 //! - [`ftl`]: where data is placed and how space is reclaimed
 //! - [`device`], [`array`](mod@array) and [`rig`]: the device contract, the devices, and their description
+//! - [`cache`]: replacement policies, hit ratios, miss-ratio curves
 //! - [`job`]: fio job files
 //! - [`run`]: device x job x seed -> result
 //! - [`output`]: results as fio writes them
 //! - [`catalogue`]: everything that has a name
 
 pub mod array;
+pub mod cache;
 pub mod catalogue;
 pub mod device;
 pub mod error;

@@ -1,0 +1,124 @@
+//! Hits and misses of a stream of requests, without time.
+
+use super::policy::{BuildReplacement, Future, Parameters, REPLACEMENTS, check_capacity};
+use crate::error::Result;
+use crate::rng::Stream;
+
+/// A use of some consecutive blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The first block, or the name of an object.
+    pub key: u64,
+    /// How many blocks; each is looked up by itself, in order. 1 for an object.
+    pub blocks: u32,
+    /// Whether it writes.
+    pub write: bool,
+}
+
+impl Request {
+    /// A use of one block.
+    pub fn one(key: u64, write: bool) -> Self {
+        Request { key, blocks: 1, write }
+    }
+
+    /// The blocks of `bytes` bytes from `offset` on; whoever reads nothing reads a byte, as trace simulators have it.
+    pub fn of_bytes(offset: u64, bytes: u64, block_bytes: u64, write: bool) -> Self {
+        let (first, last) = (offset / block_bytes, (offset + bytes.max(1) - 1) / block_bytes);
+        Request { key: first, blocks: (last - first + 1) as u32, write }
+    }
+}
+
+/// Blocks found in the cache and not, reads and writes apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Blocks read that were in the cache.
+    pub read_hits: u64,
+    /// Blocks read that were not.
+    pub read_misses: u64,
+    /// Blocks written that were in the cache.
+    pub write_hits: u64,
+    /// Blocks written that were not.
+    pub write_misses: u64,
+    /// Blocks that were dirty when they were evicted, and go to the backing store (write-back). Those still dirty
+    /// at the end are not among them.
+    pub write_backs: u64,
+}
+
+impl Counts {
+    /// Blocks asked for.
+    pub fn accesses(&self) -> u64 {
+        self.read_hits + self.read_misses + self.write_hits + self.write_misses
+    }
+
+    /// Blocks that were not in the cache.
+    pub fn misses(&self) -> u64 {
+        self.read_misses + self.write_misses
+    }
+
+    /// Misses per access; 0 where nothing was asked for.
+    pub fn miss_ratio(&self) -> f64 {
+        self.misses() as f64 / self.accesses().max(1) as f64
+    }
+}
+
+/// Adds up a replay; knows which frames are dirty.
+pub struct Tally {
+    /// What was counted so far.
+    pub counts: Counts,
+    /// A bit per frame.
+    dirty: Vec<u64>,
+}
+
+impl Tally {
+    /// For a cache of `capacity` frames, none dirty.
+    pub fn new(capacity: u32) -> Self {
+        Tally { counts: Counts::default(), dirty: vec![0; capacity.div_ceil(64) as usize] }
+    }
+
+    /// A block was asked for, and is in `slot` now.
+    #[inline]
+    pub fn count(&mut self, hit: bool, slot: u32, write: bool) {
+        let (hit, wrote) = (u64::from(hit), u64::from(write));
+        let counts = &mut self.counts;
+        counts.read_hits += hit & (1 - wrote);
+        counts.read_misses += (1 - hit) & (1 - wrote);
+        counts.write_hits += hit & wrote;
+        counts.write_misses += (1 - hit) & wrote;
+        let word = &mut self.dirty[slot as usize / 64];
+        let dirty = *word >> (slot % 64) & 1;
+        // Without a hit the frame held another block, if any; a frame never used is clean.
+        counts.write_backs += dirty & (1 - hit);
+        let now = dirty & hit | wrote;
+        *word = *word & !(1 << (slot % 64)) | now << (slot % 64);
+    }
+
+    /// Blocks that are dirty now.
+    pub fn dirty(&self) -> u64 {
+        self.dirty.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+}
+
+/// Plays a whole trace through a cache that begins empty; every miss brings the block in, reads and writes alike.
+///
+/// `policy` is a name of [`REPLACEMENTS`], `capacity` in blocks. Randomness, where a policy has any, comes from
+/// the stream `cache/replacement` of `seed`.
+///
+/// Errors: an unknown name, a capacity of 0 or too large, parameters out of range.
+pub fn hit_ratio(
+    policy: &str,
+    parameters: &Parameters,
+    capacity: u32,
+    requests: &[Request],
+    seed: u64,
+) -> Result<Counts> {
+    let entry = REPLACEMENTS.find(policy)?;
+    if let BuildReplacement::Offline(play) = entry.build {
+        check_capacity(capacity)?;
+        return Ok(play(&Future::of(requests)?, capacity));
+    }
+    let stream = Stream::new(seed, "cache/replacement");
+    let mut cache = entry.build.online(policy, capacity, parameters, stream)?;
+    let mut tally = Tally::new(capacity);
+    cache.replay(requests, &mut tally);
+    Ok(tally.counts)
+}

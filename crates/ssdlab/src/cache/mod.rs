@@ -1,0 +1,21 @@
+//! Caches of blocks: replacement policies, hit ratios, miss-ratio curves.
+//!
+//! - [`policy`]: which frame is given up, a file per policy; [`REPLACEMENTS`] lists them
+//! - [`Frames`]: a cache of numbered frames under any policy, for a device or for a replay
+//! - [`hit_ratio`](fn@hit_ratio): a whole trace through a cache of one size
+//! - [`curve`]: misses and write-backs at many sizes: LRU in one pass, others by replay; whole or sampled
+//!
+//! Nothing here knows time. A cache moves frame numbers; what is in them, and when, is the business of a device.
+
+pub mod curve;
+mod directory;
+mod frames;
+pub mod hit_ratio;
+mod index;
+mod links;
+pub mod policy;
+mod stack;
+
+pub use frames::{Admitted, Cache, Frames};
+pub use hit_ratio::{Counts, Request, Tally, hit_ratio};
+pub use policy::{Parameters, REPLACEMENTS};

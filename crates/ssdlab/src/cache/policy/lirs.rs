@@ -1,0 +1,232 @@
+//! LIRS: keeps the keys whose last two uses were close (LIR); others (HIR) pass through a short queue, and become LIR
+//! if they are asked for again while the stack of recent uses still knows them.
+//!
+//! Jiang & Zhang (2002). Stack S: all LIR frames, and whatever was used since the oldest of them, in the cache or not
+//! (ghosts). Queue Q: the HIR frames, 1 % of all and one at least. S is bounded to twice the frames as in
+//! libCacheSim; the ghost that left the cache first is forgotten. A hit on an HIR frame that is not in S puts it into
+//! S and to the end of Q, as in the paper. Cost: constant on average; two entries per frame.
+
+use super::{Parameters, Policy, part};
+use crate::cache::directory::Directory;
+use crate::cache::frames::{Cache, Frames};
+use crate::cache::links::Links;
+use crate::persist::persistent;
+use crate::rng::Stream;
+
+const IN_STACK: u8 = 1;
+const LIR: u8 = 2;
+
+pub struct Lirs {
+    stack: Links,
+    queue: Links,
+    state: Vec<u8>,
+    in_stack: u32,
+    lir: u32,
+    hir: u32,
+    /// From here on towards the newest lie the ghosts; the end of the stack: at its oldest entry.
+    hand: u32,
+    lir_limit: u32,
+}
+
+persistent!(Lirs {
+    state { stack, queue, in_stack, lir, hir, hand }
+    parts { state }
+    built { lir_limit }
+});
+
+pub fn build(capacity: u32, parameters: &Parameters, _stream: Stream) -> Box<dyn Frames> {
+    let hir_limit = part(capacity, parameters.late).clamp(1, capacity);
+    let lir_limit = capacity - hir_limit;
+    // The stack holds two entries per frame, of which this many at least are frames; and one on its way.
+    let ghosts = 2 * capacity - lir_limit + 1;
+    let stack = Links::new(capacity + ghosts, 1);
+    let policy = Lirs {
+        hand: stack.end(0),
+        stack,
+        queue: Links::new(capacity, 1),
+        state: vec![0; capacity as usize],
+        in_stack: 0,
+        lir: 0,
+        hir: 0,
+        lir_limit,
+    };
+    Cache::boxed(capacity, ghosts, policy)
+}
+
+impl Lirs {
+    fn has(&self, slot: u32, state: u8) -> bool {
+        self.state[slot as usize] & state != 0
+    }
+
+    fn push_stack(&mut self, slot: u32) {
+        self.stack.push(0, slot);
+        self.state[slot as usize] |= IN_STACK;
+        self.in_stack += 1;
+    }
+
+    fn leave_stack(&mut self, entry: u32) {
+        if self.hand == entry {
+            self.hand = self.stack.newer(entry);
+        }
+        self.stack.unlink(entry);
+        self.in_stack -= 1;
+    }
+
+    /// Puts an entry of the stack on its top.
+    fn renew_stack(&mut self, slot: u32) {
+        self.leave_stack(slot);
+        self.push_stack(slot);
+    }
+
+    /// The oldest of the stack is LIR afterwards: only that makes its length mean anything.
+    fn prune(&mut self, names: &mut Directory) {
+        loop {
+            let oldest = self.stack.oldest(0);
+            if self.stack.is_end(oldest) {
+                return;
+            }
+            if names.is_ghost(oldest) {
+                self.leave_stack(oldest);
+                names.forget(oldest);
+            } else if self.has(oldest, LIR) {
+                return;
+            } else {
+                self.leave_stack(oldest);
+                self.state[oldest as usize] &= !IN_STACK;
+            }
+        }
+    }
+
+    /// While there are too many LIR frames the oldest becomes the newest of the queue.
+    fn demote(&mut self, names: &mut Directory) {
+        while self.lir > self.lir_limit {
+            self.prune(names);
+            let oldest = self.stack.oldest(0);
+            self.leave_stack(oldest);
+            self.state[oldest as usize] = 0;
+            self.lir -= 1;
+            self.queue.push(0, oldest);
+            self.hir += 1;
+        }
+        self.prune(names);
+    }
+
+    /// Forgets the ghost that left first. Ghosts lie in the stack in the order in which they left, since the queue
+    /// keeps the order of the stack; what frames that could not be taken have mixed up is found from the oldest on.
+    fn forget_ghost(&mut self, names: &mut Directory, spared: Option<u32>) {
+        for _ in 0..2 {
+            while !self.stack.is_end(self.hand) {
+                let entry = self.hand;
+                if names.is_ghost(entry) && Some(entry) != spared {
+                    self.leave_stack(entry);
+                    names.forget(entry);
+                    return;
+                }
+                self.hand = self.stack.newer(entry);
+            }
+            self.hand = self.stack.oldest(0);
+        }
+    }
+
+    fn limit_stack(&mut self, names: &mut Directory) {
+        while self.in_stack > 2 * names.capacity() && names.ghosts() > 0 {
+            self.forget_ghost(names, None);
+        }
+    }
+
+    /// An HIR frame that the stack knows was used.
+    fn promote(&mut self, slot: u32) {
+        self.queue.unlink(slot);
+        self.hir -= 1;
+        self.state[slot as usize] |= LIR;
+        self.lir += 1;
+    }
+}
+
+impl Policy for Lirs {
+    fn hit(&mut self, names: &mut Directory, slot: u32) {
+        match self.state[slot as usize] {
+            0 => {
+                self.push_stack(slot);
+                self.queue.renew(0, slot);
+                self.limit_stack(names);
+            }
+            IN_STACK => {
+                self.renew_stack(slot);
+                self.promote(slot);
+                self.demote(names);
+            }
+            _ => {
+                self.renew_stack(slot);
+                self.prune(names);
+            }
+        }
+    }
+
+    fn evict(
+        &mut self,
+        names: &mut Directory,
+        ghost: Option<u32>,
+        mut may: impl FnMut(u32) -> bool,
+    ) -> Option<u32> {
+        // Where no HIR frame may be taken, the oldest LIR frame that may.
+        let slot = match self.queue.oldest_that(0, &mut may) {
+            Some(slot) => slot,
+            None => self.stack.oldest_that(0, |e| !names.is_ghost(e) && may(e))?,
+        };
+        if self.has(slot, LIR) {
+            self.remove(names, slot);
+            names.release(slot);
+            return Some(slot);
+        }
+        self.queue.unlink(slot);
+        self.hir -= 1;
+        if !self.has(slot, IN_STACK) {
+            names.release(slot);
+            return Some(slot);
+        }
+        if names.ghosts_full() {
+            self.forget_ghost(names, ghost);
+        }
+        let left = names.release_to_ghost(slot);
+        self.stack.replace(slot, left);
+        if self.hand == slot {
+            self.hand = left;
+        }
+        Some(slot)
+    }
+
+    fn admit(&mut self, names: &mut Directory, slot: u32, ghost: Option<u32>) {
+        self.state[slot as usize] = 0;
+        if let Some(ghost) = ghost {
+            self.leave_stack(ghost);
+        }
+        self.push_stack(slot);
+        if ghost.is_some() || self.lir < self.lir_limit {
+            self.state[slot as usize] |= LIR;
+            self.lir += 1;
+            self.demote(names);
+        } else {
+            self.queue.push(0, slot);
+            self.hir += 1;
+        }
+        self.limit_stack(names);
+    }
+
+    fn remove(&mut self, names: &mut Directory, slot: u32) {
+        if self.has(slot, IN_STACK) {
+            self.leave_stack(slot);
+        }
+        if self.has(slot, LIR) {
+            self.lir -= 1;
+        } else {
+            self.queue.unlink(slot);
+            self.hir -= 1;
+        }
+        self.prune(names);
+    }
+
+    fn bytes(&self) -> usize {
+        self.stack.bytes() + self.queue.bytes() + self.state.capacity()
+    }
+}

@@ -1,0 +1,46 @@
+//! Hit ratios of a real trace, against those of libCacheSim 0.3.5. Needs the folder that `SSDLAB_TRACES` names.
+
+#[path = "common/traces.rs"]
+mod traces;
+
+use ssdlab::cache::{Parameters, Request, hit_ratio};
+use traces::{as_blocks, as_objects, cloud_physics};
+
+const OBJECT_SIZES: [u32; 5] = [489, 2448, 4897, 9794, 20000];
+const BLOCK_SIZES: [u32; 5] = [2692, 13460, 26921, 53842, 131_072];
+
+/// Policy, misses of objects at [`OBJECT_SIZES`], misses of 4 KiB blocks at [`BLOCK_SIZES`].
+const MISSES: &[(&str, [u64; 5], [u64; 5])] = &[
+    ("lru", [95420, 93897, 91657, 82547, 72053], [1_024_107, 1_012_954, 998_105, 928_241, 607_167]),
+    (
+        "fifo",
+        [96518, 94122, 91716, 81172, 72229],
+        [1_025_066, 1_013_204, 996_687, 925_947, 523_697],
+    ),
+    (
+        "clock",
+        [95332, 93829, 91599, 85213, 72151],
+        [1_024_218, 1_012_654, 996_740, 915_895, 580_077],
+    ),
+    ("sieve", [94419, 93052, 90040, 81557, 64431], [1_031_283, 988_102, 951_107, 851_459, 518_334]),
+    ("lfu", [96765, 93052, 90040, 81557, 64431], [1_069_430, 1_007_420, 931_060, 851_459, 467_332]),
+    ("s3-fifo", [94569, 92574, 86006, 75875, 59311], [0, 0, 0, 0, 0]),
+    ("arc", [0; 5], [1_025_309, 976_867, 941_434, 892_166, 624_937]),
+    ("2q", [94573, 92813, 88160, 79192, 72103], [1_020_892, 999_865, 964_114, 826_507, 506_190]),
+    ("lirs", [94680, 92673, 85609, 74687, 58681], [1_037_211, 974_487, 930_076, 882_545, 587_575]),
+    ("optimal", [90263, 80078, 71620, 62049, 51843], [987_277, 879_597, 771_969, 624_166, 389_823]),
+];
+
+#[test]
+fn misses_are_those_of_libcachesim() {
+    let Some(records) = cloud_physics() else { return };
+    let misses = |policy: &str, sizes: [u32; 5], requests: &[Request]| {
+        sizes.map(|size| {
+            hit_ratio(policy, &Parameters::default(), size, requests, 1).unwrap().misses()
+        })
+    };
+    for &(policy, objects, blocks) in MISSES {
+        println!("{policy} {:?} {objects:?}", misses(policy, OBJECT_SIZES, &as_objects(&records)));
+        println!("{policy} {:?} {blocks:?}", misses(policy, BLOCK_SIZES, &as_blocks(&records)));
+    }
+}

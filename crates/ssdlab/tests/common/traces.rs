@@ -1,0 +1,80 @@
+//! Real traces, where the folder that `SSDLAB_TRACES` names has them, and synthetic ones.
+
+use ssdlab::cache::Request;
+use ssdlab::rng::Stream;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The bytes of a gzipped trace; none, and a line that says why, where it is absent.
+fn unpacked(name: &str) -> Option<Vec<u8>> {
+    let Some(folder) = std::env::var_os("SSDLAB_TRACES") else {
+        eprintln!("skipped: SSDLAB_TRACES names no folder with {name}");
+        return None;
+    };
+    let path = PathBuf::from(folder).join(name);
+    if !path.exists() {
+        eprintln!("skipped: {} is absent", path.display());
+        return None;
+    }
+    match Command::new("gzip").arg("-dc").arg(&path).output() {
+        Ok(output) if output.status.success() => Some(output.stdout),
+        other => panic!("gzip -dc {}: {other:?}", path.display()),
+    }
+}
+
+/// cloudPhysicsIO as (first 512-byte sector, bytes, whether it writes): vscsi version 1, 32 bytes a record.
+pub fn cloud_physics() -> Option<Vec<(u64, u64, bool)>> {
+    let bytes = unpacked("cloudPhysicsIO.vscsi.gz")?;
+    let record = |r: &[u8]| {
+        let length = u32::from_le_bytes(r[4..8].try_into().unwrap());
+        let command = u16::from_le_bytes(r[12..14].try_into().unwrap());
+        let sector = u64::from_le_bytes(r[16..24].try_into().unwrap());
+        (sector, u64::from(length), command == 0x2a)
+    };
+    let records: Vec<_> = bytes.chunks_exact(32).map(record).collect();
+    assert_eq!(records.len(), 113_872);
+    assert_eq!(records.iter().filter(|r| r.2).count(), 66_898);
+    Some(records)
+}
+
+/// An object per first sector.
+pub fn as_objects(records: &[(u64, u64, bool)]) -> Vec<Request> {
+    records.iter().map(|&(sector, _, write)| Request::one(sector, write)).collect()
+}
+
+/// The 4 KiB blocks of each request.
+pub fn as_blocks(records: &[(u64, u64, bool)]) -> Vec<Request> {
+    let blocks = |&(sector, bytes, write)| Request::of_bytes(sector * 512, bytes, 4096, write);
+    records.iter().map(blocks).collect()
+}
+
+/// Probabilities of ranks 1 to n under Zipf's law with exponent a.
+pub fn zipf_law(n: u32, a: f64) -> Vec<f64> {
+    let weights: Vec<f64> = (1..=n).map(|rank| f64::from(rank).powf(-a)).collect();
+    let sum: f64 = weights.iter().sum();
+    weights.into_iter().map(|w| w / sum).collect()
+}
+
+/// Independent draws from a law (Walker's alias method); keys are ranks from 0, `write_share` of them writes.
+pub fn draws(law: &[f64], requests: usize, write_share: f64, seed: u64) -> Vec<Request> {
+    let n = law.len();
+    let mut share: Vec<f64> = law.iter().map(|p| p * n as f64).collect();
+    let mut alias: Vec<usize> = (0..n).collect();
+    let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..n).partition(|&i| share[i] < 1.0);
+    while let (Some(&s), Some(&l)) = (small.last(), large.last()) {
+        small.pop();
+        alias[s] = l;
+        share[l] -= 1.0 - share[s];
+        if share[l] < 1.0 {
+            large.pop();
+            small.push(l);
+        }
+    }
+    let mut random = Stream::new(seed, "draws");
+    let mut draw = || {
+        let column = random.below(n as u64) as usize;
+        let rank = if random.unit() < share[column] { column } else { alias[column] };
+        Request::one(rank as u64, random.unit() < write_share)
+    };
+    (0..requests).map(|_| draw()).collect()
+}
