@@ -3,6 +3,7 @@
 #[path = "common/traces.rs"]
 mod traces;
 
+use ssdlab::cache::curve::{Sampling, lru_curve};
 use ssdlab::cache::{Parameters, Request, hit_ratio};
 use traces::{as_blocks, as_objects, cloud_physics};
 
@@ -24,23 +25,68 @@ const MISSES: &[(&str, [u64; 5], [u64; 5])] = &[
     ),
     ("sieve", [94419, 93052, 90040, 81557, 64431], [1_031_283, 988_102, 951_107, 851_459, 518_334]),
     ("lfu", [96765, 93052, 90040, 81557, 64431], [1_069_430, 1_007_420, 931_060, 851_459, 467_332]),
-    ("s3-fifo", [94569, 92574, 86006, 75875, 59311], [0, 0, 0, 0, 0]),
-    ("arc", [0; 5], [1_025_309, 976_867, 941_434, 892_166, 624_937]),
+    (
+        "s3-fifo",
+        [94569, 92574, 86006, 75875, 59311],
+        [1_020_660, 989_127, 935_406, 833_360, 543_513],
+    ),
+    ("arc", [94229, 92392, 88002, 80004, 64422], [1_025_309, 976_867, 941_434, 892_166, 624_937]),
     ("2q", [94573, 92813, 88160, 79192, 72103], [1_020_892, 999_865, 964_114, 826_507, 506_190]),
-    ("lirs", [94680, 92673, 85609, 74687, 58681], [1_037_211, 974_487, 930_076, 882_545, 587_575]),
     ("optimal", [90263, 80078, 71620, 62049, 51843], [987_277, 879_597, 771_969, 624_166, 389_823]),
 ];
 
-#[test]
-fn misses_are_those_of_libcachesim() {
-    let Some(records) = cloud_physics() else { return };
-    let misses = |policy: &str, sizes: [u32; 5], requests: &[Request]| {
-        sizes.map(|size| {
-            hit_ratio(policy, &Parameters::default(), size, requests, 1).unwrap().misses()
-        })
+/// LIRS as published. libCacheSim 0.3.5 moves the oldest LIR block into the queue, and another out of the cache, when
+/// a HIR block is hit that the stack has forgotten; the paper does not (section 3.3, case 2). With that one difference
+/// a plain model gives the other numbers to the last miss: objects 94680, 92673, 85609, 74687, 58681, blocks
+/// 1037211, 974487, 930076, 882545, 587575.
+const LIRS: ([u64; 5], [u64; 5]) =
+    ([94679, 92673, 85609, 74687, 58672], [1_037_198, 974_468, 930_966, 882_543, 587_575]);
+const LIRS_OF_LIBCACHESIM: ([f64; 5], [f64; 5]) =
+    ([0.8315, 0.8138, 0.7518, 0.6559, 0.5153], [0.9083, 0.8534, 0.8145, 0.7729, 0.5146]);
+
+fn misses(policy: &str, sizes: [u32; 5], requests: &[Request]) -> [u64; 5] {
+    let play = |size| {
+        hit_ratio(policy, &Parameters::default(), size, requests.iter().copied(), 1).unwrap()
     };
+    sizes.map(|size| play(size).misses())
+}
+
+#[test]
+fn misses_are_those_of_libcachesim_to_the_last_one() {
+    let Some(records) = cloud_physics() else { return };
+    let (as_objects, as_blocks) = (as_objects(&records), as_blocks(&records));
     for &(policy, objects, blocks) in MISSES {
-        println!("{policy} {:?} {objects:?}", misses(policy, OBJECT_SIZES, &as_objects(&records)));
-        println!("{policy} {:?} {blocks:?}", misses(policy, BLOCK_SIZES, &as_blocks(&records)));
+        assert_eq!(misses(policy, OBJECT_SIZES, &as_objects), objects, "{policy}, objects");
+        assert_eq!(misses(policy, BLOCK_SIZES, &as_blocks), blocks, "{policy}, blocks");
     }
+}
+
+#[test]
+fn lirs_differs_from_libcachesim_by_less_than_a_thousandth() {
+    let Some(records) = cloud_physics() else { return };
+    let forms = [
+        (OBJECT_SIZES, as_objects(&records), LIRS.0, LIRS_OF_LIBCACHESIM.0),
+        (BLOCK_SIZES, as_blocks(&records), LIRS.1, LIRS_OF_LIBCACHESIM.1),
+    ];
+    for (sizes, requests, expected, theirs) in forms {
+        assert_eq!(misses("lirs", sizes, &requests), expected);
+        let accesses: u64 = requests.iter().map(|r| u64::from(r.blocks)).sum();
+        for (ours, theirs) in expected.iter().zip(theirs) {
+            assert!((*ours as f64 / accesses as f64 - theirs).abs() < 0.001, "{ours} {theirs}");
+        }
+    }
+}
+
+#[test]
+fn one_pass_over_the_trace_gives_the_misses_of_lru_at_all_sizes() {
+    let Some(records) = cloud_physics() else { return };
+    let curve = |sizes: [u32; 5], requests: &[Request]| {
+        let sizes = sizes.map(u64::from);
+        let curve = lru_curve(requests.iter().copied(), &sizes, Sampling::Whole, 1).unwrap();
+        let misses = curve.read_misses.iter().zip(&curve.write_misses).map(|(r, w)| (r + w) as u64);
+        (misses.collect::<Vec<_>>(), curve.footprint)
+    };
+    let (_, objects, blocks) = MISSES[0];
+    assert_eq!(curve(OBJECT_SIZES, &as_objects(&records)), (objects.to_vec(), 48_974.0));
+    assert_eq!(curve(BLOCK_SIZES, &as_blocks(&records)), (blocks.to_vec(), 269_210.0));
 }

@@ -37,7 +37,7 @@ pub struct Curve {
     /// Standard error of the miss ratio at each size, from the difference between samples: 0 for the whole trace,
     /// and not a number for one sample.
     pub error: Vec<f64>,
-    /// Distinct blocks; estimated, if sampled.
+    /// Distinct blocks; estimated, if sampled; not a number where a replay did not count them.
     pub footprint: f64,
     /// Accesses that were followed.
     pub followed: u64,
@@ -53,6 +53,9 @@ impl Curve {
 
     /// The mean of curves of disjoint samples, which have their sizes and accesses in common.
     fn mean(curves: &[Curve]) -> Curve {
+        if let [curve] = curves {
+            return curve.clone();
+        }
         let n = curves.len() as f64;
         let ratios: Vec<Vec<f64>> = curves.iter().map(Curve::miss_ratios).collect();
         let column = |of: &dyn Fn(&Curve) -> &Vec<f64>| -> Vec<f64> {

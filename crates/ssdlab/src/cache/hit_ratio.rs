@@ -1,5 +1,6 @@
 //! Hits and misses of a stream of requests, without time.
 
+use super::frames::Frames;
 use super::policy::{BuildReplacement, Future, Parameters, REPLACEMENTS, check_capacity};
 use crate::error::Result;
 use crate::rng::Stream;
@@ -108,7 +109,7 @@ pub fn hit_ratio(
     policy: &str,
     parameters: &Parameters,
     capacity: u32,
-    requests: &[Request],
+    requests: impl IntoIterator<Item = Request>,
     seed: u64,
 ) -> Result<Counts> {
     let entry = REPLACEMENTS.find(policy)?;
@@ -118,7 +119,26 @@ pub fn hit_ratio(
     }
     let stream = Stream::new(seed, "cache/replacement");
     let mut cache = entry.build.online(policy, capacity, parameters, stream)?;
-    let mut tally = Tally::new(capacity);
-    cache.replay(requests, &mut tally);
-    Ok(tally.counts)
+    Ok(replay(cache.as_mut(), requests))
+}
+
+/// Requests that go to the cache at once: one call, whose loop knows the policy.
+const BATCH: usize = 4096;
+
+/// Plays requests through a cache whose frames are clean.
+pub(super) fn replay(
+    cache: &mut dyn Frames,
+    requests: impl IntoIterator<Item = Request>,
+) -> Counts {
+    let mut tally = Tally::new(cache.capacity());
+    let mut requests = requests.into_iter();
+    let mut batch = Vec::with_capacity(BATCH);
+    loop {
+        batch.clear();
+        batch.extend(requests.by_ref().take(BATCH));
+        if batch.is_empty() {
+            return tally.counts;
+        }
+        cache.replay(&batch, &mut tally);
+    }
 }

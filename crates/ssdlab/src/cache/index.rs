@@ -83,6 +83,8 @@ impl Index {
             at += 1;
         }
         if at == self.cells.len() {
+            // Not twice as much memory for what spills over the last home.
+            self.cells.reserve_exact(64);
             self.cells.push(EMPTY);
         }
         self.used += 1;

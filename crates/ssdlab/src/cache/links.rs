@@ -16,7 +16,8 @@ impl Links {
     /// `lists` empty lists for `entries` entries.
     pub fn new(entries: u32, lists: u32) -> Self {
         let end = |e: u32| u64::from(e) << 32 | u64::from(e);
-        let mut ends = vec![0; entries as usize];
+        let mut ends = Vec::with_capacity((entries + lists) as usize);
+        ends.resize(entries as usize, 0);
         ends.extend((entries..entries + lists).map(end));
         Links { ends, entries }
     }

@@ -184,7 +184,8 @@ mod tests {
         let mut distances = Distances::default();
         for n in 0..60_000u64 {
             // Keys drift, so that some are never used again.
-            let key = n / 100 + random.below(1 + random.bits() % 300);
+            let span = 1 + random.below(300);
+            let key = n / 100 + random.below(span);
             let found = plain.iter().rev().position(|&k| k == key);
             let used = distances.touch(key);
             assert_eq!(used.distance, found.map(|d| d as u32), "use {n}");

@@ -1,6 +1,6 @@
 //! LRU at all sizes from one pass.
 
-use super::sample::{Sampling, accesses, limit, rate, select};
+use super::sample::{Sampling, Totals, check_sizes, limit, rate, select, smallest};
 use super::{Curve, sizes_up_to};
 use crate::cache::hit_ratio::Request;
 use crate::cache::stack::Distances;
@@ -104,7 +104,7 @@ impl Profile {
     }
 
     /// The curve; sizes are multiplied by `scale` to be in the units of the distances.
-    fn curve(&self, sizes: &[u64], totals: (u64, u64), scale: f64, share: f64) -> Curve {
+    fn curve(&self, sizes: &[u64], totals: Totals, scale: f64, share: f64) -> Curve {
         let mut order: Vec<usize> = (0..sizes.len()).collect();
         order.sort_by_key(|&n| sizes[n]);
         let scaled = |shift: f64| -> Vec<f64> {
@@ -126,10 +126,10 @@ impl Profile {
         let backs = self.below(&self.backs, &scaled(1.0));
         Curve {
             sizes: sizes.to_vec(),
-            reads: totals.0,
-            writes: totals.1,
-            read_misses: misses(&self.reads, totals.0, self.read_weight),
-            write_misses: misses(&self.writes, totals.1, self.write_weight),
+            reads: totals.reads,
+            writes: totals.writes,
+            read_misses: misses(&self.reads, totals.reads, self.read_weight),
+            write_misses: misses(&self.writes, totals.writes, self.write_weight),
             write_backs: back(backs.iter().map(|n| (n / share).max(0.0)).collect()),
             error: vec![0.0; sizes.len()],
             footprint: 0.0,
@@ -202,7 +202,9 @@ impl Pass {
     }
 
     /// A block of a sample that holds only so many: the highest place leaves, and with it all as high.
-    fn hold(&mut self, place: u64, entry: u32, most: u32, samples: u32) {
+    /// Answers whether that happened.
+    fn hold(&mut self, place: u64, entry: u32, most: u32, samples: u32) -> bool {
+        let limit = self.limit;
         self.held.push((place, entry));
         while self.held.len() > most as usize {
             let highest = self.held.peek().expect("more than none").0;
@@ -215,6 +217,7 @@ impl Pass {
             self.limit = highest.max(1) - 1;
             self.stands_for = 1.0 / rate(self.limit, samples);
         }
+        self.limit < limit
     }
 
     /// What is dirty and has left the smaller caches by now.
@@ -235,85 +238,95 @@ impl Pass {
 
 /// The curve of an LRU cache that begins empty, reads and writes alike brought in.
 ///
-/// `sizes` in blocks; none: [`sizes_up_to`] the footprint, 100 of them. `seed` chooses the samples.
+/// `sizes` in blocks; none: about 100 up to the footprint. A sample stands for caches that hold 16 of its blocks at
+/// least, and `seed` chooses the samples.
 ///
-/// Errors: a sampling that cannot be done.
+/// Errors: a sampling that cannot be done, a size too small for it.
 pub fn lru_curve(
-    requests: &[Request],
+    requests: impl IntoIterator<Item = Request>,
     sizes: &[u64],
     sampling: Sampling,
     seed: u64,
 ) -> Result<Curve> {
     sampling.check()?;
-    let totals = accesses(requests);
-    let samples = sampling.samples();
-    let passes = match sampling {
-        Sampling::Whole => {
-            let mut pass = Pass::new(u64::MAX, true);
-            for request in requests {
-                for block in 0..u64::from(request.blocks) {
-                    pass.access(request.key.wrapping_add(block), request.write);
-                }
-            }
-            vec![pass]
-        }
+    if let Sampling::Rate { rate: wanted, samples } = sampling {
+        check_sizes(sizes, rate(limit(wanted, samples), samples))?;
+    }
+    let (totals, mut passes) = match sampling {
+        Sampling::Whole => whole(requests),
         Sampling::Rate { rate, samples } => {
             let limit = limit(rate, samples);
             let mut passes: Vec<Pass> = (0..samples).map(|_| Pass::new(limit, true)).collect();
-            select(requests, samples, seed, limit, |sample, key, _, write| {
+            let totals = select(requests, samples, seed, limit, |sample, key, _, write| {
                 passes[sample as usize].access(key, write);
                 limit
             });
-            passes
+            (totals, passes)
         }
         Sampling::Blocks { blocks, samples } => bounded(requests, blocks, samples, seed),
     };
     let share = |pass: &Pass| match sampling {
         Sampling::Whole => 1.0,
-        _ => rate(pass.limit, samples),
+        _ => rate(pass.limit, sampling.samples()),
     };
-    let footprints = passes.iter().map(|pass| f64::from(pass.distances.len()) / share(pass));
-    let footprint = footprints.sum::<f64>() / f64::from(samples);
-    let chosen;
-    let sizes = if sizes.is_empty() {
-        chosen = sizes_up_to(footprint.ceil() as u64, 100);
-        &chosen
+    let lowest = passes.iter().map(share).fold(1.0, f64::min);
+    let footprint = |pass: &Pass| f64::from(pass.distances.len()) / share(pass);
+    let everything = passes.iter().map(footprint).sum::<f64>() / passes.len() as f64;
+    let chosen: Vec<u64> = if sizes.is_empty() {
+        let least = smallest(lowest);
+        let sizes = sizes_up_to(everything.ceil() as u64, 100);
+        sizes.into_iter().filter(|&size| size >= least).collect()
     } else {
-        sizes
+        sizes.to_vec()
     };
-    let curves: Vec<Curve> = passes
-        .into_iter()
-        .map(|mut pass| {
-            pass.finish();
-            let (scale, weight) = match sampling {
-                Sampling::Blocks { .. } => (1.0, 1.0),
-                _ => (share(&pass), share(&pass)),
-            };
-            let curve = pass.profile.curve(sizes, totals, scale, weight);
-            Curve { footprint: footprint, followed: pass.followed, ..curve }
-        })
-        .collect();
-    let [curve] = &curves[..] else { return Ok(Curve::mean(&curves)) };
-    let error = if sampling == Sampling::Whole { 0.0 } else { f64::NAN };
-    Ok(Curve { error: vec![error; sizes.len()], ..curve.clone() })
+    check_sizes(&chosen, lowest)?;
+    let curve = |pass: &mut Pass| {
+        pass.finish();
+        let share = share(pass);
+        let scale = if pass.profile.exact { share } else { 1.0 };
+        let curve = pass.profile.curve(&chosen, totals, scale, scale);
+        let error = if sampling == Sampling::Whole { 0.0 } else { f64::NAN };
+        let error = vec![error; chosen.len()];
+        Curve { footprint: footprint(pass), followed: pass.followed, error, ..curve }
+    };
+    Ok(Curve::mean(&passes.iter_mut().map(curve).collect::<Vec<_>>()))
+}
+
+/// All of a trace.
+fn whole(requests: impl IntoIterator<Item = Request>) -> (Totals, Vec<Pass>) {
+    let mut totals = Totals::default();
+    let mut pass = Pass::new(u64::MAX, true);
+    for request in requests {
+        totals.add(&request);
+        for block in 0..u64::from(request.blocks) {
+            pass.access(request.key.wrapping_add(block), request.write);
+        }
+    }
+    (totals, vec![pass])
 }
 
 /// Samples of so many blocks at most.
-fn bounded(requests: &[Request], blocks: u32, samples: u32, seed: u64) -> Vec<Pass> {
+fn bounded(
+    requests: impl IntoIterator<Item = Request>,
+    blocks: u32,
+    samples: u32,
+    seed: u64,
+) -> (Totals, Vec<Pass>) {
     let all = u64::from(u32::MAX);
     let mut passes: Vec<Pass> = (0..samples).map(|_| Pass::new(all, false)).collect();
     for pass in &mut passes {
         pass.stands_for = 1.0 / rate(all, samples);
     }
-    select(requests, samples, seed, all, |sample, key, place, write| {
+    let mut limit = all;
+    let totals = select(requests, samples, seed, all, |sample, key, place, write| {
         let pass = &mut passes[sample as usize];
         if place <= pass.limit
             && let Some(entry) = pass.access(key, write)
+            && pass.hold(place, entry, blocks, samples)
         {
-            pass.hold(place, entry, blocks, samples);
-            return passes.iter().map(|pass| pass.limit).max().expect("a sample");
+            limit = passes.iter().map(|pass| pass.limit).max().expect("a sample");
         }
-        passes.iter().map(|pass| pass.limit).max().expect("a sample")
+        limit
     });
-    passes
+    (totals, passes)
 }

@@ -1,14 +1,11 @@
 //! Any policy at some sizes, each by a replay; of a sample, in a cache that is smaller by as much.
 
 use super::Curve;
-use super::sample::{Sampling, accesses, limit, rate, select};
-use crate::cache::hit_ratio::{Counts, Request, Tally};
+use super::sample::{Sampling, Totals, check_sizes, limit, rate, select};
+use crate::cache::hit_ratio::{Counts, Request, replay};
 use crate::cache::policy::{BuildReplacement, Future, Parameters, REPLACEMENTS, check_capacity};
 use crate::error::{Error, Result};
 use crate::rng::Stream;
-
-/// Frames of the smallest cache that stands for a larger one: rounding then moves its size by 3 % at most.
-const FRAMES_MIN: f64 = 16.0;
 
 /// The curve of a policy of [`REPLACEMENTS`] at `sizes` (blocks), from caches that begin empty.
 ///
@@ -19,7 +16,7 @@ const FRAMES_MIN: f64 = 16.0;
 pub fn replay_curve(
     policy: &str,
     parameters: &Parameters,
-    requests: &[Request],
+    requests: impl Iterator<Item = Request> + Clone,
     sizes: &[u64],
     sampling: Sampling,
     seed: u64,
@@ -37,74 +34,82 @@ pub fn replay_curve(
             ));
         }
     };
-    let capacities = sizes.iter().map(|&size| frames(size, share)).collect::<Result<Vec<u32>>>()?;
-    let totals = accesses(requests);
-    let parts = parts(requests, sampling, seed);
-    let streams = match parts.is_empty() {
-        true => vec![requests],
-        false => parts.iter().map(Vec::as_slice).collect(),
+    check_sizes(sizes, share)?;
+    let frames = |&size: &u64| {
+        let frames = (size as f64 * share).round().min(f64::from(u32::MAX)) as u32;
+        check_capacity(frames).map(|()| frames)
     };
-    let mut curves = Vec::new();
-    for stream in streams {
-        let future = matches!(entry.build, BuildReplacement::Offline(_))
-            .then(|| Future::of(stream))
-            .transpose()?;
-        let mut curve =
-            Curve { sizes: sizes.to_vec(), reads: totals.0, writes: totals.1, ..Curve::default() };
-        let (reads, writes) = accesses(stream);
-        for &capacity in &capacities {
-            let counts = match (&entry.build, &future) {
-                (BuildReplacement::Offline(play), Some(future)) => play(future, capacity),
-                (build, _) => {
-                    let stream_of_draws = Stream::new(seed, "cache/replacement");
-                    let mut cache = build.online(policy, capacity, parameters, stream_of_draws)?;
-                    let mut tally = Tally::new(capacity);
-                    cache.replay(stream, &mut tally);
-                    tally.counts
-                }
-            };
-            push(&mut curve, counts, share);
+    let frames = sizes.iter().map(frames).collect::<Result<Vec<u32>>>()?;
+    let play = Play { policy, build: entry.build, parameters, frames: &frames, seed };
+    let (totals, parts) = match sampling {
+        Sampling::Rate { rate, samples } => {
+            let (totals, parts) = parts(requests, rate, samples, seed);
+            let played = parts.iter().map(|part| play.counts(part.iter().copied()));
+            (totals, played.collect::<Result<Vec<_>>>()?)
         }
-        curve.followed = reads + writes;
-        curves.push(curve);
-    }
-    let [curve] = &curves[..] else { return Ok(Curve::mean(&curves)) };
-    let error = if sampling == Sampling::Whole { 0.0 } else { f64::NAN };
-    Ok(Curve { error: vec![error; sizes.len()], ..curve.clone() })
+        _ => {
+            let mut totals = Totals::default();
+            requests.clone().for_each(|request| totals.add(&request));
+            (totals, vec![play.counts(requests)?])
+        }
+    };
+    let curve = |counts: &Vec<Counts>| {
+        // What the sample has too much or too little of are hits: misses are not weighed by accesses found.
+        let column = |of: fn(&Counts) -> u64, most: u64| -> Vec<f64> {
+            counts.iter().map(|c| (of(c) as f64 / share).min(most as f64)).collect()
+        };
+        Curve {
+            sizes: sizes.to_vec(),
+            reads: totals.reads,
+            writes: totals.writes,
+            read_misses: column(|c| c.read_misses, totals.reads),
+            write_misses: column(|c| c.write_misses, totals.writes),
+            write_backs: column(|c| c.write_backs, totals.writes),
+            error: vec![if share == 1.0 { 0.0 } else { f64::NAN }; sizes.len()],
+            footprint: f64::NAN,
+            followed: counts.first().map_or(0, Counts::accesses),
+        }
+    };
+    Ok(Curve::mean(&parts.iter().map(curve).collect::<Vec<_>>()))
 }
 
-/// Frames that stand for a cache of `size` blocks.
-fn frames(size: u64, share: f64) -> Result<u32> {
-    let frames = size as f64 * share;
-    if share < 1.0 && frames < FRAMES_MIN {
-        let least = (FRAMES_MIN / share).ceil();
-        return Err(Error::value(
-            format!("a cache of {size} blocks at a sampling rate of {share}"),
-            format!(
-                "at least {least} blocks, or a higher rate: it is replayed as one of {frames:.1}"
-            ),
-        ));
-    }
-    let frames = frames.round().min(f64::from(u32::MAX)) as u32;
-    check_capacity(frames).map(|()| frames)
+/// What is replayed on each sample.
+struct Play<'a> {
+    policy: &'a str,
+    build: BuildReplacement,
+    parameters: &'a Parameters,
+    frames: &'a [u32],
+    seed: u64,
 }
 
-/// The accesses of each sample; none where all are followed.
-fn parts(requests: &[Request], sampling: Sampling, seed: u64) -> Vec<Vec<Request>> {
-    let Sampling::Rate { rate, samples } = sampling else { return Vec::new() };
+impl Play<'_> {
+    /// Counts at each size.
+    fn counts(&self, requests: impl Iterator<Item = Request> + Clone) -> Result<Vec<Counts>> {
+        if let BuildReplacement::Offline(play) = self.build {
+            let future = Future::of(requests)?;
+            return Ok(self.frames.iter().map(|&frames| play(&future, frames)).collect());
+        }
+        let count = |&frames: &u32| {
+            let stream = Stream::new(self.seed, "cache/replacement");
+            let mut cache = self.build.online(self.policy, frames, self.parameters, stream)?;
+            Ok(replay(cache.as_mut(), requests.clone()))
+        };
+        self.frames.iter().map(count).collect()
+    }
+}
+
+/// The accesses of each sample.
+fn parts(
+    requests: impl Iterator<Item = Request>,
+    rate: f64,
+    samples: u32,
+    seed: u64,
+) -> (Totals, Vec<Vec<Request>>) {
     let limit = limit(rate, samples);
     let mut parts = vec![Vec::new(); samples as usize];
-    select(requests, samples, seed, limit, |sample, key, _, write| {
+    let totals = select(requests, samples, seed, limit, |sample, key, _, write| {
         parts[sample as usize].push(Request::one(key, write));
         limit
     });
-    parts
-}
-
-/// Adds a size. What the sample has too much or too little of are hits.
-fn push(curve: &mut Curve, counts: Counts, share: f64) {
-    let scaled = |misses: u64, total: u64| (misses as f64 / share).min(total as f64);
-    curve.read_misses.push(scaled(counts.read_misses, curve.reads));
-    curve.write_misses.push(scaled(counts.write_misses, curve.writes));
-    curve.write_backs.push(counts.write_backs as f64 / share);
+    (totals, parts)
 }

@@ -65,37 +65,73 @@ pub fn hash(key: u64, seed: u64) -> u64 {
     x ^ (x >> 33)
 }
 
-/// Reads and writes of a trace, in blocks.
-pub fn accesses(requests: &[Request]) -> (u64, u64) {
-    let mut counts = [0u64; 2];
-    for request in requests {
-        counts[usize::from(request.write)] += u64::from(request.blocks);
+/// Reads and writes, in blocks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Totals {
+    /// Blocks read.
+    pub reads: u64,
+    /// Blocks written.
+    pub writes: u64,
+}
+
+impl Totals {
+    /// Counts a request.
+    #[inline]
+    pub fn add(&mut self, request: &Request) {
+        if request.write {
+            self.writes += u64::from(request.blocks);
+        } else {
+            self.reads += u64::from(request.blocks);
+        }
     }
-    (counts[0], counts[1])
 }
 
 /// Hands each block of the trace that is in one of `samples` samples to `follow`, with the sample and its place in
-/// it: the hash, of which `limit` is the highest followed.
+/// it, up to `limit`; `follow` answers the limit from then on. Counts all.
 #[inline]
 pub fn select(
-    requests: &[Request],
+    requests: impl IntoIterator<Item = Request>,
     samples: u32,
     seed: u64,
     mut limit: u64,
     mut follow: impl FnMut(u32, u64, u64, bool) -> u64,
-) {
+) -> Totals {
+    let mut totals = Totals::default();
     for request in requests {
+        totals.add(&request);
         for block in 0..u64::from(request.blocks) {
             let key = request.key.wrapping_add(block);
             let hash = hash(key, seed);
-            // The high bits choose the sample's share, the low ones the sample.
+            // The high bits say how far a rate must fall to lose the block, the low ones which sample it is in.
             let place = hash >> 32;
             if place <= limit {
-                let sample = ((hash & 0xffff_ffff) * u64::from(samples) >> 32) as u32;
+                let sample = (((hash & 0xffff_ffff) * u64::from(samples)) >> 32) as u32;
                 limit = follow(sample, key, place, request.write);
             }
         }
     }
+    totals
+}
+
+/// Blocks of a sampled cache at least: rounding then moves its size by 3 % at most.
+const BLOCKS_MIN: f64 = 16.0;
+
+/// The smallest cache that samples of a share of all blocks can stand for.
+pub fn smallest(share: f64) -> u64 {
+    if share < 1.0 { (BLOCKS_MIN / share).ceil() as u64 } else { 1 }
+}
+
+/// That samples of a share of all blocks can stand for caches of these sizes.
+pub fn check_sizes(sizes: &[u64], share: f64) -> Result<()> {
+    let least = smallest(share);
+    let Some(small) = sizes.iter().find(|&&size| size < least) else { return Ok(()) };
+    if share == 1.0 {
+        return Err(Error::value(format!("a cache of {small} blocks"), "at least one"));
+    }
+    Err(Error::value(
+        format!("a cache of {small} blocks at a sampling rate of {share:.6}"),
+        format!("at least {least} blocks, or a higher rate: too few of its blocks are followed"),
+    ))
 }
 
 /// Highest place in a sample of a fixed rate.

@@ -109,7 +109,7 @@ impl Policy for Arc {
                 self.forget_oldest(names, B2);
             }
             // Frames that are freed ahead of time leave ghosts without a key coming in.
-            if names.ghosts() >= capacity {
+            if names.ghosts() >= capacity && !only_t1 {
                 let list = if self.len(B1) > self.len(B2) { B1 } else { B2 };
                 self.forget_oldest(names, list);
             }

@@ -24,19 +24,21 @@ impl Future {
     /// Looks through a trace.
     ///
     /// Errors: a trace of 2^32 - 1 accesses or more.
-    pub fn of(requests: &[Request]) -> Result<Self> {
-        let accesses = requests.iter().map(|r| r.blocks as usize).sum::<usize>();
-        if accesses >= NEVER as usize {
-            let expected = format!("for the optimal policy fewer than {NEVER}");
-            return Err(Error::value(format!("a trace of {accesses} accesses"), expected));
-        }
-        let mut keys = Vec::with_capacity(accesses);
-        let mut writes = vec![0; accesses.div_ceil(64)];
+    pub fn of(requests: impl IntoIterator<Item = Request>) -> Result<Self> {
+        let (mut keys, mut writes) = (Vec::new(), Vec::new());
         for request in requests {
             for block in 0..u64::from(request.blocks) {
+                if keys.len() % 64 == 0 {
+                    writes.push(0u64);
+                }
                 writes[keys.len() / 64] |= u64::from(request.write) << (keys.len() % 64);
                 keys.push(request.key.wrapping_add(block));
             }
+        }
+        let accesses = keys.len();
+        if accesses >= NEVER as usize {
+            let expected = format!("for the optimal policy fewer than {NEVER}");
+            return Err(Error::value(format!("a trace of {accesses} accesses"), expected));
         }
         let mut next = vec![NEVER; accesses];
         let mut names: Vec<u64> = Vec::new();

@@ -1,0 +1,252 @@
+//! What every replacement policy promises, and each against a plain model of itself.
+
+#[path = "common/cache_models.rs"]
+mod models;
+
+use models::{fewest_misses, model};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use ssdlab::cache::curve::{Sampling, lru_curve, replay_curve};
+use ssdlab::cache::policy::BuildReplacement;
+use ssdlab::cache::{Counts, Frames, Parameters, REPLACEMENTS, Request, Tally, hit_ratio};
+use ssdlab::persist::Archive;
+use ssdlab::rng::Stream;
+use std::collections::BTreeMap;
+
+/// Policies that know the past only.
+fn online() -> impl Iterator<Item = &'static str> {
+    let online = |e: &&ssdlab::registry::Entry<BuildReplacement>| {
+        matches!(e.build, BuildReplacement::Online(_))
+    };
+    REPLACEMENTS.entries.iter().filter(online).map(|entry| entry.name)
+}
+
+fn cache(policy: &str, capacity: u32) -> Box<dyn Frames> {
+    let entry = REPLACEMENTS.find(policy).unwrap();
+    let stream = Stream::new(1, "cache");
+    entry.build.online(policy, capacity, &Parameters::default(), stream).unwrap()
+}
+
+/// A use with write-allocate; whether it hit.
+fn access(cache: &mut dyn Frames, key: u64) -> bool {
+    if let Some(slot) = cache.find(key) {
+        cache.hit(slot);
+        return true;
+    }
+    cache.admit(key, &mut |_| true).expect("any frame may be taken");
+    false
+}
+
+/// Keys in phases: a small hot set, a loop, a scan, so that lists, ghosts and hands all have work.
+fn trace() -> impl Strategy<Value = Vec<u64>> {
+    let phase = prop_oneof![
+        (1u64..60, 1usize..200).prop_flat_map(|(n, length)| vec(0..n, length)),
+        (1u64..60, 1u64..5).prop_map(|(n, times)| (0..n * times).map(|k| k % n).collect()),
+        (100u64..1000, 1u64..80).prop_map(|(from, n)| (from..from + n).collect()),
+    ];
+    vec(phase, 1..8).prop_map(|phases: Vec<Vec<u64>>| phases.concat())
+}
+
+fn requests(keys: &[u64], writes: u64) -> Vec<Request> {
+    let write = |key: u64, at: usize| (key.wrapping_mul(31) ^ at as u64) % 7 < writes;
+    keys.iter().enumerate().map(|(at, &key)| Request::one(key, write(key, at))).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
+
+    #[test]
+    fn every_policy_does_what_its_plain_model_does(keys in trace(), capacity in 1usize..45) {
+        for policy in online() {
+            let Some(mut plain) = model(policy, capacity) else { continue };
+            let mut cache = cache(policy, capacity as u32);
+            for (at, &key) in keys.iter().enumerate() {
+                let hit = access(cache.as_mut(), key);
+                prop_assert_eq!(hit, plain.access(key), "{} at {}, key {}", policy, at, key);
+            }
+        }
+    }
+
+    #[test]
+    fn optimal_has_the_fewest_misses_and_nothing_beats_it(keys in trace(), capacity in 1u32..45) {
+        let requests = requests(&keys, 3);
+        let misses = |policy| {
+            hit_ratio(policy, &Parameters::default(), capacity, requests.iter().copied(), 1).unwrap().misses()
+        };
+        prop_assert_eq!(misses("optimal"), fewest_misses(&keys, capacity as usize));
+        for policy in online() {
+            prop_assert!(misses(policy) >= misses("optimal"), "{}", policy);
+        }
+    }
+
+    #[test]
+    fn one_pass_gives_what_a_replay_of_lru_at_every_size_gives(keys in trace(), writes in 0u64..7) {
+        let requests = requests(&keys, writes);
+        let sizes: Vec<u64> = (1..150).collect();
+        let lru = lru_curve(requests.iter().copied(), &sizes, Sampling::Whole, 1).unwrap();
+        let whole = Parameters::default();
+        let replayed =
+            replay_curve("lru", &whole, requests.iter().copied(), &sizes, Sampling::Whole, 1).unwrap();
+        prop_assert_eq!(&lru.read_misses, &replayed.read_misses);
+        prop_assert_eq!(&lru.write_misses, &replayed.write_misses);
+        prop_assert_eq!(&lru.write_backs, &replayed.write_backs);
+        // Inclusion: a larger LRU cache holds what a smaller one does.
+        prop_assert!(lru.miss_ratios().is_sorted_by(|a, b| a >= b));
+    }
+
+    #[test]
+    fn frames_that_may_not_be_taken_stay_and_keys_are_where_the_cache_says(
+        acts in vec((0u8..10, 0u64..60, any::<u64>()), 1..400),
+        capacity in 1u32..24,
+    ) {
+        for policy in online() {
+            check_acts(policy, &acts, capacity)?;
+        }
+    }
+
+    #[test]
+    fn a_loaded_cache_goes_on_as_the_saved_one(keys in trace(), capacity in 1u32..45, cut in 0.0..1.0) {
+        let (before, after) = keys.split_at((keys.len() as f64 * cut) as usize);
+        for policy in online() {
+            let mut first = cache(policy, capacity);
+            before.iter().for_each(|&key| { access(first.as_mut(), key); });
+            // A hole, as TRIM leaves it.
+            if let Some(slot) = (0..capacity).find(|&slot| first.key(slot).is_some()) {
+                first.remove(slot);
+            }
+            let bytes = saved(first.as_mut());
+            let mut second = cache(policy, capacity);
+            keys.iter().rev().for_each(|&key| { access(second.as_mut(), key); });
+            let mut from = &bytes[..];
+            let mut archive = Archive::load(&mut from);
+            second.persist(&mut archive).unwrap();
+            archive.finish().unwrap();
+            prop_assert_eq!(&saved(second.as_mut()), &bytes, "{}", policy);
+            for &key in after {
+                prop_assert_eq!(first.find(key), second.find(key), "{}", policy);
+                access(first.as_mut(), key);
+                access(second.as_mut(), key);
+            }
+            prop_assert_eq!(saved(first.as_mut()), saved(second.as_mut()), "{}", policy);
+        }
+    }
+}
+
+fn saved(cache: &mut dyn Frames) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut archive = Archive::save(&mut bytes);
+    cache.persist(&mut archive).unwrap();
+    archive.finish().unwrap();
+    bytes
+}
+
+/// Uses, frames freed ahead of time, removals, and admissions with some frames pinned, against a plain map.
+fn check_acts(policy: &str, acts: &[(u8, u64, u64)], capacity: u32) -> Result<(), TestCaseError> {
+    let mut cache = cache(policy, capacity);
+    let mut plain: BTreeMap<u32, u64> = BTreeMap::new();
+    for &(act, key, pins) in acts {
+        let pinned = |slot: u32| pins >> slot & 1 == 1;
+        let all_pinned = |plain: &BTreeMap<u32, u64>| plain.keys().all(|&slot| pinned(slot));
+        let found = cache.find(key);
+        prop_assert_eq!(found, plain.iter().find(|(_, k)| **k == key).map(|(s, _)| *s));
+        match (act, found) {
+            (0, Some(slot)) => {
+                cache.remove(slot);
+                plain.remove(&slot);
+            }
+            (1, _) => match cache.evict(&mut |slot| !pinned(slot)) {
+                Some((slot, left)) => {
+                    prop_assert!(!pinned(slot), "{} took a pinned frame", policy);
+                    prop_assert_eq!(plain.remove(&slot), Some(left));
+                }
+                None => prop_assert!(all_pinned(&plain), "{} found nothing", policy),
+            },
+            (_, Some(slot)) => cache.hit(slot),
+            (_, None) => {
+                let full = plain.len() == capacity as usize;
+                match cache.admit(key, &mut |slot| !pinned(slot)) {
+                    Some(admitted) => {
+                        prop_assert_eq!(admitted.evicted.is_some(), full);
+                        prop_assert!(
+                            !full || !pinned(admitted.slot),
+                            "{} took a pinned one",
+                            policy
+                        );
+                        prop_assert_eq!(plain.insert(admitted.slot, key), admitted.evicted);
+                    }
+                    None => prop_assert!(full && all_pinned(&plain), "{} found nothing", policy),
+                }
+            }
+        }
+        prop_assert_eq!(cache.len() as usize, plain.len());
+        for slot in 0..capacity {
+            prop_assert_eq!(cache.key(slot), plain.get(&slot).copied());
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_block_takes_64_bytes_at_most_with_index_and_ghosts() {
+    let capacity = 100_000;
+    let mut random = Stream::new(1, "bytes");
+    // Scans and a hot set, until all ghosts are in use.
+    let requests: Vec<Request> = (0..1_000_000u64)
+        .map(|n| {
+            let hot = random.below(2) == 0;
+            Request::one(if hot { random.below(150_000) } else { 1_000_000 + n }, n % 3 == 0)
+        })
+        .collect();
+    for policy in online() {
+        let mut cache = cache(policy, capacity);
+        let mut tally = Tally::new(capacity);
+        cache.replay(&requests, &mut tally);
+        let bytes = cache.bytes() as f64 / f64::from(capacity);
+        println!("{policy:8} {bytes:5.1} bytes per frame");
+        assert!(bytes <= 64.0, "{policy}: {bytes} bytes per frame");
+        assert!(bytes >= 18.0, "{policy}: a key and its place take more than {bytes} bytes");
+    }
+}
+
+#[test]
+fn reads_writes_and_write_backs_are_told_apart() {
+    let one = |key, write| Request::one(key, write);
+    // Two frames, LRU: 1 is written and leaves dirty for 3; 2 is clean when it leaves for 4.
+    let requests =
+        [one(1, true), one(2, false), one(2, false), one(3, true), one(3, true), one(4, false)];
+    let counts = hit_ratio("lru", &Parameters::default(), 2, requests, 1).unwrap();
+    let expected =
+        Counts { read_hits: 1, read_misses: 2, write_hits: 1, write_misses: 2, write_backs: 1 };
+    assert_eq!(counts, expected);
+    // A request of blocks is a use of each.
+    let long = [Request { key: 8, blocks: 4, write: false }, one(9, false)];
+    let counts = hit_ratio("fifo", &Parameters::default(), 8, long, 1).unwrap();
+    assert_eq!((counts.read_misses, counts.read_hits), (4, 1));
+    let bytes = Request::of_bytes(512, 4096, 4096, true);
+    assert_eq!(bytes, Request { key: 0, blocks: 2, write: true });
+}
+
+#[test]
+fn what_cannot_be_is_one_sentence() {
+    let none = Parameters::default();
+    let play = |policy, size, p: &Parameters| {
+        hit_ratio(policy, p, size, [Request::one(1, false)], 1).unwrap_err().to_string()
+    };
+    assert!(play("lru2", 5, &none).contains("did you mean \"lru\"?"));
+    assert!(play("lru", 0, &none).contains("expected a cache of 1 to"));
+    let wide = Parameters { small: 1.5, ..none.clone() };
+    assert!(play("s3-fifo", 5, &wide).contains("for small a share from 0 to 1"));
+    let stream = Stream::new(1, "x");
+    let optimal = REPLACEMENTS.find("optimal").unwrap().build.online("optimal", 5, &none, stream);
+    assert!(optimal.err().unwrap().to_string().contains("need not know the future"));
+    let curve = |sampling| lru_curve([], &[1], sampling, 1).unwrap_err().to_string();
+    assert!(
+        curve(Sampling::Rate { rate: 0.5, samples: 3 }).contains("a rate above 0 and up to 0.33")
+    );
+    assert!(curve(Sampling::Rate { rate: f64::NAN, samples: 1 }).contains("a rate above 0"));
+    assert!(curve(Sampling::Blocks { blocks: 3, samples: 1 }).contains("at least 16"));
+    let small = Sampling::Rate { rate: 0.01, samples: 2 };
+    let small =
+        replay_curve("sieve", &none, [].into_iter(), &[100], small, 1).unwrap_err().to_string();
+    assert!(small.contains("at least 1600 blocks"), "{small}");
+}
