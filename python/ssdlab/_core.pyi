@@ -12,7 +12,9 @@ __all__ = [
     "RunOutput",
     "check_job",
     "device_keys",
+    "hit_ratio",
     "job_options",
+    "miss_ratio_curve",
     "registries",
     "rig_check",
     "run",
@@ -58,6 +60,32 @@ class JobOption(TypedDict):
     effect: Literal["applied", "ignored", "refused"]
     example: str
     summary: str
+
+@type_check_only
+class HitRatio(TypedDict):
+    """Blocks found in a cache and not."""
+
+    read_hits: int
+    read_misses: int
+    write_hits: int
+    write_misses: int
+    write_backs: int
+    miss_ratio: float
+
+@type_check_only
+class MissRatioCurve(TypedDict):
+    """Misses at each of ``sizes`` (blocks)."""
+
+    sizes: npt.NDArray[np.uint64]
+    miss_ratio: npt.NDArray[np.float64]
+    read_misses: npt.NDArray[np.float64]
+    write_misses: npt.NDArray[np.float64]
+    write_backs: npt.NDArray[np.float64]
+    error: npt.NDArray[np.float64]
+    reads: int
+    writes: int
+    footprint: float
+    followed: int
 
 @final
 class RunOutput:
@@ -147,3 +175,26 @@ def rig_check(rig: str, *, rig_name: str, overrides: Sequence[tuple[str, str]] =
 def registries() -> list[RegistryEntry]: ...
 def device_keys() -> list[DeviceKey]: ...
 def job_options() -> list[JobOption]: ...
+def hit_ratio(
+    policy: str,
+    size: int,
+    keys: npt.NDArray[np.uint64],
+    writes: npt.NDArray[np.bool_] | None = None,
+    *,
+    blocks: npt.NDArray[np.uint32] | None = None,
+    parameters: Mapping[str, float] | None = None,
+    seed: int = 1,
+) -> HitRatio: ...
+def miss_ratio_curve(
+    policy: str,
+    keys: npt.NDArray[np.uint64],
+    writes: npt.NDArray[np.bool_] | None = None,
+    *,
+    blocks: npt.NDArray[np.uint32] | None = None,
+    sizes: Sequence[int] | None = None,
+    rate: float | None = None,
+    sample_blocks: int | None = None,
+    samples: int = 8,
+    parameters: Mapping[str, float] | None = None,
+    seed: int = 1,
+) -> MissRatioCurve: ...

@@ -4,6 +4,7 @@
 //! the signatures for Python stand in `python/ssdlab/_core.pyi`.
 
 mod arguments;
+mod cache;
 mod drive;
 mod errors;
 mod observer;
@@ -165,5 +166,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(registries, module)?)?;
     module.add_function(wrap_pyfunction!(device_keys, module)?)?;
     module.add_function(wrap_pyfunction!(job_options, module)?)?;
+    module.add_function(wrap_pyfunction!(cache::hit_ratio, module)?)?;
+    module.add_function(wrap_pyfunction!(cache::miss_ratio_curve, module)?)?;
     Ok(())
 }

