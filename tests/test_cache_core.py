@@ -43,6 +43,15 @@ def test_lru_is_what_a_plain_list_does() -> None:
     assert _core.hit_ratio("lru", 50, keys)["read_misses"] == misses
 
 
+def test_a_cache_larger_than_everything_misses_first_uses_only() -> None:
+    keys = _keys(5000)
+    for policy in (*ONLINE, "optimal"):
+        counts = _core.hit_ratio(policy, 10**15, keys)
+        assert counts["read_misses"] == len(np.unique(keys)), policy
+    curve = _core.miss_ratio_curve("arc", keys, sizes=[10**15])
+    assert curve["read_misses"][0] == len(np.unique(keys))
+
+
 def test_a_request_of_several_blocks_uses_each() -> None:
     keys, blocks = np.array([0, 2], np.uint64), np.array([4, 1], np.uint32)
     counts = _core.hit_ratio("fifo", 8, keys, blocks=blocks)

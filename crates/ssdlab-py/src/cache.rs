@@ -40,6 +40,11 @@ impl<'a> Columns<'a> {
         Ok(columns)
     }
 
+    fn accesses(self) -> u64 {
+        let sum = |blocks: &[u32]| blocks.iter().map(|&n| u64::from(n)).sum();
+        self.blocks.map_or(self.keys.len() as u64, sum)
+    }
+
     fn requests(self) -> impl Iterator<Item = Request> + Clone + 'a {
         let request = move |(at, &key): (usize, &u64)| Request {
             key,
@@ -68,11 +73,6 @@ fn parameters(given: Option<BTreeMap<String, f64>>) -> Result<Parameters> {
     serde_json::from_value(object.into()).map_err(wrong)
 }
 
-/// A size in blocks as the core counts them; one too large stays too large.
-fn blocks(size: u64) -> u32 {
-    size.min(u64::from(u32::MAX)) as u32
-}
-
 /// Hits and misses of a stream of requests in a cache of `size` blocks that begins empty, as a dict: `read_hits`,
 /// `read_misses`, `write_hits`, `write_misses`, `write_backs`, `miss_ratio`.
 ///
@@ -98,7 +98,8 @@ pub fn hit_ratio<'py>(
     let to_py = |error| to_python(py, error);
     let columns = Columns::new(&keys, &writes, &blocks).map_err(to_py)?;
     let parameters = self::parameters(parameters).map_err(to_py)?;
-    let size = self::blocks(size);
+    // A cache of as many frames as there are accesses evicts nothing: more would only take memory.
+    let size = size.min(columns.accesses().max(1)).min(u64::from(u32::MAX)) as u32;
     let play = || ssdlab::cache::hit_ratio(policy, &parameters, size, columns.requests(), seed);
     let counts = py.detach(play).map_err(to_py)?;
     let dict = PyDict::new(py);

@@ -1,11 +1,11 @@
-//! Hit ratios and curves of 50 million draws from Zipf's law (exponent 1) over a million blocks: 10 % of them cached.
+//! Hit ratios and curves of 50 million draws from Zipf's law (exponent 1) over a million blocks, of which the cache
+//! holds 10 %; requests per CPU-second of this process, so that other work on the machine does not count.
 //!
-//! Items are requests; a sampled curve also prints how far it is from the whole one.
+//! `cargo bench -p ssdlab --bench cache [-- NAME ...]`: policies, or `curves`. The cost of drawing is not counted;
+//! that of handing over requests is.
 
-use divan::Bencher;
-use divan::counter::ItemsCount;
 use ssdlab::cache::curve::{Curve, Sampling, lru_curve};
-use ssdlab::cache::{Counts, Parameters, Request, hit_ratio};
+use ssdlab::cache::{Parameters, REPLACEMENTS, Request, hit_ratio};
 use ssdlab::rng::Stream;
 use std::sync::OnceLock;
 
@@ -14,7 +14,37 @@ const BLOCKS: u32 = 1_000_000;
 const CACHED: u32 = 100_000;
 
 fn main() {
-    divan::main();
+    let named: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let wanted = |name: &str| named.is_empty() || named.iter().any(|n| n == name);
+    println!("{REQUESTS} requests, Zipf(1) over {BLOCKS} blocks, {CACHED} frames");
+    for entry in REPLACEMENTS.entries.iter().filter(|entry| wanted(entry.name)) {
+        let play = || hit_ratio(entry.name, &Parameters::default(), CACHED, requests(), 1);
+        let (counts, seconds) = timed(play);
+        let ratio = counts.expect("a cache").miss_ratio();
+        row(entry.name, seconds, &format!("miss ratio {ratio:.4}"));
+    }
+    if wanted("curves") {
+        curves();
+    }
+}
+
+fn row(name: &str, seconds: f64, more: &str) {
+    let rate = REQUESTS as f64 / seconds / 1e6;
+    println!("{name:<34} {rate:7.1} M/s {seconds:7.2} s   {more}");
+}
+
+/// CPU time of this thread, seconds.
+fn cpu() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/schedstat").expect("/proc/self/schedstat");
+    let nanos = text.split_whitespace().next().and_then(|n| n.parse::<f64>().ok());
+    nanos.expect("a number") * 1e-9
+}
+
+fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
+    keys();
+    let begin = cpu();
+    let result = work();
+    (result, cpu() - begin)
 }
 
 /// Ranks, scattered over the block numbers, by Walker's alias method.
@@ -54,57 +84,42 @@ fn requests() -> impl Iterator<Item = Request> + Clone {
     keys().iter().map(|&key| Request::one(u64::from(key), key % 3 == 0))
 }
 
-fn play(policy: &str) -> Counts {
-    hit_ratio(policy, &Parameters::default(), CACHED, requests(), 1).expect("a cache")
+/// 80 sizes up to all blocks.
+fn curves() {
+    let sizes: Vec<u64> = (1..=80).map(|n| n * u64::from(BLOCKS) / 80).collect();
+    let curve = |sampling, seed| lru_curve(requests(), &sizes, sampling, seed).expect("a curve");
+    let (whole, seconds) = timed(|| curve(Sampling::Whole, 1));
+    row("LRU curve, whole", seconds, "");
+    let mut ways = Vec::new();
+    for rate in [0.001, 0.0025, 0.005, 0.01] {
+        ways.push((format!("8 samples of {rate}"), Sampling::Rate { rate, samples: 8 }));
+    }
+    for blocks in [2000, 8000] {
+        ways.push((
+            format!("8 samples of {blocks} blocks"),
+            Sampling::Blocks { blocks, samples: 8 },
+        ));
+    }
+    for (name, sampling) in ways {
+        let (sampled, seconds) = timed(|| curve(sampling, 1));
+        // How far off the curve is does not depend on the luck of one seed.
+        let others = (2..5).map(|seed| curve(sampling, seed));
+        let (mean, worst) = others
+            .chain([sampled.clone()])
+            .map(|c| off(&whole, &c))
+            .fold((0.0, 0f64), |(sum, most), (mean, worst)| (sum + mean / 4.0, most.max(worst)));
+        let stated = sampled.error.iter().copied().fold(0.0, f64::max);
+        let followed = sampled.followed as f64 / REQUESTS as f64;
+        let more = format!(
+            "off by {mean:.4}, {worst:.4} at most; stated error to {stated:.4}; {followed:.3} followed"
+        );
+        row(&name, seconds, &more);
+    }
 }
 
-#[divan::bench(
-    args = ["lru", "sieve", "fifo", "clock", "s3-fifo", "2q", "arc", "lirs", "lfu", "random", "optimal"],
-    sample_count = 1, sample_size = 1
-)]
-fn hit_ratios(bencher: Bencher, policy: &str) {
-    keys();
-    bencher.counter(ItemsCount::new(REQUESTS)).bench_local(|| play(policy));
-}
-
-/// Sizes at which curves are compared: about 80 from 1 % of the blocks on.
-fn sizes() -> Vec<u64> {
-    (1..=80).map(|n| n * u64::from(BLOCKS) / 80).collect()
-}
-
-fn whole() -> &'static Curve {
-    static WHOLE: OnceLock<Curve> = OnceLock::new();
-    WHOLE.get_or_init(|| lru_curve(requests(), &sizes(), Sampling::Whole, 1).expect("a curve"))
-}
-
-#[divan::bench(sample_count = 1, sample_size = 1)]
-fn curve_whole(bencher: Bencher) {
-    keys();
-    bencher.counter(ItemsCount::new(REQUESTS)).bench_local(whole);
-}
-
-fn sampled(bencher: Bencher, sampling: Sampling) {
-    let whole = whole().miss_ratios();
-    let mut last = Curve::default();
-    bencher.counter(ItemsCount::new(REQUESTS)).bench_local(|| {
-        last = lru_curve(requests(), &sizes(), sampling, 1).expect("a curve");
-    });
-    let off: Vec<f64> = whole.iter().zip(last.miss_ratios()).map(|(a, b)| (a - b).abs()).collect();
-    let mean = off.iter().sum::<f64>() / off.len() as f64;
-    let worst = off.iter().copied().fold(0.0, f64::max);
-    let error = last.error.iter().copied().fold(0.0, f64::max);
-    let followed = last.followed as f64 / REQUESTS as f64;
-    println!(
-        "   off by {mean:.5} on average, {worst:.5} at most; greatest error stated {error:.5}; {followed:.3} followed"
-    );
-}
-
-#[divan::bench(args = [0.001, 0.0025, 0.005, 0.01], sample_count = 1, sample_size = 1)]
-fn curve_of_8_samples_of_a_rate(bencher: Bencher, rate: f64) {
-    sampled(bencher, Sampling::Rate { rate, samples: 8 });
-}
-
-#[divan::bench(args = [2000, 8000], sample_count = 1, sample_size = 1)]
-fn curve_of_8_samples_of_so_many_blocks(bencher: Bencher, blocks: u32) {
-    sampled(bencher, Sampling::Blocks { blocks, samples: 8 });
+/// Mean and greatest difference of two curves.
+fn off(whole: &Curve, sampled: &Curve) -> (f64, f64) {
+    let both = whole.miss_ratios().into_iter().zip(sampled.miss_ratios());
+    let off: Vec<f64> = both.map(|(a, b)| (a - b).abs()).collect();
+    (off.iter().sum::<f64>() / off.len() as f64, off.iter().copied().fold(0.0, f64::max))
 }

@@ -44,22 +44,18 @@ pub fn replay_curve(
         sizes
     };
     check_sizes(sizes, share)?;
-    let frames = |&size: &u64| {
-        let frames = (size as f64 * share).round().min(f64::from(u32::MAX)) as u32;
-        check_capacity(frames).map(|()| frames)
-    };
-    let frames = sizes.iter().map(frames).collect::<Result<Vec<u32>>>()?;
-    let play = Play { policy, build: entry.build, parameters, frames: &frames, seed };
+    let play = Play { policy, build: entry.build, parameters, sizes, share, seed };
     let (totals, parts) = match sampling {
         Sampling::Rate { rate, samples } => {
             let (totals, parts) = parts(requests, rate, samples, seed);
-            let played = parts.iter().map(|part| play.counts(part.iter().copied()));
+            let played =
+                parts.iter().map(|part| play.counts(part.iter().copied(), part.len() as u64));
             (totals, played.collect::<Result<Vec<_>>>()?)
         }
         _ => {
             let mut totals = Totals::default();
             requests.clone().for_each(|request| totals.add(&request));
-            (totals, vec![play.counts(requests)?])
+            (totals, vec![play.counts(requests, totals.reads + totals.writes)?])
         }
     };
     let curve = |counts: &Vec<Counts>| {
@@ -87,23 +83,35 @@ struct Play<'a> {
     policy: &'a str,
     build: BuildReplacement,
     parameters: &'a Parameters,
-    frames: &'a [u32],
+    sizes: &'a [u64],
+    share: f64,
     seed: u64,
 }
 
 impl Play<'_> {
-    /// Counts at each size.
-    fn counts(&self, requests: impl Iterator<Item = Request> + Clone) -> Result<Vec<Counts>> {
+    /// Counts at each size. A cache of as many frames as there are accesses evicts nothing: more would only take
+    /// memory.
+    fn counts(
+        &self,
+        requests: impl Iterator<Item = Request> + Clone,
+        accesses: u64,
+    ) -> Result<Vec<Counts>> {
+        let frames = |&size: &u64| {
+            let frames = (size as f64 * self.share).round().min(accesses.max(1) as f64);
+            let frames = frames.min(f64::from(u32::MAX)) as u32;
+            check_capacity(frames).map(|()| frames)
+        };
+        let frames = self.sizes.iter().map(frames).collect::<Result<Vec<u32>>>()?;
         if let BuildReplacement::Offline(play) = self.build {
             let future = Future::of(requests)?;
-            return Ok(self.frames.iter().map(|&frames| play(&future, frames)).collect());
+            return Ok(frames.iter().map(|&frames| play(&future, frames)).collect());
         }
         let count = |&frames: &u32| {
             let stream = Stream::new(self.seed, "cache/replacement");
             let mut cache = self.build.online(self.policy, frames, self.parameters, stream)?;
             Ok(replay(cache.as_mut(), requests.clone()))
         };
-        self.frames.iter().map(count).collect()
+        frames.iter().map(count).collect()
     }
 }
 
