@@ -88,7 +88,7 @@ def test_a_sampled_curve_states_its_error() -> None:
     ("call", "sentence"),
     [
         (lambda k: _core.hit_ratio("lru", 0, k), "expected a cache of 1 to"),
-        (lambda k: _core.hit_ratio("lru", 5, k, np.zeros(3, bool)), '3 writes for 100 keys'),
+        (lambda k: _core.hit_ratio("lru", 5, k, np.zeros(3, bool)), "3 writes for 100 keys"),
         (lambda k: _core.hit_ratio("lru", 5, k[::2]), "contiguous"),
         (lambda k: _core.hit_ratio("2q", 5, k, parameters={"onc": 0.5}), "unknown field `onc`"),
         (lambda k: _core.hit_ratio("2q", 5, k, parameters={"once": 2}), "for once a share"),
