@@ -633,7 +633,7 @@ impl Device for Hdd {
         let mut done = Vec::new();
         let mut settled = now;
         while self.next_event() != NEVER {
-            settled = self.next_event();
+            settled = settled.max(self.next_event());
             self.advance(settled, &mut done);
         }
         debug_assert!(done.is_empty(), "something is in flight");
