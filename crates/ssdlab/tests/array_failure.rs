@@ -6,7 +6,7 @@ mod common;
 use common::audit::{Audit, random_script};
 use common::rigs::{Shape, build, hold_to_promises};
 use common::{all_counters, closed_loop, command, counters};
-use ssdlab::device::Op;
+use ssdlab::device::{Command, Op};
 use ssdlab::rig::Rig;
 use ssdlab::rng::Stream;
 use ssdlab::units::NEVER;
@@ -294,4 +294,39 @@ fn failures_and_spares_that_make_no_sense_are_refused() {
         let said = said(keys);
         assert!(said.contains(expected), "{keys}: {said}");
     }
+}
+
+/// A purge while the bitmap of the array above is being written into a stripe of this one.
+#[test]
+fn a_purge_waits_for_the_write_of_the_bitmap() {
+    let rig = Rig::parse(
+        "[device]\nkind = \"array\"\nlevel = \"raid1\"\ncount = 2\nbitmap = \"256KiB\"\n\
+         bitmap_delay = \"2ms\"\n\
+         [device.member]\nkind = \"array\"\nlevel = \"raid6\"\ncount = 5\nchunk = \"16KiB\"\n\
+         [device.member.member]\nkind = \"null\"\ncapacity = \"6MiB\"\nservice_time = \"3ms\"\n",
+        "a",
+    );
+    let mut array = rig.unwrap().build(1, true).unwrap();
+    let mut done = Vec::new();
+    array.submit(0, command(Op::Write, 0, 4096));
+    // The bit is set, the write ends, the bit is cleared two looks later: a purge comes in between.
+    let mut now = 0;
+    while done.is_empty() {
+        now = array.advance(NEVER - 1, &mut done);
+    }
+    for wait in 0..200 {
+        now = array.advance(now + wait * 100_000, &mut done);
+        array.submit(now, Command { tag: now, ..command(Op::Purge, 0, 0) });
+        done.clear();
+        while done.is_empty() {
+            now = array.advance(NEVER - 1, &mut done);
+        }
+        array.submit(now, Command { tag: now, ..command(Op::Write, (now >> 9) % 1024 * 4096, 4096) });
+        done.clear();
+        while done.is_empty() {
+            now = array.advance(NEVER - 1, &mut done);
+        }
+    }
+    array.settle(now);
+    array.verify();
 }
