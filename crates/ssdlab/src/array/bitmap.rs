@@ -133,7 +133,9 @@ impl Array {
     /// into what is being erased. With all erased no bit need be set but those of writes under way.
     pub(super) fn purge_waits_for_bitmap(&mut self, host: u32) -> bool {
         let Some(bitmap) = &mut self.bitmap else { return false };
-        for (bit, _) in bitmap.bits.iter_mut().zip(&bitmap.writes).filter(|(_, writes)| **writes == 0) {
+        for (bit, _) in
+            bitmap.bits.iter_mut().zip(&bitmap.writes).filter(|(_, writes)| **writes == 0)
+        {
             bitmap.set -= u64::from(*bit != Bit::Clear);
             *bit = Bit::Clear;
         }
