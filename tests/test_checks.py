@@ -676,3 +676,10 @@ def test_a_protocols_run_is_examined(tmp_path: Path, cli: Callable[..., Outcome]
     assert "in doubt (quick look)" in said.out
     names = {one.name for one in checks.probes()}
     assert "quick" in names
+
+
+def test_what_was_never_written_is_no_matter_on_a_hard_disk() -> None:
+    job = "[r]\nrw=randread\nnumber_ios=20\n"
+    for drive, doubted in (("demo-client", True), ("seagate-constellation-500", False)):
+        found = examine(of_result(ssdlab.run(job, on=drive)))
+        assert any(c.name == "unwritten" and c.status == "bad" for c in found) is doubted

@@ -295,3 +295,22 @@ fn failures_and_spares_that_make_no_sense_are_refused() {
         assert!(said.contains(expected), "{keys}: {said}");
     }
 }
+
+/// Clearing the bitmap of the array above was once under way, in a stripe of this one, when a purge
+/// came: the stripe was then made of what had been before.
+#[test]
+fn a_purge_waits_for_the_write_of_the_bitmap() {
+    let keys = "level = \"raid1\"\ncount = 2\nbitmap = \"256KiB\"\nbitmap_delay = \"2ms\"";
+    let member = "kind = \"array\"\nlevel = \"raid6\"\ncount = 5\nspares = 1\nchunk = \"16KiB\"\n\
+                  fail = [{ member = 1, at = \"3ms\" }, { member = 4, at = \"40ms\" }]\n\
+                  [device.member.member]\nkind = \"ssd\"\ncapacity = \"6MiB\"\n\
+                  ftl = { over_provisioning = 0.4, slc_cache = { static_size = \"512KiB\", \
+                  when_full = \"direct\", fold_idle_after = \"4ms\", t_read = \"25us\", \
+                  t_program = \"200us\" } }\n\
+                  nand = { channels = 2, ways = 2, page = \"4KiB\", pages_per_block = 32, \
+                  bits_per_cell = 4, t_read = \"140us\", t_program = \"2ms\", t_erase = \"9ms\", \
+                  transfer_mts = 400 }";
+    let rig = rig(keys, member);
+    let script = random_script(3, build(&rig, 3, false).capacity(), 1500);
+    hold_to_promises(&rig, &script, 16, 3).unwrap();
+}

@@ -42,7 +42,7 @@ def _unwritten(case: Case) -> list[Found]:
             continue
         for work in facts.works:
             read = work.direction("read")
-            if read is not None:
+            if read is not None and (case.real or facts.flash):
                 found.append(_judged(case, facts, work, read, grid))
             grid.work(work)
     return found

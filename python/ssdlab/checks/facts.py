@@ -146,6 +146,9 @@ class Facts:
     capacity: int | None
     surroundings: Mapping[str, Any]
     rig: Rig | None
+    flash: bool = True
+    """False where it is known that there is no flash below: a hard disk reads what was never
+    written as it reads all else."""
 
     @property
     def observed(self) -> Mapping[str, Any]:
@@ -193,13 +196,16 @@ def facts(
     ]
     works = tuple(_work(workload, result, size, interval_s, judged) for workload in found)
     last = works[-1].name if works else ""
+    text = (result.rig_toml or rig) if result.kind == "sim" else None
+    known = _rig(text)
     return Facts(
         key=key,
         works=works,
         fills=frozenset(w.name for w in works if w.rw == "write" and w.name != last),
         capacity=size,
         surroundings={**(surroundings or {}), **(about.get("surroundings") or {})},
-        rig=_rig(result.rig_toml or rig) if result.kind == "sim" else None,
+        rig=known,
+        flash=known is not None or text is None,
     )
 
 

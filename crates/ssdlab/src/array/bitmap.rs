@@ -129,6 +129,25 @@ impl Array {
         true
     }
 
+    /// Whether a purge must wait until the page is not on its way to the members: it would be written
+    /// into what is being erased. With all erased no bit need be set but those of writes under way.
+    pub(super) fn purge_waits_for_bitmap(&mut self, host: u32) -> bool {
+        let Some(bitmap) = &mut self.bitmap else { return false };
+        for (bit, _) in
+            bitmap.bits.iter_mut().zip(&bitmap.writes).filter(|(_, writes)| **writes == 0)
+        {
+            bitmap.set -= u64::from(*bit != Bit::Clear);
+            *bit = Bit::Clear;
+        }
+        bitmap.changed = bitmap.bits.contains(&Bit::Asked);
+        if bitmap.in_flight == 0 {
+            return false;
+        }
+        bitmap.waiting.push(host);
+        self.hosts.all[host as usize].remaining += 1;
+        true
+    }
+
     /// Sends the page to every member, unless it is on the way.
     fn write_bitmap(&mut self) {
         let Some(bitmap) = &mut self.bitmap else { return };
@@ -182,7 +201,10 @@ impl Array {
                 let active = &mut self.hosts.all[host as usize];
                 active.logged = self.now - active.submitted;
                 active.remaining -= 1;
-                self.begin_write(host);
+                match command.op {
+                    Op::Purge => self.everywhere(host),
+                    _ => self.begin_write(host),
+                }
             }
             !ready
         });

@@ -327,6 +327,7 @@ impl Array {
     fn dispatch(&mut self, host: u32) {
         let command = self.hosts.all[host as usize].command;
         match command.op {
+            Op::Purge if self.purge_waits_for_bitmap(host) => {}
             Op::Flush | Op::Purge => self.everywhere(host),
             Op::Trim if !self.trims => self.counts.trims_dropped += 1,
             Op::Trim => self.trim(host),
