@@ -52,6 +52,7 @@
 //! - [`nand`]: dies and channels in time
 //! - [`ftl`]: where data is placed and how space is reclaimed
 //! - [`device`], [`array`](mod@array) and [`rig`]: the device contract, the devices, and their description
+//! - [`trace`]: block traces, their formats and what they are like
 //! - [`job`]: fio job files
 //! - [`run`]: device x job x seed -> result
 //! - [`output`]: results as fio writes them
@@ -72,6 +73,7 @@ pub mod rng;
 pub mod run;
 pub mod sim;
 pub mod stats;
+pub mod trace;
 pub mod units;
 
 pub use error::{Error, Result};
