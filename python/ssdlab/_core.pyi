@@ -7,15 +7,21 @@ from typing import Any, Literal, TypedDict, final, type_check_only
 import numpy as np
 import numpy.typing as npt
 
+from ssdlab.tracefile import ReadingOptions
+
 __all__ = [
     "Drive",
     "RunOutput",
+    "TraceReader",
     "check_job",
     "device_keys",
     "job_options",
     "registries",
     "rig_check",
     "run",
+    "trace_convert",
+    "trace_formats",
+    "trace_profile",
     "version",
 ]
 
@@ -58,6 +64,38 @@ class JobOption(TypedDict):
     effect: Literal["applied", "ignored", "refused"]
     example: str
     summary: str
+
+@type_check_only
+class Placing(TypedDict):
+    """Where requests go on a target: see `Placement` of the core."""
+
+    capacity: int | None
+    fit: str
+    redirect: bool
+    align: int
+    scale: int
+
+@type_check_only
+class TraceFormat(TypedDict):
+    """One format of traces."""
+
+    name: str
+    summary: str
+    reference: str
+    writable: bool
+    loses: str
+    has_response_times: bool
+
+@final
+class TraceReader:
+    """A trace being read in batches of columns (:class:`ssdlab.traces.Batch`)."""
+
+    def __new__(cls, path: str | PathLike[str], options: ReadingOptions) -> TraceReader: ...
+    @property
+    def format(self) -> str: ...
+    @property
+    def fraction(self) -> float: ...
+    def batch(self, limit: int) -> dict[str, npt.NDArray[Any]] | None: ...
 
 @final
 class RunOutput:
@@ -111,6 +149,7 @@ class Drive:
         seed: int | None = None,
         environment: Mapping[str, str] | None = None,
         include: Callable[[str], str] | None = None,
+        traces: Callable[[str], tuple[str, ReadingOptions, str, bool]] | None = None,
         progress: Callable[[Progress], bool] | None = None,
         interval_ms: int = 1000,
     ) -> RunOutput: ...
@@ -132,6 +171,7 @@ def run(
     overrides: Sequence[tuple[str, str]] = ...,
     environment: Mapping[str, str] | None = None,
     include: Callable[[str], str] | None = None,
+    traces: Callable[[str], tuple[str, ReadingOptions, str, bool]] | None = None,
     progress: Callable[[Progress], bool] | None = None,
     interval_ms: int = 1000,
     memory_bytes: int | None = None,
@@ -142,8 +182,28 @@ def check_job(
     job_name: str,
     environment: Mapping[str, str] | None = None,
     include: Callable[[str], str] | None = None,
+    traces: Callable[[str], tuple[str, ReadingOptions, str, bool]] | None = None,
 ) -> str: ...
 def rig_check(rig: str, *, rig_name: str, overrides: Sequence[tuple[str, str]] = ...) -> str: ...
 def registries() -> list[RegistryEntry]: ...
 def device_keys() -> list[DeviceKey]: ...
 def job_options() -> list[JobOption]: ...
+def trace_profile(
+    path: str | PathLike[str],
+    options: ReadingOptions,
+    *,
+    progress: Callable[[Progress], bool] | None = None,
+) -> str: ...
+def trace_convert(
+    path: str | PathLike[str],
+    options: ReadingOptions,
+    out: str | PathLike[str] | None,
+    *,
+    to: str = "csv",
+    name: str = "",
+    file: str = "trace.dat",
+    block_bytes: int = 4096,
+    place: Placing | None = None,
+    progress: Callable[[Progress], bool] | None = None,
+) -> dict[str, Any]: ...
+def trace_formats() -> list[TraceFormat]: ...

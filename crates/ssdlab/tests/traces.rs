@@ -162,7 +162,7 @@ fn columns_mean_what_their_papers_say() {
         "ssdsim",
         &[(0, Write, 264_719_034 * 512, 8192, 4), (315_000, Read, 4096, 512, 3)],
     );
-    let load = "Some words; about it\n\n 1.5 ;  8 ; 2 ; R ; 0.0 ; 0.0\n1.500000007 ; 16 ; 1 ; W ; 0.0 ; 0.002\n";
+    let load = "Some words; about it\n\n 1.5 ;  8 ; 2 ;RA ; 0.0 ; 0.0\n1.500000007 ; 16 ; 1 ; W ; 0.0 ; 0.002\n";
     let (_, requests) =
         check(load.as_bytes(), "blkreplay", &[(0, Read, 4096, 1024, 0), (7, Write, 8192, 512, 0)]);
     assert_eq!((requests[0].response_ns, requests[1].response_ns), (None, Some(2_000_000)));

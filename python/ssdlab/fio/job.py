@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ssdlab.errors import InputError, RefusedError, nearest
+from ssdlab.fio.replay import OPTIONS as REPLAY_OPTIONS
+from ssdlab.fio.replay import Trace, plan_trace
 from ssdlab.jobfile import JobText
 
 ENGINES = frozenset(
@@ -62,7 +64,8 @@ ALLOWED = frozenset(
     steadystate_duration steadystate_ramp_time steadystate_check_interval ss ss_dur ss_ramp
     userspace_reap cmdprio_percentage cmdprio_class cmdprio cmdprio_bssplit nowait hipri
     hipri_percentage fixedbufs registerfiles sqthread_poll sqthread_poll_cpu nonvectored
-    uncached force_async lockmem hugepage-size
+    uncached force_async lockmem hugepage-size read_iolog replay_no_stall replay_time_scale
+    replay_redirect replay_align replay_scale
     """.split()
 )
 """Options that pass unchanged (logs and memory with a closer look)."""
@@ -81,9 +84,7 @@ REFUSED = {
     "exec_prerun": "it starts a program",
     "exec_postrun": "it starts a program",
     "write_iolog": "it writes a trace to a file of its own",
-    "read_iolog": "a trace names its own files",
     "merge_blktrace_file": "it writes a trace to a file of its own",
-    "replay_redirect": "it names a device other than the target",
     "allow_mounted_write": "a mounted drive is never written",
     "ioscheduler": "it changes a setting of the system",
     "profile": "a profile chooses its own options",
@@ -107,6 +108,8 @@ class Section:
     name: str
     own: list[tuple[str, str | None]] = field(default_factory=list)
     effective: dict[str, str | None] = field(default_factory=dict)
+    trace: Trace | None = None
+    """What it replays in place of its pattern."""
 
     def get(self, option: str, default: str = "") -> str:
         """The effective value as text; a bare option reads as ``1``."""
@@ -130,11 +133,15 @@ class Section:
     @property
     def writes(self) -> bool:
         """Whether the section writes or trims."""
+        if self.trace is not None:
+            return self.trace.writes
         return self.get("rw", "read").split(":")[0].strip() not in ("read", "randread")
 
     @property
     def trims(self) -> bool:
         """Whether the section deallocates blocks."""
+        if self.trace is not None:
+            return self.trace.trims
         return "trim" in self.get("rw", "read").split(":")[0]
 
     @property
@@ -213,6 +220,9 @@ def rewrite(
             # Threads, not processes: should ssdlab be killed, fio meets its closed pipe and ends
             # with all its jobs, instead of leaving writers behind that nobody watches.
             lines.append("thread=1")
+            if "read_iolog" in current.effective:
+                current.trace = plan_trace(job, current.effective, capacity, f"{prefix}.iolog")
+                lines.extend(current.trace.lines())
             sections.append(current)
 
     env = os.environ if environment is None else environment
@@ -233,11 +243,21 @@ def rewrite(
             value = _log_prefix(value, current.name)
         (globals_ if current.name == "global" else current.effective)[option] = value
         current.own.append((option, value))
+        if option in REPLAY_OPTIONS:
+            continue  # the section's trace says them
         lines.append(option if value is None else f"{option}={value}")
     close()
     if not sections:
         raise InputError(f"{job.name}: has no job section, such as [write]")
     return RealJob("\n".join(lines) + "\n", sections, _plan(sections, capacity), replaced)
+
+
+def layout(target: Path, size: int) -> str:
+    """A job that fills a file of ``size`` bytes, so that what is read there was written."""
+    return (
+        f"[layout]\nfilename={_escaped(target)}\nrw=write\nbs=1m\nsize={size}\n"
+        "ioengine=psync\nend_fsync=1\n"
+    )
 
 
 def _lines(
@@ -322,6 +342,10 @@ def _plan(sections: list[Section], capacity: int | None) -> Plan:
     known, seconds, span = 0, 0.0, 0
     unknown_span = False
     for section in sections:
+        if section.trace is not None:
+            span = max(span, section.trace.end_bytes)
+            known += section.trace.write_bytes * max(1, section.count("numjobs", 1))
+            continue
         size = parse_size(section.get("filesize") or section.get("size") or "100%", capacity)
         offset = parse_size(section.get("offset", "0"), capacity)
         if size is None or offset is None:

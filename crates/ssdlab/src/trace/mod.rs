@@ -23,11 +23,13 @@
 mod format;
 mod formats;
 mod input;
+mod place;
 pub mod profile;
 mod select;
 mod text;
 
 pub use format::{Encoder, FORMATS, FormatBuild, HEAD_BYTES, WriteOptions, detect};
+pub use place::{Placement, Spans};
 pub use select::Select;
 
 use crate::error::{Error, Result};

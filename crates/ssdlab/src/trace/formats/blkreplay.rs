@@ -3,7 +3,7 @@
 //! Any text may stand before the first request. A duration above 0 is the time that the request took when
 //! the load was replayed. Reference: Schoebel-Theuer, blkreplay manual.
 
-use super::text::{decimal, number, read_or_write};
+use super::text::{decimal, number};
 use super::{ByLine, Kind, Lines, Raw, reads_or_writes, sectors, touched_sectors};
 use crate::registry::Entry;
 use crate::trace::{Encoder, FormatBuild, Request, WriteOptions};
@@ -32,7 +32,12 @@ fn request(line: &[u8]) -> Option<Raw> {
     let time_ns = decimal(columns.next()?, 9)?;
     let offset = sectors(number(columns.next()?)?)?;
     let length = sectors(number(columns.next()?)?)?;
-    let kind = read_or_write(columns.next()?)?;
+    // As blktrace's rwbs: RA is a read ahead, WS a synchronous write.
+    let kind = match columns.next()?.first()? {
+        b'R' | b'r' => Kind::Read,
+        b'W' | b'w' => Kind::Write,
+        _ => return None,
+    };
     let duration = columns.nth(1).and_then(|text| decimal(text, 9));
     let response_ns = duration.filter(|ns| *ns > 0);
     Some(Raw { response_ns, ..super::raw(time_ns, kind, offset, length, 0) })
