@@ -254,13 +254,14 @@ fn full(name: &str, error: &std::io::Error) -> Error {
 
 /// Writes a trace in another format to `out`, which is made; compressed as the suffix of `name` says.
 ///
-/// `place` moves requests onto a target first (None: as they are). Where `out` is None nothing is
+/// `place` moves requests onto a target first (None: as they are). `lane` (k, n) takes every n-th, from
+/// the k-th on. Where `out` is None nothing is
 /// written, and what would be is counted. Answers a dict of `requests`, `left_out` (what the format
 /// cannot say), `reads`, `writes`, `trims`, `flushes`, `read_bytes`, `write_bytes`, `trim_bytes`,
 /// `end_byte`, `seconds`, `format` (that was read).
 #[pyfunction]
 #[pyo3(signature = (path, options, out, *, to="csv", name="", file="trace.dat", block_bytes=4096,
-    place=None, progress=None))]
+    place=None, lane=(0, 1), progress=None))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments, for Python's eyes")]
 pub fn trace_convert<'py>(
     py: Python<'py>,
@@ -272,6 +273,7 @@ pub fn trace_convert<'py>(
     file: &str,
     block_bytes: u64,
     place: Option<Placing>,
+    lane: (u64, u64),
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut observer = PythonObserver::new(progress);
@@ -286,6 +288,9 @@ pub fn trace_convert<'py>(
         let mut output = out.as_ref().map(create).transpose()?;
         let mut written = Written::default();
         while let Some(mut request) = trace.next_request()? {
+            if (trace.requests() - 1) % lane.1.max(1) != lane.0 {
+                continue;
+            }
             if let Some(placement) = &placement {
                 request = placement.place(request);
             }

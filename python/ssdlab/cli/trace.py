@@ -34,6 +34,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+FORMAT_HEADS = ["format", "what it is", "written", "loses when written"]
 TraceFile = Annotated[Path, typer.Argument(metavar="TRACE", help="A trace, compressed or not.")]
 To = Annotated[
     str | None,
@@ -225,10 +226,9 @@ def list_(json_: SaidJson = None) -> None:
     """List the formats of traces."""
     check_place(json_)
     rows = format_rows()
-    heads = ["format", "what it is", "written", "loses when written"]
     write_json(json_, cast("list[dict[str, Any]]", _core.trace_formats()))
     if json_ != "-":
-        results(json_).print(table([(head, "left") for head in heads], rows))
+        results(json_).print(table([(head, "left") for head in FORMAT_HEADS], rows))
 
 
 def format_rows() -> list[list[str]]:

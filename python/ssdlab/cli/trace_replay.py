@@ -30,7 +30,7 @@ from ssdlab.store import RunStore, check_writable
 from ssdlab.target import Settings, Sim
 from ssdlab.tracefile import FITS, Replay, existing
 
-DEPTH_OPEN = 256
+DEPTH_OPEN = 32
 """I/Os that fio keeps in flight at most where it follows the times of a trace."""
 
 

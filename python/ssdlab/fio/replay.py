@@ -8,8 +8,8 @@ times) that names the target alone into the run's folder.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,12 @@ OPTIONS = frozenset(
     """.split()
 )
 """Options that a section with a trace is given anew."""
+LANES_MAX = 64
+"""Threads at most among which the requests of a trace are dealt out.
+
+Until version 3.36 fio looks for completions during a timed replay only when its queue is full: at
+a depth above 1 latencies are those of the pauses, or are not counted at all. So a section with a
+depth is replayed by as many threads, each with its share of the requests and one at a time."""
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
@@ -41,6 +47,8 @@ class Trace:
     no_stall: bool
     time_scale: str | None
     counts: Mapping[str, int]
+    lane: int = 0
+    lanes: int = 1
 
     @property
     def writes(self) -> bool:
@@ -65,11 +73,19 @@ class Trace:
     def lines(self) -> list[str]:
         """The options for fio."""
         said = [f"read_iolog={self.iolog}"]
+        if self.lanes > 1:
+            said += ["ioengine=psync", "iodepth=1", "group_reporting=1"]
         if self.no_stall:
             said.append("replay_no_stall=1")
         if self.time_scale is not None:
             said.append(f"replay_time_scale={self.time_scale}")
         return said
+
+    def dealt(self) -> Iterator[Trace]:
+        """The trace of each thread, this one first."""
+        stem = self.iolog.removesuffix(".iolog")
+        for lane in range(self.lanes):
+            yield replace(self, lane=lane, iolog=f"{stem}-{lane}.iolog" if lane else self.iolog)
 
     def write(self, folder: Path, target: Path) -> None:
         """Writes the iolog, which names ``target`` alone."""
@@ -77,7 +93,7 @@ class Trace:
             raise InputError(f"{target}: a trace cannot be replayed on a path with spaces")
         _core.trace_convert(
             self.path, self.reading, folder / self.iolog, to="iolog-v3", name=self.iolog,
-            file=str(target), place=self.place,  # type: ignore[arg-type]
+            file=str(target), place=self.place, lane=(self.lane, self.lanes),  # type: ignore[arg-type]
         )  # fmt: skip
 
 
@@ -103,7 +119,10 @@ def plan_trace(
     counts = _core.trace_convert(path, reading, None, place=place)  # type: ignore[arg-type]
     no_stall = options.get("replay_no_stall", "0") != "0"
     scale = options.get("replay_time_scale")
-    return Trace(path, reading, place, iolog, no_stall, scale, counts)
+    depth = options.get("iodepth") or "1"
+    lanes = 1 if no_stall else min(LANES_MAX, int(depth) if depth.isdigit() else 1)
+    lanes = max(1, min(lanes, int(counts["requests"])))
+    return Trace(path, reading, place, iolog, no_stall, scale, counts, 0, lanes)
 
 
 def _number(job: JobText, options: Mapping[str, str | None], name: str, default: int) -> int:

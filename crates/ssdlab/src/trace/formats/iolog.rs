@@ -170,6 +170,11 @@ impl Encoder for Writer {
             None => {
                 self.devices.push(request.device);
                 let name = self.name(self.devices.len() - 1);
+                // The first file is there from the start: fio counts the first pause from here.
+                let stamp = match (self.devices.len(), self.version) {
+                    (1, 3) => "1 ".to_string(),
+                    _ => stamp.clone(),
+                };
                 writeln!(out, "{stamp}{name} add\n{stamp}{name} open")?;
                 self.devices.len() - 1
             }
