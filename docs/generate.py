@@ -106,7 +106,9 @@ def trace_formats() -> Iterator[str]:
         (one["name"], one["summary"], _lost(one["writable"], one["loses"]), one["reference"])
         for one in _core.trace_formats()
     ]
-    yield from section("Trace format", ("name", "what it is", "loses when written", "reference"), rows)
+    yield from section(
+        "Trace format", ("name", "what it is", "loses when written", "reference"), rows
+    )
 
 
 def _lost(writable: bool, loses: str) -> str:

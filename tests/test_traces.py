@@ -15,13 +15,12 @@ import pytest
 
 import ssdlab
 import ssdlab.traces
+from conftest import Outcome, needs_fio
 from ssdlab.errors import InputError
 from ssdlab.fio import job as fio_job
 from ssdlab.jobfile import JobText
 from ssdlab.tracefile import Reading, Replay
 from ssdlab.traces import fit, profile
-
-from .conftest import Outcome, needs_fio
 
 Cli = Callable[..., Outcome]
 SHARED = Path(os.environ.get("SSDLAB_TRACES", "no-such-folder"))
@@ -108,7 +107,10 @@ def test_nothing_half_written_is_left(tmp_path: Path, cli: Cli) -> None:
     assert done.status == 2
     assert "small.csv:22: found" in done.err
     assert out.read_text() == "before"
-    assert sorted(p.name for p in tmp_path.iterdir() if p.name != "data") == ["out.csv", "small.csv"]
+    assert sorted(p.name for p in tmp_path.iterdir() if p.name != "data") == [
+        "out.csv",
+        "small.csv",
+    ]
     done = cli("trace", "convert", source, out, "--skip-damaged")
     assert done.status == 0 and "39 requests" in done.out
 
@@ -140,7 +142,7 @@ def test_a_sample_takes_a_window_and_a_share(tmp_path: Path, cli: Cli) -> None:
         (["sample", "small.csv", "x.csv", "--share", "0"], "above 0"),
         (["replay", "small.csv", "--on", "demo-client", "--fit", "no"], "as-is, wrap, scale"),
         (["replay", "small.csv", "--on", "demo-client", "--depth", "4", "--speed", "2"], "--speed"),
-        (["replay", "small.csv", "--on", "demo-client", "--set", "capacity=32MiB"], "--fit wrap"),
+        (["replay", "small.csv", "--on", "small.toml"], "--fit wrap"),
     ],
 )
 def test_bad_input_is_one_sentence(
@@ -149,6 +151,7 @@ def test_bad_input_is_one_sentence(
     small(tmp_path)
     (tmp_path / "letter.txt").write_text("Dear reader,\nthis is no trace.\n")
     (tmp_path / "empty.txt").write_text("")
+    (tmp_path / "small.toml").write_text('[device]\nkind = "null"\ncapacity = "64MiB"\n')
     monkeypatch.chdir(tmp_path)
     done = cli("trace", *arguments)
     assert done.status == 2
@@ -181,7 +184,7 @@ def test_a_fitted_job_has_the_mix_and_sizes_of_its_trace(tmp_path: Path, cli: Cl
     assert done.status == 0, done.err
     text = job.read_text()
     assert "rwmixread=75" in text and "bssplit=4096/100,8192/100" in text
-    result = ssdlab.run(job, on="demo-client", set={"capacity": "256MiB"}, prepare="sequential")
+    result = ssdlab.run(job, on="demo-client", set={"capacity": "1408MiB"}, prepare="sequential")
     assert result.kind == "sim"
 
 
@@ -197,14 +200,17 @@ def test_the_zipf_exponent_of_a_zipf_law_is_found() -> None:
     for theta in (0.6, 0.9, 1.2):
         weights = np.arange(1, blocks + 1, dtype=float) ** -theta
         share = float(weights[: blocks // 10].sum() / weights.sum())
-        foot = {"blocks": blocks, "hottest": [{"percent_of_blocks": 10.0, "share_of_touches": share}]}
+        foot = {
+            "blocks": blocks,
+            "hottest": [{"percent_of_blocks": 10.0, "share_of_touches": share}],
+        }
         assert fit.zipf(foot) == pytest.approx(theta, abs=0.011)
 
 
 def test_a_replay_on_a_simulated_drive_is_an_ordinary_result(tmp_path: Path, cli: Cli) -> None:
     document = tmp_path / "r.json"
     done = cli(
-        "trace", "replay", small(tmp_path), "--on", "demo-client", "--set", "capacity=256MiB",
+        "trace", "replay", small(tmp_path), "--on", "demo-client", "--set", "capacity=1408MiB",
         "--prepare", "sequential", "--json", document,
     )  # fmt: skip
     assert done.status == 0, done.err
@@ -217,7 +223,7 @@ def test_a_job_file_replays_a_trace_beside_it(tmp_path: Path) -> None:
     small(tmp_path)
     job = tmp_path / "j.fio"
     job.write_text("[r]\nread_iolog=small.csv\nreplay_no_stall=1\niodepth=4\n")
-    result = ssdlab.run(job, on="demo-client", set={"capacity": "256MiB"})
+    result = ssdlab.run(job, on="demo-client", set={"capacity": "1408MiB"})
     assert int(result.frame()["ios"].sum()) == 40
     job.write_text("[r]\nread_iolog=other.csv\n")
     with pytest.raises(InputError, match=r"other\.csv: there is no such trace"):
@@ -253,7 +259,9 @@ def test_a_replay_on_a_file_is_measured_by_fio(tmp_path: Path, cli: Cli, how: li
     (job,) = json.loads(document.read_text())["jobs"]
     read = job["read"]
     assert (read["total_ios"], job["write"]["total_ios"]) == (30, 10)
-    assert read["io_bytes"] == 30 * 4096 and read["clat_ns"]["N"] == 30
+    # At a depth fio 3.33 forgets what is in flight when the trace ends.
+    assert 30 - 4 * bool(how) <= read["clat_ns"]["N"] <= 30
+    assert read["io_bytes"] == read["clat_ns"]["N"] * 4096
 
 
 @needs_fio()

@@ -268,9 +268,7 @@ class Fio:
         finally:
             path.unlink(missing_ok=True)
 
-    def _prepare_traces(
-        self, real_job: fio_job.RealJob, folder: Path, settings: Settings
-    ) -> None:
+    def _prepare_traces(self, real_job: fio_job.RealJob, folder: Path, settings: Settings) -> None:
         """Writes the iologs; lays a file out first, for a hole is read faster than data."""
         traces = [one.trace for one in real_job.sections if one.trace is not None]
         path = self.path.absolute()

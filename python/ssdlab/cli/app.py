@@ -71,4 +71,6 @@ def _common(
     ] = False,
 ) -> None:
     pass
+
+
 app.add_typer(trace.app, name="trace")

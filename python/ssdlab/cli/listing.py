@@ -33,7 +33,7 @@ def command(
         str | None, typer.Option("--json", metavar="FILE|-", help="Write the list as JSON.")
     ] = None,
 ) -> None:
-    """List drives, protocols, devices, policies, job options, trace formats, checks or stored runs."""
+    """List drives, protocols, devices, policies, job options, traces' formats, checks or runs."""
     if kind not in KINDS:
         raise unknown_name("list", kind, KINDS)
     check_place(json_)

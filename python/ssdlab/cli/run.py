@@ -92,7 +92,9 @@ def command(
         if json_ is not None:
             write_result(json_, result)
         if not quiet:
-            print_result(result, text.name, folder, time.monotonic() - started, to_stderr=json_ == "-")
+            print_result(
+                result, text.name, folder, time.monotonic() - started, to_stderr=json_ == "-"
+            )
 
 
 def override(text: str) -> tuple[str, str]:

@@ -50,7 +50,7 @@ class Batch:
         return len(self.time_ns)
 
 
-def open(  # noqa: A001 - named like gzip.open and its kin
+def open(
     path: str | Path, reading: Reading | None = None, *, batch: int = BATCH
 ) -> Iterator[Batch]:
     """The requests of a trace in batches of at most ``batch``; memory does not grow with the trace.

@@ -64,7 +64,7 @@ def fitted_job(name: str, found: dict[str, Any]) -> tuple[str, list[str]]:
 
 
 def _runtime(found: dict[str, Any]) -> int:
-    return max(1, min(600, math.ceil(found["seconds"])))
+    return max(1, min(600, math.ceil(float(found["seconds"]))))
 
 
 def _left_out(found: dict[str, Any], theta: float | None) -> list[str]:
@@ -80,10 +80,13 @@ def _left_out(found: dict[str, Any], theta: float | None) -> list[str]:
     if found["requests_by_kind"]["trim"] or found["requests_by_kind"]["flush"]:
         said.append("trims and flushes are left out")
     if theta is not None:
-        told = {h["percent_of_blocks"]: h["share_of_touches"] for h in found["footprint"]["hottest"]}
+        hot = _zipf_share(theta, found["footprint"]["blocks"], 0.1)
+        told = {
+            h["percent_of_blocks"]: h["share_of_touches"] for h in found["footprint"]["hottest"]
+        }
         said.append(
-            f"hot spots follow a Zipf law of exponent {theta:.2f} that gives the hottest 10 % of the "
-            f"blocks {100 * _zipf_share(theta, found['footprint']['blocks'], 0.1):.0f} % of the "
+            f"hot spots follow a Zipf law of exponent {theta:.2f} that gives the hottest 10 % of "
+            f"the blocks {100 * hot:.0f} % of the "
             f"touches, as the trace does ({100 * told[10.0]:.0f} %); they are scattered"
         )
     return said
@@ -98,14 +101,18 @@ def split(sizes: Sequence[dict[str, int]], kind: str) -> str:
             counts[whole] = counts.get(whole, 0) + one[kind]
     total = sum(counts.values())
     common = sorted(counts, key=lambda size: -counts[size])
-    kept = sorted([size for size in common[:SIZES_MAX] if counts[size] >= total / 200] or common[:1])
+    kept = sorted(
+        [size for size in common[:SIZES_MAX] if counts[size] >= total / 200] or common[:1]
+    )
     held = dict.fromkeys(kept, 0)
     for size, count in counts.items():
         held[min(kept, key=lambda one: abs(one - size))] += count
     shares = {size: 100 * held[size] / total for size in kept}
     percents = {size: int(share) for size, share in shares.items()}
     # What is left of 100 goes to those that lost most by rounding down.
-    for size in sorted(kept, key=lambda one: percents[one] - shares[one])[: 100 - sum(percents.values())]:
+    for size in sorted(kept, key=lambda one: percents[one] - shares[one])[
+        : 100 - sum(percents.values())
+    ]:
         percents[size] += 1
     return ":".join(f"{size}/{percents[size]}" for size in kept if percents[size])
 
@@ -131,11 +138,12 @@ def _zipf_share(theta: float, blocks: int, share: float) -> float:
 
 
 def _harmonic(n: int, theta: float) -> float:
-    """Sum of ``k**-theta`` up to ``n``: the first terms exactly, the rest by Euler and Maclaurin."""
+    """Sum of ``k**-theta`` up to ``n``: the first terms exactly, then Euler and Maclaurin."""
     exact = min(n, 100)
-    total = sum(k**-theta for k in range(1, exact + 1))
+    total = math.fsum(math.pow(k, -theta) for k in range(1, exact + 1))
     if n > exact:
         a, b = float(exact), float(n)
-        area = math.log(b / a) if theta == 1 else (b ** (1 - theta) - a ** (1 - theta)) / (1 - theta)
-        total += area + (b**-theta - a**-theta) / 2
+        s = 1 - theta
+        area = math.log(b / a) if s == 0 else (math.pow(b, s) - math.pow(a, s)) / s
+        total += area + (math.pow(b, -theta) - math.pow(a, -theta)) / 2
     return total

@@ -121,8 +121,8 @@ def _place_rows(found: dict[str, Any]) -> list[list[str]]:
         how = "" if foot["estimated_from_one_in"] == 1 else (
             f", from one block in {foot['estimated_from_one_in']}")  # fmt: skip
         rows.append(
-            ["reuse", f"{100 * reuse['reused'] / reuse['touches']:.1f} % of touches; different data "
-             f"between: median {words.binary(distances[50.0])}, "
+            ["reuse", f"{100 * reuse['reused'] / reuse['touches']:.1f} % of touches; different "
+             f"data between: median {words.binary(distances[50.0])}, "
              f"90 % within {words.binary(distances[90.0])}{how}"]
         )  # fmt: skip
     series = found["series"]

@@ -175,7 +175,7 @@ pub const SEMANTIC: &[JobOption] = &[
     on("replay_no_stall", &[], Bool, "1", "replay as fast as the depth allows"),
     on("replay_time_scale", &[], Int, "200", "percent of the recorded speed"),
     on("replay_redirect", &[], Text, "/dev/x", "all devices of the trace are the one target"),
-    on("replay_align", &[], Size, "4k", "round replayed offsets down and lengths up to this"),
+    on("replay_align", &[], Size, "4k", "round replayed offsets down to this"),
     on("replay_scale", &[], Int, "2", "divide replayed offsets by this"),
     // What is reported.
     on("group_reporting", &[], Flag, "1", "report the processes of a group as one"),

@@ -60,7 +60,7 @@ impl Placement {
     ///
     /// `fit` is `as-is`, `wrap` or `scale`. Several devices are laid one behind another, or with
     /// `redirect` over each other, as fio's `replay_redirect` does. Offsets are divided by `scale` and
-    /// rounded down to `align`, lengths up, as fio's `replay_scale` and `replay_align` do (0: not).
+    /// rounded down to `align`, as fio's `replay_scale` and `replay_align` do (0: not).
     ///
     /// # Errors
     /// [`Error::Unfit`] where the trace reaches beyond the capacity and `fit` is `as-is`;
@@ -123,7 +123,7 @@ impl Placement {
             return Request { offset: 0, device: 0, ..request };
         }
         let base = if self.bases.is_empty() { 0 } else { self.bases[&request.device] };
-        let mut length = u64::from(request.length).next_multiple_of(self.align);
+        let mut length = u64::from(request.length);
         let mut offset = request.offset / self.scale / self.align * self.align + base;
         match self.fit {
             Fit::AsIs => {}
@@ -189,8 +189,8 @@ mod tests {
         spans.add(&at(0, 1 << 20, 0));
         let plain = Placement::new("as-is", &spans, None, false, 0, 0).unwrap();
         assert_eq!(placed(&plain, at(0, 700, 500)), (512, 1024));
-        // 20480 / 2 = 10240, down to 8192; 4096 up to 8192.
+        // 20480 / 2 = 10240, down to 8192.
         let fio = Placement::new("as-is", &spans, None, false, 8192, 2).unwrap();
-        assert_eq!(placed(&fio, at(0, 20_480, 4096)), (8192, 8192));
+        assert_eq!(placed(&fio, at(0, 20_480, 4096)), (8192, 4096));
     }
 }
