@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import browser
 import ssdlab
 import ssdlab.traces
 from conftest import Outcome, needs_fio
@@ -21,6 +22,7 @@ from ssdlab.fio import job as fio_job
 from ssdlab.jobfile import JobText
 from ssdlab.tracefile import Reading, Replay
 from ssdlab.traces import fit, profile
+from test_report import COLOURED
 
 Cli = Callable[..., Outcome]
 SHARED = Path(os.environ.get("SSDLAB_TRACES", "no-such-folder"))
@@ -285,3 +287,16 @@ def test_columns_do_not_depend_on_the_batch(tmp_path: Path) -> None:
     whole = np.concatenate([b.offset for b in ssdlab.traces.open(path)])
     pieces = np.concatenate([b.offset for b in ssdlab.traces.open(path, batch=7)])
     assert np.array_equal(whole, pieces) and len(whole) == 1000
+
+
+@pytest.mark.skipif(browser.missing() != "", reason=browser.missing() or "-")
+def test_every_chart_of_the_page_is_drawn(tmp_path: Path, cli: Cli) -> None:
+    page = tmp_path / "t.html"
+    assert cli("trace", "info", small(tmp_path), "--report", page, "-q").status == 0
+    with browser.tab() as tab:
+        tab.open(page, 1280, 5000)
+        tab.settle()
+        drawn = tab.run(COLOURED)
+        assert len(drawn) == 7 and min(drawn) > 20, drawn
+        assert tab.complaints == []
+        assert {url.split(":")[0] for url in tab.requests} <= {"file", "data", "blob"}

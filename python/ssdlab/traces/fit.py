@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ssdlab.figures import figure_text
+
 SIZES_MAX = 16
 """Sizes of ``bssplit`` for each direction; rarer ones go to the nearest kept."""
 SECTOR = 512
@@ -75,7 +77,7 @@ def _left_out(found: dict[str, Any], theta: float | None) -> list[str]:
     if burst > 3:
         said.append(
             f"the rate is even on the average, and arrivals of the trace come in bursts "
-            f"(variance/mean {burst:,.3g} per s)"
+            f"(variance/mean {figure_text(burst)} per s)"
         )
     if found["requests_by_kind"]["trim"] or found["requests_by_kind"]["flush"]:
         said.append("trims and flushes are left out")

@@ -9,7 +9,7 @@ from typing import Any
 
 from ssdlab import _core
 from ssdlab.errors import Interrupted
-from ssdlab.figures import Curve, Figure
+from ssdlab.figures import Curve, Figure, figure_text
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.tracefile import Reading, existing
 from ssdlab.traces import words
@@ -76,9 +76,10 @@ def _time_rows(found: dict[str, Any]) -> list[list[str]]:
         if window["window_ns"] in (10_000_000, 1_000_000_000, 60_000_000_000):
             width = words.span(window["window_ns"] / 1e9)
             peak = window["requests_max"]
+            times = figure_text(peak / window["requests_mean"])
             rows.append(
-                [f"busiest {width}", f"{peak:,} requests, {peak / window['requests_mean']:,.3g} x "
-                 f"the mean; variance/mean {window['dispersion']:,.3g} (Poisson: 1)"]
+                [f"busiest {width}", f"{peak:,} requests, {times} times the mean; "
+                 f"variance/mean {figure_text(window['dispersion'])} (Poisson: 1)"]
             )  # fmt: skip
     gaps = {one["percent"]: one["ns"] for one in arrivals["gaps"]}
     if gaps:

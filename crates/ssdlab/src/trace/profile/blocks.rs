@@ -240,9 +240,15 @@ mod tests {
     #[test]
     fn reuse_distances_are_those_of_plain_counting() {
         let mut stream = Stream::new(1, "reuse");
-        let touches: Vec<u64> = (0..20_000).map(|_| stream.below(1 + stream.below(300))).collect();
+        let mut block = || {
+            let most = 1 + stream.below(300);
+            stream.below(most)
+        };
+        let touches: Vec<u64> = (0..20_000).map(|_| block()).collect();
         let mut blocks = Blocks::new();
-        touches.iter().for_each(|block| drop(blocks.touch(0, *block, 0, 1)));
+        for block in &touches {
+            blocks.touch(0, *block, 0, 1);
+        }
         assert_eq!(*blocks.distances, plain(&touches));
     }
 
