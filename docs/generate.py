@@ -56,6 +56,9 @@ def page() -> Iterator[str]:
     entries = _core.registries()
     for kind in dict.fromkeys(entry["kind"] for entry in entries):
         rows = [(e["name"], e["summary"], e["reference"]) for e in entries if e["kind"] == kind]
+        if kind == "trace format":
+            yield from trace_formats()
+            continue
         yield from section(kind.capitalize(), ("name", "what it does", "reference"), rows)
     for device in dict.fromkeys(key["device"] for key in _core.device_keys()):
         rows = [
@@ -97,6 +100,21 @@ def page() -> Iterator[str]:
         yield f"\n{words}: {names}."
 
 
+def trace_formats() -> Iterator[str]:
+    """What is read of recorded loads, and what is lost where it is written."""
+    rows = [
+        (one["name"], one["summary"], _lost(one["writable"], one["loses"]), one["reference"])
+        for one in _core.trace_formats()
+    ]
+    yield from section(
+        "Trace format", ("name", "what it is", "loses when written", "reference"), rows
+    )
+
+
+def _lost(writable: bool, loses: str) -> str:
+    return (loses or "nothing") if writable else "only read"
+
+
 def _attribute(one: Meaning) -> tuple[str, ...]:
     """A row of the table of attributes; the names are patterns."""
     drives = _DRIVES.get(one.family, one.family) or "any"
@@ -108,7 +126,12 @@ def _attribute(one: Meaning) -> tuple[str, ...]:
 def commands() -> Iterator[str]:
     """Every command with its arguments and options."""
     group: Any = get_command(app)
-    for name, command in group.commands.items():
+    named = [
+        (f"{name} {sub}" if sub else name, one)
+        for name, command in group.commands.items()
+        for sub, one in getattr(command, "commands", {"": command}).items()
+    ]
+    for name, command in named:
         rows = []
         for one in command.params:
             if one.param_type_name == "argument":

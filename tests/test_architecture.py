@@ -12,10 +12,10 @@ PACKAGE = Path(ssdlab.__file__).parent
 
 LAYERS = (
     ("errors", "progress", "memory", "_core", "profiles", "figures"),
-    ("pool",),
+    ("pool", "tracefile"),
     ("_version", "results", "jobfile", "wear"),
     ("store", "fio"),
-    ("freeze", "openers"),
+    ("freeze", "openers", "traces"),
     ("safety", "health"),
     ("audit",),
     ("target",),

@@ -47,8 +47,6 @@ def test_logs_stay_in_the_folder_of_the_run() -> None:
         "ioengine=external:/tmp/evil.so",
         "ioengine=net",
         "write_iolog=/etc/passwd",
-        "read_iolog=trace",
-        "replay_redirect=/dev/sda",
         "allow_mounted_write=1",
         "mem=mmap:/etc/passwd",
         "iomem=mmaphuge:/x",

@@ -7,9 +7,12 @@ from typing import Any, Literal, TypedDict, final, type_check_only
 import numpy as np
 import numpy.typing as npt
 
+from ssdlab.tracefile import ReadingOptions
+
 __all__ = [
     "Drive",
     "RunOutput",
+    "TraceReader",
     "check_job",
     "device_keys",
     "hit_ratio",
@@ -18,6 +21,9 @@ __all__ = [
     "registries",
     "rig_check",
     "run",
+    "trace_convert",
+    "trace_formats",
+    "trace_profile",
     "version",
 ]
 
@@ -86,6 +92,36 @@ class MissRatioCurve(TypedDict):
     writes: int
     footprint: float
     followed: int
+class Placing(TypedDict):
+    """Where requests go on a target: see `Placement` of the core."""
+
+    capacity: int | None
+    fit: str
+    redirect: bool
+    align: int
+    scale: int
+
+@type_check_only
+class TraceFormat(TypedDict):
+    """One format of traces."""
+
+    name: str
+    summary: str
+    reference: str
+    writable: bool
+    loses: str
+    has_response_times: bool
+
+@final
+class TraceReader:
+    """A trace being read in batches of columns (:class:`ssdlab.traces.Batch`)."""
+
+    def __new__(cls, path: str | PathLike[str], options: ReadingOptions) -> TraceReader: ...
+    @property
+    def format(self) -> str: ...
+    @property
+    def fraction(self) -> float: ...
+    def batch(self, limit: int) -> dict[str, npt.NDArray[Any]] | None: ...
 
 @final
 class RunOutput:
@@ -139,6 +175,7 @@ class Drive:
         seed: int | None = None,
         environment: Mapping[str, str] | None = None,
         include: Callable[[str], str] | None = None,
+        traces: Callable[[str], tuple[str, ReadingOptions, str, bool]] | None = None,
         progress: Callable[[Progress], bool] | None = None,
         interval_ms: int = 1000,
     ) -> RunOutput: ...
@@ -160,6 +197,7 @@ def run(
     overrides: Sequence[tuple[str, str]] = ...,
     environment: Mapping[str, str] | None = None,
     include: Callable[[str], str] | None = None,
+    traces: Callable[[str], tuple[str, ReadingOptions, str, bool]] | None = None,
     progress: Callable[[Progress], bool] | None = None,
     interval_ms: int = 1000,
     memory_bytes: int | None = None,
@@ -170,6 +208,7 @@ def check_job(
     job_name: str,
     environment: Mapping[str, str] | None = None,
     include: Callable[[str], str] | None = None,
+    traces: Callable[[str], tuple[str, ReadingOptions, str, bool]] | None = None,
 ) -> str: ...
 def rig_check(rig: str, *, rig_name: str, overrides: Sequence[tuple[str, str]] = ...) -> str: ...
 def registries() -> list[RegistryEntry]: ...
@@ -198,3 +237,23 @@ def miss_ratio_curve(
     parameters: Mapping[str, float] | None = None,
     seed: int = 1,
 ) -> MissRatioCurve: ...
+def trace_profile(
+    path: str | PathLike[str],
+    options: ReadingOptions,
+    *,
+    progress: Callable[[Progress], bool] | None = None,
+) -> str: ...
+def trace_convert(
+    path: str | PathLike[str],
+    options: ReadingOptions,
+    out: str | PathLike[str] | None,
+    *,
+    to: str = "csv",
+    name: str = "",
+    file: str = "trace.dat",
+    block_bytes: int = 4096,
+    place: Placing | None = None,
+    lane: tuple[int, int] = (0, 1),
+    progress: Callable[[Progress], bool] | None = None,
+) -> dict[str, Any]: ...
+def trace_formats() -> list[TraceFormat]: ...

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ssdlab.errors import InputError
+from ssdlab.tracefile import ReadingOptions, Replay
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,12 @@ class JobText:
     name: str
     text: str
     folder: Path
+    replay: Replay = field(default_factory=Replay)
+    """How the traces that it replays are read and played."""
+
+    def traces(self) -> Callable[[str], tuple[str, ReadingOptions, str, bool]]:
+        """Where the traces are that the job replays (``read_iolog``), and how they are read."""
+        return lambda name: self.replay.of(name, self.folder)
 
     def include(self) -> Callable[[str], str]:
         """A reader of included files; like fio it looks here first, then in ``folder``."""

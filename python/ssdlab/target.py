@@ -85,7 +85,11 @@ class Sim:
     def check(self, job: JobText) -> None:
         """Raises InputError where ``job`` is no job for a simulated drive."""
         _core.check_job(
-            job.text, job_name=job.name, environment=dict(os.environ), include=job.include()
+            job.text,
+            job_name=job.name,
+            environment=dict(os.environ),
+            include=job.include(),
+            traces=job.traces(),
         )
 
     def run(self, job: JobText, settings: Settings) -> Result:
@@ -117,6 +121,7 @@ class Sim:
                 overrides=list(settings.overrides.items()),
                 environment=dict(os.environ),
                 include=job.include(),
+                traces=job.traces(),
                 interval_ms=settings.interval_ms,
                 memory_bytes=_least(settings.memory_bytes, available_bytes()),
                 progress=report,  # also without a listener: it is where Ctrl-C arrives
@@ -263,6 +268,20 @@ class Fio:
         finally:
             path.unlink(missing_ok=True)
 
+    def _prepare_traces(self, real_job: fio_job.RealJob, folder: Path, settings: Settings) -> None:
+        """Writes the iologs; lays a file out first, for a hole is read faster than data."""
+        traces = [one.trace for one in real_job.sections if one.trace is not None]
+        path = self.path.absolute()
+        for trace in traces:
+            trace.write(folder, path)
+        size = real_job.plan.span_bytes
+        if not traces or self.path.is_block_device() or not size or path.stat().st_size >= size:
+            return
+        with _run_folder() as place:
+            fio_run.run_fio(
+                fio_job.layout(path, size), place, read_only=False, progress=settings.progress
+            )
+
     def _measure(
         self,
         job: JobText,
@@ -276,6 +295,7 @@ class Fio:
         found["fio_version"] = fio_run.version()
         before = surroundings.smart(disk, redact=self.redact)
         with _run_folder() as folder:
+            self._prepare_traces(real_job, folder, settings)
             observer = Observer(disk, file)
             document = fio_run.run_fio(
                 real_job.text,

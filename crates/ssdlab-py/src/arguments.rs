@@ -1,6 +1,7 @@
 //! What Python passes in, made into what the core takes, and described as JSON.
 
 use crate::errors::to_python;
+use crate::traces::{self, Traces};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
@@ -21,6 +22,7 @@ pub fn jobs(
     name: &str,
     environment: Option<BTreeMap<String, String>>,
     include: Option<Py<PyAny>>,
+    traces: Traces<'_>,
 ) -> PyResult<JobFile> {
     let raised: RefCell<Option<PyErr>> = RefCell::new(None);
     let read = |path: &str| -> io::Result<String> {
@@ -44,7 +46,7 @@ pub fn jobs(
     let parsed = parse(text, &source);
     match raised.take() {
         Some(error) => Err(error),
-        None => parsed.map_err(|error| to_python(py, error)),
+        None => traces::attach(py, parsed.map_err(|error| to_python(py, error))?, traces),
     }
 }
 

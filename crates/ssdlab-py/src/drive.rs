@@ -4,6 +4,7 @@ use crate::arguments;
 use crate::errors::to_python;
 use crate::observer::PythonObserver;
 use crate::output::RunOutput;
+use crate::traces::Traces;
 use pyo3::prelude::*;
 use ssdlab::job::JobFile;
 use ssdlab::output::{Context, document};
@@ -144,8 +145,8 @@ impl Drive {
 
     /// Plays the job on the drive as `run` does. Its virtual time begins at 0; the drive goes on from
     /// where it was. `seed` is that of the job's streams.
-    #[pyo3(signature = (job, *, job_name, seed=None, environment=None, include=None, progress=None,
-        interval_ms=1000))]
+    #[pyo3(signature = (job, *, job_name, seed=None, environment=None, include=None, traces=None,
+        progress=None, interval_ms=1000))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments, for Python's eyes")]
     fn run(
         &self,
@@ -155,10 +156,12 @@ impl Drive {
         seed: Option<u64>,
         environment: Option<BTreeMap<String, String>>,
         include: Option<Py<PyAny>>,
+        traces: Option<Py<PyAny>>,
         progress: Option<Py<PyAny>>,
         interval_ms: u64,
     ) -> PyResult<RunOutput> {
-        let jobs = arguments::jobs(py, job, job_name, environment, include)?;
+        let traces = Traces::Read(&traces);
+        let jobs = arguments::jobs(py, job, job_name, environment, include, traces)?;
         let interval_ns =
             arguments::interval_ns(interval_ms).map_err(|error| to_python(py, error))?;
         let mut observer = PythonObserver::new(progress);

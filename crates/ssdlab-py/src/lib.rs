@@ -5,15 +5,18 @@
 
 mod arguments;
 mod cache;
+mod compressed;
 mod drive;
 mod errors;
 mod observer;
 mod output;
+mod traces;
 
 use crate::drive::Drive;
 use crate::errors::to_python;
 use crate::observer::PythonObserver;
 use crate::output::RunOutput;
+use crate::traces::Traces;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use ssdlab::job::options::Class;
@@ -24,7 +27,8 @@ use std::collections::BTreeMap;
 ///
 /// `rig` is the text of a rig (TOML), `job` that of a fio job file; `rig_name` and `job_name` stand
 /// in messages. `prepare` is `fob`, `sequential`, `random:N` or `steady`. `overrides` are rig keys
-/// and values as `--set` takes them. `include` reads a file that the job file includes.
+/// and values as `--set` takes them. `include` reads a file that the job file includes. `traces` answers
+/// where a trace is that a job replays (`read_iolog`): path, options as of `TraceReader`, fit, open loop.
 /// `memory_bytes` is what is available: a rig that needs more is refused before it is built.
 /// `progress` is called about five times a second; False stops the run.
 ///
@@ -32,7 +36,8 @@ use std::collections::BTreeMap;
 /// `progress` stopped the run, `KeyboardInterrupt` on Ctrl-C.
 #[pyfunction]
 #[pyo3(signature = (rig, job, *, rig_name, job_name, seed=1, prepare="fob", overrides=vec![],
-    environment=None, include=None, progress=None, interval_ms=1000, memory_bytes=None))]
+    environment=None, include=None, traces=None, progress=None, interval_ms=1000,
+    memory_bytes=None))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments, for Python's eyes")]
 fn run(
     py: Python<'_>,
@@ -45,12 +50,14 @@ fn run(
     overrides: Vec<(String, String)>,
     environment: Option<BTreeMap<String, String>>,
     include: Option<Py<PyAny>>,
+    traces: Option<Py<PyAny>>,
     progress: Option<Py<PyAny>>,
     interval_ms: u64,
     memory_bytes: Option<u64>,
 ) -> PyResult<RunOutput> {
     let to_py = |error| to_python(py, error);
-    let jobs = arguments::jobs(py, job, job_name, environment, include)?;
+    let traces = Traces::Read(&traces);
+    let jobs = arguments::jobs(py, job, job_name, environment, include, traces)?;
     let rig = arguments::rig(rig, rig_name, &overrides).map_err(to_py)?;
     rig.check_memory(memory_bytes.unwrap_or(u64::MAX)).map_err(to_py)?;
     let state = arguments::steps(prepare).map_err(to_py)?;
@@ -69,15 +76,17 @@ fn run(
 ///
 /// Raises `ssdlab.errors.InputError` as [`run`] would.
 #[pyfunction]
-#[pyo3(signature = (job, *, job_name, environment=None, include=None))]
+#[pyo3(signature = (job, *, job_name, environment=None, include=None, traces=None))]
 fn check_job(
     py: Python<'_>,
     job: &str,
     job_name: &str,
     environment: Option<BTreeMap<String, String>>,
     include: Option<Py<PyAny>>,
+    traces: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let jobs = arguments::jobs(py, job, job_name, environment, include)?;
+    let traces = Traces::Find(&traces);
+    let jobs = arguments::jobs(py, job, job_name, environment, include, traces)?;
     Ok(arguments::describe_jobs(&jobs).to_string())
 }
 
@@ -168,5 +177,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(job_options, module)?)?;
     module.add_function(wrap_pyfunction!(cache::hit_ratio, module)?)?;
     module.add_function(wrap_pyfunction!(cache::miss_ratio_curve, module)?)?;
+    module.add_class::<traces::TraceReader>()?;
+    module.add_function(wrap_pyfunction!(traces::trace_profile, module)?)?;
+    module.add_function(wrap_pyfunction!(traces::trace_convert, module)?)?;
+    module.add_function(wrap_pyfunction!(traces::trace_formats, module)?)?;
     Ok(())
 }

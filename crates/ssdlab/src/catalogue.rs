@@ -36,6 +36,7 @@ pub fn catalogue() -> Vec<Listing> {
         .chain(list(&crate::nand::schedule::SCHEDULES))
         .chain(list(&crate::cache::REPLACEMENTS))
         .chain(list(&crate::device::hdd::schedule::DISK_SCHEDULES))
+        .chain(list(&crate::trace::FORMATS))
         .collect()
 }
 

@@ -53,6 +53,7 @@
 //! - [`ftl`]: where data is placed and how space is reclaimed
 //! - [`device`], [`array`](mod@array) and [`rig`]: the device contract, the devices, and their description
 //! - [`cache`]: replacement policies, hit ratios, miss-ratio curves
+//! - [`trace`]: block traces, their formats and what they are like
 //! - [`job`]: fio job files
 //! - [`run`]: device x job x seed -> result
 //! - [`output`]: results as fio writes them
@@ -74,6 +75,7 @@ pub mod rng;
 pub mod run;
 pub mod sim;
 pub mod stats;
+pub mod trace;
 pub mod units;
 
 pub use error::{Error, Result};

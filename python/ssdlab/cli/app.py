@@ -24,6 +24,7 @@ from ssdlab.cli import (
     scan,
     show,
     test,
+    trace,
     trim,
 )
 
@@ -70,3 +71,6 @@ def _common(
     ] = False,
 ) -> None:
     pass
+
+
+app.add_typer(trace.app, name="trace")

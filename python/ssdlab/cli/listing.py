@@ -16,7 +16,7 @@ from ssdlab.errors import unknown_name
 from ssdlab.rig import profiles
 from ssdlab.store import RunStore
 
-KINDS = ("drives", "protocols", "devices", "policies", "options", "checks", "runs")
+KINDS = ("drives", "protocols", "devices", "policies", "options", "traces", "checks", "runs")
 
 
 def command(
@@ -33,7 +33,7 @@ def command(
         str | None, typer.Option("--json", metavar="FILE|-", help="Write the list as JSON.")
     ] = None,
 ) -> None:
-    """List drives, protocols, devices, policies, job options, checks or stored runs."""
+    """List drives, protocols, devices, policies, job options, traces' formats, checks or runs."""
     if kind not in KINDS:
         raise unknown_name("list", kind, KINDS)
     check_place(json_)
@@ -61,6 +61,10 @@ def _rows(kind: str, out: Path | None) -> tuple[list[str], list[list[str]]]:
         entries = RunStore(out).entries()
         heads = ["run", "created", "target", "kind", "jobs"]
         return heads, [[e.id, e.created, e.target, e.kind, _short(e.jobs)] for e in entries]
+    if kind == "traces":
+        from ssdlab.cli.trace import FORMAT_HEADS, format_rows
+
+        return FORMAT_HEADS, format_rows()
     if kind == "checks":
         from ssdlab.checks import probes
 
@@ -73,7 +77,11 @@ def _rows(kind: str, out: Path | None) -> tuple[list[str], list[list[str]]]:
             [one["name"], ", ".join(one["aliases"]), one["effect"], one["summary"]]
             for one in _core.job_options()
         ]
-    entries_ = [e for e in _core.registries() if (e["kind"] == "device") == (kind == "devices")]
+    entries_ = [
+        e
+        for e in _core.registries()
+        if (e["kind"] == "device") == (kind == "devices") and e["kind"] != "trace format"
+    ]
     if kind == "devices":
         return ["device", "what it is"], [[e["name"], e["summary"]] for e in entries_]
     return ["kind", "policy", "what it does"], [

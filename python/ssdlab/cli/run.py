@@ -91,9 +91,11 @@ def command(
             result = target.run(text, settings)
         folder = store.save(result)
         if json_ is not None:
-            _write_json(json_, result)
+            write_result(json_, result)
         if not quiet:
-            _print(result, text.name, folder, time.monotonic() - started, to_stderr=json_ == "-")
+            print_result(
+                result, text.name, folder, time.monotonic() - started, to_stderr=json_ == "-"
+            )
 
 
 def override(text: str) -> tuple[str, str]:
@@ -109,14 +111,18 @@ def notice(sentence: str) -> None:
     stderr().print(sentence, markup=False, soft_wrap=True)
 
 
-def _write_json(place: str, result: Result) -> None:
+def write_result(place: str, result: Result) -> None:
+    """Writes the document of a result where ``--json`` says."""
     if place == "-":
         sys.stdout.write(result.json() + "\n")
         return
     write_whole(Path(place), result.json() + "\n")
 
 
-def _print(result: Result, job: str, folder: Path, seconds: float, *, to_stderr: bool) -> None:
+def print_result(
+    result: Result, job: str, folder: Path, seconds: float, *, to_stderr: bool
+) -> None:
+    """Says what a run found."""
     console = stderr() if to_stderr else stdout()
     console.print(_headline(result, job, seconds), markup=False, soft_wrap=True)
     columns = [("job", "left"), ("direction", "left"), ("I/Os", "right"), ("amount", "right")]

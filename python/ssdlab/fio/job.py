@@ -10,10 +10,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ssdlab.errors import InputError, RefusedError, nearest
+from ssdlab.fio.replay import OPTIONS as REPLAY_OPTIONS
+from ssdlab.fio.replay import Trace, plan_trace
 from ssdlab.jobfile import JobText
 
 ENGINES = frozenset(
@@ -62,7 +64,8 @@ ALLOWED = frozenset(
     steadystate_duration steadystate_ramp_time steadystate_check_interval ss ss_dur ss_ramp
     userspace_reap cmdprio_percentage cmdprio_class cmdprio cmdprio_bssplit nowait hipri
     hipri_percentage fixedbufs registerfiles sqthread_poll sqthread_poll_cpu nonvectored
-    uncached force_async lockmem hugepage-size
+    uncached force_async lockmem hugepage-size read_iolog replay_no_stall replay_time_scale
+    replay_redirect replay_align replay_scale
     """.split()
 )
 """Options that pass unchanged (logs and memory with a closer look)."""
@@ -81,9 +84,7 @@ REFUSED = {
     "exec_prerun": "it starts a program",
     "exec_postrun": "it starts a program",
     "write_iolog": "it writes a trace to a file of its own",
-    "read_iolog": "a trace names its own files",
     "merge_blktrace_file": "it writes a trace to a file of its own",
-    "replay_redirect": "it names a device other than the target",
     "allow_mounted_write": "a mounted drive is never written",
     "ioscheduler": "it changes a setting of the system",
     "profile": "a profile chooses its own options",
@@ -95,6 +96,8 @@ REFUSED = {
 }
 """Options that could reach beyond the target, and how."""
 
+FIRST_ALONE = frozenset({"stonewall", "wait_for_previous", "new_group"}) | REPLAY_OPTIONS
+"""Options of a section that the further threads of its trace do not repeat."""
 _LOGS = frozenset({"write_bw_log", "write_lat_log", "write_iops_log", "write_hist_log"})
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 _SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "": 1.0}
@@ -107,6 +110,8 @@ class Section:
     name: str
     own: list[tuple[str, str | None]] = field(default_factory=list)
     effective: dict[str, str | None] = field(default_factory=dict)
+    trace: Trace | None = None
+    """What it replays in place of its pattern."""
 
     def get(self, option: str, default: str = "") -> str:
         """The effective value as text; a bare option reads as ``1``."""
@@ -130,11 +135,15 @@ class Section:
     @property
     def writes(self) -> bool:
         """Whether the section writes or trims."""
+        if self.trace is not None:
+            return self.trace.writes
         return self.get("rw", "read").split(":")[0].strip() not in ("read", "randread")
 
     @property
     def trims(self) -> bool:
         """Whether the section deallocates blocks."""
+        if self.trace is not None:
+            return self.trace.trims
         return "trim" in self.get("rw", "read").split(":")[0]
 
     @property
@@ -206,14 +215,35 @@ def rewrite(
     current: Section | None = None
 
     def close() -> None:
-        if current is not None and current.name != "global":
-            prefix = f"ssdlab{len(sections):03d}"
-            lines.extend([f"filename={filename}", f"write_hist_log={prefix}"])
-            lines.extend(["log_hist_msec=1000", "log_hist_coarseness=0", "per_job_logs=1"])
-            # Threads, not processes: should ssdlab be killed, fio meets its closed pipe and ends
-            # with all its jobs, instead of leaving writers behind that nobody watches.
-            lines.append("thread=1")
-            sections.append(current)
+        if current is None or current.name == "global":
+            return
+        if "read_iolog" not in current.effective:
+            add(current)
+            return
+        trace = plan_trace(job, current.effective, capacity, f"ssdlab{len(sections):03d}.iolog")
+        for one in trace.dealt():
+            section = replace(current, trace=one)
+            if one.lane:
+                lines.append(f"[{current.name}]")
+                lines.extend(_line(*own) for own in current.own if own[0] not in FIRST_ALONE)
+            elif one.lanes > 1 and sections:
+                lines.append("new_group=1")
+            add(section)
+            lines.extend(one.lines())
+        if trace.lanes > 1:
+            for option in ("ioengine", "iodepth", "group_reporting"):
+                if option in current.effective:
+                    value = current.get(option)
+                    replaced.append({"job": current.name, "option": option, "value": value})
+
+    def add(section: Section) -> None:
+        prefix = f"ssdlab{len(sections):03d}"
+        lines.extend([f"filename={filename}", f"write_hist_log={prefix}"])
+        lines.extend(["log_hist_msec=1000", "log_hist_coarseness=0", "per_job_logs=1"])
+        # Threads, not processes: should ssdlab be killed, fio meets its closed pipe and ends
+        # with all its jobs, instead of leaving writers behind that nobody watches.
+        lines.append("thread=1")
+        sections.append(section)
 
     env = os.environ if environment is None else environment
     for where, raw in _lines(job.name, job.text, job.include(), depth=0):
@@ -232,12 +262,26 @@ def rewrite(
         if option in _LOGS:
             value = _log_prefix(value, current.name)
         (globals_ if current.name == "global" else current.effective)[option] = value
+        if option in REPLAY_OPTIONS:
+            continue  # the section's trace says them
         current.own.append((option, value))
-        lines.append(option if value is None else f"{option}={value}")
+        lines.append(_line(option, value))
     close()
     if not sections:
         raise InputError(f"{job.name}: has no job section, such as [write]")
     return RealJob("\n".join(lines) + "\n", sections, _plan(sections, capacity), replaced)
+
+
+def _line(option: str, value: str | None) -> str:
+    return option if value is None else f"{option}={value}"
+
+
+def layout(target: Path, size: int) -> str:
+    """A job that fills a file of ``size`` bytes, so that what is read there was written."""
+    return (
+        f"[layout]\nfilename={_escaped(target)}\nrw=write\nbs=1m\nsize={size}\n"
+        "ioengine=psync\nend_fsync=1\n"
+    )
 
 
 def _lines(
@@ -322,6 +366,12 @@ def _plan(sections: list[Section], capacity: int | None) -> Plan:
     known, seconds, span = 0, 0.0, 0
     unknown_span = False
     for section in sections:
+        if section.trace is not None:
+            span = max(span, section.trace.end_bytes)
+            if section.trace.lane:
+                continue  # the first thread's plan is that of all
+            known += section.trace.write_bytes * max(1, section.count("numjobs", 1))
+            continue
         size = parse_size(section.get("filesize") or section.get("size") or "100%", capacity)
         offset = parse_size(section.get("offset", "0"), capacity)
         if size is None or offset is None:

@@ -431,6 +431,13 @@ EN: Mapping[str, str] = {
     "believe.good": "In order: {names}.",
     "believe.unknown": "Not told: {names}.",
     # comparisons
+    "trace.kind": "Recorded trace",
+    "trace.title": "{name}",
+    "trace.remarks": "What is odd about it",
+    "trace.sound": "Nothing odd was found in it.",
+    "trace.facts": "What it is like",
+    "trace.sizes": "The commonest sizes",
+    "trace.charts": "Where and when",
     "reliability.kind": "Reliability of arrays",
     "reliability.title": "How safely {members} drives of {capacity} TB keep data",
     "reliability.answer": "In short",

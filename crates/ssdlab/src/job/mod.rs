@@ -14,6 +14,7 @@ mod parse;
 mod pattern;
 mod random_map;
 mod region;
+mod replay;
 mod size;
 mod spec;
 mod values;
@@ -22,6 +23,9 @@ pub use generator::Generator;
 pub use layout::Files;
 pub use parse::{Ignored, JobFile, ParseSource, parse};
 pub use pattern::{Amount, BlockSizes, Distribution, FileService, Pattern, RandomGenerator, Zones};
+pub use replay::{Attached, Replay};
+
+pub(crate) use replay::OPEN_LOOP_DEPTH;
 
 use crate::device::Op;
 use crate::error::Error;
@@ -111,6 +115,8 @@ pub struct JobSpec {
     pub logging: Logging,
     /// What its I/Os are.
     pub pattern: Pattern,
+    /// The trace that it replays in place of a pattern (`read_iolog`).
+    pub replay: Option<Replay>,
     /// The job's own options by fio's names (not those of `[global]`), for JSON `job options`.
     pub options: Vec<(String, String)>,
     /// File and line of every option with a meaning, `[global]` included, by fio's name.

@@ -1,5 +1,6 @@
 //! From the text of a job file to [`JobSpec`]s.
 
+use super::replay::{Attached, OPEN_LOOP_DEPTH, Replay};
 use super::{JobSpec, ini, layout, options, spec};
 use crate::error::{Error, Result, nearest};
 use std::collections::BTreeMap;
@@ -45,6 +46,26 @@ impl JobFile {
         self.ignored.extend(other.ignored);
         self.global_options.extend(other.global_options);
         self.settle();
+    }
+
+    /// Gives every job that replays a trace (`read_iolog`) its requests: the core itself reads no files.
+    ///
+    /// # Errors
+    /// What `read` answers, at the job's option; [`Error::Job`] for more I/Os in flight than can be run.
+    pub fn attach_traces(
+        &mut self,
+        read: &mut dyn FnMut(&Replay) -> Result<Attached>,
+    ) -> Result<()> {
+        for job in &mut self.jobs {
+            let Some(replay) = &mut job.replay else { continue };
+            let attached = read(replay)?;
+            if attached.open_loop && !replay.no_stall {
+                let depth = attached.requests.len().clamp(1, OPEN_LOOP_DEPTH);
+                job.schedule.iodepth = depth as u32;
+            }
+            replay.attached = Some(attached);
+        }
+        self.check_size()
     }
 
     /// What depends on the other jobs: report groups, and the regions of files.

@@ -4,6 +4,7 @@ use super::ini::{Line, Section};
 use super::options::{self, Class, JobOption, Kind};
 use super::parse::{IN_FLIGHT_MAX, Ignored, PROCESSES_MAX};
 use super::pattern::{Amount, BlockSizes, Pattern, Zones};
+use super::replay::Replay;
 use super::{JobSpec, Logging, PerDirection, Schedule, size, values};
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ pub struct Draft {
     zone: [Option<Amount>; 3],
     compress: u8,
     zero_buffers: bool,
+    replay: Replay,
 }
 
 /// Reads the options of `section`.
@@ -57,6 +59,7 @@ impl Draft {
                 schedule,
                 logging: Logging::default(),
                 pattern: Pattern::default(),
+                replay: None,
                 options: Vec::new(),
                 places: BTreeMap::new(),
             },
@@ -69,6 +72,7 @@ impl Draft {
             zone: [None; 3],
             compress: 0,
             zero_buffers: false,
+            replay: Replay::default(),
         }
     }
 
@@ -104,6 +108,10 @@ impl Draft {
             .and_then(|done| if done { Ok(true) } else { self.operations(option.name, value) })
             .and_then(|done| if done { Ok(true) } else { self.schedule(option.name, value) })
             .and_then(|done| if done { Ok(true) } else { self.logging(option.name, value) })
+            .and_then(|done| match done {
+                true => Ok(true),
+                false => self.replay.option(option.name, value, self.base),
+            })
             .map_err(|e| line.error(e.to_string()))?;
         assert!(known, "option {} is in the table and nothing reads it", option.name);
         Ok(())
@@ -263,6 +271,7 @@ impl Draft {
 
     fn finish(mut self, section: &Section) -> Result<(JobSpec, Vec<Ignored>)> {
         self.sizes()?;
+        self.replayed();
         let spec = &mut self.spec;
         spec.pattern.compressible = if self.zero_buffers { 100 } else { self.compress };
         let whole = |file: String, problem: &str| Error::Job {
@@ -295,6 +304,16 @@ impl Draft {
             (false, _) => None,
         };
         Ok((self.spec, self.ignored))
+    }
+
+    /// As in fio a trace takes the place of the whole pattern, and its end ends the job.
+    fn replayed(&mut self) {
+        if !self.replay.file.is_empty() {
+            self.spec.pattern = Pattern::default();
+            self.spec.schedule.time_based = false;
+            (self.strided, self.zone) = (false, [None; 3]);
+            self.spec.replay = Some(std::mem::take(&mut self.replay));
+        }
     }
 
     /// Puts `bs`, `bsrange` and `bssplit` together; a split goes before a range, a range before bs.

@@ -7,10 +7,11 @@
 use super::counters::FlashWrites;
 use super::process::{Next, Process, Stage, direction};
 use super::recorder::{Done, JobSpan, Recorder};
+use super::replay::Replayed;
 use super::{DeviceSeries, IOS_PER_PROGRESS, Observer, Progress, RunOptions, RunResult};
 use crate::device::{Command, Completion, Device, Op};
 use crate::error::{Error, Result};
-use crate::job::{Generator, Io, JobFile};
+use crate::job::{Generator, Io, JobFile, OPEN_LOOP_DEPTH};
 use crate::units::{NEVER, Nanos};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -97,14 +98,12 @@ impl<'a> Driver<'a> {
                 let first = slots.len() as u32;
                 slots.resize(slots.len() + spec.schedule.iodepth.max(1) as usize, slot);
                 let own = first..slots.len() as u32;
-                processes.push(Process::new(
-                    spec,
-                    job as u32,
-                    thread,
-                    generator,
-                    options.seed,
-                    own,
-                ));
+                let mut process =
+                    Process::new(spec, job as u32, thread, generator, options.seed, own);
+                if let Some(replayed) = Replayed::new(spec, capacity)? {
+                    process.replay(spec, replayed);
+                }
+                processes.push(process);
             }
         }
         let (recorder, units) = Recorder::new(jobs, options.interval_ns);
@@ -166,6 +165,7 @@ impl<'a> Driver<'a> {
                     return Err(too_long("the run", self.interval_ns));
                 }
                 self.close_interval(now);
+                self.check_overrun()?;
                 look_at = self.ios;
             }
             if self.ios >= look_at {
@@ -176,6 +176,7 @@ impl<'a> Driver<'a> {
             }
         }
         self.close_interval(now);
+        self.check_overrun()?;
         Ok(self.finish(now))
     }
 
@@ -409,6 +410,19 @@ impl<'a> Driver<'a> {
         Err(Error::Unfit(format!(
             "job \"{name}\" can never start: what it waits for (wait_for) waits for it"
         )))
+    }
+
+    /// Latencies of a trace count from its arrivals; they would not if one had to wait to be issued.
+    fn check_overrun(&self) -> Result<()> {
+        let Some(process) = self.processes.iter().find(|process| process.overrun) else {
+            return Ok(());
+        };
+        let most = process.in_flight.max(OPEN_LOOP_DEPTH as u32);
+        let problem = format!(
+            "more than {most} requests of the trace wait for the device, which cannot keep up; \
+             slow the trace down (replay_time_scale) or replay it at a depth (replay_no_stall)"
+        );
+        Err(self.jobs.jobs[process.job as usize].error("read_iolog", problem))
     }
 
     /// A job that goes on until time is up never ends on a device that answers in no time.

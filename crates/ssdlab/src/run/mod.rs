@@ -12,6 +12,7 @@ mod log;
 mod prepare;
 mod process;
 mod recorder;
+mod replay;
 mod session;
 mod shifted;
 

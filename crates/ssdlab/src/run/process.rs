@@ -1,5 +1,6 @@
 //! One process of a job: which I/O comes next, and whether its time has come.
 
+use super::replay::{Due, Replayed};
 use crate::device::Op;
 use crate::job::{Generator, Io, JobSpec, PerDirection};
 use crate::rng::Stream;
@@ -42,6 +43,8 @@ pub(super) struct Process {
     pub free: Vec<u32>,
     /// A flush is in flight: fsync blocks the process.
     pub flushing: bool,
+    /// More arrived than can be kept in flight.
+    pub overrun: bool,
     /// Not started before this instant of the run.
     pub delay_until: u64,
     /// Waits for everything that runs (the first process of a job after a stonewall).
@@ -84,6 +87,7 @@ impl Process {
             in_flight: 0,
             free: slots.rev().collect(),
             flushing: false,
+            overrun: false,
             delay_until,
             stonewall: spec.schedule.stonewall && thread == 0,
             started: 0,
@@ -97,6 +101,18 @@ impl Process {
             generator,
             pacing: Pacing::new(spec, Stream::new(seed, &label("rate"))).map(Box::new),
         }
+    }
+
+    /// Has the process replay a trace in place of its pattern.
+    pub fn replay(&mut self, spec: &JobSpec, replayed: Replayed) {
+        // As in fio a rate has no meaning for a trace.
+        let stream = Stream::new(0, "unused");
+        let think = Think::new(spec);
+        self.pacing = Some(Box::new(Pacing {
+            rate: Rate::new(spec, stream),
+            think,
+            replayed: Some(replayed),
+        }));
     }
 
     /// Starts at `now`; returns when measuring begins.
@@ -122,7 +138,7 @@ impl Process {
             self.timed_out = true;
             return Next::End;
         }
-        if self.flushing {
+        if self.flushing && !self.is_open() {
             return Next::WaitForCompletion;
         }
         if self.pacing.is_some() {
@@ -136,6 +152,19 @@ impl Process {
         if let Some(wait) = pacing.think.wait(now, self.in_flight) {
             return wait;
         }
+        if let Some(replayed) = &mut pacing.replayed {
+            return match replayed.next(now - self.started) {
+                Due::Now(io) => {
+                    pacing.think.issued();
+                    // The last slot is taken: the next arrival would have to wait.
+                    self.overrun |=
+                        replayed.is_open() && self.free.len() == 1 && replayed.fraction() < 1.0;
+                    Next::Issue(io)
+                }
+                Due::At(due) => Next::WaitUntil(self.started.saturating_add(due)),
+                Due::End => Next::End,
+            };
+        }
         let drawn = match pacing.rate.admit(now - self.started) {
             Admit::Any => self.generator.next(),
             Admit::Only(direction) => self.generator.next_in(direction),
@@ -147,6 +176,12 @@ impl Process {
             pacing.think.issued();
         }
         Next::Issue(io)
+    }
+
+    /// Whether arrivals wait for nothing that is in flight.
+    fn is_open(&self) -> bool {
+        let replayed = self.pacing.as_ref().and_then(|pacing| pacing.replayed.as_ref());
+        replayed.is_some_and(Replayed::is_open)
     }
 
     /// The flush that the job asks for when time has ended it; once.
@@ -166,6 +201,9 @@ impl Process {
             Stage::Waiting => 0.0,
             Stage::Done => 1.0,
             Stage::Running | Stage::Draining => {
+                if let Some(replayed) = self.pacing.as_ref().and_then(|p| p.replayed.as_ref()) {
+                    return replayed.fraction();
+                }
                 share(self.issued_bytes, self.generator.expected_bytes())
                     .max(share(self.issued_ios, self.generator.expected_ios()))
                     .max(by_time.unwrap_or(0.0))
@@ -190,6 +228,8 @@ pub(super) fn direction(op: Op) -> Option<usize> {
 struct Pacing {
     rate: Rate,
     think: Think,
+    /// A trace in place of the pattern.
+    replayed: Option<Replayed>,
 }
 
 impl Pacing {
@@ -197,7 +237,7 @@ impl Pacing {
         let rate = Rate::new(spec, stream);
         let think = Think::new(spec);
         let limited = rate.bytes_per_s != [0; 3] || think.pause_ns > 0;
-        limited.then_some(Pacing { rate, think })
+        limited.then_some(Pacing { rate, think, replayed: None })
     }
 }
 

@@ -25,6 +25,7 @@ pub fn jobs(text: &str) -> JobFile {
 }
 
 /// Plays a job file on a device.
+#[allow(dead_code, reason = "not every test file needs all helpers")]
 pub fn play(mut device: Box<dyn Device>, text: &str) -> RunResult {
     run(device.as_mut(), &jobs(text), &RunOptions::default(), &mut ()).unwrap()
 }

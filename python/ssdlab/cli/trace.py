@@ -1,0 +1,242 @@
+"""``ssdlab trace``: what recorded loads are like, in other formats, as jobs, and played again."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+
+from ssdlab import _core
+from ssdlab.cli import trace_replay
+from ssdlab.cli.console import progress, table
+from ssdlab.cli.options import Quiet, ReportFile, SaidJson
+from ssdlab.cli.output import check_place, parse_bytes, results, say, write_json
+from ssdlab.cli.trace_options import (
+    Action,
+    Block,
+    Device,
+    Format,
+    SkipDamaged,
+    Window,
+    reading,
+)
+from ssdlab.errors import InputError
+from ssdlab.report import trace_page
+from ssdlab.store import check_writable, write_whole
+from ssdlab.traces import fit, profile
+from ssdlab.traces.convert import convert as convert_trace
+
+app = typer.Typer(
+    name="trace",
+    help="Recorded block traces: what they are like, other formats, jobs, replay.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+FORMAT_HEADS = ["format", "what it is", "written", "loses when written"]
+TraceFile = Annotated[Path, typer.Argument(metavar="TRACE", help="A trace, compressed or not.")]
+To = Annotated[
+    str | None,
+    typer.Option("--to", metavar="FORMAT", help="Format to write (else as the name says)."),
+]
+
+
+@app.command("info")
+def info(
+    trace: TraceFile,
+    format_: Format = None,
+    action: Action = "Q",
+    block: Block = "4096B",
+    skip_damaged: SkipDamaged = False,
+    window: Window = None,
+    device: Device = None,
+    report: ReportFile = None,
+    json_: SaidJson = None,
+    quiet: Quiet = False,
+) -> None:
+    """Say what a trace is like: sizes, mix, footprint, working set, reuse, order, arrivals."""
+    check_place(json_)
+    if report is not None:
+        check_writable(report)
+    how = reading(format_, action, block, skip_damaged, window, device)
+    with progress(f"reading {trace}", quiet=quiet) as callback:
+        found = profile.profile(trace, how, callback)
+    write_json(json_, found)
+    if report is not None:
+        trace_page.render(found, report)
+    if quiet:
+        return
+    console = results(json_)
+    say(console, f"{trace}")
+    console.print(table([("", "left"), ("", "left")], profile.facts(found)))
+    heads = [("size", "right"), ("reads", "right"), ("writes", "right"), ("trims", "right")]
+    console.print(table([*heads, ("share", "right")], profile.size_rows(found)))
+    for remark in found["remarks"]:
+        say(console, f"note: {remark}")
+    if report is not None:
+        say(console, f"the report is in {report}")
+
+
+@app.command("convert")
+def convert(
+    trace: TraceFile,
+    out: Annotated[
+        Path, typer.Argument(metavar="OUT", help="File to write; .gz, .zst and .xz compress.")
+    ],
+    to: To = None,
+    format_: Format = None,
+    action: Action = "Q",
+    block: Block = "4096B",
+    skip_damaged: SkipDamaged = False,
+    device: Device = None,
+    file: Annotated[
+        str, typer.Option("--file", metavar="NAME", help="File or device that an iolog names.")
+    ] = "trace.dat",
+    json_: SaidJson = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write a trace in another format."""
+    check_place(json_)
+    how = reading(format_, action, block, skip_damaged, None, device)
+    _written(trace, out, to, how, file, block, json_, quiet)
+
+
+@app.command("sample")
+def sample(
+    trace: TraceFile,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write.")],
+    share: Annotated[
+        str | None,
+        typer.Option(
+            "--share",
+            metavar="PERCENT",
+            help="Percent of the addresses, in whole chunks of 1 MiB chosen by a hash: all of "
+            "their requests stay, with their times.",
+        ),
+    ] = None,
+    window: Window = None,
+    to: To = None,
+    format_: Format = None,
+    action: Action = "Q",
+    block: Block = "4096B",
+    skip_damaged: SkipDamaged = False,
+    device: Device = None,
+    json_: SaidJson = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write a part of a trace: a share of its addresses, a window of its time."""
+    check_place(json_)
+    if share is None and window is None:
+        raise InputError("give --share PERCENT, --window FROM-TO, or both")
+    how = reading(format_, action, block, skip_damaged, window, device, _share(share))
+    _written(trace, out, to, how, "trace.dat", block, json_, quiet)
+
+
+def _share(text: str | None) -> float:
+    if text is None:
+        return 1.0
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%?", text.strip())
+    percent = float(match[1]) if match else 0.0
+    if not 0 < percent <= 100:
+        raise InputError(f'--share "{text}": write a percentage above 0, such as 10')
+    return percent / 100
+
+
+def _written(
+    trace: Path,
+    out: Path,
+    to: str | None,
+    how: Any,
+    file: str,
+    block: str,
+    json_: str | None,
+    quiet: bool,
+) -> None:
+    with progress(f"writing {out}", quiet=quiet) as callback:
+        done = convert_trace(
+            trace, out, to, how, file=file, block_bytes=parse_bytes("--block", block),
+            progress=callback,
+        )  # fmt: skip
+    write_json(json_, done)
+    if quiet:
+        return
+    console = results(json_)
+    left = f", {done['left_out']:,} that it cannot say are left out" if done["left_out"] else ""
+    say(console, f"{out}: {done['requests']:,} requests as {done['to']}{left}")
+    if done["loses"]:
+        say(console, f"this format does not keep: {done['loses']}")
+
+
+@app.command("to-fio")
+def to_fio(
+    trace: TraceFile,
+    job: Annotated[Path, typer.Argument(metavar="JOB.fio", help="Job file to write.")],
+    fit_: Annotated[
+        bool,
+        typer.Option(
+            "--fit",
+            help="Not the requests themselves, but a job with their mix, sizes, hot spots, order "
+            "and rate.",
+        ),
+    ] = False,
+    format_: Format = None,
+    action: Action = "Q",
+    block: Block = "4096B",
+    skip_damaged: SkipDamaged = False,
+    window: Window = None,
+    device: Device = None,
+    file: Annotated[
+        str, typer.Option("--file", metavar="NAME", help="File or device that the iolog names.")
+    ] = "trace.dat",
+    json_: SaidJson = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write a job for fio that replays the trace (with an iolog beside it), or behaves like it."""
+    check_place(json_)
+    check_writable(job)
+    how = reading(format_, action, block, skip_damaged, window, device)
+    with progress(f"reading {trace}", quiet=quiet) as callback:
+        found = profile.profile(trace, how, callback)
+    notes: list[str] = []
+    files = [str(job)]
+    if fit_:
+        if not found["requests_by_kind"]["read"] + found["requests_by_kind"]["write"]:
+            raise InputError(f"{trace}: neither reads nor writes, so there is nothing to fit")
+        text, notes = fit.fitted_job(trace.name, found)
+    else:
+        iolog = job.with_suffix(".iolog")
+        with progress(f"writing {iolog}", quiet=quiet) as callback:
+            convert_trace(trace, iolog, "iolog-v3", how, file=file, progress=callback)
+        text = fit.replay_job(trace.name, iolog.name, found)
+        files.append(str(iolog))
+    write_whole(job, text)
+    write_json(json_, {"files": files, "job": text, "notes": notes})
+    if quiet:
+        return
+    console = results(json_)
+    say(console, text.rstrip())
+    say(console, f"written: {', '.join(files)}")
+    for note in notes:
+        say(console, f"note: {note}")
+
+
+@app.command("list")
+def list_(json_: SaidJson = None) -> None:
+    """List the formats of traces."""
+    check_place(json_)
+    rows = format_rows()
+    write_json(json_, cast("list[dict[str, Any]]", _core.trace_formats()))
+    if json_ != "-":
+        results(json_).print(table([(head, "left") for head in FORMAT_HEADS], rows))
+
+
+def format_rows() -> list[list[str]]:
+    """A row for each format."""
+    return [
+        [one["name"], one["summary"], "yes" if one["writable"] else "", one["loses"]]
+        for one in _core.trace_formats()
+    ]
+
+
+app.command("replay")(trace_replay.command)

@@ -1,0 +1,92 @@
+"""How a trace file is read, as every part of ssdlab says it to the core."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypedDict
+
+from ssdlab.errors import InputError
+
+TIME_MAX_NS = 2**64 - 1
+FITS = ("as-is", "wrap", "scale")
+"""What is done about addresses that a target does not have."""
+
+
+class ReadingOptions(TypedDict):
+    """What the core asks for; see :class:`Reading`."""
+
+    format: str | None
+    action: str
+    block_bytes: int
+    skip_damaged: bool
+    from_ns: int
+    to_ns: int
+    share: float
+    device: int | None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a trace is read and which requests of it are taken."""
+
+    format: str | None = None
+    """Name of the format; None: found by content."""
+    action: Literal["Q", "D", "C"] = "Q"
+    """Event of a block-layer trace that is the request: queued, issued, completed."""
+    block_bytes: int = 4096
+    """Size of a block, for formats that number blocks without saying their size."""
+    skip_damaged: bool = False
+    """Leave damaged lines out and count them, instead of stopping."""
+    from_ns: int = 0
+    to_ns: int = TIME_MAX_NS
+    share: float = 1.0
+    """Share of the addresses that is taken, in chunks of 1 MiB chosen by a hash."""
+    device: int | None = None
+
+    def options(self) -> ReadingOptions:
+        """As the core takes them."""
+        return {
+            "format": self.format,
+            "action": self.action,
+            "block_bytes": self.block_bytes,
+            "skip_damaged": self.skip_damaged,
+            "from_ns": self.from_ns,
+            "to_ns": self.to_ns,
+            "share": self.share,
+            "device": self.device,
+        }
+
+
+@dataclass(frozen=True)
+class Replay:
+    """How the traces that a job replays are read and played, beyond fio's options."""
+
+    reading: Reading = Reading()
+    fit: str = "as-is"
+    """``as-is``, ``wrap`` or ``scale``: what is done about addresses beyond the target."""
+    open_loop: bool = False
+    """Requests arrive at their times whatever is still in flight; simulated targets only."""
+
+    capacity_bytes: int | None = None
+    """Size of a file that is made for a replay; None: as large as the trace reaches."""
+
+    def of(self, name: str, folder: Path) -> tuple[str, ReadingOptions, str, bool]:
+        """What the core asks for about the trace ``name``; relative names as for includes."""
+        return str(existing(name, folder)), self.reading.options(), self.fit, self.open_loop
+
+
+def existing(name: str | Path, folder: Path | None = None) -> Path:
+    """The file of a trace: as named, or in ``folder``."""
+    given = Path(name)
+    places = [given] if given.is_absolute() or folder is None else [given, folder / given]
+    try:
+        found = next((place for place in places if place.exists()), None)
+    except OSError as error:
+        raise InputError(f"{name}: cannot look for this trace ({error.strerror})") from None
+    if found is None:
+        tried = " or ".join(str(place) for place in dict.fromkeys(places))
+        raise InputError(f"{tried}: there is no such trace")
+    if not found.is_file():
+        raise InputError(f"{found}: is not a plain file, so it cannot be a trace")
+    return found

@@ -1,0 +1,84 @@
+"""Traces written in another format, whole or in part, and jobs for fio made of them."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from ssdlab import _core
+from ssdlab.errors import InputError, Interrupted, unknown_name
+from ssdlab.progress import ProgressCallback
+from ssdlab.store import check_writable, writing
+from ssdlab.tracefile import Reading, existing
+from ssdlab.traces.profile import told
+
+SUFFIXES = {
+    ".csv": "csv", ".vscsi": "vscsi-v1", ".iolog": "iolog-v3", ".spc": "spc", ".lba": "lba",
+    ".load": "blkreplay", ".oracleGeneral": "oracle-general",
+}  # fmt: skip
+"""What a file's name says of its format, where it says something."""
+
+
+def writable() -> list[str]:
+    """Names of the formats that can be written."""
+    return [one["name"] for one in _core.trace_formats() if one["writable"]]
+
+
+def format_of(name: Path, asked: str | None) -> str:
+    """The format to write: as asked, or as the name says."""
+    if asked is not None:
+        if asked not in writable():
+            known = [one["name"] for one in _core.trace_formats()]
+            if asked in known:
+                raise InputError(
+                    f"--to {asked}: this format can be read but not written; "
+                    f"those that can: {', '.join(writable())}"
+                )
+            raise unknown_name("trace format", asked, writable())
+        return asked
+    bare = name.with_suffix("") if name.suffix in (".gz", ".zst", ".xz") else name
+    if bare.suffix in SUFFIXES:
+        return SUFFIXES[bare.suffix]
+    raise InputError(f"{name}: say with --to which format to write: {', '.join(writable())}")
+
+
+def convert(
+    source: str | Path,
+    out: Path,
+    to: str | None = None,
+    reading: Reading | None = None,
+    *,
+    file: str = "trace.dat",
+    block_bytes: int = 4096,
+    progress: ProgressCallback | None = None,
+) -> dict[str, Any]:
+    """Writes a trace to ``out``, compressed as its suffix says; what was written.
+
+    ``out`` takes its place whole or not at all.
+
+    Raises:
+        InputError: as :func:`ssdlab.traces.open`, or a format that cannot be written.
+        ExperimentError: the disk is full.
+        Interrupted: Ctrl-C, or ``progress`` returned False; nothing is left behind.
+    """
+    path, name = existing(source), format_of(out, to)
+    check_writable(out)
+    if out.exists() and path.samefile(out):
+        raise InputError(f"{out}: is the trace that is read; give another name to write to")
+    with writing(out):
+        folder = tempfile.TemporaryDirectory(dir=out.absolute().parent, prefix=f".{out.name}-")
+        with folder as place:
+            part = Path(place) / "part"
+            try:
+                done = _core.trace_convert(
+                    path, (reading or Reading()).options(), part, to=name, name=out.name,
+                    file=file, block_bytes=block_bytes, progress=told(progress),
+                )  # fmt: skip
+            except KeyboardInterrupt:
+                raise Interrupted("stopped by Ctrl-C; nothing was kept") from None
+            if not done["requests"]:
+                raise InputError(f"{source}: no request of it can be said in the format {name}")
+            part.replace(out)
+    loses = next(one["loses"] for one in _core.trace_formats() if one["name"] == name)
+    return {"source": str(source), "file": str(out), "to": name, "loses": loses, **done}

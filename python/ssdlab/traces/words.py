@@ -1,0 +1,85 @@
+"""Numbers and findings of traces in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def binary(count: float) -> str:
+    """A size in binary units, three figures."""
+    value, unit = float(count), "B"
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB"):
+        if value < 1024 or unit == "PiB":
+            break
+        value /= 1024
+    return f"{value:.0f} {unit}" if value >= 100 or value == int(value) else f"{value:.3g} {unit}"
+
+
+def nanoseconds(value: float) -> str:
+    """A time, three figures."""
+    return span(value / 1e9)
+
+
+def span(seconds: float) -> str:
+    """A time span, three figures, in the unit that suits it."""
+    if seconds == 0:
+        return "0 s"
+    for unit, length, most in (
+        ("ns", 1e-9, 999.5e-9), ("us", 1e-6, 999.5e-6), ("ms", 1e-3, 0.9995), ("s", 1.0, 119.5),
+        ("min", 60.0, 7170.0), ("h", 3600.0, 172_000.0),
+    ):  # fmt: skip
+        if seconds < most:
+            return f"{seconds / length:.3g} {unit}"
+    return f"{seconds / 86_400:.3g} days"
+
+
+def time_unit(seconds: float) -> tuple[str, float]:
+    """The unit for the axis of a span: its name and its length in s."""
+    if seconds < 1:
+        return "ms", 1e-3
+    if seconds < 600:
+        return "s", 1.0
+    if seconds < 10 * 3600:
+        return "min", 60.0
+    return ("h", 3600.0) if seconds < 4 * 86_400 else ("days", 86_400.0)
+
+
+def remarks(found: dict[str, Any]) -> list[str]:
+    """What is odd about a trace and how it was treated; each a sentence."""
+    odd, total = found["oddities"], max(1, found["requests"])
+    said = []
+    if odd["damaged"]:
+        said.append(
+            f"{odd['damaged']:,} damaged lines or records are left out; "
+            f"the first: {odd['first_damage']}."
+        )
+    if odd["duplicates"]:
+        share = 100 * odd["duplicates"] / total
+        what = "a recording may hold requests twice, so look before you trust its rates; "
+        said.append(
+            f"{odd['duplicates']:,} requests ({share:.1f} %) repeat the one before them within "
+            f"{odd['duplicate_ns'] / 1e6:.0f} ms, same place, size and kind: "
+            f"{what if share >= 1 else ''}they are kept."
+        )
+    if odd["backwards"]:
+        said.append(
+            f"{odd['backwards']:,} requests have a time before that of the one before them (by "
+            f"{nanoseconds(odd['backwards_ns_max'])} at most); they take its time."
+        )
+    if odd["zero_length"]:
+        said.append(f"{odd['zero_length']:,} requests without a byte are left out.")
+    if odd["unaligned"]:
+        said.append(
+            f"{odd['unaligned']:,} requests ({100 * odd['unaligned'] / total:.1f} %) are not whole "
+            "sectors of 512 bytes; a replay rounds them outwards."
+        )
+    if not found["has_times"]:
+        said.append("There are no times in this trace: it can be replayed at a depth alone.")
+    elif found["requests"] > 1 and found["seconds"] == 0:
+        said.append("All requests have the same time.")
+    if found["footprint"]["estimated_from_one_in"] > 1:
+        said.append(
+            "The trace touches so many blocks that footprint, working set and reuse are estimated "
+            f"from one block in {found['footprint']['estimated_from_one_in']}, chosen by a hash."
+        )
+    return said

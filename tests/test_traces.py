@@ -1,0 +1,302 @@
+"""Traces: the shared ones as counted elsewhere, conversion, samples, jobs made of them, replay."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import struct
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import browser
+import ssdlab
+import ssdlab.traces
+from conftest import Outcome, needs_fio
+from ssdlab.errors import InputError
+from ssdlab.fio import job as fio_job
+from ssdlab.jobfile import JobText
+from ssdlab.tracefile import Reading, Replay
+from ssdlab.traces import fit, profile
+from test_report import COLOURED
+
+Cli = Callable[..., Outcome]
+SHARED = Path(os.environ.get("SSDLAB_TRACES", "no-such-folder"))
+COUNTED = [
+    # file, format, reads, writes, span s, footprint MiB: as published with them.
+    ("cloudPhysicsIO.vscsi.gz", "vscsi-v1", 46974, 66898, 7200, 1052),
+    ("linux-webserver-2.load.gz", "blkreplay", 149018, 119989, 3601, 1906),
+    ("windows-mssql.load.gz", "blkreplay", 2528, 40448, 3062, 605),
+    ("hp-ajw.1week.srt.gz", "hp-srt", 13040, 31479, 603_065, 29),
+    ("DTRS100M.trace.gz", "ssdsim", 113_123, 13_920, 30_000, 4970),
+    ("ssd-postmark-aligned2.trace.gz", "disksim", 51_780, 10_477, 490, 5990),
+    ("mqsim-tpcc-small.trace.gz", "ssdsim", 4381, 2618, 0.14, 80),
+    ("mqsim-wsrch-small.trace.gz", "ssdsim", 24_779, 4, 60, 363),
+    ("ssdsim-example.ascii.gz", "ssdsim", 4077, 5923, 260, 29),
+    ("nvme-java-blkparse.txt.gz", "blkparse", 1695, 0, 0.7, 189),
+]
+
+
+def small(tmp_path: Path, name: str = "small.csv") -> Path:
+    """Forty requests: reads of 4 KiB and writes of 8 KiB, 1 ms apart, over 80 MiB."""
+    lines = ["time_ns,kind,offset,length,device,response_ns"]
+    for n in range(40):
+        kind, length = ("write", 8192) if n % 4 == 0 else ("read", 4096)
+        lines.append(f"{n * 1_000_000},{kind},{(n % 10) * 2**23},{length},0,")
+    path = tmp_path / name
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(("name", "format_", "reads", "writes", "seconds", "mib"), COUNTED)
+def test_a_shared_trace_holds_what_was_counted_elsewhere(
+    name: str, format_: str, reads: int, writes: int, seconds: float, mib: float
+) -> None:
+    path = SHARED / name
+    if not path.exists():
+        pytest.skip(f"{name} is not in the folder that SSDLAB_TRACES names")
+    found = profile.profile(path)
+    assert found["format"] == format_
+    kinds = found["requests_by_kind"]
+    assert (kinds["read"], kinds["write"]) == (reads, writes)
+    assert found["seconds"] == pytest.approx(seconds, rel=0.04)
+    assert found["footprint"]["blocks"] * 4096 / 2**20 == pytest.approx(mib, abs=1)
+
+
+def test_a_trace_that_repeats_itself_is_told_of() -> None:
+    path = SHARED / "linux-webserver-2.load.gz"
+    if not path.exists():
+        pytest.skip("linux-webserver-2.load.gz is not in the folder that SSDLAB_TRACES names")
+    remarks = " ".join(profile.profile(path)["remarks"])
+    assert "74,468 requests (27.7 %) repeat the one before them within 1 ms" in remarks
+
+
+def test_batches_are_columns_of_one_length(tmp_path: Path) -> None:
+    batches = list(ssdlab.traces.open(small(tmp_path), batch=16))
+    assert [len(batch) for batch in batches] == [16, 16, 8]
+    first = batches[0]
+    assert first.time_ns.dtype == np.int64 and first.offset.dtype == np.uint64
+    assert first.length.dtype == np.uint32 and first.kind.dtype == np.uint8
+    assert first.time_ns[3] == 3_000_000 and first.length[4] == 8192
+    assert list(first.kind[:5]) == [1, 0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zst", ".xz"])
+@pytest.mark.parametrize("to", ["csv", "iolog-v3", "vscsi-v1", "msr", "blktrace", "spc"])
+def test_a_converted_trace_is_the_same_trace(
+    tmp_path: Path, cli: Cli, to: str, suffix: str
+) -> None:
+    source, out = small(tmp_path), tmp_path / f"out.bin{suffix}"
+    done = cli("trace", "convert", source, out, "--to", to, "-q", "--json", "-")
+    assert done.status == 0, done.err
+    assert json.loads(done.out)["requests"] == 40
+    (want,), (got,) = list(ssdlab.traces.open(source)), list(ssdlab.traces.open(out))
+    for column in ("time_ns", "offset", "length", "kind"):
+        assert np.array_equal(getattr(want, column), getattr(got, column)), column
+
+
+def test_nothing_half_written_is_left(tmp_path: Path, cli: Cli) -> None:
+    source = small(tmp_path)
+    text = source.read_text()
+    source.write_text(text.replace("20000000,write", "20000000,wrote"))
+    out = tmp_path / "out.csv"
+    out.write_text("before")
+    done = cli("trace", "convert", source, out)
+    assert done.status == 2
+    assert "small.csv:22: found" in done.err
+    assert out.read_text() == "before"
+    assert sorted(p.name for p in tmp_path.iterdir() if p.name != "data") == [
+        "out.csv",
+        "small.csv",
+    ]
+    done = cli("trace", "convert", source, out, "--skip-damaged")
+    assert done.status == 0 and "39 requests" in done.out
+
+
+def test_a_sample_takes_a_window_and_a_share(tmp_path: Path, cli: Cli) -> None:
+    source = small(tmp_path)
+    for arguments, count in ((["--window", "10ms-20ms"], 10), (["--share", "100"], 40)):
+        out = tmp_path / "s.csv"
+        done = cli("trace", "sample", source, out, *arguments, "-q", "--json", "-")
+        assert json.loads(done.out)["requests"] == count, done.err
+    (part,) = ssdlab.traces.open(source, Reading(share=0.4))
+    assert 0 < len(part) < 40
+    assert {int(n) for n in part.offset} < {n * 2**23 for n in range(10)}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["info", "nothing.csv"], "nothing.csv: there is no such trace"),
+        (["info", "small.csv", "--format", "mrs"], 'did you mean "msr"'),
+        (["info", "small.csv", "--action", "X"], "expected Q"),
+        (["info", "small.csv", "--window", "5-6"], "with units"),
+        (["info", "letter.txt"], "letter.txt: is no trace in a known format"),
+        (["info", "empty.txt"], "empty.txt: is empty"),
+        (["convert", "small.csv", "x.bin"], "say with --to"),
+        (["convert", "small.csv", "x.bin", "--to", "blkparse"], "can be read but not written"),
+        (["convert", "small.csv", "small.csv"], "is the trace that is read"),
+        (["sample", "small.csv", "x.csv"], "give --share"),
+        (["sample", "small.csv", "x.csv", "--share", "0"], "above 0"),
+        (["replay", "small.csv", "--on", "demo-client", "--fit", "no"], "as-is, wrap, scale"),
+        (["replay", "small.csv", "--on", "demo-client", "--depth", "4", "--speed", "2"], "--speed"),
+        (["replay", "small.csv", "--on", "small.toml"], "--fit wrap"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+) -> None:
+    small(tmp_path)
+    (tmp_path / "letter.txt").write_text("Dear reader,\nthis is no trace.\n")
+    (tmp_path / "empty.txt").write_text("")
+    (tmp_path / "small.toml").write_text('[device]\nkind = "null"\ncapacity = "64MiB"\n')
+    monkeypatch.chdir(tmp_path)
+    done = cli("trace", *arguments)
+    assert done.status == 2
+    assert said in done.err and done.err.count("\n") == 1, done.err
+    assert not (tmp_path / "x.bin").exists()
+
+
+def test_a_damaged_archive_is_a_sentence(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "t.csv.gz"
+    whole = gzip.compress(small(tmp_path).read_bytes() * 2000)
+    path.write_bytes(whole[: len(whole) // 2])
+    done = cli("trace", "info", path)
+    assert done.status == 2 and "cannot be read on" in done.err
+
+
+def test_info_writes_a_table_a_document_and_a_page(tmp_path: Path, cli: Cli) -> None:
+    page, document = tmp_path / "t.html", tmp_path / "t.json"
+    done = cli("trace", "info", small(tmp_path), "--report", page, "--json", document)
+    assert done.status == 0, done.err
+    assert "40" in done.out and "footprint" in done.out
+    found = json.loads(document.read_text())
+    # Ten places, and the second block of the five that are written.
+    assert found["footprint"]["blocks"] == 15
+    assert "Where and when" in page.read_text() and "small.csv" in page.read_text()
+
+
+def test_a_fitted_job_has_the_mix_and_sizes_of_its_trace(tmp_path: Path, cli: Cli) -> None:
+    job = tmp_path / "j.fio"
+    done = cli("trace", "to-fio", small(tmp_path), job, "--fit")
+    assert done.status == 0, done.err
+    text = job.read_text()
+    assert "rwmixread=75" in text and "bssplit=4096/100,8192/100" in text
+    result = ssdlab.run(job, on="demo-client", set={"capacity": "1408MiB"}, prepare="sequential")
+    assert result.kind == "sim"
+
+
+def test_shares_of_sizes_add_to_100() -> None:
+    sizes = [{"bytes": 512 * n, "read": 7 * n % 5 + 1, "write": 0} for n in range(1, 40)]
+    parts = [part.split("/") for part in fit.split(sizes, "read").split(":")]
+    assert sum(int(share) for _, share in parts) == 100
+    assert len(parts) <= fit.SIZES_MAX
+
+
+def test_the_zipf_exponent_of_a_zipf_law_is_found() -> None:
+    blocks = 20_000
+    for theta in (0.6, 0.9, 1.2):
+        weights = np.arange(1, blocks + 1, dtype=float) ** -theta
+        share = float(weights[: blocks // 10].sum() / weights.sum())
+        foot = {
+            "blocks": blocks,
+            "hottest": [{"percent_of_blocks": 10.0, "share_of_touches": share}],
+        }
+        assert fit.zipf(foot) == pytest.approx(theta, abs=0.011)
+
+
+def test_a_replay_on_a_simulated_drive_is_an_ordinary_result(tmp_path: Path, cli: Cli) -> None:
+    document = tmp_path / "r.json"
+    done = cli(
+        "trace", "replay", small(tmp_path), "--on", "demo-client", "--set", "capacity=1408MiB",
+        "--prepare", "sequential", "--json", document,
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    job = json.loads(document.read_text())["jobs"][0]
+    assert (job["read"]["total_ios"], job["write"]["total_ios"]) == (30, 10)
+    assert job["job_runtime"] == pytest.approx(39, abs=2)
+
+
+def test_a_job_file_replays_a_trace_beside_it(tmp_path: Path) -> None:
+    small(tmp_path)
+    job = tmp_path / "j.fio"
+    job.write_text("[r]\nread_iolog=small.csv\nreplay_no_stall=1\niodepth=4\n")
+    result = ssdlab.run(job, on="demo-client", set={"capacity": "1408MiB"})
+    assert int(result.frame()["ios"].sum()) == 40
+    job.write_text("[r]\nread_iolog=other.csv\n")
+    with pytest.raises(InputError, match=r"other\.csv: there is no such trace"):
+        ssdlab.run(job, on="demo-client")
+
+
+def test_fio_gets_a_trace_of_its_target_alone(tmp_path: Path) -> None:
+    small(tmp_path)
+    text = "[r]\nread_iolog=small.csv\nreplay_redirect=/dev/sda\niodepth=3\nioengine=libaio\n"
+    job = JobText("j", text, tmp_path, Replay())
+    real = fio_job.rewrite(job, Path("/tmp/target"), None)
+    assert "/dev/sda" not in real.text and "small.csv" not in real.text
+    assert [one.trace.lane for one in real.sections if one.trace] == [0, 1, 2]
+    assert real.plan.known_bytes == 10 * 8192 and real.plan.writes
+    assert real.plan.span_bytes == 9 * 2**23 + 4096
+    for section in real.sections:
+        assert section.trace is not None
+        section.trace.write(tmp_path, Path("/tmp/target"))
+    lines = (tmp_path / "ssdlab000-2.iolog").read_text().splitlines()
+    assert lines[:3] == ["fio version 3 iolog", "1 /tmp/target add", "1 /tmp/target open"]
+    assert lines[3].startswith("2001 /tmp/target read ")
+    assert {line.split()[1] for line in lines[1:]} == {"/tmp/target"}
+
+
+@needs_fio()
+@pytest.mark.parametrize("how", [["--depth", "4"], []])
+def test_a_replay_on_a_file_is_measured_by_fio(tmp_path: Path, cli: Cli, how: list[str]) -> None:
+    document = tmp_path / "r.json"
+    target = tmp_path / "file.bin"
+    done = cli("trace", "replay", small(tmp_path), "--on", target, "--json", document, *how)
+    assert done.status == 0, done.err
+    assert not target.exists()
+    (job,) = json.loads(document.read_text())["jobs"]
+    read = job["read"]
+    assert (read["total_ios"], job["write"]["total_ios"]) == (30, 10)
+    # At a depth fio 3.33 forgets what is in flight when the trace ends.
+    assert 30 - 4 * bool(how) <= read["clat_ns"]["N"] <= 30
+    assert read["io_bytes"] == read["clat_ns"]["N"] * 4096
+
+
+@needs_fio()
+def test_what_is_made_for_fio_runs_in_fio(tmp_path: Path, cli: Cli) -> None:
+    source = small(tmp_path)
+    for arguments in ([], ["--fit"]):
+        job = tmp_path / "k.fio"
+        assert cli("trace", "to-fio", source, job, *arguments).status == 0
+        text = job.read_text().replace("libaio", "null").replace("runtime=", "runtime=1;")
+        job.write_text(text + "filesize=1g\n")
+        done = subprocess.run(
+            ["fio", "k.fio", "--output-format=json"], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr + done.stdout
+
+
+def test_columns_do_not_depend_on_the_batch(tmp_path: Path) -> None:
+    path = tmp_path / "t.vscsi"
+    records = [struct.pack("<IIIHHQQ", n, 512, 1, 0x28, 0x0100, n * 7, n * 10) for n in range(1000)]
+    path.write_bytes(b"".join(records))
+    whole = np.concatenate([b.offset for b in ssdlab.traces.open(path)])
+    pieces = np.concatenate([b.offset for b in ssdlab.traces.open(path, batch=7)])
+    assert np.array_equal(whole, pieces) and len(whole) == 1000
+
+
+@pytest.mark.skipif(browser.missing() != "", reason=browser.missing() or "-")
+def test_every_chart_of_the_page_is_drawn(tmp_path: Path, cli: Cli) -> None:
+    page = tmp_path / "t.html"
+    assert cli("trace", "info", small(tmp_path), "--report", page, "-q").status == 0
+    with browser.tab() as tab:
+        tab.open(page, 1280, 5000)
+        tab.settle()
+        drawn = tab.run(COLOURED)
+        assert len(drawn) == 7 and min(drawn) > 20, drawn
+        assert tab.complaints == []
+        assert {url.split(":")[0] for url in tab.requests} <= {"file", "data", "blob"}
