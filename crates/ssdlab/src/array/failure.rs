@@ -196,10 +196,9 @@ impl Array {
         let active = &mut self.hosts.all[host as usize];
         active.remaining -= 1;
         if active.remaining == 0 {
-            let mut before = Parts::default();
             let least = if ios == 0 { 0 } else { sum.total() / u64::from(ios) };
-            before[rest] = self.now - active.submitted - active.held.max(active.logged) - least;
-            self.complete(host, ios, sum, before);
+            let waited = self.now - active.submitted - active.held.max(active.logged) - least;
+            self.complete(host, ios, sum, &[(rest, waited)]);
         }
     }
 
@@ -273,7 +272,8 @@ impl Array {
                     self.fail_command(io.owner);
                 }
                 let active = &self.hosts.all[io.owner as usize];
-                let (ios, sum) = (active.ios, active.parts);
+                let ios = active.ios;
+                let sum = if active.summed { self.sums[io.owner as usize] } else { Parts::default() };
                 self.release(io.owner, ios, &sum, Part::SlowestMember);
             }
             Purpose::StripeRead | Purpose::StripeWrite => self.stripe_unanswered(io),

@@ -49,9 +49,8 @@ struct Host {
     submitted: u64,
     /// Commands of members and stripes that it waits for.
     remaining: u32,
-    /// Commands of members sent for it directly, and their parts together.
+    /// Commands of members sent for it directly.
     ios: u32,
-    parts: Parts,
     digest: u64,
     /// It waited so long for a block that was being rebuilt.
     held: u64,
@@ -59,9 +58,11 @@ struct Host {
     logged: u64,
     /// It touches what is lost.
     failed: bool,
+    /// What the first of its members needed is in `sums`.
+    summed: bool,
 }
 persistent!(Host {
-    state { command, submitted, remaining, ios, parts, digest, held, logged, failed }
+    state { command, submitted, remaining, ios, digest, held, logged, failed, summed }
 });
 
 /// What a command of a member is for.
@@ -167,12 +168,16 @@ pub struct Array {
     /// Next event of every slot, and of the array's own.
     calendar: Calendar,
     hosts: Slab<Host>,
+    /// What the members of each of them needed together, where it took more than one command.
+    sums: Vec<Parts>,
     ios: Slab<Io>,
     stripes: Stripes,
     /// Contents, in tests.
     versions: Option<Versions>,
     /// A stripe whose parity the untimed path has still to write.
     unfinished: Option<Unfinished>,
+    /// Members changed without time, which the calendar does not know yet.
+    unplanned: bool,
     /// Which copy the next read takes, in turn.
     turn: u32,
     counts: Counts,
@@ -186,7 +191,7 @@ pub struct Array {
 }
 persistent!(Array {
     state {
-        seats, degraded, failures, rebuild, calendar, hosts, ios, stripes, unfinished, turn, counts, now,
+        seats, degraded, failures, rebuild, calendar, hosts, sums, ios, stripes, unfinished, unplanned, turn, counts, now,
         ready,
     }
     parts { slots, versions, bitmap }
@@ -227,10 +232,12 @@ impl Array {
             slots: members.into_iter().map(Slot::new).collect(),
             calendar,
             hosts: Slab::new(),
+            sums: Vec::new(),
             ios: Slab::new(),
             stripes: Stripes::new(&layout, keys.stripe_cache),
             versions: build.keep_versions.then(Versions::default),
             unfinished: None,
+            unplanned: false,
             turn: 0,
             counts: Counts::default(),
             now: 0,
@@ -262,13 +269,18 @@ impl Array {
     }
 
     /// Sends a command to a member.
+    #[inline]
     fn send(&mut self, io: Io, stamp: u64, compressible: u8) {
         let Io { member, op, offset, len, .. } = io;
         let index = self.seats[member as usize].slot;
         let tag = u64::from(self.ios.insert(Io { slot: index, active: true, ..io }));
         let slot = &mut self.slots[index as usize];
         slot.send(self.now, Command { tag, op, offset, len, compressible, stamp });
-        self.calendar.set(index, slot.device.next_event());
+        let next = slot.device.next_event();
+        // A busy member mostly takes it on later.
+        if self.calendar.at(index) != next {
+            self.calendar.set(index, next);
+        }
     }
 
     /// A member has answered.
@@ -282,7 +294,7 @@ impl Array {
         self.ios.all[index as usize].active = false;
         self.ios.free.push(index);
         self.slots[io.slot as usize].returned(self.now);
-        if io.op == Op::Read {
+        if self.versions.is_some() && io.op == Op::Read {
             self.check_digest(&io, completion.digest);
         }
         match io.purpose {
@@ -295,8 +307,9 @@ impl Array {
         }
     }
 
-    /// The command is done: what its last members needed on the average, and what came on top.
-    fn complete(&mut self, host: u32, ios: u32, sum: &Parts, before: Parts) {
+    /// The command is done: what its last members needed on the average, what it had to wait for
+    /// before that, and what came on top.
+    fn complete(&mut self, host: u32, ios: u32, sum: &Parts, before: &[(Part, u64)]) {
         let Host { command, submitted, digest, held, logged, .. } = self.hosts.all[host as usize];
         self.hosts.free.push(host);
         if self.rebuild.member.is_some() && !self.rebuild.busy && self.rebuild.due == NEVER {
@@ -304,18 +317,17 @@ impl Array {
             self.rebuild.due = self.now;
             self.plan_timers();
         }
-        let mut parts = before;
+        let mut parts = if ios == 1 { *sum } else { Parts::default() };
+        if ios > 1 {
+            for i in 0..PARTS {
+                parts.0[i] = sum.0[i] / u64::from(ios);
+            }
+        }
+        before.iter().for_each(|&(part, time)| parts[part] += time);
         parts[Part::StripeWait] += held;
         parts[Part::Bitmap] += logged - held.min(logged);
         if let (Some(bitmap), Op::Write) = (&mut self.bitmap, command.op) {
             bitmap.end(command.offset, command.len);
-        }
-        if ios == 1 {
-            parts.add(sum);
-        } else if ios > 1 {
-            for i in 0..PARTS {
-                parts.0[i] += sum.0[i] / u64::from(ios);
-            }
         }
         parts[Part::SlowestMember] += self.now - submitted - parts.total();
         self.ready.push(Completion { tag: command.tag, time: self.now, parts, digest });
@@ -335,7 +347,7 @@ impl Array {
             Op::Write => return self.begin_write(host),
         }
         if self.hosts.all[host as usize].remaining == 0 {
-            self.complete(host, 0, &Parts::default(), Parts::default());
+            self.complete(host, 0, &Parts::default(), &[]);
         }
     }
 
@@ -346,7 +358,7 @@ impl Array {
             None => self.write(host),
         }
         if self.hosts.all[host as usize].remaining == 0 {
-            self.complete(host, 0, &Parts::default(), Parts::default());
+            self.complete(host, 0, &Parts::default(), &[]);
         }
     }
 
@@ -357,13 +369,16 @@ impl Array {
             self.timer(which);
             return;
         }
-        let mut arrived = std::mem::take(&mut self.arrived);
-        let member = &mut self.slots[slot as usize].device;
-        member.advance(time, &mut arrived);
-        self.calendar.set(slot, member.next_event());
-        for completion in arrived.drain(..) {
-            self.answer(slot, &completion);
+        let next = self.slots[slot as usize].device.proceed(time, &mut self.arrived);
+        self.calendar.set(slot, next);
+        if self.arrived.is_empty() {
+            return;
         }
+        let mut arrived = std::mem::take(&mut self.arrived);
+        for completion in &arrived {
+            self.answer(slot, completion);
+        }
+        arrived.clear();
         self.arrived = arrived;
     }
 }
@@ -379,9 +394,12 @@ impl Device for Array {
 
     fn submit(&mut self, now: u64, command: Command) {
         self.now = now;
-        self.finish_untimed();
+        self.end_untimed();
         self.counts.host(&command);
         let host = self.hosts.insert(Host { command, submitted: now, ..Host::default() });
+        if self.sums.len() < self.hosts.all.len() {
+            self.sums.push(Parts::default());
+        }
         self.rebuild.host_seen = true;
         if !self.waits_for_block(host) {
             self.dispatch(host);
@@ -389,11 +407,19 @@ impl Device for Array {
     }
 
     fn next_event(&self) -> u64 {
-        if self.ready.is_empty() { self.calendar.first().0 } else { self.now }
+        match (self.ready.is_empty(), self.unplanned) {
+            (false, _) => self.now,
+            (true, false) => self.calendar.first().0,
+            (true, true) => {
+                let members = self.slots.iter().filter(|slot| !slot.dead);
+                let own = (self.slots.len()..self.calendar.slots()).map(|s| self.calendar.at(s as u32));
+                members.map(Slot::next_event).chain(own).min().unwrap_or(NEVER)
+            }
+        }
     }
 
     fn advance(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64 {
-        self.finish_untimed();
+        self.end_untimed();
         loop {
             let (time, slot) = self.calendar.first();
             if !self.ready.is_empty() && time > self.now {
@@ -409,6 +435,7 @@ impl Device for Array {
 
     fn settle(&mut self, now: u64) -> u64 {
         debug_assert_eq!(self.hosts.free.len(), self.hosts.all.len(), "something is in flight");
+        self.end_untimed();
         self.now = self.now.max(now);
         // The block that is being rebuilt is brought to its end, the next one is not begun.
         while self.rebuild.is_under_way() || self.bitmap.as_ref().is_some_and(Bitmap::is_busy) {
@@ -429,7 +456,7 @@ impl Device for Array {
 
     fn apply(&mut self, command: &Command) {
         self.apply_untimed(command);
-        self.plan_members();
+        self.unplanned = true;
     }
 
     fn content(&self, offset: u64) -> u64 {

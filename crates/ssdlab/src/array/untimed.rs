@@ -115,11 +115,21 @@ impl Array {
             let command = Command { tag: 0, op: Op::Write, offset, len, compressible: 0, stamp };
             slot.apply(&command);
         }
-        self.plan_members();
+        self.unplanned = true;
+    }
+
+    /// Time goes on: what the untimed path owes is done, and the calendar is up to date.
+    #[inline]
+    pub(super) fn end_untimed(&mut self) {
+        if self.unplanned {
+            self.finish_untimed();
+            self.plan_members();
+        }
     }
 
     /// The calendar after members changed without time.
     pub(super) fn plan_members(&mut self) {
+        self.unplanned = false;
         for (index, slot) in self.slots.iter().enumerate() {
             if !slot.dead {
                 self.calendar.set(index as u32, slot.device.next_event());

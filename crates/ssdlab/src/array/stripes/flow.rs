@@ -288,10 +288,9 @@ impl Array {
             let active = &mut self.hosts.all[host as usize];
             active.remaining -= 1;
             if active.remaining == 0 {
-                let mut before = Parts::default();
-                before[Part::StripeWait] = started - active.submitted - active.logged;
-                before[Part::Parity] = read - started;
-                self.complete(host, ios, &sum, before);
+                let waited = started - active.submitted - active.logged;
+                let before = [(Part::StripeWait, waited), (Part::Parity, read - started)];
+                self.complete(host, ios, &sum, &before);
             }
         }
         self.stripes.all[index as usize].hosts = hosts;
