@@ -107,6 +107,35 @@ impl Bitmap {
         self.regions(offset, len).all(|region| matches!(self.bits[region], Bit::Set | Bit::Idle))
     }
 
+    /// Bytes of the array whose bits are set on the members.
+    pub fn dirty(&self) -> impl Iterator<Item = (u64, u64)> {
+        let set = |bit: &Bit| matches!(bit, Bit::Set | Bit::Idle | Bit::Underway);
+        let regions = (0u64..).zip(&self.bits).filter(move |(_, bit)| set(bit));
+        regions.map(|(nth, _)| (nth * self.region, (nth + 1) * self.region))
+    }
+
+    /// Power is gone: what was asked for is forgotten, a page on the way counts as written.
+    pub fn cut(&mut self) {
+        for bit in &mut self.bits {
+            match *bit {
+                Bit::Underway => *bit = Bit::Set,
+                Bit::Asked => {
+                    *bit = Bit::Clear;
+                    self.set -= 1;
+                }
+                _ => {}
+            }
+        }
+        self.writes.fill(0);
+        self.waiting.clear();
+        (self.in_flight, self.changed, self.due) = (0, false, NEVER);
+    }
+
+    /// Power is back: bits are looked at again.
+    pub fn resume(&mut self, now: u64) {
+        self.due = if self.set > 0 { now + self.delay } else { NEVER };
+    }
+
     /// A write has ended.
     pub fn end(&mut self, offset: u64, len: u64) {
         for region in self.regions(offset, len) {

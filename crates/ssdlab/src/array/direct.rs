@@ -13,6 +13,7 @@ impl Array {
         let command = self.hosts.all[host as usize].command;
         if command.op == Op::Purge {
             self.stripes.forget();
+            self.power.heal_stripes(0, u64::MAX);
         }
         for member in 0..self.seats.len() as u32 {
             if self.alive(member) {
@@ -58,6 +59,7 @@ impl Array {
             return;
         }
         self.stripes.forget_range(first, end);
+        self.power.heal_stripes(first, end);
         for member in 0..members {
             if self.alive(member) {
                 self.piece(member, first * chunk, (end - first) * chunk);
@@ -151,6 +153,12 @@ impl Array {
             let (place, _) = self.layout.place(offset, copy);
             if !self.holds(place, len) {
                 continue;
+            }
+            if self.is_stale(offset, len) {
+                // The copies may differ: the first one counts.
+                return (0..copies)
+                    .map(|copy| self.layout.place(offset, copy).0)
+                    .find(|&place| self.holds(place, len));
             }
             let slot = self.slot(place.member);
             let distance = slot.head.abs_diff(place.offset);

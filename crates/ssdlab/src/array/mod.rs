@@ -18,7 +18,9 @@ mod galois;
 mod keys;
 pub mod layout;
 mod plan;
+mod power;
 mod rebuild;
+mod resync;
 mod slot;
 mod stripe_cache;
 mod stripes;
@@ -37,7 +39,9 @@ use content::Versions;
 use counters::Counts;
 use failure::{Failures, Seat};
 use layout::Layout;
+use power::Power;
 use rebuild::Rebuild;
+use resync::Resync;
 use slot::Slot;
 use stripes::Stripes;
 use untimed::Unfinished;
@@ -60,9 +64,11 @@ struct Host {
     failed: bool,
     /// What the first of its members needed is in `sums`.
     summed: bool,
+    /// Power went while it was in flight.
+    cut: bool,
 }
 persistent!(Host {
-    state { command, submitted, remaining, ios, digest, held, logged, failed, summed }
+    state { command, submitted, remaining, ios, digest, held, logged, failed, summed, cut }
 });
 
 /// What a command of a member is for.
@@ -80,8 +86,20 @@ enum Purpose {
     CopyWrite,
     /// The page of the bitmap.
     Bitmap,
+    /// Making the copies of a mirror equal after a loss of power.
+    SyncRead,
+    SyncWrite,
 }
-persistent_enum!(Purpose { Host, StripeRead, StripeWrite, CopyRead, CopyWrite, Bitmap });
+persistent_enum!(Purpose {
+    Host,
+    StripeRead,
+    StripeWrite,
+    CopyRead,
+    CopyWrite,
+    Bitmap,
+    SyncRead,
+    SyncWrite
+});
 
 /// A command of a member in flight.
 #[derive(Clone, Copy, Debug, Default)]
@@ -94,11 +112,13 @@ struct Io {
     slot: u32,
     /// It is in flight.
     active: bool,
+    /// Power went meanwhile: nobody waits for it.
+    cut: bool,
     op: Op,
     offset: u64,
     len: u64,
 }
-persistent!(Io { state { purpose, owner, member, slot, active, op, offset, len } });
+persistent!(Io { state { purpose, owner, member, slot, active, cut, op, offset, len } });
 
 /// Part of a command, on one member.
 #[derive(Clone, Copy, Debug)]
@@ -164,6 +184,8 @@ pub struct Array {
     may_fail: bool,
     failures: Failures,
     rebuild: Rebuild,
+    power: Power,
+    resync: Resync,
     bitmap: Option<Bitmap>,
     /// Next event of every slot, and of the array's own.
     calendar: Calendar,
@@ -191,7 +213,7 @@ pub struct Array {
 }
 persistent!(Array {
     state {
-        seats, degraded, failures, rebuild, calendar, hosts, sums, ios, stripes, unfinished, unplanned, turn, counts, now,
+        seats, degraded, failures, rebuild, power, resync, calendar, hosts, sums, ios, stripes, unfinished, unplanned, turn, counts, now,
         ready,
     }
     parts { slots, versions, bitmap }
@@ -225,6 +247,8 @@ impl Array {
             watches_wear: keys.fail.iter().any(|fail| fail.worn.is_some()),
             failures: Failures::new(&keys.fail),
             rebuild,
+            power: Power::new(keys, build.stream("power")),
+            resync: Resync::new(),
             bitmap: build::bitmap(keys, &layout, &members[..n])?,
             read_balance: keys.read_balance,
             trims: keys.trim.unwrap_or(layout.parity().is_none()),
@@ -274,6 +298,9 @@ impl Array {
         let Io { member, op, offset, len, .. } = io;
         let index = self.seats[member as usize].slot;
         let tag = u64::from(self.ios.insert(Io { slot: index, active: true, ..io }));
+        if self.versions.is_some() {
+            self.note_old_content(tag as u32, &io);
+        }
         let slot = &mut self.slots[index as usize];
         slot.send(self.now, Command { tag, op, offset, len, compressible, stamp });
         let next = slot.device.next_event();
@@ -294,6 +321,10 @@ impl Array {
         self.ios.all[index as usize].active = false;
         self.ios.free.push(index);
         self.slots[io.slot as usize].returned(self.now);
+        if io.cut {
+            self.cut_returned();
+            return;
+        }
         if self.versions.is_some() && io.op == Op::Read {
             self.check_digest(&io, completion.digest);
         }
@@ -304,13 +335,15 @@ impl Array {
             }
             Purpose::CopyRead | Purpose::CopyWrite => self.copy_answered(io),
             Purpose::Bitmap => self.bitmap_answered(),
+            Purpose::SyncRead | Purpose::SyncWrite => self.sync_answered(io),
         }
     }
 
     /// The command is done: what its last members needed on the average, what it had to wait for
     /// before that, and what came on top.
     fn complete(&mut self, host: u32, ios: u32, sum: &Parts, before: &[(Part, u64)]) {
-        let Host { command, submitted, digest, held, logged, .. } = self.hosts.all[host as usize];
+        let Host { command, submitted, digest, held, logged, cut, .. } =
+            self.hosts.all[host as usize];
         self.hosts.free.push(host);
         if self.rebuild.member.is_some() && !self.rebuild.busy && self.rebuild.due == NEVER {
             // It waited for writes to end.
@@ -326,8 +359,12 @@ impl Array {
         before.iter().for_each(|&(part, time)| parts[part] += time);
         parts[Part::StripeWait] += held;
         parts[Part::Bitmap] += logged - held.min(logged);
-        if let (Some(bitmap), Op::Write) = (&mut self.bitmap, command.op) {
-            bitmap.end(command.offset, command.len);
+        self.resync_looks_again();
+        if command.op == Op::Write {
+            self.power.last_write = self.now;
+            if let (Some(bitmap), false) = (&mut self.bitmap, cut) {
+                bitmap.end(command.offset, command.len);
+            }
         }
         parts[Part::SlowestMember] += self.now - submitted - parts.total();
         self.ready.push(Completion { tag: command.tag, time: self.now, parts, digest });
@@ -401,7 +438,7 @@ impl Device for Array {
             self.sums.push(Parts::default());
         }
         self.rebuild.host_seen = true;
-        if !self.waits_for_block(host) {
+        if !self.waits_for_power(host) && !self.waits_for_block(host) {
             self.dispatch(host);
         }
     }
@@ -412,7 +449,8 @@ impl Device for Array {
             (true, false) => self.calendar.first().0,
             (true, true) => {
                 let members = self.slots.iter().filter(|slot| !slot.dead);
-                let own = (self.slots.len()..self.calendar.slots()).map(|s| self.calendar.at(s as u32));
+                let own =
+                    (self.slots.len()..self.calendar.slots()).map(|s| self.calendar.at(s as u32));
                 members.map(Slot::next_event).chain(own).min().unwrap_or(NEVER)
             }
         }
@@ -435,10 +473,12 @@ impl Device for Array {
 
     fn settle(&mut self, now: u64) -> u64 {
         debug_assert_eq!(self.hosts.free.len(), self.hosts.all.len(), "something is in flight");
-        self.end_untimed();
+        if self.unplanned {
+            self.plan_members();
+        }
         self.now = self.now.max(now);
         // The block that is being rebuilt is brought to its end, the next one is not begun.
-        while self.rebuild.is_under_way() || self.bitmap.as_ref().is_some_and(Bitmap::is_busy) {
+        while self.acts_by_itself() {
             let (time, slot) = self.calendar.first();
             self.happen(time, slot);
         }

@@ -124,7 +124,7 @@ impl Array {
     /// Begins with the next block.
     pub(super) fn rebuild_step(&mut self) {
         let Some(member) = self.rebuild.member else { return };
-        if self.rebuild.busy {
+        if self.rebuild.busy || self.power.off {
             return;
         }
         let synced = self.seats[member as usize].synced;
@@ -134,6 +134,7 @@ impl Array {
             self.rebuild.done += 1;
             self.degraded = self.missing() > 0;
             self.next_rebuild();
+            self.begin_resync();
             return;
         }
         let clears = |io: &Io| io.active && matches!(io.op, Op::Trim | Op::Purge);
@@ -255,6 +256,7 @@ impl Array {
         let chunk = self.layout.parity().expect("stripes").chunk;
         let seat = self.rebuild.member.map(|member| self.seats[member as usize]);
         if seat.is_some_and(|seat| seat.slot == slot && seat.synced == stripe * chunk) {
+            self.rebuilt_as_is(stripe, self.rebuild.member.expect("it has a seat"));
             self.block_done(chunk);
             return;
         }
@@ -271,37 +273,56 @@ impl Array {
         self.rebuild.bytes += len;
         if let Some(member) = self.rebuild.member {
             self.seats[member as usize].synced += len;
-            let quiet = !self.rebuild.host_seen && self.hosts.free.len() == self.hosts.all.len();
-            let rate = if quiet { self.rebuild.max } else { self.rebuild.min };
+            let rate = self.rebuild_rate();
             self.rebuild.due = self.now.max(self.rebuild.started + rate.time(len));
         }
         self.let_go();
         self.plan_timers();
     }
 
+    /// How fast the array may work on its own behalf.
+    pub(super) fn rebuild_rate(&self) -> Rate {
+        let quiet = !self.rebuild.host_seen && self.hosts.free.len() == self.hosts.all.len();
+        if quiet { self.rebuild.max } else { self.rebuild.min }
+    }
+
+    /// Power is gone: the block on the way is begun again.
+    pub(super) fn cut_rebuild(&mut self) {
+        (self.rebuild.busy, self.rebuild.due, self.rebuild.in_flight) = (false, NEVER, 0);
+        self.rebuild.copy = self.rebuild.copy.wrapping_add(1);
+        self.rebuild.held.clear();
+    }
+
     /// Commands of the host that waited for a block go on.
-    fn let_go(&mut self) {
+    pub(super) fn let_go(&mut self) {
         let mut held = std::mem::take(&mut self.rebuild.held);
         for &host in &held {
             let active = &mut self.hosts.all[host as usize];
             active.held = self.now - active.submitted;
             active.remaining -= 1;
-            self.dispatch(host);
+            // Another one may be on the way.
+            if !self.waits_for_block(host) {
+                self.dispatch(host);
+            }
         }
         held.clear();
+        held.append(&mut self.rebuild.held);
         self.rebuild.held = held;
     }
 
     /// Whether a command must wait for the block that is being rebuilt; it does so then.
     pub(super) fn waits_for_block(&mut self, host: u32) -> bool {
         let command = self.hosts.all[host as usize].command;
-        if !self.rebuild.busy || matches!(command.op, Op::Read | Op::Flush) {
+        let busy = self.rebuild.busy || self.resync.busy;
+        if !busy || matches!(command.op, Op::Read | Op::Flush) {
             return false;
         }
         let waits = match (command.op, &self.layout) {
             // Stripes have locks of their own against writes.
             (Op::Write, Layout::Parity(_)) => false,
-            (Op::Write, _) => self.touches_window(&command),
+            (Op::Write, _) => {
+                self.touches_window(&command) || self.touches_synced(command.offset, command.len)
+            }
             _ => true,
         };
         if waits {
@@ -312,6 +333,9 @@ impl Array {
     }
 
     fn touches_window(&self, command: &Command) -> bool {
+        if !self.rebuild.busy {
+            return false;
+        }
         let (from, to) = self.rebuild.window;
         let (mut at, end) = (command.offset, command.offset + command.len);
         while at < end {
