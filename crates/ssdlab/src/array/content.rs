@@ -37,7 +37,7 @@ impl Versions {
 
 /// Key of a sector (byte `at`) of a slot or a command.
 fn key(of: u32, at: u64) -> u64 {
-    u64::from(of) << 44 | at / SECTOR
+    (u64::from(of) << 44) | (at / SECTOR)
 }
 
 impl Default for Versions {

@@ -121,7 +121,10 @@ impl Array {
         match seat.condition {
             Condition::Whole => true,
             Condition::Missing => false,
-            Condition::Rebuilding => place.offset + len <= seat.synced,
+            Condition::Rebuilding => {
+                place.offset + len <= seat.synced
+                    || self.rebuild.has(place.member, place.offset, len)
+            }
         }
     }
 

@@ -124,6 +124,10 @@ pub struct ArrayKeys {
     /// Rebuilding goes no faster than this while the host is quiet (md's `speed_limit_max`).
     #[serde(default = "default_rebuild_max")]
     pub rebuild_max: Rate,
+    /// Bytes of a member that are rebuilt at once, in chunks (md's raid1 and raid10: 2 MiB); at least one
+    /// chunk, of `raid5` and `raid6` at most half of the stripe cache.
+    #[serde(default = "default_rebuild_window")]
+    pub rebuild_window: Bytes,
     /// Unrecoverable errors per bit that is read to rebuild, as datasheets give it (such as 1e-15).
     #[serde(default)]
     pub uber: f64,
@@ -160,6 +164,10 @@ fn default_bitmap_delay() -> Nanos {
 
 fn default_restart_after() -> Nanos {
     Nanos::millis(30_000)
+}
+
+fn default_rebuild_window() -> Bytes {
+    Bytes::mib(2)
 }
 
 fn default_rebuild_min() -> Rate {

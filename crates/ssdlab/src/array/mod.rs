@@ -15,6 +15,7 @@ mod counters;
 mod direct;
 mod failure;
 mod galois;
+mod host;
 mod keys;
 pub mod layout;
 mod plan;
@@ -32,12 +33,13 @@ use crate::device::{Build, Command, Completion, Device, Op};
 use crate::error::Result;
 use crate::persist::{Archive, Persist, persistent, persistent_enum};
 use crate::sim::Calendar;
-use crate::stats::{PARTS, Part, Parts};
+use crate::stats::Parts;
 use crate::units::NEVER;
 use bitmap::Bitmap;
 use content::Versions;
 use counters::Counts;
 use failure::{Failures, Seat};
+use host::Host;
 use layout::Layout;
 use power::Power;
 use rebuild::Rebuild;
@@ -45,31 +47,6 @@ use resync::Resync;
 use slot::Slot;
 use stripes::Stripes;
 use untimed::Unfinished;
-
-/// A command of the host.
-#[derive(Clone, Copy, Debug, Default)]
-struct Host {
-    command: Command,
-    submitted: u64,
-    /// Commands of members and stripes that it waits for.
-    remaining: u32,
-    /// Commands of members sent for it directly.
-    ios: u32,
-    digest: u64,
-    /// It waited so long for a block that was being rebuilt.
-    held: u64,
-    /// Until when it waited for the bitmap, from its submission.
-    logged: u64,
-    /// It touches what is lost.
-    failed: bool,
-    /// What the first of its members needed is in `sums`.
-    summed: bool,
-    /// Power went while it was in flight.
-    cut: bool,
-}
-persistent!(Host {
-    state { command, submitted, remaining, ios, digest, held, logged, failed, summed, cut }
-});
 
 /// What a command of a member is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -338,67 +315,9 @@ impl Array {
             Purpose::SyncRead | Purpose::SyncWrite => self.sync_answered(io),
         }
     }
-
-    /// The command is done: what its last members needed on the average, what it had to wait for
-    /// before that, and what came on top.
-    fn complete(&mut self, host: u32, ios: u32, sum: &Parts, before: &[(Part, u64)]) {
-        let Host { command, submitted, digest, held, logged, cut, .. } =
-            self.hosts.all[host as usize];
-        self.hosts.free.push(host);
-        if self.rebuild.member.is_some() && !self.rebuild.busy && self.rebuild.due == NEVER {
-            // It waited for writes to end.
-            self.rebuild.due = self.now;
-            self.plan_timers();
-        }
-        let mut parts = if ios == 1 { *sum } else { Parts::default() };
-        if ios > 1 {
-            for i in 0..PARTS {
-                parts.0[i] = sum.0[i] / u64::from(ios);
-            }
-        }
-        before.iter().for_each(|&(part, time)| parts[part] += time);
-        parts[Part::StripeWait] += held;
-        parts[Part::Bitmap] += logged - held.min(logged);
-        self.resync_looks_again();
-        if command.op == Op::Write {
-            self.power.last_write = self.now;
-            if let (Some(bitmap), false) = (&mut self.bitmap, cut) {
-                bitmap.end(command.offset, command.len);
-            }
-        }
-        parts[Part::SlowestMember] += self.now - submitted - parts.total();
-        self.ready.push(Completion { tag: command.tag, time: self.now, parts, digest });
-    }
 }
 
 impl Array {
-    /// Does what a command of the host asks for.
-    fn dispatch(&mut self, host: u32) {
-        let command = self.hosts.all[host as usize].command;
-        match command.op {
-            Op::Flush | Op::Purge => self.everywhere(host),
-            Op::Trim if !self.trims => self.counts.trims_dropped += 1,
-            Op::Trim => self.trim(host),
-            Op::Read => self.read(host),
-            Op::Write if self.waits_for_bitmap(host) => {}
-            Op::Write => return self.begin_write(host),
-        }
-        if self.hosts.all[host as usize].remaining == 0 {
-            self.complete(host, 0, &Parts::default(), &[]);
-        }
-    }
-
-    /// Does what a write asks for.
-    fn begin_write(&mut self, host: u32) {
-        match self.layout.parity() {
-            Some(_) => self.write_stripes(host),
-            None => self.write(host),
-        }
-        if self.hosts.all[host as usize].remaining == 0 {
-            self.complete(host, 0, &Parts::default(), &[]);
-        }
-    }
-
     /// Lets the next event happen, at `time`.
     fn happen(&mut self, time: u64, slot: u32) {
         self.now = self.now.max(time);
@@ -477,11 +396,13 @@ impl Device for Array {
             self.plan_members();
         }
         self.now = self.now.max(now);
-        // The block that is being rebuilt is brought to its end, the next one is not begun.
+        // Blocks that are being rebuilt are brought to their end, the next one is not begun.
+        self.pause_rebuild(true);
         while self.acts_by_itself() {
             let (time, slot) = self.calendar.first();
             self.happen(time, slot);
         }
+        self.pause_rebuild(false);
         let now = self.now;
         let settled = |slot: &mut Slot, at: u64| if slot.dead { at } else { slot.settle(at) };
         let end = self.slots.iter_mut().map(|slot| settled(slot, now)).max().unwrap_or(now);

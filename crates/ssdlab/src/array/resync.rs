@@ -97,7 +97,8 @@ impl Array {
 
     /// Begins with the next stripe or block.
     pub(super) fn resync_step(&mut self) {
-        if self.resync.busy || self.power.off || self.rebuild.member.is_some() {
+        let paused = self.power.off || self.rebuild.paused || self.rebuild.member.is_some();
+        if self.resync.busy || paused {
             return;
         }
         let clears = |io: &Io| io.active && matches!(io.op, Op::Trim | Op::Purge);
@@ -211,6 +212,7 @@ impl Array {
         } else if self.resync.busy && io.owner == self.resync.block {
             (self.resync.busy, self.resync.due) = (false, self.now);
             self.let_go();
+            self.rebuild.looks_again(self.now);
         }
     }
 
@@ -230,6 +232,8 @@ impl Array {
             self.now.max(self.resync.started + self.rebuild_rate().time(bytes))
         };
         self.let_go();
+        // A spare may have waited for the copies.
+        self.rebuild.looks_again(self.now);
         self.plan_timers();
     }
 
