@@ -147,9 +147,13 @@ impl Bitmap {
 impl Array {
     /// Whether a write must wait for the bitmap; it does so then.
     pub(super) fn waits_for_bitmap(&mut self, host: u32) -> bool {
-        let command = self.hosts.all[host as usize].command;
+        let active = &mut self.hosts.all[host as usize];
+        let command = active.command;
         let Some(bitmap) = &mut self.bitmap else { return false };
-        if command.op != Op::Write || bitmap.begin(command.offset, command.len) {
+        if command.op != Op::Write || std::mem::replace(&mut active.marked, true) {
+            return false;
+        }
+        if bitmap.begin(command.offset, command.len) {
             return false;
         }
         bitmap.waiting.push(host);
@@ -211,7 +215,10 @@ impl Array {
                 let active = &mut self.hosts.all[host as usize];
                 active.logged = self.now - active.submitted;
                 active.remaining -= 1;
-                self.begin_write(host);
+                // Its block may be under way by now.
+                if !self.waits_for_block(host) {
+                    self.begin_write(host);
+                }
             }
             !ready
         });

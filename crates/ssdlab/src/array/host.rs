@@ -23,18 +23,18 @@ pub(super) struct Host {
     pub failed: bool,
     /// What the first of its members needed is in `sums`.
     pub summed: bool,
-    /// Power went while it was in flight.
-    pub cut: bool,
+    /// The bitmap knows of it.
+    pub marked: bool,
 }
 persistent!(Host {
-    state { command, submitted, remaining, ios, digest, held, logged, failed, summed, cut }
+    state { command, submitted, remaining, ios, digest, held, logged, failed, summed, marked }
 });
 
 impl Array {
     /// The command is done: what its last members needed on the average, what it had to wait for
     /// before that, and what came on top.
     pub(super) fn complete(&mut self, host: u32, ios: u32, sum: &Parts, before: &[(Part, u64)]) {
-        let Host { command, submitted, digest, held, logged, cut, .. } =
+        let Host { command, submitted, digest, held, logged, marked, .. } =
             self.hosts.all[host as usize];
         self.hosts.free.push(host);
         if self.rebuild.looks_again(self.now) {
@@ -52,7 +52,7 @@ impl Array {
         self.resync_looks_again();
         if command.op == Op::Write {
             self.power.last_write = self.now;
-            if let (Some(bitmap), false) = (&mut self.bitmap, cut) {
+            if let (Some(bitmap), true) = (&mut self.bitmap, marked) {
                 bitmap.end(command.offset, command.len);
             }
         }

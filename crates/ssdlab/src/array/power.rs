@@ -419,7 +419,7 @@ impl Array {
             }
             self.power.counts.open += u64::from(mirrors && op == Op::Write && host.ios > 0);
             (host.remaining, host.ios, host.held, host.logged) = (1, 0, 0, 0);
-            (host.summed, host.cut, host.digest) = (false, true, 0);
+            (host.summed, host.marked, host.digest) = (false, false, 0);
             self.power.cut.push(index as u32);
         }
         self.power.counts.commands += self.power.cut.len() as u64;
