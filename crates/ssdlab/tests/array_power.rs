@@ -3,19 +3,18 @@
 
 mod common;
 
+use common::host::Host;
 use common::rigs::build;
 use common::{command, counters};
-use ssdlab::device::{Command, Device, Op, SECTOR};
+use ssdlab::device::{Device, Op};
 use ssdlab::persist::Archive;
 use ssdlab::rig::Rig;
-use ssdlab::rng::Stream;
-use ssdlab::units::NEVER;
-use std::collections::BTreeMap;
 
 const NULL: &str = "kind = \"null\"\ncapacity = \"1MiB\"\nservice_time = \"40us\"";
 /// When power goes, and how long it is off, ns.
 const CUT: u64 = 5_000_000;
 const OFF: u64 = 2_000_000;
+const CUTS: &[u64] = &[CUT];
 
 fn rig(keys: &str) -> Rig {
     let text = format!(
@@ -37,138 +36,11 @@ const LEVELS: &[(&str, bool)] = &[
     ("level = \"raid6\"\ncount = 7\nchunk = \"16KiB\"", true),
 ];
 
-/// What each sector may hold: what was acknowledged last, or besides what was cut since.
-struct Host {
-    may: Vec<Vec<u64>>,
-    rng: Stream,
-    now: u64,
-    /// Writes in flight: first sector, sectors, version, submission.
-    flying: BTreeMap<u64, (u64, u64, u64, u64)>,
-    tag: u64,
-    /// When what was cut was answered.
-    answered: Vec<u64>,
-}
-
-impl Host {
-    fn new(device: &dyn Device, seed: u64) -> Self {
-        Host {
-            may: vec![vec![0]; (device.capacity() / SECTOR) as usize],
-            rng: Stream::new(seed, "host"),
-            now: 0,
-            flying: BTreeMap::new(),
-            tag: 0,
-            answered: Vec::new(),
-        }
-    }
-
-    /// Writes everything without time.
-    fn fill(&mut self, device: &mut dyn Device) {
-        let capacity = device.capacity();
-        for offset in (0..capacity).step_by(4096) {
-            let len = 4096.min(capacity - offset);
-            let stamp = self.rng.below(1 << 60);
-            device.apply(&Command { stamp, ..command(Op::Write, offset, len) });
-            for i in 0..len / SECTOR {
-                self.may[(offset / SECTOR + i) as usize] = vec![stamp + i];
-            }
-        }
-    }
-
-    /// Writes at random places with `depth` writes in flight until `until`, and waits for them.
-    fn write(&mut self, device: &mut dyn Device, depth: usize, until: u64) {
-        self.write_until(device, depth, until);
-        while !self.flying.is_empty() {
-            self.step(device, NEVER - 1);
-        }
-    }
-
-    /// Writes at random places with `depth` writes in flight, up to an instant.
-    fn write_until(&mut self, device: &mut dyn Device, depth: usize, until: u64) {
-        while self.now < until {
-            // Long enough to reach every state; the rest of the time is the array's own.
-            if self.now < 30_000_000 {
-                self.submit(device, depth);
-            }
-            self.step(device, until);
-        }
-    }
-
-    fn submit(&mut self, device: &mut dyn Device, depth: usize) {
-        let sectors = device.capacity() / SECTOR;
-        while self.flying.len() < depth {
-            let short = if depth == 1 { 1 } else { 3 };
-            let (grain, most) = [(1, 8), (1, 40), (8, 40)][self.rng.below(short) as usize];
-            let len = (1 + self.rng.below(most)) * grain;
-            let first = self.rng.below(sectors - len) / grain * grain;
-            let apart = |&(f, l, ..): &(u64, u64, u64, u64)| first >= f + l || f >= first + len;
-            if !self.flying.values().all(apart) {
-                continue;
-            }
-            self.tag += 1;
-            let stamp = self.rng.below(1 << 60);
-            self.flying.insert(self.tag, (first, len, stamp, self.now));
-            let write = command(Op::Write, first * SECTOR, len * SECTOR);
-            device.submit(self.now, Command { tag: self.tag, stamp, ..write });
-        }
-    }
-
-    /// One step of the device: what was answered is held, what was cut may be.
-    fn step(&mut self, device: &mut dyn Device, limit: u64) {
-        let mut done = Vec::new();
-        self.now = device.advance(limit, &mut done);
-        for completion in done {
-            let (first, len, stamp, since) = self.flying.remove(&completion.tag).unwrap();
-            assert_eq!(completion.parts.total(), self.now - since);
-            // What comes in the very instant waits for the power.
-            let cut = since < CUT && self.now > CUT;
-            if cut {
-                self.answered.push(self.now);
-            }
-            for i in 0..len {
-                let may = &mut self.may[(first + i) as usize];
-                if !cut {
-                    may.clear();
-                }
-                may.push(stamp + i);
-            }
-        }
-    }
-
-    /// Lets time pass.
-    fn wait(&mut self, device: &mut dyn Device, until: u64) {
-        while self.now < until {
-            self.now = device.advance(until, &mut Vec::new());
-        }
-    }
-
-    /// Asserts that the array counts as lost what is: exactly, with one short write in flight. Of several
-    /// some may not have begun, and what one tears another one may have been going to write; and
-    /// parity may cancel the versions of long ones, which are consecutive numbers.
-    fn check_hole(&self, device: &dyn Device, depth: usize, what: &str) -> (u64, u64) {
-        let (untouched, touched) = self.wrong(device);
-        let counted = counters(device)["write_hole_lost_bytes"];
-        let most = untouched + if depth > 1 { touched + untouched / 4 } else { 0 };
-        assert!((untouched..=most).contains(&counted), "{what}: {untouched} {counted} {most}");
-        (untouched, touched)
-    }
-
-    /// Bytes that hold what they must not: of those that were not being written when power went, and
-    /// of those that were.
-    fn wrong(&self, device: &dyn Device) -> (u64, u64) {
-        let mut wrong = (0, 0);
-        for (may, at) in self.may.iter().zip((0..).step_by(SECTOR as usize)) {
-            let sum = if may.len() > 1 { &mut wrong.1 } else { &mut wrong.0 };
-            *sum += if may.contains(&device.content(at)) { 0 } else { SECTOR };
-        }
-        wrong
-    }
-}
-
 /// An array after writes that a loss of power has cut, and after `rest` more.
 fn cut(keys: &str, seed: u64, depth: usize, rest: u64) -> (Box<dyn Device>, Host) {
     let rig = rig(&format!("{keys}\npower_loss = [\"5ms\"]"));
     let mut device = build(&rig, seed, true);
-    let mut host = Host::new(&*device, seed);
+    let mut host = Host::new(&*device, seed, CUTS);
     host.fill(&mut *device);
     host.write(&mut *device, depth, CUT + 1);
     host.wait(&mut *device, CUT + OFF + rest);
@@ -305,7 +177,7 @@ fn writes_go_on_while_the_array_is_resynchronised() {
             let slow = "rebuild_min = \"20MB/s\"\nrebuild_max = \"40MB/s\"";
             let keys = format!("{level}\n{slow}\npower_loss = [\"5ms\", \"40ms\"]");
             let mut device = build(&rig(&keys), seed, true);
-            let mut host = Host::new(&*device, seed);
+            let mut host = Host::new(&*device, seed, CUTS);
             host.fill(&mut *device);
             host.write(&mut *device, 20, 34_000_000);
             assert!(host.now < 40_000_000);
@@ -386,7 +258,7 @@ fn an_array_goes_on_from_a_file_as_it_would_have_before_in_and_after_a_loss_of_p
         // Moments at which it goes on as a copy: in flight, cut, off, while resynchronising, rebuilding.
         let run = |copies: &[u64]| {
             let mut device = build(&rig, 1, true);
-            let mut host = Host::new(&*device, 1);
+            let mut host = Host::new(&*device, 1, CUTS);
             host.fill(&mut *device);
             let mut shown = Vec::new();
             for &at in &[4_990_000, 5_010_000, 6_000_000, 8_000_000, 11_000_000, 13_000_000, SECOND]
