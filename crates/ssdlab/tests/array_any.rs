@@ -89,12 +89,12 @@ fn any_member(nested: u32) -> BoxedStrategy<String> {
         )
     });
     let wrapped = (null.clone(), 0u64..40, 50u32..800).prop_map(|(null, sectors, rate)| {
-        if sectors % 2 == 0 {
-            format!(
-                "kind = \"link\", bandwidth = \"{rate}MB/s\", queue_slots = 5, below = {{ {null} }}"
-            )
-        } else {
-            format!("kind = \"partition\", offset = \"{}B\", below = {{ {null} }}", sectors * 512)
+        let link = format!("kind = \"link\", bandwidth = \"{rate}MB/s\", queue_slots = 5");
+        let slice = format!("kind = \"partition\", offset = \"{}B\"", sectors * 512);
+        match sectors % 3 {
+            0 => format!("{link}, below = {{ {null} }}"),
+            1 => format!("{slice}, below = {{ {null} }}"),
+            _ => format!("{link}, below = {{ {slice}, below = {{ {null} }} }}"),
         }
     });
     if nested == 0 {
