@@ -26,6 +26,7 @@ mod slot;
 mod stripe_cache;
 mod stripes;
 mod untimed;
+mod write_hole;
 
 pub use keys::{ArrayKeys, FailKeys, Level, MEMBERS_MAX, ReadBalance};
 

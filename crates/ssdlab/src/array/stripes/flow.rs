@@ -255,8 +255,8 @@ impl Array {
         match own.kind {
             Kind::Write => {
                 self.stripes.counts.written += 1;
-                for segment in own.segments.iter().filter(|s| s.how != How::Modify) {
-                    self.power.heal(own.stripe, segment.span);
+                if self.power.is_torn() {
+                    self.note_written(index);
                 }
                 self.hold_in_cache(index);
             }
@@ -287,6 +287,21 @@ impl Array {
             }
         }
         self.end_stripe(index);
+    }
+
+    /// What a write has made of the parity of a stripe that does not agree.
+    fn note_written(&mut self, index: u32) {
+        let data = self.layout.parity().expect("stripes").data();
+        let own = &self.stripes.all[index as usize];
+        for segment in &own.segments {
+            if segment.how != How::Modify {
+                self.power.heal(own.stripe, segment.span);
+                continue;
+            }
+            let written = |&role: &u32| self.stripes.span(index, role).covers(segment.span);
+            let roles: Vec<u32> = (0..data).filter(written).collect();
+            self.power.rewritten(own.stripe, segment.span, &roles, data as usize);
+        }
     }
 
     /// The stripe has lost too much: its hosts get an error.
