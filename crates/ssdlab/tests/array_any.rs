@@ -197,7 +197,7 @@ fn oracle(drawn: &Drawn, device: &dyn Device) -> Oracle {
     let unit = match (drawn.trim, parities) {
         (false, _) => 1 << 60,
         (true, 0) => 512,
-        (true, parities) => u64::from(members - parities) * chunk << 10,
+        (true, parities) => u64::from(members - parities) * (chunk << 10),
     };
     let partition = drawn.above.contains("partition");
     let shift = if partition { (12 << 10) % unit } else { 0 };

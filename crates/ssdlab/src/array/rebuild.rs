@@ -346,7 +346,9 @@ impl Array {
         block.done = true;
         rebuild.bytes += block.to - block.from;
         let first = rebuild.blocks.iter().position(|block| !block.done);
-        if let Some(last) = rebuild.blocks.drain(..first.unwrap_or(rebuild.blocks.len())).last() {
+        if let Some(last) =
+            rebuild.blocks.drain(..first.unwrap_or(rebuild.blocks.len())).next_back()
+        {
             self.seats[member as usize].synced = last.to;
         }
         if !rebuild.paused {
