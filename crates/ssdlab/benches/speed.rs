@@ -87,10 +87,18 @@ fn arrays(table: &mut Table, requests: u32) {
     prepared(&mut *single, "steady");
     let alone = job(&mut *single, "randwrite", 32, requests);
     table.row("random write, depth 32, 512MiB, alone", alone, None);
+    // Without job and statistics: what is left of the rate when the drives only share the caches.
+    for members in [1, 8, 24] {
+        let name = format!("bare commands, {members} x 512MiB in turn");
+        table.row(&name, in_turn(members, requests), None);
+    }
     for (keys, members) in [
         ("level = \"raid0\"\ncount = 8", 8),
         ("level = \"raid5\"\ncount = 8", 8),
+        ("level = \"raid10\"\ncount = 8", 8),
+        ("level = \"raid6\"\ncount = 8", 8),
         ("level = \"raid0\"\ncount = 24", 24),
+        ("level = \"raid6\"\ncount = 24", 24),
     ] {
         let text = format!("[device]\nkind = \"array\"\n{keys}\n[device.member]\n");
         let member = REFERENCE.split_once("[device]").expect("a device").1;
@@ -107,6 +115,38 @@ fn arrays(table: &mut Table, requests: u32) {
         let half = Some((alone / 2.0, alone));
         table.row(&format!("commands of members, {name}"), rate * ios, half);
     }
+}
+
+/// Commands per CPU-second of drives that know nothing of each other: each goes on to its next
+/// completion, then the next one has its turn.
+fn in_turn(drives: u32, requests: u32) -> f64 {
+    let mut all: Vec<_> = (0..drives).map(|_| drive("512MiB", "0.28")).collect();
+    all.iter_mut().for_each(|device| prepared(&mut **device, "steady"));
+    let mut rng = ssdlab::rng::Stream::new(1, "bench");
+    let units = all[0].capacity() / 4096;
+    let mut next = |tag| Command {
+        tag,
+        op: Op::Write,
+        offset: rng.below(units) * 4096,
+        len: 4096,
+        compressible: 0,
+        stamp: 0,
+    };
+    for device in &mut all {
+        (0..32).for_each(|tag| device.submit(0, next(tag)));
+    }
+    let (mut count, mut done) = (0, Vec::new());
+    let start = Cpu::now();
+    while count < requests {
+        for device in &mut all {
+            let now = device.advance(u64::MAX - 1, &mut done);
+            for completion in done.drain(..) {
+                device.submit(now, next(completion.tag));
+                count += 1;
+            }
+        }
+    }
+    f64::from(count) / start.elapsed().as_secs_f64()
 }
 
 /// Commands that the members of an array were sent.

@@ -217,6 +217,24 @@ fn rebuilding_keeps_to_its_rate() {
 }
 
 #[test]
+fn several_blocks_at_once_keep_the_spare_busy() {
+    for level in [
+        "level = \"raid1\"\ncount = 2",
+        "level = \"raid10\"\ncount = 4",
+        "level = \"raid5\"\ncount = 4",
+        "level = \"raid6\"\ncount = 5",
+    ] {
+        let time = |window: &str| {
+            let level = format!("{level}\nrebuild_window = \"{window}\"");
+            rebuilt_after(&level, ("1GB/s", "1GB/s"), false) - 1_000_000
+        };
+        // 128 blocks, each read in 40 us and then written in 40 us; or written while the next is read.
+        assert!(time("4KiB").abs_diff(128 * 80_000) < 100_000, "{level}: {}", time("4KiB"));
+        assert!(time("64KiB").abs_diff(129 * 40_000) < 400_000, "{level}: {}", time("64KiB"));
+    }
+}
+
+#[test]
 fn errors_while_rebuilding_lose_data_only_without_another_parity() {
     let of = |level: &str, count: u32| {
         let keys = format!(

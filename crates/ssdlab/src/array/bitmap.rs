@@ -107,6 +107,35 @@ impl Bitmap {
         self.regions(offset, len).all(|region| matches!(self.bits[region], Bit::Set | Bit::Idle))
     }
 
+    /// Bytes of the array whose bits are set on the members.
+    pub fn dirty(&self) -> impl Iterator<Item = (u64, u64)> {
+        let set = |bit: &Bit| matches!(bit, Bit::Set | Bit::Idle | Bit::Underway);
+        let regions = (0u64..).zip(&self.bits).filter(move |(_, bit)| set(bit));
+        regions.map(|(nth, _)| (nth * self.region, (nth + 1) * self.region))
+    }
+
+    /// Power is gone: what was asked for is forgotten, a page on the way counts as written.
+    pub fn cut(&mut self) {
+        for bit in &mut self.bits {
+            match *bit {
+                Bit::Underway => *bit = Bit::Set,
+                Bit::Asked => {
+                    *bit = Bit::Clear;
+                    self.set -= 1;
+                }
+                _ => {}
+            }
+        }
+        self.writes.fill(0);
+        self.waiting.clear();
+        (self.in_flight, self.changed, self.due) = (0, false, NEVER);
+    }
+
+    /// Power is back: bits are looked at again.
+    pub fn resume(&mut self, now: u64) {
+        self.due = if self.set > 0 { now + self.delay } else { NEVER };
+    }
+
     /// A write has ended.
     pub fn end(&mut self, offset: u64, len: u64) {
         for region in self.regions(offset, len) {
@@ -118,9 +147,13 @@ impl Bitmap {
 impl Array {
     /// Whether a write must wait for the bitmap; it does so then.
     pub(super) fn waits_for_bitmap(&mut self, host: u32) -> bool {
-        let command = self.hosts.all[host as usize].command;
+        let active = &mut self.hosts.all[host as usize];
+        let command = active.command;
         let Some(bitmap) = &mut self.bitmap else { return false };
-        if command.op != Op::Write || bitmap.begin(command.offset, command.len) {
+        if command.op != Op::Write || std::mem::replace(&mut active.marked, true) {
+            return false;
+        }
+        if bitmap.begin(command.offset, command.len) {
             return false;
         }
         bitmap.waiting.push(host);
@@ -201,9 +234,11 @@ impl Array {
                 let active = &mut self.hosts.all[host as usize];
                 active.logged = self.now - active.submitted;
                 active.remaining -= 1;
-                match command.op {
-                    Op::Purge => self.everywhere(host),
-                    _ => self.begin_write(host),
+                // The block of a write may be under way by now.
+                if command.op == Op::Purge {
+                    self.everywhere(host);
+                } else if !self.waits_for_block(host) {
+                    self.begin_write(host);
                 }
             }
             !ready

@@ -20,13 +20,30 @@ pub(super) struct Versions {
     /// Content, by sector of the array, of chunks whose member is missing while their stripe is being
     /// written: what is left of the stripe does not agree in the meantime.
     kept: BTreeMap<u64, u64>,
+    /// Where power is lost: what was held before each write of a member in flight, by its number and
+    /// sector; and what is held in place of writes that did not reach their slot, by slot and sector.
+    before: BTreeMap<u64, u64>,
+    undone: BTreeMap<u64, u64>,
 }
 
-persistent!(Versions { state { payload, stamps, kept } });
+persistent!(Versions { state { payload, stamps, kept, before, undone } });
+
+impl Versions {
+    /// Stripes that were being written are no more.
+    pub fn forget_kept(&mut self) {
+        self.kept.clear();
+    }
+}
+
+/// Key of a sector (byte `at`) of a slot or a command.
+fn key(of: u32, at: u64) -> u64 {
+    (u64::from(of) << 44) | (at / SECTOR)
+}
 
 impl Default for Versions {
     fn default() -> Self {
-        Versions { payload: vec![0], stamps: Vec::new(), kept: BTreeMap::new() }
+        let (kept, before, undone) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Versions { payload: vec![0], stamps: Vec::new(), kept, before, undone }
     }
 }
 
@@ -34,7 +51,48 @@ impl Array {
     /// Content of a sector of a member.
     pub(super) fn payload(&self, member: u32, offset: u64) -> u64 {
         let Some(versions) = &self.versions else { return 0 };
-        versions.payload[self.slot(member).content(offset) as usize]
+        let version = self.slot(member).content(offset) as usize;
+        // What was deallocated since is zeros.
+        if version > 0 && !versions.undone.is_empty() {
+            let slot = self.seats[member as usize].slot;
+            if let Some(&content) = versions.undone.get(&key(slot, offset)) {
+                return content;
+            }
+        }
+        versions.payload[version]
+    }
+
+    /// A command is about to be sent: what a write replaces may have to stay.
+    pub(super) fn note_old_content(&mut self, index: u32, io: &Io) {
+        if io.op != Op::Write || !self.power.is_planned() {
+            return;
+        }
+        for at in (io.offset..io.offset + io.len).step_by(SECTOR as usize) {
+            let old = self.payload(io.member, at);
+            let versions = self.versions.as_mut().expect("the caller has seen it");
+            versions.before.insert(key(index, at - io.offset), old);
+        }
+        self.forget_undone(io.member, io.offset, io.len);
+    }
+
+    /// These bytes of a member are written anew.
+    pub(super) fn forget_undone(&mut self, member: u32, offset: u64, len: u64) {
+        let slot = self.seats[member as usize].slot;
+        let Some(versions) = &mut self.versions else { return };
+        if !versions.undone.is_empty() {
+            for at in (offset..offset + len).step_by(SECTOR as usize) {
+                versions.undone.remove(&key(slot, at));
+            }
+        }
+    }
+
+    /// A write did not reach its member.
+    pub(super) fn undo_content(&mut self, index: u32, io: &Io) {
+        let Some(versions) = &mut self.versions else { return };
+        for at in (io.offset..io.offset + io.len).step_by(SECTOR as usize) {
+            let old = versions.before[&key(index, at - io.offset)];
+            versions.undone.insert(key(io.slot, at), old);
+        }
     }
 
     /// Version of the first sector of a piece of a host's write.
@@ -266,6 +324,12 @@ impl Array {
                     content.push(self.recovered(index, at)[part.role as usize]);
                     continue;
                 }
+                if self.stripes.all[index as usize].kind == Kind::Sync {
+                    let whole = self.recovered(index, at);
+                    let sums = galois::parities(&whole[..data as usize]);
+                    content.push(sums[(part.role - data) as usize]);
+                    continue;
+                }
                 content.push(match part.role.checked_sub(data) {
                     None => self.fresh(index, part.role, at).expect("what is written"),
                     Some(which) => self.new_parity(index, which as usize, at),
@@ -372,6 +436,9 @@ impl Array {
         }
         let Some(parity) = self.layout.parity() else {
             for at in (0..self.layout.capacity()).step_by(SECTOR as usize) {
+                if self.is_stale(at, SECTOR) {
+                    continue;
+                }
                 let content = self.content_of(at);
                 for copy in 1..self.layout.copies() {
                     let (place, _) = self.layout.place(at, copy);
@@ -384,7 +451,9 @@ impl Array {
             return;
         };
         let unfinished = self.unfinished.as_ref().map(|u| u.stripe);
-        for stripe in (0..parity.rows).filter(|&s| Some(s) != unfinished && !self.is_lost(s)) {
+        let stale = |stripe: u64| self.resync.touches(stripe, stripe + 1);
+        let whole = |s: &u64| Some(*s) != unfinished && !self.is_lost(*s) && !stale(*s);
+        for stripe in (0..parity.rows).filter(whole) {
             for within in (0..parity.chunk).step_by(SECTOR as usize) {
                 let stored = self.chunks(stripe, within);
                 let mut whole = stored.clone();

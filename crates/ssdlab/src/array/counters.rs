@@ -22,6 +22,11 @@ persistent!(Counts {
 });
 
 impl Counts {
+    /// Whether the host has written anything.
+    pub fn has_written(&self) -> bool {
+        self.writes > 0
+    }
+
     /// Counts a command of the host.
     pub fn host(&mut self, command: &Command) {
         match command.op {
@@ -60,6 +65,7 @@ impl Array {
         visit("rebuilt_bytes", self.rebuild.bytes);
         visit("rebuilt_members", self.rebuild.done);
         visit("rebuild_read_errors", self.rebuild.errors);
+        self.visit_power_counters(visit);
         if self.layout.parity().is_none() {
             return;
         }

@@ -13,6 +13,7 @@ impl Array {
         let command = self.hosts.all[host as usize].command;
         if command.op == Op::Purge {
             self.stripes.forget();
+            self.power.heal_stripes(0, u64::MAX);
         }
         for member in 0..self.seats.len() as u32 {
             if self.alive(member) {
@@ -25,6 +26,13 @@ impl Array {
 
     pub(super) fn write(&mut self, host: u32) {
         let command = self.hosts.all[host as usize].command;
+        if self.layout.copies() == 1
+            && let (place, run) = self.layout.place(command.offset, 0)
+            && command.len <= run
+            && self.alive(place.member)
+        {
+            return self.send_whole(host, place);
+        }
         let whole = self.split_all(command.offset, command.len);
         self.send_pieces(host);
         if !whole {
@@ -51,6 +59,7 @@ impl Array {
             return;
         }
         self.stripes.forget_range(first, end);
+        self.power.heal_stripes(first, end);
         for member in 0..members {
             if self.alive(member) {
                 self.piece(member, first * chunk, (end - first) * chunk);
@@ -65,8 +74,37 @@ impl Array {
             self.add_digest_of_range(host, command.offset, command.len);
             return;
         }
+        if self.layout.copies() == 1
+            && !self.degraded
+            && let (place, run) = self.layout.place(command.offset, 0)
+            && command.len <= run
+        {
+            return self.send_whole(host, place);
+        }
         self.split_read(host, command.offset, command.len);
         self.send_pieces(host);
+    }
+
+    /// Sends a command that lies on one member as it is.
+    #[inline]
+    fn send_whole(&mut self, host: u32, Place { member, offset }: Place) {
+        let active = &mut self.hosts.all[host as usize];
+        active.remaining += 1;
+        active.ios += 1;
+        let Command { op, len, compressible, .. } = active.command;
+        self.slot_mut(member).pending += 1;
+        let stamp = match self.versions {
+            None => 0,
+            Some(_) => {
+                let command = self.hosts.all[host as usize].command;
+                self.stamp_of_piece(&command, &Piece { member, offset, len })
+            }
+        };
+        let io = Io { owner: host, member, op, offset, len, ..Io::default() };
+        self.send(io, stamp, compressible);
+        if op == Op::Write && self.watches_wear {
+            self.look_at_wear(member);
+        }
     }
 
     /// Pieces of one copy of a range.
@@ -115,6 +153,12 @@ impl Array {
             let (place, _) = self.layout.place(offset, copy);
             if !self.holds(place, len) {
                 continue;
+            }
+            if self.is_stale(offset, len) {
+                // The copies may differ: the first one counts.
+                return (0..copies)
+                    .map(|copy| self.layout.place(offset, copy).0)
+                    .find(|&place| self.holds(place, len));
             }
             let slot = self.slot(place.member);
             let distance = slot.head.abs_diff(place.offset);
@@ -202,15 +246,26 @@ impl Array {
 
     /// A member has answered a piece.
     pub(super) fn host_answered(&mut self, io: Io, parts: &Parts) {
-        if io.op == Op::Read {
+        if self.versions.is_some() && io.op == Op::Read {
             self.add_digest_of_piece(&io);
         }
         let host = &mut self.hosts.all[io.owner as usize];
-        host.parts.add(parts);
         host.remaining -= 1;
-        if host.remaining == 0 {
-            let (ios, sum) = (host.ios, host.parts);
-            self.complete(io.owner, ios, &sum, Parts::default());
+        let (last, ios) = (host.remaining == 0, host.ios);
+        let summed = std::mem::replace(&mut host.summed, true);
+        if last && !summed {
+            self.complete(io.owner, ios, parts, &[]);
+            return;
+        }
+        let sum = &mut self.sums[io.owner as usize];
+        if summed {
+            sum.add(parts);
+        } else {
+            *sum = *parts;
+        }
+        if last {
+            let sum = *sum;
+            self.complete(io.owner, ios, &sum, &[]);
         }
     }
 }

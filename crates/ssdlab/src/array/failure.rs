@@ -6,8 +6,8 @@
 //!
 //! The write hole is the other danger: where power fails while a stripe is written, its parity may be
 //! of neither the old nor the new data, and a member lost before the stripe is made good takes data
-//! with it that nobody wrote. `write_hole_stripes` counts the stripes that were open to it: those
-//! being written when a member failed.
+//! with it that nobody wrote (`power.rs`). `write_hole_stripes` counts the stripes that were open to it:
+//! those being written when a member failed.
 
 use super::keys::FailKeys;
 use super::layout::{Layout, Place};
@@ -28,7 +28,9 @@ pub(super) const FAIL: u32 = 0;
 pub(super) const ERROR: u32 = 1;
 pub(super) const REBUILD: u32 = 2;
 pub(super) const BITMAP: u32 = 3;
-pub(super) const EXTRA_SLOTS: usize = 4;
+pub(super) const POWER: u32 = 4;
+pub(super) const RESYNC: u32 = 5;
+pub(super) const EXTRA_SLOTS: usize = 6;
 
 /// How far a member can be relied on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -62,7 +64,7 @@ pub(super) struct Failures {
     worn: Vec<(u32, u64)>,
     done: usize,
     /// Hosts of commands that end in an error, and when.
-    errors: VecDeque<(u64, u32)>,
+    pub errors: VecDeque<(u64, u32)>,
     /// Members that failed.
     pub failed: u64,
     /// Commands that ended in an error.
@@ -119,7 +121,10 @@ impl Array {
         match seat.condition {
             Condition::Whole => true,
             Condition::Missing => false,
-            Condition::Rebuilding => place.offset + len <= seat.synced,
+            Condition::Rebuilding => {
+                place.offset + len <= seat.synced
+                    || self.rebuild.has(place.member, place.offset, len)
+            }
         }
     }
 
@@ -167,6 +172,8 @@ impl Array {
         self.calendar.set(first + REBUILD, self.rebuild.due);
         let look = self.bitmap.as_ref().map_or(NEVER, |bitmap| bitmap.due);
         self.calendar.set(first + BITMAP, look);
+        self.calendar.set(first + POWER, self.power.due());
+        self.calendar.set(first + RESYNC, self.resync.due);
     }
 
     /// Something of the array's own is due.
@@ -183,6 +190,11 @@ impl Array {
                 }
             }
             BITMAP => self.look_at_bitmap(),
+            POWER => self.power_timer(),
+            RESYNC => {
+                self.resync.due = NEVER;
+                self.resync_step();
+            }
             _ => {
                 self.rebuild.due = NEVER;
                 self.rebuild_step();
@@ -192,14 +204,13 @@ impl Array {
     }
 
     /// One thing less that a command waits for; what it took beyond the members is `rest`.
-    fn release(&mut self, host: u32, ios: u32, sum: &Parts, rest: Part) {
+    pub(super) fn release(&mut self, host: u32, ios: u32, sum: &Parts, rest: Part) {
         let active = &mut self.hosts.all[host as usize];
         active.remaining -= 1;
         if active.remaining == 0 {
-            let mut before = Parts::default();
             let least = if ios == 0 { 0 } else { sum.total() / u64::from(ios) };
-            before[rest] = self.now - active.submitted - active.held.max(active.logged) - least;
-            self.complete(host, ios, sum, before);
+            let waited = self.now - active.submitted - active.held.max(active.logged) - least;
+            self.complete(host, ios, sum, &[(rest, waited)]);
         }
     }
 
@@ -241,12 +252,17 @@ impl Array {
             self.abandon_rebuild();
         }
         self.failures.lost = self.failures.lost.max(self.lost_now());
+        self.count_write_hole();
         for index in 0..self.ios.all.len() {
             let io = self.ios.all[index];
             if io.slot == slot && io.active {
                 self.ios.all[index].active = false;
                 self.ios.free.push(index as u32);
-                self.never_answered(io);
+                if io.cut {
+                    self.cut_returned();
+                } else {
+                    self.never_answered(io);
+                }
             }
         }
         self.take_spare(member);
@@ -273,13 +289,16 @@ impl Array {
                     self.fail_command(io.owner);
                 }
                 let active = &self.hosts.all[io.owner as usize];
-                let (ios, sum) = (active.ios, active.parts);
+                let ios = active.ios;
+                let sum =
+                    if active.summed { self.sums[io.owner as usize] } else { Parts::default() };
                 self.release(io.owner, ios, &sum, Part::SlowestMember);
             }
             Purpose::StripeRead | Purpose::StripeWrite => self.stripe_unanswered(io),
             // The rebuild has been abandoned, or reads from another copy next time.
             Purpose::CopyRead | Purpose::CopyWrite => self.copy_unanswered(io),
             Purpose::Bitmap => self.bitmap_answered(),
+            Purpose::SyncRead | Purpose::SyncWrite => self.sync_unanswered(io),
         }
     }
 

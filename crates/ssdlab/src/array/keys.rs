@@ -2,6 +2,7 @@
 
 use super::layout::{Copies, Rotation};
 use crate::error::{Error, Result};
+use crate::rig::at_most_an_hour;
 use crate::units::{Bytes, Nanos, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -123,12 +124,24 @@ pub struct ArrayKeys {
     /// Rebuilding goes no faster than this while the host is quiet (md's `speed_limit_max`).
     #[serde(default = "default_rebuild_max")]
     pub rebuild_max: Rate,
+    /// Bytes of a member that are rebuilt at once, in chunks (md's raid1 and raid10: 2 MiB); at least one
+    /// chunk, of `raid5` and `raid6` at most half of the stripe cache.
+    #[serde(default = "default_rebuild_window")]
+    pub rebuild_window: Bytes,
     /// Unrecoverable errors per bit that is read to rebuild, as datasheets give it (such as 1e-15).
     #[serde(default)]
     pub uber: f64,
     /// Failures of members: each `{ member, at }` or `{ member, worn }`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fail: Vec<FailKeys>,
+    /// Losses of power, each in virtual time since the array was new: what is in flight is cut, writes of
+    /// members reach them or not. What the members lose of their own is not modelled.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub power_loss: Vec<Nanos>,
+    /// How long after a loss of power the array is back; stripes and copies that may disagree are then
+    /// resynchronised, at the rate of rebuilding.
+    #[serde(default = "default_restart_after")]
+    pub restart_after: Nanos,
 }
 
 /// A member that fails.
@@ -147,6 +160,14 @@ pub struct FailKeys {
 
 fn default_bitmap_delay() -> Nanos {
     Nanos::millis(5000)
+}
+
+fn default_restart_after() -> Nanos {
+    Nanos::millis(30_000)
+}
+
+fn default_rebuild_window() -> Bytes {
+    Bytes::mib(2)
 }
 
 fn default_rebuild_min() -> Rate {
@@ -197,6 +218,7 @@ impl ArrayKeys {
             let problem = format!("found {}, expected from 0 to {UBER_MAX} per bit", self.uber);
             return Err(Error::rig("uber", problem));
         }
+        at_most_an_hour("restart_after", self.restart_after)?;
         for (key, rate) in [("rebuild_min", self.rebuild_min), ("rebuild_max", self.rebuild_max)] {
             if rate.0 < 1000 {
                 let problem = format!("found {rate}, expected at least 1kB/s");

@@ -15,14 +15,18 @@ mod counters;
 mod direct;
 mod failure;
 mod galois;
+mod host;
 mod keys;
 pub mod layout;
 mod plan;
+mod power;
 mod rebuild;
+mod resync;
 mod slot;
 mod stripe_cache;
 mod stripes;
 mod untimed;
+mod write_hole;
 
 pub use keys::{ArrayKeys, FailKeys, Level, MEMBERS_MAX, ReadBalance};
 
@@ -30,39 +34,20 @@ use crate::device::{Build, Command, Completion, Device, Op};
 use crate::error::Result;
 use crate::persist::{Archive, Persist, persistent, persistent_enum};
 use crate::sim::Calendar;
-use crate::stats::{PARTS, Part, Parts};
+use crate::stats::Parts;
 use crate::units::NEVER;
 use bitmap::Bitmap;
 use content::Versions;
 use counters::Counts;
 use failure::{Failures, Seat};
+use host::Host;
 use layout::Layout;
+use power::Power;
 use rebuild::Rebuild;
+use resync::Resync;
 use slot::Slot;
 use stripes::Stripes;
 use untimed::Unfinished;
-
-/// A command of the host.
-#[derive(Clone, Copy, Debug, Default)]
-struct Host {
-    command: Command,
-    submitted: u64,
-    /// Commands of members and stripes that it waits for.
-    remaining: u32,
-    /// Commands of members sent for it directly, and their parts together.
-    ios: u32,
-    parts: Parts,
-    digest: u64,
-    /// It waited so long for a block that was being rebuilt.
-    held: u64,
-    /// Until when it waited for the bitmap, from its submission.
-    logged: u64,
-    /// It touches what is lost.
-    failed: bool,
-}
-persistent!(Host {
-    state { command, submitted, remaining, ios, parts, digest, held, logged, failed }
-});
 
 /// What a command of a member is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -79,8 +64,20 @@ enum Purpose {
     CopyWrite,
     /// The page of the bitmap.
     Bitmap,
+    /// Making the copies of a mirror equal after a loss of power.
+    SyncRead,
+    SyncWrite,
 }
-persistent_enum!(Purpose { Host, StripeRead, StripeWrite, CopyRead, CopyWrite, Bitmap });
+persistent_enum!(Purpose {
+    Host,
+    StripeRead,
+    StripeWrite,
+    CopyRead,
+    CopyWrite,
+    Bitmap,
+    SyncRead,
+    SyncWrite
+});
 
 /// A command of a member in flight.
 #[derive(Clone, Copy, Debug, Default)]
@@ -93,11 +90,13 @@ struct Io {
     slot: u32,
     /// It is in flight.
     active: bool,
+    /// Power went meanwhile: nobody waits for it.
+    cut: bool,
     op: Op,
     offset: u64,
     len: u64,
 }
-persistent!(Io { state { purpose, owner, member, slot, active, op, offset, len } });
+persistent!(Io { state { purpose, owner, member, slot, active, cut, op, offset, len } });
 
 /// Part of a command, on one member.
 #[derive(Clone, Copy, Debug)]
@@ -163,16 +162,22 @@ pub struct Array {
     may_fail: bool,
     failures: Failures,
     rebuild: Rebuild,
+    power: Power,
+    resync: Resync,
     bitmap: Option<Bitmap>,
     /// Next event of every slot, and of the array's own.
     calendar: Calendar,
     hosts: Slab<Host>,
+    /// What the members of each of them needed together, where it took more than one command.
+    sums: Vec<Parts>,
     ios: Slab<Io>,
     stripes: Stripes,
     /// Contents, in tests.
     versions: Option<Versions>,
     /// A stripe whose parity the untimed path has still to write.
     unfinished: Option<Unfinished>,
+    /// Members changed without time, which the calendar does not know yet.
+    unplanned: bool,
     /// Which copy the next read takes, in turn.
     turn: u32,
     counts: Counts,
@@ -186,7 +191,7 @@ pub struct Array {
 }
 persistent!(Array {
     state {
-        seats, degraded, failures, rebuild, calendar, hosts, ios, stripes, unfinished, turn, counts, now,
+        seats, degraded, failures, rebuild, power, resync, calendar, hosts, sums, ios, stripes, unfinished, unplanned, turn, counts, now,
         ready,
     }
     parts { slots, versions, bitmap }
@@ -220,6 +225,8 @@ impl Array {
             watches_wear: keys.fail.iter().any(|fail| fail.worn.is_some()),
             failures: Failures::new(&keys.fail),
             rebuild,
+            power: Power::new(keys, build.stream("power")),
+            resync: Resync::new(),
             bitmap: build::bitmap(keys, &layout, &members[..n])?,
             read_balance: keys.read_balance,
             trims: keys.trim.unwrap_or(layout.parity().is_none()),
@@ -227,10 +234,12 @@ impl Array {
             slots: members.into_iter().map(Slot::new).collect(),
             calendar,
             hosts: Slab::new(),
+            sums: Vec::new(),
             ios: Slab::new(),
             stripes: Stripes::new(&layout, keys.stripe_cache),
             versions: build.keep_versions.then(Versions::default),
             unfinished: None,
+            unplanned: false,
             turn: 0,
             counts: Counts::default(),
             now: 0,
@@ -262,13 +271,21 @@ impl Array {
     }
 
     /// Sends a command to a member.
+    #[inline]
     fn send(&mut self, io: Io, stamp: u64, compressible: u8) {
         let Io { member, op, offset, len, .. } = io;
         let index = self.seats[member as usize].slot;
         let tag = u64::from(self.ios.insert(Io { slot: index, active: true, ..io }));
+        if self.versions.is_some() {
+            self.note_old_content(tag as u32, &io);
+        }
         let slot = &mut self.slots[index as usize];
         slot.send(self.now, Command { tag, op, offset, len, compressible, stamp });
-        self.calendar.set(index, slot.device.next_event());
+        let next = slot.device.next_event();
+        // A busy member mostly takes it on later.
+        if self.calendar.at(index) != next {
+            self.calendar.set(index, next);
+        }
     }
 
     /// A member has answered.
@@ -282,7 +299,11 @@ impl Array {
         self.ios.all[index as usize].active = false;
         self.ios.free.push(index);
         self.slots[io.slot as usize].returned(self.now);
-        if io.op == Op::Read {
+        if io.cut {
+            self.cut_returned();
+            return;
+        }
+        if self.versions.is_some() && io.op == Op::Read {
             self.check_digest(&io, completion.digest);
         }
         match io.purpose {
@@ -292,65 +313,12 @@ impl Array {
             }
             Purpose::CopyRead | Purpose::CopyWrite => self.copy_answered(io),
             Purpose::Bitmap => self.bitmap_answered(),
+            Purpose::SyncRead | Purpose::SyncWrite => self.sync_answered(io),
         }
-    }
-
-    /// The command is done: what its last members needed on the average, and what came on top.
-    fn complete(&mut self, host: u32, ios: u32, sum: &Parts, before: Parts) {
-        let Host { command, submitted, digest, held, logged, .. } = self.hosts.all[host as usize];
-        self.hosts.free.push(host);
-        if self.rebuild.member.is_some() && !self.rebuild.busy && self.rebuild.due == NEVER {
-            // It waited for writes to end.
-            self.rebuild.due = self.now;
-            self.plan_timers();
-        }
-        let mut parts = before;
-        parts[Part::StripeWait] += held;
-        parts[Part::Bitmap] += logged - held.min(logged);
-        if let (Some(bitmap), Op::Write) = (&mut self.bitmap, command.op) {
-            bitmap.end(command.offset, command.len);
-        }
-        if ios == 1 {
-            parts.add(sum);
-        } else if ios > 1 {
-            for i in 0..PARTS {
-                parts.0[i] += sum.0[i] / u64::from(ios);
-            }
-        }
-        parts[Part::SlowestMember] += self.now - submitted - parts.total();
-        self.ready.push(Completion { tag: command.tag, time: self.now, parts, digest });
     }
 }
 
 impl Array {
-    /// Does what a command of the host asks for.
-    fn dispatch(&mut self, host: u32) {
-        let command = self.hosts.all[host as usize].command;
-        match command.op {
-            Op::Purge if self.purge_waits_for_bitmap(host) => {}
-            Op::Flush | Op::Purge => self.everywhere(host),
-            Op::Trim if !self.trims => self.counts.trims_dropped += 1,
-            Op::Trim => self.trim(host),
-            Op::Read => self.read(host),
-            Op::Write if self.waits_for_bitmap(host) => {}
-            Op::Write => return self.begin_write(host),
-        }
-        if self.hosts.all[host as usize].remaining == 0 {
-            self.complete(host, 0, &Parts::default(), Parts::default());
-        }
-    }
-
-    /// Does what a write asks for.
-    fn begin_write(&mut self, host: u32) {
-        match self.layout.parity() {
-            Some(_) => self.write_stripes(host),
-            None => self.write(host),
-        }
-        if self.hosts.all[host as usize].remaining == 0 {
-            self.complete(host, 0, &Parts::default(), Parts::default());
-        }
-    }
-
     /// Lets the next event happen, at `time`.
     fn happen(&mut self, time: u64, slot: u32) {
         self.now = self.now.max(time);
@@ -358,13 +326,16 @@ impl Array {
             self.timer(which);
             return;
         }
-        let mut arrived = std::mem::take(&mut self.arrived);
-        let member = &mut self.slots[slot as usize].device;
-        member.advance(time, &mut arrived);
-        self.calendar.set(slot, member.next_event());
-        for completion in arrived.drain(..) {
-            self.answer(slot, &completion);
+        let next = self.slots[slot as usize].device.proceed(time, &mut self.arrived);
+        self.calendar.set(slot, next);
+        if self.arrived.is_empty() {
+            return;
         }
+        let mut arrived = std::mem::take(&mut self.arrived);
+        for completion in &arrived {
+            self.answer(slot, completion);
+        }
+        arrived.clear();
         self.arrived = arrived;
     }
 }
@@ -380,21 +351,33 @@ impl Device for Array {
 
     fn submit(&mut self, now: u64, command: Command) {
         self.now = now;
-        self.finish_untimed();
+        self.end_untimed();
         self.counts.host(&command);
         let host = self.hosts.insert(Host { command, submitted: now, ..Host::default() });
+        if self.sums.len() < self.hosts.all.len() {
+            self.sums.push(Parts::default());
+        }
         self.rebuild.host_seen = true;
-        if !self.waits_for_block(host) {
+        if !self.waits_for_power(host) && !self.waits_for_block(host) {
             self.dispatch(host);
         }
     }
 
     fn next_event(&self) -> u64 {
-        if self.ready.is_empty() { self.calendar.first().0 } else { self.now }
+        match (self.ready.is_empty(), self.unplanned) {
+            (false, _) => self.now,
+            (true, false) => self.calendar.first().0,
+            (true, true) => {
+                let members = self.slots.iter().filter(|slot| !slot.dead);
+                let own =
+                    (self.slots.len()..self.calendar.slots()).map(|s| self.calendar.at(s as u32));
+                members.map(Slot::next_event).chain(own).min().unwrap_or(NEVER)
+            }
+        }
     }
 
     fn advance(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64 {
-        self.finish_untimed();
+        self.end_untimed();
         loop {
             let (time, slot) = self.calendar.first();
             if !self.ready.is_empty() && time > self.now {
@@ -410,12 +393,17 @@ impl Device for Array {
 
     fn settle(&mut self, now: u64) -> u64 {
         debug_assert_eq!(self.hosts.free.len(), self.hosts.all.len(), "something is in flight");
+        if self.unplanned {
+            self.plan_members();
+        }
         self.now = self.now.max(now);
-        // The block that is being rebuilt is brought to its end, the next one is not begun.
-        while self.rebuild.is_under_way() || self.bitmap.as_ref().is_some_and(Bitmap::is_busy) {
+        // Blocks that are being rebuilt are brought to their end, the next one is not begun.
+        self.pause_rebuild(true);
+        while self.acts_by_itself() {
             let (time, slot) = self.calendar.first();
             self.happen(time, slot);
         }
+        self.pause_rebuild(false);
         let now = self.now;
         let settled = |slot: &mut Slot, at: u64| if slot.dead { at } else { slot.settle(at) };
         let end = self.slots.iter_mut().map(|slot| settled(slot, now)).max().unwrap_or(now);
@@ -430,7 +418,7 @@ impl Device for Array {
 
     fn apply(&mut self, command: &Command) {
         self.apply_untimed(command);
-        self.plan_members();
+        self.unplanned = true;
     }
 
     fn content(&self, offset: u64) -> u64 {

@@ -120,7 +120,9 @@ impl Array {
         reads.clear();
         let parity = self.layout.parity().expect("stripes");
         for role in (0..parity.members).filter(|&role| self.has_chunk(stripe, role)) {
-            if reads.len() < parity.data() as usize {
+            // What is to agree is read whole.
+            let all = self.stripes.all[index as usize].kind == Kind::Sync;
+            if all || reads.len() < parity.data() as usize {
                 reads.push(Part { role, span });
             }
         }
@@ -150,12 +152,18 @@ impl Array {
         let how = match (can_modify, can_reconstruct) {
             // Without a parity to write, nothing need be known.
             (true, _) if parities == 0 => How::Modify,
-            (true, true) if modify < reconstruct => How::Modify,
+            // Old parity may be wrong where power was lost (md does not rely on it either).
+            (true, true) if modify < reconstruct && !self.has_stale_parity(stripe) => How::Modify,
             (_, true) => How::Reconstruct,
             (true, false) => How::Modify,
             (false, false) => How::Recover,
         };
         (any && parities > 0).then_some(how)
+    }
+
+    #[inline]
+    fn has_stale_parity(&self, stripe: u64) -> bool {
+        !self.resync.stale.is_empty() && self.resync.touches(stripe, stripe + 1)
     }
 
     /// What is written of a stripe: the data, and parity of every stretch with some.
@@ -166,6 +174,7 @@ impl Array {
         match own.kind {
             Kind::Write => {}
             Kind::Read => return,
+            Kind::Sync => return self.parts_to_sync(own.stripe, parts),
             Kind::Rebuild => {
                 if self.seats[own.member as usize].slot == own.slot {
                     parts.push(own.wanted);

@@ -1,6 +1,7 @@
 //! Rebuilding what a spare must hold, block by block, in competition with the host: as fast as
 //! `rebuild_max` while the host is quiet, no faster than `rebuild_min` while it is not (md's
-//! `speed_limit_max` and `speed_limit_min`).
+//! `speed_limit_max` and `speed_limit_min`). Several blocks are under way at once, begun in order and
+//! at that rate; each is whole as soon as it is done.
 //!
 //! A stripe of RAID 5 and 6 is rebuilt under its lock. Of mirrors a block is copied; writes and TRIMs
 //! of it wait meanwhile.
@@ -8,11 +9,22 @@
 use super::failure::Condition;
 use super::keys::{ArrayKeys, ROW};
 use super::layout::{Layout, Place};
-use super::{Array, Io, Purpose};
+use super::{Array, Io, Level, Purpose};
 use crate::device::{Command, Op};
 use crate::persist::persistent;
 use crate::rng::Stream;
 use crate::units::{NEVER, Rate};
+
+/// A block that is being rebuilt, bytes of the spare.
+#[derive(Clone, Copy, Debug, Default)]
+struct Block {
+    from: u64,
+    to: u64,
+    /// Of mirrors: which copy that is.
+    copy: u32,
+    done: bool,
+}
+persistent!(Block { state { from, to, copy, done } });
 
 /// What is being rebuilt.
 pub(super) struct Rebuild {
@@ -22,18 +34,23 @@ pub(super) struct Rebuild {
     spares: Vec<u32>,
     /// When the next block begins.
     pub due: u64,
-    /// A block is being rebuilt.
-    pub busy: bool,
-    /// Which copy that is, and commands for it and for abandoned ones in flight.
-    copy: u32,
+    /// Blocks under way, and those that are done before others that lie before them; in order.
+    blocks: Vec<Block>,
+    /// How many at most.
+    blocks_max: usize,
+    /// Copies begun so far; commands of copies and stripes in flight, of abandoned ones too.
+    copies: u32,
     in_flight: u32,
-    /// Since when, and whether the host wanted something since the one before.
-    started: u64,
+    /// The earliest instant that the rate allows for the next block.
+    paced: u64,
+    /// It waits for writes or TRIMs to end.
+    waits: bool,
+    /// No block is begun.
+    pub paused: bool,
+    /// The host wanted something since the last block began.
     pub host_seen: bool,
     /// Bytes of a block, on the spare.
     pub block: u64,
-    /// What is copied at the moment.
-    window: (u64, u64),
     min: Rate,
     max: Rate,
     /// Commands of the host that wait for the block.
@@ -48,9 +65,10 @@ pub(super) struct Rebuild {
 }
 persistent!(Rebuild {
     state {
-        member, spares, due, busy, copy, in_flight, started, host_seen, window, held, stream, bytes, errors, lost, done,
+        member, spares, due, blocks, copies, in_flight, paced, waits, paused, host_seen, held, stream, bytes,
+        errors, lost, done,
     }
-    built { block, min, max, uber }
+    built { block, blocks_max, min, max, uber }
 });
 
 impl Rebuild {
@@ -60,13 +78,15 @@ impl Rebuild {
             member: None,
             spares: spares.rev().collect(),
             due: NEVER,
-            busy: false,
-            copy: 0,
+            blocks: Vec::new(),
+            blocks_max: blocks_max(keys),
+            copies: 0,
             in_flight: 0,
-            started: 0,
+            paced: 0,
+            waits: false,
+            paused: false,
             host_seen: false,
             block: keys.chunk.0,
-            window: (0, 0),
             min: keys.rebuild_min,
             max: keys.rebuild_max,
             held: Vec::new(),
@@ -80,10 +100,37 @@ impl Rebuild {
     }
 }
 
+/// Blocks under way at most; of stripes no more than fill half of the stripe cache, so that writes of
+/// the host have their turn.
+fn blocks_max(keys: &ArrayKeys) -> usize {
+    let window = keys.rebuild_window.0 / keys.chunk.0;
+    let most = match keys.level {
+        Level::Raid5 | Level::Raid6 => u64::from(keys.stripe_cache / 2) / (keys.chunk.0 / ROW),
+        _ => u64::MAX,
+    };
+    window.min(most).max(1) as usize
+}
+
 impl Rebuild {
     /// Whether commands of it are in flight.
     pub fn is_under_way(&self) -> bool {
-        self.busy || self.in_flight > 0
+        self.in_flight > 0
+    }
+
+    /// Whether these bytes of the spare are done, though others before them are not.
+    pub fn has(&self, member: u32, offset: u64, len: u64) -> bool {
+        let covers = |b: &Block| b.done && b.from <= offset && offset + len <= b.to;
+        self.member == Some(member) && self.blocks.iter().any(covers)
+    }
+
+    /// Something ended for which the next block may have waited; whether it did.
+    #[inline]
+    pub fn looks_again(&mut self, now: u64) -> bool {
+        let looks = std::mem::take(&mut self.waits) && self.member.is_some() && !self.paused;
+        if looks {
+            self.due = now;
+        }
+        looks
     }
 }
 
@@ -105,11 +152,9 @@ impl Array {
     /// What was being rebuilt is no more, or there is another one.
     pub(super) fn abandon_rebuild(&mut self) {
         (self.rebuild.member, self.rebuild.due) = (None, NEVER);
-        // A stripe under way ends by itself; a copy does not.
-        if self.layout.parity().is_none() {
-            self.rebuild.busy = false;
-            self.let_go();
-        }
+        // Stripes under way end by themselves, copies that are read are forgotten.
+        self.rebuild.blocks.clear();
+        self.let_go();
         self.next_rebuild();
     }
 
@@ -124,114 +169,138 @@ impl Array {
     /// Begins with the next block.
     pub(super) fn rebuild_step(&mut self) {
         let Some(member) = self.rebuild.member else { return };
-        if self.rebuild.busy {
+        let rebuild = &self.rebuild;
+        if self.power.off || rebuild.paused || rebuild.blocks.len() >= rebuild.blocks_max {
             return;
         }
+        let used = self.layout.used(member);
         let synced = self.seats[member as usize].synced;
-        if synced >= self.layout.used(member) {
-            self.seats[member as usize].condition = Condition::Whole;
-            self.rebuild.member = None;
-            self.rebuild.done += 1;
-            self.degraded = self.missing() > 0;
-            self.next_rebuild();
+        let from = rebuild.blocks.last().map_or(synced, |block| block.to);
+        if from >= used {
+            if synced >= used {
+                self.seats[member as usize].condition = Condition::Whole;
+                self.rebuild.member = None;
+                self.rebuild.done += 1;
+                self.degraded = self.missing() > 0;
+                self.next_rebuild();
+                self.begin_resync();
+            }
             return;
         }
-        let clears = |io: &Io| io.active && matches!(io.op, Op::Trim | Op::Purge);
-        if self.ios.all.iter().any(clears) {
-            // What is read and written must not change meanwhile.
-            self.rebuild.due = NEVER;
+        let clear = |op: Op| matches!(op, Op::Trim | Op::Purge);
+        let waits = |&host: &u32| clear(self.hosts.all[host as usize].command.op);
+        let clears = |io: &Io| io.active && clear(io.op);
+        if self.ios.all.iter().any(clears) || self.rebuild.held.iter().any(waits) {
+            // What is read and written must not change meanwhile; and they have their turn.
+            self.rebuild.waits = true;
             return;
         }
-        (self.rebuild.started, self.rebuild.host_seen) = (self.now, false);
+        let to = match &self.layout {
+            Layout::Mirrored(mirrored) => (from + self.rebuild.block)
+                .min((from / mirrored.chunk + 1) * mirrored.chunk)
+                .min(used),
+            _ => from + self.rebuild.block,
+        };
+        let block = Block { from, to, ..Block::default() };
         if let Some(parity) = self.layout.parity() {
-            let stripe = synced / parity.chunk;
+            let stripe = from / parity.chunk;
             if self.is_lost(stripe) {
                 self.rebuild.member = None;
                 return;
             }
-            self.rebuild.busy = true;
+            self.pace_rebuild(block);
+            self.rebuild.in_flight += 1;
             self.rebuild_stripe(stripe);
-            return;
+        } else if self.is_written(member, block) {
+            // Looked at again when a command of the host is answered.
+            self.rebuild.waits = true;
+        } else {
+            self.pace_rebuild(block);
+            self.copy_block(member, block);
         }
-        self.copy_block(member, synced);
     }
 
-    /// Copies a block of a mirror, once no write of it is in flight.
-    fn copy_block(&mut self, member: u32, from: u64) {
+    /// A block begins: the next one when the rate allows it.
+    fn pace_rebuild(&mut self, block: Block) {
+        let time = self.rebuild_rate().time(block.to - block.from);
+        let rebuild = &mut self.rebuild;
+        rebuild.paced = self.now + time;
+        (rebuild.due, rebuild.host_seen) = (rebuild.paced, false);
+        rebuild.blocks.push(block);
+    }
+
+    /// A copy of what lies on a block of the spare, if there is one.
+    fn source_of(&self, member: u32, block: Block) -> Option<Place> {
         let Layout::Mirrored(mirrored) = &self.layout else { unreachable!("no copies") };
-        let row = from / mirrored.chunk;
-        let to = (from + self.rebuild.block)
-            .min((row + 1) * mirrored.chunk)
-            .min(self.layout.used(member));
-        let source = mirrored.chunk_at(member, row).and_then(|chunk| {
-            let at = chunk * mirrored.chunk + from % mirrored.chunk;
-            let copies = (0..mirrored.copies()).map(|copy| mirrored.place(at, copy).0);
-            copies.filter(|p| p.member != member).find(|&p| self.holds(p, to - from))
-        });
-        // A write that began before the spare took its place is on the way to the source alone.
-        let spare = Place { member, offset: from };
+        let len = block.to - block.from;
+        let chunk = mirrored.chunk_at(member, block.from / mirrored.chunk)?;
+        let at = chunk * mirrored.chunk + block.from % mirrored.chunk;
+        let mut copies = (0..mirrored.copies()).map(|copy| mirrored.place(at, copy).0);
+        copies.find(|&p| p.member != member && self.holds(p, len))
+    }
+
+    /// Whether a write of a block is on the way: one that began before the spare took its place is on
+    /// the way to the source alone.
+    fn is_written(&self, member: u32, block: Block) -> bool {
+        let source = self.source_of(member, block);
+        let spare = Place { member, offset: block.from };
         let written = |io: &Io| {
             let overlaps = |place: Place| {
-                let end = place.offset + (to - from);
+                let end = place.offset + (block.to - block.from);
                 io.member == place.member && io.offset < end && place.offset < io.offset + io.len
             };
             let hit = overlaps(spare) || source.is_some_and(overlaps);
             io.active && io.op == Op::Write && hit
         };
-        if self.ios.all.iter().any(written) {
-            // Looked at again when the next command of the host is answered.
-            self.rebuild.due = NEVER;
-            return;
-        }
-        self.rebuild.window = (from, to);
-        self.rebuild.busy = true;
-        match source {
-            Some(Place { member, offset }) => {
-                let io = Io {
-                    purpose: Purpose::CopyRead,
-                    op: Op::Read,
-                    member,
-                    offset,
-                    ..Io::default()
-                };
-                self.slot_mut(member).pending += 1;
-                self.rebuild.copy = self.rebuild.copy.wrapping_add(1);
-                self.rebuild.in_flight += 1;
-                self.send(Io { len: to - from, owner: self.rebuild.copy, ..io }, 0, 0);
-            }
+        self.ios.all.iter().any(written)
+    }
+
+    /// Copies a block of a mirror.
+    fn copy_block(&mut self, member: u32, block: Block) {
+        let Some(Place { member, offset }) = self.source_of(member, block) else {
             // Nothing of the host's lies there, or nothing is left of it.
-            None => self.block_done(to - from),
+            return self.block_done(block.from);
+        };
+        self.rebuild.copies = self.rebuild.copies.wrapping_add(1);
+        let owner = self.rebuild.copies;
+        if let Some(own) = self.rebuild.blocks.iter_mut().find(|own| own.from == block.from) {
+            own.copy = owner;
         }
+        let (purpose, len) = (Purpose::CopyRead, block.to - block.from);
+        self.slot_mut(member).pending += 1;
+        self.rebuild.in_flight += 1;
+        self.send(Io { purpose, owner, member, op: Op::Read, offset, len, ..Io::default() }, 0, 0);
+    }
+
+    /// The block that a command of a copy is for, if it still is.
+    fn block_of(&self, io: &Io) -> Option<Block> {
+        self.rebuild.blocks.iter().find(|block| block.copy == io.owner && !block.done).copied()
     }
 
     /// The block was read: it is written to the spare.
     pub(super) fn copy_answered(&mut self, io: Io) {
         self.rebuild.in_flight -= 1;
-        if !self.rebuild.busy || io.owner != self.rebuild.copy {
-            return;
-        }
-        let (from, to) = self.rebuild.window;
+        let Some(block) = self.block_of(&io) else { return };
         if io.purpose == Purpose::CopyWrite {
-            self.block_done(to - from);
+            self.block_done(block.from);
             return;
         }
-        self.rebuild_was_read(to - from, 0);
+        self.rebuild_was_read(block.to - block.from, 0);
         let Some(member) = self.rebuild.member else { return };
         let stamp = self.stamp_copy(&io);
-        let write = Io { purpose: Purpose::CopyWrite, op: Op::Write, member, offset: from, ..io };
+        let (purpose, offset) = (Purpose::CopyWrite, block.from);
         self.slot_mut(member).pending += 1;
         self.rebuild.in_flight += 1;
-        self.send(write, stamp, 0);
+        self.send(Io { purpose, op: Op::Write, member, offset, ..io }, stamp, 0);
     }
 
     /// A copy that a failed member did not answer is tried again from another one.
     pub(super) fn copy_unanswered(&mut self, io: Io) {
         self.rebuild.in_flight -= 1;
-        let current = self.rebuild.busy && io.owner == self.rebuild.copy;
-        if io.purpose == Purpose::CopyRead && current {
-            self.rebuild.busy = false;
-            self.rebuild.due = self.now;
-            self.let_go();
+        if let (Purpose::CopyRead, Some(block), Some(member)) =
+            (io.purpose, self.block_of(&io), self.rebuild.member)
+        {
+            self.copy_block(member, block);
         }
     }
 
@@ -252,56 +321,99 @@ impl Array {
 
     /// A stripe was rebuilt on the device in `slot`.
     pub(super) fn stripe_rebuilt(&mut self, slot: u32, stripe: u64) {
-        let chunk = self.layout.parity().expect("stripes").chunk;
-        let seat = self.rebuild.member.map(|member| self.seats[member as usize]);
-        if seat.is_some_and(|seat| seat.slot == slot && seat.synced == stripe * chunk) {
-            self.block_done(chunk);
-            return;
+        self.rebuild.in_flight -= 1;
+        let from = stripe * self.layout.parity().expect("stripes").chunk;
+        match self.rebuild.member {
+            Some(member) if self.seats[member as usize].slot == slot => {
+                self.rebuilt_as_is(stripe, member);
+                self.block_done(from);
+            }
+            // It was for a spare that has failed meanwhile.
+            _ => {
+                self.let_go();
+                self.plan_timers();
+            }
         }
-        // It was for a spare that has failed meanwhile.
-        self.rebuild.busy = false;
-        self.rebuild.due = if seat.is_some() { self.now } else { NEVER };
+    }
+
+    /// The block that begins at `from` is rebuilt.
+    fn block_done(&mut self, from: u64) {
+        let Some(member) = self.rebuild.member else { return };
+        let rebuild = &mut self.rebuild;
+        let Some(block) = rebuild.blocks.iter_mut().find(|block| block.from == from) else {
+            return;
+        };
+        block.done = true;
+        rebuild.bytes += block.to - block.from;
+        let first = rebuild.blocks.iter().position(|block| !block.done);
+        if let Some(last) =
+            rebuild.blocks.drain(..first.unwrap_or(rebuild.blocks.len())).next_back()
+        {
+            self.seats[member as usize].synced = last.to;
+        }
+        if !rebuild.paused {
+            rebuild.due = self.now.max(rebuild.paced);
+        }
         self.let_go();
         self.plan_timers();
     }
 
-    /// A block is rebuilt: the next one begins as soon as the rate allows.
-    fn block_done(&mut self, len: u64) {
-        self.rebuild.busy = false;
-        self.rebuild.bytes += len;
-        if let Some(member) = self.rebuild.member {
-            self.seats[member as usize].synced += len;
-            let quiet = !self.rebuild.host_seen && self.hosts.free.len() == self.hosts.all.len();
-            let rate = if quiet { self.rebuild.max } else { self.rebuild.min };
-            self.rebuild.due = self.now.max(self.rebuild.started + rate.time(len));
+    /// Whether blocks may begin: none does while what is under way is brought to its end.
+    pub(super) fn pause_rebuild(&mut self, paused: bool) {
+        self.rebuild.paused = paused;
+        self.rebuild.due = match self.rebuild.member {
+            Some(_) if !paused => self.now.max(self.rebuild.paced),
+            _ => NEVER,
+        };
+        if !paused && self.resync.due == NEVER {
+            self.begin_resync();
         }
-        self.let_go();
         self.plan_timers();
+    }
+
+    /// How fast the array may work on its own behalf.
+    pub(super) fn rebuild_rate(&self) -> Rate {
+        let quiet = !self.rebuild.host_seen && self.hosts.free.len() == self.hosts.all.len();
+        if quiet { self.rebuild.max } else { self.rebuild.min }
+    }
+
+    /// Power is gone: the block on the way is begun again.
+    pub(super) fn cut_rebuild(&mut self) {
+        (self.rebuild.due, self.rebuild.in_flight, self.rebuild.waits) = (NEVER, 0, false);
+        self.rebuild.blocks.clear();
+        self.rebuild.held.clear();
     }
 
     /// Commands of the host that waited for a block go on.
-    fn let_go(&mut self) {
+    pub(super) fn let_go(&mut self) {
         let mut held = std::mem::take(&mut self.rebuild.held);
         for &host in &held {
             let active = &mut self.hosts.all[host as usize];
             active.held = self.now - active.submitted;
             active.remaining -= 1;
-            self.dispatch(host);
+            // Another one may be on the way.
+            if !self.waits_for_block(host) {
+                self.dispatch(host);
+            }
         }
         held.clear();
+        held.append(&mut self.rebuild.held);
         self.rebuild.held = held;
     }
 
     /// Whether a command must wait for the block that is being rebuilt; it does so then.
     pub(super) fn waits_for_block(&mut self, host: u32) -> bool {
         let command = self.hosts.all[host as usize].command;
-        if !self.rebuild.busy || matches!(command.op, Op::Read | Op::Flush) {
+        let busy = self.rebuild.is_under_way() || self.resync.busy;
+        if !busy || matches!(command.op, Op::Read | Op::Flush) {
             return false;
         }
         let waits = match (command.op, &self.layout) {
             // Stripes have locks of their own against writes.
             (Op::Write, Layout::Parity(_)) => false,
-            (Op::Write, _) => self.touches_window(&command),
+            (Op::Write, _) => {
+                self.touches_window(&command) || self.touches_synced(command.offset, command.len)
+            }
             _ => true,
         };
         if waits {
@@ -312,15 +424,16 @@ impl Array {
     }
 
     fn touches_window(&self, command: &Command) -> bool {
-        let (from, to) = self.rebuild.window;
+        let Some(member) = self.rebuild.member else { return false };
         let (mut at, end) = (command.offset, command.offset + command.len);
         while at < end {
             let mut step = end - at;
             for copy in 0..self.layout.copies() {
                 let (place, run) = self.layout.place(at, copy);
                 step = step.min(run);
-                let here = Some(place.member) == self.rebuild.member;
-                if here && place.offset < to && from < place.offset + step {
+                let hit =
+                    |b: &Block| !b.done && place.offset < b.to && b.from < place.offset + step;
+                if place.member == member && self.rebuild.blocks.iter().any(hit) {
                     return true;
                 }
             }

@@ -38,8 +38,10 @@ pub(super) enum Kind {
     Read,
     /// A chunk for a spare.
     Rebuild,
+    /// Parity that may be wrong after a loss of power.
+    Sync,
 }
-persistent_enum!(Kind { Write, Read, Rebuild });
+persistent_enum!(Kind { Write, Read, Rebuild, Sync });
 
 /// A stripe that is being written, or will be.
 #[derive(Debug, Default)]
@@ -131,6 +133,22 @@ impl Stripes {
     pub fn being_written(&self) -> u64 {
         self.all.iter().filter(|s| s.state == State::Writing && s.kind == Kind::Write).count()
             as u64
+    }
+
+    /// Whether data or parity of it are on the way.
+    pub fn is_written(&self, index: u32) -> bool {
+        self.all[index as usize].state == State::Writing
+    }
+
+    /// Power is gone: none is left.
+    pub fn cut(&mut self) {
+        self.all.clear();
+        self.free.clear();
+        self.spans.clear();
+        self.heads.fill(NONE);
+        self.queue.clear();
+        self.rows_active = 0;
+        self.forget();
     }
 
     /// Plans those again that read.

@@ -28,6 +28,7 @@ impl Array {
             Op::Flush | Op::Purge => {
                 if command.op == Op::Purge {
                     self.stripes.forget();
+                    self.power.heal_stripes(0, u64::MAX);
                 }
                 for member in 0..self.seats.len() as u32 {
                     if self.alive(member) {
@@ -48,6 +49,8 @@ impl Array {
             let Piece { member, offset, len } = *piece;
             let slot = self.slot_mut(member);
             slot.pending -= 1;
+            self.forget_undone(member, offset, len);
+            let slot = self.slot_mut(member);
             slot.apply(&Command { offset, len, stamp, ..*command });
         }
         self.give_back(pieces);
@@ -74,6 +77,7 @@ impl Array {
             let piece = Piece { member: place.member, offset: place.offset, len: hi - lo };
             let stamp = self.stamp_of_piece(command, &piece);
             let Piece { member, offset, len } = piece;
+            self.forget_undone(member, offset, len);
             self.slot_mut(member).apply(&Command { offset, len, stamp, ..*command });
             let span = open.map_or(span, |u| u.span.hull(span));
             self.unfinished = Some(Unfinished { stripe, span });
@@ -98,9 +102,11 @@ impl Array {
             if self.has_chunk(stripe, role) {
                 let compressible = if nth == 0 { command.compressible } else { 0 };
                 let write = Command { offset, len, stamp: stamps[nth], compressible, ..*command };
+                self.forget_undone(parity.member(stripe, role), offset, len);
                 self.slot_mut(parity.member(stripe, role)).apply(&write);
             }
         }
+        self.power.heal(stripe, span);
     }
 
     /// Writes the parity that the untimed path still owes.
@@ -111,15 +117,29 @@ impl Array {
             let member = parity.member(stripe, parity.data() + which);
             let stamp = self.stamp_parity(stripe, which as usize, span);
             let (offset, len) = (stripe * parity.chunk + span.lo, span.hi - span.lo);
+            self.forget_undone(member, offset, len);
             let slot = self.slot_mut(member);
             let command = Command { tag: 0, op: Op::Write, offset, len, compressible: 0, stamp };
             slot.apply(&command);
         }
-        self.plan_members();
+        self.power.heal(stripe, span);
+        self.unplanned = true;
+    }
+
+    /// Time goes on: what the untimed path owes is done, and the calendar is up to date.
+    #[inline]
+    pub(super) fn end_untimed(&mut self) {
+        if self.unfinished.is_some() {
+            self.finish_untimed();
+        }
+        if self.unplanned {
+            self.plan_members();
+        }
     }
 
     /// The calendar after members changed without time.
     pub(super) fn plan_members(&mut self) {
+        self.unplanned = false;
         for (index, slot) in self.slots.iter().enumerate() {
             if !slot.dead {
                 self.calendar.set(index as u32, slot.device.next_event());

@@ -114,6 +114,14 @@ pub trait Device: Persist + Send {
     /// earlier; appends what completed then (all of one instant) and returns the instant.
     fn advance(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64;
 
+    /// [`Device::advance`], and then [`Device::next_event`]: for who moves many devices in turn, in
+    /// one call.
+    #[inline]
+    fn proceed(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64 {
+        self.advance(limit, done);
+        self.next_event()
+    }
+
     /// Brings what the device still does by itself to an end, from `now` on, and begins nothing new:
     /// writes behind a buffer, a collection under way, not the next one. Answers when that was done:
     /// `now` if nothing was. No command may be in flight. The quiet time before idle work

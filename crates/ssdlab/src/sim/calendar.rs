@@ -53,6 +53,11 @@ impl Calendar {
         (root.time, root.slot)
     }
 
+    /// Slots, those included that only fill the tree up.
+    pub fn slots(&self) -> usize {
+        self.leaves
+    }
+
     /// When the event of `slot` is planned.
     pub fn at(&self, slot: u32) -> u64 {
         self.nodes[self.leaves + slot as usize].time

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // every test binary uses a part of it
 
 pub mod audit;
+pub mod host;
 pub mod models;
 pub mod oracle;
 pub mod rigs;

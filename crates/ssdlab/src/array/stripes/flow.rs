@@ -2,6 +2,7 @@
 
 use super::{Kind, State, StripePart};
 use crate::array::keys::ROW;
+use crate::array::plan::How;
 use crate::array::stripe_cache::Span;
 use crate::array::{Array, Io, Purpose};
 use crate::device::{Command, Op};
@@ -102,6 +103,13 @@ impl Array {
         let new = self.take_stripe(stripe, Kind::Rebuild, wanted);
         let own = &mut self.stripes.all[new as usize];
         (own.member, own.slot) = (member, self.seats[member as usize].slot);
+        self.try_start(new);
+    }
+
+    /// Makes the parity of a stripe right.
+    pub(in crate::array) fn sync_stripe(&mut self, stripe: u64) {
+        let span = Span { lo: 0, hi: self.layout.parity().expect("stripes").chunk };
+        let new = self.take_stripe(stripe, Kind::Sync, StripePart { role: 0, span });
         self.try_start(new);
     }
 
@@ -247,6 +255,9 @@ impl Array {
         match own.kind {
             Kind::Write => {
                 self.stripes.counts.written += 1;
+                if self.power.is_torn() {
+                    self.note_written(index);
+                }
                 self.hold_in_cache(index);
             }
             // A read has its time from what it read.
@@ -262,8 +273,35 @@ impl Array {
                 let spare = parity.parities - spare;
                 self.rebuild_was_read(read, spare);
             }
+            Kind::Sync => {
+                let bytes = |parts: &[StripePart]| -> u64 {
+                    parts.iter().map(|part| part.span.hi - part.span.lo).sum()
+                };
+                let (stripe, rows, read) = (own.stripe, own.rows, bytes(&own.reads));
+                let mut parts = std::mem::take(&mut self.stripe_parts);
+                self.parts_to_write(index, &mut parts);
+                self.resync.bytes_written += bytes(&parts);
+                self.resync.bytes_read += read;
+                self.stripe_parts = parts;
+                self.power.heal(stripe, rows);
+            }
         }
         self.end_stripe(index);
+    }
+
+    /// What a write has made of the parity of a stripe that does not agree.
+    fn note_written(&mut self, index: u32) {
+        let data = self.layout.parity().expect("stripes").data();
+        let own = &self.stripes.all[index as usize];
+        for segment in &own.segments {
+            if segment.how != How::Modify {
+                self.power.heal(own.stripe, segment.span);
+                continue;
+            }
+            let written = |&role: &u32| self.stripes.span(index, role).covers(segment.span);
+            let roles: Vec<u32> = (0..data).filter(written).collect();
+            self.power.rewritten(own.stripe, segment.span, &roles, data as usize);
+        }
     }
 
     /// The stripe has lost too much: its hosts get an error.
@@ -288,17 +326,18 @@ impl Array {
             let active = &mut self.hosts.all[host as usize];
             active.remaining -= 1;
             if active.remaining == 0 {
-                let mut before = Parts::default();
-                before[Part::StripeWait] = started - active.submitted - active.logged;
-                before[Part::Parity] = read - started;
-                self.complete(host, ios, &sum, before);
+                let waited = started - active.submitted - active.held.max(active.logged);
+                let before = [(Part::StripeWait, waited), (Part::Parity, read - started)];
+                self.complete(host, ios, &sum, &before);
             }
         }
         self.stripes.all[index as usize].hosts = hosts;
         self.stripes.rows_active -= rows;
         self.stripes.end(index);
-        if kind == Kind::Rebuild {
-            self.stripe_rebuilt(slot, stripe);
+        match kind {
+            Kind::Rebuild => self.stripe_rebuilt(slot, stripe),
+            Kind::Sync => self.stripe_synced(stripe),
+            Kind::Write | Kind::Read => {}
         }
         while let Some(next) = self.stripes.next_of(stripe) {
             self.try_start(next);
