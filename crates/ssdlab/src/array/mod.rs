@@ -10,6 +10,7 @@
 
 mod bitmap;
 mod build;
+mod bus;
 mod content;
 mod counters;
 mod direct;
@@ -24,15 +25,17 @@ mod stripe_cache;
 mod stripes;
 mod untimed;
 
+pub use bus::BusKeys;
 pub use keys::{ArrayKeys, FailKeys, Level, MEMBERS_MAX, ReadBalance};
 
 use crate::device::{Build, Command, Completion, Device, Op};
 use crate::error::Result;
-use crate::persist::{Archive, Persist, persistent, persistent_enum};
-use crate::sim::Calendar;
+use crate::persist::{persistent, persistent_enum};
+use crate::sim::{Calendar, Slab};
 use crate::stats::{PARTS, Part, Parts};
 use crate::units::NEVER;
 use bitmap::Bitmap;
+use bus::Bus;
 use content::Versions;
 use counters::Counts;
 use failure::{Failures, Seat};
@@ -107,39 +110,6 @@ struct Piece {
     len: u64,
 }
 
-/// Things by index, with the free indices.
-struct Slab<T> {
-    all: Vec<T>,
-    free: Vec<u32>,
-}
-
-impl<T> Slab<T> {
-    fn new() -> Self {
-        Slab { all: Vec::new(), free: Vec::new() }
-    }
-    #[inline]
-    fn insert(&mut self, value: T) -> u32 {
-        match self.free.pop() {
-            Some(index) => {
-                self.all[index as usize] = value;
-                index
-            }
-            None => {
-                self.all.push(value);
-                (self.all.len() - 1) as u32
-            }
-        }
-    }
-}
-
-impl<T: Persist + Default> Persist for Slab<T> {
-    fn persist(&mut self, archive: &mut Archive<'_>) -> Result<()> {
-        let Slab { all, free } = self;
-        all.persist(archive)?;
-        free.persist(archive)
-    }
-}
-
 /// Instead of a command of the host.
 const NO_HOST: u32 = u32::MAX;
 
@@ -164,6 +134,7 @@ pub struct Array {
     failures: Failures,
     rebuild: Rebuild,
     bitmap: Option<Bitmap>,
+    bus: Option<Bus>,
     /// Next event of every slot, and of the array's own.
     calendar: Calendar,
     hosts: Slab<Host>,
@@ -189,7 +160,7 @@ persistent!(Array {
         seats, degraded, failures, rebuild, calendar, hosts, ios, stripes, unfinished, turn, counts, now,
         ready,
     }
-    parts { slots, versions, bitmap }
+    parts { slots, versions, bitmap, bus }
     built {
         layout, read_balance, trims, wasted, watches_wear, may_fail, arrived, pieces, last_piece, stripe_parts,
     }
@@ -207,7 +178,7 @@ impl Array {
         keys.check_failures(n as u32)?;
         let used: u64 = (0..n as u32).map(|m| layout.used(m)).sum();
         let total: u64 = members[..n].iter().map(|m| m.capacity()).sum();
-        let mut calendar = Calendar::new(members.len() + failure::EXTRA_SLOTS);
+        let mut calendar = Calendar::new(members.len() + failure::EXTRA_SLOTS + 1);
         for (slot, member) in members.iter().enumerate() {
             calendar.set(slot as u32, member.next_event());
         }
@@ -221,6 +192,7 @@ impl Array {
             failures: Failures::new(&keys.fail),
             rebuild,
             bitmap: build::bitmap(keys, &layout, &members[..n])?,
+            bus: keys.bus.as_ref().map(Bus::new).transpose()?,
             read_balance: keys.read_balance,
             trims: keys.trim.unwrap_or(layout.parity().is_none()),
             wasted: total - used,
@@ -266,8 +238,12 @@ impl Array {
         let Io { member, op, offset, len, .. } = io;
         let index = self.seats[member as usize].slot;
         let tag = u64::from(self.ios.insert(Io { slot: index, active: true, ..io }));
+        let command = Command { tag, op, offset, len, compressible, stamp };
+        if self.bus.is_some() {
+            return self.send_across(tag as u32, command);
+        }
         let slot = &mut self.slots[index as usize];
-        slot.send(self.now, Command { tag, op, offset, len, compressible, stamp });
+        slot.send(self.now, command);
         self.calendar.set(index, slot.device.next_event());
     }
 
@@ -279,12 +255,23 @@ impl Array {
             // The member failed in the very instant in which it answered.
             return;
         }
-        self.ios.all[index as usize].active = false;
-        self.ios.free.push(index);
         self.slots[io.slot as usize].returned(self.now);
         if io.op == Op::Read {
             self.check_digest(&io, completion.digest);
         }
+        match &self.bus {
+            None => self.finish_io(completion),
+            Some(_) if io.op == Op::Read => self.bring_across(index, completion),
+            Some(_) => self.finish_io(&self.with_bus(index, completion)),
+        }
+    }
+
+    /// A command of a member has come to its end.
+    fn finish_io(&mut self, completion: &Completion) {
+        let index = completion.tag as u32;
+        let io = self.ios.all[index as usize];
+        self.ios.all[index as usize].active = false;
+        self.ios.free.push(index);
         match io.purpose {
             Purpose::Host => self.host_answered(io, &completion.parts),
             Purpose::StripeRead | Purpose::StripeWrite => {
@@ -354,7 +341,10 @@ impl Array {
     fn happen(&mut self, time: u64, slot: u32) {
         self.now = self.now.max(time);
         if let Some(which) = slot.checked_sub(self.slots.len() as u32) {
-            self.timer(which);
+            match which as usize {
+                failure::EXTRA_SLOTS => self.bus_event(),
+                _ => self.timer(which),
+            }
             return;
         }
         let mut arrived = std::mem::take(&mut self.arrived);
@@ -438,6 +428,9 @@ impl Device for Array {
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         self.visit_counters(visit);
+        if let Some(bus) = &self.bus {
+            bus.counters(visit);
+        }
     }
 
     fn children(&self) -> Vec<(String, &dyn Device)> {

@@ -46,14 +46,18 @@ pub enum Part {
     Bitmap,
     /// Waiting for the slowest member of an array, beyond what its members needed on the average.
     SlowestMember,
-    /// Cache work: miss, fill, destage.
+    /// Cache work: miss, fill, destage; in a controller card, waiting for room in its RAM.
     Cache,
+    /// Command handling by a controller card, waiting for it and for one of its places included.
+    Card,
+    /// Transfer over a bandwidth that several share (a card, a bus), waiting for it included.
+    Bus,
     /// Plain service of a device that has no finer parts, waiting for it included.
     Service,
 }
 
 /// Number of parts.
-pub const PARTS: usize = 21;
+pub const PARTS: usize = 23;
 
 /// Names of the parts as they appear in results, in the order of [`Part`].
 pub const PART_NAMES: [&str; PARTS] = [
@@ -77,6 +81,8 @@ pub const PART_NAMES: [&str; PARTS] = [
     "bitmap",
     "slowest_member",
     "cache",
+    "card",
+    "bus",
     "service",
 ];
 
