@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ssdlab.arrays.advice import advise
+from ssdlab.arrays.attachment import DIRECT, Attachment
 from ssdlab.arrays.chapters import Cells, Chapter, columns, numbers
 from ssdlab.arrays.grid import Variant, run_all
 from ssdlab.arrays.readings import Reading
@@ -20,6 +21,9 @@ ARRAY_PARTS: Mapping[str, str] = {
     "parity": "old data and parity",
     "bitmap": "write-intent bitmap",
     "stripe_wait": "turn at the stripe",
+    "card": "controller card",
+    "bus": "shared bandwidth",
+    "cache": "room in its RAM",
 }
 """Where an array spends time of its own (`stats::Part`)."""
 
@@ -36,10 +40,13 @@ class Order:
     seed: int = 1
     price: float | None = None
     """Of one drive, in any currency."""
+    attachment: Attachment = DIRECT
+    """What lies between the host and the members of an array."""
 
     def variant(self, shape: Shape | None, job: JobText, prepare: str | None = None) -> Variant:
         """A run on an array of the drive, or on the drive alone."""
-        return Variant(shape, self.drive, job, prepare or self.prepare, self.overrides)
+        state = prepare or self.prepare
+        return Variant(shape, self.drive, job, state, self.overrides, self.attachment)
 
 
 @dataclass(frozen=True)
@@ -174,8 +181,8 @@ def _times(rows: Sequence[Row]) -> Table:
         heads,
         [[row.shape.name, *numbers(*shares(row))] for row in rows],
         "The array's own time: waiting for the slowest member beyond what members need on the "
-        "average, for old data and parity, for a turn at a stripe. The rest is what "
-        "the members took.",
+        "average, for old data and parity, for a turn at a stripe; and that of a controller card "
+        "and of a bandwidth that the members share. The rest is what the members took.",
     )
 
 

@@ -129,6 +129,8 @@ EN: Mapping[str, str] = {
     "part.bitmap": "write-intent bitmap",
     "part.slowest_member": "slowest member",
     "part.cache": "cache",
+    "part.card": "controller card",
+    "part.bus": "shared bandwidth",
     "part.service": "service",
     "phrase.link": "the transfer over the host link",
     "phrase.link_wait": "waiting for a slot of the host link",
@@ -150,6 +152,8 @@ EN: Mapping[str, str] = {
     "phrase.bitmap": "waiting for the write-intent bitmap of the array",
     "phrase.slowest_member": "waiting for the slowest member of the array",
     "phrase.cache": "the cache: misses, fills and destaging",
+    "phrase.card": "the controller card: its processor and its queue",
+    "phrase.bus": "crossing a shared bandwidth, and waiting for it",
     "phrase.service": "plain service by the device",
     # what flash was written for
     "cause.host": "host",

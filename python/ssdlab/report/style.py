@@ -35,6 +35,8 @@ PART_COLOURS = {
     "bitmap": "#c9b3d6",
     "slowest_member": "#7f4f96",
     "cache": "#d693b4",
+    "card": "#5f7f93",
+    "bus": "#9db7c4",
     "service": "#a3a29c",
 }
 """One per part of `stats::PART_NAMES`; waiting for collection stands out."""

@@ -303,6 +303,7 @@ impl Device for Controller {
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         let counts = &self.counts;
         visit("commands", counts.commands);
+        visit("cores", self.cores.free_at.len() as u64);
         visit("busy_cores_ns", self.cores.busy);
         visit("busy_bus_ns", self.wire.busy_ns());
         visit("below_reads", counts.reads);
