@@ -21,11 +21,14 @@ ARRAY_PARTS: Mapping[str, str] = {
     "parity": "old data and parity",
     "bitmap": "write-intent bitmap",
     "stripe_wait": "turn at the stripe",
-    "card": "controller card",
-    "bus": "shared bandwidth",
-    "cache": "room in its RAM",
 }
 """Where an array spends time of its own (`stats::Part`)."""
+SHARED_PARTS: Mapping[str, str] = {
+    "card": "controller card",
+    "cache": "room in its RAM",
+    "bus": "shared bandwidth",
+}
+"""What lies between it and the host, or between it and its members."""
 
 
 @dataclass(frozen=True)
@@ -169,20 +172,28 @@ def _tables(one: Reading, rows: Sequence[Row], order: Order, full: float) -> lis
 
 
 def _times(rows: Sequence[Row]) -> Table:
+    shared = {
+        key: name
+        for key, name in SHARED_PARTS.items()
+        if any(row.reading.parts.get(key) for row in rows)
+    }
+    parts = {**ARRAY_PARTS, **shared}
+
     def shares(row: Row) -> list[float | None]:
-        own = [100 * row.reading.parts.get(part, 0.0) for part in ARRAY_PARTS]
+        own = [100 * row.reading.parts.get(part, 0.0) for part in parts]
         return [*own, 100 - sum(own)] if row.reading.parts else [None] * (len(own) + 1)
 
     heads = columns(
-        "array, " + ", ".join(f"{name}:%" for name in ARRAY_PARTS.values()) + ", the members:%"
+        "array, " + ", ".join(f"{name}:%" for name in parts.values()) + ", the members:%"
     )
     return Table(
         "Where the time of the I/Os went",
         heads,
         [[row.shape.name, *numbers(*shares(row))] for row in rows],
         "The array's own time: waiting for the slowest member beyond what members need on the "
-        "average, for old data and parity, for a turn at a stripe; and that of a controller card "
-        "and of a bandwidth that the members share. The rest is what the members took.",
+        "average, for old data and parity, for a turn at a stripe"
+        + ("; and what they share. " if shared else ". ")
+        + "The rest is what the members took.",
     )
 
 
