@@ -366,3 +366,62 @@ fn what_is_acknowledged_and_not_below_is_counted() {
     device.advance(2_000_000_000, &mut done);
     assert_eq!(counters(&*device)["dirty_bytes"], 0);
 }
+
+#[test]
+fn impossible_keys_are_refused_by_name() {
+    let cases = [
+        ("bandwidth = \"1B/s\"", "bandwidth: found 1B/s, expected at least 1kB/s"),
+        ("bandwidth = \"1GB/s\"\ncores = 0", "cores: found 0, expected from 1 to 4096"),
+        ("bandwidth = \"1GB/s\"\nqueue = 0", "queue: found 0, expected from 1 to 65536"),
+        (
+            "bandwidth = \"1GB/s\"\ncommand_time = \"2h\"",
+            "command_time: found 7200s, expected at most an hour",
+        ),
+        (
+            "bandwidth = \"1GB/s\"\ncache = { size = \"1MiB\", line = \"3KiB\" }",
+            "cache.line: found 3KiB, expected a power of two from 512B to 32KiB",
+        ),
+        (
+            "bandwidth = \"1GB/s\"\ncache = { size = \"2KiB\" }",
+            "cache.size: found 2KiB, expected from one line of 4KiB to",
+        ),
+        (
+            "bandwidth = \"1GB/s\"\ncache = { size = \"1MiB\", dirty_high = 1.5 }",
+            "cache.dirty_high: found 1.5, expected a share above 0 and up to 1",
+        ),
+        (
+            "bandwidth = \"1GB/s\"\ncache = { size = \"1MiB\", dirty_high = 0.5, dirty_low = 0.6 }",
+            "cache.dirty_low: found 0.6, expected a share from 0 to dirty_high, 0.5",
+        ),
+        (
+            "bandwidth = \"1GB/s\"\ncache = { size = \"1MiB\", destage_size = \"6KiB\" }",
+            "cache.destage_size: found 6KiB, expected a multiple of a line of 4KiB up to",
+        ),
+        (
+            "bandwidth = \"1GB/s\"\ncache = { size = \"1MiB\", baterry = true }",
+            "cache.baterry: unknown key, did you mean battery?",
+        ),
+    ];
+    for (keys, expected) in cases {
+        let text = format!(
+            "[device]\nkind = \"controller\"\n{keys}\n[device.below]\nkind = \"null\"\ncapacity = \"1MiB\"\n"
+        );
+        let rig = Rig::parse(&text, "card.toml").unwrap();
+        let said = rig.build(1, false).err().unwrap().to_string();
+        assert!(said.contains(expected), "{said}\n{expected}");
+    }
+}
+
+#[test]
+fn ram_counts_as_memory_of_the_simulation() {
+    let rig = |size: &str| {
+        let text = format!(
+            "[device]\nkind = \"controller\"\nbandwidth = \"1GB/s\"\ncache = {{ size = \"{size}\" }}\n\
+             [device.below]\nkind = \"null\"\ncapacity = \"1MiB\"\n"
+        );
+        Rig::parse(&text, "card.toml").unwrap()
+    };
+    assert!(rig("1GiB").check_memory(100 << 20).is_ok());
+    let said = rig("64GiB").check_memory(100 << 20).unwrap_err().to_string();
+    assert!(said.contains("needs about 2.3 GB of memory"), "{said}");
+}

@@ -243,3 +243,36 @@ fn a_link_without_a_latency_is_as_it_was() {
     let found = closed_loop(&mut *device, 1, 1, 0, || command(Op::Write, 0, MIB), |_, _| {});
     assert_eq!(found.elapsed, 1_000_000 + 1_048_576);
 }
+
+#[test]
+fn impossible_buses_and_latencies_are_refused_by_name() {
+    let array = "kind = \"array\"\nlevel = \"raid0\"\ncount = 2\n\
+                 member = { kind = \"null\", capacity = \"1MiB\" }";
+    let link = "kind = \"link\"\nbandwidth = \"1GB/s\"\nqueue_slots = 2\n\
+                below = { kind = \"null\", capacity = \"1MiB\" }";
+    let cases = [
+        (array, "bus = { bandwidth = \"1B/s\" }", "bus.bandwidth: found 1B/s, expected at least"),
+        (
+            array,
+            "bus = { bandwidth = \"1GB/s\", command_time = \"2h\" }",
+            "bus.command_time: found 7200s",
+        ),
+        (link, "latency = \"2h\"", "latency: found 7200s, expected at most an hour"),
+        (link, "latency = 5", "latency: "),
+        (link, "latency = { mean = \"1ms\", size = \"4KiB\" }", "latency.size: has no effect here"),
+        (
+            link,
+            "latency = { mean = \"1ms\", distribution = \"pareto\", spread = 0.9 }",
+            "latency.spread: found 0.9, expected a number from 1.01 to 100",
+        ),
+        (link, "latency = { distribution = \"normal\" }", "latency: "),
+        (link, "latency = { meen = \"1ms\" }", "meen"),
+    ];
+    for (device, keys, expected) in cases {
+        let rig = Rig::parse(&format!("[device]\n{device}\n{keys}\n"), "x.toml").unwrap();
+        let said = rig.build(1, false).err().unwrap().to_string();
+        println!("{said}");
+        assert!(said.contains(expected), "{said}\n{expected}");
+        assert!(!said.contains(": :") && !said.contains(".:"), "{said}");
+    }
+}

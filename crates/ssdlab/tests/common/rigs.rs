@@ -966,9 +966,51 @@ prop_compose! {
     }
 }
 
+prop_compose! {
+    fn any_cache()(
+        kib in 32u64..800,
+        line in 0u32..7,
+        mode in prop_oneof![
+            Just("mode = \"write-through\""), Just("battery = true"), Just("force = true"),
+        ],
+        high in 0.01f64..=1.0,
+        low in 0.0f64..1.0,
+        delay in prop_oneof![Just(0u64), 1u64..20],
+        depth in 1u32..40,
+        lines in 1u64..40,
+        keep in any::<bool>(),
+    ) -> String {
+        let line = 512u64 << line;
+        format!(
+            "size = \"{kib}KiB\"\nline = \"{line}B\"\n{mode}\ndirty_high = {high}\n\
+             dirty_low = {}\ndestage_delay = \"{delay}ms\"\ndestage_depth = {depth}\n\
+             destage_size = \"{}B\"\nkeep_reads = {keep}",
+            low * high, lines * line)
+    }
+}
+
+prop_compose! {
+    fn any_controller()(
+        megabytes in 100u64..8000,
+        command_time in 0u64..10,
+        cores in 1u32..5,
+        queue in 1u32..80,
+        cache in proptest::option::weighted(0.8, any_cache()),
+    ) -> Layer {
+        Layer {
+            kind: "controller",
+            keys: format!(
+                "bandwidth = \"{megabytes}MB/s\"\ncommand_time = \"{command_time}us\"\n\
+                 cores = {cores}\nqueue = {queue}"),
+            tables: cache.into_iter().map(|keys| ("cache", keys)).collect(),
+        }
+    }
+}
+
 /// Up to three layers over an SSD.
 pub fn any_stack() -> impl Strategy<Value = Vec<Layer>> {
-    let above = proptest::collection::vec(prop_oneof![any_link(), any_partition()], 0..4);
+    let any_layer = prop_oneof![any_link(), any_partition(), any_controller()];
+    let above = proptest::collection::vec(any_layer, 0..4);
     (above, any_ssd()).prop_map(|(mut layers, leaf)| {
         layers.push(leaf);
         layers
