@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -161,6 +162,41 @@ def test_devices_policies_and_options_are_listed_and_shown(cli: Cli) -> None:
     assert "iodepth" in cli("list", "options").out
     assert "greedy (" in cli("show", "greedy").out
     assert "job option" in cli("show", "iodepth").out
+
+
+def test_what_is_shown_can_be_had_as_json(cli: Cli) -> None:
+    for name in ("demo-client", "pts-iops", "link", "greedy", "iodepth"):
+        shown = cli("show", name)
+        (found,) = json.loads(cli("show", name, "--json", "-").out)
+        assert found["name"] == name and found["summary"] in shown.out
+        assert all(next(iter(row.values())) in shown.out for row in found["rows"])
+    one_sentence(cli("show", "greedy", "--json", "/no/such/folder/x.json"), 2)
+
+
+def test_numbers_in_doubt_carry_a_mark_on_the_terminal_and_on_the_page(
+    cli: Cli, tmp_path: Path
+) -> None:
+    """Reads of what was never written; a job that writes first has nothing against it."""
+    read = tmp_path / "read.fio"
+    read.write_text("[r]\nrw=randread\nio_size=4m\n")
+    write = tmp_path / "write.fio"
+    write.write_text("[w]\nrw=write\nio_size=4m\n")
+    for job, marked in ((read, True), (write, False)):
+        out = tmp_path / job.stem
+        for seed in ("1", "2"):
+            said = cli("run", job, "--on", "demo-client", "--seed", seed, "--out", out).out
+            row = next(line for line in said.splitlines() if line.startswith(job.stem[0] + " "))
+            assert (row.count("†") >= 7) is marked and ("† stands by" in said) is marked
+        names = sorted(path.name for path in out.glob("2*"))
+        compared = cli("compare", *names, "--out", out, "-o", out / "c.html").out
+        iops = next(line for line in compared.splitlines() if line.startswith("IOPS "))
+        assert (iops.count("†") == 2) is marked
+        cli("report", out / names[0], "-o", out / "r.html")
+        for page in ("c.html", "r.html"):
+            text = (out / page).read_text()
+            assert ("†" in text) is marked
+        found = json.loads(cli("compare", *names, "--out", out, "--json", "-").out)
+        assert all(row["in_doubt"] == [marked, marked] for row in found["rows"])
 
 
 def test_a_profile_is_shown_with_its_sources(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -547,6 +548,25 @@ def test_the_published_sample_is_steady_and_reported_with_its_numbers() -> None:
     ]  # fmt: skip
     assert list(shown[1].curves[0].x) == [3, 4, 5, 6, 7]
     assert {curve.name for curve in shown[1].curves} >= {"mean", "+10 %", "-10 %", "fitted line"}
+
+
+def test_a_round_that_a_check_puts_in_doubt_marks_its_value_and_all_that_rests_on_it() -> None:
+    keys = tuple(f"round{n}/{job}" for n in range(1, 8) for job in "ab")
+    found = replace(record({"SEQ": [100.0, 180.0, *SAMPLE]}), keys=keys)
+
+    def doubted(*bad: str) -> list[str]:
+        return [
+            str(row[0])
+            for row in steady_report.table(found).rows
+            if any(isinstance(cell, Cell) and {*bad} & {*cell.sources} for cell in row)
+        ]
+
+    assert doubted("round1/a") == [], "it stands before the window"
+    assert {"round 4", "mean", "measured max - min"} <= {*doubted("round4/b")}
+    assert "round 5" not in doubted("round4/b")
+    convergence, window = steady_report.figures(found)
+    assert "round1/a" in convergence.sources and "round1/a" not in window.sources
+    assert "round4/b" in window.sources
 
 
 @pytest.mark.parametrize(

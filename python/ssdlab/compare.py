@@ -23,7 +23,7 @@ from ssdlab.analysis.differences import (
     quantities,
 )
 from ssdlab.engine import findings
-from ssdlab.engine.check import Check
+from ssdlab.engine.check import Check, any_doubt
 from ssdlab.engine.findings import ProtocolRun
 from ssdlab.engine.folder import RunFolder, is_protocol_run
 from ssdlab.errors import InputError
@@ -69,6 +69,16 @@ class Party:
     checks: tuple[Check, ...] = ()
     """What speaks against its numbers; of all repeats, each kind once."""
 
+    def doubted(self, name: str) -> bool:
+        """Whether the number ``name`` carries a mark in one of its runs."""
+        if not self.runs:
+            return any_doubt(self.checks)
+        return any(
+            number.name == name and not run.marks().isdisjoint(number.sources)
+            for run in self.runs
+            for number in run.findings.judgement.numbers
+        )
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -89,6 +99,10 @@ class Comparison:
     def tested(self) -> bool:
         """Whether of any difference it is known how sure it is."""
         return any(d is not None and d.p is not None for row in self.rows for d in row.differences)
+
+    def doubted(self) -> bool:
+        """Whether a number carries a mark."""
+        return any(p.doubted(row.quantity.name) for p in self.parties for row in self.rows)
 
     def method(self) -> list[str]:
         """How the intervals came about, in sentences."""
@@ -122,7 +136,10 @@ class Comparison:
                 {"label": p.label, "runs": list(p.names), "facts": dict(p.facts)}
                 for p in self.parties
             ],
-            "rows": [_row_json(row) for row in self.rows],
+            "rows": [
+                _row_json(row) | {"in_doubt": [p.doubted(row.quantity.name) for p in self.parties]}
+                for row in self.rows
+            ],
             "sentences": self.sentences(),
             "method": self.method(),
             "checks": {

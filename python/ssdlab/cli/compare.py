@@ -16,6 +16,7 @@ from ssdlab.analysis.differences import Row
 from ssdlab.cli.console import stderr, stdout, table
 from ssdlab.cli.options import KeptWhere
 from ssdlab.compare import LETTERS, Comparison, Party
+from ssdlab.engine.check import MARK, MARK_NOTE
 from ssdlab.store import RunStore, check_writable, write_whole
 
 CUT = 60
@@ -103,25 +104,27 @@ def print_comparison(console: Console, found: Comparison) -> None:
         for letter in letters[1:]:
             columns += [(letter, "right"), (f"{letter} against A", "right")]
             columns += [("95 %", "left"), ("verdict", "left")] if found.tested else []
-        console.print(table(columns, [_cells(row, found.tested) for row in rows]))
+        console.print(table(columns, [_cells(found, row) for row in rows]))
     tell("")
     for sentence in found.method():
         tell(sentence)
+    if found.doubted():
+        tell(MARK_NOTE)
     for letter, party in zip(LETTERS, found.parties, strict=False):
         _doubts(console, letter, party)
 
 
-def _cells(row: Row, tested: bool) -> list[str]:
+def _cells(found: Comparison, row: Row) -> list[str]:
     quantity = row.quantity
     texts = [
-        compare.value_text(value, interval)
-        for value, interval in zip(row.values, row.intervals, strict=True)
+        compare.value_text(value, interval) + (MARK if party.doubted(quantity.name) else "")
+        for party, value, interval in zip(found.parties, row.values, row.intervals, strict=True)
     ]
     cells = [quantity.name, quantity.unit, texts[0]]
     for text, difference in zip(texts[1:], row.differences, strict=True):
         share = None if difference is None else difference.share
         cells += [text, compare.share_text(share)]
-        if tested:
+        if found.tested:
             verdict = compare.verdict(difference, quantity.better)
             cells += [compare.span_text(difference), verdict]
     return cells

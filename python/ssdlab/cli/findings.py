@@ -7,13 +7,10 @@ from collections.abc import Collection, Sequence
 from rich.console import Console
 
 from ssdlab.cli.console import table
-from ssdlab.engine.check import Check
+from ssdlab.engine.check import MARK, Check
 from ssdlab.engine.findings import ProtocolRun
 from ssdlab.engine.records import RoundsRecord
 from ssdlab.figures import Cell, Number, Table, figure_text, heading, in_gigabytes, says_only
-
-MARK = "†"
-"""Stands behind a number that fails a check."""
 
 
 def print_findings(console: Console, run: ProtocolRun, marked: Collection[str] = ()) -> None:

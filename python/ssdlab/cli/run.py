@@ -13,6 +13,7 @@ from ssdlab.checks import examine, of_result
 from ssdlab.cli.console import duration, latency, progress, rate, stderr, stdout, table
 from ssdlab.cli.findings import print_checks
 from ssdlab.cli.options import Destroy, KeptBelow, Quiet, Redact, Seed, SetKeys, UseExistingFile
+from ssdlab.engine.check import MARK, MARK_NOTE, any_doubt
 from ssdlab.errors import InputError
 from ssdlab.fio.job import size_text
 from ssdlab.jobfile import read_job
@@ -121,20 +122,29 @@ def _print(result: Result, job: str, folder: Path, seconds: float, *, to_stderr:
     columns = [("job", "left"), ("direction", "left"), ("I/Os", "right"), ("amount", "right")]
     columns += [("IOPS", "right"), ("throughput", "right")]
     columns += [(f"latency {name}", "right") for name in ("mean", "p50", "p99", "p99.9", "max")]
+    checks = examine(of_result(result))
     rows = summary_rows(result)
     amplified = [waf_text(result, row) for row in rows]
     if any(amplified):
         columns.append(("write ampl.", "right"))
         rows = [[*row, text] for row, text in zip(rows, amplified, strict=True)]
+    if doubted := any_doubt(checks):
+        rows = [[*row[:COUNTED], *(f"{text}{MARK}" for text in row[COUNTED:])] for row in rows]
     console.print(table(columns, rows))
+    if doubted:
+        console.print(MARK_NOTE, markup=False)
     if replaced := result.ssdlab.get("replaced_options"):
         names = ", ".join(dict.fromkeys(str(one["option"]) for one in replaced))
         console.print(f"decided by the target instead: {names}", markup=False, soft_wrap=True)
     if ignored := result.ssdlab.get("ignored_options"):
         names = ", ".join(dict.fromkeys(str(one["option"]) for one in ignored))
         console.print(f"ignored, without meaning here: {names}", markup=False, soft_wrap=True)
-    print_checks(console, examine(of_result(result)))
+    print_checks(console, checks)
     console.print(f"kept in {folder}", markup=False, soft_wrap=True)
+
+
+COUNTED = 4
+"""The first columns of the table say what was done; the others what was measured."""
 
 
 def _headline(result: Result, job: str, seconds: float) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import tomllib
-from typing import Annotated
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import typer
 
 from ssdlab import _core
 from ssdlab.cli.console import duration, stdout, table
+from ssdlab.cli.output import check_place, say, write_json
 from ssdlab.engine import estimate
 from ssdlab.engine.protocol import EXAMPLE_BYTES, Protocol, example_setup
 from ssdlab.errors import UnknownNameError, nearest
@@ -32,31 +35,14 @@ def command(
             autocompletion=_names,
         ),
     ],
+    json_: Annotated[
+        str | None,
+        typer.Option("--json", metavar="FILE|-", help="Write what is shown as JSON."),
+    ] = None,
 ) -> None:
     """Show a drive profile with its sources, a protocol, a device, a policy or a job option."""
-    found = False
-    for protocol in protocols():
-        if protocol.name == name:
-            _show_protocol(protocol)
-            found = True
-    for profile in profiles():
-        if profile.name == name:
-            _show_profile(profile)
-            found = True
-    for entry in _core.registries():
-        if entry["name"] == name:
-            _say(f"{entry['name']} ({entry['kind']}): {entry['summary']}", entry["reference"])
-            _show_keys(entry)
-            found = True
-    for option in _core.job_options():
-        if name in (option["name"], *option["aliases"]):
-            also = f", also {', '.join(option['aliases'])}" if option["aliases"] else ""
-            _say(
-                f"{option['name']} (job option{also}): {option['summary']}",
-                f"such as {option['name']}={option['example']}; "
-                f"{option['effect']} on simulated drives",
-            )
-            found = True
+    check_place(json_)
+    found = list(_things(name))
     if not found:
         near = nearest(name, _names())
         hint = f' (did you mean "{near}"?)' if near else ""
@@ -64,42 +50,104 @@ def command(
             f'no drive, protocol, device, policy or job option is called "{name}"{hint}; '
             "ssdlab list drives|protocols|devices|policies|options names them"
         )
+    write_json(json_, [one.as_json(name) for one in found])
+    if json_ != "-":
+        for one in found:
+            one.print()
 
 
-def _say(sentence: str, reference: str) -> None:
-    stdout().print(sentence, markup=False, soft_wrap=True)
-    if reference:
-        stdout().print(f"  {reference}", markup=False, soft_wrap=True)
+@dataclass(frozen=True)
+class _Thing:
+    """What has the name: one may be a drive and a protocol."""
+
+    kind: str
+    head: str
+    reference: str
+    headings: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    last: str = ""
+
+    def as_json(self, name: str) -> dict[str, Any]:
+        return {
+            "name": name,
+            "kind": self.kind,
+            "summary": self.head.partition(": ")[2],
+            "source": self.reference,
+            "rows": [dict(zip(self.headings, row, strict=True)) for row in self.rows],
+            "note": self.last,
+        }
+
+    def print(self) -> None:
+        console = stdout()
+        say(console, self.head)
+        if self.reference:
+            say(console, f"  {self.reference}")
+        if self.rows:
+            columns = [(heading, "left") for heading in self.headings]
+            console.print(table(columns, [list(row) for row in self.rows]))
+        if self.last:
+            say(console, self.last)
 
 
-def _show_profile(profile: Profile) -> None:
-    _say(f"{profile.name}: {profile.summary}", "")
+def _things(name: str) -> Iterator[_Thing]:
+    for protocol in protocols():
+        if protocol.name == name:
+            yield _protocol(protocol)
+    for profile in profiles():
+        if profile.name == name:
+            yield _profile(profile)
+    for entry in _core.registries():
+        if entry["name"] == name:
+            yield _entry(entry)
+    for option in _core.job_options():
+        if name in (option["name"], *option["aliases"]):
+            also = f", also {', '.join(option['aliases'])}" if option["aliases"] else ""
+            yield _Thing(
+                "job option",
+                f"{option['name']} (job option{also}): {option['summary']}",
+                f"such as {option['name']}={option['example']}; "
+                f"{option['effect']} on simulated drives",
+            )
+
+
+def _profile(profile: Profile) -> _Thing:
     # The keys as --set takes them.
-    rows = [list(row) for row in leaves(tomllib.loads(profile.text).get("device", {}))]
-    stdout().print(table([("key", "left"), ("value", "left"), ("source", "left")], rows))
+    keys = leaves(tomllib.loads(profile.text).get("device", {}))
+    rows = tuple(tuple(str(cell) for cell in row) for row in keys)
+    head = f"{profile.name}: {profile.summary}"
+    return _Thing("drive", head, "", ("key", "value", "source"), rows)
 
 
-def _show_protocol(protocol: Protocol) -> None:
+def _protocol(protocol: Protocol) -> _Thing:
     """What it answers, what can be changed, and what it does on a drive of 100 GB."""
-    _say(f"{protocol.name} (protocol): {protocol.summary}", protocol.source)
-    rows = [
-        [one.name, ", ".join(one.choices) or type(one.default).__name__, str(one.default), one.help]
+    rows = tuple(
+        (one.name, ", ".join(one.choices) or type(one.default).__name__, str(one.default), one.help)
         for one in protocol.parameters
-    ]
-    if rows:
-        columns = [(heading, "left") for heading in ("parameter", "values", "default", "meaning")]
-        stdout().print(table(columns, rows))
-    example = example_setup(protocol)
-    about = estimate.of(list(protocol.plan(example)))
+    )
+    about = estimate.of(list(protocol.plan(example_setup(protocol))))
     least, most = duration(about.seconds_min), duration(about.seconds_max)
     span = least if least == most else f"{least} to {most}"
-    stdout().print(f"on a drive of {EXAMPLE_BYTES // 10**9} GB it takes about {span}", markup=False)
+    return _Thing(
+        "protocol",
+        f"{protocol.name} (protocol): {protocol.summary}",
+        protocol.source,
+        ("parameter", "values", "default", "meaning"),
+        rows,
+        f"on a drive of {EXAMPLE_BYTES // 10**9} GB it takes about {span}",
+    )
 
 
-def _show_keys(entry: _core.RegistryEntry) -> None:
-    """The keys of a device, as a rig and --set take them."""
-    keys = [key for key in _core.device_keys() if key["device"] == entry["name"]]
-    if entry["kind"] == "device" and keys:
-        columns = [(heading, "left") for heading in ("key", "values", "default", "meaning")]
-        rows = [[key["key"], key["values"], key["default"], key["summary"]] for key in keys]
-        stdout().print(table(columns, rows))
+def _entry(entry: _core.RegistryEntry) -> _Thing:
+    """A device with its keys as a rig and --set take them, or a policy."""
+    keys = _core.device_keys() if entry["kind"] == "device" else []
+    return _Thing(
+        entry["kind"],
+        f"{entry['name']} ({entry['kind']}): {entry['summary']}",
+        entry["reference"],
+        ("key", "values", "default", "meaning"),
+        tuple(
+            (key["key"], key["values"], key["default"], key["summary"])
+            for key in keys
+            if key["device"] == entry["name"]
+        ),
+    )

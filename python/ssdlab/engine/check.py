@@ -6,6 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+MARK = "†"
+"""Stands behind a number, or by a chart, that a check puts in doubt."""
+MARK_NOTE = f"{MARK} stands by every number that a check puts in doubt."
+
 Status = Literal["good", "doubt", "bad", "unknown"]
 """``bad``: the number is not what it claims to be. ``doubt``: it may not be. ``unknown``: nobody
 can tell from what was recorded."""
@@ -24,6 +28,11 @@ class Check:
     """Why that matters."""
     affects: tuple[str, ...] | None = None
     """Keys of the steps whose numbers it puts in doubt; None: all of them."""
+
+
+def any_doubt(checks: Iterable[Check]) -> bool:
+    """Whether numbers of a run that is examined as one carry a mark."""
+    return any(one.status in ("bad", "doubt") and one.affects != () for one in checks)
 
 
 def marked(checks: Iterable[Check], keys: Sequence[str]) -> frozenset[str]:

@@ -44,6 +44,11 @@ class RoundsRecord:
         """The rounds of the measurement window."""
         return range(self.first_of_window(), self.count + 1)
 
+    def keys_of(self, rounds: range) -> tuple[str, ...]:
+        """The keys of the jobs of some rounds; each round has as many."""
+        each = len(self.keys) // self.count if self.count else 0
+        return self.keys[each * (rounds.start - 1) : each * (rounds.stop - 1)]
+
     def windows(self) -> dict[str, PtsWindow]:
         """The measurement window of each tracked value; empty while there are too few rounds."""
         if self.count < self.window:

@@ -41,20 +41,17 @@ def sentence(record: RoundsRecord) -> str:
     )
 
 
-def figures(record: RoundsRecord, sources: tuple[str, ...] = ()) -> list[Figure]:
-    """Convergence over all rounds and, once there are enough of them, the measurement window.
-
-    ``sources`` are the keys of the steps that the rounds consist of, where they are known.
-    """
+def figures(record: RoundsRecord) -> list[Figure]:
+    """Convergence over all rounds and, once there are enough of them, the measurement window."""
     windows = record.windows()
     shown = []
     for name, values in record.values.items():
         if not values:
             continue
         unit = record.units.get(name, "")
-        shown.append(_convergence(record, name, values, unit, sources))
+        shown.append(_convergence(record, name, values, unit))
         if name in windows:
-            shown.append(_window(record, name, windows[name], unit, sources))
+            shown.append(_window(record, name, windows[name], unit))
     return shown
 
 
@@ -93,8 +90,10 @@ def _fit_rows(
 ) -> list[tuple[Cell | str | None, ...]]:
     found = [windows[name] for name in record.values]
 
+    sources = record.keys_of(record.window_rounds())
+
     def cells(values: list[float]) -> tuple[Cell, ...]:
-        return tuple(Cell(value) for value in values)
+        return tuple(Cell(value, sources) for value in values)
 
     return [
         ("mean", *cells([w.mean for w in found])),
@@ -109,9 +108,7 @@ def _fit_rows(
     ]
 
 
-def _convergence(
-    record: RoundsRecord, name: str, values: list[float], unit: str, sources: tuple[str, ...]
-) -> Figure:
+def _convergence(record: RoundsRecord, name: str, values: list[float], unit: str) -> Figure:
     rounds = [float(n) for n in range(1, len(values) + 1)]
     curves = [Curve(name, rounds, values, style="points")]
     if len(rounds) >= record.window:
@@ -125,13 +122,11 @@ def _convergence(
         unit,
         curves,
         group=f"Steady state: {name}",
-        sources=sources,
+        sources=record.keys,
     )
 
 
-def _window(
-    record: RoundsRecord, name: str, window: PtsWindow, unit: str, sources: tuple[str, ...]
-) -> Figure:
+def _window(record: RoundsRecord, name: str, window: PtsWindow, unit: str) -> Figure:
     rounds = [float(n) for n in record.window_rounds()]
     ends = [rounds[0], rounds[-1]]
     line = [window.mean + window.slope * (x - _middle(record)) for x in ends]
@@ -151,7 +146,7 @@ def _window(
         y_min=max(0.0, low - room),
         y_max=(high + room) or None,
         group=f"Steady state: {name}",
-        sources=sources,
+        sources=record.keys_of(record.window_rounds()),
         note=f"Fitted line: {formula(record, window)}",
     )
 
@@ -163,7 +158,8 @@ def _middle(record: RoundsRecord) -> float:
 
 def _at(record: RoundsRecord, name: str, number: int) -> Cell | None:
     values = record.values[name]
-    return Cell(values[number - 1]) if number <= len(values) else None
+    sources = record.keys_of(range(number, number + 1))
+    return Cell(values[number - 1], sources) if number <= len(values) else None
 
 
 def _one_verdict(record: RoundsRecord, window: PtsWindow | None) -> str | None:

@@ -130,7 +130,8 @@ def _steady(records: Records, done: int, each: int) -> bool:
 def _rounds(records: Records, done: int, each: int, most: int) -> RoundsRecord:
     """The last record of each half hour as the round of a test to steady state."""
     last = range(each, done + 1, each)
-    values = [records.iops(key_of(n)) for n in last if key_of(n) in records]
+    keys = tuple(key for n in last if (key := key_of(n)) in records)
+    values = [records.iops(key) for key in keys]
     return RoundsRecord(
         "wsat",
         "random writes, half hour by half hour",
@@ -139,6 +140,7 @@ def _rounds(records: Records, done: int, each: int, most: int) -> RoundsRecord:
         {TRACKED: "IOPS"},
         WINDOW,
         most // each,
+        keys,
     )
 
 
@@ -150,7 +152,6 @@ def judge(records: Records, setup: Setup) -> Judgement:
     each = _round(setup)
     rounds = _rounds(records, len(found), each, _most(setup))
     late = found[-each:]
-    keys = tuple(one.key for one in found[each - 1 :: each])
     return Judgement(
         _said(found, late, rounds, setup),
         _numbers(found, late, setup),
@@ -159,7 +160,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
             steady_report.table(rounds),
             pts.conditions(setup, what=[("ends", _ends(setup))]),
         ],
-        [*_figures(found), *steady_report.figures(rounds, keys)],
+        [*_figures(found), *steady_report.figures(rounds)],
     )
 
 

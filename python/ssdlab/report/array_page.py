@@ -52,7 +52,7 @@ def render(
         words,
         title,
         drawn,
-        mark="",
+        doubt_mark="",
         lede=lede,
         notes=notes,
         chapters=shown,

@@ -321,6 +321,7 @@ EN: Mapping[str, str] = {
     "protocol.value": "value",
     "protocol.unit": "unit",
     "protocol.checks": "Can these numbers be believed?",
+    "believe.mark_note": "{mark} stands by the name of every run whose numbers a check puts in doubt.",
     "protocol.mark_note": "{mark} stands by every number and chart that a check puts in doubt.",
     "check.good": "good",
     "check.doubt": "doubt",

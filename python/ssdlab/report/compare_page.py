@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from ssdlab.compare import (
     value_text,
     verdict,
 )
+from ssdlab.engine.check import MARK, any_doubt
 from ssdlab.figures import Curve, Figure, Style
 from ssdlab.report import drawing, style
 from ssdlab.report.catalogue import ENGLISH, Catalogue
@@ -33,6 +34,8 @@ from ssdlab.store import write_whole
 
 LINES: tuple[Style, ...] = ("line", "dashed", "dotted")
 """Curves of one chart, where colours tell the sides apart."""
+DOUBT = "in doubt"
+"""The source of charts that show a number in doubt."""
 FACTS_MAX = 200
 """Longer facts are cut."""
 
@@ -64,14 +67,16 @@ class Page:
             )
         ]
         drawn = [[run.findings.judgement.figures for run in p.runs] for p in found.parties]
-        overlaid = overlay(drawn, [p.label for p in found.parties])
-        groups = drawing.groups("charts", overlaid, self.figures)
+        labels = [p.label for p in found.parties]
+        doubts = [p.runs[0].marks() if p.runs else frozenset[str]() for p in found.parties]
+        overlaid = overlay(drawn, labels, doubts)
+        groups = drawing.groups("charts", overlaid, self.figures, (DOUBT,))
         return filled(
             "compare.html.j2",
             self.words,
             self.title,
             self.figures,
-            mark="",
+            doubt_mark=MARK if any(any_doubt(p.checks) for p in found.parties) else "",
             none_seen=found.tested,
             sentences=[one.replace(" %", f"{THIN}%") for one in found.sentences()],
             sides=[self._side(place, party) for place, party in enumerate(found.parties)],
@@ -114,7 +119,7 @@ class Page:
         return {
             "title": name or self.words("compared.numbers"),
             "table": self._table(rows),
-            "groups": drawing.groups(f"section-{place}", charts, self.figures),
+            "groups": drawing.groups(f"section-{place}", charts, self.figures, (DOUBT,)),
         }
 
     def _table(self, rows: Sequence[Row]) -> Table:
@@ -129,8 +134,13 @@ class Page:
 
     def _row(self, row: Row) -> tuple[Cell, ...]:
         texts = [
-            Cell(value_text(value, interval), "" if value is None else repr(value))
-            for value, interval in zip(row.values, row.intervals, strict=True)
+            Cell(
+                value_text(value, interval) + (MARK if party.doubted(row.quantity.name) else ""),
+                "" if value is None else repr(value),
+            )
+            for party, value, interval in zip(
+                self.found.parties, row.values, row.intervals, strict=True
+            )
         ]
         cells = [Cell(row.quantity.name, head=True), Cell(row.quantity.unit), texts[0]]
         for text, difference in zip(texts[1:], row.differences, strict=True):
@@ -161,8 +171,16 @@ class Page:
             lines.append(Curve(name, time, rate, shown, place))
             value, share = _slower(workload, ddir)
             slower.append(Curve(name, value, share, shown, place))
+        sources = (DOUBT,) if any(any_doubt(p.checks) for p in self.found.parties) else ()
         return [
-            Figure(words("compared.iops"), words("axis.time_s"), "IOPS", lines, wide=True),
+            Figure(
+                words("compared.iops"),
+                words("axis.time_s"),
+                "IOPS",
+                lines,
+                wide=True,
+                sources=sources,
+            ),
             Figure(
                 words("compared.slower"),
                 words("compared.latency"),
@@ -171,6 +189,7 @@ class Page:
                 log_x=True,
                 log_y=True,
                 wide=True,
+                sources=sources,
             ),
         ]
 
@@ -207,14 +226,21 @@ def _slower(workload: comparison.Workload, ddir: str) -> tuple[list[float], list
     return list(value / 1e3), list(1e6 * longer)
 
 
-def overlay(sides: Sequence[Sequence[Sequence[Figure]]], labels: Sequence[str]) -> list[Figure]:
+def overlay(
+    sides: Sequence[Sequence[Sequence[Figure]]],
+    labels: Sequence[str],
+    doubts: Sequence[Collection[str]] = (),
+) -> list[Figure]:
     """Charts of the same title with the curves of all sides: a colour for each side.
 
     Of repeats the first is drawn. Fields cannot lie one over another; they stand side by side.
+    ``doubts`` are the keys of the steps of each side that a check puts in doubt: a chart of such
+    a step gets the source :data:`DOUBT`.
     """
     first = [runs[0] if runs else () for runs in sides]
     known = {(one.group, one.title): one for figures in first for one in figures}
     found: list[Figure] = []
+    marked = doubts or [()] * len(sides)
     for (group, title), model in known.items():
         own = [
             (place, one)
@@ -224,7 +250,12 @@ def overlay(sides: Sequence[Sequence[Sequence[Figure]]], labels: Sequence[str]) 
         ]
         if any(curve.style == "heat" for _, one in own for curve in one.curves):
             found += [
-                replace(one, title=labels[place], group=title if not group else f"{group}: {title}")
+                replace(
+                    one,
+                    title=labels[place],
+                    group=title if not group else f"{group}: {title}",
+                    sources=_doubt([(place, one)], marked),
+                )
                 for place, one in own
             ]
             continue
@@ -235,8 +266,13 @@ def overlay(sides: Sequence[Sequence[Sequence[Figure]]], labels: Sequence[str]) 
         ]
         tops = [one.y_max for _, one in own]
         top = max((t for t in tops if t is not None), default=None) if None not in tops else None
-        found.append(replace(model, curves=_once(curves), y_max=top, sources=()))
+        found.append(replace(model, curves=_once(curves), y_max=top, sources=_doubt(own, marked)))
     return found
+
+
+def _doubt(own: Sequence[tuple[int, Figure]], marked: Sequence[Collection[str]]) -> tuple[str, ...]:
+    doubted = any(source in marked[place] for place, one in own for source in one.sources)
+    return (DOUBT,) if doubted else ()
 
 
 def _restyled(curve: Curve, number: int, label: str, place: int, *, alone: bool) -> Curve:

@@ -14,6 +14,8 @@ import polars as pl
 from ssdlab import explain
 from ssdlab.analysis import comparison, consistency, flash, latency, series, steady
 from ssdlab.analysis.attribution import Breakdown, breakdowns
+from ssdlab.checks import examine, of_result
+from ssdlab.engine.check import MARK, Check, any_doubt
 from ssdlab.report import style
 from ssdlab.results import DIRECTIONS, Result
 
@@ -25,8 +27,15 @@ class Run:
     """One result with its place on the page."""
 
     index: int
-    label: str
+    name: str
     result: Result
+    checks: Sequence[Check] = ()
+
+    @property
+    def label(self) -> str:
+        """Its name as it stands by all that is shown of it, with a mark where a check puts its
+        numbers in doubt."""
+        return f"{self.name} {MARK}" if any_doubt(self.checks) else self.name
 
     @property
     def colour(self) -> str:
@@ -186,9 +195,10 @@ class Section:
 def build(results: Sequence[Result]) -> tuple[list[Run], list[Section]]:
     """Lays out the runs and the sections of the page, in the order of the jobs."""
     labels = _distinct([result.name for result in results])
-    runs = [
-        Run(i, label, result) for i, (label, result) in enumerate(zip(labels, results, strict=True))
-    ]
+    runs = []
+    for place, (label, result) in enumerate(zip(labels, results, strict=True)):
+        checks = examine(of_result(result))
+        runs.append(Run(place, label, result, checks))
     groups = comparison.align([result.document for result in results])
     sections = []
     for number, group in enumerate(groups):

@@ -9,7 +9,7 @@ from typing import Any
 
 from bokeh.plotting import figure
 
-from ssdlab.checks import examine, of_result
+from ssdlab.engine.check import MARK, any_doubt
 from ssdlab.report import model, style, tables, verdict, why
 from ssdlab.report.catalogue import Catalogue
 from ssdlab.report.charts import Kind, Panel, SectionCharts, SectionPainter
@@ -52,6 +52,7 @@ class Page:
             lede=self._lede(),
             summary=self._summary(),
             believe=[self._believe(run) for run in self.runs],
+            doubt_mark=MARK if any(any_doubt(run.checks) for run in self.runs) else "",
             sections=sections,
             setups=[self._setup(run) for run in self.runs],
             glossary=("steady", "spread", "percentile", "wa", "window"),
@@ -60,7 +61,7 @@ class Page:
     # --- the head of the page
 
     def _title(self) -> str:
-        names = [run.label for run in self.runs]
+        names = [run.name for run in self.runs]
         if len(names) == 1:
             return self.words("title.one", name=names[0])
         return self.words("title.several", names=self.words.names(names))
@@ -90,7 +91,7 @@ class Page:
 
     def _believe(self, run: Run) -> Mapping[str, Any]:
         """What speaks against the numbers of a run, and what was looked at besides."""
-        found = examine(of_result(run.result))
+        found = run.checks
         rest = []
         for status in ("good", "unknown"):
             if titles := [one.title for one in found if one.status == status]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from bokeh.plotting import figure
 
+from ssdlab.engine.check import MARK
 from ssdlab.engine.findings import ProtocolRun
 from ssdlab.figures import Cell as Value
 from ssdlab.figures import Column, Figure, Number, figure_text, heading, in_gigabytes, says_only
@@ -20,8 +21,6 @@ from ssdlab.report.shell import filled
 from ssdlab.report.tables import Cell, Table
 from ssdlab.store import write_whole
 
-MARK = "†"
-"""Behind a number that fails a check."""
 NARROW = 4
 """Tables of so few columns do not take the whole width."""
 
@@ -59,7 +58,7 @@ class Page:
             sentences=judgement.sentences,
             state=self._state(),
             checks=self._checks(),
-            mark=MARK if self.marked else "",
+            doubt_mark=MARK if self.marked else "",
             numbers=self._numbers(judgement.numbers),
             tables=[
                 self._table(one)
@@ -141,7 +140,7 @@ class Page:
     def _steady(self, place: int, record: Any) -> Mapping[str, Any]:
         from ssdlab.engine import steady_report
 
-        found: Sequence[Figure] = steady_report.figures(record, record.keys)
+        found: Sequence[Figure] = steady_report.figures(record)
         return {
             "title": record.title,
             "sentence": steady_report.sentence(record),

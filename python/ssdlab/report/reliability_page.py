@@ -54,7 +54,7 @@ def render(found: Study, path: Path) -> None:
                 capacity=f"{question.capacity_bytes / 1e12:.3g}",
             ),
             figures,
-            mark="",
+            doubt_mark="",
             sentences=found.sentences,
             tables=shown,
             groups=drawing.groups("chart", found.figures(), figures),
