@@ -125,3 +125,12 @@ def test_the_recommendation_names_the_bottleneck(cli: Cli, tmp_path: Path) -> No
     row = document["studies"][0]["runs"][1]
     assert row["iops"] == pytest.approx(100e6 / 4096, rel=0.01)
     assert row["shared_utilisation"]["bus"] == pytest.approx(1.0, abs=0.01)
+
+
+def test_controllers_are_listed_and_shown_with_their_sources(cli: Cli) -> None:
+    assert "intel-dmi2" in cli("list", "controllers").out
+    shown = cli("show", "intel-dmi2")
+    assert shown.status == 0
+    assert "bus.bandwidth" in shown.out
+    assert "1600MB/s" in shown.out
+    assert "measured" in shown.out

@@ -37,8 +37,8 @@ pub struct LinkKeys {
     /// Whether reads and writes share the bandwidth.
     #[serde(default)]
     pub duplex: Duplex,
-    /// Time of both ways between host and device, for every command: a time, or a table with a
-    /// distribution (`bins`, `series`, or a `mean` with `distribution`).
+    /// Time of both ways between host and device, for every command: a time, or a table as
+    /// those of `measured` (`bins`, `series`, or a `mean` with `distribution`), without a size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<LatencyOf>,
 }
