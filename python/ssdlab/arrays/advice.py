@@ -18,6 +18,8 @@ GAIN = 1.25
 """Times as many drives ought to give at least so many times the rate for each doubling."""
 SAID = 0.05
 """Share of the time from which a cause is worth a sentence."""
+BUSY = 0.95
+"""What is busy for so much of the time holds up everything."""
 UNSAFE = ("0", "linear")
 
 
@@ -32,6 +34,7 @@ def advise(one: Reading, rows: Sequence[Row]) -> list[str]:
     said = [_headline(chosen, one, alone=not safe)]
     said += _reasons(chosen, here, safe)
     said += _time(chosen)
+    said += _bottleneck(chosen)
     said += _drives(chosen, rows, one)
     said += _price(rows)
     said.append(_change(chosen, one))
@@ -109,6 +112,9 @@ def _time(row: Row) -> list[str]:
         "slowest_member": "waiting for the slowest member",
         "parity": "reading old data and parity",
         "stripe_wait": "waiting for a turn at a stripe",
+        "card": "the controller card",
+        "bus": "crossing the shared bandwidth and waiting for it",
+        "cache": "waiting for room in the card's RAM",
     }
     found = [
         f"{100 * parts[key]:.0f} % went into {text}"
@@ -116,6 +122,23 @@ def _time(row: Row) -> list[str]:
         if parts.get(key, 0.0) >= SAID
     ]
     return [f"Of the time of its I/Os, {' and '.join(found)}."] if found else []
+
+
+def _bottleneck(row: Row) -> list[str]:
+    """What all members share, where that is busy for most of the time."""
+    names = {
+        "bus": "the bus that the members share",
+        "card": "the processor of the controller card",
+        "host bus": "the bandwidth of the controller card",
+    }
+    busy = {key: row.reading.shared.get(key, 0.0) for key in names}
+    key = max(busy, key=lambda one: busy[one])
+    if busy[key] < BUSY:
+        return []
+    return [
+        f"The bottleneck is {names[key]}, busy {100 * busy[key]:.0f} % of the time: more or faster "
+        f"drives behind it would not help."
+    ]
 
 
 def _drives(chosen: Row, rows: Sequence[Row], one: Reading) -> list[str]:

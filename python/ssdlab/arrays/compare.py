@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ssdlab.arrays.advice import advise
+from ssdlab.arrays.attachment import DIRECT, Attachment
 from ssdlab.arrays.chapters import Cells, Chapter, columns, numbers
 from ssdlab.arrays.grid import Variant, run_all
 from ssdlab.arrays.readings import Reading
@@ -22,6 +23,12 @@ ARRAY_PARTS: Mapping[str, str] = {
     "stripe_wait": "turn at the stripe",
 }
 """Where an array spends time of its own (`stats::Part`)."""
+SHARED_PARTS: Mapping[str, str] = {
+    "card": "controller card",
+    "cache": "room in its RAM",
+    "bus": "shared bandwidth",
+}
+"""What lies between it and the host, or between it and its members."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +43,13 @@ class Order:
     seed: int = 1
     price: float | None = None
     """Of one drive, in any currency."""
+    attachment: Attachment = DIRECT
+    """What lies between the host and the members of an array."""
 
     def variant(self, shape: Shape | None, job: JobText, prepare: str | None = None) -> Variant:
         """A run on an array of the drive, or on the drive alone."""
-        return Variant(shape, self.drive, job, prepare or self.prepare, self.overrides)
+        state = prepare or self.prepare
+        return Variant(shape, self.drive, job, state, self.overrides, self.attachment)
 
 
 @dataclass(frozen=True)
@@ -162,20 +172,28 @@ def _tables(one: Reading, rows: Sequence[Row], order: Order, full: float) -> lis
 
 
 def _times(rows: Sequence[Row]) -> Table:
+    shared = {
+        key: name
+        for key, name in SHARED_PARTS.items()
+        if any(row.reading.parts.get(key) for row in rows)
+    }
+    parts = {**ARRAY_PARTS, **shared}
+
     def shares(row: Row) -> list[float | None]:
-        own = [100 * row.reading.parts.get(part, 0.0) for part in ARRAY_PARTS]
+        own = [100 * row.reading.parts.get(part, 0.0) for part in parts]
         return [*own, 100 - sum(own)] if row.reading.parts else [None] * (len(own) + 1)
 
     heads = columns(
-        "array, " + ", ".join(f"{name}:%" for name in ARRAY_PARTS.values()) + ", the members:%"
+        "array, " + ", ".join(f"{name}:%" for name in parts.values()) + ", the members:%"
     )
     return Table(
         "Where the time of the I/Os went",
         heads,
         [[row.shape.name, *numbers(*shares(row))] for row in rows],
         "The array's own time: waiting for the slowest member beyond what members need on the "
-        "average, for old data and parity, for a turn at a stripe. The rest is what "
-        "the members took.",
+        "average, for old data and parity, for a turn at a stripe"
+        + ("; and what they share. " if shared else ". ")
+        + "The rest is what the members took.",
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ssdlab import pool
+from ssdlab.arrays.attachment import DIRECT, Attachment
 from ssdlab.arrays.readings import Reading, read
 from ssdlab.arrays.rigs import STRIPED, Drive, Shape, array_rig
 from ssdlab.errors import InputError
@@ -26,6 +27,8 @@ class Variant:
     prepare: str = "sequential"
     overrides: Mapping[str, str] = field(default_factory=dict)
     """Keys of the drive that are changed; in an array, of each member."""
+    attachment: Attachment = DIRECT
+    """Of an array; the drive alone has none."""
 
     @property
     def name(self) -> str:
@@ -35,7 +38,9 @@ class Variant:
     @property
     def rig(self) -> str:
         """Its rig."""
-        return self.drive.rig if self.shape is None else array_rig(self.drive, self.shape)
+        if self.shape is None:
+            return self.drive.rig
+        return array_rig(self.drive, self.shape, self.attachment)
 
     @property
     def cost(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from ssdlab.results import Result
 
 TOLERANCE_S = 1e-3
 """Jobs that begin within so much of each other run together."""
+_BUSY = "member0/member_busy_ns"
 PERCENTILES = (50.0, 99.0, 99.9)
 
 
@@ -52,6 +54,9 @@ class Reading:
     """Commands of members for each of the host; None for a drive alone."""
     bins: Mapping[int, int]
     """Completion latencies: ns and how many, in fio's bins."""
+    shared: Mapping[str, float]
+    """Share of the time in which what the members share was busy: ``bus``, ``card`` (its cores),
+    ``host bus`` (the card's bandwidth); only what there is."""
     parts: Mapping[str, float]
     """Share of the time of all I/Os by part (docs/results.md), those without time left out."""
 
@@ -74,6 +79,7 @@ class Reading:
             "member_utilisation": self.utilisation and self.utilisation.as_json(),
             "member_written_bytes": self.written and self.written.as_json(),
             "member_ios_per_io": self.member_ios,
+            "shared_utilisation": dict(self.shared),
             "time_shares": dict(self.parts),
         }
 
@@ -107,6 +113,7 @@ def read(result: Result) -> Reading:
         written=None if members is None else members.written,
         member_ios=None if members is None else members.ios_per_host_io,
         bins=bins,
+        shared={} if members is None else members.shared,
         parts=_parts(result.attribution or {}),
     )
 
@@ -116,12 +123,18 @@ class _Members:
     utilisation: Spread
     written: Spread
     ios_per_host_io: float | None
+    shared: Mapping[str, float]
 
 
 def _members(series: pl.DataFrame | None, begin: float, end: float) -> _Members | None:
     """Counters of an array's members between two moments, as near as the series tells."""
-    if series is None or "member0/member_busy_ns" not in series.columns:
+    if series is None:
         return None
+    first_busy = next((n for n in series.columns if n.endswith(_BUSY)), None)
+    if first_busy is None:
+        return None
+    # Behind a card an array stands one place further down.
+    array = first_busy.removesuffix(_BUSY)
     time = series["time_s"].to_list()
     first = max((i for i, t in enumerate(time) if t <= begin + 1e-9), default=0)
     until = next((i for i, t in enumerate(time) if t >= end - 1e-9), len(time) - 1)
@@ -131,19 +144,31 @@ def _members(series: pl.DataFrame | None, begin: float, end: float) -> _Members 
         column = series[name]
         return float(column[until]) - float(column[first])
 
-    count = sum(
-        name.endswith("/member_busy_ns") and name.count("/") == 1 for name in series.columns
+    def share(name: str) -> float:
+        # What is under way counts up to its end: too much at one end.
+        return min(1.0, delta(name) / (span * 1e9)) if span else 0.0
+
+    names = (
+        re.fullmatch(rf"{re.escape(array)}member\d+/member_busy_ns", n) for n in series.columns
     )
-    place = [f"member{i}/member_" for i in range(count)]
+    place = [f"{array}member{i}/member_" for i in range(sum(n is not None for n in names))]
     # A command under way counts up to its member's last event: too little at one end, and so
     # perhaps too much between both.
-    busy = [min(1.0, delta(f"{one}busy_ns") / (span * 1e9)) if span else 0.0 for one in place]
+    busy = [share(f"{one}busy_ns") for one in place]
     commands = sum(delta(f"{one}reads") + delta(f"{one}writes") for one in place)
-    host = delta("array_reads") + delta("array_writes")
+    host = delta(f"{array}array_reads") + delta(f"{array}array_writes")
+    shared = {}
+    if f"{array}bus_out_ns" in series.columns:
+        shared["bus"] = max(share(f"{array}bus_{way}_ns") for way in ("out", "in"))
+    if array and "busy_cores_ns" in series.columns:
+        cores = float(series["cores"][until])
+        shared["card"] = min(1.0, delta("busy_cores_ns") / (cores * span * 1e9)) if span else 0.0
+        shared["host bus"] = share("busy_bus_ns")
     return _Members(
         _spread(busy),
         _spread([delta(f"{one}bytes_written") for one in place]),
         commands / host if host else None,
+        shared,
     )
 
 

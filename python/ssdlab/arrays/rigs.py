@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ssdlab.arrays.attachment import DIRECT, Attachment
 from ssdlab.errors import InputError
 from ssdlab.rig import profile
 
@@ -98,8 +99,8 @@ def shipped(name: str) -> Drive:
     return Drive(name, profile(name).text)
 
 
-def array_rig(drive: Drive, shape: Shape) -> str:
-    """The rig of an array of drives like ``drive``, as text.
+def array_rig(drive: Drive, shape: Shape, attachment: Attachment = DIRECT) -> str:
+    """The rig of an array of drives like ``drive``, as text, behind ``attachment``.
 
     What the drive's table says is passed on as it is, sources included; nothing of it is read.
 
@@ -112,7 +113,9 @@ def array_rig(drive: Drive, shape: Shape) -> str:
         keys["trim"] = shape.trim
     summary = f"{shape.name}: {drive.name}"
     head = {"name": f"{LEVELS[shape.level]}-{shape.count}-{drive.name}", "summary": summary}
-    device = {"kind": "array", **keys, "member": device_of(drive)}
+    if attachment:
+        head["summary"] += f", behind {attachment.name or 'a controller'}"
+    device = attachment.around({"kind": "array", **keys, "member": device_of(drive)})
     return toml_text({**head, "device": device})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +12,7 @@ import typer
 
 from ssdlab import _core
 from ssdlab.arrays import studies
+from ssdlab.arrays.attachment import DIRECT, Attachment, attachment, with_bus
 from ssdlab.arrays.chapters import Chapter
 from ssdlab.arrays.compare import Order, study
 from ssdlab.arrays.grid import shapes
@@ -96,6 +97,19 @@ def command(
             "JSON+ document).",
         ),
     ] = None,
+    controller: Annotated[
+        str | None,
+        typer.Option(
+            "--controller",
+            metavar="NAME|FILE",
+            help="What the array stands behind: intel-dmi2, intel-rs25db080, adaptec-3152-8i, or a "
+            "file with [controller] and [bus].",
+        ),
+    ] = None,
+    bus: Annotated[
+        str | None,
+        typer.Option("--bus", metavar="RATE", help="Bandwidth that all members share, as 2GB/s."),
+    ] = None,
     scale: Annotated[
         int | None,
         typer.Option("--scale", min=1, metavar="N", help="Simulate drives N times smaller."),
@@ -123,8 +137,11 @@ def command(
     wanted = _studies(study_ or ["arrays"])
     grid = _grid(_levels(levels), _counts(count), _chunks(chunk), quiet)
     one = _drive(drive) if drive is not None else measured_drive(measured or Path())
+    behind = attachment(controller) if controller is not None else DIRECT
+    if bus is not None:
+        behind = with_bus(behind, bus)
     if save_rigs is not None:
-        _save(one, grid.shapes, save_rigs)
+        _save(one, grid.shapes, save_rigs, behind)
         return
     check_place(json_)
     if output is not None:
@@ -132,6 +149,7 @@ def command(
     text, name, options, state = _load(job_file, load, depth)
     overrides = dict(override(text) for text in set_ or [])
     order = _order(one, prepare or state, overrides, scale, seed, price, simulated=measured is None)
+    order = replace(order, attachment=behind)
     asked = Asked(order, grid, text, options, name, depth)
     started = time.monotonic()
     with progress(f"arrays of {one.name}", quiet=quiet) as callback:
@@ -144,7 +162,7 @@ def command(
     if output is not None:
         from ssdlab.report import array_page  # heavy: only where it is used
 
-        rigs = [(one.name, array_rig(order.drive, one)) for one in grid.shapes[:1]]
+        rigs = [(one.name, array_rig(order.drive, one, behind)) for one in grid.shapes[:1]]
         texts = [(text.name, text.text), *rigs]
         title = f"Arrays of {one.name}"
         array_page.render(chapters, output, title=title, notes=[note], texts=texts)
@@ -314,7 +332,11 @@ def _note(order: Order, load: JobText, seconds: float) -> str:
     size = order.overrides.get("capacity")
     small = f"; drives simulated at {_size(size)} each" if size and order.capacity_bytes else ""
     state = "new" if order.prepare == "fob" else f"prepared with {order.prepare}"
-    return f"{load.name} on arrays of {order.drive.name}, {state}{small}; took {duration(seconds)}"
+    behind = f" behind {order.attachment.name}" if order.attachment else ""
+    return (
+        f"{load.name} on arrays of {order.drive.name}{behind}, {state}{small}; "
+        f"took {duration(seconds)}"
+    )
 
 
 def _size(text: str) -> str:
@@ -330,17 +352,18 @@ def _document(order: Order, load: JobText, chapters: Sequence[Chapter]) -> dict[
         "overrides": dict(order.overrides),
         "seed": order.seed,
         "price": order.price,
+        "controller": order.attachment.name or None,
         "studies": [one.as_json() for one in chapters],
     }
 
 
-def _save(drive: Drive, grid: Sequence[Shape], folder: Path) -> None:
+def _save(drive: Drive, grid: Sequence[Shape], folder: Path, behind: Attachment) -> None:
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     for shape in grid:
         chunk = "" if shape.level in ("1", "linear") else f"-{shape.chunk >> 10}k"
         name = f"{LEVELS[shape.level]}-{shape.count}{chunk}-{drive.name}.toml"
-        write_whole(folder / name, array_rig(drive, shape))
+        write_whole(folder / name, array_rig(drive, shape, behind))
     say(results(None), f"wrote {len(grid)} rigs to {folder}")
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ssdlab import _core
+from ssdlab.arrays.attachment import shipped_attachments
 from ssdlab.audit import CHECKS
 from ssdlab.cli.console import stdout, table
 from ssdlab.cli.options import KeptWhere
@@ -16,7 +17,17 @@ from ssdlab.errors import unknown_name
 from ssdlab.rig import profiles
 from ssdlab.store import RunStore
 
-KINDS = ("drives", "protocols", "devices", "policies", "options", "traces", "checks", "runs")
+KINDS = (
+    "drives",
+    "controllers",
+    "protocols",
+    "devices",
+    "policies",
+    "options",
+    "traces",
+    "checks",
+    "runs",
+)
 
 
 def command(
@@ -33,7 +44,7 @@ def command(
         str | None, typer.Option("--json", metavar="FILE|-", help="Write the list as JSON.")
     ] = None,
 ) -> None:
-    """List drives, protocols, devices, policies, job options, traces' formats, checks or runs."""
+    """List drives, controllers, protocols, devices, policies, options, traces, checks or runs."""
     if kind not in KINDS:
         raise unknown_name("list", kind, KINDS)
     check_place(json_)
@@ -50,6 +61,9 @@ def command(
 def _rows(kind: str, out: Path | None) -> tuple[list[str], list[list[str]]]:
     if kind == "drives":
         return ["drive", "what it is"], [[one.name, one.summary] for one in profiles()]
+    if kind == "controllers":
+        found = shipped_attachments()
+        return ["controller", "what it is"], [[k, one.summary] for k, one in found.items()]
     if kind == "protocols":
         from ssdlab.engine.protocol import GROUPS
         from ssdlab.protocols import protocols

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ssdlab import _core
+from ssdlab.arrays.attachment import Attachment, shipped_attachments
 from ssdlab.cli.console import duration, stdout, table
 from ssdlab.cli.output import check_place, say, write_json
 from ssdlab.engine import estimate
@@ -21,7 +22,7 @@ from ssdlab.rig import Profile, leaves, profiles
 
 def _names(incomplete: str = "") -> list[str]:
     names = [one.name for one in profiles()] + [one.name for one in protocols()]
-    names += [one["name"] for one in _core.registries()]
+    names += [*shipped_attachments(), *(one["name"] for one in _core.registries())]
     names += [name for one in _core.job_options() for name in (one["name"], *one["aliases"])]
     return [name for name in names if name.startswith(incomplete)]
 
@@ -31,7 +32,7 @@ def command(
         str,
         typer.Argument(
             metavar="NAME",
-            help="A drive profile, a protocol, a device, a policy or a job option.",
+            help="A drive profile, a controller, a protocol, a device, a policy or a job option.",
             autocompletion=_names,
         ),
     ],
@@ -40,15 +41,15 @@ def command(
         typer.Option("--json", metavar="FILE|-", help="Write what is shown as JSON."),
     ] = None,
 ) -> None:
-    """Show a drive profile with its sources, a protocol, a device, a policy or a job option."""
+    """Show a drive or controller with its sources, a protocol, device, policy or job option."""
     check_place(json_)
     found = list(_things(name))
     if not found:
         near = nearest(name, _names())
         hint = f' (did you mean "{near}"?)' if near else ""
         raise UnknownNameError(
-            f'no drive, protocol, device, policy or job option is called "{name}"{hint}; '
-            "ssdlab list drives|protocols|devices|policies|options names them"
+            f'no drive, controller, protocol, device, policy or job option is called "{name}"'
+            f"{hint}; ssdlab list drives|controllers|protocols|devices|policies|options names them"
         )
     write_json(json_, [one.as_json(name) for one in found])
     if json_ != "-":
@@ -96,6 +97,8 @@ def _things(name: str) -> Iterator[_Thing]:
     for profile in profiles():
         if profile.name == name:
             yield _profile(profile)
+    if name in shipped_attachments():
+        yield _attachment(name, shipped_attachments()[name])
     for entry in _core.registries():
         if entry["name"] == name:
             yield _entry(entry)
@@ -108,6 +111,14 @@ def _things(name: str) -> Iterator[_Thing]:
                 f"such as {option['name']}={option['example']}; "
                 f"{option['effect']} on simulated drives",
             )
+
+
+def _attachment(name: str, found: Attachment) -> _Thing:
+    """What an array can stand behind; its keys are those of the device and of an array's bus."""
+    places = {"controller": found.controller, "bus": found.bus}
+    keys = {place: dict(table) for place, table in places.items() if table is not None}
+    head = f"{name} (controller): {found.summary}"
+    return _Thing("controller", head, "", ("key", "value", "source"), tuple(leaves(keys)))
 
 
 def _profile(profile: Profile) -> _Thing:

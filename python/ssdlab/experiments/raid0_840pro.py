@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ssdlab.arrays.attachment import attachment
 from ssdlab.arrays.rigs import Shape, array_rig, shipped
 from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
 from ssdlab.figures import Curve, Figure
@@ -12,6 +13,8 @@ ARTICLE = "Tom's Hardware, one SSD against two in RAID 0 (Samsung 840 Pro, 2013)
 SIZES = (128, 256, 512)
 PAIRS = (128, 256)
 DEPTHS = (1, 2, 4, 8, 16, 32)
+CHIPSET = "intel-dmi2"
+"""What all ports share; one drive alone stands behind it, too."""
 STRIPE = 128 << 10
 """Bytes; the default of the chipset's RAID."""
 PROFILES = {
@@ -84,12 +87,13 @@ def plan(factor: int) -> list[Task]:
     tasks = []
     for size, pair in DEVICES:
         drive = f"samsung-840-pro-{size}"
+        shape = Shape("0", 2 if pair else 1, STRIPE)
         tasks.append(
             Task(
                 key=name_of(size, pair).replace(" ", "-"),
                 drive=drive if not pair else name_of(size, pair),
                 job=job(),
-                rig=array_rig(shipped(drive), Shape("0", 2, STRIPE)) if pair else "",
+                rig=array_rig(shipped(drive), shape, attachment(CHIPSET)),
                 overrides=reduced(drive, factor, fewest=128),
                 cost=2.0 if pair else 1.0,
             )
@@ -223,7 +227,8 @@ EXPERIMENT = Experiment(
     name="raid0-840pro",
     title="One Samsung 840 Pro against two in RAID 0",
     article=ARTICLE,
-    procedure="On one drive of 128, 256 and 512 GB and on two of 128 and 256 in RAID 0: sequential "
+    procedure="On one drive of 128, 256 and 512 GB and on two of 128 and 256 in RAID 0, "
+    "behind a chipset with DMI 2.0: sequential "
     "reads and writes, 4 KiB random reads and writes at depths 1 to 32, and IOmeter's "
     "loads database "
     "(8 KiB, 67 % reads), web server (mixed sizes, reads only) and workstation (8 KiB, 80 % reads, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ssdlab.arrays.attachment import attachment
 from ssdlab.arrays.readings import Reading, read
 from ssdlab.arrays.rigs import Shape, array_rig, shipped
 from ssdlab.arrays.studies import STATES
@@ -21,14 +22,28 @@ FRESH = {
     "read-1": ("rw=randread\nbs=4k", 1),
     "read-64": ("rw=randread\nbs=4k", 64),
 }
+CHIPSET = "intel-dmi2"
+"""What all ports share; one drive alone stands behind it, too."""
+SIDES = {
+    "seq-read": ("rw=read\nbs=1m", 8),
+    "seq-write": ("rw=write\nbs=1m", 8),
+    "write-32": ("rw=randwrite\nbs=4k", 32),
+}
+SHRINKS = {"zeros": 100, "random": 0}
+"""Percent by which the data of the two sides shrinks: zeros, and what does not compress."""
 WORDS = "the article shows a picture and says it in words: alike is taken as a ratio of 1"
 ERASE_WHY = "what TRIM emptied is still to be erased before it is written"
 
 
 def plan(factor: int) -> list[Task]:
     """Degradation of one and of two drives; the fresh pair against the larger drive; stripes."""
-    pair = {kib: array_rig(shipped(SMALL), Shape("0", 2, kib << 10, False)) for kib in STRIPES_KIB}
-    devices = {SMALL: "", LARGE: "", PAIR: pair[DEFAULT_KIB]}
+    chipset = attachment(CHIPSET)
+    pair = {
+        kib: array_rig(shipped(SMALL), Shape("0", 2, kib << 10, False), chipset)
+        for kib in STRIPES_KIB
+    }
+    devices = {one: array_rig(shipped(one), Shape("0", 1), chipset) for one in (SMALL, LARGE)}
+    devices[PAIR] = pair[DEFAULT_KIB]
     small, large = (reduced(one, factor, fewest=128) for one in (SMALL, LARGE))
     tasks = []
     for device, rig in devices.items():
@@ -51,6 +66,8 @@ def plan(factor: int) -> list[Task]:
         for name, (options, depth) in FRESH.items():
             load = job(f"{options}\nsize=25%", name, depth=depth, seconds=0.5)
             tasks.append(task(name, load.text, "sequential"))
+        for side, percent in SHRINKS.items():
+            tasks += [task(f"{one}-{side}", _sided(one, percent), "fob") for one in SIDES]
     for kib, rig in pair.items():
         for name, (options, depth) in FRESH.items():
             load = job(f"{options}\nsize=25%", name, depth=depth, seconds=0.5)
@@ -66,6 +83,33 @@ def plan(factor: int) -> list[Task]:
                 )
             )
     return tasks
+
+
+def _sided(name: str, percent: int) -> str:
+    """A load in a quarter of the device that was filled with data of the same kind."""
+    options, depth = SIDES[name]
+    return f"""\
+[global]
+ioengine=libaio
+direct=1
+size=25%
+refill_buffers
+buffer_compress_percentage={percent}
+norandommap
+
+[fill]
+rw=write
+bs=1m
+iodepth=8
+
+[{name}]
+stonewall
+{options}
+iodepth={depth}
+time_based
+runtime=500ms
+ramp_time=100ms
+"""
 
 
 def judge(runs: Runs, factor: int) -> Findings:
@@ -114,6 +158,14 @@ def judge(runs: Runs, factor: int) -> Findings:
             ("read-64", "above 1", None),
             ("read-1", "slightly below 1", 1.0),
         )
+    ]
+    lines += [
+        Line(
+            Published(device, f"{name}: zeros / data that does not compress (a range)", None, ""),
+            iops(device, f"{name}-zeros") / iops(device, f"{name}-random"),
+        )
+        for device in (SMALL, PAIR)
+        for name in SIDES
     ]
     spreads = {name: [iops(f"stripe-{kib}", name) for kib in STRIPES_KIB] for name in FRESH}
     lines += [
@@ -174,11 +226,14 @@ def _remarks(found: dict[str, Reading], spreads: dict[str, list[float]]) -> list
     }
     listed = ", ".join(f"{name} {kib} KiB" for name, kib in best.items())
     said.append(f"Best stripe: {listed}. Published: 32 KiB, with small differences.")
-    said.append(
-        "Not repeated: scenarios from traces (PCMark 7, NASPT) with their pauses, and "
-        "the two-sided "
-        "numbers for compressible data; the data here does not compress."
-    )
+    for device in (SMALL, PAIR):
+        sides = ", ".join(
+            f"{name} {found[f'{device}/{name}-zeros'].bytes_per_s / 1e6:,.0f} and "
+            f"{found[f'{device}/{name}-random'].bytes_per_s / 1e6:,.0f}"
+            for name in SIDES
+        )
+        said.append(f"{device}, MB/s with zeros and with data that does not compress: {sides}.")
+    said.append("Not repeated: scenarios from traces (PCMark 7, NASPT) with their pauses.")
     return said
 
 
@@ -192,9 +247,9 @@ EXPERIMENT = Experiment(
     "everything was written twice at random, after 30 minutes of rest, after TRIM of everything. "
     "Further, on drives that were filled in order, sequential I/O and random reads at "
     "depths 1 and 64, "
-    "and stripes of 4 to 128 KiB. The article shows pictures; what it says of their "
-    "shape is held as "
-    "a ratio.",
+    "stripes of 4 to 128 KiB, and both sides of the drive: zeros, and data that does not compress. "
+    "All of it stands behind a chipset with DMI 2.0. The article shows pictures; what "
+    "it says of their shape is held as a ratio.",
     scaling="capacity (blocks per plane); the seconds of each measurement stay",
     factors={"quick": 100, "reduced": 50, "full": 1},
     plan=plan,

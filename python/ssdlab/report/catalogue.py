@@ -133,6 +133,8 @@ EN: Mapping[str, str] = {
     "part.rotation": "rotation",
     "part.platter": "platter",
     "part.cache": "cache",
+    "part.card": "controller card",
+    "part.bus": "shared bandwidth",
     "part.service": "service",
     "phrase.link": "the transfer over the host link",
     "phrase.link_wait": "waiting for a slot of the host link",
@@ -158,6 +160,8 @@ EN: Mapping[str, str] = {
     "phrase.rotation": "waiting until the sector comes around",
     "phrase.platter": "the sectors passing under the disk's head",
     "phrase.cache": "the cache: misses, fills and destaging",
+    "phrase.card": "the controller card: its processor and its queue",
+    "phrase.bus": "crossing a shared bandwidth, and waiting for it",
     "phrase.service": "plain service by the device",
     # what flash was written for
     "cause.host": "host",

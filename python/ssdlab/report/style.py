@@ -39,6 +39,8 @@ PART_COLOURS = {
     "rotation": "#d9b36c",
     "platter": "#6f8f5c",
     "cache": "#d693b4",
+    "card": "#5f7f93",
+    "bus": "#9db7c4",
     "service": "#a3a29c",
 }
 """One per part of `stats::PART_NAMES`; waiting for collection stands out."""

@@ -1,5 +1,6 @@
 //! What a rig says about an array.
 
+use super::bus::BusKeys;
 use super::layout::{Copies, Rotation};
 use crate::error::{Error, Result};
 use crate::rig::at_most_an_hour;
@@ -131,6 +132,9 @@ pub struct ArrayKeys {
     /// Unrecoverable errors per bit that is read to rebuild, as datasheets give it (such as 1e-15).
     #[serde(default)]
     pub uber: f64,
+    /// A bandwidth that all members share; absent: each has its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bus: Option<BusKeys>,
     /// Failures of members: each `{ member, at }` or `{ member, worn }`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fail: Vec<FailKeys>,

@@ -10,6 +10,7 @@
 
 mod bitmap;
 mod build;
+mod bus;
 mod content;
 mod counters;
 mod direct;
@@ -28,15 +29,17 @@ mod stripes;
 mod untimed;
 mod write_hole;
 
+pub use bus::BusKeys;
 pub use keys::{ArrayKeys, FailKeys, Level, MEMBERS_MAX, ReadBalance};
 
 use crate::device::{Build, Command, Completion, Device, Op};
 use crate::error::Result;
-use crate::persist::{Archive, Persist, persistent, persistent_enum};
-use crate::sim::Calendar;
+use crate::persist::{persistent, persistent_enum};
+use crate::sim::{Calendar, Slab};
 use crate::stats::Parts;
 use crate::units::NEVER;
 use bitmap::Bitmap;
+use bus::Bus;
 use content::Versions;
 use counters::Counts;
 use failure::{Failures, Seat};
@@ -106,39 +109,6 @@ struct Piece {
     len: u64,
 }
 
-/// Things by index, with the free indices.
-struct Slab<T> {
-    all: Vec<T>,
-    free: Vec<u32>,
-}
-
-impl<T> Slab<T> {
-    fn new() -> Self {
-        Slab { all: Vec::new(), free: Vec::new() }
-    }
-    #[inline]
-    fn insert(&mut self, value: T) -> u32 {
-        match self.free.pop() {
-            Some(index) => {
-                self.all[index as usize] = value;
-                index
-            }
-            None => {
-                self.all.push(value);
-                (self.all.len() - 1) as u32
-            }
-        }
-    }
-}
-
-impl<T: Persist + Default> Persist for Slab<T> {
-    fn persist(&mut self, archive: &mut Archive<'_>) -> Result<()> {
-        let Slab { all, free } = self;
-        all.persist(archive)?;
-        free.persist(archive)
-    }
-}
-
 /// Instead of a command of the host.
 const NO_HOST: u32 = u32::MAX;
 
@@ -165,6 +135,7 @@ pub struct Array {
     power: Power,
     resync: Resync,
     bitmap: Option<Bitmap>,
+    bus: Option<Bus>,
     /// Next event of every slot, and of the array's own.
     calendar: Calendar,
     hosts: Slab<Host>,
@@ -194,7 +165,7 @@ persistent!(Array {
         seats, degraded, failures, rebuild, power, resync, calendar, hosts, sums, ios, stripes, unfinished, unplanned, turn, counts, now,
         ready,
     }
-    parts { slots, versions, bitmap }
+    parts { slots, versions, bitmap, bus }
     built {
         layout, read_balance, trims, wasted, watches_wear, may_fail, arrived, pieces, last_piece, stripe_parts,
     }
@@ -212,7 +183,7 @@ impl Array {
         keys.check_failures(n as u32)?;
         let used: u64 = (0..n as u32).map(|m| layout.used(m)).sum();
         let total: u64 = members[..n].iter().map(|m| m.capacity()).sum();
-        let mut calendar = Calendar::new(members.len() + failure::EXTRA_SLOTS);
+        let mut calendar = Calendar::new(members.len() + failure::EXTRA_SLOTS + 1);
         for (slot, member) in members.iter().enumerate() {
             calendar.set(slot as u32, member.next_event());
         }
@@ -228,6 +199,7 @@ impl Array {
             power: Power::new(keys, build.stream("power")),
             resync: Resync::new(),
             bitmap: build::bitmap(keys, &layout, &members[..n])?,
+            bus: keys.bus.as_ref().map(Bus::new).transpose()?,
             read_balance: keys.read_balance,
             trims: keys.trim.unwrap_or(layout.parity().is_none()),
             wasted: total - used,
@@ -276,15 +248,25 @@ impl Array {
         let Io { member, op, offset, len, .. } = io;
         let index = self.seats[member as usize].slot;
         let tag = u64::from(self.ios.insert(Io { slot: index, active: true, ..io }));
-        if self.versions.is_some() {
-            self.note_old_content(tag as u32, &io);
+        let command = Command { tag, op, offset, len, compressible, stamp };
+        if self.bus.is_some() {
+            return self.send_across(tag as u32, command);
         }
-        let slot = &mut self.slots[index as usize];
-        slot.send(self.now, Command { tag, op, offset, len, compressible, stamp });
-        let next = slot.device.next_event();
+        self.deliver(index, &io, command);
+    }
+
+    /// Hands a command to its member.
+    #[inline]
+    fn deliver(&mut self, slot: u32, io: &Io, command: Command) {
+        if self.versions.is_some() {
+            self.note_old_content(command.tag as u32, io);
+        }
+        let member = &mut self.slots[slot as usize];
+        member.send(self.now, command);
+        let next = member.device.next_event();
         // A busy member mostly takes it on later.
-        if self.calendar.at(index) != next {
-            self.calendar.set(index, next);
+        if self.calendar.at(slot) != next {
+            self.calendar.set(slot, next);
         }
     }
 
@@ -296,16 +278,34 @@ impl Array {
             // The member failed in the very instant in which it answered.
             return;
         }
-        self.ios.all[index as usize].active = false;
-        self.ios.free.push(index);
         self.slots[io.slot as usize].returned(self.now);
         if io.cut {
+            self.drop_io(index);
             self.cut_returned();
             return;
         }
         if self.versions.is_some() && io.op == Op::Read {
             self.check_digest(&io, completion.digest);
         }
+        match &self.bus {
+            None => self.finish_io(completion),
+            Some(_) if io.op == Op::Read => self.bring_across(index, completion),
+            Some(_) => self.finish_io(&self.with_bus(index, completion)),
+        }
+    }
+
+    /// The place of a command of a member is free.
+    #[inline]
+    fn drop_io(&mut self, index: u32) {
+        self.ios.all[index as usize].active = false;
+        self.ios.free.push(index);
+    }
+
+    /// A command of a member has come to its end.
+    fn finish_io(&mut self, completion: &Completion) {
+        let index = completion.tag as u32;
+        let io = self.ios.all[index as usize];
+        self.drop_io(index);
         match io.purpose {
             Purpose::Host => self.host_answered(io, &completion.parts),
             Purpose::StripeRead | Purpose::StripeWrite => {
@@ -323,7 +323,10 @@ impl Array {
     fn happen(&mut self, time: u64, slot: u32) {
         self.now = self.now.max(time);
         if let Some(which) = slot.checked_sub(self.slots.len() as u32) {
-            self.timer(which);
+            match which as usize {
+                failure::EXTRA_SLOTS => self.bus_event(),
+                _ => self.timer(which),
+            }
             return;
         }
         let next = self.slots[slot as usize].device.proceed(time, &mut self.arrived);
@@ -427,6 +430,9 @@ impl Device for Array {
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         self.visit_counters(visit);
+        if let Some(bus) = &self.bus {
+            bus.counters(visit);
+        }
     }
 
     fn children(&self) -> Vec<(String, &dyn Device)> {

@@ -126,8 +126,10 @@ impl Array {
         power.done += 1;
         (power.off, power.back) = (true, self.now + power.restart);
         power.counts.losses += 1;
-        let reached = self.cut_ios();
+        let between = self.cut_bus();
+        let reached = self.cut_ios(&between);
         self.cut_stripes(&reached);
+        self.drop_cut(&between);
         self.cut_hosts();
         self.stripes.cut();
         self.cut_rebuild();
@@ -175,9 +177,12 @@ impl Array {
         merged
     }
 
-    /// Cuts the commands of members; which of them have reached their member.
-    fn cut_ios(&mut self) -> Vec<bool> {
+    /// Cuts the commands of members, those `between` array and member too; which of them have reached
+    /// their member.
+    fn cut_ios(&mut self, between: &[(u32, bool)]) -> Vec<bool> {
         let mut reached = vec![true; self.ios.all.len()];
+        let mut under_way = vec![false; self.ios.all.len()];
+        between.iter().for_each(|&(io, back)| under_way[io as usize] = !back);
         for (index, reached) in reached.iter_mut().enumerate() {
             let io = &mut self.ios.all[index];
             if !io.active {
@@ -194,14 +199,26 @@ impl Array {
                 continue;
             }
             let io = *io;
-            *reached = self.power.stream.below(2) == 0;
+            *reached = !under_way[index] && self.power.stream.below(2) == 0;
             self.power.counts.writes += 1;
             self.power.counts.unwritten += u64::from(!*reached);
-            if !*reached {
+            if !*reached && !under_way[index] {
                 self.undo_content(index as u32, &io);
             }
         }
         reached
+    }
+
+    /// Commands that were between array and member come back from nobody.
+    fn drop_cut(&mut self, between: &[(u32, bool)]) {
+        for &(io, back) in between {
+            let slot = self.ios.all[io as usize].slot;
+            if !back {
+                self.slots[slot as usize].pending -= 1;
+            }
+            self.drop_io(io);
+            self.power.outstanding -= 1;
+        }
     }
 
     /// Commands of the host that were not answered will end in an error.

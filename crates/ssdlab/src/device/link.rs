@@ -3,11 +3,20 @@
 //! Data of writes crosses before the device sees the command, data of reads after the device has
 //! it; a half-duplex link (SATA) carries one of both at a time, a full-duplex one (PCIe, SAS) has a
 //! lane for each. A command without a free slot waits on the host's side.
+//!
+//! A `latency` is the time of both ways through what lies between host and device, a network say, and
+//! is spent after the device has answered, so that commands reach it in the order in which they were
+//! sent. Where it varies, each command draws its own, and answers overtake each other: a later one that
+//! drew a shorter latency is there first. Data of reads crosses the wire afterwards, in the order in
+//! which the answers are there; on the wire nothing is overtaken. A slot is free when the answer is
+//! complete.
 
-use super::{Command, Completion, Device, Op};
+use super::measured::{Drawn, LatencyKeys};
+use super::{Build, Command, Completion, Device, Op};
 use crate::error::{Error, Result};
 use crate::persist::persistent;
 use crate::rig::at_most_an_hour;
+use crate::sim::Lane;
 use crate::stats::{Part, Parts};
 use crate::units::{NEVER, Nanos, Rate};
 use schemars::JsonSchema;
@@ -28,6 +37,46 @@ pub struct LinkKeys {
     /// Whether reads and writes share the bandwidth.
     #[serde(default)]
     pub duplex: Duplex,
+    /// Time of both ways between host and device, for every command: a time, or a table as
+    /// those of `measured` (`bins`, `series`, or a `mean` with `distribution`), without a size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<LatencyOf>,
+}
+
+/// A latency that is always the same, or drawn for each command.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum LatencyOf {
+    /// Always the same.
+    Fixed(Nanos),
+    /// Drawn.
+    Drawn(LatencyKeys),
+}
+
+impl<'de> Deserialize<'de> for LatencyOf {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        struct Either;
+        impl<'de> serde::de::Visitor<'de> for Either {
+            type Value = LatencyOf;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a time such as \"200us\", or a table with a distribution")
+            }
+            fn visit_str<E: serde::de::Error>(
+                self,
+                text: &str,
+            ) -> std::result::Result<LatencyOf, E> {
+                Nanos::parse(text).map(LatencyOf::Fixed).map_err(E::custom)
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(
+                self,
+                map: A,
+            ) -> std::result::Result<LatencyOf, A::Error> {
+                let from = serde::de::value::MapAccessDeserializer::new(map);
+                LatencyKeys::deserialize(from).map(LatencyOf::Drawn)
+            }
+        }
+        from.deserialize_any(Either)
+    }
 }
 
 /// Whether both directions can carry data at once.
@@ -53,32 +102,12 @@ struct Active {
     digest: u64,
 }
 
-/// One direction: transfers end in the order in which they began.
-#[derive(Default)]
-struct Lane {
-    free_at: u64,
-    busy: u64,
-    /// End of each transfer under way or waiting, and whose it is.
-    queue: VecDeque<(u64, u32)>,
-}
-
-impl Lane {
-    fn send(&mut self, now: u64, time: u64, index: u32) {
-        self.free_at = self.free_at.max(now) + time;
-        self.busy += time;
-        self.queue.push_back((self.free_at, index));
-    }
-    fn next(&self) -> u64 {
-        self.queue.front().map_or(NEVER, |&(time, _)| time)
-    }
-}
-
 /// A host interface before a device.
 pub struct Link {
     below: Box<dyn Device>,
     keys: LinkKeys,
     /// To the device, and from it; a half-duplex link uses the first alone.
-    lanes: [Lane; 2],
+    lanes: [Lane<u32>; 2],
     active: Vec<Active>,
     free: Vec<u32>,
     slots_free: u32,
@@ -87,18 +116,24 @@ pub struct Link {
     ready: Vec<Completion>,
     now: u64,
     commands: u64,
+    latency: Option<Drawn>,
+    /// Answers on their way, by the instant at which they are there.
+    answers: VecDeque<(u64, u32)>,
 }
 
 persistent!(Link {
-    state { below, lanes, active, free, slots_free, waiting, arrived, ready, now, commands }
+    state { below, lanes, active, free, slots_free, waiting, arrived, ready, now, commands, answers }
+    parts { latency }
     built { keys }
 });
-persistent!(Lane { state { free_at, busy, queue } });
 persistent!(Active { state { command, submitted, admitted, delivered, parts, digest } });
 
 impl Link {
     /// A link before `below`.
-    pub fn new(keys: &LinkKeys, below: Box<dyn Device>) -> Result<Self> {
+    ///
+    /// # Errors
+    /// [`Error::Rig`] with the key that is wrong.
+    pub fn new(keys: &LinkKeys, below: Box<dyn Device>, build: &Build) -> Result<Self> {
         if keys.bandwidth.0 < 1000 {
             let problem =
                 format!("found {}, expected at least 1kB/s, such as \"550MB/s\"", keys.bandwidth);
@@ -108,7 +143,14 @@ impl Link {
         if keys.queue_slots == 0 {
             return Err(Error::rig("queue_slots", "found 0, expected at least 1"));
         }
+        let drawn = |latency: &LatencyOf| match latency {
+            LatencyOf::Fixed(time) => Drawn::fixed(*time),
+            LatencyOf::Drawn(keys) => Drawn::new(keys, build.stream("latency")),
+        };
+        let latency = keys.latency.as_ref().map(drawn).transpose();
         Ok(Link {
+            latency: latency.map_err(|e| e.under("latency"))?,
+            answers: VecDeque::new(),
             below,
             slots_free: keys.queue_slots,
             keys: keys.clone(),
@@ -127,7 +169,7 @@ impl Link {
         if command.op == direction { self.keys.bandwidth.time(command.len) } else { 0 }
     }
 
-    fn lane(&mut self, inbound: bool) -> &mut Lane {
+    fn lane(&mut self, inbound: bool) -> &mut Lane<u32> {
         let full = self.keys.duplex == Duplex::Full;
         &mut self.lanes[usize::from(inbound && full)]
     }
@@ -154,13 +196,25 @@ impl Link {
         self.below.submit(self.now, inner);
     }
 
-    /// The device is done: the data of a read crosses back.
+    /// The device is done: its answer is on its way.
     fn answer(&mut self, completion: &Completion) {
         let index = completion.tag as u32;
         let active = &mut self.active[index as usize];
         active.parts.add(&completion.parts);
         active.digest = completion.digest;
-        let command = active.command;
+        match &mut self.latency {
+            None => self.bring_data(index),
+            Some(latency) => {
+                let there = self.now + latency.draw();
+                let place = self.answers.partition_point(|&(time, _)| time <= there);
+                self.answers.insert(place, (there, index));
+            }
+        }
+    }
+
+    /// The answer is there: the data of a read crosses back.
+    fn bring_data(&mut self, index: u32) {
+        let command = self.active[index as usize].command;
         let time = self.data_time(&command, Op::Read);
         if time == 0 {
             self.complete(index);
@@ -189,8 +243,25 @@ impl Link {
         }
     }
 
+    /// When the link itself does something next.
+    fn own_event(&self) -> u64 {
+        let answer = self.answers.front().map_or(NEVER, |&(time, _)| time);
+        self.lanes[0].next().min(self.lanes[1].next()).min(answer)
+    }
+
+    /// Lets the link's own event at `now` happen.
+    fn happen(&mut self) {
+        match self.lanes.iter().position(|lane| lane.next() == self.now) {
+            Some(lane) => self.lane_event(lane),
+            None => {
+                let (_, index) = self.answers.pop_front().expect("an answer is due");
+                self.bring_data(index);
+            }
+        }
+    }
+
     fn lane_event(&mut self, lane: usize) {
-        let Some((_, index)) = self.lanes[lane].queue.pop_front() else { return };
+        let Some(index) = self.lanes[lane].pop() else { return };
         if self.active[index as usize].delivered {
             self.complete(index);
         } else {
@@ -241,12 +312,12 @@ impl Device for Link {
         if !self.ready.is_empty() {
             return self.now;
         }
-        self.lanes[0].next().min(self.lanes[1].next()).min(self.below.next_event())
+        self.own_event().min(self.below.next_event())
     }
 
     fn advance(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64 {
         loop {
-            let own = self.lanes[0].next().min(self.lanes[1].next());
+            let own = self.own_event();
             let time = own.min(self.below.next_event());
             if !self.ready.is_empty() && time > self.now {
                 done.append(&mut self.ready);
@@ -257,8 +328,7 @@ impl Device for Link {
             }
             if own == time {
                 self.now = time;
-                let lane = usize::from(self.lanes[0].next() != time);
-                self.lane_event(lane);
+                self.happen();
                 continue;
             }
             // The device may go on by itself until something of the link is due.
@@ -291,8 +361,8 @@ impl Device for Link {
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         visit("commands", self.commands);
-        visit("busy_out_ns", self.lanes[0].busy);
-        visit("busy_in_ns", self.lanes[1].busy);
+        visit("busy_out_ns", self.lanes[0].busy_ns());
+        visit("busy_in_ns", self.lanes[1].busy_ns());
     }
 
     fn children(&self) -> Vec<(String, &dyn Device)> {

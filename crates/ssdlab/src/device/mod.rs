@@ -7,6 +7,7 @@
 //! each command completes exactly once, not before it was submitted; completions come in time
 //! order; the parts of a completion add up to its latency.
 
+mod controller;
 pub mod hdd;
 mod link;
 pub mod measured;
@@ -15,8 +16,9 @@ mod partition;
 pub mod ssd;
 mod versions;
 
+pub use controller::{CacheKeys, Controller, ControllerKeys, WriteMode};
 pub use hdd::{Hdd, HddKeys};
-pub use link::{Duplex, Link, LinkKeys};
+pub use link::{Duplex, LatencyOf, Link, LinkKeys};
 pub use measured::{Measured, MeasuredKeys};
 pub use null::{Null, NullKeys};
 pub use partition::{Partition, PartitionKeys};
@@ -259,7 +261,25 @@ pub const DEVICES: Registry<Kind> = Registry {
                 memory: memory_below,
                 build: |mut table, build| {
                     let below = take_below(&mut table, build)?;
-                    Ok(Box::new(Link::new(&keys_of(table)?, below)?))
+                    Ok(Box::new(Link::new(&keys_of(table)?, below, build)?))
+                },
+            },
+        },
+        Entry {
+            name: "controller",
+            summary: "an HBA or RAID card: cores, a shared bandwidth, a queue, RAM with write-back",
+            reference: "",
+            build: Kind {
+                check: |table| keys_of::<ControllerKeys>(table).map(|_| ()),
+                schema: || schemars::schema_for!(ControllerKeys),
+                memory: |table| {
+                    let mut own = table.clone();
+                    own.remove("below");
+                    Ok(keys_of::<ControllerKeys>(own)?.memory()? + memory_below(table)?)
+                },
+                build: |mut table, build| {
+                    let below = take_below(&mut table, build)?;
+                    Ok(Box::new(Controller::new(&keys_of(table)?, below, build)?))
                 },
             },
         },

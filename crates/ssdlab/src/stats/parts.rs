@@ -54,14 +54,18 @@ pub enum Part {
     Rotation,
     /// Sectors passing under the head, switches of tracks between them included.
     Platter,
-    /// Cache work: miss, fill, destage.
+    /// Cache work: miss, fill, destage; in a controller card, waiting for room in its RAM.
     Cache,
+    /// Command handling by a controller card, waiting for it and for one of its places included.
+    Card,
+    /// Transfer over a bandwidth that several share (a card, a bus), waiting for it included.
+    Bus,
     /// Plain service of a device that has no finer parts, waiting for it included.
     Service,
 }
 
 /// Number of parts.
-pub const PARTS: usize = 25;
+pub const PARTS: usize = 27;
 
 /// Names of the parts as they appear in results, in the order of [`Part`].
 pub const PART_NAMES: [&str; PARTS] = [
@@ -89,6 +93,8 @@ pub const PART_NAMES: [&str; PARTS] = [
     "rotation",
     "platter",
     "cache",
+    "card",
+    "bus",
     "service",
 ];
 

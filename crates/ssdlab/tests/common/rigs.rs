@@ -315,6 +315,40 @@ pub const SAMPLES: &[Sample] = &[
         "level = \"raid5\"\ncount = 4\nchunk = \"16KiB\"\nbitmap = \"1MiB\"\nbitmap_delay = \"30ms\"\n\
          spares = 1\nfail = [{ member = 2, at = \"7ms\" }]",
     ),
+    // Members that share a bandwidth, and fail behind it.
+    array(
+        "level = \"raid5\"\ncount = 3\nchunk = \"16KiB\"\n\
+         bus = { bandwidth = \"400MB/s\", command_time = \"2us\" }",
+    ),
+    array(
+        "level = \"raid10\"\ncount = 4\nchunk = \"8KiB\"\nspares = 1\n\
+         bus = { bandwidth = \"150MB/s\", duplex = \"half\" }\n\
+         fail = [{ member = 1, at = \"6ms\" }]",
+    ),
+    // Links through something with a latency.
+    Sample {
+        kind: "link",
+        below: true,
+        keys: "bandwidth = \"1GB/s\"\nqueue_slots = 9\nduplex = \"full\"\n\
+               latency = { mean = \"90us\", distribution = \"exponential\" }",
+        tables: &[],
+    },
+    // Controller cards: without RAM, writing through, writing back with and without a battery.
+    controller("bandwidth = \"900MB/s\"\ncommand_time = \"3us\"\ncores = 2\nqueue = 5"),
+    controller(
+        "bandwidth = \"2GB/s\"\ncommand_time = \"1us\"\n\
+         cache = { size = \"300KiB\", line = \"2KiB\" }",
+    ),
+    controller(
+        "bandwidth = \"3GB/s\"\ncommand_time = \"2us\"\ncores = 3\n\
+         cache = { size = \"200KiB\", line = \"8KiB\", battery = true, destage_depth = 3, \
+         destage_size = \"64KiB\", destage_delay = \"3ms\" }",
+    ),
+    controller(
+        "bandwidth = \"1GB/s\"\n\
+         cache = { size = \"1MiB\", force = true, dirty_high = 0.4, dirty_low = 0.0, \
+         destage_depth = 2, keep_reads = false }",
+    ),
     // Members of different size and kind.
     Sample {
         kind: "array",
@@ -334,6 +368,11 @@ pub const SAMPLES: &[Sample] = &[
 /// An array of the device below.
 const fn array(keys: &'static str) -> Sample {
     Sample { kind: "array", below: true, keys, tables: &[] }
+}
+
+/// A controller card above the device below.
+const fn controller(keys: &'static str) -> Sample {
+    Sample { kind: "controller", below: true, keys, tables: &[] }
 }
 
 impl Sample {
@@ -590,6 +629,11 @@ pub fn check_counters(
                 at_most(name, c[name], now)?;
             }
         }
+        "controller" => {
+            let c = super::counters(device);
+            at_most("bus", c["busy_bus_ns"], now)?;
+            asked = asked_below("below", &c);
+        }
         "partition" => {
             asked.trims += asked.purges;
             asked.purges = 0;
@@ -604,19 +648,25 @@ pub fn check_counters(
         if device.kind() == "array" {
             let c = super::counters(child);
             at_most("member", c["member_busy_ns"], now)?;
-            asked = Asked {
-                reads: c["member_reads"],
-                bytes_read: c["member_bytes_read"],
-                writes: c["member_writes"],
-                bytes_written: c["member_bytes_written"],
-                trims: c["member_trims"],
-                flushes: c["member_flushes"],
-                purges: c["member_purges"],
-            };
+            asked = asked_below("member", &c);
         }
         check_counters(child, shape, &asked, now)?;
     }
     Ok(())
+}
+
+/// What was asked of a device by the one above it, which counts it as `who` did.
+fn asked_below(who: &str, counters: &BTreeMap<&'static str, u64>) -> Asked {
+    let count = |what: &str| counters[format!("{who}_{what}").as_str()];
+    Asked {
+        reads: count("reads"),
+        bytes_read: count("bytes_read"),
+        writes: count("writes"),
+        bytes_written: count("bytes_written"),
+        trims: count("trims"),
+        flushes: count("flushes"),
+        purges: count("purges"),
+    }
 }
 
 fn at_most(what: &str, busy: u64, available: u64) -> Result<(), Violation> {
@@ -932,9 +982,51 @@ prop_compose! {
     }
 }
 
+prop_compose! {
+    fn any_cache()(
+        kib in 32u64..800,
+        line in 0u32..7,
+        mode in prop_oneof![
+            Just("mode = \"write-through\""), Just("battery = true"), Just("force = true"),
+        ],
+        high in 0.01f64..=1.0,
+        low in 0.0f64..1.0,
+        delay in prop_oneof![Just(0u64), 1u64..20],
+        depth in 1u32..40,
+        lines in 1u64..40,
+        keep in any::<bool>(),
+    ) -> String {
+        let line = 512u64 << line;
+        format!(
+            "size = \"{kib}KiB\"\nline = \"{line}B\"\n{mode}\ndirty_high = {high}\n\
+             dirty_low = {}\ndestage_delay = \"{delay}ms\"\ndestage_depth = {depth}\n\
+             destage_size = \"{}B\"\nkeep_reads = {keep}",
+            low * high, lines * line)
+    }
+}
+
+prop_compose! {
+    fn any_controller()(
+        megabytes in 100u64..8000,
+        command_time in 0u64..10,
+        cores in 1u32..5,
+        queue in 1u32..80,
+        cache in proptest::option::weighted(0.8, any_cache()),
+    ) -> Layer {
+        Layer {
+            kind: "controller",
+            keys: format!(
+                "bandwidth = \"{megabytes}MB/s\"\ncommand_time = \"{command_time}us\"\n\
+                 cores = {cores}\nqueue = {queue}"),
+            tables: cache.into_iter().map(|keys| ("cache", keys)).collect(),
+        }
+    }
+}
+
 /// Up to three layers over an SSD.
 pub fn any_stack() -> impl Strategy<Value = Vec<Layer>> {
-    let above = proptest::collection::vec(prop_oneof![any_link(), any_partition()], 0..4);
+    let any_layer = prop_oneof![any_link(), any_partition(), any_controller()];
+    let above = proptest::collection::vec(any_layer, 0..4);
     (above, any_ssd()).prop_map(|(mut layers, leaf)| {
         layers.push(leaf);
         layers

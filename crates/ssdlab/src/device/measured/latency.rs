@@ -33,7 +33,8 @@ pub struct LatencyKeys {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean: Option<Nanos>,
     /// Normal: standard deviation by mean. Lognormal: standard deviation of the logarithm.
-    /// Two-point: how many times longer the slow ones take.
+    /// Two-point: how many times longer the slow ones take. Pareto: the exponent of the tail, above 1;
+    /// up to 2 the variance is infinite.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spread: Option<f64>,
     /// Two-point: share of the slow ones.
@@ -53,6 +54,8 @@ pub enum Distribution {
     Normal,
     /// Lognormal.
     Lognormal,
+    /// Pareto (of the first kind): nothing below mean x (1 - 1 / exponent), and a long tail.
+    Pareto,
     /// A time, or for a share of the commands a longer one.
     TwoPoint,
 }
@@ -78,11 +81,54 @@ enum Source {
         scale: f64,
         sigma: f64,
     },
+    Pareto {
+        least: f64,
+        exponent: f64,
+    },
     TwoPoint {
         fast: f64,
         slow: f64,
         share: f64,
     },
+}
+
+/// One latency for all, whatever their size: a source and its stream.
+#[derive(Clone, Debug)]
+pub(in crate::device) struct Drawn {
+    source: Source,
+    stream: Stream,
+}
+
+impl Drawn {
+    /// Of these keys.
+    pub fn new(keys: &LatencyKeys, stream: Stream) -> Result<Self> {
+        if keys.size.is_some() {
+            return Err(Error::rig("size", "has no effect here: one latency is for all sizes"));
+        }
+        Ok(Drawn { source: keys.source()?, stream })
+    }
+
+    /// Always `time`.
+    pub fn fixed(time: Nanos) -> Result<Self> {
+        at_most_an_hour("", time)?;
+        Ok(Drawn { source: Source::Constant(time.0 as f64), stream: Stream::new(0, "") })
+    }
+
+    /// The next one, ns.
+    pub fn draw(&mut self) -> u64 {
+        if let Source::Constant(time) = self.source {
+            return time as u64;
+        }
+        let (u, v) = (self.stream.unit(), self.stream.unit());
+        self.source.value(u, v)
+    }
+}
+
+impl Persist for Drawn {
+    fn persist(&mut self, archive: &mut Archive<'_>) -> Result<()> {
+        self.source.persist_place(archive)?;
+        self.stream.persist(archive)
+    }
 }
 
 /// Latencies of a direction, by size.
@@ -94,14 +140,7 @@ pub(super) struct Latencies {
 
 impl Persist for Latencies {
     fn persist(&mut self, archive: &mut Archive<'_>) -> Result<()> {
-        for (_, source) in &mut self.by_size {
-            // What was measured follows from how it was built; the place in it does not.
-            if let Source::Series { next, left, .. } = source {
-                next.persist(archive)?;
-                left.persist(archive)?;
-            }
-        }
-        Ok(())
+        self.by_size.iter_mut().try_for_each(|(_, source)| source.persist_place(archive))
     }
 }
 
@@ -147,6 +186,15 @@ impl Latencies {
 }
 
 impl Source {
+    /// What was measured follows from how it was built; the place in it does not.
+    fn persist_place(&mut self, archive: &mut Archive<'_>) -> Result<()> {
+        if let Source::Series { next, left, .. } = self {
+            next.persist(archive)?;
+            left.persist(archive)?;
+        }
+        Ok(())
+    }
+
     /// The latency at the place `u` of the distribution; `v` is as random.
     fn value(&mut self, u: f64, v: f64) -> u64 {
         let time = match self {
@@ -170,6 +218,7 @@ impl Source {
             Source::Exponential(mean) => -*mean * (1.0 - u).ln(),
             Source::Normal { mean, deviation } => *mean + *deviation * normal(u, v),
             Source::Lognormal { scale, sigma } => *scale * (*sigma * normal(u, v)).exp(),
+            Source::Pareto { least, exponent } => *least * (1.0 - u).powf(-1.0 / *exponent),
             Source::TwoPoint { fast, slow, share } => {
                 if u < *share {
                     *slow
@@ -178,7 +227,8 @@ impl Source {
                 }
             }
         };
-        time.max(0.0).round() as u64
+        // Beyond an hour no tail goes.
+        time.clamp(0.0, 3.6e12).round() as u64
     }
 }
 
@@ -257,6 +307,10 @@ impl LatencyKeys {
             Distribution::Lognormal => {
                 let sigma = number("spread", self.spread, 0.0..=5.0)?;
                 Source::Lognormal { scale: mean * (-sigma * sigma / 2.0).exp(), sigma }
+            }
+            Distribution::Pareto => {
+                let exponent = number("spread", self.spread, 1.01..=100.0)?;
+                Source::Pareto { least: mean * (1.0 - 1.0 / exponent), exponent }
             }
             Distribution::TwoPoint => {
                 let factor = number("spread", self.spread, 1.0..=1e6)?;

@@ -6,6 +6,7 @@
 
 mod latency;
 
+pub(super) use latency::Drawn;
 pub use latency::{Distribution, LatencyKeys};
 
 use super::versions::Versions;

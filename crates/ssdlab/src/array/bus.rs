@@ -1,0 +1,198 @@
+//! A bandwidth that all members share: the lanes behind a SAS expander, the uplink of a PCIe switch, the
+//! link between a chipset and its processor (DMI).
+//!
+//! It belongs to the array and not to a device of its own, since a device stands above one other, and
+//! this one above several that know nothing of each other. Data of writes crosses before a member sees
+//! its command, data of reads after the member has it; first in, first out, one transfer at a time and
+//! direction. An array without one does not know of it.
+
+use super::{Array, Io};
+use crate::device::{Command, Completion, Duplex, Op};
+use crate::error::{Error, Result};
+use crate::persist::persistent;
+use crate::rig::at_most_an_hour;
+use crate::sim::Lane;
+use crate::stats::{Part, Parts};
+use crate::units::{Nanos, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a rig says about a bus.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BusKeys {
+    /// Data that all members together can send or receive in a second.
+    pub bandwidth: Rate,
+    /// Time of the bus for each command of a member, besides its data.
+    #[serde(default)]
+    pub command_time: Nanos,
+    /// Whether reads and writes share the bandwidth (`half`), or each have it (`full`: PCIe, SAS, DMI).
+    #[serde(default = "full")]
+    pub duplex: Duplex,
+}
+
+fn full() -> Duplex {
+    Duplex::Full
+}
+
+/// A command of a member between array and member.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    /// Of this crossing; another one of the same place has another.
+    serial: u64,
+    /// It comes from the member.
+    back: bool,
+    since: u64,
+    command: Command,
+    parts: Parts,
+    digest: u64,
+}
+persistent!(Held { state { serial, back, since, command, parts, digest } });
+
+/// See the module.
+pub(super) struct Bus {
+    bandwidth: Rate,
+    command_time: u64,
+    full: bool,
+    /// To the members, and from them; a half-duplex bus uses the first alone. Commands of members by
+    /// their place, and the serial number of the crossing.
+    lanes: [Lane<(u32, u64)>; 2],
+    /// By the place of the command.
+    held: Vec<Held>,
+    serial: u64,
+}
+persistent!(Bus { state { lanes, held, serial } built { bandwidth, command_time, full } });
+
+impl Bus {
+    /// As the rig says.
+    ///
+    /// # Errors
+    /// [`Error::Rig`] with the key that is wrong.
+    pub fn new(keys: &BusKeys) -> Result<Self> {
+        if keys.bandwidth.0 < 1000 {
+            let found = keys.bandwidth;
+            let problem = format!("found {found}, expected at least 1kB/s, such as \"2GB/s\"");
+            return Err(Error::rig("bus.bandwidth", problem));
+        }
+        at_most_an_hour("bus.command_time", keys.command_time)?;
+        Ok(Bus {
+            bandwidth: keys.bandwidth,
+            command_time: keys.command_time.0,
+            full: keys.duplex == Duplex::Full,
+            lanes: [Lane::default(), Lane::default()],
+            held: Vec::new(),
+            serial: 0,
+        })
+    }
+
+    /// When something has crossed next.
+    fn next(&self) -> u64 {
+        self.lanes[0].next().min(self.lanes[1].next())
+    }
+
+    /// Takes what has crossed at `now`; its place, unless something else has that place by now.
+    fn pop(&mut self, now: u64) -> Option<u32> {
+        let lane = self.lanes.iter().position(|lane| lane.next() <= now)?;
+        let (io, serial) = self.lanes[lane].pop()?;
+        (self.held[io as usize].serial == serial).then_some(io)
+    }
+
+    fn send(&mut self, now: u64, io: u32, held: Held, time: u64) {
+        self.serial += 1;
+        if self.held.len() <= io as usize {
+            self.held.resize(io as usize + 1, Held::default());
+        }
+        self.held[io as usize] = Held { serial: self.serial, since: now, ..held };
+        let lane = usize::from(held.back && self.full);
+        self.lanes[lane].send(now, time, (io, self.serial));
+    }
+
+    /// Nothing is on the way any more; the places of commands that were, and whether they came from
+    /// their member.
+    fn cut(&mut self, now: u64) -> Vec<(u32, bool)> {
+        let mut cut = Vec::new();
+        for lane in &mut self.lanes {
+            let held = &self.held;
+            let current = lane.cut(now).filter(|&(io, serial)| held[io as usize].serial == serial);
+            cut.extend(current.map(|(io, _)| (io, held[io as usize].back)));
+        }
+        cut
+    }
+
+    pub fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        visit("bus_out_ns", self.lanes[0].busy_ns());
+        visit("bus_in_ns", self.lanes[1].busy_ns());
+    }
+}
+
+impl Array {
+    /// Calendar slot of the bus: behind all others.
+    fn bus_slot(&self) -> u32 {
+        self.slots.len() as u32 + super::failure::EXTRA_SLOTS as u32
+    }
+
+    fn plan_bus(&mut self) {
+        if let Some(bus) = &self.bus {
+            let next = bus.next();
+            self.calendar.set(self.bus_slot(), next);
+        }
+    }
+
+    /// Sends a command to its member by way of the bus.
+    pub(super) fn send_across(&mut self, io: u32, command: Command) {
+        let Some(bus) = &mut self.bus else { return };
+        let data = if command.op == Op::Write { bus.bandwidth.time(command.len) } else { 0 };
+        let held = Held { command, ..Held::default() };
+        bus.send(self.now, io, held, bus.command_time + data);
+        self.plan_bus();
+    }
+
+    /// A member has answered a read: its data crosses.
+    pub(super) fn bring_across(&mut self, io: u32, completion: &Completion) {
+        let Some(bus) = &mut self.bus else { return };
+        let Held { command, parts, .. } = bus.held[io as usize];
+        let mut held = Held { command, parts, back: true, ..Held::default() };
+        held.parts.add(&completion.parts);
+        held.digest = completion.digest;
+        bus.send(self.now, io, held, bus.bandwidth.time(command.len));
+        self.plan_bus();
+    }
+
+    /// What the bus took of a command that has been answered, added to what its member took.
+    pub(super) fn with_bus(&self, io: u32, completion: &Completion) -> Completion {
+        let mut all = *completion;
+        if let Some(bus) = &self.bus {
+            all.parts.add(&bus.held[io as usize].parts);
+        }
+        all
+    }
+
+    /// Everything on the bus is cut: places of commands, and whether they came from their member.
+    pub(super) fn cut_bus(&mut self) -> Vec<(u32, bool)> {
+        let now = self.now;
+        let mut cut = self.bus.as_mut().map(|bus| bus.cut(now)).unwrap_or_default();
+        cut.retain(|&(io, _)| self.ios.all[io as usize].active);
+        self.plan_bus();
+        cut
+    }
+
+    /// Something has crossed the bus.
+    pub(super) fn bus_event(&mut self) {
+        let now = self.now;
+        let crossed = self.bus.as_mut().and_then(|bus| bus.pop(now));
+        self.plan_bus();
+        let Some(io) = crossed else { return };
+        // A member that failed in the meantime has given its commands up.
+        let Io { active, slot, .. } = self.ios.all[io as usize];
+        let Some(bus) = self.bus.as_mut().filter(|_| active) else { return };
+        let held = &mut bus.held[io as usize];
+        held.parts[Part::Bus] += now - held.since;
+        let Held { back, command, parts, digest, .. } = *held;
+        if back {
+            self.finish_io(&Completion { tag: u64::from(io), time: now, parts, digest });
+        } else {
+            let io = self.ios.all[io as usize];
+            self.deliver(slot, &io, command);
+        }
+    }
+}

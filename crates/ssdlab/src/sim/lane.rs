@@ -1,0 +1,64 @@
+//! One direction of a wire: transfers end in the order in which they began.
+
+use crate::error::Result;
+use crate::persist::{Archive, Persist};
+use crate::units::NEVER;
+use std::collections::VecDeque;
+
+/// Transfers one at a time, first in, first out; `T` says whose each is.
+#[derive(Clone, Debug, Default)]
+pub struct Lane<T> {
+    free_at: u64,
+    busy: u64,
+    /// End of each transfer under way or waiting, and whose it is.
+    queue: VecDeque<(u64, T)>,
+}
+
+impl<T> Lane<T> {
+    /// Queues a transfer of `time` ns; answers when it will end.
+    #[inline]
+    pub fn send(&mut self, now: u64, time: u64, whose: T) -> u64 {
+        self.free_at = self.free_at.max(now) + time;
+        self.busy += time;
+        self.queue.push_back((self.free_at, whose));
+        self.free_at
+    }
+
+    /// When the next transfer ends; [`NEVER`] if there is none.
+    #[inline]
+    pub fn next(&self) -> u64 {
+        self.queue.front().map_or(NEVER, |&(time, _)| time)
+    }
+
+    /// Takes the transfer that ends next.
+    #[inline]
+    pub fn pop(&mut self) -> Option<T> {
+        self.queue.pop_front().map(|(_, whose)| whose)
+    }
+
+    /// Ends everything at `now`; whose transfers were under way or waiting, in order.
+    pub fn cut(&mut self, now: u64) -> impl Iterator<Item = T> + '_ {
+        self.busy -= self.free_at.saturating_sub(now);
+        self.free_at = self.free_at.min(now);
+        self.queue.drain(..).map(|(_, whose)| whose)
+    }
+
+    /// Time of all transfers so far, queued ones included, ns.
+    pub fn busy_ns(&self) -> u64 {
+        self.busy
+    }
+
+    /// Nothing is under way.
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+}
+
+impl<T: Persist + Default> Persist for Lane<T> {
+    fn persist(&mut self, archive: &mut Archive<'_>) -> Result<()> {
+        let Lane { free_at, busy, queue } = self;
+        free_at.persist(archive)?;
+        busy.persist(archive)?;
+        queue.persist(archive)
+    }
+}

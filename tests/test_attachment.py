@@ -1,0 +1,136 @@
+"""What lies between host and members: controller cards, shared bandwidths, bottlenecks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conftest import Outcome
+from ssdlab import _core
+from ssdlab.arrays.attachment import Attachment, attachment, parse, shipped_attachments, with_bus
+from ssdlab.arrays.grid import Variant, run_all
+from ssdlab.arrays.readings import Reading
+from ssdlab.arrays.rigs import Drive, Shape, array_rig, shipped
+from ssdlab.errors import InputError
+from ssdlab.jobfile import JobText
+from ssdlab.rig import leaves
+
+Cli = Callable[..., Outcome]
+
+NULL = Drive(
+    "null",
+    '[device]\nkind = "null"\ncapacity = "256MiB"\nservice_time = "100us"\nservers = 32\n',
+)
+READS = "[r]\nrw=randread\nbs=4k\niodepth=64\nnorandommap\ntime_based\nruntime=200ms\n"
+WRITES = READS.replace("randread", "randwrite")
+
+
+def one(behind: Attachment, text: str = READS, level: str = "0", count: int = 4) -> Reading:
+    job = JobText("j.fio", text, Path())
+    (found,) = run_all([Variant(Shape(level, count), NULL, job, "fob", {}, behind)])
+    return found
+
+
+@pytest.mark.parametrize("name", list(shipped_attachments()))
+def test_what_ships_builds_and_every_number_has_a_source(name: str) -> None:
+    found = attachment(name)
+    assert found.summary
+    _core.rig_check(array_rig(shipped("lab-reference"), Shape("5", 4), found), rig_name=name)
+    for part in (found.controller, found.bus):
+        for key, _, source in leaves(dict(part or {})):
+            assert source, f"{name}: {key}"
+
+
+def test_a_card_holds_iops_to_its_cores_by_their_time() -> None:
+    card = Attachment(controller={"bandwidth": "10GB/s", "command_time": "20us", "cores": 2})
+    found = one(card)
+    assert found.iops == pytest.approx(100_000, rel=0.01)
+    assert found.shared["card"] == pytest.approx(1.0, abs=0.01)
+    assert found.parts["card"] > 0.5
+    assert found.utilisation is not None
+    assert found.utilisation.greatest <= 1.0
+
+
+def test_members_get_the_bandwidth_of_their_bus_together() -> None:
+    found = one(with_bus(Attachment(), "1GB/s"), READS.replace("bs=4k", "bs=256k"))
+    assert found.bytes_per_s == pytest.approx(1e9, rel=0.01)
+    assert found.shared["bus"] == pytest.approx(1.0, abs=0.01)
+
+
+def test_the_members_of_an_array_behind_a_card_are_seen() -> None:
+    card = Attachment(controller={"bandwidth": "10GB/s"})
+    text = WRITES.replace("time_based\nruntime=200ms", "number_ios=500").replace("=64", "=1")
+    found, plain = one(card, text, "5"), one(Attachment(), text, "5")
+    assert found.member_ios == pytest.approx(plain.member_ios, rel=0.01)
+    assert found.shared["card"] == 0.0
+
+
+def test_ram_takes_writes_until_it_is_full() -> None:
+    cache = {"size": "4MiB", "battery": True, "dirty_high": 1.0, "dirty_low": 0.0}
+    card = Attachment(controller={"bandwidth": "10GB/s", "command_time": "5us", "cache": cache})
+    slow = Drive("slow", NULL.rig.replace("100us", "2ms").replace("servers = 32", "servers = 1"))
+    job = JobText("j.fio", WRITES.replace("runtime=200ms", "runtime=1s\nramp_time=200ms"), Path())
+    (found,) = run_all([Variant(Shape("0", 4), slow, job, "fob", {}, card)])
+    # Four disks of 500 a second; of what is written at random some is side by side or twice.
+    assert 1950 <= found.iops < 2600
+    assert found.parts["cache"] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("= 1", "is not TOML"),
+        ('name = "x"', "expected tables \\[controller\\] or \\[bus\\]"),
+        ("[card]\nx = 1", "found card"),
+        ("bus = 3", "found bus"),
+    ],
+)
+def test_what_describes_no_controller_is_refused(text: str, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        parse(text, "card.toml")
+
+
+def test_bad_options_are_one_sentence(cli: Cli, tmp_path: Path) -> None:
+    drive = ("lab-reference", "--levels", "0", "--count", "2", "--quiet")
+    for more, says in (
+        (("--bus", "fast"), "expected a rate with its unit, such as 2GB/s"),
+        (("--controller", "intel-dmi3"), "intel-dmi2"),
+        (("--controller", str(tmp_path / "no.toml")), "no.toml"),
+    ):
+        found = cli("array", *drive, *more)
+        assert found.status == 2, found
+        assert says in found.err
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text('[controller]\nbandwidth = "1GB/s"\ncoers = 2\n')
+    found = cli("array", *drive, "--controller", str(wrong))
+    assert found.status == 2
+    assert "coers" in found.err
+    assert "cores" in found.err
+
+
+def test_the_recommendation_names_the_bottleneck(cli: Cli, tmp_path: Path) -> None:
+    drive = tmp_path / "null.toml"
+    drive.write_text(NULL.rig)
+    out = tmp_path / "out.json"
+    shape = ("--levels", "0", "--count", "4", "--workload", "random-read", "--prepare", "fob")
+    found = cli("array", str(drive), *shape, "--bus", "100MB/s", "--json", str(out))
+    assert found.status == 0, found
+    document = json.loads(out.read_text())
+    assert document["controller"] == "a bus of 100MB/s"
+    said = " ".join(document["studies"][0]["sentences"])
+    assert "The bottleneck is the bus that the members share, busy 100 %" in said
+    row = document["studies"][0]["runs"][1]
+    assert row["iops"] == pytest.approx(100e6 / 4096, rel=0.01)
+    assert row["shared_utilisation"]["bus"] == pytest.approx(1.0, abs=0.01)
+
+
+def test_controllers_are_listed_and_shown_with_their_sources(cli: Cli) -> None:
+    assert "intel-dmi2" in cli("list", "controllers").out
+    shown = cli("show", "intel-dmi2")
+    assert shown.status == 0
+    assert "bus.bandwidth" in shown.out
+    assert "1600MB/s" in shown.out
+    assert "measured" in shown.out
