@@ -27,13 +27,20 @@ struct Kind {
     parities: u32,
     cache: u32,
     balance: &'static str,
+    bus: &'static str,
 }
 
 fn any_kind() -> impl Strategy<Value = Kind> {
     let level = prop::sample::select(vec!["linear", "raid0", "raid1", "raid10", "raid5", "raid6"]);
     let balance = prop::sample::select(vec!["least-pending", "round-robin", "nearest"]);
-    (level, 2u32..10, 1u64..17, any::<[u8; 2]>(), 17u32..80, balance).prop_map(
-        |(level, members, chunk, [a, b], cache, balance)| {
+    let bus = prop::sample::select(vec![
+        "",
+        "",
+        "bus = { bandwidth = \"300MB/s\" }\n",
+        "bus = { bandwidth = \"80MB/s\", command_time = \"3us\", duplex = \"half\" }\n",
+    ]);
+    (level, 2u32..10, 1u64..17, any::<[u8; 2]>(), 17u32..80, balance, bus).prop_map(
+        |(level, members, chunk, [a, b], cache, balance, bus)| {
             let least = match level {
                 "raid5" => 3,
                 "raid6" => 4,
@@ -56,7 +63,7 @@ fn any_kind() -> impl Strategy<Value = Kind> {
             };
             let parities = ["raid5", "raid6"].iter().position(|l| *l == level).map_or(0, |p| p + 1);
             let (chunk, parities) = (chunk * 4, parities as u32);
-            Kind { level, layout, chunk, members, copies, parities, cache, balance }
+            Kind { level, layout, chunk, members, copies, parities, cache, balance, bus }
         },
     )
 }
@@ -69,8 +76,8 @@ impl Kind {
         };
         format!(
             "kind = \"array\"\nlevel = \"{}\"\nchunk = \"{}KiB\"\nstripe_cache = {}\n\
-             read_balance = \"{}\"\naccept_waste = true\n{layout}",
-            self.level, self.chunk, self.cache, self.balance
+             read_balance = \"{}\"\naccept_waste = true\n{layout}{}",
+            self.level, self.chunk, self.cache, self.balance, self.bus
         )
     }
 
