@@ -253,7 +253,7 @@ def trace_convert(
     file: str = "trace.dat",
     block_bytes: int = 4096,
     place: Placing | None = None,
-    lane: tuple[int, int] = (0, 1),
+    lane: tuple[int, int] = ...,
     progress: Callable[[Progress], bool] | None = None,
 ) -> dict[str, Any]: ...
 def trace_formats() -> list[TraceFormat]: ...

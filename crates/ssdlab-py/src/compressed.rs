@@ -83,7 +83,7 @@ impl Sink {
         Ok(match suffix {
             Some("gz") => Sink::Gz(GzEncoder::new(file, Compression::default())),
             Some("zst") => Sink::Zst(zstd::Encoder::new(file, 0)?),
-            Some("xz") => Sink::Xz(Box::new(XzWriter::new(file, XzOptions::with_preset(3))?)),
+            Some("xz") => Sink::Xz(Box::new(XzWriter::new(file, XzOptions::with_preset(1))?)),
             _ => Sink::Plain(file),
         })
     }

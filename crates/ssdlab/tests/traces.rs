@@ -391,9 +391,7 @@ proptest! {
                     devices.len() - 1
                 });
                 request.time_ns -= kept[0].time_ns;
-                if loses("a second") {
-                    request.time_ns = 0;
-                } else if entry.name == "iolog-v2" {
+                if loses("a second") || entry.name == "iolog-v2" {
                     request.time_ns = 0;
                 }
                 if entry.name.starts_with("iolog") {

@@ -76,9 +76,9 @@ def _time_rows(found: dict[str, Any]) -> list[list[str]]:
         if window["window_ns"] in (10_000_000, 1_000_000_000, 60_000_000_000):
             width = words.span(window["window_ns"] / 1e9)
             peak = window["requests_max"]
-            times = figure_text(peak / window["requests_mean"])
+            over = figure_text(peak / window["requests_mean"])
             rows.append(
-                [f"busiest {width}", f"{peak:,} requests, {times} times the mean; "
+                [f"busiest {width}", f"{peak:,} requests, {over} times the mean; "
                  f"variance/mean {figure_text(window['dispersion'])} (Poisson: 1)"]
             )  # fmt: skip
     gaps = {one["percent"]: one["ns"] for one in arrivals["gaps"]}

@@ -50,6 +50,9 @@ pub trait Encoder: Send {
     }
 }
 
+/// Makes the writer of a format.
+pub type MakeEncoder = fn(&WriteOptions) -> Box<dyn Encoder>;
+
 /// What a format can do.
 #[derive(Clone, Copy)]
 pub struct FormatBuild {
@@ -57,7 +60,7 @@ pub struct FormatBuild {
     pub(super) looks_like: fn(&[u8]) -> bool,
     pub(super) decoder: fn(&ReadOptions) -> Box<dyn Decoder>,
     /// Writes the format; `None`: it can only be read.
-    pub encoder: Option<fn(&WriteOptions) -> Box<dyn Encoder>>,
+    pub encoder: Option<MakeEncoder>,
     /// What is lost when a trace is written in it; empty where nothing is.
     pub loses: &'static str,
     /// Whether it tells how long requests took.

@@ -28,7 +28,7 @@ pub mod profile;
 mod select;
 mod text;
 
-pub use format::{Encoder, FORMATS, FormatBuild, HEAD_BYTES, WriteOptions, detect};
+pub use format::{Encoder, FORMATS, FormatBuild, HEAD_BYTES, MakeEncoder, WriteOptions, detect};
 pub use place::{Placement, Spans};
 pub use select::Select;
 

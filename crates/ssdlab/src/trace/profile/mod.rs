@@ -9,7 +9,7 @@ mod windows;
 
 use super::{DUPLICATE_NS, KINDS, Kind, Oddities, Request, SECTOR_BYTES};
 use crate::stats::{Histogram, bin_of, value_ns};
-use blocks::Blocks;
+use blocks::{Blocks, Touch};
 use map::{COLUMNS, Map, ROWS};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -131,10 +131,19 @@ impl Profile {
         });
         self.ends[at] = end;
         let kind = 1 << u8::from(write);
+        let mut alike: (Option<u64>, u64) = (None, 0);
         for block in request.offset / BLOCK_BYTES..(request.offset + length).div_ceil(BLOCK_BYTES) {
-            if let Some(touch) = self.blocks.touch(request.device, block, request.time_ns, kind) {
-                self.windows.block(touch.last_ns, touch.weight);
+            let touch = self.blocks.touch(request.device, block, request.time_ns, kind);
+            let Some(Touch { last_ns, weight }) = touch else { continue };
+            // Neighbours were mostly touched together the last time too: they are counted at once.
+            if alike.1 > 0 && alike.0 != last_ns {
+                self.windows.block(alike.0, alike.1);
+                alike.1 = 0;
             }
+            alike = (last_ns, alike.1 + weight);
+        }
+        if alike.1 > 0 {
+            self.windows.block(alike.0, alike.1);
         }
     }
 
