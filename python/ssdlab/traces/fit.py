@@ -18,6 +18,8 @@ def replay_job(name: str, iolog: str, found: dict[str, Any]) -> str:
     return (
         f"; {name}: {found['requests']:,} requests over {found['seconds']:.6g} s\n"
         "; give the target with replay_redirect=, as in: fio --replay_redirect=/dev/X JOB\n"
+        "; before version 3.36 fio counts pauses as latencies at a depth above 1: there use\n"
+        "; iodepth=1, or ssdlab trace replay, which deals the requests out to threads\n"
         "[replay]\n"
         f"read_iolog={iolog}\n"
         "ioengine=libaio\n"
