@@ -92,6 +92,7 @@ class MissRatioCurve(TypedDict):
     writes: int
     footprint: float
     followed: int
+
 class Placing(TypedDict):
     """Where requests go on a target: see `Placement` of the core."""
 
