@@ -234,11 +234,11 @@ impl Array {
                 let active = &mut self.hosts.all[host as usize];
                 active.logged = self.now - active.submitted;
                 active.remaining -= 1;
-                // The block of a write may be under way by now.
-                if command.op == Op::Purge {
-                    self.everywhere(host);
-                } else if !self.waits_for_block(host) {
-                    self.begin_write(host);
+                // A block may be under way by now.
+                match self.waits_for_block(host) {
+                    true => {}
+                    false if command.op == Op::Purge => self.everywhere(host),
+                    false => self.begin_write(host),
                 }
             }
             !ready
