@@ -8,7 +8,8 @@
 //! use ssdlab::trace::{Kind, ReadOptions, Trace};
 //!
 //! let text: &[u8] = b"0.5,0,R,4096\n";
-//! let error = Trace::open(Box::new(text), "a.txt", None, &ReadOptions::default()).unwrap_err();
+//! let error = Trace::open(Box::new(text), "a.txt", None, &ReadOptions::default());
+//! let error = error.err().unwrap();
 //! assert!(error.to_string().contains("a.txt"), "{error}");
 //!
 //! let text: &[u8] = b"3,W,8192,4096,1577808000000046\n3,R,0,512,1577808000000050\n";
