@@ -30,12 +30,16 @@ def reduced(drive: str, factor: int, *, fewest: int = 1) -> dict[str, str]:
     and are erased in less time. The same is done where fewer than ``fewest`` would remain: a drive
     of ten superblocks has no reserve left but those that are being written. The table of an extent
     map, an SLC cache and the marks of periodic collection
-    shrink with the drive.
+    shrink with the drive. So do the caches of a hard disk, whose seeks are shares of its stroke.
     """
     if factor == 1:
         return {}
     values = _values(drive)
     capacity = _size(values["capacity"])
+    if values["kind"] == "hdd":
+        caches = {key: _size(values[key]) // factor for key in ("read_cache", "write_cache")}
+        sizes = caches | {"capacity": capacity // factor // UNIT * UNIT}
+        return {key: f"{size}B" for key, size in sizes.items()}
     reserve = 1 + float(values["ftl.over_provisioning"])
     dies = int(values["nand.channels"]) * int(values["nand.ways"])
     together = {"drive": dies, "channel": int(values["nand.ways"])}

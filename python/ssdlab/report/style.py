@@ -34,6 +34,10 @@ PART_COLOURS = {
     "parity": "#59366b",
     "bitmap": "#c9b3d6",
     "slowest_member": "#7f4f96",
+    "disk_wait": "#8c6d46",
+    "seek": "#b8863b",
+    "rotation": "#d9b36c",
+    "platter": "#6f8f5c",
     "cache": "#d693b4",
     "service": "#a3a29c",
 }

@@ -7,6 +7,7 @@
 //! each command completes exactly once, not before it was submitted; completions come in time
 //! order; the parts of a completion add up to its latency.
 
+pub mod hdd;
 mod link;
 pub mod measured;
 mod null;
@@ -14,6 +15,7 @@ mod partition;
 pub mod ssd;
 mod versions;
 
+pub use hdd::{Hdd, HddKeys};
 pub use link::{Duplex, Link, LinkKeys};
 pub use measured::{Measured, MeasuredKeys};
 pub use null::{Null, NullKeys};
@@ -212,6 +214,17 @@ pub const DEVICES: Registry<Kind> = Registry {
                 schema: || schemars::schema_for!(MeasuredKeys),
                 memory: |_| Ok(0),
                 build: |table, build| Ok(Box::new(Measured::new(&keys_of(table)?, build)?)),
+            },
+        },
+        Entry {
+            name: "hdd",
+            summary: "a hard disk: seeks, rotation, zones, read-ahead, write cache, queue",
+            reference: "Ruemmler & Wilkes, An introduction to disk drive modeling, IEEE Computer 27:3 (1994)",
+            build: Kind {
+                check: |table| keys_of::<HddKeys>(table).map(|_| ()),
+                schema: || schemars::schema_for!(HddKeys),
+                memory: |_| Ok(0),
+                build: |table, build| Ok(Box::new(Hdd::new(&keys_of(table)?, build)?)),
             },
         },
         Entry {

@@ -46,6 +46,14 @@ pub enum Part {
     Bitmap,
     /// Waiting for the slowest member of an array, beyond what its members needed on the average.
     SlowestMember,
+    /// Waiting for other work of a disk's heads.
+    DiskWait,
+    /// Moving the heads to the track.
+    Seek,
+    /// Waiting until the sector comes around.
+    Rotation,
+    /// Sectors passing under the head, switches of tracks between them included.
+    Platter,
     /// Cache work: miss, fill, destage.
     Cache,
     /// Plain service of a device that has no finer parts, waiting for it included.
@@ -53,7 +61,7 @@ pub enum Part {
 }
 
 /// Number of parts.
-pub const PARTS: usize = 21;
+pub const PARTS: usize = 25;
 
 /// Names of the parts as they appear in results, in the order of [`Part`].
 pub const PART_NAMES: [&str; PARTS] = [
@@ -76,6 +84,10 @@ pub const PART_NAMES: [&str; PARTS] = [
     "parity",
     "bitmap",
     "slowest_member",
+    "disk_wait",
+    "seek",
+    "rotation",
+    "platter",
     "cache",
     "service",
 ];

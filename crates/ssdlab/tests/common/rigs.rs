@@ -40,6 +40,22 @@ pub const SAMPLES: &[Sample] = &[
         tables: &[],
     },
     Sample {
+        kind: "hdd",
+        below: false,
+        keys: "capacity = \"6MiB\"\nrpm = 7200\nseek_average = \"8.5ms\"\nwrite_settle = \"1ms\"\n\
+               sustained_outer = \"2MB/s\"\nsustained_inner = \"1MB/s\"\nzones = 3\n\
+               read_cache = \"256KiB\"\nsegments = 4\nqueue_depth = 8",
+        tables: &[],
+    },
+    Sample {
+        kind: "hdd",
+        below: false,
+        keys: "capacity = \"6MiB\"\nrpm = 15000\nseek_average = \"3ms\"\nseek_full = \"6ms\"\nheads = 3\n\
+               sustained_outer = \"2MB/s\"\nsustained_inner = \"1MB/s\"\nwait_limit = \"60ms\"\n\
+               read_cache = \"64KiB\"\nsegments = 2\nwrite_cache = \"128KiB\"",
+        tables: &[],
+    },
+    Sample {
         kind: "measured",
         below: false,
         keys: "capacity = \"4MiB\"\nconcurrency = 3\n\

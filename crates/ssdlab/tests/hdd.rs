@@ -1,0 +1,178 @@
+//! Hard disks against closed forms: access times, rates, the order of the queue, caches.
+
+mod common;
+
+use common::{Measured, closed_loop, command};
+use ssdlab::device::{Device, Op};
+use ssdlab::rig::Rig;
+use ssdlab::rng::Stream;
+
+const TERABYTE: u64 = 1_000_000_000_000;
+
+/// A disk without overhead, RAM or other trimmings, so that closed forms hold.
+fn bare(rpm: u32, seeks: &str, more: &str) -> Box<dyn Device> {
+    disk(rpm, seeks, 180, more)
+}
+
+/// With tracks of one length random addresses are random places on the stroke.
+fn disk(rpm: u32, seeks: &str, inner: u32, more: &str) -> Box<dyn Device> {
+    let text = format!(
+        "[device]\nkind = \"hdd\"\ncapacity = \"1TB\"\nrpm = {rpm}\n{seeks}\ncommand_time = \"0us\"\n\
+         sustained_outer = \"180MB/s\"\nsustained_inner = \"{inner}MB/s\"\nread_cache = \"0B\"\n{more}"
+    );
+    Rig::parse(&text, "disk").unwrap().build(1, false).unwrap()
+}
+
+fn near(what: &str, measured: f64, expected: f64, tolerance: f64) {
+    let error = measured / expected - 1.0;
+    println!("{what}: {measured:.4}, expected {expected:.4}: {:+.2} %", error * 100.0);
+    assert!(error.abs() <= tolerance, "{what}: {measured}, expected {expected}");
+}
+
+fn random(device: &mut dyn Device, op: Op, depth: u64, total: u64) -> Measured {
+    let sectors = device.capacity() / 4096;
+    let mut rng = Stream::new(7, "places");
+    let next = || command(op, rng.below(sectors) * 4096, 4096);
+    closed_loop(device, depth, total, 0, next, |_, _| {})
+}
+
+fn sequential(device: &mut dyn Device, op: Op, depth: u64, size: u64, from: u64, total: u64) -> f64 {
+    let mut at = from;
+    let next = || {
+        at += size;
+        command(op, at - size, size)
+    };
+    let done = closed_loop(device, depth, total, 0, next, |_, _| {});
+    done.per_second() * size as f64 / 1e6
+}
+
+/// Seek by the square root of the distance, half a turn, and 4 KiB at 135 MB/s.
+#[test]
+fn random_reads_take_a_seek_and_half_a_turn() {
+    for (rpm, track, average, expected) in
+        [(7200, "1ms", "8.5ms", 78.8), (10_000, "0.3ms", "3.8ms", 146.6), (15_000, "0.3ms", "2.9ms", 203.3)]
+    {
+        let seeks = format!("seek_track = \"{track}\"\nseek_average = \"{average}\"");
+        let mut disk = bare(rpm, &seeks, "");
+        let iops = random(&mut *disk, Op::Read, 1, 20_000).per_second();
+        near(&format!("{rpm} rpm"), iops, expected, 0.01);
+    }
+}
+
+/// The curve through .5, 8.0 and 17.35 ms of a Seagate manual has its mean at 8.0 ms.
+#[test]
+fn the_seek_curve_meets_the_mean_and_the_full_seek() {
+    let seeks = "seek_track = \"0.5ms\"\nseek_average = \"8.0ms\"\nseek_full = \"17.35ms\"";
+    let mut disk = bare(7200, seeks, "");
+    let mean = random(&mut *disk, Op::Read, 1, 20_000).mean_latency() / 1e6;
+    near("mean access", mean, 8.0 + 25.0 / 6.0 + 0.03, 0.005);
+    // Full stroke: from the first to the last sector and back, each time with half a turn at most one.
+    let last = TERABYTE / 4096 * 4096 - 4096;
+    let mut k = 0;
+    let next = || {
+        k += 1;
+        command(Op::Read, if k % 2 == 0 { 0 } else { last }, 4096)
+    };
+    let ends = closed_loop(&mut *disk, 1, 200, 0, next, |_, _| {});
+    let mean = ends.mean_latency() / 1e6;
+    assert!(mean > 17.3 && mean < 17.35 + 8.34 + 0.05, "{mean}");
+}
+
+/// A table of closed-loop rates over depth for t = 1 ms + 14.06 ms sqrt(d) and 7200 rpm, worked out
+/// by an independent simulation.
+#[test]
+fn the_order_of_the_queue_gives_what_an_independent_simulation_gives() {
+    let seeks = "seek_track = \"1ms\"\nseek_average = \"8.5ms\"";
+    let depths = [1u64, 2, 4, 8, 16, 32, 64];
+    let tables = [
+        ("sptf", [79.0, 95.0, 112.0, 132.0, 158.0, 190.0, 226.0]),
+        ("sstf", [79.0, 90.0, 103.0, 117.0, 132.0, 146.0, 157.0]),
+        ("fcfs", [79.0; 7]),
+    ];
+    for (schedule, expected) in tables {
+        for (depth, expected) in depths.into_iter().zip(expected) {
+            let more = format!("schedule = \"{schedule}\"\nqueue_depth = 64");
+            let mut disk = bare(7200, seeks, &more);
+            let iops = random(&mut *disk, Op::Read, depth, 20_000).per_second();
+            near(&format!("{schedule} at depth {depth}"), iops, expected, 0.03);
+        }
+    }
+}
+
+#[test]
+fn the_rate_falls_from_the_outer_to_the_inner_tracks() {
+    let seeks = "seek_average = \"8.5ms\"";
+    for (from, expected) in [(0, 180.0), (TERABYTE - (4 << 30), 90.0)] {
+        for (op, depth) in [(Op::Read, 4), (Op::Write, 4)] {
+            let mut disk = disk(7200, seeks, 90, "");
+            let rate = sequential(&mut *disk, op, depth, 1 << 20, from, 1000);
+            near(&format!("{op:?} from {from}"), rate, expected, 0.01);
+        }
+    }
+}
+
+/// Without reading ahead the next sector has just gone by when the next command comes.
+#[test]
+fn reading_ahead_saves_a_turn_per_read() {
+    let seeks = "seek_average = \"8.5ms\"\n";
+    let text = |ram: &str| {
+        format!(
+            "[device]\nkind = \"hdd\"\ncapacity = \"1TB\"\nrpm = 7200\n{seeks}command_time = \"100us\"\n\
+             sustained_outer = \"180MB/s\"\nsustained_inner = \"90MB/s\"\nread_cache = \"{ram}\"\n"
+        )
+    };
+    let disk = |ram: &str| Rig::parse(&text(ram), "disk").unwrap().build(1, false).unwrap();
+    let without = sequential(&mut *disk("0B"), Op::Read, 1, 65536, 0, 2000);
+    near("a turn per read", without, 65536.0 * 120.0 / 1e6, 0.06);
+    let with = sequential(&mut *disk("16MiB"), Op::Read, 1, 65536, 0, 20_000);
+    near("reading ahead", with, 180.0, 0.01);
+}
+
+/// Bursts end in RAM; what goes on is the platters' rate, and the cache sorts what waits.
+#[test]
+fn a_write_cache_takes_a_burst_and_sorts_what_it_holds() {
+    let seeks = "seek_track = \"1ms\"\nseek_average = \"8.5ms\"";
+    let cached = |more: &str| bare(7200, seeks, &format!("write_cache = \"8MiB\"\n{more}"));
+    let burst = random(&mut *cached(""), Op::Write, 1, 1000);
+    assert!(burst.latency_max < 100_000, "1000 writes of 4 KiB fit: {}", burst.latency_max);
+    // 2048 fit: those nearest to the heads are as good as a deep queue.
+    let long = random(&mut *cached(""), Op::Write, 1, 40_000).per_second();
+    assert!(long > 300.0, "{long}");
+    let unsorted = random(&mut *cached("schedule = \"fcfs\""), Op::Write, 1, 10_000).per_second();
+    assert!(unsorted < 0.7 * long, "{unsorted} of {long}");
+    let through = random(&mut *bare(7200, seeks, ""), Op::Write, 1, 5000).per_second();
+    near("write-through", through, 78.8, 0.02);
+    let streams = sequential(&mut *cached(""), Op::Write, 1, 65536, 0, 20_000);
+    near("sequential writes", streams, 180.0, 0.02);
+}
+
+#[test]
+fn a_flush_waits_until_the_cache_is_empty() {
+    let mut disk = bare(7200, "seek_average = \"8.5ms\"", "write_cache = \"8MiB\"");
+    let mut k = 0u64;
+    let mut rng = Stream::new(3, "places");
+    let next = || {
+        k += 1;
+        match k % 11 {
+            0 => command(Op::Flush, 0, 0),
+            _ => command(Op::Write, rng.below(1 << 20) * 4096, 4096),
+        }
+    };
+    let mut slow = Vec::new();
+    closed_loop(&mut *disk, 1, 1100, 0, next, |_, done| {
+        if done.parts.total() > 1_000_000 {
+            slow.push(done.parts.total());
+        }
+    });
+    assert_eq!(slow.len(), 100, "every flush, and nothing else");
+}
+
+/// The last that waits under SPTF waits long; a limit on waiting bounds it.
+#[test]
+fn a_limit_on_waiting_bounds_the_longest_wait() {
+    let seeks = "seek_track = \"1ms\"\nseek_average = \"8.5ms\"";
+    let longest = |more: &str| random(&mut *bare(7200, seeks, more), Op::Read, 32, 20_000).latency_max;
+    let (free, bound) = (longest(""), longest("wait_limit = \"400ms\""));
+    println!("longest {free} ns without, {bound} ns with a limit");
+    assert!(free > 1_000_000_000 && bound < 900_000_000, "{free}, {bound}");
+}
