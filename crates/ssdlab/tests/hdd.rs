@@ -36,7 +36,14 @@ fn random(device: &mut dyn Device, op: Op, depth: u64, total: u64) -> Measured {
     closed_loop(device, depth, total, 0, next, |_, _| {})
 }
 
-fn sequential(device: &mut dyn Device, op: Op, depth: u64, size: u64, from: u64, total: u64) -> f64 {
+fn sequential(
+    device: &mut dyn Device,
+    op: Op,
+    depth: u64,
+    size: u64,
+    from: u64,
+    total: u64,
+) -> f64 {
     let mut at = from;
     let next = || {
         at += size;
@@ -49,9 +56,11 @@ fn sequential(device: &mut dyn Device, op: Op, depth: u64, size: u64, from: u64,
 /// Seek by the square root of the distance, half a turn, and 4 KiB at 135 MB/s.
 #[test]
 fn random_reads_take_a_seek_and_half_a_turn() {
-    for (rpm, track, average, expected) in
-        [(7200, "1ms", "8.5ms", 78.8), (10_000, "0.3ms", "3.8ms", 146.6), (15_000, "0.3ms", "2.9ms", 203.3)]
-    {
+    for (rpm, track, average, expected) in [
+        (7200, "1ms", "8.5ms", 78.8),
+        (10_000, "0.3ms", "3.8ms", 146.6),
+        (15_000, "0.3ms", "2.9ms", 203.3),
+    ] {
         let seeks = format!("seek_track = \"{track}\"\nseek_average = \"{average}\"");
         let mut disk = bare(rpm, &seeks, "");
         let iops = random(&mut *disk, Op::Read, 1, 20_000).per_second();
@@ -171,7 +180,8 @@ fn a_flush_waits_until_the_cache_is_empty() {
 #[test]
 fn a_limit_on_waiting_bounds_the_longest_wait() {
     let seeks = "seek_track = \"1ms\"\nseek_average = \"8.5ms\"";
-    let longest = |more: &str| random(&mut *bare(7200, seeks, more), Op::Read, 32, 20_000).latency_max;
+    let longest =
+        |more: &str| random(&mut *bare(7200, seeks, more), Op::Read, 32, 20_000).latency_max;
     let (free, bound) = (longest(""), longest("wait_limit = \"400ms\""));
     println!("longest {free} ns without, {bound} ns with a limit");
     assert!(free > 1_000_000_000 && bound < 900_000_000, "{free}, {bound}");

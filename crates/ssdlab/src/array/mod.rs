@@ -24,6 +24,8 @@ mod stripe_cache;
 mod stripes;
 mod untimed;
 
+pub(crate) use slot::Slot;
+
 pub use keys::{ArrayKeys, FailKeys, Level, MEMBERS_MAX, ReadBalance};
 
 use crate::device::{Build, Command, Completion, Device, Op};
@@ -38,7 +40,6 @@ use counters::Counts;
 use failure::{Failures, Seat};
 use layout::Layout;
 use rebuild::Rebuild;
-use slot::Slot;
 use stripes::Stripes;
 use untimed::Unfinished;
 
@@ -108,17 +109,17 @@ struct Piece {
 }
 
 /// Things by index, with the free indices.
-struct Slab<T> {
-    all: Vec<T>,
-    free: Vec<u32>,
+pub(crate) struct Slab<T> {
+    pub all: Vec<T>,
+    pub free: Vec<u32>,
 }
 
 impl<T> Slab<T> {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Slab { all: Vec::new(), free: Vec::new() }
     }
     #[inline]
-    fn insert(&mut self, value: T) -> u32 {
+    pub fn insert(&mut self, value: T) -> u32 {
         match self.free.pop() {
             Some(index) => {
                 self.all[index as usize] = value;

@@ -315,6 +315,59 @@ pub const SAMPLES: &[Sample] = &[
         "level = \"raid5\"\ncount = 4\nchunk = \"16KiB\"\nbitmap = \"1MiB\"\nbitmap_delay = \"30ms\"\n\
          spares = 1\nfail = [{ member = 2, at = \"7ms\" }]",
     ),
+    // Caches before the device below: every mode, every order of destaging, policies by turns.
+    cache("mode = \"write-through\"\nblock = \"32KiB\"", NULL_CACHE),
+    cache(
+        "mode = \"write-back\"\nblock = \"16KiB\"\nreplacement = \"arc\"\nidle_after = \"4ms\"\n\
+         metadata = \"written\"",
+        NULL_CACHE,
+    ),
+    cache(
+        "mode = \"write-back\"\nblock = \"8KiB\"\nsub_block = \"1KiB\"\nreplacement = \"s3-fifo\"\n\
+         destage_order = \"age\"\ndestage_rate = \"30MB/s\"\ndirty_low = 0.2\ndirty_high = 0.5\n\
+         fill = \"block\"\nfills = 2\nwrite_miss = \"both\"\ncongested_queue = 6\n\
+         sequential_cutoff = \"128KiB\"",
+        NULL_CACHE,
+    ),
+    cache(
+        "mode = \"write-around\"\nblock = \"16KiB\"\nreplacement = \"sieve\"\nread_threshold = 2\n\
+         age_after = 300\nmetadata = \"written\"",
+        NULL_CACHE,
+    ),
+    cache(
+        "mode = \"write-around-fill\"\nblock = \"64KiB\"\nsub_block = \"16KiB\"\nfill = \"block\"\n\
+         write_threshold = 2\nread_threshold = 2\neager_until = 0.3\nwrite_budget = \"20GB\"",
+        NULL_CACHE,
+    ),
+    cache(
+        "mode = \"write-only\"\nblock = \"4KiB\"\nsub_block = \"512B\"\nreplacement = \"2q\"\n\
+         destage_order = \"age\"\ndestage_depth = 9\ndestage_merge = \"16KiB\"\ndirty_high = 1.0",
+        NULL_CACHE,
+    ),
+    cache(
+        "mode = \"write-back\"\nblock = \"16KiB\"\nreplacement = \"lfu\"\nidle_after = \"1ms\"\n\
+         switch = { at = \"30ms\", to = \"write-through\" }\ncongested_latency = \"90us\"",
+        NULL_CACHE,
+    ),
+    // The cache device fails when nothing was written back late.
+    cache(
+        "mode = \"write-through\"\nblock = \"16KiB\"\nreplacement = \"lirs\"\n\
+         cache_fails_at = \"25ms\"",
+        NULL_CACHE,
+    ),
+    // An SSD as the cache.
+    cache(
+        "mode = \"write-back\"\nblock = \"64KiB\"\nmetadata = \"written\"\nidle_after = \"6ms\"",
+        &[
+            ("cache", "kind = \"ssd\"\ncapacity = \"2MiB\""),
+            (
+                "cache.nand",
+                "channels = 2\nways = 2\npage = \"4KiB\"\npages_per_block = 16\nt_read = \"60us\"\n\
+                 t_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400",
+            ),
+            ("cache.ftl", "over_provisioning = 1.0"),
+        ],
+    ),
     // Members of different size and kind.
     Sample {
         kind: "array",
@@ -330,6 +383,15 @@ pub const SAMPLES: &[Sample] = &[
         tables: &[],
     },
 ];
+
+/// A small device that is faster than any of those below.
+const NULL_CACHE: &[(&str, &str)] =
+    &[("cache", "kind = \"null\"\ncapacity = \"700KiB\"\nservice_time = \"7us\"\nservers = 2")];
+
+/// A cache before the device below.
+const fn cache(keys: &'static str, tables: &'static [(&'static str, &'static str)]) -> Sample {
+    Sample { kind: "cache", below: true, keys, tables }
+}
 
 /// An array of the device below.
 const fn array(keys: &'static str) -> Sample {
@@ -395,13 +457,18 @@ pub struct Shape {
     pub t_program_slc: u64,
     /// Transfer of a physical unit.
     pub t_transfer: u64,
+    /// Of the cache device of the outermost cache.
+    pub cache: Option<Box<Shape>>,
 }
 
 impl Shape {
     pub fn of(rig: &Rig) -> Self {
         let table: toml::Table = rig.to_toml().parse().expect("a rig prints as TOML");
+        Shape::of_device(table["device"].as_table())
+    }
+
+    fn of_device(mut at: Option<&toml::Table>) -> Self {
         let mut shape = Shape { unit: 512, ..Shape::default() };
-        let mut at = table["device"].as_table();
         let mut trim_unit = 0;
         while let Some(device) = at {
             let kind = device["kind"].as_str().expect("a kind");
@@ -412,6 +479,9 @@ impl Shape {
             }
             if kind == "ssd" {
                 shape.ssd(device);
+            }
+            if let Some(cache) = device.get("cache") {
+                shape.cache.get_or_insert_with(|| Box::new(Shape::of_device(cache.as_table())));
             }
             if kind == "array" {
                 trim_unit = trim_unit.max(trim_unit_of(device));
@@ -597,11 +667,16 @@ pub fn check_counters(
         _ => {}
     }
     // What died never did all that it was asked for.
+    if device.kind() == "cache" && super::counters(device)["cache_failed"] > 0 {
+        return Ok(());
+    }
     if device.kind() == "array" && super::counters(device)["members_failed"] > 0 {
         return Ok(());
     }
-    for (_, child) in device.children() {
-        if device.kind() == "array" {
+    let inner = shape.cache.as_deref();
+    for (place, child) in device.children() {
+        let shape = if place == "cache" { inner.expect("a cache has one") } else { shape };
+        if matches!(device.kind(), "array" | "cache") {
             let c = super::counters(child);
             at_most("member", c["member_busy_ns"], now)?;
             asked = Asked {

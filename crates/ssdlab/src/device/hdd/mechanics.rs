@@ -273,9 +273,7 @@ fn check(keys: &HddKeys) -> Result<()> {
         let problem = format!("found {}, expected from 1000 to 60000 turns a minute", keys.rpm);
         return Err(Error::rig("rpm", problem));
     }
-    for (key, found, most) in
-        [("heads", keys.heads, HEADS_MAX), ("zones", keys.zones, ZONES_MAX)]
-    {
+    for (key, found, most) in [("heads", keys.heads, HEADS_MAX), ("zones", keys.zones, ZONES_MAX)] {
         if !(1..=most).contains(&found) {
             return Err(Error::rig(key, format!("found {found}, expected from 1 to {most}")));
         }

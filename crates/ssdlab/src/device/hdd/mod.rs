@@ -252,8 +252,10 @@ impl Hdd {
             let problem = format!("{} is not a positive multiple of {SECTOR} B", keys.capacity);
             return Err(Error::rig("capacity", problem));
         }
-        let counts =
-            [("queue_depth", keys.queue_depth, QUEUE_DEPTH_MAX), ("segments", keys.segments, SEGMENTS_MAX)];
+        let counts = [
+            ("queue_depth", keys.queue_depth, QUEUE_DEPTH_MAX),
+            ("segments", keys.segments, SEGMENTS_MAX),
+        ];
         for (key, found, most) in counts {
             if !(1..=most).contains(&found) {
                 return Err(Error::rig(key, format!("found {found}, expected from 1 to {most}")));
@@ -405,13 +407,18 @@ impl Hdd {
 
     fn candidate(&self, now: u64, order: u64, sector: u64, write: bool) -> Candidate {
         let place = self.mechanics.place(sector);
-        let (here, there) = (self.mechanics.cylinder(self.track), self.mechanics.cylinder(place.track));
+        let (here, there) =
+            (self.mechanics.cylinder(self.track), self.mechanics.cylinder(place.track));
         let Positioning { seek, rotation } =
             self.mechanics.positioning(now, self.track, place, write);
         Candidate {
             order,
             distance: here.abs_diff(there),
-            inwards: if there >= here { there - here } else { there + self.mechanics.cylinders() - here },
+            inwards: if there >= here {
+                there - here
+            } else {
+                there + self.mechanics.cylinders() - here
+            },
             positioning: seek + rotation,
         }
     }
@@ -504,7 +511,8 @@ impl Hdd {
         let sectors = self.dirty.take(start, DESTAGE_SECTORS) - start;
         self.destaging = sectors;
         // Its address is where the heads will be.
-        let command = Command { offset: start * SECTOR, len: sectors * SECTOR, ..Command::default() };
+        let command =
+            Command { offset: start * SECTOR, len: sectors * SECTOR, ..Command::default() };
         let active = Active { command, ..Active::default() };
         let mut work = Work { task: Task::Destage, active, begin: now, sectors, ..Work::default() };
         self.counts.destages += 1;
