@@ -20,6 +20,7 @@ mod fail;
 mod fill;
 mod flow;
 mod keys;
+mod piece;
 mod presets;
 mod store;
 mod untimed;
@@ -32,14 +33,15 @@ pub use presets::{PRESETS, Preset};
 
 use crate::array::{Slab, Slot};
 use crate::device::{Command, Completion, Device, Op};
-use crate::persist::{persistent, persistent_enum};
+use crate::persist::persistent;
 use crate::sim::Calendar;
-use crate::stats::{Part, Parts};
+use crate::stats::Parts;
 use crate::units::NEVER;
 use admit::{Budget, Congestion, Streams, Uses};
 use busy::{Busy, NONE};
 use content::Versions;
 use counters::Counts;
+use piece::{Hold, Host, Io, Kind, Piece, Run, Stage};
 use std::collections::VecDeque;
 use store::Store;
 
@@ -47,157 +49,6 @@ use store::Store;
 const POOL: u32 = 0;
 const CACHE: u32 = 1;
 const TIMERS: u32 = 2;
-
-/// A command of the host, or a run of blocks that is destaged.
-#[derive(Clone, Copy, Debug, Default)]
-struct Host {
-    command: Command,
-    /// It destages; nobody waits for it.
-    own: bool,
-    /// It goes past the cache as far as it can.
-    past: bool,
-    submitted: u64,
-    first: u32,
-    /// Pieces that are not done, and those not yet ready where all go on together (TRIM, destaging).
-    pieces: u32,
-    unready: u32,
-    /// Commands for all of it in flight (TRIM of the pool, flush, purge).
-    whole: u32,
-    parts: Parts,
-    digest: u64,
-}
-persistent!(Host {
-    state { command, own, past, submitted, first, pieces, unready, whole, parts, digest }
-});
-
-/// What a piece is there for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Kind {
-    #[default]
-    Read,
-    Write,
-    Trim,
-    Fill,
-    Destage,
-}
-persistent_enum!(Kind { Read, Write, Trim, Fill, Destage });
-
-/// Who may be at the same sub-blocks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Hold {
-    /// Others that read, and one that copies.
-    #[default]
-    Read,
-    /// Those that read: it copies.
-    Copy,
-    /// Nobody.
-    Alone,
-}
-persistent_enum!(Hold { Read, Copy, Alone });
-
-impl Hold {
-    fn bears(self, other: Hold) -> bool {
-        matches!((self, other), (Hold::Read, Hold::Read | Hold::Copy) | (Hold::Copy, Hold::Read))
-    }
-}
-
-/// What a piece is doing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Stage {
-    /// In line, or for room in the cache.
-    #[default]
-    Waits,
-    /// What the host asked for.
-    Data,
-    /// Reading what is to be copied.
-    CopyRead,
-    /// Waiting for its neighbours.
-    Ready,
-    /// Writing it.
-    CopyWrite,
-    /// Writing the entry of the table.
-    Entry,
-}
-persistent_enum!(Stage { Waits, Data, CopyRead, Ready, CopyWrite, Entry });
-
-/// A part of a command within one block, or work of the cache's own on it.
-#[derive(Clone, Copy, Debug, Default)]
-struct Piece {
-    kind: Kind,
-    hold: Hold,
-    stage: Stage,
-    active: bool,
-    granted: bool,
-    host: u32,
-    /// The next piece of the same host.
-    sibling: u32,
-    /// Block, bytes within the pool.
-    key: u64,
-    begin: u64,
-    end: u64,
-    /// Sub-blocks that it touches.
-    mask: u64,
-    /// Those that it brings into the cache, and those of them that the pool does not get.
-    cached: u64,
-    dirty: u64,
-    /// Dirty sub-blocks promised to it below the mark.
-    promised: u32,
-    frame: u32,
-    /// To be filled when the host has its answer.
-    fills: bool,
-    /// The entry of the table must be written.
-    entry: bool,
-    /// Commands in flight.
-    ios: u32,
-    /// Up to when `parts` account for the time.
-    since: u64,
-    parts: Parts,
-    /// The line at its block.
-    block: u32,
-    next: u32,
-    prev: u32,
-}
-persistent!(Piece {
-    state {
-        kind, hold, stage, active, granted, host, sibling, key, begin, end, mask, cached, dirty, promised, frame,
-        fills, entry, ios, since, parts, block, next, prev,
-    }
-});
-
-/// A command of a device in flight.
-#[derive(Clone, Copy, Debug, Default)]
-struct Io {
-    active: bool,
-    /// The cache device, or the pool.
-    device: u32,
-    op: Op,
-    /// Where it is on the device, and which byte of the pool that is.
-    offset: u64,
-    len: u64,
-    at: u64,
-    /// The first of the pieces that wait for it, or the host where it is for all of it.
-    owner: u32,
-    pieces: u32,
-    whole: bool,
-}
-persistent!(Io { state { active, device, op, offset, len, at, owner, pieces, whole } });
-
-/// Neighbouring parts of pieces on their way to the pool, as one command.
-#[derive(Clone, Copy, Debug)]
-struct Run {
-    op: Op,
-    offset: u64,
-    len: u64,
-    first: u32,
-    last: u32,
-    pieces: u32,
-}
-
-impl Run {
-    fn new(op: Op) -> Self {
-        Run { op, offset: 0, len: 0, first: NONE, last: NONE, pieces: 0 }
-    }
-}
 
 /// A cache before a pool.
 pub struct CacheDevice {
@@ -443,17 +294,6 @@ impl CacheDevice {
             self.answer(slot, &completion);
         }
         self.arrived = arrived;
-    }
-}
-
-impl Piece {
-    /// Accounts for the time up to now: the parts of a command that was sent when the stage began, the rest was
-    /// waiting.
-    #[inline]
-    fn spend(&mut self, now: u64, parts: &Parts) {
-        self.parts.add(parts);
-        self.parts[Part::Cache] += now - self.since - parts.total();
-        self.since = now;
     }
 }
 
