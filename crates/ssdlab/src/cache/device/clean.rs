@@ -105,7 +105,7 @@ impl CacheDevice {
     }
 
     /// From the first to the last sub-block of a mask.
-    fn hull(&self, key: u64, mask: u64) -> (u64, u64) {
+    pub(super) fn hull(&self, key: u64, mask: u64) -> (u64, u64) {
         let (block, sub) = (self.keys.block.0, self.keys.sub_block.0);
         let begin = key * block + u64::from(mask.trailing_zeros()) * sub;
         let end = key * block + ((64 - u64::from(mask.leading_zeros())) * sub).min(block);

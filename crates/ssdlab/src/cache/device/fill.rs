@@ -25,8 +25,10 @@ impl CacheDevice {
         if wanted == 0 {
             return false;
         }
+        // More than the host asked for: a TRIM of it may be under way that found nothing here.
+        let (from, to) = self.hull(key, wanted);
         let spare = self.fills < self.keys.fills && !self.purging && !self.settling;
-        if self.store.dead || !spare || self.races_with_trim(begin, end) {
+        if self.store.dead || !spare || self.races_with_trim(from, to) {
             self.counts.fills_skipped += 1;
             return false;
         }
