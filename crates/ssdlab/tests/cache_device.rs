@@ -67,6 +67,72 @@ fn every_cache_keeps_its_promises_before_other_devices() {
     }
 }
 
+/// Keys of any cache, and a pool of any kind.
+fn any_cache(seed: u64) -> Rig {
+    let mut stream = Stream::new(seed, "keys");
+    let mut one = |of: &[&str]| of[stream.below(of.len() as u64) as usize].to_string();
+    let mut keys = Vec::new();
+    let mut key = |name: &str, of: &[&str]| {
+        let value = one(of);
+        if !value.is_empty() {
+            let bare = value.parse::<f64>().is_ok() || value.starts_with('{');
+            let value = if bare { value } else { format!("\"{value}\"") };
+            keys.push(format!("{name} = {value}"));
+        }
+    };
+    let modes = ["write-through", "write-back", "write-around", "write-around-fill", "write-only"];
+    key("mode", &modes);
+    key("block", &["4KiB", "16KiB", "64KiB"]);
+    key("sub_block", &["1KiB", "2KiB", "4KiB"]);
+    let policies: Vec<&str> = REPLACEMENTS.names().filter(|&name| name != "optimal").collect();
+    key("replacement", &policies);
+    key("metadata", &["ram", "written"]);
+    key("read_threshold", &["0", "1", "2", "3"]);
+    key("write_threshold", &["0", "1", "1", "2"]);
+    key("age_after", &["", "50"]);
+    key("eager_until", &["", "0.5"]);
+    key("fill", &["request", "block"]);
+    key("fills", &["", "1", "3"]);
+    key("write_miss", &["cache", "both"]);
+    key("write_budget", &["", "", "9MB"]);
+    key("sequential_cutoff", &["", "64KiB"]);
+    key("congested_latency", &["", "60us"]);
+    key("congested_queue", &["", "5"]);
+    key("dirty_low", &["0.0", "0.1", "0.3"]);
+    key("dirty_high", &["0.4", "0.9", "1.0"]);
+    key("idle_after", &["", "0s", "2ms"]);
+    key("destage_order", &["address", "age"]);
+    key("destage_rate", &["", "5MB/s"]);
+    key("destage_merge", &["1KiB", "64KiB", "512KiB"]);
+    key("destage_depth", &["1", "4"]);
+    let switches =
+        ["", "{ at = \"20ms\", to = \"write-through\" }", "{ at = \"9ms\", to = \"write-back\" }"];
+    key("switch", &switches);
+    let keys = keys.join("\n");
+    let pool = one(&[
+        POOL,
+        "{ kind = \"null\", capacity = \"4093KiB\", service_time = \"90us\", servers = 5 }",
+        "{ kind = \"partition\", offset = \"1536B\", size = \"3MiB\", \
+         below = { kind = \"null\", capacity = \"4MiB\" } }",
+        "{ kind = \"array\", level = \"raid5\", count = 3, chunk = \"16KiB\", trim = true, \
+         member = { kind = \"null\", capacity = \"2MiB\", service_time = \"50us\" } }",
+    ]);
+    let cache =
+        one(&[HUNDRED, "{ kind = \"null\", capacity = \"2MiB\", service_time = \"30us\" }"]);
+    rig_of(&keys, &cache, &pool)
+}
+
+#[test]
+fn any_cache_keeps_its_promises() {
+    for seed in 0..150 {
+        let rig = any_cache(seed);
+        let script = random_script(seed, build(&rig, seed, false).capacity(), 700);
+        if let Err(violation) = hold_to_promises(&rig, &script, 1 + seed as usize % 40, seed) {
+            panic!("{seed}: {violation:?}\n{}", rig.to_toml());
+        }
+    }
+}
+
 #[test]
 fn the_samples_of_the_laws_hit_fill_destage_and_evict() {
     let leaf = SAMPLES.iter().find(|s| s.kind == "null").unwrap();
@@ -479,10 +545,10 @@ fn caches_that_make_no_sense_are_refused() {
         ("replacement = \"lur\"", "did you mean \"lru\"?"),
         (
             "replacement = \"optimal\"",
-            "replacement: found optimal, expected a policy that need not",
+            "replacement: found \"optimal\", expected a policy that need not",
         ),
         ("dirty_low = 0.95", "dirty_low: found 0.95, expected less than dirty_high, which is 0.9"),
-        ("preset = \"bcash\"", "preset: found \"bcash\", did you mean bcache?"),
+        ("preset = \"bcashe\"", "preset: found \"bcashe\", did you mean bcache?"),
         ("write_budget = \"1MB\"", "write_budget: found 1MB, expected at least 24 blocks"),
         ("mode = \"writeback\"", "mode: found writeback, expected write-through"),
     ] {

@@ -336,7 +336,7 @@ pub const SAMPLES: &[Sample] = &[
     ),
     cache(
         "mode = \"write-around-fill\"\nblock = \"64KiB\"\nsub_block = \"16KiB\"\nfill = \"block\"\n\
-         write_threshold = 2\nread_threshold = 2\neager_until = 0.3\nwrite_budget = \"20GB\"",
+         write_threshold = 2\nread_threshold = 2\neager_until = 0.3\nwrite_budget = \"30MB\"",
         NULL_CACHE,
     ),
     cache(
