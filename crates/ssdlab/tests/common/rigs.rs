@@ -457,8 +457,8 @@ pub struct Shape {
     pub t_program_slc: u64,
     /// Transfer of a physical unit.
     pub t_transfer: u64,
-    /// Of the cache device of the outermost cache.
-    pub cache: Option<Box<Shape>>,
+    /// Of the outermost cache: the cache device, and the pool.
+    pub cache: Option<Box<(Shape, Shape)>>,
 }
 
 impl Shape {
@@ -480,8 +480,9 @@ impl Shape {
             if kind == "ssd" {
                 shape.ssd(device);
             }
-            if let Some(cache) = device.get("cache") {
-                shape.cache.get_or_insert_with(|| Box::new(Shape::of_device(cache.as_table())));
+            if let (None, Some(cache)) = (&shape.cache, device.get("cache")) {
+                let inner = |of: &toml::Value| Shape::of_device(of.as_table());
+                shape.cache = Some(Box::new((inner(cache), inner(&device["below"]))));
             }
             if kind == "array" {
                 trim_unit = trim_unit.max(trim_unit_of(device));
@@ -675,7 +676,16 @@ pub fn check_counters(
     }
     let inner = shape.cache.as_deref();
     for (place, child) in device.children() {
-        let shape = if place == "cache" { inner.expect("a cache has one") } else { shape };
+        let shape = match (device.kind(), inner) {
+            ("cache", Some((cache, pool))) => {
+                if place == "cache" {
+                    cache
+                } else {
+                    pool
+                }
+            }
+            _ => shape,
+        };
         if matches!(device.kind(), "array" | "cache") {
             let c = super::counters(child);
             at_most("member", c["member_busy_ns"], now)?;
