@@ -89,7 +89,7 @@ impl Rig {
     pub fn set(&mut self, key: &str, value: &str) -> Result<()> {
         let (value, source) = read_value(key, value)?;
         let (mut place, own) = device_of(key);
-        if matches!(own, "below" | "member" | "members") {
+        if matches!(own, "below" | "cache" | "member" | "members") {
             return Err(Error::rig(key, "is a device, expected one of its keys"));
         }
         if key.split('.').any(str::is_empty) {
@@ -184,24 +184,35 @@ fn memory_of(mut table: Table) -> Result<u64> {
 }
 
 /// Memory that the device in the table `below` takes, bytes.
-pub fn memory_below(mut table: Table) -> Result<u64> {
-    match table.remove("below") {
-        Some(Value::Table(below)) => memory_of(below).map_err(|e| e.under("below")),
+pub fn memory_below(table: Table) -> Result<u64> {
+    memory_of_part(&table, "below")
+}
+
+/// Memory that the device in the table `part` takes, bytes.
+pub fn memory_of_part(table: &Table, part: &str) -> Result<u64> {
+    match table.get(part) {
+        Some(Value::Table(inner)) => memory_of(inner.clone()).map_err(|e| e.under(part)),
         _ => Ok(0),
     }
 }
 
 /// Takes the table `below` out and builds the device it describes.
 pub fn take_below(table: &mut Table, build: &Build) -> Result<Box<dyn Device>> {
-    let Some(Value::Table(below)) = table.remove("below") else {
-        return Err(Error::rig("below", "expected a table with the device below"));
+    take_part(table, "below", build)
+}
+
+/// Takes the table `part` out and builds the device it describes.
+pub fn take_part(table: &mut Table, part: &str, build: &Build) -> Result<Box<dyn Device>> {
+    let Some(Value::Table(inner)) = table.remove(part) else {
+        let what = if part == "below" { "the device below" } else { "the fast device" };
+        return Err(Error::rig(part, format!("expected a table with {what}")));
     };
-    let inner = Build {
+    let build = Build {
         seed: build.seed,
         keep_versions: build.keep_versions,
-        path: format!("{}.below", build.path),
+        path: format!("{}.{part}", build.path),
     };
-    build_device(below, &inner).map_err(|e| e.under("below"))
+    build_device(inner, &build).map_err(|e| e.under(part))
 }
 
 /// The members of an array: the tables of `members`, or `member` as often as `count` says; the name
@@ -270,7 +281,7 @@ pub fn at_most_an_hour(key: &str, time: Nanos) -> Result<()> {
 
 /// Whether a device's own keys can be read (what is below is not looked at).
 fn check(mut table: Table) -> Result<()> {
-    ["below", "member", "members"].iter().for_each(|key| drop(table.remove(*key)));
+    ["below", "cache", "member", "members"].iter().for_each(|key| drop(table.remove(*key)));
     (take_kind(&mut table)?.check)(table)
 }
 
@@ -295,7 +306,7 @@ fn device_of(key: &str) -> (Vec<&str>, &str) {
     let (mut place, mut own) = (Vec::new(), key);
     while let Some((step, rest)) = own.split_once('.') {
         match (step, rest.split_once('.')) {
-            ("below" | "member", _) => {
+            ("below" | "cache" | "member", _) => {
                 place.push(step);
                 own = rest;
             }

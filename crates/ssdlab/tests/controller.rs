@@ -5,7 +5,7 @@ mod common;
 use common::rigs::build;
 use common::{closed_loop, command, counters};
 use ssdlab::device::{
-    Build, CacheKeys, Command, Completion, Controller, ControllerKeys, Device, Op, WriteMode,
+    Build, Command, Completion, Controller, ControllerKeys, Device, Op, RamKeys, WriteMode,
 };
 use ssdlab::persist::{Archive, Persist};
 use ssdlab::rig::Rig;
@@ -308,7 +308,7 @@ impl Device for Arm {
     }
 }
 
-fn arm(cache: Option<CacheKeys>) -> Controller {
+fn arm(cache: Option<RamKeys>) -> Controller {
     let keys = ControllerKeys {
         bandwidth: Rate(100_000_000_000),
         command_time: Nanos(0),
@@ -323,7 +323,7 @@ fn arm(cache: Option<CacheKeys>) -> Controller {
 
 #[test]
 fn the_elevator_goes_round_instead_of_to_and_fro() {
-    let cache = CacheKeys {
+    let cache = RamKeys {
         size: Bytes::mib(4),
         line: Bytes::kib(4),
         mode: WriteMode::WriteBack,

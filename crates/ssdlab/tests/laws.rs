@@ -59,17 +59,18 @@ fn every_device_keeps_its_promises() {
 
 #[test]
 fn every_stack_of_two_and_of_three_keeps_its_promises() {
-    let array = |sample: &Sample| matches!(sample.kind, "array" | "controller");
+    let heavy = |sample: &Sample| matches!(sample.kind, "array" | "controller" | "cache");
     for (l, leaf) in samples(false).enumerate() {
         for (t, top) in samples(true).enumerate() {
             hold(&stack(&[top.layer(), leaf.layer()]), 2, 2000, 16);
             for (m, middle) in samples(true).enumerate() {
                 // Of the many stacks with arrays and cards, some.
                 let nth = l + 5 * t + 3 * m;
-                let of = [1, 7, 23][usize::from(array(top)) + usize::from(array(middle))];
+                let of = [1, 7, 23][usize::from(heavy(top)) + usize::from(heavy(middle))];
                 // A purge of a partition is a TRIM, which not every array passes on.
-                let dropped =
-                    top.kind == "array" && middle.kind == "partition" && leaf.kind == "array";
+                let dropped = matches!(top.kind, "array" | "cache")
+                    && middle.kind == "partition"
+                    && leaf.kind == "array";
                 if !nth.is_multiple_of(of) || dropped || !trims_together(top, middle) {
                     continue;
                 }
@@ -136,11 +137,10 @@ proptest! {
 fn stacks() -> impl Iterator<Item = Rig> {
     samples(false).enumerate().flat_map(|(l, leaf)| {
         let alone = stack(&[leaf.layer()]);
+        let many = |sample: &Sample| matches!(sample.kind, "array" | "controller" | "cache");
         let below = samples(true)
             .enumerate()
-            .filter(move |(t, top)| {
-                !matches!(top.kind, "array" | "controller") || (l + t).is_multiple_of(4)
-            })
+            .filter(move |(t, top)| !many(top) || (l + t).is_multiple_of(4))
             .map(move |(_, top)| stack(&[top.layer(), leaf.layer()]));
         std::iter::once(alone).chain(below)
     })

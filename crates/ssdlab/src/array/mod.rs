@@ -30,6 +30,8 @@ mod untimed;
 mod write_hole;
 
 pub use bus::BusKeys;
+pub(crate) use slot::Slot;
+
 pub use keys::{ArrayKeys, FailKeys, Level, MEMBERS_MAX, ReadBalance};
 
 use crate::device::{Build, Command, Completion, Device, Op};
@@ -48,7 +50,6 @@ use layout::Layout;
 use power::Power;
 use rebuild::Rebuild;
 use resync::Resync;
-use slot::Slot;
 use stripes::Stripes;
 use untimed::Unfinished;
 

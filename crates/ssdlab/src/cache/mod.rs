@@ -4,10 +4,13 @@
 //! - [`Frames`]: a cache of numbered frames under any policy, for a device or for a replay
 //! - [`hit_ratio`](fn@hit_ratio): a whole trace through a cache of one size
 //! - [`curve`]: misses and write-backs at many sizes: LRU in one pass, others by replay; whole or sampled
+//! - [`device`]: the cache as a device in time, before a slower one
 //!
-//! Nothing here knows time. A cache moves frame numbers; what is in them, and when, is the business of a device.
+//! Apart from the device nothing here knows time. A cache moves frame numbers; what is in them, and when, is the
+//! business of the device.
 
 pub mod curve;
+pub mod device;
 mod directory;
 mod frames;
 pub mod hit_ratio;

@@ -16,7 +16,7 @@ mod partition;
 pub mod ssd;
 mod versions;
 
-pub use controller::{CacheKeys, Controller, ControllerKeys, WriteMode};
+pub use controller::{Controller, ControllerKeys, RamKeys, WriteMode};
 pub use hdd::{Hdd, HddKeys};
 pub use link::{Duplex, LatencyOf, Link, LinkKeys};
 pub use measured::{Measured, MeasuredKeys};
@@ -24,10 +24,11 @@ pub use null::{Null, NullKeys};
 pub use partition::{Partition, PartitionKeys};
 
 use crate::array::{Array, ArrayKeys};
+use crate::cache::device::{CacheDevice, CacheKeys};
 use crate::error::Result;
 use crate::persist::{Persist, persistent, persistent_enum};
 use crate::registry::{Entry, Registry};
-use crate::rig::{keys_of, memory_below, memory_members, take_below, take_members};
+use crate::rig::{keys_of, memory_below, memory_members, take_below, take_members, take_part};
 use crate::rng::Stream;
 use crate::stats::Parts;
 
@@ -294,6 +295,21 @@ pub const DEVICES: Registry<Kind> = Registry {
                 build: |mut table, build| {
                     let members = take_members(&mut table, build)?;
                     Ok(Box::new(Array::new(&keys_of(table)?, members, build)?))
+                },
+            },
+        },
+        Entry {
+            name: "cache",
+            summary: "a fast device as cache before a slow one: fills, write modes, destaging, bypasses",
+            reference: "Linux bcache, dm-cache(8), dm-writecache; Open CAS; controllers with SSD cache",
+            build: Kind {
+                check: |table| CacheKeys::read(table).map(|_| ()),
+                schema: || schemars::schema_for!(CacheKeys),
+                memory: crate::cache::device::memory,
+                build: |mut table, build| {
+                    let below = take_below(&mut table, build)?;
+                    let cache = take_part(&mut table, "cache", build)?;
+                    Ok(Box::new(CacheDevice::new(&CacheKeys::read(table)?, below, cache, build)?))
                 },
             },
         },

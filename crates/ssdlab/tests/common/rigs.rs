@@ -349,6 +349,59 @@ pub const SAMPLES: &[Sample] = &[
          cache = { size = \"1MiB\", force = true, dirty_high = 0.4, dirty_low = 0.0, \
          destage_depth = 2, keep_reads = false }",
     ),
+    // Caches before the device below: every mode, every order of destaging, policies by turns.
+    cache("mode = \"write-through\"\nblock = \"32KiB\"", NULL_CACHE),
+    cache(
+        "mode = \"write-back\"\nblock = \"16KiB\"\nreplacement = \"arc\"\nidle_after = \"4ms\"\n\
+         metadata = \"written\"",
+        NULL_CACHE,
+    ),
+    cache(
+        "mode = \"write-back\"\nblock = \"8KiB\"\nsub_block = \"1KiB\"\nreplacement = \"s3-fifo\"\n\
+         destage_order = \"age\"\ndestage_rate = \"30MB/s\"\ndirty_low = 0.2\ndirty_high = 0.5\n\
+         fill = \"block\"\nfills = 2\nwrite_miss = \"both\"\ncongested_queue = 6\n\
+         sequential_cutoff = \"128KiB\"",
+        NULL_CACHE,
+    ),
+    cache(
+        "mode = \"write-around\"\nblock = \"16KiB\"\nreplacement = \"sieve\"\nread_threshold = 2\n\
+         age_after = 300\nmetadata = \"written\"",
+        NULL_CACHE,
+    ),
+    cache(
+        "mode = \"write-around-fill\"\nblock = \"64KiB\"\nsub_block = \"16KiB\"\nfill = \"block\"\n\
+         write_threshold = 2\nread_threshold = 2\neager_until = 0.3\nwrite_budget = \"30MB\"",
+        NULL_CACHE,
+    ),
+    cache(
+        "mode = \"write-only\"\nblock = \"4KiB\"\nsub_block = \"512B\"\nreplacement = \"2q\"\n\
+         destage_order = \"age\"\ndestage_depth = 9\ndestage_merge = \"16KiB\"\ndirty_high = 1.0",
+        NULL_CACHE,
+    ),
+    cache(
+        "mode = \"write-back\"\nblock = \"16KiB\"\nreplacement = \"lfu\"\nidle_after = \"1ms\"\n\
+         switch = { at = \"30ms\", to = \"write-through\" }\ncongested_latency = \"90us\"",
+        NULL_CACHE,
+    ),
+    // The cache device fails when nothing was written back late.
+    cache(
+        "mode = \"write-through\"\nblock = \"16KiB\"\nreplacement = \"lirs\"\n\
+         cache_fails_at = \"25ms\"",
+        NULL_CACHE,
+    ),
+    // An SSD as the cache.
+    cache(
+        "mode = \"write-back\"\nblock = \"64KiB\"\nmetadata = \"written\"\nidle_after = \"6ms\"",
+        &[
+            ("cache", "kind = \"ssd\"\ncapacity = \"2MiB\""),
+            (
+                "cache.nand",
+                "channels = 2\nways = 2\npage = \"4KiB\"\npages_per_block = 16\nt_read = \"60us\"\n\
+                 t_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400",
+            ),
+            ("cache.ftl", "over_provisioning = 1.0"),
+        ],
+    ),
     // Members of different size and kind.
     Sample {
         kind: "array",
@@ -364,6 +417,15 @@ pub const SAMPLES: &[Sample] = &[
         tables: &[],
     },
 ];
+
+/// A small device that is faster than any of those below.
+const NULL_CACHE: &[(&str, &str)] =
+    &[("cache", "kind = \"null\"\ncapacity = \"700KiB\"\nservice_time = \"7us\"\nservers = 2")];
+
+/// A cache before the device below.
+const fn cache(keys: &'static str, tables: &'static [(&'static str, &'static str)]) -> Sample {
+    Sample { kind: "cache", below: true, keys, tables }
+}
 
 /// An array of the device below.
 const fn array(keys: &'static str) -> Sample {
@@ -434,13 +496,18 @@ pub struct Shape {
     pub t_program_slc: u64,
     /// Transfer of a physical unit.
     pub t_transfer: u64,
+    /// Of the outermost cache: the cache device, and the pool.
+    pub cache: Option<Box<(Shape, Shape)>>,
 }
 
 impl Shape {
     pub fn of(rig: &Rig) -> Self {
         let table: toml::Table = rig.to_toml().parse().expect("a rig prints as TOML");
+        Shape::of_device(table["device"].as_table())
+    }
+
+    fn of_device(mut at: Option<&toml::Table>) -> Self {
         let mut shape = Shape { unit: 512, ..Shape::default() };
-        let mut at = table["device"].as_table();
         let mut trim_unit = 0;
         while let Some(device) = at {
             let kind = device["kind"].as_str().expect("a kind");
@@ -451,6 +518,10 @@ impl Shape {
             }
             if kind == "ssd" {
                 shape.ssd(device);
+            }
+            if let (None, Some(cache)) = (&shape.cache, device.get("cache")) {
+                let inner = |of: &toml::Value| Shape::of_device(of.as_table());
+                shape.cache = Some(Box::new((inner(cache), inner(&device["below"]))));
             }
             if kind == "array" {
                 trim_unit = trim_unit.max(trim_unit_of(device));
@@ -641,11 +712,25 @@ pub fn check_counters(
         _ => {}
     }
     // What died never did all that it was asked for.
+    if device.kind() == "cache" && super::counters(device)["cache_failed"] > 0 {
+        return Ok(());
+    }
     if device.kind() == "array" && super::counters(device)["members_failed"] > 0 {
         return Ok(());
     }
-    for (_, child) in device.children() {
-        if device.kind() == "array" {
+    let inner = shape.cache.as_deref();
+    for (place, child) in device.children() {
+        let shape = match (device.kind(), inner) {
+            ("cache", Some((cache, pool))) => {
+                if place == "cache" {
+                    cache
+                } else {
+                    pool
+                }
+            }
+            _ => shape,
+        };
+        if matches!(device.kind(), "array" | "cache") {
             let c = super::counters(child);
             at_most("member", c["member_busy_ns"], now)?;
             asked = asked_below("member", &c);

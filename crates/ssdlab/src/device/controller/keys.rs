@@ -25,7 +25,7 @@ pub struct ControllerKeys {
     pub queue: u32,
     /// RAM of the card; absent: everything passes through.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache: Option<CacheKeys>,
+    pub cache: Option<RamKeys>,
 }
 
 /// When a write is done.
@@ -42,7 +42,7 @@ pub enum WriteMode {
 /// RAM of a controller card.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CacheKeys {
+pub struct RamKeys {
     /// Bytes of RAM that hold data.
     pub size: Bytes,
     /// Bytes of a line, which is taken and given up as a whole (512 B to 32 KiB, a power of two);
@@ -152,7 +152,7 @@ impl ControllerKeys {
     }
 }
 
-impl CacheKeys {
+impl RamKeys {
     fn check(&self) -> Result<()> {
         let line = self.line.0;
         if !line.is_power_of_two() || !(SECTOR..=LINE_MAX.0).contains(&line) {

@@ -19,7 +19,7 @@ mod ram;
 mod table;
 mod write_back;
 
-pub use keys::{CacheKeys, ControllerKeys, WriteMode};
+pub use keys::{ControllerKeys, RamKeys, WriteMode};
 
 use super::{Build, Command, Completion, Device, Op};
 use crate::error::Result;

@@ -9,7 +9,7 @@
 
 mod elevator;
 
-use super::keys::CacheKeys;
+use super::keys::RamKeys;
 use super::order::Order;
 use super::table::Table;
 use crate::device::SECTOR;
@@ -97,7 +97,7 @@ persistent!(Ram {
 });
 
 impl Ram {
-    pub fn new(keys: &CacheKeys) -> Self {
+    pub fn new(keys: &RamKeys) -> Self {
         let lines = keys.lines() as u32;
         Ram {
             line: keys.line.0,

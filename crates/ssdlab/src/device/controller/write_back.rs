@@ -1,6 +1,6 @@
 //! Writes that are done when they are in RAM, and how RAM is written below.
 
-use super::keys::CacheKeys;
+use super::keys::RamKeys;
 use super::ram::{Ram, Run};
 use super::{Controller, Io, Purpose, Work};
 use crate::device::Op;
@@ -49,7 +49,7 @@ struct Counts {
 persistent!(Counts { state { bytes_buffered, commands, bytes, merged, waits } });
 
 impl Cache {
-    pub fn new(keys: &CacheKeys) -> Self {
+    pub fn new(keys: &RamKeys) -> Self {
         let at_once = keys.destage_delay.0 == 0 || keys.dirty_low == 0.0;
         Cache {
             ram: Ram::new(keys),

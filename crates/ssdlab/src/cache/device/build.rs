@@ -1,0 +1,121 @@
+//! A cache from its keys and devices: what fits.
+
+use super::admit::{Budget, Congestion, Streams, Uses};
+use super::busy::Busy;
+use super::content::Versions;
+use super::counters::Counts;
+use super::keys::CacheKeys;
+use super::store::Store;
+use super::write::PAGE;
+use super::{CACHE, CacheDevice, POOL};
+use crate::array::Slot;
+use crate::cache::policy::CAPACITY_MAX;
+use crate::device::{Build, Device};
+use crate::error::{Error, Result};
+use crate::rig::{memory_below, memory_of_part};
+use crate::sim::Calendar;
+use crate::sim::Slab;
+use crate::units::Bytes;
+use std::collections::VecDeque;
+
+/// Bytes of memory per frame: keys, index, links, masks, and ghosts of the policies that have them.
+const FRAME_BYTES: u64 = 120;
+
+/// Memory that a cache takes, and its two devices; bytes.
+///
+/// # Errors
+/// [`Error::Rig`] with the key that is wrong.
+pub fn memory(mut table: toml::Table) -> Result<u64> {
+    let cache = memory_of_part(&table, "cache")?;
+    let below = memory_below(table.clone())?;
+    table.remove("below");
+    let size = |value: Option<&toml::Value>| {
+        value.and_then(toml::Value::as_str).and_then(|text| Bytes::parse(text).ok())
+    };
+    let capacity = size(table.remove("cache").as_ref().and_then(|device| device.get("capacity")));
+    let keys = CacheKeys::read(table)?;
+    let frames = capacity.map_or(0, |capacity| capacity.0 / keys.block.0.max(1));
+    Ok(cache + below + frames * FRAME_BYTES)
+}
+
+/// Frames of a cache device, and where they begin on it.
+fn frames(keys: &CacheKeys, capacity: u64) -> Result<(u32, u64)> {
+    let (block, entry) = (keys.block.0, keys.metadata_bytes.0);
+    let table = |frames: u64| (frames * entry).next_multiple_of(PAGE);
+    let mut count = (capacity / (block + entry)).min(u64::from(CAPACITY_MAX));
+    while count > 0 && table(count) + count * block > capacity {
+        count -= 1;
+    }
+    if count == 0 {
+        let problem = format!(
+            "the cache device has {}, expected room for a block of {} and {} of metadata",
+            Bytes(capacity),
+            keys.block,
+            Bytes(table(1))
+        );
+        return Err(Error::rig("block", problem));
+    }
+    Ok((count as u32, table(count)))
+}
+
+impl CacheDevice {
+    /// A cache in front of `pool`.
+    ///
+    /// # Errors
+    /// [`Error::Rig`] with the key that is wrong, or with what does not fit.
+    pub fn new(
+        keys: &CacheKeys,
+        pool: Box<dyn Device>,
+        cache: Box<dyn Device>,
+        build: &Build,
+    ) -> Result<Self> {
+        keys.check()?;
+        let (frames, data) = frames(keys, cache.capacity())?;
+        let blocks = pool.capacity().div_ceil(keys.block.0);
+        let subs = u64::from(frames) * (keys.block.0 / keys.sub_block.0);
+        let mark = |share: f64| (subs as f64 * share) as u64;
+        let mut calendar = Calendar::new(3);
+        calendar.set(POOL, pool.next_event());
+        calendar.set(CACHE, cache.next_event());
+        let mut device = CacheDevice {
+            mode: keys.mode,
+            size: pool.capacity(),
+            data,
+            low: mark(keys.dirty_low),
+            high: mark(keys.dirty_high),
+            store: Store::new(keys, frames, blocks, build)?,
+            uses: Uses::new(keys, frames, blocks),
+            streams: Streams::new(keys),
+            budget: Budget::new(keys),
+            congestion: Congestion::new(keys),
+            keys: keys.clone(),
+            slots: [Slot::new(pool), Slot::new(cache)],
+            busy: Busy::new(),
+            calendar,
+            hosts: Slab::new(),
+            pieces: Slab::new(),
+            ios: Slab::new(),
+            waiting: VecDeque::new(),
+            trims: Vec::new(),
+            held: VecDeque::new(),
+            purging: false,
+            fills: 0,
+            destages: 0,
+            promised: 0,
+            cursor: 0,
+            next_destage: 0,
+            in_flight: 0,
+            last_host: 0,
+            settling: false,
+            draining: false,
+            switched: false,
+            counts: Counts::default(),
+            versions: build.keep_versions.then(Versions::new),
+            now: 0,
+            ready: Vec::new(),
+            arrived: Vec::new(),
+        };
+        device.plan_timers();
+        Ok(device)
+    }
+}

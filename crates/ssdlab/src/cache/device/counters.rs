@@ -1,0 +1,146 @@
+//! What a cache counts.
+
+use super::CacheDevice;
+use crate::device::{Command, Op};
+use crate::persist::persistent;
+
+/// Pieces of requests (one per block) by what they found.
+#[derive(Clone, Copy, Debug, Default)]
+struct Found {
+    hits: u64,
+    partial: u64,
+    misses: u64,
+}
+persistent!(Found { state { hits, partial, misses } });
+
+/// See the module.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    reads: u64,
+    writes: u64,
+    bytes_read: u64,
+    bytes_written: u64,
+    trims: u64,
+    flushes: u64,
+    read: Found,
+    write: Found,
+    cache_bytes_read: u64,
+    cache_bytes_written: u64,
+    pool_bytes_read: u64,
+    pool_bytes_written: u64,
+    sequential: u64,
+    congested: u64,
+    past_bytes: u64,
+    pub fills: u64,
+    pub fill_bytes: u64,
+    pub fills_skipped: u64,
+    pub destages: u64,
+    pub destaged_bytes: u64,
+    pub entries: u64,
+    pub waits: u64,
+    pub sent_past: u64,
+    pub lost_bytes: u64,
+    pub drained_ns: u64,
+}
+persistent!(Counts {
+    state {
+        reads, writes, bytes_read, bytes_written, trims, flushes, read, write, cache_bytes_read,
+        cache_bytes_written, pool_bytes_read, pool_bytes_written, sequential, congested, past_bytes, fills,
+        fill_bytes, fills_skipped, destages, destaged_bytes, entries, waits, sent_past, lost_bytes, drained_ns,
+    }
+});
+
+impl Counts {
+    /// Counts a command of the host.
+    pub fn host(&mut self, command: &Command) {
+        match command.op {
+            Op::Read => {
+                self.reads += 1;
+                self.bytes_read += command.len;
+            }
+            Op::Write => {
+                self.writes += 1;
+                self.bytes_written += command.len;
+            }
+            Op::Trim => self.trims += 1,
+            Op::Flush => self.flushes += 1,
+            Op::Purge => {}
+        }
+    }
+
+    /// Counts a command of a device.
+    #[inline]
+    pub fn sent(&mut self, cache: bool, op: Op, len: u64) {
+        match (cache, op) {
+            (true, Op::Read) => self.cache_bytes_read += len,
+            (true, Op::Write) => self.cache_bytes_written += len,
+            (false, Op::Read) => self.pool_bytes_read += len,
+            (false, Op::Write) => self.pool_bytes_written += len,
+            _ => {}
+        }
+    }
+
+    /// Counts what a request found at a block.
+    #[inline]
+    pub fn looked_up(&mut self, write: bool, mask: u64, valid: u64) {
+        let found = if write { &mut self.write } else { &mut self.read };
+        match mask & valid {
+            0 => found.misses += 1,
+            some if some == mask => found.hits += 1,
+            _ => found.partial += 1,
+        }
+    }
+
+    /// Counts a request that goes past the cache.
+    pub fn past(&mut self, congested: bool, sequential: bool, len: u64) {
+        self.sequential += u64::from(sequential);
+        self.congested += u64::from(congested && !sequential);
+        self.past_bytes += if congested || sequential { len } else { 0 };
+    }
+}
+
+impl CacheDevice {
+    pub(super) fn visit_counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        let c = &self.counts;
+        let sub = self.keys.sub_block.0;
+        visit("cache_reads", c.reads);
+        visit("cache_writes", c.writes);
+        visit("cache_trims", c.trims);
+        visit("cache_flushes", c.flushes);
+        visit("cache_host_bytes_read", c.bytes_read);
+        visit("cache_host_bytes_written", c.bytes_written);
+        visit("read_hits", c.read.hits);
+        visit("read_partial", c.read.partial);
+        visit("read_misses", c.read.misses);
+        visit("write_hits", c.write.hits);
+        visit("write_partial", c.write.partial);
+        visit("write_misses", c.write.misses);
+        visit("cache_bytes_read", c.cache_bytes_read);
+        visit("cache_bytes_written", c.cache_bytes_written);
+        visit("pool_bytes_read", c.pool_bytes_read);
+        visit("pool_bytes_written", c.pool_bytes_written);
+        visit("bypassed_sequential", c.sequential);
+        visit("bypassed_congested", c.congested);
+        visit("bypassed_bytes", c.past_bytes);
+        visit("fills", c.fills);
+        visit("fill_bytes", c.fill_bytes);
+        visit("fills_skipped", c.fills_skipped);
+        visit("budget_refused", self.budget.refused);
+        visit("evictions", self.store.evictions);
+        visit("destages", c.destages);
+        visit("destaged_bytes", c.destaged_bytes);
+        visit("metadata_writes", c.entries);
+        visit("write_waits", c.waits);
+        visit("write_waits_given_up", c.sent_past);
+        visit(
+            "blocks_cached",
+            u64::from(if self.store.dead { 0 } else { self.store.frames.len() }),
+        );
+        visit("blocks_capacity", u64::from(self.store.frames.capacity()));
+        visit("dirty_bytes", self.store.dirty_now * sub);
+        visit("dirty_bytes_most", self.store.dirty_most * sub);
+        visit("lost_bytes", c.lost_bytes);
+        visit("cache_failed", u64::from(self.store.dead));
+        visit("drained_at_ns", c.drained_ns);
+    }
+}

@@ -1,0 +1,102 @@
+//! Caches that are sold or ship with an operating system, as defaults of the keys.
+//!
+//! A preset stands for what its maker documents: mode, block, thresholds, bypasses, order of destaging. What a maker
+//! does not say keeps the default of the key.
+
+use crate::error::{Error, Result, nearest};
+use toml::{Table, Value};
+
+/// A preset: name, where it is documented, keys as TOML.
+pub struct Preset {
+    /// The name in rigs.
+    pub name: &'static str,
+    /// Where the values come from.
+    pub source: &'static str,
+    keys: &'static str,
+}
+
+/// All presets, by name.
+pub const PRESETS: &[Preset] = &[
+    Preset {
+        name: "bcache",
+        source: "Linux Documentation/admin-guide/bcache.rst: cache_mode writethrough by default, sequential_cutoff 4M, \
+                 congested_read_threshold_us 2000, writeback_percent 10, writeback in order of address; \
+                 sectors are cached as they are asked for, LRU among buckets",
+        keys: "mode = \"write-through\"\nblock = \"32KiB\"\nsub_block = \"512B\"\nreplacement = \"lru\"\n\
+               metadata = \"written\"\nsequential_cutoff = \"4MiB\"\ncongested_latency = \"2ms\"\n\
+               dirty_low = 0.1\ndirty_high = 0.7\ndestage_order = \"address\"",
+    },
+    Preset {
+        name: "cachecade",
+        source: "LSI CacheCade Pro 2.0: read and write cache, blocks of 64 KiB, hot ones by their counts; \
+                 a write that misses goes to the disks and the cache",
+        keys: "mode = \"write-back\"\nblock = \"64KiB\"\nsub_block = \"4KiB\"\nwrite_miss = \"both\"",
+    },
+    Preset {
+        name: "dm-cache-smq",
+        source: "Linux Documentation/admin-guide/device-mapper/cache.rst and cache-policies.rst: writeback by default, \
+                 whole blocks are promoted, metadata on its own device, migrations limited to one at a time by \
+                 migration_threshold 2048 sectors; stands in with lfu for the multiqueue",
+        keys: "mode = \"write-back\"\nblock = \"256KiB\"\nsub_block = \"4KiB\"\nreplacement = \"lfu\"\n\
+               metadata = \"written\"\nfill = \"block\"\nfills = 4\nread_threshold = 2\nwrite_threshold = 2\n\
+               eager_until = 0.9\ndestage_depth = 4\ndestage_order = \"age\"\nidle_after = \"1s\"",
+    },
+    Preset {
+        name: "dm-writecache",
+        source: "Linux Documentation/admin-guide/device-mapper/writecache.rst: writes only, block_size 4096, \
+                 high_watermark 50, low_watermark 45, destaged in order of age",
+        keys: "mode = \"write-only\"\nblock = \"4KiB\"\nsub_block = \"4KiB\"\nmetadata = \"written\"\n\
+               metadata_bytes = \"16B\"\nread_threshold = 0\ndirty_low = 0.45\ndirty_high = 0.99\n\
+               destage_order = \"age\"\ndestage_depth = 64",
+    },
+    Preset {
+        name: "l2arc",
+        source: "OpenZFS Module Parameters: L2ARC is filled from what is about to leave RAM, write-around, \
+                 rotor (first in, first out), prefetched (sequential) reads go past it",
+        keys: "mode = \"write-around\"\nblock = \"128KiB\"\nsub_block = \"4KiB\"\nreplacement = \"fifo\"\n\
+               sequential_cutoff = \"1MiB\"\nfills = 8",
+    },
+    Preset {
+        name: "maxcache",
+        source: "Adaptec maxCache 4.0: a write that misses goes to the disks and the cache, the next one to the cache \
+                 alone; the block not used for the longest time is destaged",
+        keys: "mode = \"write-back\"\nblock = \"64KiB\"\nsub_block = \"4KiB\"\nwrite_miss = \"both\"\n\
+               destage_order = \"age\"",
+    },
+    Preset {
+        name: "open-cas",
+        source: "Open CAS Linux Administration Guide: write-through by default, cache line 4 KiB, LRU, sequential \
+                 cutoff 1 MiB (when full), cleaning in order of recency (ALRU) after 10 s of quiet",
+        keys: "mode = \"write-through\"\nblock = \"4KiB\"\nsub_block = \"4KiB\"\nreplacement = \"lru\"\n\
+               metadata = \"written\"\nmetadata_bytes = \"48B\"\nsequential_cutoff = \"1MiB\"\n\
+               destage_order = \"age\"\nidle_after = \"10s\"",
+    },
+    Preset {
+        name: "qsan",
+        source: "Qsan, SSD cache white paper: blocks with a read and a write counter, filled in the background when a \
+                 threshold (2 for most) is reached; writes go to the disks, are acknowledged, and may be filled",
+        keys: "mode = \"write-around-fill\"\nblock = \"1MiB\"\nsub_block = \"16KiB\"\nreplacement = \"lru\"\n\
+               fill = \"block\"\nread_threshold = 2\nwrite_threshold = 2",
+    },
+];
+
+/// Adds the keys of the preset that a table names, where it does not give them itself.
+///
+/// # Errors
+/// [`Error::Rig`] where there is no such preset.
+pub fn complete(mut table: Table) -> Result<Table> {
+    let Some(Value::String(name)) = table.get("preset") else { return Ok(table) };
+    let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) else {
+        let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+        let hint = nearest(name, names.iter().copied())
+            .map(|near| format!(", did you mean {near}?"))
+            .unwrap_or_default();
+        let problem = format!("found \"{name}\"{hint}, expected one of {}", names.join(", "));
+        return Err(Error::rig("preset", problem));
+    };
+    let keys: Table = preset.keys.parse().expect("a preset is TOML");
+    for (key, value) in keys {
+        table.entry(key).or_insert(value);
+    }
+    Ok(table)
+}

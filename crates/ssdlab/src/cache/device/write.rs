@@ -1,0 +1,230 @@
+//! Pieces of writes: to the cache, to the pool, or to both.
+
+use super::busy::NONE;
+use super::keys::{Metadata, Mode, WriteMiss};
+use super::{CACHE, CacheDevice, Io, Kind, Piece, Run, Stage};
+use crate::device::Op;
+use crate::stats::Parts;
+
+/// Where a piece goes, as far as it can.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    Pool,
+    Both,
+    Cache,
+    /// It has to wait for a frame or for room below the mark.
+    Wait,
+}
+
+/// Bytes of a page of the cache's own table.
+pub(super) const PAGE: u64 = 4096;
+
+impl CacheDevice {
+    /// It is the turn of a piece of a write.
+    pub(super) fn begin_write(&mut self, index: u32, run: &mut Run) {
+        let Piece { key, mask, .. } = self.pieces.all[index as usize];
+        let uses = self.uses.count(key, true);
+        let (valid, _) = self.store.masks(key);
+        self.counts.looked_up(true, mask, valid);
+        if let Some(frame) = self.store.find(key)
+            && valid & mask != 0
+        {
+            self.store.frames.hit(frame);
+        }
+        let admitted = self.let_in(uses, self.keys.write_threshold);
+        // What it may do is kept where it waits.
+        self.pieces.all[index as usize].fills = admitted;
+        self.try_write(index, run);
+    }
+
+    /// Begins a write, or puts it in line for room in the cache.
+    fn try_write(&mut self, index: u32, run: &mut Run) {
+        match self.way(index, false) {
+            Way::Wait => {
+                self.pieces.all[index as usize].stage = Stage::Waits;
+                self.waiting.push_back(index);
+                self.counts.waits += 1;
+                self.clean();
+            }
+            way => self.start_write(index, way, run),
+        }
+    }
+
+    /// Where a write goes, which is or is not the first of those that wait; brings its block in, if it is let in.
+    fn way(&mut self, index: u32, first: bool) -> Way {
+        let Piece { key, begin, end, mask, host, fills: admitted, .. } =
+            self.pieces.all[index as usize];
+        let frame = self.store.find(key);
+        let (valid, dirty) = self.store.masks(key);
+        let past = self.hosts.all[host as usize].past;
+        let hit = frame.is_some();
+        let defers = self.mode.defers();
+        let wanted = match self.mode {
+            Mode::WriteAround | Mode::WriteAroundFill => false,
+            Mode::WriteThrough | Mode::WriteBack | Mode::WriteOnly => {
+                !past && (hit || admitted) && !self.races_with_trim(begin, end)
+            }
+        };
+        let cached = (self.covered(begin, end) | valid) & mask;
+        if !wanted || cached == 0 || self.store.dead {
+            return Way::Pool;
+        }
+        let both = !defers || (self.keys.write_miss == WriteMiss::Both && mask & !valid != 0);
+        let fresh = u64::from((cached & !dirty).count_ones());
+        let full = self.store.dirty_now + self.promised + fresh > self.high;
+        if !both && fresh > 0 && (full || (!first && !self.waiting.is_empty())) {
+            return Way::Wait;
+        }
+        let frame = match frame.or_else(|| self.frame_for(key)) {
+            Some(frame) => frame,
+            None if defers && !both => return Way::Wait,
+            None => return Way::Pool,
+        };
+        if !self.budget.take(self.now, end - begin) {
+            return Way::Pool;
+        }
+        self.pieces.all[index as usize].frame = frame;
+        if both { Way::Both } else { Way::Cache }
+    }
+
+    /// A frame for a block, of one at which nobody is.
+    pub(super) fn frame_for(&mut self, key: u64) -> Option<u32> {
+        let busy = &self.busy;
+        self.store.admit(key, |other| busy.find(other).is_none())
+    }
+
+    /// Sends what a write needs.
+    fn start_write(&mut self, index: u32, way: Way, run: &mut Run) {
+        let Piece { key, begin, end, mask, .. } = self.pieces.all[index as usize];
+        let (valid, dirty) = self.store.masks(key);
+        let covered = self.covered(begin, end);
+        // Of a dirty sub-block that is written in part, only the cache has the rest.
+        let partial = dirty & mask & !covered;
+        let (cached, to_pool) = match way {
+            Way::Cache => ((covered | valid) & mask, mask & !(covered | valid)),
+            Way::Both => ((covered | valid) & mask, mask),
+            _ => (partial, mask),
+        };
+        let dirties = if way == Way::Cache { cached } else { 0 };
+        let fresh = dirties & !dirty;
+        let mut entry = if way == Way::Cache { fresh != 0 } else { cached & !valid != 0 };
+        if let Some(frame) = self.store.find(key) {
+            let dropped = valid & mask & !cached;
+            entry |= dropped != 0;
+            self.store.set(key, frame, valid & !dropped, dirty & !dropped);
+            self.pieces.all[index as usize].frame = frame;
+        }
+        if way == Way::Pool && partial != 0 {
+            self.budget.charge(self.now, end - begin);
+        }
+        self.promised += u64::from(fresh.count_ones());
+        let written = self.keys.metadata == Metadata::Written;
+        let piece = &mut self.pieces.all[index as usize];
+        piece.stage = Stage::Data;
+        (piece.cached, piece.dirty) = (cached, dirties);
+        piece.promised = fresh.count_ones();
+        piece.entry = entry && written && piece.frame != NONE;
+        // Brought in afterwards from what the host wrote.
+        piece.fills = self.mode == Mode::WriteAroundFill && (valid & mask != 0 || piece.fills);
+        let (mut to_cache, mut to_pool) = (cached, to_pool);
+        while let Some((from, to)) = self.next_run(key, &mut to_cache) {
+            self.send_to_frame(index, Op::Write, from.max(begin), to.min(end));
+        }
+        while let Some((from, to)) = self.next_run(key, &mut to_pool) {
+            self.join(run, index, from.max(begin), to.min(end));
+        }
+    }
+
+    /// The data of a write are where they should be; the table follows.
+    pub(super) fn written(&mut self, index: u32) {
+        if !self.write_entry(index) {
+            self.write_done(index);
+        }
+    }
+
+    /// Writes the page of the table that a piece has changed, if it must be.
+    pub(super) fn write_entry(&mut self, index: u32) -> bool {
+        let Piece { entry, frame, .. } = self.pieces.all[index as usize];
+        if !entry || self.store.dead {
+            return false;
+        }
+        let offset = u64::from(frame) * self.keys.metadata_bytes.0 / PAGE * PAGE;
+        let piece = &mut self.pieces.all[index as usize];
+        (piece.entry, piece.stage, piece.ios) = (false, Stage::Entry, 1);
+        self.counts.entries += 1;
+        self.budget.charge(self.now, PAGE);
+        let stamp = self.stamp_blank(PAGE);
+        let io = Io {
+            device: CACHE,
+            op: Op::Write,
+            offset,
+            len: PAGE,
+            at: 0,
+            owner: index,
+            pieces: 1,
+            ..Io::default()
+        };
+        self.send(io, stamp, 0);
+        true
+    }
+
+    /// A write is done.
+    pub(super) fn write_done(&mut self, index: u32) {
+        self.promise_kept(index);
+        let Piece { key, begin, end, cached, dirty: dirties, .. } = self.pieces.all[index as usize];
+        if let Some(frame) = self.store.find(key).filter(|_| cached != 0) {
+            let (valid, dirty) = self.store.masks(key);
+            // What the pool has too is clean, where nothing older is left beside it.
+            let clean = cached & !dirties & self.covered(begin, end);
+            self.store.set(key, frame, valid | cached, dirty & !clean | dirties);
+        }
+        self.host_part_done(index);
+        self.fill_or_finish(index);
+    }
+
+    /// Dirty sub-blocks are no longer promised but there.
+    pub(super) fn promise_kept(&mut self, index: u32) {
+        let piece = &mut self.pieces.all[index as usize];
+        self.promised -= u64::from(std::mem::take(&mut piece.promised));
+    }
+
+    /// Lets writes go on that waited for a frame or for room, in their order.
+    pub(super) fn let_wait_end(&mut self) {
+        while let Some(&index) = self.waiting.front() {
+            self.waiting.pop_front();
+            if self.way_again(index) {
+                continue;
+            }
+            self.waiting.push_front(index);
+            return;
+        }
+    }
+
+    /// Tries a write again that waited.
+    fn way_again(&mut self, index: u32) -> bool {
+        let way = self.way(index, true);
+        if way == Way::Wait {
+            return false;
+        }
+        self.start_alone(index, way);
+        true
+    }
+
+    /// Nothing can be destaged: those that wait go to the pool.
+    pub(super) fn send_past_waiting(&mut self) {
+        while let Some(index) = self.waiting.pop_front() {
+            self.counts.sent_past += 1;
+            self.start_alone(index, Way::Pool);
+        }
+    }
+
+    fn start_alone(&mut self, index: u32, way: Way) {
+        let now = self.now;
+        let piece = &mut self.pieces.all[index as usize];
+        debug_assert_eq!((piece.kind, piece.stage), (Kind::Write, Stage::Waits));
+        piece.spend(now, &Parts::default());
+        let mut run = Run::new(Op::Write);
+        self.start_write(index, way, &mut run);
+        self.flush_run(&mut run);
+    }
+}

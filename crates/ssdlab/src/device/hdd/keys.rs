@@ -1,0 +1,94 @@
+//! What a rig may say about a hard disk.
+
+use crate::units::{Bytes, Nanos, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a rig says about a hard disk.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HddKeys {
+    /// Bytes that the host can address.
+    pub capacity: Bytes,
+    /// Turns a minute.
+    pub rpm: u32,
+    /// Least seek, to the next cylinder.
+    #[serde(default = "default_seek_track")]
+    pub seek_track: Nanos,
+    /// Mean seek of reads between random places.
+    pub seek_average: Nanos,
+    /// Seek over the whole stroke; without it seeks grow with the square root of the distance.
+    #[serde(default)]
+    pub seek_full: Option<Nanos>,
+    /// What a seek takes longer before a write.
+    #[serde(default)]
+    pub write_settle: Nanos,
+    /// Switching to another head of the cylinder.
+    #[serde(default = "default_head_switch")]
+    pub head_switch: Nanos,
+    /// Surfaces with data.
+    #[serde(default = "default_heads")]
+    pub heads: u32,
+    /// Sequential rate on the outermost tracks, switches counted in.
+    pub sustained_outer: Rate,
+    /// The same on the innermost tracks.
+    pub sustained_inner: Rate,
+    /// Stretches of the disk with tracks of one length.
+    #[serde(default = "default_zones")]
+    pub zones: u32,
+    /// Time of the electronics for each command.
+    #[serde(default = "default_command_time")]
+    pub command_time: Nanos,
+    /// Rate of the electronics for data from and into RAM.
+    #[serde(default = "default_ram_rate")]
+    pub ram_rate: Rate,
+    /// Commands among which the next one is chosen (SATA NCQ: 32).
+    #[serde(default = "default_queue_depth")]
+    pub queue_depth: u32,
+    /// In what order they are worked off.
+    #[serde(default = "default_schedule")]
+    pub schedule: String,
+    /// A command that has waited so long goes first; without it none does.
+    #[serde(default)]
+    pub wait_limit: Option<Nanos>,
+    /// RAM for what was read and read ahead; 0 for none.
+    #[serde(default = "default_read_cache")]
+    pub read_cache: Bytes,
+    /// Stretches of the disk that it holds.
+    #[serde(default = "default_segments")]
+    pub segments: u32,
+    /// RAM in which writes are finished before they are on the platters; 0: write-through.
+    #[serde(default)]
+    pub write_cache: Bytes,
+}
+
+fn default_seek_track() -> Nanos {
+    Nanos::micros(800)
+}
+fn default_head_switch() -> Nanos {
+    Nanos::micros(600)
+}
+fn default_heads() -> u32 {
+    2
+}
+fn default_zones() -> u32 {
+    16
+}
+fn default_command_time() -> Nanos {
+    Nanos::micros(100)
+}
+fn default_ram_rate() -> Rate {
+    Rate(1_000_000_000)
+}
+fn default_queue_depth() -> u32 {
+    32
+}
+fn default_schedule() -> String {
+    "sptf".into()
+}
+fn default_read_cache() -> Bytes {
+    Bytes::mib(16)
+}
+fn default_segments() -> u32 {
+    16
+}
