@@ -147,8 +147,8 @@ class Facts:
     surroundings: Mapping[str, Any]
     rig: Rig | None
     flash: bool = True
-    """False where it is known that there is no flash below: a hard disk reads what was never
-    written as it reads all else."""
+    """False where it is known that not all of it is flash: a hard disk reads what was never written
+    as it reads all else."""
 
     @property
     def observed(self) -> Mapping[str, Any]:
@@ -205,7 +205,7 @@ def facts(
         capacity=size,
         surroundings={**(surroundings or {}), **(about.get("surroundings") or {})},
         rig=known,
-        flash=known is not None or text is None,
+        flash=text is None or (known is not None and not _first(_devices(text), "hdd")),
     )
 
 
@@ -330,7 +330,7 @@ def _spans(rows: pl.DataFrame, interval_s: float) -> Iterator[tuple[float, float
 
 def _rig(text: str | None) -> Rig | None:
     """The numbers of a rig that decide what a short or small test sees."""
-    ssd = _ssd(tomllib.loads(text).get("device", {})) if text else None
+    ssd = _first(_devices(text), "ssd")
     if ssd is None:
         return None
     ftl = _value(ssd.get("ftl")) or {}
@@ -343,14 +343,19 @@ def _rig(text: str | None) -> Rig | None:
     )
 
 
-def _ssd(device: Any) -> Mapping[str, Any] | None:
-    """The first SSD of a tree of devices."""
+def _devices(text: str | None) -> Any:
+    """The tree of devices of a rig."""
+    return tomllib.loads(text).get("device", {}) if text else {}
+
+
+def _first(device: Any, kind: str) -> Mapping[str, Any] | None:
+    """The first device of a kind in a tree of devices."""
     if isinstance(device, Mapping):
-        if _value(device.get("kind")) == "ssd":
+        if _value(device.get("kind")) == kind:
             return device
         device = list(device.values())
     if isinstance(device, list):
-        return next((found for one in device if (found := _ssd(one)) is not None), None)
+        return next((found for one in device if (found := _first(one, kind)) is not None), None)
     return None
 
 

@@ -135,7 +135,10 @@ def print_result(
         columns.append(("write ampl.", "right"))
         rows = [[*row, text] for row, text in zip(rows, amplified, strict=True)]
     if doubted := any_doubt(checks):
-        rows = [[*row[:COUNTED], *(f"{text}{MARK}" for text in row[COUNTED:])] for row in rows]
+        rows = [
+            [*row[:COUNTED], *(f"{text}{MARK}" if text else "" for text in row[COUNTED:])]
+            for row in rows
+        ]
     console.print(table(columns, rows))
     if doubted:
         console.print(MARK_NOTE, markup=False)
