@@ -519,7 +519,8 @@ impl Shape {
             if kind == "ssd" {
                 shape.ssd(device);
             }
-            if let (None, Some(cache)) = (&shape.cache, device.get("cache")) {
+            // A card has a table of that name, too.
+            if let ("cache", None, Some(cache)) = (kind, &shape.cache, device.get("cache")) {
                 let inner = |of: &toml::Value| Shape::of_device(of.as_table());
                 shape.cache = Some(Box::new((inner(cache), inner(&device["below"]))));
             }
