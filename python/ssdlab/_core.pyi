@@ -93,6 +93,7 @@ class MissRatioCurve(TypedDict):
     footprint: float
     followed: int
 
+@type_check_only
 class Placing(TypedDict):
     """Where requests go on a target: see `Placement` of the core."""
 
