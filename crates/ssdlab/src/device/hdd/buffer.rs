@@ -72,6 +72,11 @@ impl Segments {
         self.list[place].start
     }
 
+    /// Whether the segment holds something of `start..end`.
+    pub fn overlaps(&self, place: usize, start: u64, end: u64) -> bool {
+        self.list[place].start < end && start < self.list[place].end
+    }
+
     /// `start..end` is written: what segments hold of it is old.
     pub fn invalidate(&mut self, start: u64, end: u64) {
         for segment in &mut self.list {

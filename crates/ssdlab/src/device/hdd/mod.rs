@@ -243,12 +243,19 @@ impl Hdd {
     }
 
     fn submit_write(&mut self, now: u64, active: Active) {
-        self.segments.invalidate(active.start(), active.end());
-        if self.ahead.on && self.segments.room() > 0 {
-            // What is read ahead may just be what is written.
-            self.read_on(now);
+        self.read_on(now);
+        let (start, end) = (active.start(), active.end());
+        // What is being read into a segment that goes must not bring it back.
+        if self.ahead.on && self.segments.overlaps(self.ahead.segment as usize, start, end) {
             self.ahead.on = false;
         }
+        let reading = &self.work.active;
+        let written = reading.start() < end && start < reading.end();
+        let lost = |segment: u64| written || self.segments.overlaps(segment as usize, start, end);
+        if self.work.segment.is_some_and(lost) {
+            self.work.segment = None;
+        }
+        self.segments.invalidate(start, end);
         if self.keys.write_cache.0 == 0 {
             self.queue.push(active);
         } else if self.waiting.is_empty() && self.room_for(&active) {
