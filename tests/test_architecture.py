@@ -25,6 +25,7 @@ LAYERS = (
     ("analysis",),
     ("engine",),
     ("arrays",),
+    ("plan",),
     ("experiments",),
     ("checks", "protocols"),
     ("explain", "compare", "ab", "reliability"),
