@@ -1,1 +1,1 @@
-"""Which storage to take: caches before disks, disks, arrays and SSDs beside each other, with prices."""
+"""Which storage to take: caches, disks, arrays and SSDs beside each other, with prices."""
