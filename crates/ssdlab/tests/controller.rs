@@ -5,7 +5,7 @@ mod common;
 use common::rigs::build;
 use common::{closed_loop, command, counters};
 use ssdlab::device::{
-    Build, Command, Completion, Controller, ControllerKeys, Device, Op, RamKeys, WriteMode,
+    Build, Command, Completion, Controller, ControllerKeys, Device, Op, RamKeys, RamOrder, WriteMode,
 };
 use ssdlab::persist::{Archive, Persist};
 use ssdlab::rig::Rig;
@@ -321,9 +321,9 @@ fn arm(cache: Option<RamKeys>) -> Controller {
     Controller::new(&keys, Box::new(below), &build).unwrap()
 }
 
-#[test]
-fn the_elevator_goes_round_instead_of_to_and_fro() {
-    let cache = RamKeys {
+/// RAM of 1024 blocks below which one command goes at a time.
+fn one_by_one(destage_order: RamOrder) -> RamKeys {
+    RamKeys {
         size: Bytes::mib(4),
         line: Bytes::kib(4),
         mode: WriteMode::WriteBack,
@@ -334,8 +334,38 @@ fn the_elevator_goes_round_instead_of_to_and_fro() {
         destage_delay: Nanos::millis(1000),
         destage_depth: 1,
         destage_size: Bytes::kib(4),
+        destage_order,
         keep_reads: false,
+    }
+}
+
+#[test]
+fn by_age_the_arm_goes_the_way_of_the_writes() {
+    let way = |cache: Option<RamKeys>| {
+        let mut device = arm(cache);
+        let mut rng = Stream::new(3, "offsets");
+        let mut last = 0;
+        let mut nth = 0;
+        let next = || {
+            // Every other write repeats the one before, which keeps its place in RAM.
+            nth += 1;
+            last = if nth % 2 == 0 { last } else { rng.below(2 << 20) * BLOCK };
+            command(Op::Write, last, BLOCK)
+        };
+        closed_loop(&mut device, 1, 1600, 0, next, |_, _| {});
+        device.settle(2_000_000_000);
+        counters(&*device.children()[0].1)["travelled"]
     };
+    let [plain, age, address] =
+        [None, Some(RamOrder::Age), Some(RamOrder::Address)].map(|o| way(o.map(one_by_one)));
+    // To write a block again at once the arm goes back over it.
+    assert_eq!(plain, age + 800 * BLOCK);
+    assert!(address * 100 < age, "{address} against {age}");
+}
+
+#[test]
+fn the_elevator_goes_round_instead_of_to_and_fro() {
+    let cache = one_by_one(RamOrder::Address);
     let mut travelled = Vec::new();
     for cache in [None, Some(cache)] {
         let mut device = arm(cache);

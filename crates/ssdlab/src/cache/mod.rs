@@ -15,7 +15,7 @@ mod directory;
 mod frames;
 pub mod hit_ratio;
 mod index;
-mod links;
+pub(crate) mod links;
 pub mod policy;
 mod stack;
 

@@ -16,7 +16,7 @@ mod partition;
 pub mod ssd;
 mod versions;
 
-pub use controller::{Controller, ControllerKeys, RamKeys, WriteMode};
+pub use controller::{Controller, ControllerKeys, RamKeys, RamOrder, WriteMode};
 pub use hdd::{Hdd, HddKeys};
 pub use link::{Duplex, LatencyOf, Link, LinkKeys};
 pub use measured::{Measured, MeasuredKeys};

@@ -347,7 +347,7 @@ pub const SAMPLES: &[Sample] = &[
     controller(
         "bandwidth = \"1GB/s\"\n\
          cache = { size = \"1MiB\", force = true, dirty_high = 0.4, dirty_low = 0.0, \
-         destage_depth = 2, keep_reads = false }",
+         destage_depth = 2, destage_order = \"age\", keep_reads = false }",
     ),
     // Caches before the device below: every mode, every order of destaging, policies by turns.
     cache("mode = \"write-through\"\nblock = \"32KiB\"", NULL_CACHE),
@@ -1081,12 +1081,13 @@ prop_compose! {
         depth in 1u32..40,
         lines in 1u64..40,
         keep in any::<bool>(),
+        order in prop_oneof![Just("address"), Just("age")],
     ) -> String {
         let line = 512u64 << line;
         format!(
             "size = \"{kib}KiB\"\nline = \"{line}B\"\n{mode}\ndirty_high = {high}\n\
              dirty_low = {}\ndestage_delay = \"{delay}ms\"\ndestage_depth = {depth}\n\
-             destage_size = \"{}B\"\nkeep_reads = {keep}",
+             destage_size = \"{}B\"\nkeep_reads = {keep}\ndestage_order = \"{order}\"",
             low * high, lines * line)
     }
 }

@@ -39,6 +39,17 @@ pub enum WriteMode {
     WriteBack,
 }
 
+/// In which order RAM is written below.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RamOrder {
+    /// By address, one way round and again.
+    #[default]
+    Address,
+    /// What has waited for the longest time first.
+    Age,
+}
+
 /// RAM of a controller card.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -73,6 +84,9 @@ pub struct RamKeys {
     /// Largest of those: lines side by side go as one command, which does not cross a multiple of this.
     #[serde(default = "default_destage_size")]
     pub destage_size: Bytes,
+    /// In which order RAM is written below; lines that follow side by side go along in any case.
+    #[serde(default)]
+    pub destage_order: RamOrder,
     /// Whether what was read from below stays in RAM for further reads.
     #[serde(default = "default_keep_reads")]
     pub keep_reads: bool,
@@ -122,8 +136,8 @@ const LINE_MAX: Bytes = Bytes::kib(32);
 const DESTAGE_MAX: Bytes = Bytes::mib(64);
 /// Lines at most: their indices are 32 bits wide.
 const LINES_MAX: u64 = 1 << 30;
-/// Memory of the simulation for a line: its state, its places in table and order.
-const MEMORY_PER_LINE: u64 = 64 + 16 + 56;
+/// Memory of the simulation for a line: its state, its places in table and orders.
+const MEMORY_PER_LINE: u64 = 64 + 16 + 56 + 8;
 
 impl ControllerKeys {
     /// Checks what the types cannot.

@@ -3,7 +3,7 @@
 //! A command waits for one of the card's places, then for a core; data crosses one bandwidth that
 //! all transfers share, first in, first out. RAM (`ram.rs`) answers reads of what it holds. In
 //! write-back a write is done when its data is in RAM; it goes below later, by address (`order.rs`:
-//! an elevator that goes one way and begins again), lines side by side as one command. While RAM is
+//! an elevator that goes one way and begins again) or by age, lines side by side as one command. While RAM is
 //! as full of such data as it may be, writes wait for room, first in, first out.
 //!
 //! A flush ends when all is below that was written before and the devices below have flushed. With a
@@ -19,7 +19,7 @@ mod ram;
 mod table;
 mod write_back;
 
-pub use keys::{ControllerKeys, RamKeys, WriteMode};
+pub use keys::{ControllerKeys, RamKeys, RamOrder, WriteMode};
 
 use super::{Build, Command, Completion, Device, Op};
 use crate::error::Result;

@@ -9,9 +9,10 @@
 
 mod elevator;
 
-use super::keys::RamKeys;
+use super::keys::{RamKeys, RamOrder};
 use super::order::Order;
 use super::table::Table;
+use crate::cache::links::Links;
 use crate::device::SECTOR;
 use crate::persist::persistent;
 use std::collections::VecDeque;
@@ -76,6 +77,8 @@ pub(super) struct Ram {
     table: Table,
     /// Lines with dirty sectors of which none are on their way.
     order: Order,
+    /// The same lines by the time since which they wait, where they go below in that order.
+    by_age: Option<Links>,
     newest: u32,
     oldest: u32,
     pinned: u32,
@@ -92,7 +95,7 @@ persistent!(Ram {
     state {
         free, table, order, newest, oldest, pinned, dirty_sectors, held, first_epoch, cursor, counts,
     }
-    parts { lines }
+    parts { lines, by_age }
     built { line, high, destage_size }
 });
 
@@ -107,6 +110,7 @@ impl Ram {
             free: (0..lines).rev().collect(),
             table: Table::new(lines),
             order: Order::new(lines),
+            by_age: (keys.destage_order == RamOrder::Age).then(|| Links::new(lines, 1)),
             newest: NONE,
             oldest: NONE,
             pinned: 0,
@@ -301,6 +305,9 @@ impl Ram {
             *self.held.back_mut().expect("the present epoch") += 1;
             if line.flying == 0 {
                 self.order.insert(slot, block);
+                if let Some(links) = &mut self.by_age {
+                    links.push(0, slot);
+                }
             }
         }
         line.dirty |= sectors;

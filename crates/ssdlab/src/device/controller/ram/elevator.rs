@@ -1,4 +1,4 @@
-//! What of RAM goes below next, by address and one way round, and when enough of it is there.
+//! What of RAM goes below next, by address and one way round or by age, and when enough of it is there.
 
 use super::{Ram, Run, mask};
 use crate::device::SECTOR;
@@ -40,11 +40,16 @@ impl Ram {
     }
 
     /// Takes the next run to be written below: of `wanted` if something of it waits, or where the
-    /// elevator stands. Answers how many lines it is from, and how much it would shrink on the average.
+    /// elevator stands, or from the oldest. Answers how many lines it is from, and how much it would shrink on the average.
     pub fn next_run(&mut self, wanted: Option<Run>) -> Option<(Run, u64, u8)> {
         let of_wanted = wanted.filter(|run| self.has_waiting(run));
-        let from = of_wanted.map_or(self.cursor, |run| run.offset / self.line);
-        let first = self.order.first_from(from).or_else(|| self.order.first_from(0))?;
+        let first = match (of_wanted, &self.by_age) {
+            (None, Some(links)) => links.oldest_that(0, |_| true)?,
+            _ => {
+                let from = of_wanted.map_or(self.cursor, |run| run.offset / self.line);
+                self.order.first_from(from).or_else(|| self.order.first_from(0))?
+            }
+        };
         let line = &self.lines[first as usize];
         let offset = line.block * self.line + u64::from(line.dirty.trailing_zeros()) * SECTOR;
         let limit = (offset / self.destage_size + 1) * self.destage_size;
@@ -95,6 +100,9 @@ impl Ram {
             self.held[(epoch - self.first_epoch) as usize] += 1;
         }
         self.order.remove(slot, block);
+        if let Some(links) = &mut self.by_age {
+            links.unlink(slot);
+        }
         (block, sectors)
     }
 
@@ -110,6 +118,9 @@ impl Ram {
             let (epoch, again) = (line.flying_epoch, line.dirty != 0);
             if again {
                 self.order.insert(slot, block);
+                if let Some(links) = &mut self.by_age {
+                    links.push(0, slot);
+                }
             } else {
                 self.pinned -= 1;
                 self.link(slot);
