@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ssdlab.errors import unknown_name
 from ssdlab.experiments import (
+    cachecade,
     consistency,
     fragmentation,
     maxcache,
@@ -28,6 +29,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     raid0_slowest_member.EXPERIMENT,
     raid_levels.EXPERIMENT,
     maxcache.EXPERIMENT,
+    cachecade.EXPERIMENT,
 )
 
 

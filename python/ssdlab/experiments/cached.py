@@ -64,16 +64,15 @@ def _value(text: str) -> int | float | str:
 
 def rig(
     name: str,
-    pool: Members,
-    fast: Members | None,
-    keys: Mapping[str, Any],
-    factor: int,
+    pool: Mapping[str, Any],
+    fast: Mapping[str, Any] | None = None,
+    keys: Mapping[str, Any] | None = None,
     card: Attachment = DIRECT,
 ) -> str:
     """``pool``, behind a cache on ``fast`` with these keys if there is one, behind ``card``."""
-    device = pool.table(factor)
+    device = dict(pool)
     if fast is not None:
-        device = {"kind": "cache", **keys, "cache": fast.table(factor), "below": device}
+        device = {"kind": "cache", **(keys or {}), "cache": dict(fast), "below": device}
     return toml_text({"name": name, "summary": name, "device": card.around(device)})
 
 
