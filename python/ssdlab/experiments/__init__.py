@@ -8,6 +8,7 @@ from ssdlab.experiments import (
     consistency,
     fragmentation,
     maxcache,
+    qsan_warm_up,
     raid0_840pro,
     raid0_hyperx,
     raid0_slowest_member,
@@ -28,6 +29,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     raid0_840pro.EXPERIMENT,
     raid0_slowest_member.EXPERIMENT,
     raid_levels.EXPERIMENT,
+    qsan_warm_up.EXPERIMENT,
     maxcache.EXPERIMENT,
     cachecade.EXPERIMENT,
 )

@@ -73,10 +73,11 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "qsan",
-        source: "Qsan, SSD cache white paper: blocks with a read and a write counter, filled in the background when a \
-                 threshold (2 for most) is reached; writes go to the disks, are acknowledged, and may be filled",
-        keys: "mode = \"write-around-fill\"\nblock = \"1MiB\"\nsub_block = \"16KiB\"\nreplacement = \"lru\"\n\
-               fill = \"block\"\nread_threshold = 2\nwrite_threshold = 2",
+        source: "Qsan AegisSAN Q500 User Manual (2014), SSD caching, I/O type database: blocks of 1 MB in sub-blocks of \
+                 8 KB, populate-on-read threshold 2, populate-on-write 0; sub-blocks are populated; a write goes to the \
+                 disks, is acknowledged, and populates what is cached. Half of that block here: 64 sub-blocks",
+        keys: "mode = \"write-around-fill\"\nblock = \"512KiB\"\nsub_block = \"8KiB\"\nreplacement = \"lru\"\n\
+               fill = \"request\"\nread_threshold = 2\nwrite_threshold = 0",
     },
 ];
 
