@@ -12,7 +12,7 @@ from ssdlab.arrays.attachment import DIRECT, Attachment
 from ssdlab.arrays.rigs import CHUNK, LEVELS, STRIPED, device_of, shipped, toml_text
 from ssdlab.experiments.measure import Floats
 from ssdlab.results import DIRECTIONS, Result
-from ssdlab.scale import reduced
+from ssdlab.scale import UNIT, capacity_of, reduced
 
 FEWEST = 128
 """Superblocks of an SSD of a cache, at least."""
@@ -30,6 +30,8 @@ class Members:
     chunk: int = CHUNK
     keys: tuple[tuple[str, str], ...] = ()
     """Keys of the drive that are set otherwise than in its profile, such as a write cache."""
+    factor_max: int | None = None
+    """A drive is not made smaller than this; beyond it a part of it is used. Collection needs blocks."""
 
     def table(self, factor: int) -> dict[str, Any]:
         """The table of the array, its drives ``factor`` times smaller."""
@@ -37,8 +39,12 @@ class Members:
         if self.level in STRIPED:
             keys["chunk"] = f"{self.chunk}B"
         member = device_of(shipped(self.drive))
-        for key, value in {**reduced(self.drive, factor, fewest=FEWEST), **dict(self.keys)}.items():
+        own = factor if self.factor_max is None else min(factor, self.factor_max)
+        for key, value in {**reduced(self.drive, own, fewest=FEWEST), **dict(self.keys)}.items():
             _set(member, key, value)
+        if own < factor:
+            size = capacity_of(self.drive) // factor // UNIT * UNIT
+            member = {"kind": "partition", "size": f"{size}B", "below": member}
         return {**keys, "member": member}
 
 

@@ -20,7 +20,7 @@ DISK = "seagate-constellation-es3-1000"
 SSD = "intel-dc-s3510-480"
 """Stands for the SSDs of 480 GB."""
 POOL = Members("5", 8, DISK, 64 << 10, (("write_cache", "0B"),))
-CACHE = Members("0", 5, SSD, 64 << 10)
+CACHE = Members("0", 5, SSD, 64 << 10, factor_max=200)
 """A read cache needs no redundancy: what it holds is on the disks."""
 FORMULA_BYTES = 2 << 40
 """C of the article's formula."""
@@ -225,7 +225,7 @@ EXPERIMENT = Experiment(
     scaling="capacity of disks and SSDs, the 2 TiB in use, and time: shares of each other and of the "
     "heads' way are kept, as are sectors on a track and the sizes of blocks and requests. So small, a "
     "disk has few tracks under many commands, and is up to a tenth faster",
-    factors={"quick": 5000, "reduced": 500, "full": 1},
+    factors={"quick": 2000, "reduced": 500, "full": 1},
     plan=plan,
     judge=judge,
 )
