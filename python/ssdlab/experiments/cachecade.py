@@ -57,7 +57,9 @@ def judge(runs: Runs, factor: int) -> Findings:
         for load, one in found.items()
     ]
     lines += [
-        Line(Published(DRIVE, f"{NAMES[load]} without the cache, at last", None, "IOPS"), one.warm())
+        Line(
+            Published(DRIVE, f"{NAMES[load]} without the cache, at last", None, "IOPS"), one.warm()
+        )
         for load, one in bare.items()
     ]
     return Findings(lines, [_figure(found, bare)], _remarks(found))
@@ -69,21 +71,19 @@ def _figure(found: dict[str, Course], bare: dict[str, Course]) -> Figure:
         one.curve(f"{NAMES[load]} without the cache", colour, "dashed")
         for colour, (load, one) in enumerate(bare.items())
     ]
-    curves += [
-        Curve(f"published, {NAMES[load]}", [float(one.time[-1])], [WARM[load]], "published", colour)
-        for colour, (load, one) in enumerate(found.items())
-    ]
+    ends = [float(one.time[-1]) for one in found.values()]
+    curves.append(Curve("published", ends, [WARM[load] for load in found], "published", 4))
     axis = "time at full size, s"
     return Figure("From cold to warm", axis, "IOPS", curves, log_x=True, log_y=True, wide=True)
 
 
 def _remarks(found: dict[str, Course]) -> list[str]:
-    first = float(found["write"].iops[0])
+    first = found["write"].between(0, COLD_S)
     return [
         f"There is no burst: the card's RAM is set to write through, and writes begin at {first:,.0f} "
         "a second.",
-        f"Warm writes are those of one of the mirrored SSDs: {FRESH}. That the same drives took 60 000 "
-        "on this card and 40 000 on the other says that the limit of the other is not theirs.",
+        f"Warm writes are those of one of the mirrored SSDs: {FRESH}. That the same drives took 60,000 "
+        "on this card and 40,000 on the other says that the limit of the other is not theirs.",
     ]
 
 

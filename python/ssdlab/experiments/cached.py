@@ -100,7 +100,9 @@ def course(result: Result, job: str, factor: int) -> tuple[Floats, Floats]:
     return (time - begin) * factor, total
 
 
-def thinned(time: Floats, values: Floats, edges: Sequence[float]) -> tuple[list[float], list[float]]:
+def thinned(
+    time: Floats, values: Floats, edges: Sequence[float]
+) -> tuple[list[float], list[float]]:
     """Means between consecutive edges, at the middle of each; those without a value left out."""
     place = np.searchsorted(np.asarray(edges), time, side="left")
     found = [(place == i).nonzero()[0] for i in range(1, len(edges))]

@@ -39,12 +39,12 @@ SCALING = (
 )
 DISKS_WHY = (
     "which disks, how many commands the card gives one at a time and whether their write caches are "
-    "on is not told: with 4 commands at a disk instead of 32 ours read 2 200 blocks a second, with "
-    "their write caches on they write 3 700"
+    "on is not told: with 4 commands at a disk instead of 32 ours read 2,200 blocks a second, with "
+    "their write caches on they write 3,700"
 )
 FRESH = (
     "the SSDs begin fresh and see 10 GB of their 240: they write as in order, 260 MB/s, not at the "
-    "38 000 a second that are rated for a drive that is full and used"
+    "38,000 a second that are rated for a drive that is full and used"
 )
 
 
@@ -110,8 +110,9 @@ class Course:
         return self.between(end - WARM_S, end)
 
     def curve(self, name: str, colour: int, style: str = "line") -> Curve:
-        """As drawn: a point a second at first, then ever longer means."""
-        edges = [0.0, *np.arange(1.0, 20.0), *np.geomspace(20.0, float(self.time[-1]), 90)]
+        """As drawn: a point a second at first, then ever longer means. The first second is left out:
+        it is shorter than an access, since latencies are not scaled."""
+        edges = [*np.arange(1.0, 20.0), *np.geomspace(20.0, float(self.time[-1]), 90)]
         x, y = thinned(self.time, self.iops, edges)
         return Curve(name, x, y, "dashed" if style == "dashed" else "line", colour)
 

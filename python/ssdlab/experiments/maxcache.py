@@ -31,7 +31,7 @@ PRESET = "maxcache"
 DRIVE = "maxCache 4.0 on the 3152-8i"
 SWITCH_S = 1800
 """Time of writing before the cache is switched to write-through."""
-REST_S = 5400
+REST_S = 2400
 """Time that is watched after it, at full size."""
 BURST, AFTER, WARM_WRITE, COLD_READ, WARM_READ, WARM_MIXED = (
     100_000.0, 2000.0, 40_000.0, 2000.0, 90_000.0, 60_000.0,
@@ -41,8 +41,8 @@ CARD_WHY = (
 )
 WRITE_WHY = (
     "a write takes the card twice, into RAM and out of it, here as long as a write of the burst "
-    "each time; what maxCache's own look-up takes is not known. The article ascribes 40 000 to the "
-    f"SSDs; but {FRESH}, and on the other card the same SSDs took 60 000"
+    "each time; what maxCache's own look-up takes is not known. The article ascribes 40,000 to the "
+    f"SSDs; but {FRESH}, and on the other card the same SSDs took 60,000"
 )
 ORDER_WHY = (
     "that RAM is written below in order of age, not by address, was concluded from this number; for "
@@ -144,8 +144,12 @@ def judge(runs: Runs, factor: int) -> Findings:
         line("reads, warm", WARM_READ, found["read"].warm(), CARD_WHY, False),
         line("half reads, half writes, warm", WARM_MIXED, found["mixed"].warm(), CARD_WHY, False),
         Line(Published(DRIVE, "length of the burst", None, "s"), end),
-        line("writes without the SSD cache, at last", None, found["write-no-cache"].warm(), "", False),
-        line("reads without the SSD cache, at last", None, found["read-no-cache"].warm(), "", False),
+        line(
+            "writes without the SSD cache, at last", None, found["write-no-cache"].warm(), "", False
+        ),
+        line(
+            "reads without the SSD cache, at last", None, found["read-no-cache"].warm(), "", False
+        ),
         Line(
             Published(DRIVE, "from the switch to write-through until all is destaged", None, "s"),
             drained,
@@ -156,22 +160,27 @@ def judge(runs: Runs, factor: int) -> Findings:
 
 
 def _figures(found: dict[str, Course], switch: Result, factor: int) -> list[Figure]:
-    marks = [
-        Curve("published", [2.0, 60.0], [BURST, AFTER], "published", 0),
-        Curve("published, warm", [2200.0], [WARM_WRITE], "published", 0),
-    ]
+    ends = {key: float(found[key].time[-1]) for key in ("write", "read", "mixed")}
+    marks = Curve(
+        "published", [3.0, 60.0, ends["write"]], [BURST, AFTER, WARM_WRITE], "published", 4
+    )
     write = [
         found["write"].curve("with RAM and SSD cache", 0),
         found["write-no-ram"].curve("without RAM", 1, "dashed"),
         found["write-no-cache"].curve("without SSD cache", 2, "dashed"),
-        *marks,
+        marks,
     ]
     read = [
         found["read"].curve("reads", 0),
         found["read-no-cache"].curve("reads without SSD cache", 2, "dashed"),
         found["mixed"].curve("half reads, half writes", 3),
-        Curve("published, reads", [40.0, 1800.0], [COLD_READ, WARM_READ], "published", 0),
-        Curve("published, mixed", [2200.0], [WARM_MIXED], "published", 3),
+        Curve(
+            "published",
+            [30.0, ends["read"], ends["mixed"]],
+            [COLD_READ, WARM_READ, WARM_MIXED],
+            "published",
+            4,
+        ),
     ]
     axis = "time at full size, s"
     return [

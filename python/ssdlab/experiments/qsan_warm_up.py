@@ -152,7 +152,7 @@ def judge(runs: Runs, factor: int) -> Findings:
             "time to the published gain", WARM_S / 3600, "h", doubled and doubled / 3600,
             late or WARM_WHY,
         ),
-        line("time to be warm by the article's formula", 76.4, "h", formula / 3600),
+        line("time to be warm by the article's formula", None, "h", formula / 3600),
         line("the same with the rate of our disks", None, "h", own / 3600, FORMULA_WHY),
         line("reads that the cache answers after 75 h", None, "%", 100 * hits),
         line(
@@ -160,9 +160,7 @@ def judge(runs: Runs, factor: int) -> Findings:
         ),
     ]  # fmt: skip
     for key in ("each", "whole"):
-        lines.append(
-            line(f"{CASES[key][1]}: after 75 h", None, "IOPS", at(*curves[key], WARM_S))
-        )
+        lines.append(line(f"{CASES[key][1]}: after 75 h", None, "IOPS", at(*curves[key], WARM_S)))
     return Findings(lines, _figures(curves, runs, factor), _remarks(base, hits, formula, own))
 
 
@@ -171,9 +169,7 @@ def _smooth(time: Floats, values: Floats, step: float) -> tuple[Floats, Floats]:
     return np.asarray(x), np.asarray(y)
 
 
-def _figures(
-    curves: Mapping[str, tuple[Floats, Floats]], runs: Runs, factor: int
-) -> list[Figure]:
+def _figures(curves: Mapping[str, tuple[Floats, Floats]], runs: Runs, factor: int) -> list[Figure]:
     edges = list(np.linspace(0, LENGTH_S, 81))
     drawn, hits = [], []
     for colour, (key, (_, name)) in enumerate(CASES.items()):
@@ -187,9 +183,7 @@ def _figures(
             )
         style = "dashed" if key == "none" else "line"
         drawn.append(Curve(name, [t / 3600 for t in x], y, style, colour))
-    drawn.append(
-        Curve("published", [0.0, WARM_S / 3600], [WITHOUT, WITH], "published", len(CASES))
-    )
+    drawn.append(Curve("published", [0.0, WARM_S / 3600], [WITHOUT, WITH], "published", len(CASES)))
     axis = "time at full size, h"
     return [
         Figure("How the cache becomes warm", axis, "IOPS", drawn, wide=True),

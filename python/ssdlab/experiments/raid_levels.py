@@ -192,7 +192,7 @@ def _remarks(found: dict[str, Reading]) -> list[str]:
     said.append(
         "In a volume of 50 GB the heads of eight disks of 300 GB move over a few percent of their "
         "way, and each disk sorts the commands that wait for it. The article's measurements with "
-        "an SSD cache before the array are not repeated here."
+        "an SSD cache before the array are repeated in raid-levels-cached."
     )
     return said
 

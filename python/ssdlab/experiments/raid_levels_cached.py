@@ -1,0 +1,212 @@
+"""Eight disks in RAID 0, 10, 5 and 6 behind a cache on four SSDs: does the level still matter?"""
+
+from __future__ import annotations
+
+from ssdlab.arrays.attachment import attachment
+from ssdlab.arrays.readings import read
+from ssdlab.arrays.rigs import Shape, array_rig, shipped
+from ssdlab.experiments import raid_levels
+from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
+from ssdlab.experiments.cached import Members, rig
+from ssdlab.experiments.raid_levels import ARTICLE, CARD, DEPTH, DISK, LEVELS, SSD, SSDS, STRIP
+from ssdlab.figures import Curve, Figure
+from ssdlab.results import Result
+from ssdlab.scale import capacity_of, reduced
+
+DRIVE = "8 disks, 4 SSDs"
+FAST = {"0": "RAID 0", "10": "RAID 1"}
+"""Levels of the cache: four SSDs as RAID 1 are two mirrors of two."""
+PUBLISHED = {"0": 29_300.0, "10": 24_900.0}
+PURE = raid_levels.RAID6_WRITE
+BLOCK = 4096
+VOLUME = 50_000_000_000
+WARM_S = 1
+"""Seconds of a measurement, at any size."""
+SSD_FACTOR = 100
+"""The SSDs are not made smaller than this: collection needs blocks."""
+FIRMWARE = (
+    "here the SSDs and the card's time for a command are the limit; one write in 34 us, nearly as "
+    "many on mirrors as on stripes, is that of the card's firmware, whose look-ups are not known"
+)
+PURE_WHY = (
+    "what the card's firmware needs for parity is not known either; the fewer commands of the drives "
+    "a write takes, the further it is off"
+)
+
+
+def job(factor: int) -> str:
+    """The job file: every hot block is written twice, once to disks and SSDs and once to the SSDs."""
+    area = VOLUME // (BLOCK * factor) * BLOCK * factor
+    # A stride at the end of each write: only every so manieth block is hot.
+    order = f"rw=write:{BLOCK * (factor - 1)}" if factor > 1 else "rw=write"
+    place = f"ba={BLOCK * factor}" if factor > 1 else f"ba={BLOCK}"
+    return f"""\
+; 4 KiB at random in 50 GB, {DEPTH} in flight, before a cache that holds all of it.
+[global]
+ioengine=libaio
+direct=1
+bs={BLOCK}
+size={area}
+iodepth={DEPTH}
+refill_buffers
+
+[cold]
+{order}
+
+[again]
+stonewall
+{order}
+
+[write]
+stonewall
+rw=randwrite
+{place}
+norandommap
+time_based
+runtime={WARM_S}
+
+[read]
+stonewall
+rw=randread
+{place}
+norandommap
+time_based
+runtime={WARM_S}
+"""
+
+
+def plan(factor: int) -> list[Task]:
+    """Each level of disks under each level of the cache; RAID 6 of SSDs without one."""
+    card = attachment(CARD).without_ram()
+    # Hot blocks are no neighbours at reduced size, so that a block of the cache holds but one.
+    keys = {"preset": "cachecade"} | ({"block": f"{BLOCK}B"} if factor > 1 else {})
+    tasks = []
+    for fast in FAST:
+        for level in LEVELS:
+            pool = Members(level, raid_levels.MEMBERS, DISK, STRIP)
+            cache = Members(fast, 4, SSD, STRIP, factor_max=SSD_FACTOR)
+            text = rig(DRIVE, pool.table(1), cache.table(factor), keys, card)
+            tasks.append(Task(f"{fast}-under-{level}", DRIVE, job(factor), rig=text))
+    shape = Shape("6", raid_levels.MEMBERS, STRIP)
+    percent = round(100 * VOLUME / (shape.usable_share * shape.count * capacity_of(SSD)))
+    tasks.append(
+        Task(
+            "ssds",
+            SSDS,
+            raid_levels.job("write", raid_levels.LOADS["write"], percent),
+            reduced(SSD, min(factor, SSD_FACTOR), fewest=128),
+            rig=array_rig(shipped(SSD), shape, card),
+        )
+    )
+    return tasks
+
+
+def _iops(result: Result, job_name: str) -> float:
+    return next(
+        row["iops"] for row in result.frame().iter_rows(named=True) if row["job"] == job_name
+    )
+
+
+def judge(runs: Runs, factor: int) -> Findings:
+    """The numbers of the text, and how little the level below matters."""
+    found = {
+        (fast, level, load): _iops(runs[f"{fast}-under-{level}"], load)
+        for fast in FAST
+        for level in LEVELS
+        for load in ("cold", "write", "read")
+    }
+    pure = read(runs["ssds"]).iops
+    lines = [
+        Line(
+            Published(DRIVE, f"RAID 6, cache {FAST[fast]}: random writes", value, "IOPS"),
+            found[fast, "6", "write"],
+            FIRMWARE,
+        )
+        for fast, value in PUBLISHED.items()
+    ]
+    lines += [
+        Line(
+            Published(
+                DRIVE, "writes with cache RAID 0 / RAID 1", PUBLISHED["0"] / PUBLISHED["10"], ""
+            ),
+            found["0", "6", "write"] / found["10", "6", "write"],
+            f"every write goes to two SSDs of a mirror; {FIRMWARE}",
+        ),
+        Line(
+            Published(SSDS, "RAID 6 without a cache: random writes", PURE, "IOPS"), pure, PURE_WHY
+        ),
+        Line(
+            Published(DRIVE, "cached RAID 6 of disks / RAID 6 of SSDs", PUBLISHED["0"] / PURE, ""),
+            found["0", "6", "write"] / pure,
+            f"{FIRMWARE}; {PURE_WHY}",
+        ),
+    ]
+    lines += [
+        Line(
+            Published(
+                DRIVE, f"cache RAID 0: writes on RAID {level} / RAID 0 (hardly differ)", 1.0, ""
+            ),
+            found["0", level, "write"] / found["0", "0", "write"],
+        )
+        for level in LEVELS[1:]
+    ]
+    lines += [
+        Line(Published(DRIVE, f"cache {FAST[fast]} on RAID {level}: {load}s", None, "IOPS"), value)
+        for (fast, level, load), value in found.items()
+        if load != "cold"
+    ]
+    lines += [
+        Line(
+            Published(DRIVE, f"first writes, in order with gaps, on RAID {level}", None, "IOPS"),
+            found["0", level, "cold"],
+        )
+        for level in LEVELS
+    ]
+    return Findings(lines, [_figure(found)], _remarks(found))
+
+
+def _figure(found: dict[tuple[str, str, str], float]) -> Figure:
+    curves = [
+        Curve(
+            name,
+            [float(i) for i in range(len(LEVELS))],
+            [found[fast, level, load] for level in LEVELS],
+            "bars",
+            colour,
+        )
+        for colour, (name, fast, load) in enumerate(
+            (
+                ("cold", "0", "cold"),
+                ("warm, cache RAID 0", "0", "write"),
+                ("warm, cache RAID 1", "10", "write"),
+            )
+        )
+    ]
+    names = [f"RAID {level}" for level in LEVELS]
+    return Figure("Writes by the level of the disks", "", "IOPS", curves, x_names=names, wide=True)
+
+
+def _remarks(found: dict[tuple[str, str, str], float]) -> list[str]:
+    cold = [found["0", level, "cold"] for level in LEVELS]
+    warm = [found["0", level, "write"] for level in LEVELS]
+    return [
+        "A warm cache takes writes whatever lies below: the fastest level is "
+        f"{max(warm) / min(warm):.2f} times the slowest. Before it is warm each write goes to the disks "
+        f"too, and the levels are as far apart as without a cache, {max(cold) / min(cold):.1f} times.",
+        "This holds while everything in use fits, and until dirty blocks have to make room: destaging "
+        "is as slow as the level below.",
+    ]
+
+
+EXPERIMENT = Experiment(
+    name="raid-levels-cached",
+    title="RAID levels of eight disks behind an SSD cache",
+    article=ARTICLE,
+    procedure="Eight disks of 10 000 rpm as RAID 0, 10, 5 and 6 with strips of 256 KiB, behind a cache "
+    "on four SSDs as RAID 0 or RAID 1; 4 KiB at random in a volume of 50 GB with 256 in flight, all of "
+    "which is in the cache. The card's RAM lets everything pass.",
+    scaling="hot blocks and SSDs; the hot blocks lie scattered over the same 50 GB of disks of full size",
+    factors={"quick": 2000, "reduced": 200, "full": 1},
+    plan=plan,
+    judge=judge,
+)
