@@ -23,7 +23,8 @@ DRIVE = "CacheCade 2.0 on the 9361-8i"
 WARM = {"write": 60_000.0, "read": 120_000.0, "mixed": 70_000.0}
 NAMES = {"write": "writes", "read": "reads", "mixed": "half reads, half writes"}
 SSD_WHY = (
-    "here the mirror reads what two SSDs are rated for; what the card's firmware takes for a look-up "
+    "here the mirror reads what two SSDs are rated for; what the card's firmware takes for a "
+    "look-up "
     "in its cache is not known"
 )
 WHY = {
@@ -80,9 +81,11 @@ def _figure(found: dict[str, Course], bare: dict[str, Course]) -> Figure:
 def _remarks(found: dict[str, Course]) -> list[str]:
     first = found["write"].between(0, COLD_S)
     return [
-        f"There is no burst: the card's RAM is set to write through, and writes begin at {first:,.0f} "
+        f"There is no burst: the card's RAM is set to write through, and writes begin at "
+        f"{first:,.0f} "
         "a second.",
-        f"Warm writes are those of one of the mirrored SSDs: {FRESH}. That the same drives took 60,000 "
+        f"Warm writes are those of one of the mirrored SSDs: {FRESH}. That the same drives took "
+        f"60,000 "
         "on this card and 40,000 on the other says that the limit of the other is not theirs.",
     ]
 
@@ -91,11 +94,13 @@ EXPERIMENT = Experiment(
     name="cachecade",
     title="A RAID card with an SSD cache: CacheCade",
     article=ARTICLE,
-    procedure="The six disks and two SSDs of maxcache behind an LSI 9361-8i whose RAM is set to write "
-    "through; 4 KiB at random in the first 20 million sectors, 256 in flight: writes, reads, half and "
+    procedure="The six disks and two SSDs of maxcache behind an LSI 9361-8i whose RAM is set to "
+    "write "
+    "through; 4 KiB at random in the first 20 million sectors, 256 in flight: writes, reads, half "
+    "and "
     "half, each with a cold cache until nothing changes any more.",
     scaling=SCALING,
-    factors={"quick": 200, "reduced": 20, "full": 1},
+    factors={"quick": 400, "reduced": 20, "full": 1},
     plan=plan,
     judge=judge,
 )

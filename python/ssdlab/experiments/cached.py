@@ -1,9 +1,11 @@
-"""Rigs of disks with an SSD cache at reduced size, and curves over time, for several experiments."""
+"""Rigs of disks with an SSD cache at reduced size, and curves over time, for several "
+"experiments."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -31,7 +33,8 @@ class Members:
     keys: tuple[tuple[str, str], ...] = ()
     """Keys of the drive that are set otherwise than in its profile, such as a write cache."""
     factor_max: int | None = None
-    """A drive is not made smaller than this; beyond it a part of it is used. Collection needs blocks."""
+    """A drive is not made smaller than this; beyond it a part of it is used. Collection needs "
+    "blocks."""
 
     def table(self, factor: int) -> dict[str, Any]:
         """The table of the array, its drives ``factor`` times smaller."""
@@ -106,13 +109,14 @@ def thinned(
     """Means between consecutive edges, at the middle of each; those without a value left out."""
     place = np.searchsorted(np.asarray(edges), time, side="left")
     found = [(place == i).nonzero()[0] for i in range(1, len(edges))]
-    middle = [(a + b) / 2 for a, b in zip(edges, edges[1:], strict=False)]
+    middle = [(a + b) / 2 for a, b in pairwise(edges)]
     kept = [(x, float(values[at].mean())) for x, at in zip(middle, found, strict=True) if len(at)]
     return [x for x, _ in kept], [y for _, y in kept]
 
 
 def when_above(time: Floats, values: Floats, level: float) -> float | None:
-    """When values first stay at ``level`` or above for three intervals; None where they never do."""
+    """When values first stay at ``level`` or above for three intervals; None where they never "
+    "do."""
     above = values >= level
     lasting = above[:-2] & above[1:-1] & above[2:]
     return float(time[int(lasting.argmax())]) if lasting.any() else None

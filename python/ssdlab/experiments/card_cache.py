@@ -33,12 +33,15 @@ COLD_S = 100
 WARM_S = 400
 """Its end, in which everything is."""
 SCALING = (
-    "hot blocks, RAM, SSDs and time; the hot blocks lie scattered over the same 20 million sectors of "
-    "disks of full size, so that the heads go the same ways. Two of them are then never neighbours: "
+    "hot blocks, RAM, SSDs and time; the hot blocks lie scattered over the same 20 million sectors "
+    "of "
+    "disks of full size, so that the heads go the same ways. Two of them are then never "
+    "neighbours: "
     "at full size RAM writes about every fifth one below together with the next"
 )
 DISKS_WHY = (
-    "which disks, how many commands the card gives one at a time and whether their write caches are "
+    "which disks, how many commands the card gives one at a time and whether their write caches "
+    "are "
     "on is not told: with 4 commands at a disk instead of 32 ours read 2,200 blocks a second, with "
     "their write caches on they write 3,700"
 )
@@ -110,8 +113,10 @@ class Course:
         return self.between(end - WARM_S, end)
 
     def curve(self, name: str, colour: int, style: str = "line") -> Curve:
-        """As drawn: a point a second at first, then ever longer means. The first second is left out:
-        it is shorter than an access, since latencies are not scaled."""
+        """As drawn: a point a second at first, then ever longer means.
+
+        The first second is left out: it is shorter than an access, for latencies are not scaled.
+        """
         edges = [*np.arange(1.0, 20.0), *np.geomspace(20.0, float(self.time[-1]), 90)]
         x, y = thinned(self.time, self.iops, edges)
         return Curve(name, x, y, "dashed" if style == "dashed" else "line", colour)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ssdlab.arrays.attachment import Attachment, attachment
-from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
+from ssdlab.experiments.base import Experiment, Findings, Kind, Line, Published, Runs, Task
 from ssdlab.experiments.cached import milliseconds, rig
 from ssdlab.experiments.card_cache import (
     ARTICLE,
@@ -45,7 +45,8 @@ WRITE_WHY = (
     f"SSDs; but {FRESH}, and on the other card the same SSDs took 60,000"
 )
 ORDER_WHY = (
-    "that RAM is written below in order of age, not by address, was concluded from this number; for "
+    "that RAM is written below in order of age, not by address, was concluded from this number; "
+    "for "
     f"the rest, {DISKS_WHY}"
 )
 
@@ -57,7 +58,8 @@ def _card(factor: int) -> Attachment:
 def switch_job(factor: int) -> str:
     """Writes until everything is warm, then next to nothing while the cache is emptied.
 
-    Neighbours are destaged together, so that here the hot blocks are a smaller area of smaller disks.
+    Neighbours are destaged together, so that here the hot blocks are a smaller area of smaller
+    disks.
     """
     text = job("write", factor, f"size={HOT_BYTES // factor // BLOCK * BLOCK}").replace(
         f"runtime={milliseconds(LENGTH_S['write'], factor)}",
@@ -104,14 +106,13 @@ def plan(factor: int) -> list[Task]:
 
 
 def burst_end(course: Course) -> float:
-    """When the burst is over, s: within the first interval with less writes than the one before."""
+    """When the burst is over, s: its writes, less those that go on after it, at its rate."""
     time, iops = course.time, course.iops
-    at = int((iops < 0.95 * iops[0]).argmax())
+    at = int((iops < iops[0] / 2).argmax())
     if at == 0:
         return float(time[-1])
-    slow = float(iops[at + 1 : at + 20].mean())
-    share = (float(iops[at]) - slow) / (float(iops[0]) - slow)
-    return float(time[at - 1] + max(share, 0.0) * (time[at] - time[at - 1]))
+    slow = float(iops[at + 2 : at + 40].mean())
+    return float((iops[: at + 1] - slow).sum() * time[0] / (iops[:at].mean() - slow))
 
 
 def drained_after(result: Result, factor: int) -> float | None:
@@ -132,7 +133,7 @@ def judge(runs: Runs, factor: int) -> Findings:
     after = write.between(end + 20, end + 20 + COLD_S)
 
     def line(what: str, value: float | None, got: float | None, why: str, fitted: bool) -> Line:
-        kind = "fitted" if fitted else "predicted"
+        kind: Kind = "fitted" if fitted else "predicted"
         return Line(Published(DRIVE, what, value, "IOPS", kind), got, why)
 
     drained = drained_after(runs["switch"], factor)
@@ -210,11 +211,14 @@ def _remarks(found: dict[str, Course], end: float, drained: float | None) -> lis
     bare = found["write-no-ram"]
     first = bare.between(0, COLD_S)
     said = [
-        f"The burst is the card's RAM: 2 GiB are full after {end:.1f} s. Without RAM there is none, "
+        f"The burst is the card's RAM: 2 GiB are full after {end:.1f} s. Without RAM there is "
+        f"none, "
         f"and writes begin at {first:,.0f} a second.",
-        "Cold, the disks set the pace: each of the six sorts its share of the 256 I/Os by where head "
+        "Cold, the disks set the pace: each of the six sorts its share of the 256 I/Os by where "
+        "head "
         "and sector are, in an area of a few thousandths of its width.",
-        "The climb is what was written before: a block is written to disks and SSDs at first, and to "
+        "The climb is what was written before: a block is written to disks and SSDs at first, and "
+        "to "
         "the SSDs alone when it comes again. "
         f"Without the SSD cache the same writes stay at {alone:,.0f} a second.",
         "Warm, no disk is busy; what is left are the SSDs and the card's time for commands. "
@@ -222,7 +226,8 @@ def _remarks(found: dict[str, Course], end: float, drained: float | None) -> lis
     ]
     if drained is not None:
         said.append(
-            f"Switched to write-through, the cache is clean after {drained:,.0f} s with a host that "
+            f"Switched to write-through, the cache is clean after {drained:,.0f} s with a host "
+            f"that "
             "does next to nothing; until then it must not be taken out."
         )
     return said
@@ -232,12 +237,14 @@ EXPERIMENT = Experiment(
     name="maxcache",
     title="A RAID card with RAM and an SSD cache: maxCache",
     article=ARTICLE,
-    procedure="Six SATA disks of 1 TB in RAID 10 behind an Adaptec 3152-8i with 2 GB of RAM, a cache "
-    "on a mirror of two Intel S4600 of 240 GB; 4 KiB at random in the first 20 million sectors, 256 "
+    procedure="Six SATA disks of 1 TB in RAID 10 behind an Adaptec 3152-8i with 2 GB of RAM, a "
+    "cache "
+    "on a mirror of two Intel S4600 of 240 GB; 4 KiB at random in the first 20 million sectors, "
+    "256 "
     "in flight: writes, reads, half and half, each with a cold cache. Simulated besides: the same "
     "without RAM and without SSDs, and switching the cache to write-through.",
     scaling=SCALING,
-    factors={"quick": 200, "reduced": 20, "full": 1},
+    factors={"quick": 400, "reduced": 20, "full": 1},
     plan=plan,
     judge=judge,
 )

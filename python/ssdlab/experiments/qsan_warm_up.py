@@ -1,4 +1,5 @@
-"""How long an SSD cache before eight disks takes to become warm, and what it is then worth: Qsan."""
+"""How long an SSD cache before eight disks takes to become warm, and what it is then worth: "
+"Qsan."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
+from ssdlab.experiments.base import Experiment, Findings, Kind, Line, Published, Runs, Task
 from ssdlab.experiments.cached import Members, course, milliseconds, rig, thinned, when_above
 from ssdlab.experiments.measure import Floats, mean_between
 from ssdlab.figures import Curve, Figure
@@ -140,7 +141,7 @@ def judge(runs: Runs, factor: int) -> Findings:
     own = warm_up_s(FORMULA_BYTES, THRESHOLD, base / DISKS, REQUEST, DISKS)
 
     def line(what: str, value: float | None, unit: str, got: float | None, why: str = "") -> Line:
-        kind = "fitted" if why == DEPTH_WHY else "predicted"
+        kind: Kind = "fitted" if why == DEPTH_WHY else "predicted"
         return Line(Published(DRIVE, what, value, unit, kind), got, why)
 
     late = "" if doubled is not None else f"not within {LENGTH_S / 3600:.0f} h"
@@ -159,8 +160,10 @@ def judge(runs: Runs, factor: int) -> Findings:
             f"with the cache, after {LENGTH_S / 3600:.0f} h", None, "IOPS", last,
         ),
     ]  # fmt: skip
-    for key in ("each", "whole"):
-        lines.append(line(f"{CASES[key][1]}: after 75 h", None, "IOPS", at(*curves[key], WARM_S)))
+    lines += [
+        line(f"{CASES[key][1]}: after 75 h", None, "IOPS", at(*curves[key], WARM_S))
+        for key in ("each", "whole")
+    ]
     return Findings(lines, _figures(curves, runs, factor), _remarks(base, hits, formula, own))
 
 
@@ -181,8 +184,8 @@ def _figures(curves: Mapping[str, tuple[Floats, Floats]], runs: Runs, factor: in
             hits.append(
                 Curve(name, [t / 3600 for t in found], [100 * h for h in share], "line", colour)
             )
-        style = "dashed" if key == "none" else "line"
-        drawn.append(Curve(name, [t / 3600 for t in x], y, style, colour))
+        hours = [t / 3600 for t in x]
+        drawn.append(Curve(name, hours, y, "dashed" if key == "none" else "line", colour))
     drawn.append(Curve("published", [0.0, WARM_S / 3600], [WITHOUT, WITH], "published", len(CASES)))
     axis = "time at full size, h"
     return [
@@ -196,15 +199,22 @@ def _remarks(base: float, hits: float, formula: float, own: float) -> list[str]:
     return [
         "The article does not say how much is in use. Here 2 TiB, all that its formula fills, at "
         "random: the cache holds it with room to spare, and nothing is chosen by the gain.",
-        f"Where the disks are the limit, a read takes one of their commands and a write four: +102 % "
-        f"then means that the cache answers {100 * needed:.0f} % of the reads. Filled place by place "
-        f"it answers {100 * hits:.0f} % of them after 75 h: places are drawn at random, and the last "
+        f"Where the disks are the limit, a read takes one of their commands and a write four: +102 "
+        f"% "
+        f"then means that the cache answers {100 * needed:.0f} % of the reads. Filled place by "
+        f"place "
+        f"it answers {100 * hits:.0f} % of them after 75 h: places are drawn at random, and the "
+        f"last "
         "ones take longest, as in collecting coupons.",
-        f"T = C P / (I S D) is {formula:,.0f} s with the article's 244 reads a second for a disk, and "
-        f"{own / 3600:.0f} h with the {base / DISKS:.0f} that each of ours does. Five SSDs of 480 GB "
+        f"T = C P / (I S D) is {formula:,.0f} s with the article's 244 reads a second for a disk, "
+        f"and "
+        f"{own / 3600:.0f} h with the {base / DISKS:.0f} that each of ours does. Five SSDs of 480 "
+        f"GB "
         "hold 2.18 TiB, not 2.",
-        "A cache that fills a whole block at its second read is warm within hours, and needs all of "
-        "the disks' time for it at first: the article's 75 h are those of a cache that fills what was "
+        "A cache that fills a whole block at its second read is warm within hours, and needs all "
+        "of "
+        "the disks' time for it at first: the article's 75 h are those of a cache that fills what "
+        "was "
         "read. The manual says so: sub-blocks are populated.",
     ]
 
@@ -213,11 +223,15 @@ EXPERIMENT = Experiment(
     name="qsan-warm-up",
     title="Warming up an SSD cache before eight disks",
     article=ARTICLE,
-    procedure="Eight SATA disks of 1 TB in RAID 5 with a cache on five SSDs of 480 GB; 8 KiB at random, "
-    "90 % reads, 32 in flight, in 2 TiB, from a cold cache on for 160 h. Blocks count their reads, and "
+    procedure="Eight SATA disks of 1 TB in RAID 5 with a cache on five SSDs of 480 GB; 8 KiB at "
+    "random, "
+    "90 % reads, 32 in flight, in 2 TiB, from a cold cache on for 160 h. Blocks count their reads, "
+    "and "
     "from the second one on what is read is filled; writes go to the disks.",
-    scaling="capacity of disks and SSDs, the 2 TiB in use, and time: shares of each other and of the "
-    "heads' way are kept, as are sectors on a track and the sizes of blocks and requests. So small, a "
+    scaling="capacity of disks and SSDs, the 2 TiB in use, and time: shares of each other and of "
+    "the "
+    "heads' way are kept, as are sectors on a track and the sizes of blocks and requests. So "
+    "small, a "
     "disk has few tracks under many commands, and is up to a tenth faster",
     factors={"quick": 2000, "reduced": 500, "full": 1},
     plan=plan,
