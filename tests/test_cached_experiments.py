@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -152,12 +153,8 @@ def test_disks_do_one_command_for_a_miss_and_four_for_a_write(
 ) -> None:
     for key, misses, place in (("none", "array_reads", ""), ("database", "read_misses", "below/")):
         counters = warming[key].ssdlab["counters"]
-        members = sum(
-            value
-            for name, value in counters.items()
-            if name.startswith(f"{place}member")
-            and name.endswith(("member_reads", "member_writes"))
-        )
+        pattern = re.compile(rf"{place}member[0-9]+/member_(reads|writes)")
+        members = sum(value for name, value in counters.items() if pattern.fullmatch(name))
         # Some writes find a part of their stripe in the array's memory.
         expected = counters[misses] + 4 * counters[f"{place}array_writes"]
         assert members == pytest.approx(expected, rel=0.03), key

@@ -29,8 +29,8 @@ def command(
             metavar="NAME",
             help="x25m-block-size, x25m-random-write, x25m-spare-area, fragmentation, "
             "consistency, raid0-hyperx, raid0-840pro, raid0-slowest-member, "
-            "raid-levels; all without a "
-            "name.",
+            "raid-levels, raid-levels-cached, qsan-warm-up, maxcache, cachecade; "
+            "all without a name.",
             autocompletion=_names,
         ),
     ] = None,
