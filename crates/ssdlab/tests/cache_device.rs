@@ -527,8 +527,8 @@ fn presets_are_defaults_that_keys_override() {
     }
     let frames =
         |keys: &str| counters(&*build(&rig_of(keys, large, POOL), 1, false))["blocks_capacity"];
-    assert_eq!(frames("preset = \"qsan\""), 15);
-    assert_eq!(frames("preset = \"qsan\"\nblock = \"512KiB\""), 31);
+    assert_eq!(frames("preset = \"qsan\""), 31);
+    assert_eq!(frames("preset = \"qsan\"\nblock = \"256KiB\""), 63);
 }
 
 #[test]

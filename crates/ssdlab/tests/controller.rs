@@ -343,13 +343,12 @@ fn one_by_one(destage_order: RamOrder) -> RamKeys {
 fn by_age_the_arm_goes_the_way_of_the_writes() {
     let way = |cache: Option<RamKeys>| {
         let mut device = arm(cache);
-        let mut rng = Stream::new(3, "offsets");
-        let mut last = 0;
-        let mut nth = 0;
+        let mut offsets = scattered(2 << 20);
+        let (mut last, mut nth) = (0, 0);
         let next = || {
             // Every other write repeats the one before, which keeps its place in RAM.
             nth += 1;
-            last = if nth % 2 == 0 { last } else { rng.below(2 << 20) * BLOCK };
+            last = if nth % 2 == 0 { last } else { offsets() };
             command(Op::Write, last, BLOCK)
         };
         closed_loop(&mut device, 1, 1600, 0, next, |_, _| {});

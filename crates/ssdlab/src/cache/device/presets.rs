@@ -20,8 +20,9 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "bcache",
         source: "Linux Documentation/admin-guide/bcache.rst: cache_mode writethrough by default, sequential_cutoff 4M, \
-                 congested_read_threshold_us 2000, writeback_percent 10, writeback in order of address; \
-                 sectors are cached as they are asked for, LRU among buckets",
+                 congested_read_threshold_us 2000 (20 ms for writes, which have no mark of their own here), written \
+                 back in order of the index, that is of address; sectors are cached as they are asked for, LRU among \
+                 buckets. drivers/md/bcache/super.c: writeback_percent 10",
         keys: "mode = \"write-through\"\nblock = \"32KiB\"\nsub_block = \"512B\"\nreplacement = \"lru\"\n\
                metadata = \"written\"\nsequential_cutoff = \"4MiB\"\ncongested_latency = \"2ms\"\n\
                dirty_low = 0.1\ndirty_high = 0.7\ndestage_order = \"address\"",
@@ -35,26 +36,29 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "dm-cache-smq",
         source: "Linux Documentation/admin-guide/device-mapper/cache.rst and cache-policies.rst: writeback by default, \
-                 whole blocks are promoted, metadata on its own device, migrations limited to one at a time by \
-                 migration_threshold 2048 sectors; stands in with lfu for the multiqueue",
+                 blocks of 256 KB and more, promoted whole, migration_threshold 2048 sectors: four blocks at a time. \
+                 Metadata has its own device and is committed at a flush, or every second; whether a block is dirty \
+                 is not kept up to date there. Thresholds assumed, lfu stands in for the multiqueue",
         keys: "mode = \"write-back\"\nblock = \"256KiB\"\nsub_block = \"4KiB\"\nreplacement = \"lfu\"\n\
-               metadata = \"written\"\nfill = \"block\"\nfills = 4\nread_threshold = 2\nwrite_threshold = 2\n\
+               fill = \"block\"\nfills = 4\nread_threshold = 2\nwrite_threshold = 2\n\
                eager_until = 0.9\ndestage_depth = 4\ndestage_order = \"age\"\nidle_after = \"1s\"",
     },
     Preset {
         name: "dm-writecache",
-        source: "Linux Documentation/admin-guide/device-mapper/writecache.rst: writes only, block_size 4096, \
-                 high_watermark 50, low_watermark 45, destaged in order of age",
-        keys: "mode = \"write-only\"\nblock = \"4KiB\"\nsub_block = \"4KiB\"\nmetadata = \"written\"\n\
+        source: "Linux Documentation/admin-guide/device-mapper/writecache.rst: writes only, block size 4096 recommended, \
+                 written back from high_watermark 50 to low_watermark 45, without limit of the jobs under way; \
+                 metadata is committed at a flush, every second, or after 65536 blocks, not with each write",
+        keys: "mode = \"write-only\"\nblock = \"4KiB\"\nsub_block = \"4KiB\"\n\
                metadata_bytes = \"16B\"\nread_threshold = 0\ndirty_low = 0.45\ndirty_high = 0.99\n\
                destage_order = \"age\"\ndestage_depth = 64",
     },
     Preset {
         name: "l2arc",
-        source: "OpenZFS Module Parameters: L2ARC is filled from what is about to leave RAM, write-around, \
-                 rotor (first in, first out), prefetched (sequential) reads go past it",
+        source: "OpenZFS zfs(4): L2ARC is filled from what is about to leave RAM, l2arc_noprefetch 1 (sequential reads go \
+                 past it), l2arc_write_max 8 MiB each l2arc_feed_secs 1 s: 675 GiB in a day; a rotor (first in, first \
+                 out)",
         keys: "mode = \"write-around\"\nblock = \"128KiB\"\nsub_block = \"4KiB\"\nreplacement = \"fifo\"\n\
-               sequential_cutoff = \"1MiB\"\nfills = 8",
+               sequential_cutoff = \"1MiB\"\nfills = 8\nwrite_budget = \"675GiB\"",
     },
     Preset {
         name: "maxcache",
@@ -65,11 +69,14 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "open-cas",
-        source: "Open CAS Linux Administration Guide: write-through by default, cache line 4 KiB, LRU, sequential \
-                 cutoff 1 MiB (when full), cleaning in order of recency (ALRU) after 10 s of quiet",
+        source: "Open CAS Linux Administration Guide: write-through by default, cache line 4 KiB, LRU. Its requirements \
+                 (doc/requirements): sequential cutoff 1024 KiB (by default when the cache is full, here always), ALRU \
+                 cleans after 10 s of quiet, 100 lines at a time, oldest first. OCF, inc/cleaning/alru.h: whatever \
+                 share is dirty",
         keys: "mode = \"write-through\"\nblock = \"4KiB\"\nsub_block = \"4KiB\"\nreplacement = \"lru\"\n\
                metadata = \"written\"\nmetadata_bytes = \"48B\"\nsequential_cutoff = \"1MiB\"\n\
-               destage_order = \"age\"\nidle_after = \"10s\"",
+               destage_order = \"age\"\nidle_after = \"10s\"\ndestage_depth = 100\n\
+               dirty_low = 0.99\ndirty_high = 1.0",
     },
     Preset {
         name: "qsan",

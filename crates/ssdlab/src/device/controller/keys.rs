@@ -136,8 +136,9 @@ const LINE_MAX: Bytes = Bytes::kib(32);
 const DESTAGE_MAX: Bytes = Bytes::mib(64);
 /// Lines at most: their indices are 32 bits wide.
 const LINES_MAX: u64 = 1 << 30;
-/// Memory of the simulation for a line: its state, its places in table and orders.
-const MEMORY_PER_LINE: u64 = 64 + 16 + 56 + 8;
+/// Memory of the simulation for a line: its state, its places in table and order; and in order of age.
+const MEMORY_PER_LINE: u64 = 64 + 16 + 56;
+const MEMORY_PER_LINE_BY_AGE: u64 = 8;
 
 impl ControllerKeys {
     /// Checks what the types cannot.
@@ -162,7 +163,11 @@ impl ControllerKeys {
     /// [`Error::Rig`] with the key that is wrong.
     pub fn memory(&self) -> Result<u64> {
         self.check()?;
-        Ok(self.cache.as_ref().map_or(0, |cache| cache.lines() * MEMORY_PER_LINE))
+        Ok(self.cache.as_ref().map_or(0, |cache| {
+            let by_age = cache.destage_order == RamOrder::Age;
+            let more = if by_age { MEMORY_PER_LINE_BY_AGE } else { 0 };
+            cache.lines() * (MEMORY_PER_LINE + more)
+        }))
     }
 }
 
