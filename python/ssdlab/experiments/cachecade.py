@@ -100,7 +100,7 @@ EXPERIMENT = Experiment(
     "and "
     "half, each with a cold cache until nothing changes any more.",
     scaling=SCALING,
-    factors={"quick": 400, "reduced": 20, "full": 1},
+    factors={"quick": 400, "reduced": 50, "full": 1},
     plan=plan,
     judge=judge,
 )

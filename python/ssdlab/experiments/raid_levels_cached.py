@@ -28,11 +28,7 @@ FIRMWARE = (
     "here the SSDs and the card's time for a command are the limit; one write in 34 us, nearly as "
     "many on mirrors as on stripes, is that of the card's firmware, whose look-ups are not known"
 )
-PURE_WHY = (
-    "what the card's firmware needs for parity is not known either; the fewer commands of the "
-    "drives "
-    "a write takes, the further it is off"
-)
+PURE_WHY = "what the card's firmware needs for parity is not known"
 
 
 def job(factor: int) -> str:
@@ -139,7 +135,7 @@ def judge(runs: Runs, factor: int) -> Findings:
         Line(
             Published(DRIVE, "cached RAID 6 of disks / RAID 6 of SSDs", PUBLISHED["0"] / PURE, ""),
             found["0", "6", "write"] / pure,
-            f"{FIRMWARE}; {PURE_WHY}",
+            FIRMWARE,
         ),
     ]
     lines += [
@@ -172,7 +168,7 @@ def _figure(found: dict[tuple[str, str, str], float]) -> Figure:
             name,
             [float(i) for i in range(len(LEVELS))],
             [found[fast, level, load] for level in LEVELS],
-            "bars",
+            "points",
             colour,
         )
         for colour, (name, fast, load) in enumerate(
