@@ -87,6 +87,7 @@ fn any_cache(seed: u64) -> Rig {
     let policies: Vec<&str> = REPLACEMENTS.names().filter(|&name| name != "optimal").collect();
     key("replacement", &policies);
     key("metadata", &["ram", "written"]);
+    key("used_before", &["", "0.5"]);
     key("read_threshold", &["0", "1", "2", "3"]);
     key("write_threshold", &["0", "1", "1", "2"]);
     key("age_after", &["", "50"]);
@@ -514,6 +515,36 @@ fn once_everything_is_destaged_the_pool_has_every_version() {
     }
 }
 
+/// A cache of 16 MiB on flash, with ten percent of reserve.
+const FLASH: &str = "{ kind = \"ssd\", capacity = \"16MiB\", nand = { channels = 1, ways = 1, planes = 1, \
+                     page = \"4KiB\", pages_per_block = 64, t_read = \"50us\", t_program = \"500us\", \
+                     t_erase = \"3ms\", transfer_mts = 400 }, ftl = { mapping_unit = \"4KiB\", \
+                     over_provisioning = 0.2 } }";
+
+#[test]
+fn a_cache_device_that_was_used_before_has_to_collect() {
+    let pool = "{ kind = \"null\", capacity = \"64MiB\" }";
+    let amplification = |used: f64| {
+        let keys = format!("mode = \"write-back\"\n{SMALL}\ndirty_low = 0.8\nused_before = {used}");
+        let mut device = build(&rig_of(&keys, FLASH, pool), 1, true);
+        let before = counters(device.children()[1].1);
+        let units = (16 << 20) / BLOCK;
+        let written = if used > 0.0 { units + (units as f64 * used) as u64 } else { 0 };
+        assert_eq!(before["host_bytes_written"], written * BLOCK);
+        // 500 hot blocks, over and over: much less than the device holds.
+        let mut stream = Stream::new(5, "hot");
+        let next = || block(Op::Write, stream.below(500));
+        closed_loop(&mut *device, 4, 3000, 0, next, |_, _| {});
+        let after = counters(device.children()[1].1);
+        let grown = |name: &str| (after[name] - before[name]) as f64;
+        assert_eq!(grown("host_bytes_written"), 3000.0 * BLOCK as f64);
+        device.verify();
+        grown("programs_collection") / grown("programs_host")
+    };
+    assert_eq!(amplification(0.0), 0.0);
+    assert!(amplification(2.0) > 0.2, "{}", amplification(2.0));
+}
+
 #[test]
 fn presets_are_defaults_that_keys_override() {
     let large = "{ kind = \"null\", capacity = \"16MiB\" }";
@@ -550,6 +581,7 @@ fn caches_that_make_no_sense_are_refused() {
         ("dirty_low = 0.95", "dirty_low: found 0.95, expected less than dirty_high, which is 0.9"),
         ("preset = \"bcashe\"", "preset: found \"bcashe\", did you mean bcache?"),
         ("write_budget = \"1MB\"", "write_budget: found 1MB, expected at least 24 blocks"),
+        ("used_before = -1.0", "used_before: found -1, expected times from 0 to 100"),
         ("mode = \"writeback\"", "mode: found writeback, expected write-through"),
     ] {
         let said = said(keys);

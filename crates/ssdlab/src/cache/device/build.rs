@@ -10,7 +10,7 @@ use super::write::PAGE;
 use super::{CACHE, CacheDevice, POOL};
 use crate::array::Slot;
 use crate::cache::policy::CAPACITY_MAX;
-use crate::device::{Build, Device};
+use crate::device::{Build, Command, Device, Op, SECTOR};
 use crate::error::{Error, Result};
 use crate::rig::{memory_below, memory_of_part};
 use crate::sim::Calendar;
@@ -58,6 +58,26 @@ fn frames(keys: &CacheKeys, capacity: u64) -> Result<(u32, u64)> {
     Ok((count as u32, table(count)))
 }
 
+/// Sizes of the writes that a used device has seen.
+const FILL_BYTES: u64 = 128 << 10;
+const RANDOM_BYTES: u64 = 4 << 10;
+
+/// Writes a device once in order and `times` over at random, in no time.
+fn write_over(device: &mut dyn Device, times: f64, build: &Build) {
+    let capacity = device.capacity() / SECTOR * SECTOR;
+    let mut write = |offset: u64, len: u64| {
+        device.apply(&Command { op: Op::Write, offset, len, ..Command::default() });
+    };
+    let blocks = capacity / RANDOM_BYTES;
+    for begin in (0..capacity).step_by(FILL_BYTES as usize) {
+        write(begin, FILL_BYTES.min(capacity - begin));
+    }
+    let mut stream = build.stream("used before");
+    for _ in 0..(blocks as f64 * times) as u64 {
+        write(stream.below(blocks) * RANDOM_BYTES, RANDOM_BYTES);
+    }
+}
+
 impl CacheDevice {
     /// A cache in front of `pool`.
     ///
@@ -66,11 +86,14 @@ impl CacheDevice {
     pub fn new(
         keys: &CacheKeys,
         pool: Box<dyn Device>,
-        cache: Box<dyn Device>,
+        mut cache: Box<dyn Device>,
         build: &Build,
     ) -> Result<Self> {
         keys.check()?;
         let (frames, data) = frames(keys, cache.capacity())?;
+        if keys.used_before > 0.0 {
+            write_over(&mut *cache, keys.used_before, build);
+        }
         let blocks = pool.capacity().div_ceil(keys.block.0);
         let subs = u64::from(frames) * (keys.block.0 / keys.sub_block.0);
         let mark = |share: f64| (subs as f64 * share) as u64;

@@ -176,6 +176,10 @@ pub struct CacheKeys {
     /// Such writes under way at the same time.
     #[serde(default = "default_destage_depth")]
     pub destage_depth: u32,
+    /// How many times over the cache device was written at random, 4 KiB at a time and once in order before that,
+    /// when it becomes a cache: it then has to keep what is on it. 0: it is new.
+    #[serde(default)]
+    pub used_before: f64,
     /// A change of the mode: `{ at, to }`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switch: Option<SwitchKeys>,
@@ -223,6 +227,7 @@ const SUB_BLOCKS_MAX: u64 = 64;
 const SECTOR: u64 = crate::device::SECTOR;
 const BLOCK_MAX: Bytes = Bytes::mib(64);
 const DEPTH_MAX: u32 = 1 << 16;
+const USED_MAX: f64 = 100.0;
 
 fn refuse(key: &str, found: impl std::fmt::Display, expected: &str) -> Result<()> {
     Err(Error::rig(key, format!("found {found}, expected {expected}")))
@@ -273,6 +278,9 @@ impl CacheKeys {
             if !(0.0..=1.0).contains(&share) {
                 return refuse(key, share, "a share from 0 to 1");
             }
+        }
+        if !(0.0..=USED_MAX).contains(&self.used_before) {
+            return refuse("used_before", self.used_before, "times from 0 to 100");
         }
         if self.dirty_low >= self.dirty_high {
             let expected = format!("less than dirty_high, which is {}", self.dirty_high);
