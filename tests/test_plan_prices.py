@@ -18,11 +18,6 @@ def test_everything_that_ships_has_a_price() -> None:
     assert [name for name in shipped_attachments() if name not in priced] == []
 
 
-def test_only_what_ships_has_a_price() -> None:
-    known = {one.name for one in profiles()} | set(shipped_attachments())
-    assert sorted(set(prices().drives) - known) == []
-
-
 def test_prices_add_up_by_number_of_drives() -> None:
     found = prices()
     disk, ssd = found.drives["hgst-he10-10000"], found.drives["samsung-pm883-1920"]

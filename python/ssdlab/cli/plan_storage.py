@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +17,7 @@ from ssdlab.cli.options import Quiet, Seed
 from ssdlab.cli.output import check_place, parse_bytes, results, say, write_json
 from ssdlab.errors import InputError
 from ssdlab.figures import Cell, figure_text
-from ssdlab.jobfile import JobText, read_job
+from ssdlab.jobfile import read_job
 from ssdlab.plan.prices import Prices, prices
 from ssdlab.plan.storage.candidates import DEFAULTS, SYNTAX, Candidate, candidate
 from ssdlab.plan.storage.loads import DEPTH, HOT_BYTES, HotSet
@@ -41,8 +40,8 @@ def command(
             "--candidate",
             metavar="STORE",
             help=f"What may be bought: {SYNTAX}. STORE is a drive, a rig file, or "
-            "LEVEL:COUNT:DRIVE[:CHUNK]. Given several times; without it two large disks, twelve fast "
-            "ones, twelve SSDs, and two disks behind a cache are compared.",
+            "LEVEL:COUNT:DRIVE[:CHUNK]. Given several times; without it two large disks, twelve "
+            "fast ones, twelve SSDs, and two disks behind a cache are compared.",
         ),
     ] = None,
     job_file: Annotated[
@@ -106,7 +105,7 @@ def command(
     candidates = _candidates(candidate_)
     cost = prices(prices_file)
     daily = parse_bytes("--writes-per-day", writes_per_day)
-    request = Request(depth or DEPTH, _hot(hot, contiguous), seed, quick, disk_cache)
+    request = Request(_hot(hot, contiguous), depth or DEPTH, seed, quick, disk_cache)
     own = _own(job_file, load, depth, scale)
     if own is not None and (hot is not None or contiguous):
         raise InputError("--hot and --contiguous are for the loads of the table; a job has its own")
@@ -224,7 +223,9 @@ def _page(
 
     texts = [] if own is None else [(own.job.name, own.job.text)]
     texts += [(one.text, one.rig()) for one in candidates]
-    array_page.render([said], path, title="Which storage to buy", notes=notes, texts=texts)
+    array_page.render(
+        [said], path, title="Which storage to buy", kind="plan.kind", notes=notes, texts=texts
+    )
 
 
 def _print(said: Chapter, notes: Sequence[str], page: Path | None, json_: str | None) -> None:

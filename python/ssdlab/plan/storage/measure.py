@@ -15,7 +15,7 @@ from ssdlab.memory import available_bytes
 from ssdlab.plan.storage import loads
 from ssdlab.plan.storage.bed import Bed, Ran, Worn, stage, wear_of
 from ssdlab.plan.storage.candidates import Candidate
-from ssdlab.plan.storage.loads import DEPTH, HOT_BYTES, HotSet, Span
+from ssdlab.plan.storage.loads import DEPTH, HotSet, Span
 from ssdlab.plan.storage.sizes import drive_of, flash, has_disk, resized, shipped, usable_bytes
 from ssdlab.progress import ProgressCallback
 from ssdlab.scale import capacity_of
@@ -53,12 +53,13 @@ LOADS: Mapping[str, tuple[str, str]] = {
 class Times:
     """Simulated seconds of measurements."""
 
-    disk: Span = Span(20.0, 4.0)
-    flash: Span = Span(1.0, 0.2)
-    ordered_disk: Span = Span(5.0, 1.0)
-    ordered_cache: Span = Span(10.0, 10.0)
+    disk: Span
+    flash: Span
+    ordered_disk: Span
+    ordered_cache: Span
 
 
+WHOLE = Times(Span(20.0, 4.0), Span(1.0, 0.2), Span(5.0, 1.0), Span(10.0, 10.0))
 QUICK = Times(Span(6.0, 2.0), Span(0.25, 0.05), Span(2.0, 0.5), Span(3.0, 6.0))
 
 
@@ -66,8 +67,8 @@ QUICK = Times(Span(6.0, 2.0), Span(0.25, 0.05), Span(2.0, 0.5), Span(3.0, 6.0))
 class Request:
     """What is asked of every candidate."""
 
+    hot: HotSet
     depth: int = DEPTH
-    hot: HotSet = HotSet(HOT_BYTES)
     seed: int = 1
     quick: bool = False
     disk_cache: bool = False
@@ -76,7 +77,7 @@ class Request:
     @property
     def times(self) -> Times:
         """How long to measure."""
-        return QUICK if self.quick else Times()
+        return QUICK if self.quick else WHOLE
 
     @property
     def hot_min(self) -> int:

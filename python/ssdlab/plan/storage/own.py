@@ -49,7 +49,7 @@ class OwnLoad:
 
     @property
     def absolute(self) -> bool:
-        """Whether the job names places or amounts in bytes, which a smaller drive would not keep."""
+        """Whether the job names places or amounts in bytes, which a smaller drive has not."""
         return bool(_ABSOLUTE.search(self.job.text)) or "read_iolog" in self.job.text
 
 

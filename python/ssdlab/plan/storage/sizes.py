@@ -108,7 +108,7 @@ def resized(
 
 
 def check(one: Candidate) -> None:
-    """Raises InputError where the core would not build a candidate, at a size that is soon built."""
+    """Raises InputError where the core would not build a candidate (made small)."""
     fast = None if one.fast is None else resized(one.fast, 1 << 30)
     device = one.device(resized(one.pool, 1 << 30), fast, one.card)
     try:

@@ -111,8 +111,7 @@ def _caches(rows: Sequence[Row], keys: Sequence[str]) -> Table:
 def _money(rows: Sequence[Row], keys: Sequence[str], prices: Prices) -> Table:
     random = [key for key in keys if LOADS[key][1] == "IOPS"]
     heads = [f"candidate, price:{prices.currency}, relative, usable:TB, per TB"]
-    for key in random:
-        heads.append("per 1000 IOPS" if key == "load" else f"per 1000 {key} IOPS")
+    heads += ["per 1000 IOPS" if key == "load" else f"per 1000 {key} IOPS" for key in random]
     lines: list[Cells] = [
         [
             row.letter,
@@ -144,18 +143,18 @@ def _safety(rows: Sequence[Row], writes_per_day: float) -> Table:
                 row.letter,
                 "none" if life is None else life.of,
                 *numbers(
-                    worn and worn.write_amplification,
-                    worn and worn.dwpd,
-                    life and life.years,
+                    None if worn is None else worn.write_amplification,
+                    None if worn is None else worn.dwpd,
+                    None if life is None else life.years,
                     None if row.loss_per_year is None else 100 * row.loss_per_year,
                 ),
             ]
         )
     note = (
-        "Amplification: of writes, in the flash. Life: until the rated cycles are used up on average, "
-        f"if the host writes "
-        f"{writes_per_day / 1e9:,.0f} GB a day like these random writes. Loss of data: 1 % of the "
-        "drives fail in a year, by themselves; no fire, no firmware, no operator."
+        "Amplification: of writes, in the flash. Life: until the rated cycles are used up on "
+        f"average, if the host writes {writes_per_day / 1e9:,.0f} GB a day like these random "
+        "writes. Loss of data: 1 % of the drives fail in a year, by themselves; no fire, no "
+        "firmware, no operator."
     )
     return Table("Life and safety", heads, lines, note)
 
@@ -180,19 +179,22 @@ def _figures(rows: Sequence[Row], keys: Sequence[str], prices: Prices) -> list[F
         _dot(row, place, row.usable_bytes / 1e12, row.price) for place, row in enumerate(priced)
     ]
     figures.append(Figure("Space", label, "TB", space, log_x=True, log_y=True, group=group))
-    places = [float(place) for place in range(len(rows))]
     letters = [row.letter for row in rows]
     for key in keys:
         name, unit = LOADS[key]
-        bars = [Curve("warm", places, [row.rate(key) or 0.0 for row in rows], "bars", 0)]
-        cold = [rate_of(row.found.cold.get(key), key) or 0.0 for row in rows]
-        if any(cold):
-            bars.append(Curve("cold cache", places, cold, "bars", 1))
-        else:
-            bars = [Curve("simulated", bars[0].x, bars[0].y, "bars", 0)]
+        rates = [(place, row.rate(key)) for place, row in enumerate(rows)]
+        cold = [(place, rate_of(row.found.cold.get(key), key)) for place, row in enumerate(rows)]
+        curves = [_level("cold cache", cold, 1)] if any(rate for _, rate in cold) else []
+        curves.insert(0, _level("cache warm, or none" if curves else "simulated", rates, 0))
         title = f"{name[0].upper()}{name[1:]} by candidate"
-        figures.append(Figure(title, "", unit, bars, x_names=letters, group="Rates"))
+        log = unit == "IOPS"
+        figures.append(Figure(title, "", unit, curves, x_names=letters, log_y=log, group="Rates"))
     return figures
+
+
+def _level(name: str, rates: Sequence[tuple[int, float | None]], colour: int) -> Curve:
+    known = [(float(place), rate) for place, rate in rates if rate]
+    return Curve(name, [x for x, _ in known], [y for _, y in known], "dots", colour)
 
 
 def _dot(row: Row, place: int, value: float | None, price: float | None) -> Curve:
