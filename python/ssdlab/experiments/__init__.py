@@ -6,6 +6,7 @@ from ssdlab.errors import unknown_name
 from ssdlab.experiments import (
     consistency,
     fragmentation,
+    price_table,
     raid0_840pro,
     raid0_hyperx,
     raid0_slowest_member,
@@ -26,6 +27,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     raid0_840pro.EXPERIMENT,
     raid0_slowest_member.EXPERIMENT,
     raid_levels.EXPERIMENT,
+    price_table.EXPERIMENT,
 )
 
 

@@ -21,7 +21,7 @@ HEIGHT_WIDE = 380
 POINTS_MAX = 4000
 DOTS_MANY = 300
 """From so many on, dots are drawn small."""
-DOTS_FEW = 3
+DOTS_FEW = 30
 """Up to so many of a curve are drawn large."""
 HEAT_SPAN_MIN = 4.0
 """Largest over smallest value between which colours run at least."""

@@ -73,6 +73,12 @@ def covering_job(
     )
 
 
+def following(first: JobText, second: JobText) -> JobText:
+    """One job file: the second when the first has ended."""
+    head, _, options = second.text.partition("\n\n[")[2].partition("]\n")
+    return JobText(second.name, f"{first.text}\n[{head}]\nstonewall\n{options}", second.folder)
+
+
 def _pieces(hot: HotSet, capacity: int) -> tuple[int, int]:
     """Bytes of a piece, and from the beginning of one to that of the next."""
     piece = max(BLOCK, hot.bytes // PIECES // BLOCK * BLOCK)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ssdlab.arrays.chapters import Cells, Chapter, columns, numbers
 from ssdlab.arrays.readings import Reading
-from ssdlab.figures import Cell, Curve, Figure, Table
+from ssdlab.figures import Cell, Curve, Figure, Style, Table
 from ssdlab.plan.prices import Prices
 from ssdlab.plan.storage.advice import advise
 from ssdlab.plan.storage.measure import LOADS
@@ -184,21 +184,28 @@ def _figures(rows: Sequence[Row], keys: Sequence[str], prices: Prices) -> list[F
         name, unit = LOADS[key]
         rates = [(place, row.rate(key)) for place, row in enumerate(rows)]
         cold = [(place, rate_of(row.found.cold.get(key), key)) for place, row in enumerate(rows)]
-        curves = [_level("cold cache", cold, 1)] if any(rate for _, rate in cold) else []
-        curves.insert(0, _level("cache warm, or none" if curves else "simulated", rates, 0))
-        title = f"{name[0].upper()}{name[1:]} by candidate"
         log = unit == "IOPS"
+        style: Style = "dots" if log else "bars"
+        known = any(rate for _, rate in cold)
+        curves = [_level("cache warm, or none" if known else "simulated", rates, 0, style)]
+        if known:
+            curves.append(_level("cold cache", cold, 1, style))
+        title = f"{name[0].upper()}{name[1:]} by candidate"
         figures.append(Figure(title, "", unit, curves, x_names=letters, log_y=log, group="Rates"))
     return figures
 
 
-def _level(name: str, rates: Sequence[tuple[int, float | None]], colour: int) -> Curve:
+def _level(
+    name: str, rates: Sequence[tuple[int, float | None]], colour: int, style: Style
+) -> Curve:
     known = [(float(place), rate) for place, rate in rates if rate]
-    return Curve(name, [x for x, _ in known], [y for _, y in known], "dots", colour)
+    return Curve(name, [x for x, _ in known], [y for _, y in known], style, colour)
 
 
 def _dot(row: Row, place: int, value: float | None, price: float | None) -> Curve:
-    return Curve(row.letter, [price or 0.0], [value or 0.0], "dots", place)
+    name = f"{row.letter}: {row.candidate.pool.title}"
+    name += " with a cache" if row.candidate.fast is not None else ""
+    return Curve(name, [price or 0.0], [value or 0.0], "dots", place)
 
 
 def document(chapter_: Chapter, **about: Any) -> dict[str, Any]:
