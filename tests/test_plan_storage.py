@@ -246,6 +246,7 @@ def test_an_array_loses_data_by_the_chance_of_ssdlab_reliability(tmp_path: Path)
     assert loss_per_year(candidate(DISKS), dirty=False) == pytest.approx(mirrored)
     both = candidate(f"{DISKS} + write-back:intel-dc-s3700-200")
     alone = loss_per_year(candidate("intel-dc-s3700-200"), dirty=False)
+    assert alone is not None
     assert alone == pytest.approx(0.00995, rel=0.01)
     assert loss_per_year(both, dirty=True) == pytest.approx(1 - (1 - mirrored) * (1 - alone))
     assert loss_per_year(both, dirty=False) == pytest.approx(mirrored)

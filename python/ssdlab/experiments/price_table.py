@@ -40,6 +40,7 @@ HOT_TIMES_FACTOR = 400 << 30
 HOT_SETS = 20
 """A cache is simulated as one of so many hot sets: 10 % of it are dirty before it is emptied."""
 HOT_SHARE = 8
+FACTOR_MIN = 100
 COVERED = 3
 KINDS = ("read", "write")
 ROUND = "the article gives round figures of a class of drives, not a measurement"
@@ -70,6 +71,7 @@ WHY_PRICE_SSDS = (
 def plan(factor: int) -> list[Task]:
     """Reads and writes of each row."""
     tasks = []
+    factor = max(factor, FACTOR_MIN)
     for key, (text, *_) in ROWS.items():
         one = candidate(text)
         for kind in KINDS:
@@ -212,9 +214,10 @@ EXPERIMENT = Experiment(
     "10 TB (RAID 1), twelve disks of 10 500 rpm and twelve SSDs (RAID 10), and on the two disks "
     "behind a cache of two SSDs (RAID 1) of two RAID cards, once it holds everything. Volatile "
     "caches of disks are off. Prices are those of prices.toml.",
-    scaling="SSDs (blocks per plane) and with them hot sets, caches and the RAM of cards; disks "
-    "and times stay. Not even --full has SSDs at full size: these would take 100 GB of memory",
-    factors={"quick": 1600, "reduced": 400, "full": 100},
+    scaling="SSDs (blocks per plane; a hundredth of them is the most, since all would take 100 GB "
+    "of memory), caches, and with them hot sets, which are a larger share of the SSDs than in "
+    "truth, and the RAM of cards; disks and times stay",
+    factors={"quick": 1600, "reduced": 400, "full": 1},
     plan=plan,
     judge=judge,
 )

@@ -43,7 +43,7 @@ def _cheapest(rows: Sequence[Row], random: Sequence[str], prices: Prices) -> Ite
         best = _least(priced, lambda row, key=key: row.per_kiops(key))  # type: ignore[misc]
         if best is not None:
             cost = figure_text(best.per_kiops(key))
-            parts.append(f"a thousand {_load(key)} IOPS in {best.letter} ({cost})")
+            parts.append(f"a thousand {_load(key)}IOPS in {best.letter} ({cost})")
     yield (
         f"In {prices.currency}, a TB costs least in {_name(space)}: {figure_text(space.per_tb)}"
         + (f"; {'; '.join(parts)}." if parts else ".")
@@ -51,7 +51,7 @@ def _cheapest(rows: Sequence[Row], random: Sequence[str], prices: Prices) -> Ite
 
 
 def _load(key: str) -> str:
-    return {"read": "random read", "write": "random write"}.get(key, "")
+    return {"read": "random read ", "write": "random write "}.get(key, "")
 
 
 def _least(rows: Sequence[Row], of: Callable[[Row], float | None]) -> Row | None:
@@ -70,7 +70,7 @@ def _for_what(rows: Sequence[Row], random: Sequence[str]) -> Iterator[str]:
         if row is not cheapest:
             gains = " and ".join(
                 f"{figure_text((row.rate(key) or 0.0) / (cheapest.rate(key) or 1.0))} times the "
-                f"{LOADS[key][0]}"
+                f"{'rate' if key == 'load' else LOADS[key][0]}"
                 for key in random
             )
             dear = figure_text((row.price or 0.0) / (cheapest.price or 1.0))
@@ -110,7 +110,7 @@ def _caches(rows: Sequence[Row], random: Sequence[str]) -> Iterator[str]:
         cold, warm = row.found.cold[key].iops, row.found.rates[key].iops
         warmth = row.found.warmth.get(key)
         text = (
-            f"{row.letter} gives {figure_text(warm)} {_load(key)} IOPS once its cache is warm and "
+            f"{row.letter} gives {figure_text(warm)} {_load(key)}IOPS once its cache is warm and "
             f"{figure_text(cold)} before"
         )
         if warmth is not None and warmth.seconds > HOURS_LONG * 3600:
@@ -160,7 +160,7 @@ def _changes(rows: Sequence[Row], random: Sequence[str]) -> Iterator[str]:
             if ratio < NEAR:
                 said.append(
                     f"prices a quarter off put {known[1].letter} before {known[0].letter} per "
-                    f"{_load(key)} IOPS"
+                    f"{_load(key)}IOPS"
                 )
     if any(row.candidate.fast is not None for row in rows):
         said.append("a hot set larger than the cache, or one that moves before it is warm")

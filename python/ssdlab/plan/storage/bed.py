@@ -11,9 +11,10 @@ from ssdlab.arrays.readings import Reading, read
 from ssdlab.errors import Interrupted
 from ssdlab.jobfile import JobText
 from ssdlab.progress import Progress, ProgressCallback
-from ssdlab.target import sim_progress, sim_result
+from ssdlab.target import SEED_MAX, sim_progress, sim_result
 
 INTERVAL_MS = 100
+SEED_STEP = 1_000_003
 _HOST_BYTES = ("cache_host_bytes_written", "array_bytes_written", "host_bytes_written")
 
 
@@ -46,11 +47,19 @@ class Ran:
             if name.endswith("blocks_capacity")
         )
 
-    def hit_ratio(self, kind: str) -> float | None:
-        """Share of the reads or writes (``read``, ``write``) that found all in the cache."""
-        hits, rest = self.last(f"{kind}_hits"), self.last(f"{kind}_partial")
-        whole = hits + rest + self.last(f"{kind}_misses")
-        return hits / whole if whole else None
+    def hit_ratio(self, *kinds: str) -> float | None:
+        """Share of the ``read``s or ``write``s, or of both, that found all in the cache."""
+        hits = sum(self.last(f"{kind}_hits") for kind in kinds)
+        rest = sum(self.last(f"{kind}_partial") + self.last(f"{kind}_misses") for kind in kinds)
+        return hits / (hits + rest) if hits + rest else None
+
+    def filled(self) -> float:
+        """Share of the cache's blocks in use at its end."""
+        cached = {n: v for n, v in self.counters.items() if n.endswith("blocks_cached")}
+        place = min(cached, key=lambda name: name.count("/"), default=None)
+        if place is None:
+            return 0.0
+        return cached[place] / self.counters[place.replace("blocks_cached", "blocks_capacity")]
 
 
 class Bed:
@@ -64,13 +73,20 @@ class Bed:
         self.name = name
         self.drive = _core.Drive(rig, rig_name=name, seed=seed, memory_bytes=memory_bytes)
         self.capacity = self.drive.capacity_bytes
+        self.runs = 0
 
     def prepare(self, steps: str, progress: ProgressCallback) -> None:
         """As ``--prepare`` of other commands."""
         self._guarded(progress, lambda report: self.drive.prepare(steps, progress=report))
 
     def run(self, job: JobText, progress: ProgressCallback) -> Ran:
-        """Runs a job; the device goes on from where it was."""
+        """Runs a job; the device goes on from where it was.
+
+        Each has a seed of its own: who writes the same places in the same order once more finds
+        them in the cache, and side by side in the flash.
+        """
+        seed = (self.seed + SEED_STEP * self.runs) % (SEED_MAX + 1)
+        self.runs += 1
         before, begin = self.drive.counters(), self.drive.now_s
         output: list[_core.RunOutput] = []
 
@@ -79,7 +95,7 @@ class Bed:
                 self.drive.run(
                     job.text,
                     job_name=job.name,
-                    seed=self.seed,
+                    seed=seed,
                     environment=dict(os.environ),
                     include=job.include(),
                     traces=job.traces(),

@@ -28,10 +28,12 @@ from ssdlab.plan.storage.sizes import drive_of, flash, has_disk, resized, shippe
 from ssdlab.progress import ProgressCallback
 from ssdlab.scale import capacity_of, reduced
 
-LAPS = 4
+LAPS, LAPS_QUICK = 60, 15
 """A job runs at most so many times on a cache; the last is the warm one."""
 SETTLED = 0.05
-"""Laps that differ by less are alike."""
+"""Laps whose rates differ by less are alike."""
+FILLED, GROWN = 0.99, 0.01
+"""A cache is warm when it is full to this, or when a lap has added less than this of it."""
 _ABSOLUTE = re.compile(
     r"^\s*(size|offset|offset_increment|filesize|io_size|io_limit)\s*=\s*[1-9][\d.]*\s*[kmgtp]?i?b?\s*$",
     re.IGNORECASE | re.MULTILINE,
@@ -91,13 +93,13 @@ def _run(
 ) -> Part:
     factor = _factor(one, load, request)
     bed, note = _bed(one, factor, request, memory)
-    laps = 1 if one.fast is None else LAPS
+    laps = 1 if one.fast is None else LAPS_QUICK if request.quick else LAPS
     if not has_disk(one.pool):
         bed.prepare(load.prepare, stage(report, 0, laps + 1))
     ran: list[Ran] = []
     for lap in range(laps):
         ran.append(bed.run(load.job, stage(report, lap + 1, laps + 1)))
-        if lap and _alike(ran[-2], ran[-1]):
+        if lap and _settled(ran[-2], ran[-1]):
             break
     last = ran[-1]
     part: Part = {
@@ -108,17 +110,16 @@ def _run(
         "notes": [note] if note else [],
     }
     if one.fast is not None:
-        hits = [last.hit_ratio(kind) for kind in ("read", "write")]
-        known = [value for value in hits if value is not None]
         part["cold"] = {"load": ran[0].reading}
-        part["hits"] = {"load": sum(known) / len(known)} if known else {}
+        part["hits"] = {"load": last.hit_ratio("read", "write") or 0.0}
         before = sum(lap.seconds for lap in ran[:-1])
-        part["warmth"] = {"load": Warmth(before * factor, whole=_alike(ran[-2], last))}
+        part["warmth"] = {"load": Warmth(before * factor, whole=_settled(ran[-2], last))}
     return part
 
 
-def _alike(one: Ran, other: Ran) -> bool:
-    return abs(other.reading.iops - one.reading.iops) <= SETTLED * other.reading.iops
+def _settled(one: Ran, other: Ran) -> bool:
+    alike = abs(other.reading.iops - one.reading.iops) <= SETTLED * other.reading.iops
+    return alike and (other.filled() >= FILLED or other.filled() - one.filled() < GROWN)
 
 
 def _bed(one: Candidate, factor: int, request: Request, memory: int | None) -> tuple[Bed, str]:

@@ -99,9 +99,10 @@ def _caches(rows: Sequence[Row], keys: Sequence[str]) -> Table:
                 ]
             )
     partly = [row.letter for row in rows if any(not w.whole for w in row.found.warmth.values())]
+    order = "" if keys == ["load"] else "; reads first, so that writes find what was read"
     note = (
-        "Warmed: so long the load itself ran before, on a cache of full size; reads first, so that "
-        "writes find what was read. Only in cache: what would be lost with it."
+        f"Warmed: so long the load itself ran before, on a cache of full size{order}. Only in "
+        "cache: what would be lost with it."
     )
     if partly:
         note += f" Of {', '.join(partly)} the cache was not yet all that it can become."
@@ -152,7 +153,7 @@ def _safety(rows: Sequence[Row], writes_per_day: float) -> Table:
         )
     note = (
         "Amplification: of writes, in the flash. Life: until the rated cycles are used up on "
-        f"average, if the host writes {writes_per_day / 1e9:,.0f} GB a day like these random "
+        f"average, if the host writes {writes_per_day / 1e9:,.0f} GB a day like these "
         "writes. Loss of data: 1 % of the drives fail in a year, by themselves; no fire, no "
         "firmware, no operator."
     )
