@@ -28,7 +28,10 @@ HOT_MIN, HOT_MIN_QUICK = 1 << 30, 256 << 20
 """A hot set is simulated at least this large: many times what the drives hold in RAM."""
 HOT_SHARE = 8
 """... but at most one part in so many of the store, unless it is larger in truth."""
-CACHE_BYTES_MIN = 2 << 30
+CACHE_BYTES_MIN = 1 << 30
+CACHE_BYTES_COLD = 32 << 30
+BLOCK = 64 << 10
+"""Of a cache, unless its preset says something else."""
 CACHE_HOT_SETS = 50
 """A cache of more hot sets than this is simulated as one of so many."""
 COVER_MOST, COVER_MOST_QUICK = 2_000_000, 200_000
@@ -260,7 +263,7 @@ class _Job:
         """The first moments, with the hot set as it is."""
         request = self.request
         hot = request.hot.on(usable_bytes(self.candidate.pool))
-        fits = min(1.5 * hot.bytes, self._fast_bytes, 16 * CACHE_BYTES_MIN)
+        fits = min(1.5 * hot.bytes, self._fast_bytes, CACHE_BYTES_COLD)
         cold: dict[str, Reading] = {}
         for place, kind in enumerate(("read", "write")):
             bed = self._cached(fits, 1.0, memory)
@@ -276,7 +279,8 @@ class _Job:
         request = self.request
         whole = usable_bytes(self.candidate.pool)
         hot = request.hot.on(whole)
-        shrink = min(hot.bytes / request.hot_min, self._fast_bytes / CACHE_BYTES_MIN)
+        least = CACHE_BYTES_MIN // 2 if request.quick else CACHE_BYTES_MIN
+        shrink = min(hot.bytes / request.hot_min, self._fast_bytes / least)
         if not shipped(self.candidate.fast or self.candidate.pool):
             shrink = 1.0
         shrink = max(1.0, shrink)
@@ -289,8 +293,13 @@ class _Job:
         rates: dict[str, Reading] = {}
         warmths: dict[str, Warmth] = {}
         hits: dict[str, float] = {}
+        most = COVER_MOST_QUICK if request.quick else COVER_MOST
+        if not fits:
+            # Every block of the cache has been exchanged several times by then.
+            most = min(most, (3 if request.quick else 6) * int(fast_bytes / BLOCK))
         for place, kind in enumerate(("read", "write")):
-            warmed, warmth = self._cover(bed, kind, small, shrink, stage(report, 2 * place, 4))
+            within = stage(report, 2 * place, 4)
+            warmed, warmth = self._cover(bed, kind, small, shrink, most, within)
             warmths[kind] = warmth
             ram = self._ram_s(shrink) if kind == "write" else 0.0
             timed = Span(span.seconds, span.ramp + ram)
@@ -308,12 +317,17 @@ class _Job:
         }
 
     def _cover(
-        self, bed: Bed, kind: str, hot: HotSet, shrink: float, report: ProgressCallback
+        self,
+        bed: Bed,
+        kind: str,
+        hot: HotSet,
+        shrink: float,
+        most: int,
+        report: ProgressCallback,
     ) -> tuple[Ran, Warmth]:
-        request = self.request
-        most = COVER_MOST_QUICK if request.quick else COVER_MOST
+        depth = self.request.depth
         job = loads.covering_job(
-            "warm", f"rand{kind}", hot, bed.capacity, request.depth, times=COVER_TIMES, most=most
+            "warm", f"rand{kind}", hot, bed.capacity, depth, times=COVER_TIMES, most=most
         )
         ran = bed.run(job, report)
         once = hot.bytes // loads.BLOCK
