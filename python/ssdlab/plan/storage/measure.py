@@ -16,7 +16,15 @@ from ssdlab.plan.storage import loads
 from ssdlab.plan.storage.bed import Bed, Ran, Worn, stage, wear_of
 from ssdlab.plan.storage.candidates import Candidate
 from ssdlab.plan.storage.loads import DEPTH, HotSet, Span
-from ssdlab.plan.storage.sizes import drive_of, flash, has_disk, resized, shipped, usable_bytes
+from ssdlab.plan.storage.sizes import (
+    drive_of,
+    flash,
+    has_disk,
+    resized,
+    shipped,
+    simulated_bytes,
+    usable_bytes,
+)
 from ssdlab.progress import ProgressCallback
 from ssdlab.scale import capacity_of
 
@@ -259,6 +267,21 @@ class _Job:
         ]
         return self._bed(devices[0], devices[1], shrink, memory)
 
+    def _shrunk(self, hot: HotSet) -> tuple[HotSet, float]:
+        """A hot set and a cache as they are simulated, in the same proportion if that matters."""
+        fast, whole, request = self.candidate.fast, self._fast_bytes, self.request
+        assert fast is not None
+        if not shipped(fast):
+            return hot, float(whole)
+        least = CACHE_BYTES_MIN // 2 if request.quick else CACHE_BYTES_MIN
+        wanted = min(max(least, whole * request.hot_min / hot.bytes), whole)
+        wanted = min(wanted, max(least, CACHE_HOT_SETS * request.hot_min))
+        full = capacity_of(drive_of(fast))
+        # An SSD of many dies cannot be as small as one may want.
+        found = whole * simulated_bytes(fast, int(full * wanted / whole)) / full
+        size = found * max(hot.bytes / whole, 1 / CACHE_HOT_SETS)
+        return HotSet(min(hot.bytes, int(size)), hot.spread), found
+
     def _cold(self, memory: int | None, report: ProgressCallback) -> Part:
         """The first moments, with the hot set as it is."""
         request = self.request
@@ -279,13 +302,8 @@ class _Job:
         request = self.request
         whole = usable_bytes(self.candidate.pool)
         hot = request.hot.on(whole)
-        least = CACHE_BYTES_MIN // 2 if request.quick else CACHE_BYTES_MIN
-        shrink = min(hot.bytes / request.hot_min, self._fast_bytes / least)
-        if not shipped(self.candidate.fast or self.candidate.pool):
-            shrink = 1.0
-        shrink = max(1.0, shrink)
-        small = HotSet(int(hot.bytes / shrink), hot.spread)
-        fast_bytes = min(self._fast_bytes / shrink, float(CACHE_HOT_SETS * small.bytes))
+        small, fast_bytes = self._shrunk(hot)
+        shrink = hot.bytes / small.bytes
         bed = self._cached(fast_bytes, shrink, memory)
         small = small.on(bed.capacity)
         fits = small.bytes <= fast_bytes
@@ -339,8 +357,9 @@ class _Job:
         fast = self.candidate.fast
         assert fast is not None
         return [
-            f"warm cache: hot set and cache at 1/{shrink:.0f} ({hot.bytes / 2**20:.0f} MiB on "
-            f"{fast_bytes / 2**30:.3g} GiB of {drive_of(fast)}), disks at full size"
+            f"warm cache: hot set at 1/{shrink:.0f}, {drive_of(fast)} at "
+            f"1/{self._fast_bytes / fast_bytes:.0f} ({hot.bytes / 2**20:.0f} MiB on "
+            f"{fast_bytes / 2**30:.3g} GiB)"
         ]
 
     def _ordered_cached(self, memory: int | None, report: ProgressCallback) -> Part:

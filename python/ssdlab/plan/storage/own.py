@@ -24,7 +24,7 @@ from ssdlab.plan.storage.measure import (
     merged,
     ram_bytes,
 )
-from ssdlab.plan.storage.sizes import drive_of, flash, has_disk, resized, shipped
+from ssdlab.plan.storage.sizes import drive_of, flash, has_disk, resized, shipped, simulated_bytes
 from ssdlab.progress import ProgressCallback
 from ssdlab.scale import capacity_of, reduced
 
@@ -80,12 +80,16 @@ def _factor(one: Candidate, load: OwnLoad, request: Request) -> int:
     if load.absolute:
         return 1
     stores = [part for part in (one.pool, one.fast) if part is not None and shipped(part)]
-    sizes = [capacity_of(drive_of(part)) for part in stores if flash(part)]
-    if not sizes:
+    if not any(flash(part) for part in stores):
         return 1
+    size = SSD_BYTES_QUICK if request.quick else SSD_BYTES
     if one.fast is not None:
-        return max(1, min(sizes) // CACHE_BYTES_MIN)
-    return max(1, min(sizes) // (SSD_BYTES_QUICK if request.quick else SSD_BYTES))
+        size = CACHE_BYTES_MIN
+    # An SSD of many dies cannot be as small as one may want.
+    found = [
+        capacity_of(drive_of(part)) // simulated_bytes(part, size) for part in stores if flash(part)
+    ]
+    return max(1, min(found))
 
 
 def _run(
