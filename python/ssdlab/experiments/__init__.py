@@ -9,6 +9,7 @@ from ssdlab.experiments import (
     fragmentation,
     maxcache,
     qsan_warm_up,
+    price_table,
     raid0_840pro,
     raid0_hyperx,
     raid0_slowest_member,
@@ -34,6 +35,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     qsan_warm_up.EXPERIMENT,
     maxcache.EXPERIMENT,
     cachecade.EXPERIMENT,
+    price_table.EXPERIMENT,
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,11 +13,12 @@ from ssdlab.errors import InputError
 from ssdlab.jobfile import read_text
 
 SHIPPED = "prices.toml"
+_TABLES = ("drives", "controllers")
 
 
 @dataclass(frozen=True)
 class Prices:
-    """Prices of drives by name, in one currency."""
+    """Prices of drives and controllers by name, in one currency."""
 
     currency: str
     drives: Mapping[str, float]
@@ -53,17 +55,28 @@ def _parse(text: str, place: str) -> Prices:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{place}: is not TOML ({error}), so it gives no prices") from None
-    unknown = sorted(set(table) - {"currency", "drives"})
+    unknown = sorted(set(table) - {"currency", *_TABLES})
     if unknown:
-        raise InputError(f"{place}: found {unknown[0]}, expected currency and the table [drives]")
-    currency, drives = table.get("currency"), table.get("drives", {})
+        raise InputError(
+            f"{place}: found {unknown[0]}, expected currency and the tables [drives] and "
+            "[controllers]"
+        )
+    currency = table.get("currency")
     if not isinstance(currency, str) or not currency:
         raise InputError(f'{place}: currency: found {currency!r}, expected a name such as "EUR"')
-    if not isinstance(drives, dict):
-        raise InputError(f"{place}: drives: expected a table of names and prices")
-    for name, price in drives.items():
-        if isinstance(price, bool) or not isinstance(price, int | float) or not price >= 0:
+    found: dict[str, float] = {}
+    for key in _TABLES:
+        found |= _prices(table.get(key, {}), place, key)
+    return Prices(currency, found, place)
+
+
+def _prices(table: object, place: str, key: str) -> dict[str, float]:
+    if not isinstance(table, dict):
+        raise InputError(f"{place}: {key}: expected a table of names and prices")
+    for name, price in table.items():
+        right = isinstance(price, int | float) and not isinstance(price, bool)
+        if not right or not 0 <= price < math.inf:
             raise InputError(
-                f"{place}: drives.{name}: found {price!r}, expected a price of 0 or more"
+                f"{place}: {key}.{name}: found {price!r}, expected a price of 0 or more"
             )
-    return Prices(currency, {name: float(price) for name, price in drives.items()}, place)
+    return {name: float(price) for name, price in table.items()}

@@ -25,8 +25,10 @@ def render(
     title: str,
     notes: Sequence[str] = (),
     texts: Sequence[tuple[str, str]] = (),
+    kind: str = "array.kind",
 ) -> None:
-    """Writes the page; ``notes`` say what was run, ``texts`` are job files and rigs by name.
+    """Writes the page; ``notes`` say what was run, ``texts`` are job files and rigs by name,
+    ``kind`` is the catalogue's key of what stands above the title.
 
     Raises InputError if the place cannot be written, ExperimentError if the disk is full.
     """
@@ -57,6 +59,7 @@ def render(
         notes=notes,
         chapters=shown,
         texts=texts,
+        kind=kind,
     )
     write_whole(path, page)
 
@@ -67,7 +70,8 @@ def _cells(table: Measured, words: Catalogue) -> Table:
         tuple(_cell(cell, words, place == 0) for place, cell in enumerate(row))
         for row in table.rows
     )
-    return Table(head, rows, labels=1)
+    texts = [all(not isinstance(row[place], Value) for row in table.rows) for place in range(2)]
+    return Table(head, rows, labels=2 if all(texts) else 1)
 
 
 def _cell(cell: Value | str | None, words: Catalogue, head: bool) -> Cell:

@@ -21,6 +21,8 @@ HEIGHT_WIDE = 380
 POINTS_MAX = 4000
 DOTS_MANY = 300
 """From so many on, dots are drawn small."""
+DOTS_FEW = 30
+"""Up to so many of a curve are drawn large."""
 HEAT_SPAN_MIN = 4.0
 """Largest over smallest value between which colours run at least."""
 BARS_SHARE = 0.8
@@ -218,7 +220,7 @@ def _curve(panel: figure, curve: Curve, x: Floats, y: Floats, *, named: bool) ->
             "x", "y", source=source, size=9, fill_color=None, line_color=style.INK, line_width=2
         )
     elif curve.style == "dots":
-        size = 2.5 if len(x) > DOTS_MANY else 5
+        size = 2.5 if len(x) > DOTS_MANY else 10 if len(x) <= DOTS_FEW else 5
         drawn = panel.scatter("x", "y", source=source, size=size, color=colour, line_color=None)
     elif curve.style == "steps":
         drawn = panel.step("x", "y", source=source, color=colour, line_width=1.6, mode="after")

@@ -1,0 +1,254 @@
+"""``ssdlab plan storage``: disks, arrays, caches and SSDs beside each other, with prices."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ssdlab.arrays.chapters import Chapter
+from ssdlab.arrays.workloads import WORKLOADS, workload
+from ssdlab.arrays.workloads import job as named_job
+from ssdlab.cli.console import duration, progress, table
+from ssdlab.cli.options import Quiet, Seed
+from ssdlab.cli.output import check_place, parse_bytes, results, say, write_json
+from ssdlab.errors import InputError
+from ssdlab.figures import Cell, figure_text
+from ssdlab.jobfile import read_job
+from ssdlab.plan.prices import Prices, prices
+from ssdlab.plan.storage.candidates import DEFAULTS, SYNTAX, Candidate, candidate
+from ssdlab.plan.storage.loads import DEPTH, HOT_BYTES, HotSet
+from ssdlab.plan.storage.measure import Request, measure
+from ssdlab.plan.storage.own import OwnLoad, measure_own
+from ssdlab.plan.storage.rows import WRITES_PER_DAY, assumptions, rows
+from ssdlab.plan.storage.sizes import check
+from ssdlab.plan.storage.tables import chapter, document
+from ssdlab.store import check_writable
+
+WHOLE = 1 << 62
+"""A hot set that is larger than any store fills it."""
+CANDIDATES_MAX = 26
+
+
+def command(
+    candidate_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--candidate",
+            metavar="STORE",
+            help=f"What may be bought: {SYNTAX}. STORE is a drive, a rig file, or "
+            "LEVEL:COUNT:DRIVE[:CHUNK]. Given several times; without it two large disks, twelve "
+            "fast ones, twelve SSDs, and two disks behind a cache are compared.",
+        ),
+    ] = None,
+    job_file: Annotated[
+        Path | None,
+        typer.Option("--job", metavar="JOB.fio", help="Your own load instead, as a fio job file."),
+    ] = None,
+    load: Annotated[
+        str | None,
+        typer.Option(
+            "--workload",
+            metavar="NAME",
+            help=f"A load by name instead: {', '.join(one.name for one in WORKLOADS)}.",
+        ),
+    ] = None,
+    prices_file: Annotated[
+        Path | None,
+        typer.Option("--prices", metavar="FILE", help="What you would pay, as TOML."),
+    ] = None,
+    depth: Annotated[
+        int | None,
+        typer.Option("--depth", min=1, metavar="N", help="I/Os in flight; 256 unless given."),
+    ] = None,
+    hot: Annotated[
+        str | None,
+        typer.Option(
+            "--hot",
+            metavar="SIZE|all",
+            help="Where random I/O goes; 20 million sectors (10.24GB) unless given.",
+        ),
+    ] = None,
+    contiguous: Annotated[
+        bool,
+        typer.Option(
+            "--contiguous", help="The hot set lies at the beginning, not all over the store."
+        ),
+    ] = False,
+    writes_per_day: Annotated[
+        str, typer.Option("--writes-per-day", metavar="SIZE", help="For the life of SSDs.")
+    ] = f"{WRITES_PER_DAY / 1e9:.0f}GB",
+    disk_cache: Annotated[
+        bool,
+        typer.Option("--disk-cache", help="Disks acknowledge writes in their volatile caches."),
+    ] = False,
+    scale: Annotated[
+        int | None,
+        typer.Option("--scale", min=1, metavar="N", help="With --job: simulate N times smaller."),
+    ] = None,
+    seed: Seed = 1,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A rough look: shorter and smaller.")
+    ] = False,
+    json_: Annotated[
+        str | None, typer.Option("--json", metavar="FILE|-", help="Write the tables as JSON.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write an HTML page.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Compare what may be bought: speed, space, life, safety, price; and what to take for what."""
+    candidates = _candidates(candidate_)
+    cost = prices(prices_file)
+    daily = parse_bytes("--writes-per-day", writes_per_day)
+    request = Request(_hot(hot, contiguous), depth or DEPTH, seed, quick, disk_cache)
+    own = _own(job_file, load, depth, scale)
+    if own is not None and (hot is not None or contiguous):
+        raise InputError("--hot and --contiguous are for the loads of the table; a job has its own")
+    if own is None and scale is not None:
+        raise InputError(
+            "--scale is for --job and --workload; else sizes are chosen by the hot set"
+        )
+    check_place(json_)
+    if output is not None:
+        check_writable(output)
+    started = time.monotonic()
+    with progress(f"{len(candidates)} candidates", quiet=quiet) as callback:
+        if own is None:
+            found = measure(candidates, request, callback)
+        else:
+            found = measure_own(candidates, own, request, callback)
+    said = chapter(rows(candidates, found, cost, daily), cost, daily)
+    notes = [_note(request, own, time.monotonic() - started), *_notes(found)]
+    write_json(json_, _document(said, request, own, cost, daily, notes))
+    if output is not None:
+        _page(said, candidates, own, cost, notes, output)
+    if not quiet:
+        _print(said, notes, output, json_)
+
+
+def _candidates(texts: Sequence[str] | None) -> list[Candidate]:
+    found = [candidate(text) for text in texts or DEFAULTS]
+    if len(found) > CANDIDATES_MAX:
+        raise InputError(f"--candidate: found {len(found)}, expected at most {CANDIDATES_MAX}")
+    for one in found:
+        # The core says what is wrong with a preset, a chunk, a number of drives, or a rig.
+        check(one)
+    return found
+
+
+def _hot(text: str | None, contiguous: bool) -> HotSet:
+    if text is None:
+        return HotSet(HOT_BYTES, spread=not contiguous)
+    if text.strip().lower() in ("all", "100%"):
+        return HotSet(WHOLE, spread=not contiguous)
+    size = parse_bytes("--hot", text)
+    if size < 1 << 20:
+        raise InputError(f"--hot {text}: expected at least 1MiB, or all")
+    return HotSet(size, spread=not contiguous)
+
+
+def _own(
+    path: Path | None, name: str | None, depth: int | None, scale: int | None
+) -> OwnLoad | None:
+    if path is not None and name is not None:
+        raise InputError("--job and --workload exclude each other; give one of them")
+    if path is not None:
+        if depth is not None:
+            raise InputError("--depth is for loads by name; a job file has its own iodepth")
+        job = read_job(path)
+        return OwnLoad(job, scale=scale)
+    if name is None:
+        return None
+    one = workload(name)
+    return OwnLoad(named_job(one.options, one.name, depth=depth or DEPTH), one.prepare, scale)
+
+
+def _load_text(request: Request, own: OwnLoad | None) -> str:
+    if own is not None:
+        return own.job.name.removesuffix(".fio")
+    where = "all of the store"
+    if request.hot.bytes < WHOLE:
+        place = "all over the store" if request.hot.spread else "at its beginning"
+        where = f"a hot set of {figure_text(request.hot.bytes / 1e9)} GB {place}"
+    return f"4 KiB at random with {request.depth} in flight in {where}; 1 MiB in order with 32"
+
+
+def _note(request: Request, own: OwnLoad | None, seconds: float) -> str:
+    rough = ", a quick look: rough" if request.quick else ""
+    caches = "on" if request.disk_cache else "off"
+    return (
+        f"{_load_text(request, own)}; volatile caches of disks {caches}{rough}; "
+        f"took {duration(seconds)}"
+    )
+
+
+def _notes(found: Sequence[Any]) -> list[str]:
+    notes = list(dict.fromkeys(note for one in found for note in one.notes))
+    return [f"simulated smaller: {'; '.join(notes)}"] if notes else []
+
+
+def _document(
+    said: Chapter, request: Request, own: OwnLoad | None, cost: Prices, daily: float,
+    notes: Sequence[str],
+) -> dict[str, Any]:  # fmt: skip
+    hot = request.hot.bytes
+    return document(
+        said,
+        load=_load_text(request, own),
+        job=None if own is None else own.job.text,
+        depth=request.depth,
+        hot_bytes=None if own is not None or hot >= WHOLE else hot,
+        hot_spread=request.hot.spread,
+        seed=request.seed,
+        quick=request.quick,
+        disk_cache=request.disk_cache,
+        writes_per_day_bytes=daily,
+        currency=cost.currency,
+        prices=cost.source,
+        loss_assumes=dict(assumptions()),
+        notes=list(notes),
+    )
+
+
+def _page(
+    said: Chapter, candidates: Sequence[Candidate], own: OwnLoad | None, cost: Prices,
+    notes: Sequence[str], path: Path,
+) -> None:  # fmt: skip
+    from ssdlab.report import array_page  # heavy: only where it is used
+
+    texts = [] if own is None else [(own.job.name, own.job.text)]
+    texts += [(one.text, one.rig()) for one in candidates]
+    array_page.render(
+        [said], path, title="Which storage to buy", kind="plan.kind", notes=notes, texts=texts
+    )
+
+
+def _print(said: Chapter, notes: Sequence[str], page: Path | None, json_: str | None) -> None:
+    console = results(json_)
+    say(console, notes[0], "bold")
+    for note in notes[1:]:
+        say(console, note)
+    for one in said.tables:
+        say(console, f"\n{one.title}")
+        heads = [f"{c.name}, {c.unit}" if c.unit else c.name for c in one.columns]
+        left = ("candidate", "what it is", "SSDs", "load")
+        sides = [(head, "left" if head in left else "right") for head in heads]
+        console.print(table(sides, [[_text(cell) for cell in row] for row in one.rows]))
+        if one.note:
+            say(console, one.note)
+    say(console, "")
+    for sentence in said.sentences:
+        say(console, f"- {sentence}")
+    if page is not None:
+        say(console, f"wrote {page}")
+
+
+def _text(cell: Cell | str | None) -> str:
+    if isinstance(cell, Cell):
+        return figure_text(cell.value)
+    return "-" if cell is None else cell

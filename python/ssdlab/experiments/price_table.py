@@ -1,0 +1,223 @@
+"""Disks, fast disks, SSDs, and disks behind a cache: what each does and what it costs."""
+
+from __future__ import annotations
+
+from ssdlab.arrays.readings import Reading, read
+from ssdlab.arrays.rigs import toml_text
+from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
+from ssdlab.figures import Curve, Figure
+from ssdlab.jobfile import JobText
+from ssdlab.plan.prices import prices
+from ssdlab.plan.storage import loads
+from ssdlab.plan.storage.candidates import Candidate, candidate
+from ssdlab.plan.storage.loads import HotSet, Span
+from ssdlab.plan.storage.measure import ram_bytes
+from ssdlab.plan.storage.sizes import (
+    drive_of,
+    has_disk,
+    resized,
+    simulated_bytes,
+    usable_bytes,
+)
+from ssdlab.scale import capacity_of
+
+ARTICLE = "an article on SSD caches of two RAID cards, its table of prices"
+POOL = "raid1:2:hgst-he10-10000"
+CACHE = "raid1:2:micron-5200-eco-960"
+ROWS = {
+    "disks": (POOL, 500.0, 250.0, 1.0),
+    "fast-disks": ("raid10:12:seagate-enterprise-10k8-1800", 5_000.0, 2_500.0, 6.0),
+    "ssds": ("raid10:12:samsung-pm883-1920", 800_000.0, 400_000.0, 24.0),
+    "maxcache": (f"{POOL} + maxcache:{CACHE} @ adaptec-3152-8i", 90_000.0, 40_000.0, 2.5),
+    "cachecade": (f"{POOL} + cachecade:{CACHE} @ lsi-9361-8i", 120_000.0, 60_000.0, 3.0),
+}
+"""Candidate, then as published: random reads and writes a second, price by that of the first."""
+DEPTH = 256
+HOT = HotSet(loads.HOT_BYTES)
+DISK_SPAN, FLASH_SPAN = Span(20.0, 4.0), Span(0.5, 0.1)
+HOT_TIMES_FACTOR = 400 << 30
+"""The hot set of SSDs and caches is simulated at this divided by the factor."""
+HOT_SETS = 20
+"""A cache is simulated as one of so many hot sets: 10 % of it are dirty before it is emptied."""
+HOT_SHARE = 8
+FACTOR_MIN = 100
+COVERED = 3
+KINDS = ("read", "write")
+ROUND = "the article gives round figures of a class of drives, not a measurement"
+WHY_SSDS = (
+    f"{ROUND}; which drives and which card is not told. Ours are rated 98 000 reads a second each, "
+    "and no card is in their way"
+)
+WHY_CARD = (
+    "the card takes 10 us for each I/O, as long as for a write of the burst that fills its RAM"
+)
+WHY_CACHE = (
+    "the article measured with two Intel S4600 of 240 GB; the 960 GB drives here (Micron 5200 ECO) "
+    "begin fresh and see a hundredth of their room, so that nothing is collected"
+)
+WHY_WRITES_CARD = (
+    f"{WHY_CACHE}; a write takes the card's processor twice, into its RAM and out of it"
+)
+WHY_LSI = (
+    "how long this card takes for a command of a cache is not known; here as long as for any other"
+)
+WHY_PRICE = "prices.toml holds assumed street prices, not those of the article"
+WHY_PRICE_SSDS = (
+    f"{WHY_PRICE}, and theirs were about 1 200 each by this ratio: drives for many more writes, or "
+    "of an earlier year"
+)
+
+
+def plan(factor: int) -> list[Task]:
+    """Reads and writes of each row."""
+    tasks = []
+    factor = max(factor, FACTOR_MIN)
+    for key, (text, *_) in ROWS.items():
+        one = candidate(text)
+        for kind in KINDS:
+            rig, job = _cached(one, kind, factor) if one.fast else _plain(one, kind, factor)
+            state = None if has_disk(one.pool) else "sequential"
+            tasks.append(
+                Task(f"{key}-{kind}", text, job.text, rig=rig, prepare=state, cost=_cost(one))
+            )
+    first = candidate(POOL)
+    beginning = HotSet(HOT.bytes, spread=False)
+    job = loads.random_job(
+        "read", "randread", beginning, usable_bytes(first.pool), DEPTH, DISK_SPAN
+    )
+    tasks.append(Task("disks-beginning", POOL, job.text, rig=_rig(first), cost=0.2))
+    return tasks
+
+
+def _cost(one: Candidate) -> float:
+    return 3.0 if one.fast else 0.2 if has_disk(one.pool) else 4.0
+
+
+def _plain(one: Candidate, kind: str, factor: int) -> tuple[str, JobText]:
+    """SSDs are made smaller, and written until what is collected is what always will be."""
+    whole = usable_bytes(one.pool)
+    if has_disk(one.pool):
+        job = loads.random_job(kind, f"rand{kind}", HOT, whole, DEPTH, DISK_SPAN)
+        return _rig(one), job
+    size = capacity_of(drive_of(one.pool)) // factor
+    capacity = int(whole * simulated_bytes(one.pool, size) / capacity_of(drive_of(one.pool)))
+    hot = HotSet(min(HOT.bytes, HOT_TIMES_FACTOR // factor, capacity // HOT_SHARE))
+    job = loads.random_job(kind, f"rand{kind}", hot, capacity, DEPTH, FLASH_SPAN)
+    if kind == "write":
+        count = int(0.35 * capacity + hot.bytes) // loads.BLOCK
+        job = loads.following(loads.writes_job("age", hot, capacity, DEPTH, count), job)
+    return _rig(one, size), job
+
+
+def _cached(one: Candidate, kind: str, factor: int) -> tuple[str, JobText]:
+    """The hot set is read (and written) until the cache holds all of it; then it is measured."""
+    assert one.fast is not None
+    hot = HotSet(min(HOT.bytes, HOT_TIMES_FACTOR // factor))
+    shrink = HOT.bytes / hot.bytes
+    size = min(capacity_of(drive_of(one.fast)) / shrink, float(HOT_SETS * hot.bytes))
+    whole = usable_bytes(one.pool)
+    most = COVERED * hot.bytes // loads.BLOCK
+    job = loads.covering_job("warm", "randread", hot, whole, DEPTH, times=COVERED, most=most)
+    if kind == "write":
+        wrote = loads.covering_job(
+            "rewrite", "randwrite", hot, whole, DEPTH, times=COVERED, most=most
+        )
+        job = loads.following(job, wrote)
+    measured = loads.random_job(kind, f"rand{kind}", hot, whole, DEPTH, FLASH_SPAN)
+    return _rig(one, int(size), shrink), loads.following(job, measured)
+
+
+def _rig(one: Candidate, ssd_bytes: int | None = None, shrink: float = 1.0) -> str:
+    card = one.card
+    if one.keys.get("preset") == "cachecade":
+        card = card.without_ram()  # it ran with the card's own RAM set to write-through
+    elif ram_bytes(card):
+        card = card.with_ram(int(ram_bytes(card) / shrink) // loads.BLOCK * loads.BLOCK)
+    pool = resized(one.pool, ssd_bytes)
+    fast = None if one.fast is None else resized(one.fast, ssd_bytes)
+    return toml_text({"name": "candidate", "device": one.device(pool, fast, card)})
+
+
+def judge(runs: Runs, factor: int) -> Findings:
+    """Every number of the table."""
+    found = {key: read(result) for key, result in runs.items()}
+    why = {
+        "disks-read": ROUND,
+        "disks-write": ROUND,
+        "ssds-read": WHY_SSDS,
+        "ssds-write": WHY_SSDS,
+        "maxcache-read": WHY_CARD,
+        "maxcache-write": WHY_WRITES_CARD,
+        "cachecade-read": WHY_LSI,
+        "cachecade-write": f"{WHY_CACHE}; {WHY_LSI}",
+    }
+    lines = []
+    for key, (text, *published, _) in ROWS.items():
+        for kind, value in zip(KINDS, published, strict=True):
+            name = f"{key}-{kind}"
+            line = Published(text, f"4 KiB random {kind}s", value, "IOPS")
+            lines.append(Line(line, found[name].iops, why.get(name, "")))
+    cost = prices()
+    bills = {key: cost.of(candidate(text).bill) for key, (text, *_) in ROWS.items()}
+    for key, (text, *_, relative) in ROWS.items():
+        if key != "disks":
+            reason = WHY_PRICE_SSDS if key == "ssds" else WHY_PRICE
+            ratio = (bills[key] or 0.0) / (bills["disks"] or 1.0)
+            lines.append(Line(Published(text, "relative price", relative, ""), ratio, reason))
+    beginning = Published(POOL, "4 KiB random reads of the first 20 million sectors", None, "IOPS")
+    lines.append(Line(beginning, found["disks-beginning"].iops))
+    return Findings(lines, _figures(found, bills), _remarks(found))
+
+
+def _figures(found: dict[str, Reading], bills: dict[str, float | None]) -> list[Figure]:
+    figures = []
+    first = bills["disks"] or 1.0
+    for kind, place in zip(KINDS, (1, 2), strict=True):
+        curves = [
+            Curve(
+                "published",
+                [float(row[3]) for row in ROWS.values()],
+                [float(row[place]) for row in ROWS.values()],
+                "published",
+            )
+        ]
+        for colour, key in enumerate(ROWS):
+            x, y = (bills[key] or 0.0) / first, found[f"{key}-{kind}"].iops
+            curves.append(Curve(key, [x], [y], "dots", colour))
+        figures.append(
+            Figure(
+                f"Random {kind}s against price", "price, two large disks = 1", "IOPS", curves,
+                log_x=True, log_y=True, group="What money buys",
+            )
+        )  # fmt: skip
+    return figures
+
+
+def _remarks(found: dict[str, Reading]) -> list[str]:
+    disks, fast = found["disks-read"].iops, found["fast-disks-read"].iops
+    warm, ssds = found["maxcache-read"].iops, found["ssds-read"].iops
+    return [
+        f"Two large disks behind a warm cache read {warm / fast:.0f} times as fast as twelve fast "
+        f"disks, and {warm / ssds:.2f} times as fast as twelve SSDs; before the cache is warm, as "
+        "fast as the two disks.",
+        "The 20 million sectors lie in 25 pieces all over the disks, so that the heads go the ways "
+        f"that they go in use. In the first 20 million sectors alone the disks read "
+        f"{found['disks-beginning'].iops / disks:.1f} times as fast, since the heads hardly move.",
+    ]
+
+
+EXPERIMENT = Experiment(
+    name="price-table",
+    title="What money buys: disks, fast disks, SSDs, and disks behind a cache",
+    article=ARTICLE,
+    procedure="4 KiB at random with 256 I/Os in flight in 20 million sectors, on two disks of "
+    "10 TB (RAID 1), twelve disks of 10 500 rpm and twelve SSDs (RAID 10), and on the two disks "
+    "behind a cache of two SSDs (RAID 1) of two RAID cards, once it holds everything. Volatile "
+    "caches of disks are off. Prices are those of prices.toml.",
+    scaling="SSDs (blocks per plane; a hundredth of them is the most, since all would take 100 GB "
+    "of memory), caches, and with them hot sets, which are a larger share of the SSDs than in "
+    "truth, and the RAM of cards; disks and times stay",
+    factors={"quick": 1600, "reduced": 400, "full": 1},
+    plan=plan,
+    judge=judge,
+)

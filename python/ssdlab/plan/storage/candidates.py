@@ -1,0 +1,150 @@
+"""Candidates of a purchase: a store, perhaps a cache before it, perhaps a controller card."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ssdlab.arrays.attachment import DIRECT, Attachment, attachment
+from ssdlab.arrays.rigs import LEVELS, toml_text
+from ssdlab.errors import InputError
+from ssdlab.plan.stores import FORMS, Store, store
+from ssdlab.rig import profiles
+
+MODES = ("write-back", "write-through", "write-around", "write-around-fill", "write-only")
+"""What becomes of writes in a cache, as in the rigs."""
+SYNTAX = (
+    'STORE, "STORE + CACHE", "STORE + PRESET:CACHE" or "STORE + MODE:CACHE", each with "@ CARD"'
+)
+"""How a candidate is written, for help texts and messages."""
+DEFAULTS = (
+    "raid1:2:hgst-he10-10000",
+    "raid10:12:seagate-enterprise-10k8-1800",
+    "raid10:12:samsung-pm883-1920",
+    "raid1:2:hgst-he10-10000 + maxcache:raid1:2:micron-5200-eco-960 @ adaptec-3152-8i",
+)
+"""What is compared where nobody names candidates: the rows of an article's table of prices."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What may be bought."""
+
+    text: str
+    """As it was written."""
+    pool: Store
+    """Where the data lies."""
+    fast: Store | None = None
+    """The cache before it."""
+    keys: Mapping[str, Any] = field(default_factory=dict)
+    """Of the device ``cache``: its mode or its preset."""
+    card: Attachment = DIRECT
+    """What all of it stands behind."""
+    card_name: str = ""
+
+    @property
+    def title(self) -> str:
+        """In words."""
+        text = self.pool.title
+        if self.fast is not None:
+            kind = self.keys.get("preset") or self.keys.get("mode")
+            text += f", {kind} cache on {self.fast.title}"
+        return f"{text}, behind {self.card_name}" if self.card_name else text
+
+    @property
+    def bill(self) -> dict[str, int]:
+        """Everything that is bought, by name."""
+        found = Counter(self.pool.bill)
+        if self.fast is not None:
+            found += Counter(self.fast.bill)
+        if self.card_name:
+            found[self.card_name] += 1
+        return dict(found)
+
+    def device(
+        self, pool: Mapping[str, Any], fast: Mapping[str, Any] | None, card: Attachment
+    ) -> dict[str, Any]:
+        """The table ``device`` of it, with its parts in other sizes."""
+        device: dict[str, Any] = copy.deepcopy(dict(pool))
+        if fast is not None:
+            device = {
+                "kind": "cache", **self.keys, "cache": copy.deepcopy(dict(fast)), "below": device
+            }  # fmt: skip
+        return card.around(device) if card else device
+
+    def rig(self) -> str:
+        """Its rig at full size, as TOML."""
+        fast = None if self.fast is None else self.fast.device
+        table = self.device(self.pool.device, fast, self.card)
+        return toml_text({"name": "candidate", "summary": self.title, "device": table})
+
+
+def candidate(text: str) -> Candidate:
+    """The candidate that ``text`` means (:data:`SYNTAX`).
+
+    A cache without a preset or a mode writes back where it is itself redundant, and through
+    where the loss of one drive would lose what it holds.
+
+    Raises InputError where it means none.
+    """
+    rest, _, card = text.partition("@")
+    card = card.strip()
+    if "@" in text and not card:
+        raise InputError(f'"{text}": no controller after @; expected {SYNTAX}')
+    parts = [one.strip() for one in rest.split("+")]
+    if len(parts) > 2 or not all(parts):
+        raise InputError(f'"{text}": expected {SYNTAX}, where STORE is {FORMS}')
+    behind = attachment(card) if card else DIRECT
+    pool = store(parts[0])
+    if behind.bus is not None and pool.device.get("kind") != "array":
+        raise InputError(f'"{text}": {card} has a bus, which takes an array of drives')
+    name = behind.name or card
+    if len(parts) == 1:
+        found = Candidate(text, pool, card=behind, card_name=card and name)
+    else:
+        if behind.bus is not None:
+            raise InputError(f'"{text}": {card} has a bus, which knows of no cache before an array')
+        kind, place = _kind(parts[1])
+        fast = store(place)
+        found = Candidate(text, pool, fast, _keys(kind, fast), behind, card and name)
+    return found
+
+
+def _kind(text: str) -> tuple[str, str]:
+    """The preset or mode before a store, and the store."""
+    first, _, rest = text.partition(":")
+    if not rest or first.lower().removeprefix("raid") in LEVELS or first.endswith(".toml"):
+        return "", text
+    if first in {one.name for one in profiles()}:
+        return "", text
+    return first, rest
+
+
+def _keys(kind: str, fast: Store) -> dict[str, Any]:
+    if kind in MODES:
+        return {"mode": kind}
+    if kind:
+        return {"preset": kind}
+    return {"mode": "write-back" if fast.redundant else "write-through"}
+
+
+def drives(device: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The tables of the disks and SSDs in a device, which may be changed in place."""
+    if device.get("kind") in ("ssd", "hdd"):
+        yield device  # type: ignore[misc]
+        return
+    for key in ("below", "member", "cache"):
+        inner = device.get(key)
+        if isinstance(inner, dict):
+            yield from drives(inner)
+    for inner in device.get("members", ()):
+        if isinstance(inner, dict):
+            yield from drives(inner)
+
+
+def plain(value: Any) -> Any:
+    """A value of a rig without its source."""
+    return value["value"] if isinstance(value, dict) and "value" in value else value

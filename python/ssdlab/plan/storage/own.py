@@ -1,0 +1,153 @@
+"""A load of the user's own on every candidate, in place of the loads of the price table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ssdlab import pool
+from ssdlab.arrays.rigs import toml_text
+from ssdlab.errors import InputError
+from ssdlab.jobfile import JobText
+from ssdlab.plan.storage.bed import Bed, Ran, stage, wear_of
+from ssdlab.plan.storage.candidates import Candidate, drives
+from ssdlab.plan.storage.measure import (
+    CACHE_BYTES_MIN,
+    SSD_BYTES,
+    SSD_BYTES_QUICK,
+    Measured,
+    Part,
+    Request,
+    Warmth,
+    memory_share,
+    merged,
+    ram_bytes,
+)
+from ssdlab.plan.storage.sizes import drive_of, flash, has_disk, resized, shipped, simulated_bytes
+from ssdlab.progress import ProgressCallback
+from ssdlab.scale import capacity_of, reduced
+
+LAPS, LAPS_QUICK = 60, 15
+"""A job runs at most so many times on a cache; the last is the warm one."""
+SETTLED = 0.05
+"""Laps whose rates differ by less are alike."""
+FILLED, GROWN = 0.99, 0.01
+"""A cache is warm when it is full to this, or when a lap has added less than this of it."""
+_ABSOLUTE = re.compile(
+    r"^\s*(size|offset|offset_increment|filesize|io_size|io_limit)\s*=\s*[1-9][\d.]*\s*[kmgtp]?i?b?\s*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+@dataclass(frozen=True)
+class OwnLoad:
+    """A job, the state in which it finds SSDs, and how much smaller drives are simulated."""
+
+    job: JobText
+    prepare: str = "sequential"
+    scale: int | None = None
+    """None: as small as SSDs of about 4 GiB; full size if the job names sizes in bytes."""
+
+    @property
+    def absolute(self) -> bool:
+        """Whether the job names places or amounts in bytes, which a smaller drive has not."""
+        return bool(_ABSOLUTE.search(self.job.text)) or "read_iolog" in self.job.text
+
+
+def measure_own(
+    candidates: Sequence[Candidate],
+    load: OwnLoad,
+    request: Request,
+    progress: ProgressCallback | None = None,
+) -> list[Measured]:
+    """Runs the job on every candidate; raises as :func:`ssdlab.plan.storage.measure.measure`."""
+
+    def piece(one: Candidate, memory: int | None) -> pool.Piece[Part]:
+        return pool.Piece(lambda report: _run(one, load, request, memory, report))
+
+    share = memory_share()
+    try:
+        found = pool.run([piece(one, share) for one in candidates], progress)
+    except InputError:
+        found = pool.run([piece(one, None) for one in candidates], progress, at_once=1)
+    return [merged([part]) for part in found]
+
+
+def _factor(one: Candidate, load: OwnLoad, request: Request) -> int:
+    if load.scale is not None:
+        return load.scale
+    if load.absolute:
+        return 1
+    stores = [part for part in (one.pool, one.fast) if part is not None and shipped(part)]
+    if not any(flash(part) for part in stores):
+        return 1
+    size = SSD_BYTES_QUICK if request.quick else SSD_BYTES
+    if one.fast is not None:
+        size = CACHE_BYTES_MIN
+    # An SSD of many dies cannot be as small as one may want.
+    found = [
+        capacity_of(drive_of(part)) // simulated_bytes(part, size) for part in stores if flash(part)
+    ]
+    return max(1, min(found))
+
+
+def _run(
+    one: Candidate, load: OwnLoad, request: Request, memory: int | None, report: ProgressCallback
+) -> Part:
+    factor = _factor(one, load, request)
+    bed, note = _bed(one, factor, request, memory)
+    laps = 1 if one.fast is None else LAPS_QUICK if request.quick else LAPS
+    if not has_disk(one.pool):
+        bed.prepare(load.prepare, stage(report, 0, laps + 1))
+    ran: list[Ran] = []
+    for lap in range(laps):
+        ran.append(bed.run(load.job, stage(report, lap + 1, laps + 1)))
+        if lap and _settled(ran[-2], ran[-1]):
+            break
+    last = ran[-1]
+    part: Part = {
+        "rates": {"load": last.reading},
+        "worn": wear_of(last, cache=False),
+        "worn_cache": wear_of(last, cache=True),
+        "dirty_bytes": last.dirty_bytes() * factor,
+        "notes": [note] if note else [],
+    }
+    if one.fast is not None:
+        part["cold"] = {"load": ran[0].reading}
+        part["hits"] = {"load": last.hit_ratio("read", "write") or 0.0}
+        before = sum(lap.seconds for lap in ran[:-1])
+        part["warmth"] = {"load": Warmth(before * factor, whole=_settled(ran[-2], last))}
+    return part
+
+
+def _settled(one: Ran, other: Ran) -> bool:
+    alike = abs(other.reading.iops - one.reading.iops) <= SETTLED * other.reading.iops
+    return alike and (other.filled() >= FILLED or other.filled() - one.filled() < GROWN)
+
+
+def _bed(one: Candidate, factor: int, request: Request, memory: int | None) -> tuple[Bed, str]:
+    """All of the candidate divided by the factor, so that every share of a size stays."""
+    below = resized(one.pool, None, disk_cache=request.disk_cache)
+    fast = None if one.fast is None else resized(one.fast, None, disk_cache=request.disk_cache)
+    note = ""
+    if factor > 1:
+        flash_only = one.fast is None and flash(one.pool)
+        for part, device in ((one.pool, below), (one.fast, fast)):
+            if part is None or device is None or not shipped(part):
+                continue
+            if flash(part):
+                size = capacity_of(drive_of(part)) // factor
+                device.clear()
+                device.update(resized(part, size, disk_cache=request.disk_cache))
+            elif not flash_only:
+                own = reduced(drive_of(part), factor)
+                for table in drives(device):
+                    table["capacity"] = own["capacity"]
+        note = f"{one.text}: all of it at 1/{factor} of its size"
+    card = one.card
+    ram = ram_bytes(card)
+    if ram and factor > 1:
+        card = card.with_ram(max(1 << 20, ram // factor // 4096 * 4096))
+    rig = toml_text({"name": "candidate", "device": one.device(below, fast, card)})
+    return Bed(rig, one.text, request.seed, memory), note

@@ -1,0 +1,216 @@
+"""The tables and charts of candidates beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ssdlab.arrays.chapters import Cells, Chapter, columns, numbers
+from ssdlab.arrays.readings import Reading
+from ssdlab.figures import Cell, Curve, Figure, Style, Table
+from ssdlab.plan.prices import Prices
+from ssdlab.plan.storage.advice import advise
+from ssdlab.plan.storage.measure import LOADS
+from ssdlab.plan.storage.rows import Row, rate_of
+
+
+def chapter(rows: Sequence[Row], prices: Prices, writes_per_day: float) -> Chapter:
+    """All that is said of the candidates."""
+    keys = [key for key in LOADS if all(key in row.found.rates for row in rows)]
+    random = [key for key in keys if LOADS[key][1] == "IOPS"]
+    ordered = [key for key in keys if key not in random]
+    tables = [_candidates(rows), _random(rows, random)]
+    if ordered:
+        tables.append(_ordered(rows, ordered))
+    if any(row.found.cold for row in rows):
+        tables.append(_caches(rows, random))
+    tables += [_money(rows, keys, prices), _safety(rows, writes_per_day)]
+    return Chapter(
+        key="storage",
+        title="Candidates beside each other",
+        sentences=advise(rows, keys, prices),
+        tables=tables,
+        figures=_figures(rows, keys, prices),
+        rows=[row.as_json() for row in rows],
+    )
+
+
+def _candidates(rows: Sequence[Row]) -> Table:
+    lines: list[Cells] = [
+        [row.letter, row.candidate.title, Cell(row.usable_bytes / 1e12)] for row in rows
+    ]
+    return Table("Candidates", columns("candidate, what it is, usable:TB"), lines)
+
+
+def _ms(reading: Reading | None, percent: float) -> float | None:
+    ns = None if reading is None else reading.percentile_ns(percent)
+    return None if ns is None else ns / 1e6
+
+
+def _random(rows: Sequence[Row], keys: Sequence[str]) -> Table:
+    heads = ["candidate"]
+    own = keys == ["load"]
+    for key in keys:
+        heads += [f"{key}:IOPS", f"{key} p50:ms", f"{key} p99:ms"]
+    if own:
+        heads.append("load:MB/s")
+    lines: list[Cells] = []
+    for row in rows:
+        values: list[float | None] = []
+        for key in keys:
+            reading = row.found.rates[key]
+            values += [reading.iops, _ms(reading, 50.0), _ms(reading, 99.0)]
+        if own:
+            values.append(row.found.rates["load"].bytes_per_s / 1e6)
+        lines.append([row.letter, *numbers(*values)])
+    note = "Caches are warm here." if any(row.found.cold for row in rows) else ""
+    return Table("The load" if own else "Random I/O", columns(", ".join(heads)), lines, note)
+
+
+def _ordered(rows: Sequence[Row], keys: Sequence[str]) -> Table:
+    heads = columns(
+        "candidate, " + ", ".join(f"{key.removesuffix('_ordered')}:MB/s" for key in keys)
+    )
+    lines: list[Cells] = [[row.letter, *numbers(*(row.rate(key) for key in keys))] for row in rows]
+    note = ""
+    if any(row.found.cold for row in rows):
+        note = "Behind a cache: of data that it does not hold; writes as long as they last."
+    return Table("I/O in order, 1 MiB", heads, lines, note)
+
+
+def _caches(rows: Sequence[Row], keys: Sequence[str]) -> Table:
+    heads = columns("candidate, load, cold:IOPS, warm:IOPS, hits:%, warmed:hours, only in cache:GB")
+    lines: list[Cells] = []
+    for row in rows:
+        for key in keys if row.found.cold else ():
+            warmth, hits = row.found.warmth.get(key), row.found.hits.get(key)
+            dirty = None if key == "read" else row.found.dirty_bytes / 1e9
+            lines.append(
+                [
+                    row.letter,
+                    LOADS[key][0],
+                    *numbers(
+                        rate_of(row.found.cold.get(key), key),
+                        row.rate(key),
+                        None if hits is None else 100 * hits,
+                        None if warmth is None else warmth.seconds / 3600,
+                        dirty,
+                    ),
+                ]
+            )
+    partly = [row.letter for row in rows if any(not w.whole for w in row.found.warmth.values())]
+    order = "" if keys == ["load"] else "; reads first, so that writes find what was read"
+    note = (
+        f"Warmed: so long the load itself ran before, on a cache of full size{order}. Only in "
+        "cache: what would be lost with it."
+    )
+    if partly:
+        note += f" Of {', '.join(partly)} the cache was not yet all that it can become."
+    return Table("Caches", heads, lines, note)
+
+
+def _money(rows: Sequence[Row], keys: Sequence[str], prices: Prices) -> Table:
+    random = [key for key in keys if LOADS[key][1] == "IOPS"]
+    heads = [f"candidate, price:{prices.currency}, relative, usable:TB, per TB"]
+    heads += ["per 1000 IOPS" if key == "load" else f"per 1000 {key} IOPS" for key in random]
+    lines: list[Cells] = [
+        [
+            row.letter,
+            *numbers(
+                row.price,
+                row.relative,
+                row.usable_bytes / 1e12,
+                row.per_tb,
+                *(row.per_kiops(key) for key in random),
+            ),
+        ]
+        for row in rows
+    ]
+    missing = sorted({name for row in rows for name in prices.missing(row.candidate.bill)})
+    note = f"Prices of {prices.source}: orders of magnitude, to be edited (--prices FILE)."
+    if missing:
+        note += f" No price of {', '.join(missing)}."
+    return Table("Price", columns(", ".join(heads)), lines, note)
+
+
+def _safety(rows: Sequence[Row], writes_per_day: float) -> Table:
+    heads = columns("candidate, SSDs, amplification, DWPD 5 years, life:years, loss a year:%")
+    lines: list[Cells] = []
+    for row in rows:
+        life = row.life
+        worn = None if life is None else life.worn
+        lines.append(
+            [
+                row.letter,
+                "none" if life is None else life.of,
+                *numbers(
+                    None if worn is None else worn.write_amplification,
+                    None if worn is None else worn.dwpd,
+                    None if life is None else life.years,
+                    None if row.loss_per_year is None else 100 * row.loss_per_year,
+                ),
+            ]
+        )
+    note = (
+        "Amplification: of writes, in the flash. Life: until the rated cycles are used up on "
+        f"average, if the host writes {writes_per_day / 1e9:,.0f} GB a day like these "
+        "writes. Loss of data: 1 % of the drives fail in a year, by themselves; no fire, no "
+        "firmware, no operator."
+    )
+    return Table("Life and safety", heads, lines, note)
+
+
+def _figures(rows: Sequence[Row], keys: Sequence[str], prices: Prices) -> list[Figure]:
+    priced = [row for row in rows if row.price is not None]
+    figures = []
+    group = "Price against what it buys"
+    label = f"price, {prices.currency}"
+    for key in keys:
+        name, unit = LOADS[key]
+        if unit != "IOPS":
+            continue
+        dots = [_dot(row, place, row.rate(key), row.price) for place, row in enumerate(priced)]
+        figures.append(
+            Figure(
+                f"{name[0].upper()}{name[1:]}", label, unit, dots, log_x=True, log_y=True,
+                group=group,
+            )
+        )  # fmt: skip
+    space = [
+        _dot(row, place, row.usable_bytes / 1e12, row.price) for place, row in enumerate(priced)
+    ]
+    figures.append(Figure("Space", label, "TB", space, log_x=True, log_y=True, group=group))
+    letters = [row.letter for row in rows]
+    for key in keys:
+        name, unit = LOADS[key]
+        rates = [(place, row.rate(key)) for place, row in enumerate(rows)]
+        cold = [(place, rate_of(row.found.cold.get(key), key)) for place, row in enumerate(rows)]
+        log = unit == "IOPS"
+        style: Style = "dots" if log else "bars"
+        known = any(rate for _, rate in cold)
+        curves = [_level("cache warm, or none" if known else "simulated", rates, 0, style)]
+        if known:
+            curves.append(_level("cold cache", cold, 1, style))
+        title = f"{name[0].upper()}{name[1:]} by candidate"
+        figures.append(Figure(title, "", unit, curves, x_names=letters, log_y=log, group="Rates"))
+    return figures
+
+
+def _level(
+    name: str, rates: Sequence[tuple[int, float | None]], colour: int, style: Style
+) -> Curve:
+    known = [(float(place), rate) for place, rate in rates if rate]
+    return Curve(name, [x for x, _ in known], [y for _, y in known], style, colour)
+
+
+def _dot(row: Row, place: int, value: float | None, price: float | None) -> Curve:
+    name = f"{row.letter}: {row.candidate.pool.title}"
+    name += " with a cache" if row.candidate.fast is not None else ""
+    return Curve(name, [price or 0.0], [value or 0.0], "dots", place)
+
+
+def document(chapter_: Chapter, **about: Any) -> dict[str, Any]:
+    """The object of ``--json``."""
+    found = chapter_.as_json()
+    return {**about, "sentences": found["sentences"], "tables": found["tables"],
+            "candidates": found["runs"]}  # fmt: skip

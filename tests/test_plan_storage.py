@@ -1,0 +1,414 @@
+"""Candidates of a purchase: how they are written, what is measured, prices, life, safety, words."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import browser
+from conftest import Outcome
+from ssdlab import _core
+from ssdlab.arrays.chapters import Chapter
+from ssdlab.arrays.rigs import Shape, toml_text
+from ssdlab.errors import InputError, Interrupted
+from ssdlab.plan.prices import Prices, prices
+from ssdlab.plan.storage import loads
+from ssdlab.plan.storage.candidates import DEFAULTS, candidate
+from ssdlab.plan.storage.loads import HotSet, Span
+from ssdlab.plan.storage.measure import Measured, Request, measure
+from ssdlab.plan.storage.rows import loss_per_year, rows
+from ssdlab.plan.storage.sizes import check, flash, resized, shape_of, usable_bytes
+from ssdlab.plan.storage.tables import chapter
+from ssdlab.plan.stores import store
+from ssdlab.scale import capacity_of
+
+Cli = Callable[..., Outcome]
+DISKS = "raid1:2:seagate-constellation-es3-1000"
+SSDS = "raid1:2:intel-dc-s3700-200"
+
+
+def null(path: Path, us: float, capacity: str = "1GiB") -> Path:
+    """A rig file of a device that takes so long for everything, one thing at a time."""
+    path.write_text(
+        f'[device]\nkind = "null"\ncapacity = "{capacity}"\nservice_time = "{us}us"\nservers = 1\n'
+    )
+    return path
+
+
+def run(*texts: str, hot: HotSet | None = None, depth: int = 1, **more: Any) -> list[Measured]:
+    request = Request(hot or HotSet(1 << 62), depth, quick=True, **more)
+    return measure([candidate(text) for text in texts], request)
+
+
+# --- how candidates are written
+
+
+def test_a_candidate_is_a_store_a_cache_and_a_card() -> None:
+    one = candidate(f"{DISKS} + maxcache:{SSDS} @ adaptec-3152-8i")
+    assert one.bill == {
+        "seagate-constellation-es3-1000": 2, "intel-dc-s3700-200": 2, "adaptec-3152-8i": 1,
+    }  # fmt: skip
+    device = tomllib.loads(one.rig())["device"]
+    assert device["kind"] == "controller"
+    assert device["below"]["preset"] == "maxcache"
+    assert device["below"]["cache"]["member"]["below"]["kind"] == "ssd"
+    assert device["below"]["below"]["level"] == "raid1"
+
+
+@pytest.mark.parametrize(
+    ("cache", "keys"),
+    [
+        (SSDS, {"mode": "write-back"}),
+        ("intel-dc-s3700-200", {"mode": "write-through"}),
+        ("0:2:intel-dc-s3700-200", {"mode": "write-through"}),
+        ("raid10:4:intel-dc-s3700-200:64k", {"mode": "write-back"}),
+        (f"write-around:{SSDS}", {"mode": "write-around"}),
+        ("bcache:intel-dc-s3700-200", {"preset": "bcache"}),
+    ],
+)
+def test_a_cache_writes_back_only_where_it_is_mirrored(cache: str, keys: dict[str, str]) -> None:
+    assert candidate(f"{DISKS} + {cache}").keys == keys
+
+
+@pytest.mark.parametrize("text", DEFAULTS)
+def test_the_candidates_by_default_can_be_built(text: str) -> None:
+    one = candidate(text)
+    check(one)
+    assert prices().of(one.bill)
+    assert one.pool.redundant
+
+
+def test_usable_space_is_what_the_device_shows() -> None:
+    for text in (
+        SSDS,
+        "raid10:4:intel-dc-s3700-200",
+        "5:5:intel-dc-s3700-200",
+        "6:4:lab-reference",
+    ):
+        one = store(text)
+        device = resized(one, 1 << 30)
+        size = device["member"].get("below", device["member"])["capacity"]
+        size = int(str(size["value"] if isinstance(size, dict) else size).removesuffix("B"))
+        shown = _core.Drive(toml_text({"name": "x", "device": device}), rig_name="x").capacity_bytes
+        shape = shape_of(one)
+        assert isinstance(shape, Shape)
+        assert shown == pytest.approx(shape.usable_share * shape.count * size, rel=2e-3)
+
+
+def test_disks_keep_their_size_and_lose_their_volatile_cache() -> None:
+    device = resized(store(DISKS), 1 << 30)
+    disk = device["member"]["below"]
+    assert disk["write_cache"] == "0B"
+    assert disk["capacity"]["value"] == "1000204886016B"
+    kept = resized(store(DISKS), 1 << 30, disk_cache=True)["member"]["below"]
+    assert kept["write_cache"]["value"] == "64MiB"
+    assert not flash(store(DISKS))
+
+
+# --- loads
+
+
+def test_every_load_is_a_job_for_fio_too() -> None:
+    hot, span = HotSet(10 << 30), Span(1.0, 0.5)
+    jobs = [
+        loads.random_job("r", "randread", hot, 1 << 40, 256, span),
+        loads.random_job("r", "randread", HotSet(10 << 30, spread=False), 1 << 40, 256, span),
+        loads.writes_job("w", hot, 1 << 40, 1, 100),
+        loads.ordered_job("o", "write", span),
+        loads.covering_job("c", "randwrite", hot, 1 << 40, 256, times=2, most=1 << 30),
+    ]
+    jobs.append(loads.following(jobs[-1], jobs[0]))
+    for job in jobs:
+        _core.check_job(job.text, job_name=job.name)
+    assert jobs[-1].text.count("stonewall") == 1
+
+
+def test_warming_touches_every_block_of_the_hot_set_so_often(tmp_path: Path) -> None:
+    rig = null(tmp_path / "n.toml", 1.0, "64MiB").read_text()
+    drive = _core.Drive(rig, rig_name="n", seed=1)
+    hot = HotSet(8 << 20)
+    job = loads.covering_job("c", "randwrite", hot, 64 << 20, 50, times=3, most=1 << 30)
+    output = drive.run(job.text, job_name=job.name)
+    done = json.loads(output.json)["jobs"]
+    blocks = sum(one["write"]["total_ios"] for one in done)
+    piece = (8 << 20) // loads.PIECES // 4096
+    assert blocks == 3 * piece * loads.PIECES
+
+
+# --- numbers that are known
+
+
+def test_a_disk_at_depth_one_takes_a_mean_seek_and_half_a_turn() -> None:
+    alone, mirror = run("seagate-constellation-es3-1000", DISKS)
+    seek, turn, electronics, transfer = 8.5e-3, 60 / 7200, 150e-6, 4096 / 130e6
+    once = seek + turn / 2 + electronics + transfer
+    # Outer tracks hold more, so the mean seek over addresses is about 2 % shorter.
+    assert alone.rates["read"].iops == pytest.approx(1 / once, rel=0.05)
+    assert alone.rates["write"].iops == pytest.approx(1 / (once + 1e-3), rel=0.05)
+    # md reads from the disk whose heads are nearer: of two a third of the way is saved at most.
+    saved = 1 / (once - seek / 3)
+    assert alone.rates["read"].iops * 1.05 < mirror.rates["read"].iops < saved * 1.05
+    # A write has to be on both and ends with the later one: at most 2/3 of a turn, not 1/2.
+    both = 1 / (once + 1e-3 + turn / 6)
+    assert 0.98 * both < mirror.rates["write"].iops < 1.02 * alone.rates["write"].iops
+
+
+def test_two_disks_in_order_are_as_fast_as_their_outer_tracks() -> None:
+    single, striped = run("seagate-constellation-es3-1000", "0:2:seagate-constellation-es3-1000")
+    assert single.rates["read_ordered"].bytes_per_s == pytest.approx(175e6, rel=0.03)
+    ratio = striped.rates["read_ordered"].bytes_per_s / single.rates["read_ordered"].bytes_per_s
+    assert ratio == pytest.approx(2.0, rel=0.05)
+
+
+def test_rates_of_a_rig_file_are_those_of_its_service_time(tmp_path: Path) -> None:
+    (found,) = run(str(null(tmp_path / "n.toml", 100.0)), depth=4)
+    assert found.rates["read"].iops == pytest.approx(10_000, rel=0.01)
+    assert found.rates["write"].iops == pytest.approx(10_000, rel=0.01)
+    assert found.rates["read"].percentile_ns(50.0) == pytest.approx(400_000, rel=0.02)
+
+
+@pytest.fixture(scope="module")
+def cached(tmp_path_factory: pytest.TempPathFactory) -> Measured:
+    """A slow pool behind a fast cache that holds the hot set."""
+    folder = tmp_path_factory.mktemp("rigs")
+    slow = null(folder / "slow.toml", 1000.0, "4GiB")
+    fast = null(folder / "fast.toml", 10.0, "1GiB")
+    (found,) = run(f"{slow} + write-back:{fast}", hot=HotSet(64 << 20), depth=1)
+    return found
+
+
+def test_a_warm_cache_is_as_fast_as_its_device_and_a_cold_one_as_the_store(
+    cached: Measured,
+) -> None:
+    assert cached.hits["read"] == pytest.approx(1.0)
+    assert cached.rates["read"].iops == pytest.approx(100_000, rel=0.01)
+    assert cached.rates["write"].iops == pytest.approx(100_000, rel=0.02)
+    assert cached.cold["read"].iops == pytest.approx(1000, rel=0.06)
+    assert cached.cold["write"].iops == pytest.approx(100_000, rel=0.06)
+
+
+def test_warming_takes_as_long_as_the_store_needs_for_the_hot_set(cached: Measured) -> None:
+    blocks = (64 << 20) // loads.PIECES // 4096 * loads.PIECES
+    # One miss for each block; the further rounds hit.
+    assert cached.warmth["read"].seconds == pytest.approx(blocks * 1e-3, rel=0.05)
+    assert cached.warmth["read"].whole
+    assert 0 < cached.dirty_bytes <= 64 << 20
+
+
+def test_the_hot_set_does_not_change_what_a_cache_of_ssds_does_when_it_is_warm() -> None:
+    """The simulation is smaller; how much smaller is not to be seen in the rates."""
+    pool = f"{DISKS} + {SSDS}"
+    small, large = (
+        run(pool, hot=HotSet(size), depth=32)[0].rates["read"].iops for size in (1 << 28, 1 << 30)
+    )
+    assert small == pytest.approx(large, rel=0.03)
+
+
+# --- rows
+
+
+def reading(tmp_path: Path) -> Measured:
+    return run(str(null(tmp_path / "n.toml", 100.0)))[0]
+
+
+def test_prices_add_up_and_are_shared_by_space_and_rate(tmp_path: Path) -> None:
+    found = reading(tmp_path)
+    cost = Prices("EUR", {"seagate-constellation-es3-1000": 50.0, "intel-dc-s3700-200": 100.0}, "p")
+    pair = rows([candidate(DISKS), candidate(f"{DISKS} + {SSDS}")], [found, found], cost)
+    assert [row.price for row in pair] == [100.0, 300.0]
+    assert [row.relative for row in pair] == [1.0, 3.0]
+    assert pair[1].per_tb == pytest.approx(300 / 1.000204886016)
+    assert pair[1].per_kiops("read") == pytest.approx(300 / (found.rates["read"].iops / 1e3))
+    assert pair[1].usable_bytes == usable_bytes(store(DISKS)) == 1_000_204_886_016
+
+
+def test_what_has_no_price_is_named_and_costs_nothing_else(tmp_path: Path) -> None:
+    found = reading(tmp_path)
+    cost = Prices("EUR", {}, "p")
+    table = rows([candidate(DISKS)], [found], cost)
+    assert table[0].price is None
+    said: Chapter = chapter(table, cost, 1e12)
+    assert "None of the candidates has a price" in said.sentences[0]
+    assert any("No price of seagate" in one.note for one in said.tables)
+
+
+def test_an_array_loses_data_by_the_chance_of_ssdlab_reliability(tmp_path: Path) -> None:
+    from ssdlab.analysis.reliability import HOURS_PER_YEAR, Array, Hazards, p_loss
+
+    size = 1_000_204_886_016.0
+    hazards = Hazards(0.01 / HOURS_PER_YEAR, 24 + size / 100e6 / 3600, 1e-15)
+    mirrored = p_loss(Array("1", 2, size), hazards, HOURS_PER_YEAR)
+    assert loss_per_year(candidate(DISKS), dirty=False) == pytest.approx(mirrored)
+    both = candidate(f"{DISKS} + write-back:intel-dc-s3700-200")
+    alone = loss_per_year(candidate("intel-dc-s3700-200"), dirty=False)
+    assert alone is not None
+    assert alone == pytest.approx(0.00995, rel=0.01)
+    assert loss_per_year(both, dirty=True) == pytest.approx(1 - (1 - mirrored) * (1 - alone))
+    assert loss_per_year(both, dirty=False) == pytest.approx(mirrored)
+
+
+def test_life_is_what_the_rated_cycles_allow() -> None:
+    (found,) = run("raid1:2:lab-reference", hot=HotSet(1 << 62), depth=32)
+    one = candidate("raid1:2:lab-reference")
+    (row,) = rows([one], [found], prices(), writes_per_day=1e11)
+    assert row.life is not None
+    worn = row.life.worn
+    assert worn.share == pytest.approx(1.0, rel=0.01)  # a mirror writes everything once to each
+    assert worn.write_amplification > 1.5
+    size, cycles = capacity_of("lab-reference"), 3000
+    total = worn.dwpd * 5 * 365 * size
+    assert row.life.years == pytest.approx(total / 1e11 / 365 / worn.share)
+    assert total * worn.write_amplification / size / cycles == pytest.approx(1.28, rel=0.05)
+
+
+# --- the command
+
+
+def table_of(document: dict[str, Any], title: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = next(
+        one["rows"] for one in document["tables"] if one["title"] == title
+    )
+    return found
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    from ssdlab.cli import run_command
+
+    folder = tmp_path_factory.mktemp("page")
+    arguments = ["plan", "storage", "--quick", "-q", "--candidate", DISKS, "--candidate", SSDS,
+                 "--candidate", f"{DISKS} + {SSDS} @ adaptec-3152-8i", "--hot", "256MiB",
+                 "-o", folder / "p.html", "--json", folder / "p.json"]  # fmt: skip
+    assert run_command([str(one) for one in arguments]) == 0
+    return folder / "p.html", json.loads((folder / "p.json").read_text())
+
+
+def test_the_json_says_what_the_tables_say(said: tuple[Path, dict[str, Any]]) -> None:
+    document = said[1]
+    rows_ = document["candidates"]
+    assert [row["letter"] for row in rows_] == ["A", "B", "C"]
+    random, money = table_of(document, "Random I/O"), table_of(document, "Price")
+    for row, speed, price in zip(rows_, random, money, strict=True):
+        assert speed["read, IOPS"] == row["loads"]["read"]["iops"]
+        assert speed["write p99, ms"] == row["loads"]["write"]["lat_p99_ns"] / 1e6
+        assert price["price, USD"] == row["price"]
+        assert price["per TB"] == pytest.approx(row["price"] / row["usable_bytes"] * 1e12)
+        iops = row["loads"]["read"]["iops"]
+        assert price["per 1000 read IOPS"] == pytest.approx(row["price"] / iops * 1e3)
+    caches = table_of(document, "Caches")
+    assert {one["candidate"] for one in caches} == {"C"}
+    assert document["hot_bytes"] == 256 << 20
+    assert document["currency"] == "USD"
+
+
+def test_a_cache_is_worth_its_price_and_the_words_say_so(
+    said: tuple[Path, dict[str, Any]],
+) -> None:
+    document = said[1]
+    disks, _, cached_ = document["candidates"]
+    assert cached_["loads"]["read"]["iops"] > 20 * disks["loads"]["read"]["iops"]
+    assert cached_["cold"]["read"]["iops"] < 2 * disks["loads"]["read"]["iops"]
+    text = " ".join(document["sentences"])
+    best = min(document["candidates"], key=lambda row: row["price"] / row["usable_bytes"])
+    assert f"a TB costs least in {best['letter']}" in text
+    fast = min(document["candidates"], key=lambda row: row["price_per_1000_iops"]["read"])
+    assert f"a thousand random read IOPS in {fast['letter']}" in text
+    assert "once its cache is warm" in text
+
+
+@pytest.mark.skipif(bool(browser.missing()), reason=browser.missing() or "-")
+def test_the_page_draws_its_charts(said: tuple[Path, dict[str, Any]]) -> None:
+    with browser.tab() as tab:
+        tab.open(said[0], 1280)
+        assert tab.complaints == []
+        assert not [url for url in tab.requests if url.startswith("http")]
+        drawn = tab.run("[...document.querySelectorAll('.chart')].filter(c => c.firstChild).length")
+        assert drawn == 7
+        assert tab.run("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_same_seed_gives_the_same_numbers(tmp_path: Path, cli: Cli) -> None:
+    path = null(tmp_path / "n.toml", 100.0)
+    texts = []
+    for name in ("a", "b"):
+        place = tmp_path / f"{name}.json"
+        done = cli("plan", "storage", "--quick", "-q", "--candidate", path, "--json", place)
+        assert done.status == 0, done.err
+        document = json.loads(place.read_text())
+        document.pop("notes")
+        texts.append(document)
+    assert texts[0] == texts[1]
+
+
+def test_a_load_of_ones_own_runs_on_every_candidate(tmp_path: Path, cli: Cli) -> None:
+    job = tmp_path / "own.fio"
+    job.write_text("[a]\nrw=randrw\nrwmixread=70\nbs=8k\niodepth=4\nsize=64m\nnumber_ios=20000\n")
+    slow, fast = null(tmp_path / "slow.toml", 1000.0), null(tmp_path / "fast.toml", 10.0)
+    done = cli("plan", "storage", "-q", "--candidate", slow, "--candidate",
+               f"{slow} + write-back:{fast}", "--job", job, "--json", "-")  # fmt: skip
+    assert done.status == 0, done.err
+    document = json.loads(done.out)
+    plain, cached_ = document["candidates"]
+    assert plain["loads"]["load"]["iops"] == pytest.approx(1000, rel=0.01)
+    # 8 KiB of a null device are one service; both halves are hits once the job has run.
+    assert cached_["loads"]["load"]["iops"] > 50_000
+    assert cached_["cold"]["load"]["iops"] < 5_000
+    assert document["job"] == job.read_text()
+
+
+def test_a_load_by_name_is_scaled_and_says_so(cli: Cli) -> None:
+    done = cli("plan", "storage", "--quick", "--candidate", SSDS, "--workload", "random-read",
+               "--depth", 8)  # fmt: skip
+    assert done.status == 0, done.err
+    assert "all of it at 1/" in done.out
+    assert "random-read" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["--candidate", "hgst-he10-1000"], 'did you mean "hgst-he10-10000"'),
+        (["--candidate", "raid7:2:hgst-he10-10000"], 'RAID level is called "raid7"'),
+        (["--candidate", "raid1:1:hgst-he10-10000"], "found 1 drives"),
+        (["--candidate", "a + b + c"], "expected STORE"),
+        (["--candidate", "hgst-he10-10000 +"], "expected STORE"),
+        (["--candidate", f"{DISKS} @"], "no controller after @"),
+        (["--candidate", f"{DISKS} @ adaptec-3152"], 'did you mean "adaptec-3152-8i"'),
+        (["--candidate", f"{DISKS} + maxcahe:{SSDS}"], "did you mean maxcache"),
+        (["--candidate", f"{DISKS} + {SSDS} @ intel-rs25db080", "--depth", 0], "--depth"),
+        (["--candidate", "no.toml"], "there is no such rig file"),
+        (["--prices", "no.toml"], "there is no such price file"),
+        (["--hot", "12"], "--hot 12"),
+        (["--hot", "much"], "--hot"),
+        (["--writes-per-day", "x"], "--writes-per-day"),
+        (["--workload", "nosuch"], "random-read"),
+        (["--workload", "random-read", "--job", "x.fio"], "exclude each other"),
+        (["--workload", "random-read", "--hot", "1GB"], "--hot and --contiguous"),
+        (["--job", "no.fio"], "no.fio"),
+        (["--scale", "3"], "--scale is for --job"),
+    ],
+)
+def test_what_the_user_got_wrong_is_one_sentence(cli: Cli, arguments: list[str], part: str) -> None:
+    done = cli("plan", "storage", *arguments)
+    assert done.status == 2
+    assert part in done.err
+    assert done.out == ""
+
+
+def test_measuring_can_be_stopped(tmp_path: Path) -> None:
+    path = null(tmp_path / "n.toml", 100.0)
+    request = Request(HotSet(1 << 62), quick=True)
+    with pytest.raises(Interrupted):
+        measure([candidate(str(path))], request, progress=lambda _news: False)
+
+
+def test_a_rig_that_is_wrong_is_told_with_its_candidate(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text('[device]\nkind = "nul"\n')
+    with pytest.raises(InputError, match=r"x\.toml"):
+        check(candidate(str(path)))
