@@ -22,8 +22,6 @@ pub struct Heat {
     /// The last period whose end was seen, and whether there were I/Os since.
     seen: u64,
     touched: bool,
-    /// There was more to be moved than a period has time for.
-    more: bool,
     /// Extents to be moved up, the hottest first, and down.
     pub ups: VecDeque<u32>,
     pub downs: VecDeque<u32>,
@@ -35,15 +33,13 @@ pub struct Heat {
     over: f64,
     reads: bool,
     writes: bool,
-    /// Pairs that there is time for in a period.
-    pairs: usize,
     hot: Vec<u32>,
     cold: Vec<u32>,
 }
 persistent!(Heat {
-    state { seen, touched, more, ups, downs, scans }
+    state { seen, touched, ups, downs, scans }
     parts { heat }
-    built { decay, period, least, over, reads, writes, pairs, hot, cold }
+    built { decay, period, least, over, reads, writes, hot, cold }
 });
 
 impl Heat {
@@ -52,15 +48,10 @@ impl Heat {
         let left = (-(period as f64) / keys.half_life.0 as f64).exp2();
         // To 16 bits, so that the last digits of a machine's functions do not matter.
         let decay = (left * 65536.0).round() as u64 * (WHOLE >> 16);
-        let pairs = keys.move_rate.map_or(u64::MAX, |rate| {
-            let bytes = u128::from(rate.0) * u128::from(period) / 1_000_000_000;
-            (bytes / u128::from(2 * keys.extent.0)) as u64 + u64::from(keys.moves)
-        });
         Heat {
             heat: vec![0; extents as usize],
             seen: 0,
             touched: false,
-            more: false,
             ups: VecDeque::new(),
             downs: VecDeque::new(),
             scans: 0,
@@ -70,7 +61,6 @@ impl Heat {
             over: 1.0 + keys.margin,
             reads: keys.heat_of != HeatOf::Writes,
             writes: keys.heat_of != HeatOf::Reads,
-            pairs: usize::try_from(pairs).unwrap_or(usize::MAX),
             hot: Vec::new(),
             cold: Vec::new(),
         }
@@ -88,7 +78,6 @@ impl Heat {
         let any = !self.ups.is_empty() || !self.downs.is_empty();
         self.ups.clear();
         self.downs.clear();
-        self.more = false;
         any
     }
 
@@ -139,7 +128,7 @@ impl Heat {
     /// When the heat is looked at next; never while nothing changes.
     #[inline]
     pub fn due(&self) -> u64 {
-        if self.touched || self.more { (self.seen + 1).saturating_mul(self.period) } else { NEVER }
+        if self.touched { (self.seen + 1).saturating_mul(self.period) } else { NEVER }
     }
 
     /// A period is over: plans moves anew. `rising` extents are on their way up.
@@ -165,36 +154,30 @@ impl Heat {
                 self.hot.push(extent);
             }
         }
-        let above = self.cold.len() + rising as usize;
+        // Of the hottest no more than there is place for, and of the coldest one for each of them.
+        let (above, filled) = (self.cold.len() + rising as usize, map.filled as usize);
         let heat = &self.heat;
-        let cut = first_of(&mut self.hot, self.pairs, |&e| (Reverse(heat[e as usize]), e));
-        first_of(&mut self.cold, self.pairs, |&e| (heat[e as usize], e));
-        let filled = map.filled as usize;
-        let (room, over) = (filled.saturating_sub(above), above.saturating_sub(filled));
-        let room = room.min(self.hot.len());
-        let over = over.min(self.cold.len());
+        first_of(&mut self.hot, filled, |&e| (Reverse(heat[e as usize]), e));
+        let over = above.saturating_sub(filled).min(self.cold.len());
+        first_of(&mut self.cold, over + self.hot.len(), |&e| (heat[e as usize], e));
+        let room = filled.saturating_sub(above).min(self.hot.len());
         self.ups.extend(&self.hot[..room]);
         self.downs.extend(&self.cold[..over]);
-        let mut all = true;
         for (&up, &down) in self.hot[room..].iter().zip(&self.cold[over..]) {
-            all = f64::from(heat[up as usize]) > f64::from(heat[down as usize]) * self.over;
-            if !all {
+            if f64::from(heat[up as usize]) <= f64::from(heat[down as usize]) * self.over {
                 break;
             }
             self.ups.push_back(up);
             self.downs.push_back(down);
         }
-        self.more = cut && all && !self.ups.is_empty();
     }
 }
 
-/// Leaves the first `count` by `key`, in order. Answers whether there were more.
-fn first_of<K: Ord>(list: &mut Vec<u32>, count: usize, key: impl Fn(&u32) -> K) -> bool {
-    let more = list.len() > count;
-    if more {
+/// Leaves the first `count` by `key`, in order.
+fn first_of<K: Ord>(list: &mut Vec<u32>, count: usize, key: impl Fn(&u32) -> K) {
+    if count < list.len() {
         list.select_nth_unstable_by_key(count, &key);
         list.truncate(count);
     }
     list.sort_unstable_by_key(key);
-    more
 }
