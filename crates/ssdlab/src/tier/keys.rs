@@ -48,15 +48,15 @@ pub enum MapIn {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TierKeys {
-    /// Bytes of an extent: what is counted and moved together. Storage Spaces: 1 MiB; FAST VP: 256 MiB (VNX2),
-    /// 1 GiB (VNX); Easy Tier: 16 MiB to 8 GiB, 1 GiB by default.
+    /// Bytes of an extent: what is counted and moved together. Storage Spaces: 1 MiB; FAST VP: 256 MiB (VNX2,
+    /// Unity), 1 GiB (VNX).
     #[serde(default = "default_extent")]
     pub extent: Bytes,
-    /// How often the heat of all extents is looked at, and moves are planned anew. Easy Tier: 5 minutes at the
-    /// shortest, FAST VP: an hour, Storage Spaces: a day.
+    /// How often the heat of all extents is looked at, and moves are planned anew. Easy Tier counts in intervals of
+    /// 5 minutes; Storage Spaces and FAST VP move once a day.
     #[serde(default = "default_period")]
     pub period: Nanos,
-    /// After so much time an I/O counts half.
+    /// After so much time an I/O counts half. Easy Tier takes means over a day.
     #[serde(default = "default_half_life")]
     pub half_life: Nanos,
     /// What makes an extent hot.
@@ -75,7 +75,8 @@ pub struct TierKeys {
     /// less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub move_size: Option<Bytes>,
-    /// Extents are copied no faster than this, all moves together; absent: as fast as the devices can.
+    /// Extents are copied no faster than this, all moves together; absent: as fast as the devices can. Easy Tier:
+    /// at most 12 GB in 5 minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub move_rate: Option<Rate>,
     /// Extents of space that the host does not see, to move into; free on the fast tier at first. Absent: as
