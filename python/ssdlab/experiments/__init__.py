@@ -10,6 +10,7 @@ from ssdlab.experiments import (
     raid0_hyperx,
     raid0_slowest_member,
     raid_levels,
+    tiering_or_caching,
     x25m_block_size,
     x25m_random_write,
     x25m_spare_area,
@@ -26,6 +27,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     raid0_840pro.EXPERIMENT,
     raid0_slowest_member.EXPERIMENT,
     raid_levels.EXPERIMENT,
+    tiering_or_caching.EXPERIMENT,
 )
 
 
