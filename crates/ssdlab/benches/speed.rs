@@ -1,6 +1,6 @@
 //! The speed table: requests per CPU-second on `lab-reference`, through ordinary jobs.
 //!
-//! `./lab bench [--json FILE] [--quick] [--only write|read|untimed|array|precondition]` prints it and, with `--json`, appends one line to FILE.
+//! `./lab bench [--json FILE] [--quick] [--only write|read|untimed|array|tier|precondition]` prints it and, with `--json`, appends one line to FILE.
 //! The warm-up (preconditioning to steady state) is not counted; what is counted is everything a
 //! run does: job, driver, statistics, device.
 
@@ -39,6 +39,9 @@ fn main() {
     }
     if wanted("array") {
         arrays(&mut table, requests);
+    }
+    if wanted("tier") {
+        tiers(&mut table, requests);
     }
     if wanted("precondition") {
         large(&mut table, if quick { "4GiB" } else { "64GiB" });
@@ -114,6 +117,35 @@ fn arrays(table: &mut Table, requests: u32) {
         let name = keys.replace("level = ", "").replace(['"'], "").replace("\ncount = ", " of ");
         let half = Some((alone / 2.0, alone));
         table.row(&format!("commands of members, {name}"), rate * ios, half);
+    }
+}
+
+/// Two devices that do next to nothing, as one: in a row, and as tiers that move, 2^18 extents in all.
+fn tiers(table: &mut Table, requests: u32) {
+    let member = |gigabytes: u32| {
+        format!(
+            "{{ kind = \"null\", capacity = \"{gigabytes}GiB\", service_time = \"50us\", servers = 8 }}"
+        )
+    };
+    let (fast, below) = (member(32), member(224));
+    for (name, text) in [
+        (
+            "random read, depth 32, linear array",
+            format!("kind = \"array\"\nlevel = \"linear\"\nmembers = [{fast}, {below}]"),
+        ),
+        (
+            "random read, depth 32, tiers",
+            format!("kind = \"tier\"\nperiod = \"1s\"\nfast = {fast}\nbelow = {below}"),
+        ),
+        (
+            "random read, depth 32, tiers, nothing moves",
+            format!("kind = \"tier\"\nmoves = 0\nreserve = 1\nfast = {fast}\nbelow = {below}"),
+        ),
+    ] {
+        let rig = Rig::parse(&format!("[device]\n{text}"), "tiers").expect("a rig");
+        let mut device = rig.build(1, false).expect("two devices");
+        let rate = job(&mut *device, "randread", 32, requests);
+        table.row(name, rate, None);
     }
 }
 

@@ -53,6 +53,7 @@
 //! - [`ftl`]: where data is placed and how space is reclaimed
 //! - [`device`], [`array`](mod@array) and [`rig`]: the device contract, the devices, and their description
 //! - [`cache`]: replacement policies, hit ratios, miss-ratio curves
+//! - [`tier`]: extents that move between two devices by their heat
 //! - [`trace`]: block traces, their formats and what they are like
 //! - [`job`]: fio job files
 //! - [`run`]: device x job x seed -> result
@@ -75,6 +76,7 @@ pub mod rng;
 pub mod run;
 pub mod sim;
 pub mod stats;
+pub mod tier;
 pub mod trace;
 pub mod units;
 

@@ -89,7 +89,7 @@ impl Rig {
     pub fn set(&mut self, key: &str, value: &str) -> Result<()> {
         let (value, source) = read_value(key, value)?;
         let (mut place, own) = device_of(key);
-        if matches!(own, "below" | "cache" | "member" | "members") {
+        if matches!(own, "below" | "cache" | "fast" | "member" | "members") {
             return Err(Error::rig(key, "is a device, expected one of its keys"));
         }
         if key.split('.').any(str::is_empty) {
@@ -281,7 +281,7 @@ pub fn at_most_an_hour(key: &str, time: Nanos) -> Result<()> {
 
 /// Whether a device's own keys can be read (what is below is not looked at).
 fn check(mut table: Table) -> Result<()> {
-    ["below", "cache", "member", "members"].iter().for_each(|key| drop(table.remove(*key)));
+    ["below", "cache", "fast", "member", "members"].iter().for_each(|key| drop(table.remove(*key)));
     (take_kind(&mut table)?.check)(table)
 }
 
@@ -306,7 +306,7 @@ fn device_of(key: &str) -> (Vec<&str>, &str) {
     let (mut place, mut own) = (Vec::new(), key);
     while let Some((step, rest)) = own.split_once('.') {
         match (step, rest.split_once('.')) {
-            ("below" | "cache" | "member", _) => {
+            ("below" | "cache" | "fast" | "member", _) => {
                 place.push(step);
                 own = rest;
             }

@@ -59,7 +59,7 @@ fn every_device_keeps_its_promises() {
 
 #[test]
 fn every_stack_of_two_and_of_three_keeps_its_promises() {
-    let heavy = |sample: &Sample| matches!(sample.kind, "array" | "controller" | "cache");
+    let heavy = |sample: &Sample| matches!(sample.kind, "array" | "controller" | "cache" | "tier");
     for (l, leaf) in samples(false).enumerate() {
         for (t, top) in samples(true).enumerate() {
             hold(&stack(&[top.layer(), leaf.layer()]), 2, 2000, 16);
@@ -68,7 +68,7 @@ fn every_stack_of_two_and_of_three_keeps_its_promises() {
                 let nth = l + 5 * t + 3 * m;
                 let of = [1, 7, 23][usize::from(heavy(top)) + usize::from(heavy(middle))];
                 // A purge of a partition is a TRIM, which not every array passes on.
-                let dropped = matches!(top.kind, "array" | "cache")
+                let dropped = matches!(top.kind, "array" | "cache" | "tier")
                     && middle.kind == "partition"
                     && leaf.kind == "array";
                 if !nth.is_multiple_of(of) || dropped || !trims_together(top, middle) {
@@ -137,7 +137,8 @@ proptest! {
 fn stacks() -> impl Iterator<Item = Rig> {
     samples(false).enumerate().flat_map(|(l, leaf)| {
         let alone = stack(&[leaf.layer()]);
-        let many = |sample: &Sample| matches!(sample.kind, "array" | "controller" | "cache");
+        let many =
+            |sample: &Sample| matches!(sample.kind, "array" | "controller" | "cache" | "tier");
         let below = samples(true)
             .enumerate()
             .filter(move |(t, top)| !many(top) || (l + t).is_multiple_of(4))

@@ -13,7 +13,7 @@ const LAYERS: &[&[&str]] = &[
     &["stats"],
     &["nand"],
     &["ftl"],
-    &["device", "rig", "array", "cache"],
+    &["device", "rig", "array", "cache", "tier"],
     &["trace"],
     &["catalogue"],
     &["job"],

@@ -15,6 +15,7 @@ from ssdlab.experiments import (
     raid0_slowest_member,
     raid_levels,
     raid_levels_cached,
+    tiering_or_caching,
     x25m_block_size,
     x25m_random_write,
     x25m_spare_area,
@@ -36,6 +37,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     maxcache.EXPERIMENT,
     cachecade.EXPERIMENT,
     price_table.EXPERIMENT,
+    tiering_or_caching.EXPERIMENT,
 )
 
 

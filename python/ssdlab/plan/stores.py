@@ -93,6 +93,15 @@ def cached(fast: Store, pool: Store, keys: Mapping[str, Any]) -> Store:
     return Store(f"{pool.text} + {fast.text}", title, device, bill, pool.redundant)
 
 
+def tiered(fast: Store, below: Store, keys: Mapping[str, Any]) -> Store:
+    """``fast`` and ``below`` as tiers of one device; ``keys`` are those of the device ``tier``."""
+    device = {"kind": "tier", **keys, "fast": dict(fast.device), "below": dict(below.device)}
+    bill = Counter(below.bill) + Counter(fast.bill)
+    title = f"{below.title}, tier on {fast.title}"
+    redundant = below.redundant and fast.redundant
+    return Store(f"{below.text} + {fast.text}", title, device, bill, redundant)
+
+
 def _drive(name: str) -> Drive:
     if name.endswith(".toml"):
         path = Path(name)

@@ -39,6 +39,7 @@ PART_COLOURS = {
     "rotation": "#d9b36c",
     "platter": "#6f8f5c",
     "cache": "#d693b4",
+    "move_wait": "#b5657f",
     "card": "#5f7f93",
     "bus": "#9db7c4",
     "service": "#a3a29c",

@@ -30,6 +30,7 @@ mod untimed;
 mod write_hole;
 
 pub use bus::BusKeys;
+pub use failure::ERROR_TIME;
 pub(crate) use slot::Slot;
 
 pub use keys::{ArrayKeys, FailKeys, Level, MEMBERS_MAX, ReadBalance};

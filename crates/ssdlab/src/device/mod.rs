@@ -31,6 +31,7 @@ use crate::registry::{Entry, Registry};
 use crate::rig::{keys_of, memory_below, memory_members, take_below, take_members, take_part};
 use crate::rng::Stream;
 use crate::stats::Parts;
+use crate::tier::{Tier, TierKeys};
 
 /// What a command asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
@@ -310,6 +311,21 @@ pub const DEVICES: Registry<Kind> = Registry {
                     let below = take_below(&mut table, build)?;
                     let cache = take_part(&mut table, "cache", build)?;
                     Ok(Box::new(CacheDevice::new(&CacheKeys::read(table)?, below, cache, build)?))
+                },
+            },
+        },
+        Entry {
+            name: "tier",
+            summary: "a fast and a slow device as one of their sum, extents moving between them by heat",
+            reference: "Guerra et al., Cost effective storage using extent based dynamic tiering, FAST 2011",
+            build: Kind {
+                check: |table| keys_of::<TierKeys>(table).map(|_| ()),
+                schema: || schemars::schema_for!(TierKeys),
+                memory: crate::tier::memory,
+                build: |mut table, build| {
+                    let below = take_below(&mut table, build)?;
+                    let fast = take_part(&mut table, "fast", build)?;
+                    Ok(Box::new(Tier::new(&keys_of(table)?, fast, below, build)?))
                 },
             },
         },

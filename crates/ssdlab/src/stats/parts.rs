@@ -56,6 +56,8 @@ pub enum Part {
     Platter,
     /// Cache work: miss, fill, destage; in a controller card, waiting for room in its RAM.
     Cache,
+    /// Waiting for an extent that is being moved between tiers, or behind a purge of them.
+    MoveWait,
     /// Command handling by a controller card, waiting for it and for one of its places included.
     Card,
     /// Transfer over a bandwidth that several share (a card, a bus), waiting for it included.
@@ -65,7 +67,7 @@ pub enum Part {
 }
 
 /// Number of parts.
-pub const PARTS: usize = 27;
+pub const PARTS: usize = 28;
 
 /// Names of the parts as they appear in results, in the order of [`Part`].
 pub const PART_NAMES: [&str; PARTS] = [
@@ -93,6 +95,7 @@ pub const PART_NAMES: [&str; PARTS] = [
     "rotation",
     "platter",
     "cache",
+    "move_wait",
     "card",
     "bus",
     "service",

@@ -402,6 +402,32 @@ pub const SAMPLES: &[Sample] = &[
             ("cache.ftl", "over_provisioning = 1.0"),
         ],
     ),
+    // Tiers: the units that TRIM deallocates are those of the device below, or none.
+    tier(
+        "extent = \"64KiB\"\nmove_size = \"16KiB\"\nperiod = \"2ms\"\nhalf_life = \"8ms\"\n\
+         promote_after = 1\nmargin = 0.0\nmoves = 3\nplacement = \"spread\"\ntrim_unit = \"0B\"",
+    ),
+    tier(
+        "extent = \"32KiB\"\nperiod = \"5ms\"\nhalf_life = \"5ms\"\nmoves = 2\nreserve = 7\n\
+         move_rate = \"20MB/s\"\nplacement = \"below-first\"\nmetadata = \"written\"\n\
+         heat_of = \"writes\"\ntrim_unit = \"0B\"",
+    ),
+    Sample {
+        kind: "tier",
+        below: false,
+        keys: "extent = \"128KiB\"\nmove_size = \"8KiB\"\nperiod = \"1ms\"\nhalf_life = \"20ms\"\n\
+               promote_after = 1\nmargin = 0.1\nmoves = 4\nmetadata = \"written\"",
+        tables: &[
+            ("fast", "kind = \"null\"\ncapacity = \"1500KiB\"\nservice_time = \"30us\""),
+            ("below", "kind = \"ssd\"\ncapacity = \"4MiB\""),
+            (
+                "below.nand",
+                "channels = 2\nways = 2\npage = \"4KiB\"\npages_per_block = 16\nt_read = \"60us\"\n\
+                 t_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400",
+            ),
+            ("below.ftl", "over_provisioning = 0.6"),
+        ],
+    },
     // Members of different size and kind.
     Sample {
         kind: "array",
@@ -425,6 +451,13 @@ const NULL_CACHE: &[(&str, &str)] =
 /// A cache before the device below.
 const fn cache(keys: &'static str, tables: &'static [(&'static str, &'static str)]) -> Sample {
     Sample { kind: "cache", below: true, keys, tables }
+}
+
+/// A tier above the device below.
+const fn tier(keys: &'static str) -> Sample {
+    const FAST: &[(&str, &str)] =
+        &[("fast", "kind = \"null\"\ncapacity = \"1MiB\"\nservice_time = \"9us\"\nservers = 2")];
+    Sample { kind: "tier", below: true, keys, tables: FAST }
 }
 
 /// An array of the device below.
@@ -496,7 +529,7 @@ pub struct Shape {
     pub t_program_slc: u64,
     /// Transfer of a physical unit.
     pub t_transfer: u64,
-    /// Of the outermost cache: the cache device, and the pool.
+    /// Of the outermost cache or tier: the fast device, and the one below.
     pub cache: Option<Box<(Shape, Shape)>>,
 }
 
@@ -512,7 +545,7 @@ impl Shape {
         while let Some(device) = at {
             let kind = device["kind"].as_str().expect("a kind");
             shape.kinds.push(kind.to_string());
-            if kind == "partition" && !shape.has("array") {
+            if kind == "partition" && !shape.has("array") && !shape.has("tier") {
                 shape.shift += size_of(device.get("offset"), 0);
                 shape.purge_is_trim = true;
             }
@@ -520,9 +553,15 @@ impl Shape {
                 shape.ssd(device);
             }
             // A card has a table of that name, too.
-            if let ("cache", None, Some(cache)) = (kind, &shape.cache, device.get("cache")) {
+            let fast = device.get(if kind == "tier" { "fast" } else { "cache" });
+            if let ("cache" | "tier", None, Some(fast)) = (kind, &shape.cache, fast) {
                 let inner = |of: &toml::Value| Shape::of_device(of.as_table());
-                shape.cache = Some(Box::new((inner(cache), inner(&device["below"]))));
+                shape.cache = Some(Box::new((inner(fast), inner(&device["below"]))));
+            }
+            if kind == "tier" {
+                // Where TRIM does not reach the devices, nothing is ever deallocated.
+                let unit = size_of(device.get("trim_unit"), 4096);
+                trim_unit = trim_unit.max(if unit == 0 { 1 << 60 } else { unit });
             }
             if kind == "array" {
                 trim_unit = trim_unit.max(trim_unit_of(device));
@@ -716,22 +755,25 @@ pub fn check_counters(
     if device.kind() == "cache" && super::counters(device)["cache_failed"] > 0 {
         return Ok(());
     }
+    if device.kind() == "tier" && super::counters(device)["tiers_failed"] > 0 {
+        return Ok(());
+    }
     if device.kind() == "array" && super::counters(device)["members_failed"] > 0 {
         return Ok(());
     }
     let inner = shape.cache.as_deref();
     for (place, child) in device.children() {
         let shape = match (device.kind(), inner) {
-            ("cache", Some((cache, pool))) => {
-                if place == "cache" {
-                    cache
-                } else {
+            ("cache" | "tier", Some((fast, pool))) => {
+                if place == "below" {
                     pool
+                } else {
+                    fast
                 }
             }
             _ => shape,
         };
-        if matches!(device.kind(), "array" | "cache") {
+        if matches!(device.kind(), "array" | "cache" | "tier") {
             let c = super::counters(child);
             at_most("member", c["member_busy_ns"], now)?;
             asked = asked_below("member", &c);

@@ -1,0 +1,145 @@
+//! What tiers count.
+
+use super::{BELOW, FAST, Tier};
+use crate::device::{Command, Op};
+use crate::persist::persistent;
+
+/// Parts of the host's commands on one tier.
+#[derive(Clone, Copy, Debug, Default)]
+struct Served {
+    reads: u64,
+    writes: u64,
+    bytes_read: u64,
+    bytes_written: u64,
+}
+persistent!(Served { state { reads, writes, bytes_read, bytes_written } });
+
+/// See the module.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    reads: u64,
+    writes: u64,
+    bytes_read: u64,
+    bytes_written: u64,
+    trims: u64,
+    flushes: u64,
+    served: [Served; 2],
+    /// Moves up and down, and their bytes.
+    switched: [u64; 2],
+    moved: [u64; 2],
+    last_move: u64,
+    pub trims_dropped: u64,
+    pub cancelled: u64,
+    pub map_writes: u64,
+    pub writes_held: u64,
+    pub writes_doubled: u64,
+    errors_read: u64,
+    errors_write: u64,
+    pub lost_bytes: u64,
+}
+persistent!(Counts {
+    state {
+        reads, writes, bytes_read, bytes_written, trims, flushes, served, switched, moved, last_move, trims_dropped,
+        cancelled, map_writes, writes_held, writes_doubled, errors_read, errors_write, lost_bytes,
+    }
+});
+
+impl Counts {
+    /// Counts a command of the host.
+    #[inline]
+    pub fn host(&mut self, command: &Command) {
+        match command.op {
+            Op::Read => {
+                self.reads += 1;
+                self.bytes_read += command.len;
+            }
+            Op::Write => {
+                self.writes += 1;
+                self.bytes_written += command.len;
+            }
+            Op::Trim => self.trims += 1,
+            Op::Flush => self.flushes += 1,
+            Op::Purge => {}
+        }
+    }
+
+    /// Counts a part of one that goes to a tier.
+    #[inline]
+    pub fn sent(&mut self, tier: usize, op: Op, len: u64) {
+        let served = &mut self.served[tier];
+        match op {
+            Op::Read => {
+                served.reads += 1;
+                served.bytes_read += len;
+            }
+            Op::Write => {
+                served.writes += 1;
+                served.bytes_written += len;
+            }
+            _ => {}
+        }
+    }
+
+    /// Counts bytes that were copied.
+    pub fn moved(&mut self, up: bool, bytes: u64) {
+        self.moved[usize::from(!up)] += bytes;
+    }
+
+    /// Counts an extent that lies at its new place.
+    pub fn switched(&mut self, up: bool, now: u64) {
+        self.switched[usize::from(!up)] += 1;
+        self.last_move = now;
+    }
+
+    /// Counts a command that ends in an error.
+    pub fn error(&mut self, op: Op) {
+        if op == Op::Read {
+            self.errors_read += 1;
+        } else {
+            self.errors_write += 1;
+        }
+    }
+}
+
+impl Tier {
+    pub(super) fn visit_counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        let c = &self.counts;
+        let [fast, below] = &c.served;
+        let dead = |tier: usize| u64::from(self.slots[tier].dead);
+        let free = self.map.free.iter().map(Vec::len).sum::<usize>();
+        visit("tier_reads", c.reads);
+        visit("tier_writes", c.writes);
+        visit("tier_trims", c.trims);
+        visit("tier_trims_dropped", c.trims_dropped);
+        visit("tier_flushes", c.flushes);
+        visit("tier_host_bytes_read", c.bytes_read);
+        visit("tier_host_bytes_written", c.bytes_written);
+        visit("fast_reads", fast.reads);
+        visit("fast_writes", fast.writes);
+        visit("fast_bytes_read", fast.bytes_read);
+        visit("fast_bytes_written", fast.bytes_written);
+        visit("below_reads", below.reads);
+        visit("below_writes", below.writes);
+        visit("below_bytes_read", below.bytes_read);
+        visit("below_bytes_written", below.bytes_written);
+        visit("extents_fast", u64::from(self.map.extents[FAST]));
+        visit("extents_below", u64::from(self.map.extents[BELOW]));
+        visit("extents_free", free as u64);
+        visit("heat_scans", self.heat.scans);
+        visit("moves_up", c.switched[FAST]);
+        visit("moves_down", c.switched[BELOW]);
+        visit("moved_up_bytes", c.moved[FAST]);
+        visit("moved_down_bytes", c.moved[BELOW]);
+        visit("moves_cancelled", c.cancelled);
+        visit("moves_under_way", (self.moves.all.len() - self.moves.free.len()) as u64);
+        visit("moves_planned", (self.heat.ups.len() + self.heat.downs.len()) as u64);
+        visit("last_move_at_ns", c.last_move);
+        visit("map_writes", c.map_writes);
+        visit("writes_held", c.writes_held);
+        visit("writes_doubled", c.writes_doubled);
+        visit("tiers_failed", dead(FAST) + dead(BELOW));
+        visit("errors_read", c.errors_read);
+        visit("errors_write", c.errors_write);
+        visit("lost_bytes", c.lost_bytes);
+    }
+}
