@@ -14,6 +14,7 @@ from ssdlab.cli import (
     explain,
     health,
     listing,
+    plan,
     purge,
     refresh,
     reliability,
@@ -74,3 +75,4 @@ def _common(
 
 
 app.add_typer(trace.app, name="trace")
+app.add_typer(plan.app, name="plan")

@@ -25,8 +25,10 @@ def render(
     title: str,
     notes: Sequence[str] = (),
     texts: Sequence[tuple[str, str]] = (),
+    kind: str = "array.kind",
 ) -> None:
-    """Writes the page; ``notes`` say what was run, ``texts`` are job files and rigs by name.
+    """Writes the page; ``notes`` say what was run, ``texts`` are job files and rigs by name, ``kind``
+    is the catalogue's key of what stands above the title.
 
     Raises InputError if the place cannot be written, ExperimentError if the disk is full.
     """
@@ -57,6 +59,7 @@ def render(
         notes=notes,
         chapters=shown,
         texts=texts,
+        kind=kind,
     )
     write_whole(path, page)
 

@@ -392,6 +392,7 @@ EN: Mapping[str, str] = {
     "reproduce.missing": "not simulated",
     # scan
     "array.kind": "Study of arrays",
+    "plan.kind": "Plan of storage",
     "array.jobs": "Jobs and rigs",
     "scan.kind": "Scan of a drive",
     "scan.map": "Map",

@@ -1,0 +1,10 @@
+"""``ssdlab plan``: what to buy, simulated before it is bought."""
+
+from __future__ import annotations
+
+import typer
+
+from ssdlab.cli import plan_cache
+
+app = typer.Typer(help="What to buy, simulated before it is bought.", no_args_is_help=True)
+app.command("cache")(plan_cache.command)
