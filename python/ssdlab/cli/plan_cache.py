@@ -30,14 +30,18 @@ from ssdlab.plan.tables import chapters
 from ssdlab.store import check_writable
 from ssdlab.tracefile import FITS, existing
 
-QUICK = {"top": 4, "passes": 2, "policies": ("lru",), "thresholds": (1,), "blocks": (64 << 10,)}
+QUICK: dict[str, Any] = {
+    "top": 4,
+    "passes": 2,
+    "policies": ("lru",),
+    "thresholds": (1,),
+    "blocks": (64 << 10,),
+}
 """What --quick leaves of the defaults."""
 
 
 def command(
-    pool: Annotated[
-        str, typer.Option("--pool", metavar="STORE", help=f"What is cached: {FORMS}.")
-    ],
+    pool: Annotated[str, typer.Option("--pool", metavar="STORE", help=f"What is cached: {FORMS}.")],
     cache: Annotated[
         list[str],
         typer.Option("--cache", metavar="STORE", help="What to cache on; may be given again."),
@@ -51,7 +55,8 @@ def command(
     sizes: Annotated[
         str | None,
         typer.Option(
-            "--sizes", metavar="LIST",
+            "--sizes",
+            metavar="LIST",
             help="Sizes of the cache, such as 16G,32G; else by the working set of the load.",
         ),
     ] = None,
@@ -61,7 +66,8 @@ def command(
     thresholds: Annotated[
         str | None,
         typer.Option(
-            "--thresholds", metavar="LIST",
+            "--thresholds",
+            metavar="LIST",
             help="Uses from which on a block is let in: 1,2.",
         ),
     ] = None,
@@ -72,21 +78,24 @@ def command(
     modes: Annotated[
         str | None,
         typer.Option(
-            "--modes", metavar="LIST",
+            "--modes",
+            metavar="LIST",
             help=f"Of {', '.join(MODES)}; else the first three.",
         ),
     ] = None,
     preset: Annotated[
         list[str] | None,
         typer.Option(
-            "--preset", metavar="NAME",
+            "--preset",
+            metavar="NAME",
             help="A product's cache with all of its settings, besides; may be given again.",
         ),
     ] = None,
     goal: Annotated[
         str,
         typer.Option(
-            "--goal", metavar="iops|p99|price",
+            "--goal",
+            metavar="iops|p99|price",
             help="What counts: speed when warm, the 99th percentile, or price per 1000 IOPS.",
         ),
     ] = "iops",
@@ -114,14 +123,17 @@ def command(
     passes: Annotated[
         int | None,
         typer.Option(
-            "--passes", min=1, metavar="N",
+            "--passes",
+            min=1,
+            metavar="N",
             help="How often a trace is run at full speed, the cache growing warm.",
         ),
     ] = None,
     fit: Annotated[
         str,
         typer.Option(
-            "--fit", metavar="as-is|wrap|scale",
+            "--fit",
+            metavar="as-is|wrap|scale",
             help="Addresses beyond the pool: refused, begun again at 0, or all scaled to it.",
         ),
     ] = "as-is",
@@ -143,7 +155,7 @@ def command(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Find the cache for a load: size, block, threshold, policy, mode; warm-up, speed, wear, price."""
+    """Find the cache for a load: size, block, policy, mode; speed, warm-up, wear and price."""
     if (trace is None) == (job is None):
         raise InputError("name one load: --trace TRACE or --job JOB.fio")
     if goal not in GOALS:
@@ -326,6 +338,7 @@ def document(found: Plan, told: Sequence[Chapter]) -> dict[str, Any]:
         "runners_up": [row.name for row in choice.runners],
         "refused": dict(choice.refused),
         "why_none": choice.why_none or None,
+        "pays_off_only_when_repeated": choice.only_again,
         "sentences": list(answer.sentences),
         "rows": list(answer.rows),
         "dropped": list(found.short.dropped),
@@ -360,9 +373,7 @@ def _page(found: Plan, told: Sequence[Chapter], output: Path, note: str) -> None
     )  # fmt: skip
 
 
-def _print(
-    told: Sequence[Chapter], note: str, page: Path | None, json_: str | None
-) -> None:
+def _print(told: Sequence[Chapter], note: str, page: Path | None, json_: str | None) -> None:
     console = results(json_)
     say(console, note, "bold")
     for chapter in reversed(told):

@@ -1,4 +1,4 @@
-"""What a plan says: the cache to take, why, what others would cost or gain, what would change it."""
+"""What a plan says: what to take, why, what others would cost or gain, what would change it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ NOTABLE = 0.03
 PARTS = {
     "disk_wait": "waiting for a disk that was busy", "seek": "seeks", "rotation": "rotation",
     "platter": "transfer from and to the platter", "link_wait": "waiting for a link",
-    "link": "crossing links", "cells": "the flash cells", "die_host": "waiting for a busy flash die",
+    "link": "crossing links", "cells": "the flash cells",
+    "die_host": "waiting for a busy flash die",
     "die_collection": "waiting for flash collection", "controller": "the drives' controllers",
     "cache": "waiting for a turn in the cache", "channel": "flash channels",
     "channel_wait": "waiting for a flash channel", "buffer_wait": "waiting for room in a buffer",
@@ -40,8 +41,15 @@ def _headline(plan: Plan, row: Row) -> str:
     assert candidate is not None
     price = "" if row.price is None else f" It costs {_money(plan, row.price)} with the pool."
     gain = row.iops / plan.pool.iops if plan.pool.iops else 0.0
+    lead = "Take"
+    if plan.choice.only_again:
+        first = row.first_iops / plan.pool.first_iops if plan.pool.first_iops else 0.0
+        lead = (
+            f"In a single pass of this load no cache pays off ({row.name}: {first:.2f} times the "
+            "pool alone). If the same data is asked for again, as in the passes here, take"
+        )
     return (
-        f"Take {_named(plan, row)}: {figure_text(row.iops)} IOPS once warm, {gain:.2f} times the "
+        f"{lead} {_named(plan, row)}: {figure_text(row.iops)} IOPS once warm, {gain:.2f} times the "
         f"pool alone ({figure_text(plan.pool.iops)}); {_pace(plan)} 50 % of the I/Os within "
         f"{nanoseconds(row.latency_ns(50.0) or 0)} and 99 % within "
         f"{nanoseconds(row.latency_ns(99.0) or 0)} (pool alone "
@@ -58,7 +66,7 @@ def _named(plan: Plan, row: Row) -> str:
     candidate = row.candidate
     assert candidate is not None
     where = "" if len(plan.wish.fasts) > 1 else f" on {candidate.fast.store.title}"
-    return f"a cache of {row.name}{where}"
+    return f"the cache {row.name}{where}"
 
 
 def _none(plan: Plan) -> list[str]:
@@ -66,17 +74,17 @@ def _none(plan: Plan) -> list[str]:
     if plan.choice.why_none == "reuse" and main is not None and best is not None:
         return [
             f"No cache pays off: {100 * main.first_touch:.1f} % of the look-ups are the first of "
-            f"their 4 KiB block, so at most {100 * main.attainable:.1f} % can hit, however large the "
-            f"cache is. In the first pass the best, {best.name}, makes "
+            f"their 4 KiB block, so at most {100 * main.attainable:.1f} % can hit, however large "
+            f"the cache is. In the first pass the best, {best.name}, makes "
             f"{figure_text(best.first_iops)} IOPS, the pool alone "
             f"{figure_text(plan.pool.first_iops)}.",
-            f"Only if the same data is asked for all over again does a cache help: {best.name} then "
-            f"makes {figure_text(best.iops)} IOPS.",
+            f"Only if the same data is asked for all over again does a cache help: {best.name} "
+            f"then makes {figure_text(best.iops)} IOPS.",
         ]
     if best is not None:
         return [
-            f"No cache pays off: the best, {best.name}, makes {figure_text(best.iops)} IOPS and the "
-            f"pool alone {figure_text(plan.pool.iops)}, less than {GAIN_MIN:g} times as much; "
+            f"No cache pays off: the best, {best.name}, makes {figure_text(best.iops)} IOPS and "
+            f"the pool alone {figure_text(plan.pool.iops)}, less than {GAIN_MIN:g} times as much; "
             f"{_pace(plan)} 99 % of the I/Os take up to {nanoseconds(best.latency_ns(99.0) or 0)}, "
             f"with the pool alone {nanoseconds(plan.pool.latency_ns(99.0) or 0)}."
         ]
@@ -93,12 +101,19 @@ def _reasons(plan: Plan, row: Row) -> list[str]:
             found.append(f"{100 * hits.read:.1f} % of the reads")
         if hits.write is not None:
             found.append(f"{100 * hits.write:.1f} % of the writes")
-        first = plan.pool.first_iops
-        said.append(
-            f"Warm, {' and '.join(found)} find their data in the cache; in the first pass, with an "
-            f"empty cache, it makes {figure_text(row.first_iops)} IOPS (pool alone "
-            f"{figure_text(first)})."
+        first = (
+            f"{figure_text(row.first_iops)} IOPS (pool alone {figure_text(plan.pool.first_iops)})"
         )
+        if plan.load.is_job:
+            said.append(
+                f"Over all of the job, {' and '.join(found)} find their data in the cache, which "
+                f"was empty at first: {first}."
+            )
+        else:
+            said.append(
+                f"Warm, {' and '.join(found)} find their data in the cache; in the first pass, "
+                f"with an empty cache, it makes {first}."
+            )
     for fast in (one for one in plan.rows if one.kind == "fast"):
         share = 100 * row.iops / fast.iops if fast.iops else 0.0
         scaled = f" ({fast.note})" if fast.note else ""
@@ -124,13 +139,15 @@ def _warm(plan: Plan, row: Row) -> list[str]:
             )
         if row.warm.rising:
             said.append(
-                "Its speed was still rising at the end: the final speed is a lower bound (--passes)."
+                "Its speed was still rising at the end, so the final speed is a lower bound: "
+                + ("give the job more time." if plan.load.is_job else "give more --passes.")
             )
     if row.formula is not None:
         said.append(
-            f"The published formula C P / (I S D) says {span(row.formula.seconds)} for filling it by "
-            f"random reads, each disk one at a time ({figure_text(row.formula.disk_iops)} a second), "
-            "which is a lower bound for such a load; writes, runs and queued reads fill faster."
+            f"The published formula C P / (I S D) says {span(row.formula.seconds)} for filling it "
+            f"by random reads, each disk one at a time ({figure_text(row.formula.disk_iops)} a "
+            "second), which is a lower bound for such a load; writes, runs and queued reads fill "
+            "faster."
         )
     return said
 
@@ -142,7 +159,7 @@ def _wear(row: Row) -> list[str]:
     years = "more than a century" if life.years > 100 else f"{life.years:.1f} years"
     return [
         f"Each cache drive is written up to {life.dwpd * 100:.3g} % of its capacity a day "
-        f"({figure_text((life.dwpd or 0))} DWPD, write amplification "
+        f"({figure_text(life.dwpd or 0)} DWPD, write amplification "
         f"{life.amplification:.2f}) and lasts {years} by its rated cycles."
     ]
 
@@ -159,7 +176,8 @@ def _time(row: Row) -> list[str]:
 def _refused(plan: Plan) -> list[str]:
     """What is faster but may not be taken."""
     best, rules = plan.choice.best, plan.wish.rules
-    base = 0.0 if best is None else rules.value(best) or 0.0
+    others = [best] if best else [*plan.choice.runners[:1], plan.pool]
+    base = rules.value(others[0]) or 0.0
     said = []
     for why in dict.fromkeys(plan.choice.refused.values()):
         rows = [row for row in plan.caches if plan.choice.refused.get(row.name) == why]
@@ -213,7 +231,11 @@ def _runners(plan: Plan, best: Row) -> list[str]:
 
 
 def _factor(value: float, what: str) -> str:
-    return f"{value:.2f} times {what}" if abs(value - 1) >= NOTABLE else f"the same {what.replace('as fast', 'speed').replace('the ', '')}"
+    return (
+        f"{value:.2f} times {what}"
+        if abs(value - 1) >= NOTABLE
+        else f"the same {what.replace('as fast', 'speed').replace('the ', '')}"
+    )
 
 
 def _years(row: Row, best: Row) -> str:
@@ -232,7 +254,7 @@ def _dearer(plan: Plan, row: Row, best: Row) -> str:
 
 
 def _change(plan: Plan, best: Row | None) -> list[str]:
-    said = []
+    said: list[str] = []
     row = best or (plan.choice.runners[0] if plan.choice.runners else None)
     if row is None or row.candidate is None:
         return said
@@ -271,15 +293,28 @@ def _modes(plan: Plan, row: Row) -> list[str]:
     other = max(unsafe, key=lambda r: r.iops)
     change = one.iops / other.iops - 1 if other.iops else 0.0
     size = f"{abs(100 * change):.0f} %"
-    costs = f"costs {size} of the speed" if change < 0 else f"is {size} faster here"
-    why = "" if change < 0 else ", since destaging takes the disks' time from the reads"
+    costs = f"is {size} {'slower' if change < 0 else 'faster here'}"
+    why = "" if change < 0 else _slower(other, one)
     return [
         f"If writes must survive the loss of the cache: the fastest that does not defer them "
         f"({one.name}, {figure_text(one.iops)} IOPS) {costs} than the fastest that does "
-        f"({other.name}, {figure_text(other.iops)} IOPS){why}; {_pace(plan)} their 99th percentiles "
-        f"are {nanoseconds(one.latency_ns(99.0) or 0)} and "
+        f"({other.name}, {figure_text(other.iops)} IOPS){why}; {_pace(plan)} their 99th "
+        f"percentiles are {nanoseconds(one.latency_ns(99.0) or 0)} and "
         f"{nanoseconds(other.latency_ns(99.0) or 0)}."
     ]
+
+
+def _slower(slow: Row, fast: Row) -> str:
+    """What the I/Os of one row wait longer for than those of another."""
+    one, other = slow.timed.last.reading, fast.timed.last.reading
+    longer = {
+        part: share * one.mean_ns - other.parts.get(part, 0.0) * other.mean_ns
+        for part, share in one.parts.items()
+    }
+    part = max(longer, key=lambda name: longer[name], default="")
+    if not part or longer[part] <= 0:
+        return ""
+    return f", whose I/Os spend {nanoseconds(longer[part])} more in {PARTS.get(part, part)}"
 
 
 def _larger_gain(plan: Plan) -> list[str]:
@@ -298,17 +333,20 @@ def about_load(plan: Plan) -> list[str]:
     load, main = plan.load, plan.main
     said = []
     if main is None:
-        return ["Nothing is known of what the load asks for twice; hit ratios come from time alone."]
+        return [
+            "Nothing is known of what the load asks for twice; hit ratios come from time alone."
+        ]
     if load.stream is not None:
         stream = load.stream
         reads = 100 * stream.reads / len(stream)
         said.append(
-            f"{len(stream):,} requests, {reads:.0f} % reads, {figure_text(stream.mean_bytes / 1024)} "
-            f"KiB on average; {binary(main.footprint)} of different data in blocks of 4 KiB."
+            f"{len(stream):,} requests, {reads:.0f} % reads, "
+            f"{figure_text(stream.mean_bytes / 1024)} KiB on average; {binary(main.footprint)} of "
+            "different data in blocks of 4 KiB."
         )
     said.append(
-        f"First touches are {100 * main.first_touch:.1f} % of the look-ups: within the load at most "
-        f"{100 * main.attainable:.1f} % can hit, whatever the cache."
+        f"First touches are {100 * main.first_touch:.1f} % of the look-ups: within the load at "
+        f"most {100 * main.attainable:.1f} % can hit, whatever the cache."
     )
     sizes = [(share, main.working_set(share)) for share in SHARES]
     if all(size is not None for _, size in sizes):
@@ -316,8 +354,8 @@ def about_load(plan: Plan) -> list[str]:
         said.append(f"Working set (LRU, 4 KiB): of these hits {', '.join(told)}.")
     if main.rate < 1:
         said.append(
-            f"Curves are of {100 * main.rate * 8:.2g} % of the blocks, chosen by a hash (SHARDS); the "
-            f"standard error is at most {100 * float(main.error.max()):.2g} % of the look-ups."
+            f"Curves are of {100 * main.rate * 8:.2g} % of the blocks, chosen by a hash (SHARDS); "
+            f"the standard error is at most {100 * float(main.error.max()):.2g} % of the look-ups."
         )
     return said
 

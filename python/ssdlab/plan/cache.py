@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,11 +14,11 @@ from ssdlab.jobfile import JobText
 from ssdlab.memory import available_bytes
 from ssdlab.plan import candidates as cand
 from ssdlab.plan.candidates import Asked, Candidate, Costs, Fast, Short, innermost
-from ssdlab.plan.curves import Curve, accesses, curve
+from ssdlab.plan.curves import Accesses, Curve, accesses, curve
 from ssdlab.plan.lifetime import aged_amplification, life
 from ssdlab.plan.prices import Prices
 from ssdlab.plan.rows import Choice, Formula, Row, Rules, choose
-from ssdlab.plan.stores import Store
+from ssdlab.plan.stores import Store, cached
 from ssdlab.plan.timed import Order, Timed, interval, run
 from ssdlab.plan.warmup import warm_up, warm_up_s
 from ssdlab.plan.workload import (
@@ -36,8 +37,13 @@ from ssdlab.traces.words import binary
 SIZE_MIN = 8 << 20
 SIZE_SHARES = (0.5, 0.8, 0.95)
 """Of the attainable hits: sizes that are tried unless others are asked for."""
+GAP = 2.5
+"""Sizes farther apart than this get one between them."""
 BOUNDS_MS = 100
 """Interval of the series of the pool alone; what it takes decides the intervals of the others."""
+ALONE_MIN = 256 << 30
+"""A fast device larger than this (and than the load) is simulated smaller where it works alone:
+its reserve stays large enough for what a trace writes."""
 FINE = 4096
 """Block of the curve that says what data is asked for again."""
 DISK_S = 20.0
@@ -52,7 +58,7 @@ class Wish:
     fasts: Sequence[Fast]
     prices: Prices
     trace: Path | None = None
-    reading: Reading = Reading()
+    reading: Reading = field(default_factory=Reading)
     fit: str = "as-is"
     job: JobText | None = None
     sizes: Sequence[int] = ()
@@ -67,7 +73,7 @@ class Wish:
     passes: int = 3
     seed: int = 1
     quick: bool = False
-    rules: Rules = Rules()
+    rules: Rules = field(default_factory=Rules)
 
 
 @dataclass(frozen=True)
@@ -139,9 +145,7 @@ def _share() -> int | None:
     return None if free is None else free // threads.threads()
 
 
-def _bounds(
-    wish: Wish, report: ProgressCallback
-) -> tuple[Load, Row, list[Row], list[str]]:
+def _bounds(wish: Wish, report: ProgressCallback) -> tuple[Load, Row, list[Row], list[str]]:
     """The load, what the pool does alone, and what each fast device does alone."""
     capacity = capacity_of(wish.pool.rig(), wish.pool.text)
     _check_sizes(wish, capacity)
@@ -203,17 +207,18 @@ def _work(
     return lambda report: run(rig, name, order, report, state)
 
 
-def _alone(
-    one: Fast, wish: Wish, order: Order
-) -> Callable[[ProgressCallback], Timed | InputError]:
+def _alone(one: Fast, wish: Wish, order: Order) -> Callable[[ProgressCallback], Timed | InputError]:
     """The whole load on a fast device: where it does not reach so far, scaled to it."""
     load = order.load
-    least = one.capacity if load.is_job else min(one.capacity, load.end_byte)
+    least = max(ALONE_MIN, one.capacity if load.is_job else load.end_byte)
     smaller = cand.shrunk(one, least)
     device = dict(one.store.device) if smaller is None else smaller
     rig = replace(one.store, device=device).rig()
     if not load.is_job and load.end_byte > one.capacity and wish.trace is not None:
-        how, file = load.full_speed.replay.reading, Path(load.full_speed.text.split("read_iolog=")[1].split("\n")[0])
+        how, file = (
+            load.full_speed.replay.reading,
+            Path(load.full_speed.text.split("read_iolog=")[1].split("\n")[0]),
+        )
         load = replace(
             load,
             full_speed=replay(file, how, "scale", wish.depth),
@@ -230,9 +235,7 @@ def _alone(
     return work
 
 
-def _row(
-    wish: Wish, kind: Any, name: str, store: Store, found: Timed, note: str = ""
-) -> Row:
+def _row(wish: Wish, kind: Any, name: str, store: Store, found: Timed, note: str = "") -> Row:
     row = Row(
         kind, name, store, found, wish.prices.of(store.bill), wish.prices.missing(store.bill),
         store.rig(), note=note,
@@ -244,7 +247,10 @@ def _row(
 def _costs(pool: Timed, fast: Timed) -> Costs:
     slow, quick = pool.last.mean_ns, fast.last.mean_ns
     return Costs(
-        slow.get("read", 0.0), slow.get("write", 0.0), quick.get("read", 0.0), quick.get("write", 0.0)
+        slow.get("read", 0.0),
+        slow.get("write", 0.0),
+        quick.get("read", 0.0),
+        quick.get("write", 0.0),
     )
 
 
@@ -262,50 +268,49 @@ def _curves(
     largest = max(one.capacity for one in wish.fasts)
     if load.stream is None:
         return {}, list(wish.sizes) or _steps_of(largest)
-    seen = {block: accesses(load.stream, block) for block in {FINE: 0, **dict.fromkeys(wish.blocks)}}
-    pieces = [
-        threads.Piece(lambda _report, one=one: curve("lru", one), float(one.total))
-        for one in seen.values()
-    ]
-    found = threads.run(pieces, _within(report, 0.0, 0.4))
+    blocks = dict.fromkeys((FINE, *wish.blocks))
+    seen = {block: accesses(load.stream, block) for block in blocks}
+    found = threads.run(
+        [_curve("lru", one, None) for one in seen.values()], _within(report, 0.0, 0.4)
+    )
     curves = {("lru", block): one for block, one in zip(seen, found, strict=True)}
     sizes = list(wish.sizes) or sizes_for(
         curves["lru", FINE], curves["lru", max(wish.blocks)], largest, wish.quick
     )
-    others = [(policy, block) for block in wish.blocks for policy in wish.policies if policy != "lru"]
-    more = threads.run(
-        [
-            threads.Piece(
-                lambda _report, policy=policy, block=block: curve(
-                    policy, seen[block], [float(one) for one in sizes]
-                ),
-                float(seen[block].total),
-            )
-            for policy, block in others
-        ],
-        _within(report, 0.4, 1.0),
-    )
+    others = [
+        (policy, block) for block in wish.blocks for policy in wish.policies if policy != "lru"
+    ]
+    pieces = [_curve(policy, seen[block], sizes) for policy, block in others]
+    more = threads.run(pieces, _within(report, 0.4, 1.0)) if pieces else []
     return {**curves, **dict(zip(others, more, strict=True))}, sizes
 
 
+def _curve(policy: str, seen: Accesses, sizes: Sequence[int] | None) -> threads.Piece[Curve]:
+    wanted = None if sizes is None else [float(one) for one in sizes]
+    return threads.Piece(lambda _report: curve(policy, seen, wanted), float(seen.total))
+
+
 def sizes_for(fine: Curve, coarse: Curve, largest: int, quick: bool) -> list[int]:
-    """Sizes worth trying: for 50, 80 and 95 % of the attainable hits, and for everything, in blocks of
-    the largest size asked for."""
+    """Sizes worth trying: for 50, 80 and 95 % of the attainable hits, and for everything, in
+    blocks of the largest size asked for."""
     everything = 1.1 * coarse.footprint
     wanted = [fine.working_set(share) or everything for share in SIZE_SHARES]
     least = max(SIZE_MIN, 64 * coarse.block)
-    sizes = sorted(
-        {min(largest, rounded_up(max(least, size))) for size in [*wanted, everything]}
-    )
-    return [sizes[0], sizes[-1]] if quick and len(sizes) > 2 else sizes
+    sizes = sorted({min(largest, rounded_up(max(least, size))) for size in [*wanted, everything]})
+    if quick:
+        return sizes[-2:]
+    between = [
+        rounded_up((small * large) ** 0.5)
+        for small, large in itertools.pairwise(sizes)
+        if large > GAP * small
+    ]
+    return sorted({*sizes, *between})
 
 
 def rounded_up(size: float) -> int:
     """The next of 1, 1.25, 1.5 and 1.75 times powers of two."""
     power = 1 << max(0, int(size) - 1).bit_length() - 1
-    return next(
-        (power * n // 4 for n in range(4, 8) if power * n // 4 >= size), 2 * power
-    )
+    return next((power * n // 4 for n in range(4, 8) if power * n // 4 >= size), 2 * power)
 
 
 def _steps_of(largest: int) -> list[int]:
@@ -317,9 +322,7 @@ def _caches(
     wish: Wish, order: Order, chosen: Sequence[Candidate], load: Load, report: ProgressCallback
 ) -> list[Row]:
     state = prepared(wish.pool)
-    pieces = [
-        threads.Piece(_work(one.rig(wish.pool), one.name, order, state)) for one in chosen
-    ]
+    pieces = [threads.Piece(_work(one.rig(wish.pool), one.name, order, state)) for one in chosen]
     found = threads.run(pieces, _within(report, 0.0, 0.9))
     disk = disk_iops(wish.pool, _request_bytes(load), wish.seed)
     aged = aged_amplification()
@@ -327,7 +330,7 @@ def _caches(
     for one, timed in zip(chosen, found, strict=True):
         if not isinstance(timed, Timed):
             raise timed
-        store = cand.cached(one.fast.store, wish.pool, one.keys)
+        store = cached(one.fast.store, wish.pool, one.keys)
         row = _row(wish, "cache", _name(wish, one), store, timed)
         rows.append(
             replace(

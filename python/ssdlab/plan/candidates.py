@@ -23,7 +23,8 @@ SUB_BLOCK = 4096
 SUB_BLOCKS_MAX = 64
 THRESHOLD_MAX = 255
 ROOMY = 4
-"""A drive this many times the size of the cache on it collects next to nothing: it may be simulated smaller."""
+"""A drive so many times the size of the cache on it collects next to nothing: it may be simulated
+smaller."""
 DRIVE_MIN = 1 << 30
 SUPERBLOCKS_MIN = 128
 ALIKE = 0.01
@@ -67,14 +68,12 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """What it is called in tables, without the drive."""
+        """What it is called in tables, without the drive: size, block, policy, mode, and the use
+        from which on a block is let in where that is not the first."""
         if self.preset is not None:
             return f"{binary(self.size)}, preset {self.preset}"
-        once = "" if self.threshold == 1 else f", from use {self.threshold}"
-        return (
-            f"{binary(self.size)}, blocks of {binary(self.block or 0)}, {self.policy}, "
-            f"{self.mode}{once}"
-        )
+        once = "" if self.threshold == 1 else f", use {self.threshold}"
+        return f"{binary(self.size)}, {binary(self.block or 0)}, {self.policy}, {self.mode}{once}"
 
     @property
     def keys(self) -> dict[str, Any]:
@@ -104,8 +103,8 @@ def sub_block(block: int) -> int:
 def part(fast: Fast, size: int) -> Store:
     """The first ``size`` bytes of a fast device; what is left of it acts as spare.
 
-    A shipped drive that is more than :data:`ROOMY` times as large is simulated with fewer blocks per die: it has
-    room to spare either way, and every rate and time stays.
+    A shipped drive that is more than :data:`ROOMY` times as large is simulated with fewer blocks
+    per die: it has room to spare either way, and every rate and time stays.
     """
     device = fast.store.device
     if size < fast.capacity:
@@ -242,8 +241,8 @@ def shorten(
 ) -> Short:
     """The most promising candidates, at most ``top`` and one of each mode and drive at least.
 
-    ``curve_of`` gives the curve of a policy and a block; None where nothing is known of the load. ``costs`` is by the
-    text of a fast device.
+    ``curve_of`` gives the curve of a policy and a block; None where nothing is known of the load.
+    ``costs`` is by the text of a fast device.
     """
     dropped: list[str] = []
     modes = list(asked.modes)
@@ -253,10 +252,11 @@ def shorten(
         dropped.append(f"The load does not write, so modes do not differ: only {safe} is run.")
         modes = [safe]
     policies = _policies(asked, curve_of, dropped)
+    kept = [(one, _sizes(asked, one, curve_of, dropped)) for one in asked.fasts]
     grid = [
         Candidate(one, size, block, threshold, policy, mode)
-        for one in asked.fasts
-        for size in _sizes(asked, one, curve_of, dropped)
+        for one, sizes in kept
+        for size in sizes
         for block in asked.blocks
         for policy in policies[block]
         for threshold in asked.thresholds
@@ -264,10 +264,9 @@ def shorten(
         if frames(size, block) >= 1
     ]
     presets = [
-        Candidate(one, size, None, None, None, None, preset)
-        for one in asked.fasts
-        for size in [max((s for s in asked.sizes if s <= one.capacity), default=0)]
-        if size
+        Candidate(one, sizes[-1], None, None, None, None, preset)
+        for one, sizes in kept
+        if sizes
         for preset in asked.presets
     ]
 
@@ -306,7 +305,11 @@ def _policies(
         for policy in asked.policies:
             own = curve_of(policy, block)
             like = next(
-                (other for other in kept[block] if _alike(own, curve_of(other, block), asked.sizes)),
+                (
+                    other
+                    for other in kept[block]
+                    if _alike(own, curve_of(other, block), asked.sizes)
+                ),
                 None,
             )
             if like is None:

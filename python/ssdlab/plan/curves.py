@@ -1,8 +1,8 @@
 """How often caches of each size would hit, without time: curves, working set, first touches.
 
-A *first pass* begins with an empty cache: what is touched for the first time misses whatever the size
-(compulsory misses). A *warm pass* is one more of the same, beginning with what the first left: misses of the load twice
-over, less those of the first pass.
+A *first pass* begins with an empty cache: what is touched for the first time misses whatever the
+size (compulsory misses). A *warm pass* is one more of the same, beginning with what the first left:
+misses of the load twice over, less those of the first pass.
 """
 
 from __future__ import annotations
@@ -93,7 +93,9 @@ class Curve:
         """Hit ratio at each size: of ``all``, of ``read`` or of ``write``; NaN without any."""
         one = self.warm if warm else self.first
         if kind == "read":
-            return 1 - one.read_misses / self.reads if self.reads else np.full(len(self.sizes), np.nan)
+            return (
+                1 - one.read_misses / self.reads if self.reads else np.full(len(self.sizes), np.nan)
+            )
         if kind == "write":
             return (
                 1 - one.write_misses / self.writes
@@ -162,14 +164,15 @@ def curve(
 ) -> Curve:
     """The curve of a policy at the sizes given (bytes), or from 16 blocks to all of the footprint.
 
-    LRU takes one pass for all sizes, the others one for each. Beyond ``exact_max`` look-ups blocks are sampled.
+    LRU takes one pass for all sizes, the others one for each. Beyond ``exact_max`` look-ups blocks
+    are sampled.
     """
     rate = 1.0
     if seen.total > exact_max:
         rate = max(exact_max / SAMPLES / seen.total, 1e-4)
     if sizes is None:
-        distinct = _footprint(seen)
-        sizes = _steps(max(64.0, 1.1 * distinct)) * (seen.block + ENTRY_BYTES)
+        steps = _steps(max(64.0, 1.1 * _footprint(seen)))
+        sizes = [float(one) * (seen.block + ENTRY_BYTES) for one in steps]
     least = SAMPLED_MIN / rate if rate < 1.0 else 1.0
     found = sorted({frames(one, seen.block): float(one) for one in sizes}.items())
     held = [(count, size) for count, size in found if count >= least]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ssdlab import _core, wear
 from ssdlab.arrays.rigs import device_of, shipped, toml_text
 from ssdlab.errors import InputError
+from ssdlab.jobfile import JobText
 from ssdlab.plan.candidates import SUPERBLOCKS_MIN, Candidate, full_bytes
 from ssdlab.plan.timed import Pass, Timed, ssds
 from ssdlab.rig import profiles
 from ssdlab.scale import capacity_of, reduced
 from ssdlab.target import Settings, Sim
-from ssdlab.jobfile import JobText
-from pathlib import Path
 
 DAY_S = 86_400.0
 YEAR_DAYS = 365.25
@@ -67,7 +67,8 @@ Aged = Callable[[Candidate, int], float]
 def life(candidate: Candidate, found: Timed, span_s: float, aged: Aged) -> Life | None:
     """The life of the drives of a cache; None where it has no SSD.
 
-    ``span_s`` is what a pass takes in reality: that of the recording, or 0 to take the time it took.
+    ``span_s`` is what a pass takes in reality: that of the recording, or 0 to take the time it
+    took.
     """
     last = found.last.after
     places = ssds(last, "cache/")
@@ -99,9 +100,7 @@ def _per_day(one: Pass, places: list[str], span_s: float) -> float:
     return written * DAY_S / (span_s or one.reading.seconds or 1.0)
 
 
-def _amplification(
-    candidate: Candidate, found: Timed, place: str, aged: Aged
-) -> tuple[float, str]:
+def _amplification(candidate: Candidate, found: Timed, place: str, aged: Aged) -> tuple[float, str]:
     names = list(candidate.fast.store.bill)
     writes = sum(one.grown("cache/member_writes") for one in found.passes)
     moved = sum(one.grown("cache/member_bytes_written") for one in found.passes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ssdlab.plan.candidates import DEFERRING, Candidate
@@ -72,7 +72,7 @@ class Row:
     """Drives without a price."""
     rig: str
     candidate: Candidate | None = None
-    warm: WarmUp = WarmUp(None, None, rising=False)
+    warm: WarmUp = field(default_factory=WarmUp)
     formula: Formula | None = None
     life: Life | None = None
     note: str = ""
@@ -110,7 +110,9 @@ class Row:
         """Whether the newest data may lie in the cache alone."""
         if self.candidate is None:
             return False
-        return self.candidate.mode in DEFERRING or self.timed.last.after.get("dirty_bytes_most", 0) > 0
+        return (
+            self.candidate.mode in DEFERRING or self.timed.last.after.get("dirty_bytes_most", 0) > 0
+        )
 
     @property
     def dirty_most(self) -> int:
@@ -141,9 +143,9 @@ class Row:
             "p50_ns": self.latency_ns(50.0),
             "p99_ns": self.latency_ns(99.0),
             "p99.9_ns": self.latency_ns(99.9),
-            "read_hit_ratio": hits and hits.read,
-            "write_hit_ratio": hits and hits.write,
-            "read_partly_ratio": hits and hits.read_partly,
+            "read_hit_ratio": hits.read if hits else None,
+            "write_hit_ratio": hits.write if hits else None,
+            "read_partly_ratio": hits.read_partly if hits else None,
             "first_pass_read_hit_ratio": first.read if hits else None,
             "first_pass_write_hit_ratio": first.write if hits else None,
             "warm_up_s": self.warm.seconds,
@@ -196,10 +198,12 @@ class Rules:
             "p99": "shortest 99th percentile at recorded times",
             "price": "lowest price per 1000 IOPS",
         }[self.goal]
-        loss = "" if self.accept_loss else ", the loss of one drive loses nothing that the pool keeps"
+        loss = (
+            "" if self.accept_loss else ", the loss of one drive loses nothing that the pool keeps"
+        )
         return (
-            f"{goal}; within {100 * (1 - CLOSE):.0f} % of the best the cheaper, then the smaller one "
-            f"is taken; the cache lasts {self.years_min:g} years or more{loss}"
+            f"{goal}; within {100 * (1 - CLOSE):.0f} % of the best the cheaper, then the smaller "
+            f"one is taken; the cache lasts {self.years_min:g} years or more{loss}"
         )
 
     def refuses(self, row: Row, pool: Store) -> str | None:
@@ -230,6 +234,8 @@ class Choice:
     refused: Mapping[str, str]
     """Reason by name."""
     why_none: str = ""
+    only_again: bool = False
+    """Whether the best pays off only where the load comes again on the same data."""
 
 
 def choose(rows: Sequence[Row], pool: Row, rules: Rules, attainable: float | None) -> Choice:
@@ -251,7 +257,8 @@ def choose(rows: Sequence[Row], pool: Row, rules: Rules, attainable: float | Non
     first = best.first_iops / pool.first_iops if pool.first_iops else float("inf")
     if attainable is not None and attainable < REUSE_MIN and first < GAIN_MIN:
         return Choice(None, ranked[:2], refused, "reuse")
-    return Choice(best, ranked[1:3], refused)
+    again = len(best.timed.passes) > 1 and first < GAIN_MIN
+    return Choice(best, ranked[1:3], refused, only_again=again)
 
 
 def _ranked(rows: Sequence[Row], rules: Rules) -> list[Row]:

@@ -15,8 +15,10 @@ from ssdlab.traces.words import binary, span
 
 RAMPS_MAX = 8
 """Curves of a chart of ramps."""
-POINTS = 120
-"""Of a ramp."""
+POINTS = 90
+"""Of speed over time."""
+PARTS_OF_PASS = 5
+"""In which speeds are compared with the pool's."""
 
 
 def chapters(plan: Plan) -> list[Chapter]:
@@ -26,7 +28,7 @@ def chapters(plan: Plan) -> list[Chapter]:
         "Which cache",
         advise(plan),
         [_speed(plan), _cost(plan), _time(plan)],
-        [*_tradeoffs(plan), _ramps(plan)],
+        [*_tradeoffs(plan), *_ramps(plan)],
         [row.as_json() for row in plan.rows],
     )
     return [answer, _load(plan)]
@@ -54,7 +56,7 @@ def _speed(plan: Plan) -> Table:
                 _label(plan, row),
                 *numbers(
                     row.iops, row.first_iops, _ms(row.latency_ns(50.0)), _ms(row.latency_ns(99.0)),
-                    _percent(hits and hits.read), _percent(hits and hits.write),
+                    _percent(hits.read if hits else None), _percent(hits.write if hits else None),
                 ),
                 None if row.warm.seconds is None else span(row.warm.seconds),
                 None if row.formula is None else span(row.formula.seconds),
@@ -67,7 +69,8 @@ def _speed(plan: Plan) -> Table:
     )
     passes = len(plan.pool.timed.passes)
     laps = (
-        f"IOPS: {plan.wish.depth} in flight, the last of {passes} passes; first: with an empty cache."
+        f"IOPS: {plan.wish.depth} in flight, the last of {passes} passes; first: with an empty "
+        "cache."
         if passes > 1
         else "IOPS: what the job makes towards its end; first: over all of it."
         if plan.load.is_job
@@ -76,12 +79,14 @@ def _speed(plan: Plan) -> Table:
     return Table(
         "Speed",
         columns(
-            "storage, rate:IOPS, first:IOPS, p50:ms, p99:ms, read hits:%, write hits:%, warm after, "
-            "formula"
+            "storage, rate:IOPS, first:IOPS, p50:ms, p99:ms, read hits:%, write hits:%, "
+            "warm after, formula"
         ),
         rows,
         f"{laps} {pace} Hits: requests, cut at blocks, that found all of their data. Warm: 90 % of "
-        "the final speed for good, at full speed. Formula: C P / (I S D). *: to take.",
+        "the final speed for good, at full speed. Formula: C P / (I S D). A cache is named by its "
+        "size, its blocks, the order in which they leave, its mode and, where that is not the "
+        "first, the use from which on a block is let in. *: to take.",
     )
 
 
@@ -106,9 +111,9 @@ def _cost(plan: Plan) -> Table:
         )
     missing = sorted({name for row in plan.rows for name in row.unpriced})
     note = (
-        "Written: to the cache drive that is written most, at the recorded rate; new data: as in the "
-        "first pass, same data: warm. Years: until the rated cycles are used up, at the greater of "
-        "both. WAF: of the drive when it has been overwritten many times."
+        "Written: to the cache drive that is written most, at the recorded rate; new data: as in "
+        "the first pass, same data: warm. Years: until the rated cycles are used up, at the "
+        "greater of both. WAF: of the drive when it has been overwritten many times."
         if not plan.load.is_job
         else "Written: as if the job went on all day at the speed that it has."
     )
@@ -143,8 +148,8 @@ def _time(plan: Plan) -> Table:
     ]
     rows: list[Cells] = []
     for row in plan.rows:
-        own = [100 * row.timed.last.reading.parts.get(part, 0.0) for part in parts]
-        rows.append([_label(plan, row), *numbers(*own, max(0.0, 100 - sum(own)))])
+        own = [round(100 * row.timed.last.reading.parts.get(part, 0.0), 1) for part in parts]
+        rows.append([_label(plan, row), *numbers(*own, round(max(0.0, 100 - sum(own)), 1))])
     heads = ", ".join(f"{part.replace('_', ' ')}:%" for part in parts)
     return Table(
         "Where the time of the I/Os went, at full speed",
@@ -174,7 +179,7 @@ def _tradeoffs(plan: Plan) -> list[Figure]:
         ("Latency", "p99, ms", lambda r: _ms(r.latency_ns(99.0)) or 0.0, False),
     ):
         curves = [
-            Curve(name, [place[id(r)] for r in of], [value(r) for r in of], "published", colour)
+            Curve(name, [place[id(r)] for r in of], [value(r) for r in of], "dots", colour)
             for colour, (name, of) in enumerate(groups.items())
         ]
         front = _front([(place[id(r)], value(r)) for r in rows], higher)
@@ -184,8 +189,9 @@ def _tradeoffs(plan: Plan) -> list[Figure]:
         figures.append(
             Figure(
                 f"{title} against {'price' if by_price else 'size'}", label, unit,
-                [*curves, line], group="What is gained for it",
-                note="On the dashed line nothing else is both smaller (or cheaper) and better.",
+                [*curves, line], log_y=not higher, group="What is gained for it",
+                note="The corners of the dashed line: nothing else is both "
+                f"{'cheaper' if by_price else 'smaller'} and better.",
             )
         )  # fmt: skip
     return figures
@@ -200,31 +206,49 @@ def _front(points: Sequence[tuple[float, float]], higher: bool) -> list[tuple[fl
     return found
 
 
-def _ramps(plan: Plan) -> Figure:
-    rows = [plan.pool, *plan.caches[:RAMPS_MAX]]
-    curves = []
-    for colour, row in enumerate(rows):
-        xs: list[float] = []
-        ys: list[float] = []
-        base, passes = 0.0, row.timed.passes
-        for one in passes:
-            count = max(4, POINTS // len(passes))
-            times = one.ramp.times(count)
-            share = float(one.ramp.ios.sum()) / count
-            ends = base + np.cumsum(times)
-            xs += [float(v) for v in ends]
-            ys += [share / float(t) if t > 0 else 0.0 for t in times]
-            base = xs[-1]
-        curves.append(Curve(row.name, xs, ys, "line" if row.kind == "cache" else "dashed", colour))
-    return Figure(
-        "Warm-up: speed over time, the load again and again",
-        "seconds at full speed",
-        "IOPS",
-        curves,
+def _ramps(plan: Plan) -> list[Figure]:
+    """Speed against that of the pool in the same part of the load, and IOPS over time."""
+    best = plan.choice.best
+    some = [plan.pool, *([best] if best else []), *plan.choice.runners]
+    if plan.load.is_job:
+        some = [plan.pool, *plan.caches[:RAMPS_MAX]]
+    time = Figure(
+        "Warm-up: speed over time", "seconds at full speed", "IOPS",
+        [_over_time(row, colour) for colour, row in enumerate(some)],
         wide=True,
-        note="Each pass of a load has faster and slower parts; compare a part with the same part of "
-        "the next pass.",
-    )
+        note="" if plan.load.is_job else "Each pass has faster and slower parts.",
+    )  # fmt: skip
+    if len(plan.pool.timed.passes) < 2:
+        return [time]
+    base = plan.pool.timed.last.ramp.times(PARTS_OF_PASS)
+    curves = []
+    for colour, row in enumerate(plan.caches[:RAMPS_MAX]):
+        gains = np.concatenate([base / one.ramp.times(PARTS_OF_PASS) for one in row.timed.passes])
+        x = [(n + 0.5) / PARTS_OF_PASS for n in range(len(gains))]
+        curves.append(Curve(row.name, x, [float(v) for v in gains], "line", colour))
+    line = [0.0, float(len(plan.pool.timed.passes))]
+    curves.append(Curve("pool alone", line, [1.0, 1.0], "dashed", len(curves)))
+    relative = Figure(
+        "Warm-up: times as fast as the pool alone in the same part of the load",
+        "passes of the load", "times the pool alone", curves, wide=True,
+        note=f"Parts of {100 / PARTS_OF_PASS:g} % of the requests. What is warm draws the same "
+        "line in every pass.",
+    )  # fmt: skip
+    return [relative, time]
+
+
+def _over_time(row: Row, colour: int) -> Curve:
+    xs: list[float] = []
+    ys: list[float] = []
+    base, passes = 0.0, row.timed.passes
+    for one in passes:
+        count = max(4, POINTS // len(passes))
+        times = one.ramp.times(count)
+        share = float(one.ramp.ios.sum()) / count
+        xs += [float(v) for v in base + np.cumsum(times)]
+        ys += [share / float(t) if t > 0 else 0.0 for t in times]
+        base = xs[-1]
+    return Curve(row.name, xs, ys, "line" if row.kind == "cache" else "dashed", colour)
 
 
 def _load(plan: Plan) -> Chapter:
@@ -271,7 +295,8 @@ def _hits(plan: Plan) -> Table:
         rows,
         "Every miss brings its whole block in. A cache that fills only what was asked for, or only "
         "from the second use on, hits less in the first pass. First: beginning empty; warm: once "
-        "more. Write-backs: blocks that a write-back cache of this size evicts dirty in the first pass.",
+        "more. What is asked for again while it is still being filled hits here and not in time. "
+        "Write-backs: blocks that a write-back cache of this size evicts dirty in the first pass.",
     )
 
 
@@ -290,10 +315,12 @@ def _working_set(plan: Plan) -> Table:
         )
     return Table(
         "Working set, LRU",
-        columns("block, first touches:%, attainable:%, for 50 %, for 80 %, for 90 %, for 95 %, all"),
+        columns(
+            "block, first touches:%, attainable:%, for 50 %, for 80 %, for 90 %, for 95 %, all"
+        ),
         rows,
-        "Sizes at which so many of the attainable hits of the first pass are had. Large blocks count "
-        "neighbours as hits.",
+        "Sizes at which so many of the attainable hits of the first pass are had. Large blocks "
+        "count neighbours as hits.",
     )
 
 

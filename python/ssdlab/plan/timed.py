@@ -85,9 +85,7 @@ class Timed:
         return self.recorded or self.last
 
 
-def run(
-    rig: str, name: str, order: Order, report: ProgressCallback, prepare: str = "fob"
-) -> Timed:
+def run(rig: str, name: str, order: Order, report: ProgressCallback, prepare: str = "fob") -> Timed:
     """Runs all passes on one device that lives through them.
 
     Raises InputError where the rig is wrong or the load does not fit on it, Interrupted.
@@ -204,7 +202,7 @@ def _ramp(result: Result, jobs: Sequence[str]) -> Ramp:
 
 
 def ssds(counters: Counters, below: str) -> list[str]:
-    """Prefixes of the counters of all SSDs under ``below`` (``"cache/"``; empty for the whole rig)."""
+    """Prefixes of the counters of all SSDs under ``below`` (``"cache/"``; empty: of the rig)."""
     return sorted(
         name.removesuffix("rated_pe_cycles")
         for name in counters

@@ -23,10 +23,10 @@ Floats = npt.NDArray[np.float64]
 def warm_up_s(
     cache_bytes: float, threshold: float, disk_iops: float, request_bytes: float, disks: float
 ) -> float:
-    """T = C P / (I S D): seconds until a cache of C bytes is full, at best (Qsan, SSD cache white paper).
+    """T = C P / (I S D): seconds until a cache of C bytes is full (Qsan, SSD cache white paper).
 
-    Every disk of D brings in I random reads of S bytes a second and nothing else, each block from its P-th use on.
-    A lower bound for filling it all by random reads: what hits fills nothing.
+    Every disk of D brings in I random reads of S bytes a second and nothing else, each block from
+    its P-th use on. A lower bound for filling it all by random reads: what hits fills nothing.
     """
     return cache_bytes * threshold / (disk_iops * request_bytes * disks)
 
@@ -58,23 +58,24 @@ class Ramp:
 class WarmUp:
     """When a cache was warm."""
 
-    seconds: float | None
+    seconds: float | None = None
     """Until at least 90 % of the final speed, for good; None where it is not known."""
-    passes: float | None
+    passes: float | None = None
     """The same in passes of the load."""
-    rising: bool
+    rising: bool = False
     """Whether the speed was still rising at the end, so that the final speed is a lower bound."""
 
 
 def warm_up(ramps: Sequence[Ramp]) -> WarmUp:
     """When the speed was within 90 % of the final one.
 
-    With several passes of one load each part of a pass is compared with the same part of the last pass, for parts of
-    a load differ in speed by themselves. A single pass is compared with the mean of its last quarter.
+    With several passes of one load each part of a pass is compared with the same part of the last
+    pass, for parts of a load differ in speed by themselves. A single pass is compared with the mean
+    of its last quarter.
     """
     good = [one for one in ramps if len(one.time_s)]
     if not good:
-        return WarmUp(None, None, rising=False)
+        return WarmUp()
     if len(good) == 1:
         return _single(good[0])
     times = np.stack([one.times() for one in good])

@@ -1,7 +1,7 @@
 """The load that storage is planned for: a recorded trace or a fio job, as a stream of requests.
 
-The stream is what a cache is asked for, in order; curves of hit ratios come from it. In time, the trace or the
-job itself is run.
+The stream is what a cache is asked for, in order; curves of hit ratios come from it. In time, the
+trace or the job itself is run.
 """
 
 from __future__ import annotations
@@ -242,8 +242,8 @@ def replay(trace: Path, reading: Reading, fit: str, depth: int | None) -> JobTex
 def job_load(job: JobText, capacity: int, pool_ios: int, seconds: float, seed: int) -> Load:
     """The load of a fio job: its I/Os are written down by a device without a cache of its own.
 
-    ``pool_ios`` and ``seconds`` are what the job did on the pool: they bound what is written down, for a job
-    that runs for a time does more where I/Os take less.
+    ``pool_ios`` and ``seconds`` are what the job did on the pool: they bound what is written down,
+    for a job that runs for a time does more where I/Os take less.
     """
     Sim("pool", _null(capacity, 100_000)).check(job)
     wanted = min(CAPTURED_MAX, max(50 * pool_ios, 10_000))
@@ -252,7 +252,9 @@ def job_load(job: JobText, capacity: int, pool_ios: int, seconds: float, seed: i
     logged = JobText(job.name, own + job.text, job.folder, job.replay)
     result = Sim("pool", _null(capacity, service)).run(logged, Settings(seed=seed))
     stream = _stream_of_logs([text for name, text in result.logs if _is_ours(name)])
-    notes = () if stream else ("The job writes logs of its own, so its I/Os are not known: no curves.",)
+    notes = (
+        () if stream else ("The job writes logs of its own, so its I/Os are not known: no curves.",)
+    )
     return Load(job.name, stream, 0.0, 0, job, None, notes)
 
 
@@ -282,12 +284,7 @@ def _stream_of_logs(logs: list[str]) -> Stream | None:
     table = table[moves]
     if not len(table):
         return None
-    return Stream(
-        table[:, 4].astype(np.uint64), table[:, 3].astype(np.uint64), table[:, 2] == 1
-    )
-
-
-
+    return Stream(table[:, 4].astype(np.uint64), table[:, 3].astype(np.uint64), table[:, 2] == 1)
 
 
 def capacity_of(rig: str, name: str) -> int:

@@ -27,8 +27,8 @@ def render(
     texts: Sequence[tuple[str, str]] = (),
     kind: str = "array.kind",
 ) -> None:
-    """Writes the page; ``notes`` say what was run, ``texts`` are job files and rigs by name, ``kind``
-    is the catalogue's key of what stands above the title.
+    """Writes the page; ``notes`` say what was run, ``texts`` are job files and rigs by name,
+    ``kind`` is the catalogue's key of what stands above the title.
 
     Raises InputError if the place cannot be written, ExperimentError if the disk is full.
     """
