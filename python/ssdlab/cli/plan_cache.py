@@ -263,7 +263,7 @@ def _threshold(option: str, text: str) -> int:
 
 
 def _policy(option: str, text: str) -> str:
-    known = [one["name"] for one in _core.registries() if one["kind"] == "replacement"]
+    known = [one["name"] for one in _core.registries() if one["kind"] == "replacement policy"]
     known = [name for name in known if name != "optimal"]  # it knows the future
     if text not in known:
         raise unknown_name("replacement policy", text, known)

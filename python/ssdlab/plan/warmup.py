@@ -84,8 +84,8 @@ def warm_up(ramps: Sequence[Ramp]) -> WarmUp:
     kernel = np.ones(SPAN)
     slow = np.convolve(final, kernel, "valid") < WARM * np.convolve(taken, kernel, "valid")
     late = np.flatnonzero(slow)
-    # A span counts for all of its parts but the last: that one has its own.
-    first = 0 if not len(late) else min(int(late[-1]) + SPAN - 1, len(taken) - 1)
+    # Warm from the first part on from which every span is fast.
+    first = 0 if not len(late) else int(late[-1]) + 1
     rising = float(times[-1].sum()) < RISING * float(times[-2].sum())
     return WarmUp(float(taken[:first].sum()), first / WINDOWS, rising)
 

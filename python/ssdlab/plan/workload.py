@@ -20,6 +20,7 @@ from ssdlab import _core
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
 from ssdlab.memory import available_bytes
+from ssdlab.results import Result
 from ssdlab.target import Settings, Sim
 from ssdlab.tracefile import Reading, Replay, existing
 
@@ -251,7 +252,7 @@ def job_load(job: JobText, capacity: int, pool_ios: int, seconds: float, seed: i
     own = f"[global]\nwrite_lat_log={_LOG}\nlog_offset=1\nlog_avg_msec=0\n"
     logged = JobText(job.name, own + job.text, job.folder, job.replay)
     result = Sim("pool", _null(capacity, service)).run(logged, Settings(seed=seed))
-    stream = _stream_of_logs([text for name, text in result.logs if _is_ours(name)])
+    stream = _stream_of_logs(result)
     notes = (
         () if stream else ("The job writes logs of its own, so its I/Os are not known: no curves.",)
     )
@@ -265,26 +266,44 @@ def _null(capacity: int, service_ns: int) -> str:
     )
 
 
-def _is_ours(name: str) -> bool:
-    return re.fullmatch(rf"{_LOG}_lat(\.\d+)?\.log", name) is not None
-
-
-def _stream_of_logs(logs: list[str]) -> Stream | None:
-    """The I/Os of fio's latency logs (ms, ns, direction, bytes, offset), by time."""
-    rows = [
-        np.fromstring(text.replace("\n", ","), dtype=np.int64, sep=",")
-        for text in logs
-        if text.strip()
-    ]
-    if not rows or any(len(one) % _LOG_COLUMNS for one in rows):
+def _stream_of_logs(result: Result) -> Stream | None:
+    """The I/Os of fio's latency logs (ms, ns, direction, bytes, offset, priority), by time; None
+    where the job wrote logs of another form."""
+    found = {}
+    for name, text in result.logs:
+        match = re.fullmatch(rf"{_LOG}_lat\.(\d+)\.log", name)
+        if match:
+            found[int(match[1])] = text
+    starts = _starts(result)
+    if not found or len(starts) < max(found):
         return None
-    table = np.concatenate([one.reshape(-1, _LOG_COLUMNS) for one in rows])
+    tables = []
+    for number, text in sorted(found.items()):
+        values = np.array(text.replace(",", " ").split(), dtype=np.int64)
+        if len(values) % _LOG_COLUMNS:
+            return None
+        table = values.reshape(-1, _LOG_COLUMNS)
+        table[:, 0] += round(1000 * starts[number - 1])
+        tables.append(table)
+    table = np.concatenate(tables)
     table = table[np.argsort(table[:, 0], kind="stable")]
-    moves = (table[:, 2] <= 1) & (table[:, 3] > 0)
-    table = table[moves]
+    table = table[(table[:, 2] <= 1) & (table[:, 3] > 0)]
     if not len(table):
         return None
-    return Stream(table[:, 4].astype(np.uint64), table[:, 3].astype(np.uint64), table[:, 2] == 1)
+    offset, length = table[:, 4].astype(np.uint64), table[:, 3].astype(np.uint64)
+    return Stream(offset, length, table[:, 2] == 1)
+
+
+def _starts(result: Result) -> list[float]:
+    """When each process began (s): a log counts from there."""
+    began = {one["name"]: float(one["started_s"]) for one in reversed(result.ssdlab["jobs"])}
+    shared = result.document.get("global options", {})
+    starts = []
+    for job in result.jobs:
+        grouped = job.options.get("group_reporting", shared.get("group_reporting"))
+        count = 1 if grouped is None else int(job.options.get("numjobs", shared.get("numjobs", 1)))
+        starts += [began.get(job.name, 0.0)] * count
+    return starts
 
 
 def capacity_of(rig: str, name: str) -> int:
