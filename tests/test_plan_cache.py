@@ -264,7 +264,7 @@ def test_a_part_of_a_pass_is_compared_with_the_same_part_of_the_last() -> None:
     assert found.passes == pytest.approx(1.0, abs=0.25)
     assert found.seconds == pytest.approx(20.0, rel=0.1)
     assert not found.rising
-    assert warm_up([slow, *ramps[:1]]).rising
+    assert warm_up([slow, slow, *ramps[:1]]).rising
     assert warm_up([]).seconds is None
 
 

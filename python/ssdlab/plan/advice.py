@@ -267,6 +267,9 @@ def _change(plan: Plan, best: Row | None) -> list[str]:
         text = (
             f"What would change this: if the working set doubled, a cache of {binary(size)} would "
             f"hit {100 * half:.0f} % of the look-ups once warm instead of {100 * now:.0f} %"
+            if now - half >= 0.005
+            else f"What would change this: not the working set; if it doubled, a cache of "
+            f"{binary(size)} would still hit {100 * now:.0f} % of the look-ups once warm"
         )
         if more > now + 0.01:
             text += f"; twice the cache would hit {100 * more:.0f} %"

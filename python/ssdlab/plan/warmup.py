@@ -86,7 +86,8 @@ def warm_up(ramps: Sequence[Ramp]) -> WarmUp:
     late = np.flatnonzero(slow)
     # Warm from the first part on from which every span is fast.
     first = 0 if not len(late) else int(late[-1]) + 1
-    rising = float(times[-1].sum()) < RISING * float(times[-2].sum())
+    # With two passes the one before the last began empty: that says nothing of a third.
+    rising = len(good) > 2 and float(times[-1].sum()) < RISING * float(times[-2].sum())
     return WarmUp(float(taken[:first].sum()), first / WINDOWS, rising)
 
 
