@@ -15,7 +15,7 @@ from ssdlab.memory import available_bytes
 from ssdlab.plan import candidates as cand
 from ssdlab.plan.candidates import Asked, Candidate, Costs, Fast, Short, innermost
 from ssdlab.plan.curves import Accesses, Curve, accesses, curve
-from ssdlab.plan.lifetime import aged_amplification, life
+from ssdlab.plan.lifetime import Aged, aged_amplification, life
 from ssdlab.plan.prices import Prices
 from ssdlab.plan.rows import Choice, Formula, Row, Rules, choose
 from ssdlab.plan.stores import Store, cached
@@ -37,6 +37,8 @@ from ssdlab.traces.words import binary
 SIZE_MIN = 8 << 20
 SIZE_SHARES = (0.5, 0.8, 0.95)
 """Of the attainable hits: sizes that are tried unless others are asked for."""
+NEIGHBOURS = 3
+"""Of the best, that are simulated too."""
 GAP = 2.5
 """Sizes farther apart than this get one between them."""
 BOUNDS_MS = 100
@@ -68,7 +70,7 @@ class Wish:
     policies: Sequence[str] = ("lru", "arc", "s3-fifo")
     modes: Sequence[str] = ("write-back", "write-through", "write-around")
     presets: Sequence[str] = ()
-    top: int = 8
+    top: int = 6
     depth: int = 32
     passes: int = 3
     seed: int = 1
@@ -124,11 +126,43 @@ def plan(wish: Wish, progress: ProgressCallback | None = None) -> Plan:
         raise InputError("--sizes: no size is large enough for a block of any size asked for")
     seconds = pool_row.timed.first.reading.seconds
     order = Order(load, wish.passes, wish.seed, interval(seconds), _share())
-    caches = _caches(wish, order, short.chosen, load, _within(report, 0.35, 1.0))
-    rows = [pool_row, *fast_rows, *caches]
+    disk = disk_iops(wish.pool, _request_bytes(load), wish.seed)
+    bench = _Bench(wish, load, order, disk, aged_amplification())
+    end = 1.0 if wish.quick else 0.75
+    caches = bench.run(short.chosen, _within(report, 0.35, end))
     main = curves.get(("lru", FINE))
-    choice = choose(rows, pool_row, wish.rules, None if main is None else main.attainable)
+    reuse = None if main is None else main.attainable
+    if not wish.quick:
+        more = _beside(short, caches, choose([pool_row, *caches], pool_row, wish.rules, reuse))
+        caches += bench.run(more, _within(report, end, 1.0)) if more else []
+    choice = choose(caches, pool_row, wish.rules, reuse)
+    short = replace(short, dropped=(*short.dropped, *_untried(short, caches, bool(curves))))
+    rows = [pool_row, *fast_rows, *caches]
     return Plan(wish, load, sizes, curves, short, pool_row, rows, choice, (*load.notes, *notes))
+
+
+def _beside(short: Short, caches: Sequence[Row], choice: Choice) -> list[Candidate]:
+    """Neighbours of what came out best, and of the fastest that defers writes."""
+    tried = {row.candidate for row in caches if row.candidate is not None}
+    best = choice.best or (choice.runners[0] if choice.runners else None)
+    deferring = max((row for row in caches if row.defers), key=lambda row: row.iops, default=None)
+    found: list[Candidate] = []
+    for row, most in ((best, NEIGHBOURS), (deferring, 1)):
+        if row is not None and row.candidate is not None:
+            found += cand.neighbours(short, row.candidate, tried | set(found))[:most]
+    return found
+
+
+def _untried(short: Short, caches: Sequence[Row], known: bool) -> list[str]:
+    run_ones = sum(row.candidate is not None and row.candidate.preset is None for row in caches)
+    left = len(short.grid) - run_ones
+    if left <= 0:
+        return []
+    how = "by the curves they are no faster" if known else "nothing is known of their hits"
+    return [
+        f"{left} of the remaining {len(short.grid)} combinations are not simulated: {how} than "
+        "those that are, or they differ in one choice from one that is (--top takes more)."
+    ]
 
 
 def _within(report: ProgressCallback, begin: float, end: float) -> ProgressCallback:
@@ -318,30 +352,43 @@ def _steps_of(largest: int) -> list[int]:
     return [largest // 16, largest // 4, largest]
 
 
-def _caches(
-    wish: Wish, order: Order, chosen: Sequence[Candidate], load: Load, report: ProgressCallback
-) -> list[Row]:
-    state = prepared(wish.pool)
-    pieces = [threads.Piece(_work(one.rig(wish.pool), one.name, order, state)) for one in chosen]
-    found = threads.run(pieces, _within(report, 0.0, 0.9))
-    disk = disk_iops(wish.pool, _request_bytes(load), wish.seed)
-    aged = aged_amplification()
-    rows = []
-    for one, timed in zip(chosen, found, strict=True):
-        if not isinstance(timed, Timed):
-            raise timed
-        store = cached(one.fast.store, wish.pool, one.keys)
-        row = _row(wish, "cache", _name(wish, one), store, timed)
-        rows.append(
-            replace(
-                row,
-                candidate=one,
-                rig=one.rig(wish.pool),
-                formula=_formula(wish, one, disk, _request_bytes(load)),
-                life=life(one, timed, load.span_s, aged),
-            )
+@dataclass(frozen=True)
+class _Bench:
+    """What all caches are simulated with."""
+
+    wish: Wish
+    load: Load
+    order: Order
+    disk_iops: float
+    aged: Aged
+
+    def run(self, chosen: Sequence[Candidate], report: ProgressCallback) -> list[Row]:
+        """The rows of caches, in their order."""
+        wish, request = self.wish, _request_bytes(self.load)
+        state = prepared(wish.pool)
+        found = threads.run(
+            [
+                threads.Piece(_work(one.rig(wish.pool), one.name, self.order, state))
+                for one in chosen
+            ],
+            report,
         )
-    return rows
+        rows = []
+        for one, timed in zip(chosen, found, strict=True):
+            if not isinstance(timed, Timed):
+                raise timed
+            store = cached(one.fast.store, wish.pool, one.keys)
+            row = _row(wish, "cache", _name(wish, one), store, timed)
+            rows.append(
+                replace(
+                    row,
+                    candidate=one,
+                    rig=one.rig(wish.pool),
+                    formula=_formula(wish, one, self.disk_iops, request),
+                    life=life(one, timed, self.load.span_s, self.aged),
+                )
+            )
+        return rows
 
 
 def _name(wish: Wish, one: Candidate) -> str:

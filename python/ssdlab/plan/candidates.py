@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -217,6 +217,10 @@ class Short:
     chosen: Sequence[Candidate]
     dropped: Sequence[str] = field(default_factory=tuple)
     """A sentence for each reason."""
+    grid: Sequence[Candidate] = ()
+    """All that was not dropped."""
+    same: Callable[[Candidate, Candidate], bool] = lambda _one, _other: False
+    """Whether two candidates differ in a policy that makes no difference."""
 
 
 def estimate(candidate: Candidate, curve: Curve, cost: Costs) -> float:
@@ -284,15 +288,26 @@ def shorten(
         )
 
     chosen = _pick(grid, speed, same, max(top, len(modes) * len(asked.fasts)))
-    left = len(grid) - len(chosen)
-    if left > 0:
-        known = any_curve is not None
-        how = "by the curves they are no faster" if known else "nothing is known of their hits"
-        dropped.append(
-            f"{left} of the remaining {len(grid)} combinations are not simulated: {how} than those "
-            f"that are, or they differ in one choice from one that is (--top takes more)."
-        )
-    return Short([*chosen, *presets], tuple(dict.fromkeys(dropped)))
+    return Short([*chosen, *presets], tuple(dict.fromkeys(dropped)), grid, same)
+
+
+def neighbours(short: Short, lead: Candidate, tried: Collection[Candidate]) -> list[Candidate]:
+    """What differs from ``lead`` in one choice that matters and was not tried: other blocks,
+    thresholds and policies, and the next size either way."""
+    sizes = sorted({one.size for one in short.grid if one.fast == lead.fast})
+    place = sizes.index(lead.size) if lead.size in sizes else -1
+    beside = sizes[max(0, place - 1) : place + 2] if place >= 0 else []
+    found = [
+        one
+        for one in short.grid
+        if one.fast == lead.fast
+        and one not in tried
+        and _differ(one, lead) in (["block"], ["threshold"], ["policy"], ["size"])
+        and one.size in beside
+        and not short.same(one, lead)
+    ]
+    order = ("block", "size", "threshold", "policy")
+    return sorted(found, key=lambda one: order.index(_differ(one, lead)[0]))
 
 
 def _policies(

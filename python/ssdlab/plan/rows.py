@@ -202,8 +202,9 @@ class Rules:
             "" if self.accept_loss else ", the loss of one drive loses nothing that the pool keeps"
         )
         return (
-            f"{goal}; within {100 * (1 - CLOSE):.0f} % of the best the cheaper, then the smaller "
-            f"one is taken; the cache lasts {self.years_min:g} years or more{loss}"
+            f"{goal}; of those within {100 * (1 - CLOSE):.0f} % of the best the cheapest, then the "
+            "smallest, then the one that is fastest with an empty cache; the cache lasts "
+            f"{self.years_min:g} years or more{loss}"
         )
 
     def refuses(self, row: Row, pool: Store) -> str | None:
@@ -262,7 +263,7 @@ def choose(rows: Sequence[Row], pool: Row, rules: Rules, attainable: float | Non
 
 
 def _ranked(rows: Sequence[Row], rules: Rules) -> list[Row]:
-    """The best first; those about as good by price and size, each place anew."""
+    """The best first; of those about as good by price, size and speed when cold, each place anew."""
     left, found = list(rows), []
     while left:
         most = max(rules.value(one) or 0.0 for one in left)
@@ -272,7 +273,7 @@ def _ranked(rows: Sequence[Row], rules: Rules) -> list[Row]:
             key=lambda one: (
                 float("inf") if one.price is None else one.price,
                 one.candidate.size if one.candidate else 0,
-                -(rules.value(one) or 0.0),
+                -one.first_iops,
             ),
         )
         found.append(best)

@@ -351,7 +351,7 @@ def _curves(plan: Plan) -> list[Figure]:
                         Curve(
                             f"{policy}, {binary(block)}, first pass",
                             [s / 2**20 for s in other.sizes], [100 * v for v in hits],
-                            "published", len(curves),
+                            "points", len(curves),
                         )
                     )  # fmt: skip
         if curves:
