@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from ssdlab.cli import plan_storage
+from ssdlab.cli import plan_cache, plan_storage
 
 app = typer.Typer(help="What to buy, simulated before it is bought.", no_args_is_help=True)
+app.command("cache")(plan_cache.command)
 app.command("storage")(plan_storage.command)

@@ -1,0 +1,392 @@
+"""``ssdlab plan cache``: which cache to put before a pool, for a trace or a job."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ssdlab import _core
+from ssdlab.arrays.chapters import Chapter
+from ssdlab.cli.array import _text
+from ssdlab.cli.console import duration, progress, table
+from ssdlab.cli.options import Quiet, Seed
+from ssdlab.cli.output import check_place, results, say, write_json
+from ssdlab.cli.trace_options import Action, Block, Device, Format, SkipDamaged, Window, reading
+from ssdlab.errors import InputError, unknown_name
+from ssdlab.fio.job import parse_size
+from ssdlab.jobfile import read_job
+from ssdlab.plan.cache import Plan, Wish, plan
+from ssdlab.plan.candidates import MODES, THRESHOLD_MAX, Fast, fast
+from ssdlab.plan.curves import SHARES
+from ssdlab.plan.prices import prices
+from ssdlab.plan.rows import CLOSE, GAIN_MIN, GOALS, REUSE_MIN, Rules
+from ssdlab.plan.stores import FORMS, store
+from ssdlab.plan.tables import chapters
+from ssdlab.store import check_writable
+from ssdlab.tracefile import FITS, existing
+
+QUICK: dict[str, Any] = {
+    "top": 4,
+    "passes": 2,
+    "policies": ("lru",),
+    "thresholds": (1,),
+    "blocks": (64 << 10,),
+}
+"""What --quick leaves of the defaults."""
+
+
+def command(
+    pool: Annotated[str, typer.Option("--pool", metavar="STORE", help=f"What is cached: {FORMS}.")],
+    cache: Annotated[
+        list[str],
+        typer.Option("--cache", metavar="STORE", help="What to cache on; may be given again."),
+    ],
+    trace: Annotated[
+        Path | None, typer.Option("--trace", metavar="TRACE", help="The load, as a trace.")
+    ] = None,
+    job: Annotated[
+        Path | None, typer.Option("--job", metavar="JOB.fio", help="The load, as a fio job file.")
+    ] = None,
+    sizes: Annotated[
+        str | None,
+        typer.Option(
+            "--sizes",
+            metavar="LIST",
+            help="Sizes of the cache, such as 16G,32G; else by the working set of the load.",
+        ),
+    ] = None,
+    blocks: Annotated[
+        str | None, typer.Option("--blocks", metavar="LIST", help="Sizes of a block: 16k,64k.")
+    ] = None,
+    thresholds: Annotated[
+        str | None,
+        typer.Option(
+            "--thresholds",
+            metavar="LIST",
+            help="Uses from which on a block is let in: 1,2.",
+        ),
+    ] = None,
+    policies: Annotated[
+        str | None,
+        typer.Option("--policies", metavar="LIST", help="Replacement policies: lru,arc,s3-fifo."),
+    ] = None,
+    modes: Annotated[
+        str | None,
+        typer.Option(
+            "--modes",
+            metavar="LIST",
+            help=f"Of {', '.join(MODES)}; else the first three.",
+        ),
+    ] = None,
+    preset: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--preset",
+            metavar="NAME",
+            help="A product's cache with all of its settings, besides; may be given again.",
+        ),
+    ] = None,
+    goal: Annotated[
+        str,
+        typer.Option(
+            "--goal",
+            metavar="iops|p99|price",
+            help="What counts: speed when warm, the 99th percentile, or price per 1000 IOPS.",
+        ),
+    ] = "iops",
+    accept_loss: Annotated[
+        bool,
+        typer.Option(
+            "--accept-loss",
+            help="Recommend also what loses the newest writes with a single drive.",
+        ),
+    ] = False,
+    years: Annotated[
+        float,
+        typer.Option("--years", min=0.0, metavar="N", help="How long the cache has to last."),
+    ] = 5.0,
+    prices_: Annotated[
+        Path | None, typer.Option("--prices", metavar="FILE", help="Prices of drives (TOML).")
+    ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option("--top", min=1, metavar="N", help="Caches that are simulated in time."),
+    ] = None,
+    depth: Annotated[
+        int, typer.Option("--depth", min=1, metavar="N", help="Requests in flight at full speed.")
+    ] = 32,
+    passes: Annotated[
+        int | None,
+        typer.Option(
+            "--passes",
+            min=1,
+            metavar="N",
+            help="How often a trace is run at full speed, the cache growing warm.",
+        ),
+    ] = None,
+    fit: Annotated[
+        str,
+        typer.Option(
+            "--fit",
+            metavar="as-is|wrap|scale",
+            help="Addresses beyond the pool: refused, begun again at 0, or all scaled to it.",
+        ),
+    ] = "as-is",
+    format_: Format = None,
+    action: Action = "Q",
+    block: Block = "4096B",
+    skip_damaged: SkipDamaged = False,
+    window: Window = None,
+    device: Device = None,
+    seed: Seed = 1,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer candidates and passes, for a first look.")
+    ] = False,
+    json_: Annotated[
+        str | None, typer.Option("--json", metavar="FILE|-", help="Write everything as JSON.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write an HTML page.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Find the cache for a load: size, block, policy, mode; speed, warm-up, wear and price."""
+    if (trace is None) == (job is None):
+        raise InputError("name one load: --trace TRACE or --job JOB.fio")
+    if goal not in GOALS:
+        raise unknown_name("goal", goal, GOALS)
+    if fit not in FITS:
+        raise InputError(f'--fit "{fit}": expected {", ".join(FITS)}')
+    check_place(json_)
+    if output is not None:
+        check_writable(output)
+    wish = Wish(
+        pool=store(pool),
+        fasts=_fasts(cache),
+        prices=prices(prices_),
+        trace=None if trace is None else existing(trace),
+        reading=reading(format_, action, block, skip_damaged, window, device),
+        fit=fit,
+        job=None if job is None else read_job(job),
+        seed=seed,
+        depth=depth,
+        quick=quick,
+        rules=Rules(goal, accept_loss, years),
+        presets=_presets(preset or []),
+    )
+    wish = replace(wish, **(QUICK if quick else {}))
+    wish = _lists(wish, sizes, blocks, thresholds, policies, modes)
+    if top is not None:
+        wish = replace(wish, top=top)
+    needed = 1 if job is not None else max(wish.passes, max(wish.thresholds) + 1)
+    wish = replace(wish, passes=passes or min(needed, 10))
+    started = time.monotonic()
+    with progress(f"caches for {wish.pool.text}", quiet=quiet) as callback:
+        found = plan(wish, callback)
+    told = chapters(found)
+    seconds = time.monotonic() - started
+    write_json(json_, document(found, told))
+    if output is not None:
+        _page(found, told, output, _note(found, None))
+    if not quiet:
+        _print(told, _note(found, seconds), output, json_)
+
+
+def _fasts(names: Sequence[str]) -> list[Fast]:
+    found = [fast(store(name)) for name in dict.fromkeys(names)]
+    if not found:
+        raise InputError("--cache: name at least one device to cache on")
+    return found
+
+
+def _lists(
+    wish: Wish,
+    sizes: str | None,
+    blocks: str | None,
+    thresholds: str | None,
+    policies: str | None,
+    modes: str | None,
+) -> Wish:
+    """The wish with the lists of the command line in it."""
+    changes: dict[str, Any] = {}
+    if sizes is not None:
+        changes["sizes"] = sorted(_all("--sizes", sizes, _size))
+    if blocks is not None:
+        changes["blocks"] = _all("--blocks", blocks, _block)
+    if thresholds is not None:
+        changes["thresholds"] = _all("--thresholds", thresholds, _threshold)
+    if policies is not None:
+        changes["policies"] = _all("--policies", policies, _policy)
+    if modes is not None:
+        changes["modes"] = _all("--modes", modes, _mode)
+    return replace(wish, **changes)
+
+
+def _all(option: str, text: str, of: Callable[[str, str], Any]) -> list[Any]:
+    return list(dict.fromkeys(of(option, one) for one in _parts(option, text)))
+
+
+def _parts(option: str, text: str) -> Iterator[str]:
+    parts = [one.strip() for one in text.split(",")]
+    if not all(parts):
+        raise InputError(f'{option} "{text}": expected values joined by commas')
+    return iter(parts)
+
+
+def _size(option: str, text: str) -> int:
+    size = parse_size(text.lower().removesuffix("b").removesuffix("i"), None)
+    if not size or size < 1 << 20 or size % 4096:
+        raise InputError(f'{option} "{text}": expected sizes from 1m on, such as 16G,32G')
+    return size
+
+
+def _block(option: str, text: str) -> int:
+    size = parse_size(text.lower().removesuffix("b").removesuffix("i"), None)
+    if not size or not 512 <= size <= 64 << 20 or size & (size - 1):
+        raise InputError(
+            f'{option} "{text}": expected powers of two from 512 bytes to 64 MiB, such as 16k,64k'
+        )
+    return size
+
+
+def _threshold(option: str, text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= THRESHOLD_MAX:
+        raise InputError(
+            f'{option} "{text}": expected numbers of uses from 1 to {THRESHOLD_MAX}, such as 1,2'
+        )
+    return int(text)
+
+
+def _policy(option: str, text: str) -> str:
+    known = [one["name"] for one in _core.registries() if one["kind"] == "replacement policy"]
+    known = [name for name in known if name != "optimal"]  # it knows the future
+    if text not in known:
+        raise unknown_name("replacement policy", text, known)
+    return text
+
+
+def _mode(option: str, text: str) -> str:
+    if text not in MODES:
+        raise unknown_name("mode of a cache", text, MODES)
+    return text
+
+
+def _presets(names: Sequence[str]) -> list[str]:
+    for name in names:
+        # The core knows the presets, and says so.
+        rig = (
+            f'[device]\nkind = "cache"\npreset = "{name}"\n'
+            '[device.cache]\nkind = "null"\ncapacity = "1GiB"\n'
+            '[device.below]\nkind = "null"\ncapacity = "1TiB"\n'
+        )
+        if not name.replace("-", "").isalnum():
+            raise InputError(f'--preset "{name}": expected the name of a product\'s cache')
+        _core.rig_check(rig, rig_name="--preset")
+    return list(dict.fromkeys(names))
+
+
+def document(found: Plan, told: Sequence[Chapter]) -> dict[str, Any]:
+    """The object of ``--json``."""
+    wish, load, choice, main = found.wish, found.load, found.choice, found.main
+    answer = told[0]
+    return {
+        "load": {
+            "name": load.name,
+            "kind": "job" if load.is_job else "trace",
+            "requests": None if load.stream is None else len(load.stream),
+            "reads": None if load.stream is None else load.stream.reads,
+            "read_bytes": None if load.stream is None else load.stream.read_bytes,
+            "write_bytes": None if load.stream is None else load.stream.write_bytes,
+            "mean_request_bytes": None if load.stream is None else load.stream.mean_bytes,
+            "recorded_s": load.span_s,
+            "footprint_bytes": None if main is None else main.footprint,
+            "first_touch_share": None if main is None else main.first_touch,
+            "attainable_hit_ratio": None if main is None else main.attainable,
+            "working_set_bytes": None
+            if main is None
+            else {f"{100 * share:.0f} %": main.working_set(share) for share in SHARES},
+        },
+        "pool": wish.pool.text,
+        "caches": [one.store.text for one in wish.fasts],
+        "depth": wish.depth,
+        "passes": len(found.pool.timed.passes),
+        "seed": wish.seed,
+        "currency": wish.prices.currency,
+        "asked": {
+            "sizes": list(found.sizes),
+            "blocks": list(wish.blocks),
+            "thresholds": list(wish.thresholds),
+            "policies": list(wish.policies),
+            "modes": list(wish.modes),
+            "presets": list(wish.presets),
+        },
+        "criterion": {
+            "goal": wish.rules.goal,
+            "sentence": wish.rules.sentence,
+            "as_good_from_share": CLOSE,
+            "gain_min": GAIN_MIN,
+            "reuse_min": REUSE_MIN,
+            "accept_loss": wish.rules.accept_loss,
+            "years_min": wish.rules.years_min,
+        },
+        "recommended": None if choice.best is None else choice.best.name,
+        "runners_up": [row.name for row in choice.runners],
+        "refused": dict(choice.refused),
+        "why_none": choice.why_none or None,
+        "pays_off_only_when_repeated": choice.only_again,
+        "sentences": list(answer.sentences),
+        "rows": list(answer.rows),
+        "dropped": list(found.short.dropped),
+        "notes": list(found.notes),
+        "curves": list(told[1].rows),
+        "chapters": [
+            {key: value for key, value in one.as_json().items() if key != "runs"} for one in told
+        ],
+    }
+
+
+def _note(found: Plan, seconds: float | None) -> str:
+    caches = ", ".join(one.store.title for one in found.wish.fasts)
+    took = "" if seconds is None else f"; took {duration(seconds)}"
+    return (
+        f"{found.load.name} on {found.wish.pool.title}, caches on {caches}; "
+        f"{len(found.caches)} caches simulated in time{took}"
+    )
+
+
+def _page(found: Plan, told: Sequence[Chapter], output: Path, note: str) -> None:
+    from ssdlab.report import array_page  # heavy: only where it is used
+
+    best = found.choice.best
+    texts = [("the load at full speed", found.load.full_speed.text)]
+    if best is not None:
+        texts.append((f"the rig of {best.name}", best.rig))
+    texts.append(("the rig of the pool alone", found.pool.rig))
+    array_page.render(
+        told, output, title=f"A cache for {found.load.name}", notes=[note], texts=texts,
+        kind="plan.kind",
+    )  # fmt: skip
+
+
+def _print(told: Sequence[Chapter], note: str, page: Path | None, json_: str | None) -> None:
+    console = results(json_)
+    say(console, note, "bold")
+    for chapter in reversed(told):
+        say(console, f"\n{chapter.title}", "bold")
+        for one in chapter.tables:
+            say(console, f"\n{one.title}")
+            heads = [f"{c.name}, {c.unit}" if c.unit else c.name for c in one.columns]
+            columns = [(head, "left" if i == 0 else "right") for i, head in enumerate(heads)]
+            console.print(table(columns, [[_text(cell) for cell in row] for row in one.rows]))
+            if one.note:
+                say(console, one.note)
+        say(console, "")
+        for sentence in chapter.sentences:
+            say(console, f"- {sentence}")
+    if page is not None:
+        say(console, f"wrote {page}")

@@ -1,0 +1,367 @@
+"""What a plan says: what to take, why, what others would cost or gain, what would change it."""
+
+from __future__ import annotations
+
+from ssdlab.figures import figure_text
+from ssdlab.plan.cache import Plan
+from ssdlab.plan.curves import SHARES
+from ssdlab.plan.rows import GAIN_MIN, Row
+from ssdlab.traces.words import binary, nanoseconds, span
+
+SAID = 0.05
+"""Share of the time from which a part is worth a sentence."""
+NOTABLE = 0.03
+"""Differences below this share are none."""
+PARTS = {
+    "disk_wait": "waiting for a disk that was busy", "seek": "seeks", "rotation": "rotation",
+    "platter": "transfer from and to the platter", "link_wait": "waiting for a link",
+    "link": "crossing links", "cells": "the flash cells",
+    "die_host": "waiting for a busy flash die",
+    "die_collection": "waiting for flash collection", "controller": "the drives' controllers",
+    "cache": "waiting for a turn in the cache", "channel": "flash channels",
+    "channel_wait": "waiting for a flash channel", "buffer_wait": "waiting for room in a buffer",
+    "slowest_member": "waiting for the slowest disk of the array", "parity": "old data and parity",
+    "stripe_wait": "waiting for a turn at a stripe",
+}  # fmt: skip
+
+
+def advise(plan: Plan) -> list[str]:
+    """Sentences: the answer first."""
+    best = plan.choice.best
+    said = _none(plan) if best is None else [_headline(plan, best), *_reasons(plan, best)]
+    said += _refused(plan)
+    if best is not None:
+        said += _runners(plan, best)
+    said += _change(plan, best)
+    return said
+
+
+def _headline(plan: Plan, row: Row) -> str:
+    candidate = row.candidate
+    assert candidate is not None
+    price = "" if row.price is None else f" It costs {_money(plan, row.price)} with the pool."
+    gain = row.iops / plan.pool.iops if plan.pool.iops else 0.0
+    lead = "Take"
+    if plan.choice.only_again:
+        first = row.first_iops / plan.pool.first_iops if plan.pool.first_iops else 0.0
+        lead = (
+            f"In a single pass of this load no cache pays off ({row.name}: {first:.2f} times the "
+            "pool alone). If the same data is asked for again, as in the passes here, take"
+        )
+    return (
+        f"{lead} {_named(plan, row)}: {figure_text(row.iops)} IOPS once warm, {gain:.2f} times the "
+        f"pool alone ({figure_text(plan.pool.iops)}); {_pace(plan)} 50 % of the I/Os within "
+        f"{nanoseconds(row.latency_ns(50.0) or 0)} and 99 % within "
+        f"{nanoseconds(row.latency_ns(99.0) or 0)} (pool alone "
+        f"{nanoseconds(plan.pool.latency_ns(50.0) or 0)} and "
+        f"{nanoseconds(plan.pool.latency_ns(99.0) or 0)}).{price}"
+    )
+
+
+def _pace(plan: Plan) -> str:
+    return "at the recorded pace" if plan.load.recorded is not None else "at full speed"
+
+
+def _named(plan: Plan, row: Row) -> str:
+    candidate = row.candidate
+    assert candidate is not None
+    where = "" if len(plan.wish.fasts) > 1 else f" on {candidate.fast.store.title}"
+    return f"the cache {row.name}{where}"
+
+
+def _none(plan: Plan) -> list[str]:
+    main, best = plan.main, plan.choice.runners[0] if plan.choice.runners else None
+    if plan.choice.why_none == "reuse" and main is not None and best is not None:
+        return [
+            f"No cache pays off: {100 * main.first_touch:.1f} % of the look-ups are the first of "
+            f"their 4 KiB block, so at most {100 * main.attainable:.1f} % can hit, however large "
+            f"the cache is. In the first pass the best, {best.name}, makes "
+            f"{figure_text(best.first_iops)} IOPS, the pool alone "
+            f"{figure_text(plan.pool.first_iops)}.",
+            f"Only if the same data is asked for all over again does a cache help: {best.name} "
+            f"then makes {figure_text(best.iops)} IOPS.",
+        ]
+    if best is not None:
+        return [
+            f"No cache pays off: the best, {best.name}, makes {figure_text(best.iops)} IOPS and "
+            f"the pool alone {figure_text(plan.pool.iops)}, less than {GAIN_MIN:g} times as much; "
+            f"{_pace(plan)} 99 % of the I/Os take up to {nanoseconds(best.latency_ns(99.0) or 0)}, "
+            f"with the pool alone {nanoseconds(plan.pool.latency_ns(99.0) or 0)}."
+        ]
+    reasons = "; ".join(dict.fromkeys(plan.choice.refused.values()))
+    return [f"No cache can be recommended: {reasons}."]
+
+
+def _reasons(plan: Plan, row: Row) -> list[str]:
+    said = [f"The rule: {plan.wish.rules.sentence}."]
+    hits = row.hits
+    if hits is not None:
+        found = []
+        if hits.read is not None:
+            found.append(f"{100 * hits.read:.1f} % of the reads")
+        if hits.write is not None:
+            found.append(f"{100 * hits.write:.1f} % of the writes")
+        first = (
+            f"{figure_text(row.first_iops)} IOPS (pool alone {figure_text(plan.pool.first_iops)})"
+        )
+        if plan.load.is_job:
+            said.append(
+                f"Over all of the job, {' and '.join(found)} find their data in the cache, which "
+                f"was empty at first: {first}."
+            )
+        else:
+            said.append(
+                f"Warm, {' and '.join(found)} find their data in the cache; in the first pass, "
+                f"with an empty cache, it makes {first}."
+            )
+    for fast in (one for one in plan.rows if one.kind == "fast"):
+        share = 100 * row.iops / fast.iops if fast.iops else 0.0
+        scaled = f" ({fast.note})" if fast.note else ""
+        said.append(
+            f"That is {share:.0f} % of what {fast.store.title} does with all of the load on it"
+            f"{scaled}: {figure_text(fast.iops)} IOPS."
+        )
+    return said + _warm(plan, row) + _wear(row) + _time(row)
+
+
+def _warm(plan: Plan, row: Row) -> list[str]:
+    said = []
+    if row.warm.seconds is not None and row.warm.passes is not None:
+        if row.warm.seconds == 0:
+            said.append("It is within 90 % of its final speed from the start.")
+        else:
+            pace = ""
+            if plan.load.span_s:
+                pace = f", {span(row.warm.passes * plan.load.span_s)} at the recorded pace"
+            said.append(
+                f"It is warm (90 % of the final speed for good) after {span(row.warm.seconds)} at "
+                f"full speed, {row.warm.passes:.2g} passes of the load{pace}."
+            )
+        if row.warm.rising:
+            said.append(
+                "Its speed was still rising at the end, so the final speed is a lower bound: "
+                + ("give the job more time." if plan.load.is_job else "give more --passes.")
+            )
+    if row.formula is not None:
+        said.append(
+            f"The published formula C P / (I S D) says {span(row.formula.seconds)} for filling it "
+            f"by random reads, each disk one at a time ({figure_text(row.formula.disk_iops)} a "
+            "second), which is a lower bound for such a load; writes, runs and queued reads fill "
+            "faster."
+        )
+    return said
+
+
+def _wear(row: Row) -> list[str]:
+    life = row.life
+    if life is None or life.years is None or life.dwpd is None:
+        return []
+    years = "more than a century" if life.years > 100 else f"{life.years:.1f} years"
+    return [
+        f"Each cache drive is written up to {life.dwpd * 100:.3g} % of its capacity a day "
+        f"({figure_text(life.dwpd or 0)} DWPD, write amplification "
+        f"{life.amplification:.2f}) and lasts {years} by its rated cycles."
+    ]
+
+
+def _time(row: Row) -> list[str]:
+    parts = row.timed.last.reading.parts
+    long = sorted(((s, p) for p, s in parts.items() if s >= SAID), reverse=True)[:3]
+    if not long:
+        return []
+    told = [f"{100 * share:.0f} % in {PARTS.get(part, part)}" for share, part in long]
+    return [f"Of the time of its I/Os at full speed, {', '.join(told)}."]
+
+
+def _refused(plan: Plan) -> list[str]:
+    """What is faster but may not be taken."""
+    best, rules = plan.choice.best, plan.wish.rules
+    others = [best] if best else [*plan.choice.runners[:1], plan.pool]
+    base = rules.value(others[0]) or 0.0
+    said = []
+    for why in dict.fromkeys(plan.choice.refused.values()):
+        rows = [row for row in plan.caches if plan.choice.refused.get(row.name) == why]
+        row = max(rows, key=lambda one: rules.value(one) or 0.0)
+        better = (rules.value(row) or 0.0) > (1 + NOTABLE) * base
+        p99 = nanoseconds(row.latency_ns(99.0) or 0)
+        text = (
+            f"Not taken, it {why}: {row.name}, {figure_text(row.iops)} IOPS, 99 % within {p99} "
+            f"({'better' if better else 'no better'} by the rule)."
+        )
+        if row.defers and why.startswith("loses"):
+            text += (
+                f" WARNING: if its cache drive fails, up to {binary(row.dirty_most)} of answered "
+                "writes are lost for good, and the pool is left with old data among new."
+                + _mirrored(plan, row)
+            )
+        said.append(text)
+    if best is not None and best.defers:
+        safe = best.candidate is not None and best.candidate.fast.store.redundant
+        ending = (
+            "the cache survives the loss of one drive, not of two"
+            if safe
+            else "WARNING: if the cache drive fails, they are lost for good"
+        )
+        said.append(
+            f"Up to {binary(best.dirty_most)} of answered writes lie in the cache alone: {ending}."
+        )
+    return said
+
+
+def _mirrored(plan: Plan, row: Row) -> str:
+    names = list(row.candidate.fast.store.bill) if row.candidate else []
+    if len(names) != 1:
+        return ""
+    one = plan.wish.prices.of({names[0]: 1})
+    cost = "" if one is None else f" for {_money(plan, one)} more"
+    return f" Two of them in a mirror (--cache raid1:2:{names[0]}) would make it safe{cost}."
+
+
+def _runners(plan: Plan, best: Row) -> list[str]:
+    said = []
+    for place, row in enumerate(plan.choice.runners):
+        rank = ("Second", "Third")[place]
+        rate = row.iops / best.iops if best.iops else 0.0
+        p99, own = row.latency_ns(99.0) or 0, best.latency_ns(99.0) or 1
+        said.append(
+            f"{rank}: {row.name}: {_factor(rate, 'as fast')}, {_factor(p99 / own, 'the p99')}"
+            f"{_years(row, best)}{_dearer(plan, row, best)}."
+        )
+    return said
+
+
+def _factor(value: float, what: str) -> str:
+    return (
+        f"{value:.2f} times {what}"
+        if abs(value - 1) >= NOTABLE
+        else f"the same {what.replace('as fast', 'speed').replace('the ', '')}"
+    )
+
+
+def _years(row: Row, best: Row) -> str:
+    if row.life is None or best.life is None or not row.life.dwpd or not best.life.dwpd:
+        return ""
+    return f", {_factor(row.life.dwpd / best.life.dwpd, 'the wear')}"
+
+
+def _dearer(plan: Plan, row: Row, best: Row) -> str:
+    if row.price is None or best.price is None:
+        return ""
+    if abs(row.price - best.price) < 0.005:
+        return ", at the same price"
+    more = row.price - best.price
+    return f", {_money(plan, abs(more))} {'more' if more > 0 else 'less'}"
+
+
+def _change(plan: Plan, best: Row | None) -> list[str]:
+    said: list[str] = []
+    row = best or (plan.choice.runners[0] if plan.choice.runners else None)
+    if row is None or row.candidate is None:
+        return said
+    found = plan.curves.get((row.candidate.policy or "lru", row.candidate.block or 0))
+    found = found or plan.main
+    if found is not None:
+        hits = found.hits(warm=True)
+        size = row.candidate.size
+        now, half, more = (found.at(s, hits) for s in (size, size / 2, 2 * size))
+        text = (
+            f"What would change this: if the working set doubled, a cache of {binary(size)} would "
+            f"hit {100 * half:.0f} % of the look-ups once warm instead of {100 * now:.0f} %"
+            if now - half >= 0.005
+            else f"What would change this: not the working set; if it doubled, a cache of "
+            f"{binary(size)} would still hit {100 * now:.0f} % of the look-ups once warm"
+        )
+        if more > now + 0.01:
+            text += f"; twice the cache would hit {100 * more:.0f} %"
+        grown = 2 * size
+        fits = grown <= row.candidate.fast.capacity
+        where = row.candidate.fast.store.title
+        text += (
+            f"; {binary(grown)} would still fit on {where}." if fits else
+            f"; {binary(grown)} would take more than {where}."
+        )  # fmt: skip
+        said.append(text)
+    said += _modes(plan, row)
+    said += _larger_gain(plan)
+    return said
+
+
+def _modes(plan: Plan, row: Row) -> list[str]:
+    """What it would cost that writes survive the loss of the cache, or gain that they need not."""
+    safe = [one for one in plan.caches if not one.defers]
+    unsafe = [one for one in plan.caches if one.defers]
+    if not safe or not unsafe:
+        return []
+    one = max(safe, key=lambda r: r.iops)
+    other = max(unsafe, key=lambda r: r.iops)
+    change = one.iops / other.iops - 1 if other.iops else 0.0
+    size = f"{abs(100 * change):.0f} %"
+    costs = f"is {size} {'slower' if change < 0 else 'faster here'}"
+    why = "" if change < 0 else _slower(other, one)
+    return [
+        f"If writes must survive the loss of the cache: the fastest that does not defer them "
+        f"({one.name}, {figure_text(one.iops)} IOPS) {costs} than the fastest that does "
+        f"({other.name}, {figure_text(other.iops)} IOPS){why}; {_pace(plan)} their 99th "
+        f"percentiles are {nanoseconds(one.latency_ns(99.0) or 0)} and "
+        f"{nanoseconds(other.latency_ns(99.0) or 0)}."
+    ]
+
+
+def _slower(slow: Row, fast: Row) -> str:
+    """What the I/Os of one row wait longer for than those of another."""
+    one, other = slow.timed.last.reading, fast.timed.last.reading
+    longer = {
+        part: share * one.mean_ns - other.parts.get(part, 0.0) * other.mean_ns
+        for part, share in one.parts.items()
+    }
+    part = max(longer, key=lambda name: longer[name], default="")
+    if not part or longer[part] <= 0:
+        return ""
+    return f", whose I/Os spend {nanoseconds(longer[part])} more in {PARTS.get(part, part)}"
+
+
+def _larger_gain(plan: Plan) -> list[str]:
+    main = plan.main
+    if main is None or plan.load.is_job or main.first_touch < 0.3:
+        return []
+    return [
+        f"{100 * main.first_touch:.0f} % of the 4 KiB look-ups in the trace are first touches. The "
+        "warm numbers take it that the same data is asked for again in the next pass; if each day "
+        "brings new data, those of the first pass hold."
+    ]
+
+
+def about_load(plan: Plan) -> list[str]:
+    """Sentences about the load itself."""
+    load, main = plan.load, plan.main
+    said = []
+    if main is None:
+        return [
+            "Nothing is known of what the load asks for twice; hit ratios come from time alone."
+        ]
+    if load.stream is not None:
+        stream = load.stream
+        reads = 100 * stream.reads / len(stream)
+        said.append(
+            f"{len(stream):,} requests, {reads:.0f} % reads, "
+            f"{figure_text(stream.mean_bytes / 1024)} KiB on average; {binary(main.footprint)} of "
+            "different data in blocks of 4 KiB."
+        )
+    said.append(
+        f"First touches are {100 * main.first_touch:.1f} % of the look-ups: within the load at "
+        f"most {100 * main.attainable:.1f} % can hit, whatever the cache."
+    )
+    sizes = [(share, main.working_set(share)) for share in SHARES]
+    if all(size is not None for _, size in sizes):
+        told = [f"{100 * share:.0f} % with {binary(size or 0)}" for share, size in sizes]
+        said.append(f"Working set (LRU, 4 KiB): of these hits {', '.join(told)}.")
+    if main.rate < 1:
+        said.append(
+            f"Curves are of {100 * main.rate * 8:.2g} % of the blocks, chosen by a hash (SHARDS); "
+            f"the standard error is at most {100 * float(main.error.max()):.2g} % of the look-ups."
+        )
+    return said
+
+
+def _money(plan: Plan, amount: float) -> str:
+    return f"{amount:,.0f} {plan.wish.prices.currency}"

@@ -1,0 +1,415 @@
+"""Caches that could stand before a pool, and which of them are worth simulating in time."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ssdlab.errors import InputError
+from ssdlab.plan.curves import Curve, frames
+from ssdlab.plan.stores import Store, cached
+from ssdlab.plan.workload import capacity_of
+from ssdlab.rig import profiles
+from ssdlab.scale import capacity_of as full_capacity
+from ssdlab.scale import reduced
+from ssdlab.traces.words import binary
+
+MODES = ("write-back", "write-through", "write-around", "write-around-fill", "write-only")
+DEFERRING = ("write-back", "write-only")
+"""Modes in which the newest data may lie in the cache alone."""
+SUB_BLOCK = 4096
+SUB_BLOCKS_MAX = 64
+THRESHOLD_MAX = 255
+ROOMY = 4
+"""A drive so many times the size of the cache on it collects next to nothing: it may be simulated
+smaller."""
+DRIVE_MIN = 1 << 30
+SUPERBLOCKS_MIN = 128
+ALIKE = 0.01
+"""Hit ratios closer than this are the same."""
+NEAR = 0.02
+"""Estimated speeds closer than this are the same."""
+
+Keys = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Fast:
+    """A device to cache on."""
+
+    store: Store = field(hash=False)
+    capacity: int
+    """Bytes of all of it."""
+
+
+def fast(store: Store) -> Fast:
+    """A cache device, with its capacity.
+
+    Raises InputError where the core refuses its rig.
+    """
+    return Fast(store, capacity_of(store.rig(), store.text))
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A cache: a part of a fast device and the keys of the device ``cache``."""
+
+    fast: Fast
+    size: int
+    """Bytes of the part that is used."""
+    block: int | None
+    """Bytes; None where a preset decides."""
+    threshold: int | None
+    policy: str | None
+    mode: str | None
+    preset: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is called in tables, without the drive: size, block, policy, mode, and the use
+        from which on a block is let in where that is not the first."""
+        if self.preset is not None:
+            return f"{binary(self.size)}, preset {self.preset}"
+        once = "" if self.threshold == 1 else f", use {self.threshold}"
+        return f"{binary(self.size)}, {binary(self.block or 0)}, {self.policy}, {self.mode}{once}"
+
+    @property
+    def keys(self) -> dict[str, Any]:
+        """Keys of the device ``cache``."""
+        if self.preset is not None:
+            return {"preset": self.preset}
+        block = self.block or 0
+        return {
+            "mode": self.mode,
+            "block": f"{block}B",
+            "sub_block": f"{sub_block(block)}B",
+            "replacement": self.policy,
+            "read_threshold": self.threshold,
+            "write_threshold": self.threshold,
+        }
+
+    def rig(self, pool: Store) -> str:
+        """Pool and cache as a rig."""
+        return cached(part(self.fast, self.size), pool, self.keys).rig()
+
+
+def sub_block(block: int) -> int:
+    """Bytes that are valid and dirty together, of a block: 4 KiB, or as much as a block allows."""
+    return max(min(SUB_BLOCK, block), block // SUB_BLOCKS_MAX)
+
+
+def part(fast: Fast, size: int) -> Store:
+    """The first ``size`` bytes of a fast device; what is left of it acts as spare.
+
+    A shipped drive that is more than :data:`ROOMY` times as large is simulated with fewer blocks
+    per die: it has room to spare either way, and every rate and time stays.
+    """
+    device = fast.store.device
+    if size < fast.capacity:
+        smaller = shrunk(fast, ROOMY * size)
+        below = smaller if smaller is not None else dict(device)
+        device = {"kind": "partition", "size": f"{size}B", "below": below}
+    return Store(fast.store.text, fast.store.title, device, fast.store.bill, fast.store.redundant)
+
+
+def shrunk(fast: Fast, least: int) -> dict[str, Any] | None:
+    """The table of a fast device with at least ``least`` bytes, made of smaller drives; None where
+    it would be no smaller, or where its drive is not a shipped one."""
+    factor = fast.capacity // max(least, DRIVE_MIN)
+    names = list(fast.store.bill)
+    if factor <= 1 or len(names) != 1 or names[0] not in {one.name for one in profiles()}:
+        return None
+    device = copy.deepcopy(dict(fast.store.device))
+    inner = _find(device, "ssd")
+    if inner is None:
+        return None
+    while factor > 1:
+        try:
+            changes = reduced(names[0], factor, fewest=SUPERBLOCKS_MIN)
+            smaller = copy.deepcopy(device)
+            _set(_find(smaller, "ssd") or {}, changes)
+            trial = Store(fast.store.text, "", smaller, fast.store.bill, False)
+            if capacity_of(trial.rig(), fast.store.text) >= least:
+                return smaller
+        except InputError:
+            pass  # too few superblocks for its reserve
+        factor //= 2
+    return None
+
+
+def full_bytes(fast: Fast) -> int:
+    """Capacity of one drive of a fast device."""
+    names = list(fast.store.bill)
+    if len(names) == 1 and names[0] in {one.name for one in profiles()}:
+        return full_capacity(names[0])
+    return fast.capacity
+
+
+def _find(device: dict[str, Any], kind: str) -> dict[str, Any] | None:
+    """The table of the innermost device of a kind, through links and members."""
+    if device.get("kind") == kind:
+        return device
+    for key in ("below", "member"):
+        if isinstance(device.get(key), dict):
+            return _find(device[key], kind)
+    return None
+
+
+def innermost(device: Mapping[str, Any], kind: str) -> dict[str, Any] | None:
+    """As :func:`_find`, for looking only."""
+    return _find(dict(device), kind)
+
+
+def _set(device: dict[str, Any], changes: Mapping[str, str]) -> None:
+    for path, value in changes.items():
+        *tables, key = path.split(".")
+        place = device
+        for one in tables:
+            place = place.setdefault(one, {})
+        # A count stays a number.
+        place[key] = int(value) if value.isdecimal() else _number(value)
+
+
+def _number(value: str) -> float | str:
+    try:
+        return float(value)
+    except ValueError:
+        return value
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The grid: every list in the order in which it was asked for."""
+
+    fasts: Sequence[Fast]
+    sizes: Sequence[int]
+    blocks: Sequence[int]
+    thresholds: Sequence[int]
+    policies: Sequence[str]
+    modes: Sequence[str]
+    presets: Sequence[str] = ()
+
+    @property
+    def count(self) -> int:
+        """Candidates without anything dropped, presets aside."""
+        return (
+            len(self.fasts) * len(self.sizes) * len(self.blocks) * len(self.thresholds)
+            * len(self.policies) * len(self.modes)
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Mean times of an I/O (ns), measured on the pool alone and on the fast device alone."""
+
+    pool_read: float
+    pool_write: float
+    fast_read: float
+    fast_write: float
+
+
+@dataclass(frozen=True)
+class Short:
+    """The short list, and why the others are not on it."""
+
+    chosen: Sequence[Candidate]
+    dropped: Sequence[str] = field(default_factory=tuple)
+    """A sentence for each reason."""
+    grid: Sequence[Candidate] = ()
+    """All that was not dropped."""
+    same: Callable[[Candidate, Candidate], bool] = lambda _one, _other: False
+    """Whether two candidates differ in a policy that makes no difference."""
+
+
+def estimate(candidate: Candidate, curve: Curve, cost: Costs) -> float:
+    """Mean time of a block look-up (ns) once warm, from the curve and the times of both devices."""
+    read = curve.at(candidate.size, curve.hits(warm=True, kind="read")) if curve.reads else 0.0
+    back = curve.at(candidate.size, curve.warm.write_backs) / curve.writes if curve.writes else 0.0
+    reads = read * cost.fast_read + (1 - read) * cost.pool_read
+    if candidate.mode == "write-only":
+        reads = cost.pool_read
+    # What is written back goes in order and several at once; one for each write is the worst.
+    writes = cost.fast_write + back * cost.pool_write
+    if candidate.mode not in DEFERRING:
+        writes = max(cost.pool_write, cost.fast_write)
+    return (curve.reads * reads + curve.writes * writes) / max(1, curve.total)
+
+
+def shorten(
+    asked: Asked,
+    curve_of: Callable[[str, int], Curve | None],
+    costs: Mapping[str, Costs],
+    top: int,
+) -> Short:
+    """The most promising candidates, at most ``top`` and one of each mode and drive at least.
+
+    ``curve_of`` gives the curve of a policy and a block; None where nothing is known of the load.
+    ``costs`` is by the text of a fast device.
+    """
+    dropped: list[str] = []
+    modes = list(asked.modes)
+    any_curve = curve_of(asked.policies[0], asked.blocks[0])
+    if any_curve is not None and not any_curve.writes and len(modes) > 1:
+        safe = next((one for one in modes if one not in DEFERRING), modes[0])
+        dropped.append(f"The load does not write, so modes do not differ: only {safe} is run.")
+        modes = [safe]
+    policies = _policies(asked, curve_of, dropped)
+    kept = [(one, _sizes(asked, one, curve_of, dropped)) for one in asked.fasts]
+    grid = [
+        Candidate(one, size, block, threshold, policy, mode)
+        for one, sizes in kept
+        for size in sizes
+        for block in asked.blocks
+        for policy in policies[block]
+        for threshold in asked.thresholds
+        for mode in modes
+        if frames(size, block) >= 1
+    ]
+    presets = [
+        Candidate(one, sizes[-1], None, None, None, None, preset)
+        for one, sizes in kept
+        if sizes
+        for preset in asked.presets
+    ]
+
+    def speed(one: Candidate) -> float:
+        found = curve_of(one.policy or "lru", one.block or 0)
+        return 1.0 if found is None else estimate(one, found, costs[one.fast.store.text])
+
+    def same(one: Candidate, other: Candidate) -> bool:
+        if one.policy == other.policy:
+            return False
+        return _alike(
+            curve_of(one.policy or "", one.block or 0),
+            curve_of(other.policy or "", other.block or 0),
+            [one.size],
+        )
+
+    chosen = _pick(grid, speed, same, max(top, len(modes) * len(asked.fasts)))
+    return Short([*chosen, *presets], tuple(dict.fromkeys(dropped)), grid, same)
+
+
+def neighbours(short: Short, lead: Candidate, tried: Collection[Candidate]) -> list[Candidate]:
+    """What differs from ``lead`` in one choice that matters and was not tried: other blocks,
+    thresholds and policies, and the next size either way."""
+    sizes = sorted({one.size for one in short.grid if one.fast == lead.fast})
+    place = sizes.index(lead.size) if lead.size in sizes else -1
+    beside = sizes[max(0, place - 1) : place + 2] if place >= 0 else []
+    found = [
+        one
+        for one in short.grid
+        if one.fast == lead.fast
+        and one not in tried
+        and _differ(one, lead) in (["block"], ["threshold"], ["policy"], ["size"])
+        and one.size in beside
+        and not short.same(one, lead)
+    ]
+    order = ("block", "size", "threshold", "policy")
+    return sorted(found, key=lambda one: order.index(_differ(one, lead)[0]))
+
+
+def _policies(
+    asked: Asked, curve_of: Callable[[str, int], Curve | None], dropped: list[str]
+) -> dict[int, list[str]]:
+    """For each block, the policies that differ in hits from one before."""
+    kept: dict[int, list[str]] = {}
+    for block in asked.blocks:
+        kept[block] = []
+        for policy in asked.policies:
+            own = curve_of(policy, block)
+            like = next(
+                (
+                    other
+                    for other in kept[block]
+                    if _alike(own, curve_of(other, block), asked.sizes)
+                ),
+                None,
+            )
+            if like is None:
+                kept[block].append(policy)
+            else:
+                dropped.append(
+                    f"{policy} is not simulated in blocks of {binary(block)}: it hits as often as "
+                    f"{like} at every size (within {100 * ALIKE:.0f} % of the look-ups)."
+                )
+    return kept
+
+
+def _alike(one: Curve | None, other: Curve | None, sizes: Sequence[int]) -> bool:
+    if one is None or other is None:
+        return False
+    return all(
+        abs(one.at(s, one.hits(warm=w)) - other.at(s, other.hits(warm=w))) < ALIKE
+        for s in sizes
+        for w in (False, True)
+    )
+
+
+def _sizes(
+    asked: Asked, one: Fast, curve_of: Callable[[str, int], Curve | None], dropped: list[str]
+) -> list[int]:
+    """Sizes that fit on the drive and hit more than the next smaller one."""
+    kept: list[int] = []
+    for size in asked.sizes:
+        if size > one.capacity:
+            dropped.append(
+                f"{binary(size)} is larger than {one.store.text} ({binary(one.capacity)})."
+            )
+            continue
+        gains = [
+            found.at(size, values) - found.at(kept[-1], values)
+            for block in asked.blocks
+            for policy in asked.policies
+            if kept and (found := curve_of(policy, block)) is not None
+            for values in (found.hits(warm=True), found.hits())
+        ]
+        if gains and max(gains) < ALIKE:
+            dropped.append(
+                f"{binary(size)} is not simulated: it hits no more often than {binary(kept[-1])}."
+            )
+        else:
+            kept.append(size)
+    return kept
+
+
+def _pick(
+    grid: Sequence[Candidate],
+    time_of: Callable[[Candidate], float],
+    same: Callable[[Candidate, Candidate], bool],
+    top: int,
+) -> list[Candidate]:
+    """The best of each drive and mode, then what differs from the best in one choice that matters
+    (``same`` says where it does not), then the rest."""
+    if not grid:
+        return []
+    times = {one: time_of(one) for one in grid}
+
+    def best(of: Sequence[Candidate]) -> Candidate:
+        limit = (1 + NEAR) * min(times[one] for one in of)
+        # Smallest first; of equals the first asked for.
+        return min((one for one in of if times[one] <= limit), key=lambda one: one.size)
+
+    groups: dict[tuple[str, str | None], list[Candidate]] = {}
+    for one in grid:
+        groups.setdefault((one.fast.store.text, one.mode), []).append(one)
+    heads = sorted((best(of) for of in groups.values()), key=lambda one: times[one])
+    chosen = list(heads)
+    safe = [one for one in heads if one.mode not in DEFERRING] or heads
+    for lead in dict.fromkeys((safe[0], heads[0])):
+        for axis in ("size", "block", "threshold", "policy"):
+            near = [
+                one
+                for one in grid
+                if one.fast == lead.fast and _differ(one, lead) == [axis] and not same(one, lead)
+            ]
+            chosen += sorted(near, key=lambda one: times[one])[: 2 if axis == "size" else 1]
+    chosen += sorted((one for one in grid), key=lambda one: times[one])
+    return list(dict.fromkeys(chosen))[:top]
+
+
+def _differ(one: Candidate, other: Candidate) -> list[str]:
+    """In which choices two candidates differ."""
+    names = ("size", "block", "threshold", "policy", "mode")
+    return [name for name in names if getattr(one, name) != getattr(other, name)]

@@ -1,0 +1,244 @@
+"""How often caches of each size would hit, without time: curves, working set, first touches.
+
+A *first pass* begins with an empty cache: what is touched for the first time misses whatever the
+size (compulsory misses). A *warm pass* is one more of the same, beginning with what the first left:
+misses of the load twice over, less those of the first pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ssdlab import _core
+from ssdlab.plan.workload import Stream
+
+EXACT_MAX = 4_000_000
+"""Block accesses up to which curves are exact; beyond, blocks are sampled."""
+SAMPLES = 8
+SAMPLED_MIN = 16
+"""Blocks of a sample that a cache must hold (the core refuses fewer)."""
+ENTRY_BYTES = 64
+"""Of the cache's table per block, on the cache device."""
+STEP = 2**0.25
+"""Between two sizes of a curve."""
+SHARES = (0.5, 0.8, 0.9, 0.95)
+"""Of the attainable hits, for the working set."""
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Accesses:
+    """A stream as a cache with one size of blocks sees it: runs of blocks."""
+
+    block: int
+    first: npt.NDArray[np.uint64]
+    count: npt.NDArray[np.uint32]
+    writes: npt.NDArray[np.bool_]
+
+    @property
+    def total(self) -> int:
+        """Blocks looked up."""
+        return int(self.count.sum())
+
+
+def accesses(stream: Stream, block: int) -> Accesses:
+    """The blocks that each request of a stream touches."""
+    size = np.uint64(block)
+    first = stream.offset // size
+    last = (stream.offset + stream.length - np.uint64(1)) // size
+    return Accesses(block, first, (last - first + np.uint64(1)).astype(np.uint32), stream.writes)
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Misses of a pass at each size."""
+
+    read_misses: Floats
+    write_misses: Floats
+    write_backs: Floats
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Misses against the size of the cache, for one policy and one size of blocks."""
+
+    policy: str
+    block: int
+    sizes: npt.NDArray[np.float64]
+    """Bytes of the cache device."""
+    reads: int
+    """Block look-ups of a pass."""
+    writes: int
+    first: Pass
+    warm: Pass
+    error: Floats
+    """Standard error of the miss ratio of the first pass; 0 where exact."""
+    footprint: float
+    """Different blocks, bytes; NaN where the policy does not tell."""
+    rate: float
+    """Share of the blocks that was followed; 1 where exact."""
+
+    @property
+    def total(self) -> int:
+        """Block look-ups of a pass."""
+        return self.reads + self.writes
+
+    def hits(self, *, warm: bool = False, kind: str = "all") -> Floats:
+        """Hit ratio at each size: of ``all``, of ``read`` or of ``write``; NaN without any."""
+        one = self.warm if warm else self.first
+        if kind == "read":
+            return (
+                1 - one.read_misses / self.reads if self.reads else np.full(len(self.sizes), np.nan)
+            )
+        if kind == "write":
+            return (
+                1 - one.write_misses / self.writes
+                if self.writes
+                else np.full(len(self.sizes), np.nan)
+            )
+        return 1 - (one.read_misses + one.write_misses) / max(1, self.total)
+
+    def at(self, size: float, values: Floats) -> float:
+        """A value of the curve at a size: that of the largest known one that is not larger."""
+        place = int(np.searchsorted(self.sizes, size * 1.000001, "right")) - 1
+        return float(values[max(0, place)])
+
+    @property
+    def first_touch(self) -> float:
+        """Share of the look-ups that are the first of their block (compulsory misses)."""
+        return min(1.0, self.footprint / self.block / max(1, self.total))
+
+    @property
+    def attainable(self) -> float:
+        """Hit ratio of the first pass in a cache that holds everything."""
+        return 1 - self.first_touch
+
+    def working_set(self, share: float) -> float | None:
+        """Least size (bytes) with ``share`` of the attainable hits; None where nothing can hit."""
+        if self.attainable <= 0.001:
+            return None
+        good = np.flatnonzero(self.hits() >= share * self.attainable - 1e-12)
+        return float(self.sizes[good[0]]) if len(good) else float(self.sizes[-1])
+
+    def as_json(self) -> dict[str, Any]:
+        """The object of ``--json``."""
+
+        def plain(values: Floats) -> list[float | None]:
+            return [None if np.isnan(v) else round(float(v), 9) for v in values]
+
+        return {
+            "policy": self.policy,
+            "block_bytes": self.block,
+            "reads": self.reads,
+            "writes": self.writes,
+            "sampled_share": self.rate,
+            "size_bytes": [float(v) for v in self.sizes],
+            "first_pass": self._pass_json(plain, warm=False),
+            "warm_pass": self._pass_json(plain, warm=True),
+            "error": plain(self.error),
+        }
+
+    def _pass_json(self, plain: Any, *, warm: bool) -> dict[str, Any]:
+        one = self.warm if warm else self.first
+        return {
+            "hit_ratio": plain(self.hits(warm=warm)),
+            "read_hit_ratio": plain(self.hits(warm=warm, kind="read")),
+            "write_hit_ratio": plain(self.hits(warm=warm, kind="write")),
+            "write_backs": plain(one.write_backs),
+        }
+
+
+def frames(size: float, block: int) -> int:
+    """Blocks that fit on a cache device of ``size`` bytes beside their table."""
+    return max(0, int(size // (block + ENTRY_BYTES)))
+
+
+def curve(
+    policy: str, seen: Accesses, sizes: Sequence[float] | None = None, *, exact_max: int = EXACT_MAX
+) -> Curve:
+    """The curve of a policy at the sizes given (bytes), or from 16 blocks to all of the footprint.
+
+    LRU takes one pass for all sizes, the others one for each. Beyond ``exact_max`` look-ups blocks
+    are sampled.
+    """
+    rate = 1.0
+    if seen.total > exact_max:
+        rate = max(exact_max / SAMPLES / seen.total, 1e-4)
+    if sizes is None:
+        steps = _steps(max(64.0, 1.1 * _footprint(seen)))
+        sizes = [float(one) * (seen.block + ENTRY_BYTES) for one in steps]
+    least = SAMPLED_MIN / rate if rate < 1.0 else 1.0
+    found = sorted({frames(one, seen.block): float(one) for one in sizes}.items())
+    held = [(count, size) for count, size in found if count >= least]
+    if not held:
+        held = [(int(np.ceil(least)) + 1, (np.ceil(least) + 1) * (seen.block + ENTRY_BYTES))]
+    counts = [count for count, _ in held]
+    once = _misses(policy, seen, counts, rate)
+    twice = _misses(policy, _twice(seen), counts, rate)
+    first = _pass(once)
+    both = _pass(twice)
+    warm = Pass(
+        *(
+            np.maximum(0.0, two - one)
+            for one, two in zip(
+                (first.read_misses, first.write_misses, first.write_backs),
+                (both.read_misses, both.write_misses, both.write_backs),
+                strict=True,
+            )
+        )
+    )
+    return Curve(
+        policy=policy,
+        block=seen.block,
+        sizes=np.array([size for _, size in held]),
+        reads=int(once["reads"]),
+        writes=int(once["writes"]),
+        first=first,
+        warm=warm,
+        error=np.asarray(once["error"]),
+        footprint=float(once["footprint"]) * seen.block,
+        rate=rate,
+    )
+
+
+def _steps(most: float) -> Floats:
+    count = int(np.ceil(np.log(most / SAMPLED_MIN) / np.log(STEP))) + 1
+    values: Floats = np.ceil(SAMPLED_MIN * STEP ** np.arange(count))
+    return values
+
+
+def _footprint(seen: Accesses) -> float:
+    """Different blocks, as a sum of the places of runs that no run before has covered."""
+    first = seen.first.astype(np.int64)
+    order = np.argsort(first, kind="stable")
+    begin, end = first[order], (first + seen.count.astype(np.int64))[order]
+    reach = np.maximum.accumulate(end)
+    before = np.concatenate([[begin[0]], reach[:-1]])
+    return float(np.maximum(0, end - np.maximum(begin, before)).sum())
+
+
+def _twice(seen: Accesses) -> Accesses:
+    return Accesses(
+        seen.block, np.tile(seen.first, 2), np.tile(seen.count, 2), np.tile(seen.writes, 2)
+    )
+
+
+def _misses(policy: str, seen: Accesses, counts: Sequence[int], rate: float) -> Mapping[str, Any]:
+    sampled: dict[str, Any] = {} if rate >= 1.0 else {"rate": rate, "samples": SAMPLES}
+    return _core.miss_ratio_curve(
+        policy, seen.first, seen.writes, blocks=seen.count, sizes=list(counts), **sampled
+    )
+
+
+def _pass(found: Mapping[str, Any]) -> Pass:
+    return Pass(
+        np.asarray(found["read_misses"]),
+        np.asarray(found["write_misses"]),
+        np.asarray(found["write_backs"]),
+    )

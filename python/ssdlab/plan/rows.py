@@ -1,0 +1,281 @@
+"""What was found of a pool, of a fast device and of each cache, and which to take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ssdlab.plan.candidates import DEFERRING, Candidate
+from ssdlab.plan.lifetime import Life
+from ssdlab.plan.stores import Store
+from ssdlab.plan.timed import Pass, Timed, summary
+from ssdlab.plan.warmup import WarmUp
+
+GOALS = ("iops", "p99", "price")
+CLOSE = 0.95
+"""What reaches this share of the best is as good; price and size decide among those."""
+GAIN_MIN = 1.1
+"""A cache that is not this much better than the pool alone does not pay off."""
+REUSE_MIN = 0.1
+"""Attainable hit ratio below which a load asks for nothing twice."""
+
+
+@dataclass(frozen=True)
+class Hits:
+    """Of the pieces of requests (one per block), what was found in the cache."""
+
+    read: float | None
+    """Share of the reads that was found whole; None without reads."""
+    write: float | None
+    read_partly: float | None
+    """Share of the reads of which a part was found."""
+
+    @classmethod
+    def of(cls, one: Pass) -> Hits:
+        """Of one pass."""
+
+        def share(kind: str, what: str) -> float | None:
+            names = (f"{kind}_hits", f"{kind}_partial", f"{kind}_misses")
+            whole = sum(one.grown(name) for name in names)
+            return one.grown(f"{kind}_{what}") / whole if whole else None
+
+        return cls(share("read", "hits"), share("write", "hits"), share("read", "partial"))
+
+
+@dataclass(frozen=True)
+class Formula:
+    """The published lower bound of the warm-up, and what went into it."""
+
+    cache_bytes: int
+    threshold: int
+    disk_iops: float
+    request_bytes: float
+    disks: int
+    seconds: float
+
+    def as_json(self) -> dict[str, Any]:
+        """The object of ``--json``."""
+        return dict(self.__dict__)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A storage under the load."""
+
+    kind: Literal["pool", "fast", "cache"]
+    name: str
+    store: Store
+    timed: Timed
+    price: float | None
+    unpriced: Sequence[str]
+    """Drives without a price."""
+    rig: str
+    candidate: Candidate | None = None
+    warm: WarmUp = field(default_factory=WarmUp)
+    formula: Formula | None = None
+    life: Life | None = None
+    note: str = ""
+
+    @property
+    def iops(self) -> float:
+        """At full speed in the last pass; of a job, at the pace at its end."""
+        if len(self.timed.passes) > 1:
+            return self.timed.last.reading.iops
+        times, ios = self.timed.last.ramp.times(4), float(self.timed.last.ramp.ios.sum())
+        whole = self.timed.last.reading.iops
+        return ios / 4 / float(times[-1]) if self.settles and times[-1] > 0 else whole
+
+    @property
+    def settles(self) -> bool:
+        """Whether the final speed is taken from the end of a single pass."""
+        return len(self.timed.passes) == 1 and self.kind == "cache" and self.timed.recorded is None
+
+    @property
+    def first_iops(self) -> float:
+        """At full speed in the first pass."""
+        return self.timed.first.reading.iops
+
+    def latency_ns(self, percent: float) -> int | None:
+        """A percentile at recorded times, else at full speed."""
+        return self.timed.calm.reading.percentile_ns(percent)
+
+    @property
+    def hits(self) -> Hits | None:
+        """Of the last pass at full speed; None without a cache."""
+        return Hits.of(self.timed.last) if self.kind == "cache" else None
+
+    @property
+    def defers(self) -> bool:
+        """Whether the newest data may lie in the cache alone."""
+        if self.candidate is None:
+            return False
+        return (
+            self.candidate.mode in DEFERRING or self.timed.last.after.get("dirty_bytes_most", 0) > 0
+        )
+
+    @property
+    def dirty_most(self) -> int:
+        """Most bytes that lay in the cache alone, at any time."""
+        return max(self.timed.calm.after.get("dirty_bytes_most", 0), self.timed.dirty_recorded)
+
+    @property
+    def price_per_gb(self) -> float | None:
+        """Of 10^9 bytes that the host can use."""
+        return None if self.price is None else self.price / (self.timed.capacity / 1e9)
+
+    @property
+    def price_per_kiops(self) -> float | None:
+        """Of a thousand I/Os a second of this load."""
+        return None if self.price is None or not self.iops else self.price / (self.iops / 1e3)
+
+    def as_json(self) -> dict[str, Any]:
+        """The object of ``--json``."""
+        hits, first = self.hits, Hits.of(self.timed.first)
+        life = None if self.life is None else self.life.as_json()
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "storage": self.store.text,
+            "cache_bytes": None if self.candidate is None else self.candidate.size,
+            "keys": None if self.candidate is None else self.candidate.keys,
+            "iops": self.iops,
+            "p50_ns": self.latency_ns(50.0),
+            "p99_ns": self.latency_ns(99.0),
+            "p99.9_ns": self.latency_ns(99.9),
+            "read_hit_ratio": hits.read if hits else None,
+            "write_hit_ratio": hits.write if hits else None,
+            "read_partly_ratio": hits.read_partly if hits else None,
+            "first_pass_read_hit_ratio": first.read if hits else None,
+            "first_pass_write_hit_ratio": first.write if hits else None,
+            "warm_up_s": self.warm.seconds,
+            "warm_up_passes": self.warm.passes,
+            "still_rising": self.warm.rising,
+            "warm_up_formula": self.formula and self.formula.as_json(),
+            "life": life,
+            "price": self.price,
+            "without_price": list(self.unpriced),
+            "price_per_gb": self.price_per_gb,
+            "price_per_1000_iops": self.price_per_kiops,
+            "defers_writes": self.defers,
+            "dirty_bytes_most": self.dirty_most,
+            "dirty_bytes_most_at_recorded_times": self.timed.dirty_recorded,
+            "cache_survives_a_drive": None
+            if self.candidate is None
+            else self.candidate.fast.store.redundant,
+            "first_pass": summary(self.timed.first.reading),
+            "last_pass": summary(self.timed.last.reading),
+            "recorded_times": self.timed.recorded and summary(self.timed.recorded.reading),
+            "note": self.note,
+            "rig": self.rig,
+        }
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What makes a cache the one to take."""
+
+    goal: str = "iops"
+    accept_loss: bool = False
+    """Whether a single failure may lose data that the pool would have kept."""
+    years_min: float = 5.0
+
+    def value(self, row: Row) -> float | None:
+        """More is better; None where it is not known."""
+        if self.goal == "iops":
+            return row.iops
+        if self.goal == "p99":
+            p99 = row.latency_ns(99.0)
+            return 1e9 / p99 if p99 else None
+        cost = row.price_per_kiops
+        return 1.0 / cost if cost else None
+
+    @property
+    def sentence(self) -> str:
+        """The rules in words."""
+        goal = {
+            "iops": "most IOPS at full speed once warm",
+            "p99": "shortest 99th percentile at recorded times",
+            "price": "lowest price per 1000 IOPS",
+        }[self.goal]
+        loss = (
+            "" if self.accept_loss else ", the loss of one drive loses nothing that the pool keeps"
+        )
+        return (
+            f"{goal}; of those within {100 * (1 - CLOSE):.0f} % of the best the cheapest, then the "
+            "smallest, then the one that is fastest with an empty cache; the cache lasts "
+            f"{self.years_min:g} years or more{loss}"
+        )
+
+    def refuses(self, row: Row, pool: Store) -> str | None:
+        """Why a cache may not be taken; None where it may."""
+        if row.candidate is None:
+            return "not a cache"
+        if (
+            not self.accept_loss
+            and row.defers
+            and pool.redundant
+            and not row.candidate.fast.store.redundant
+        ):
+            return "loses the newest data with one drive"
+        if row.life and row.life.years is not None and row.life.years < self.years_min:
+            return f"worn out after {row.life.years:.2g} years"
+        if self.value(row) is None:
+            return "no price" if self.goal == "price" else "nothing was measured"
+        return None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The row to take, those behind it, and those that may not be taken."""
+
+    best: Row | None
+    """None where no cache pays off."""
+    runners: Sequence[Row]
+    refused: Mapping[str, str]
+    """Reason by name."""
+    why_none: str = ""
+    only_again: bool = False
+    """Whether the best pays off only where the load comes again on the same data."""
+
+
+def choose(rows: Sequence[Row], pool: Row, rules: Rules, attainable: float | None) -> Choice:
+    """The cache to take; ``attainable`` is the hit ratio that the load itself allows, if known."""
+    refused = {
+        row.name: why
+        for row in rows
+        if row.kind == "cache" and (why := rules.refuses(row, pool.store))
+    }
+    good = [row for row in rows if row.kind == "cache" and row.name not in refused]
+    ranked = _ranked(good, rules)
+    if not ranked:
+        return Choice(None, [], refused, "every cache that was simulated is refused")
+    best = ranked[0]
+    base = rules.value(pool)
+    gain = (rules.value(best) or 0.0) / base if base else float("inf")
+    if gain < GAIN_MIN:
+        return Choice(None, ranked[:2], refused, "gain")
+    first = best.first_iops / pool.first_iops if pool.first_iops else float("inf")
+    if attainable is not None and attainable < REUSE_MIN and first < GAIN_MIN:
+        return Choice(None, ranked[:2], refused, "reuse")
+    again = len(best.timed.passes) > 1 and first < GAIN_MIN
+    return Choice(best, ranked[1:3], refused, only_again=again)
+
+
+def _ranked(rows: Sequence[Row], rules: Rules) -> list[Row]:
+    """The best first; of those about as good by price, size and speed when cold, each place anew."""
+    left, found = list(rows), []
+    while left:
+        most = max(rules.value(one) or 0.0 for one in left)
+        near = [one for one in left if (rules.value(one) or 0.0) >= CLOSE * most]
+        best = min(
+            near,
+            key=lambda one: (
+                float("inf") if one.price is None else one.price,
+                one.candidate.size if one.candidate else 0,
+                -one.first_iops,
+            ),
+        )
+        found.append(best)
+        left.remove(best)
+    return found

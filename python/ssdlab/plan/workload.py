@@ -1,0 +1,314 @@
+"""The load that storage is planned for: a recorded trace or a fio job, as a stream of requests.
+
+The stream is what a cache is asked for, in order; curves of hit ratios come from it. In time, the
+trace or the job itself is run.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+import ssdlab.traces
+from ssdlab import _core
+from ssdlab.errors import InputError
+from ssdlab.jobfile import JobText
+from ssdlab.memory import available_bytes
+from ssdlab.results import Result
+from ssdlab.target import Settings, Sim
+from ssdlab.tracefile import Reading, Replay, existing
+
+SECTOR = 512
+DEVICE_ALIGN = 1 << 20
+"""Devices of a trace lie one behind another on multiples of this (as a replay places them)."""
+SCALE_ALIGN = 4096
+REQUEST_BYTES = 80
+"""Memory that a request of a stream takes, keys of one block size and its curve included."""
+CAPTURED_MAX = 1_000_000
+"""I/Os of a job that are looked at, at most."""
+TIMED_MAX = 2_000_000
+"""Requests of a trace that are simulated in time, at most."""
+_LOG = "ssdlab-plan"
+_LOG_COLUMNS = 6
+
+Integers = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Reads and writes in the order in which they are asked for, placed on the pool."""
+
+    offset: Integers
+    """First byte."""
+    length: Integers
+    """Bytes; never 0."""
+    writes: npt.NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.offset)
+
+    @property
+    def reads(self) -> int:
+        """Number of reads."""
+        return len(self) - int(self.writes.sum())
+
+    @cached_property
+    def mean_bytes(self) -> float:
+        """Mean size of a request."""
+        return float(self.length.mean()) if len(self) else 0.0
+
+    @cached_property
+    def read_bytes(self) -> int:
+        """Bytes read in all."""
+        return int(self.length[~self.writes].sum())
+
+    @cached_property
+    def write_bytes(self) -> int:
+        """Bytes written in all."""
+        return int(self.length[self.writes].sum())
+
+
+@dataclass(frozen=True)
+class Load:
+    """A load: what is asked for, and the jobs that ask for it in time."""
+
+    name: str
+    stream: Stream | None
+    """None for a job whose I/Os could not be written down."""
+    span_s: float
+    """Seconds that the recording took; 0 where it has no times, and for jobs."""
+    end_byte: int
+    """Where the last request ends before it is placed; 0 for jobs."""
+    full_speed: JobText
+    """A pass as fast as possible; of a job, the job."""
+    recorded: JobText | None
+    """A pass at the times of the recording; None without times, and for jobs."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_job(self) -> bool:
+        """Whether it is a fio job."""
+        return self.end_byte == 0
+
+
+@dataclass(frozen=True)
+class Columns:
+    """All reads and writes of a trace."""
+
+    offset: Integers
+    length: Integers
+    writes: npt.NDArray[np.bool_]
+    device: npt.NDArray[np.uint32]
+    ends: dict[int, int]
+    """Where each device ends, by any kind of request."""
+    span_ns: int
+    cut_ns: int | None
+    """When the request after the first :data:`TIMED_MAX` was made; None where there is none."""
+    requests: int
+
+
+def read_trace(path: Path, reading: Reading) -> Columns:
+    """Reads a trace in batches; only what curves need is kept.
+
+    Raises InputError as :func:`ssdlab.traces.open`, and where it does not fit into memory.
+    """
+    room = available_bytes()
+    parts: list[tuple[Integers, Integers, npt.NDArray[np.bool_], npt.NDArray[np.uint32]]] = []
+    ends: dict[int, int] = {}
+    kept = requests = span = 0
+    cut: int | None = None
+    for batch in ssdlab.traces.open(path, reading):
+        span = int(batch.time_ns[-1])
+        if cut is None and requests + len(batch) > TIMED_MAX:
+            cut = int(batch.time_ns[TIMED_MAX - requests])
+        requests += len(batch)
+        end = batch.offset + batch.length
+        for device in np.unique(batch.device).tolist():
+            last = int(end[batch.device == device].max())
+            ends[device] = max(ends.get(device, 0), last)
+        moves = (batch.kind <= ssdlab.traces.WRITE) & (batch.length > 0)
+        kept += int(moves.sum())
+        if room is not None and kept * REQUEST_BYTES > room:
+            raise InputError(
+                f"{path}: more than {kept:,} reads and writes do not fit into memory; "
+                "take a part of it (--window, or ssdlab trace sample)"
+            )
+        parts.append(
+            (
+                batch.offset[moves],
+                batch.length[moves].astype(np.uint64),
+                batch.kind[moves] == ssdlab.traces.WRITE,
+                batch.device[moves],
+            )
+        )
+    if not kept:
+        raise InputError(f"{path}: neither reads nor writes in it, so there is nothing to cache")
+    offset, length, writes, device = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Columns(offset, length, writes, device, ends, span, cut, requests)
+
+
+def place(columns: Columns, fit: str, capacity: int) -> Stream:
+    """Where a replay puts the requests on a target of ``capacity`` bytes, in whole sectors.
+
+    Raises InputError where the trace reaches beyond it and ``fit`` is ``as-is``.
+    """
+    offset, span = _one_behind_another(columns)
+    if span > capacity and fit == "as-is":
+        gib = 1 << 30
+        raise InputError(
+            f"the trace reaches to {span / gib:.3f} GiB and the pool has {capacity / gib:.3f} GiB; "
+            "take a larger pool, or give --fit wrap (begin again at 0) or --fit scale (shrink all "
+            "addresses)"
+        )
+    if fit == "wrap":
+        offset = offset % np.uint64(capacity)
+    elif fit == "scale":
+        scaled = _times(offset, capacity, span)
+        offset = scaled // np.uint64(SCALE_ALIGN) * np.uint64(SCALE_ALIGN)
+    start = offset // np.uint64(SECTOR) * np.uint64(SECTOR)
+    reach = offset - start + columns.length
+    room = capacity // SECTOR * SECTOR
+    length = np.minimum(-(-reach.astype(np.int64) // SECTOR) * SECTOR, room).astype(np.uint64)
+    return Stream(np.minimum(start, np.uint64(room) - length), length, columns.writes)
+
+
+def _times(value: Integers, factor: int, divisor: int) -> Integers:
+    """value * factor // divisor, exactly, for products beyond 64 bits."""
+    found = [one * factor // divisor for one in value.tolist()]
+    return np.array(found, dtype=np.uint64)
+
+
+def _one_behind_another(columns: Columns) -> tuple[Integers, int]:
+    if len(columns.ends) == 1:
+        span = -(-max(columns.ends.values()) // SECTOR) * SECTOR
+        return columns.offset, span
+    offset, base = columns.offset.copy(), 0
+    for device in sorted(columns.ends):
+        offset[columns.device == device] += np.uint64(base)
+        base += -(-columns.ends[device] // DEVICE_ALIGN) * DEVICE_ALIGN
+    return offset, base
+
+
+def trace_load(
+    path: Path, reading: Reading, fit: str, capacity: int, depth: int, *, requests_max: int | None
+) -> Load:
+    """The load of a trace on a pool of ``capacity`` bytes, ``depth`` in flight at full speed.
+
+    Of a trace with more than ``requests_max`` requests only the first are run in time.
+    """
+    file = existing(path)
+    if any(c in str(file) for c in ";#\n") or "${" in str(file):
+        raise InputError(f"{file}: a job file cannot carry this path; rename the trace")
+    columns = read_trace(file, reading)
+    stream = place(columns, fit, capacity)
+    notes = []
+    timed = reading
+    if columns.cut_ns is not None and columns.cut_ns > 0:
+        timed = replace(reading, to_ns=reading.from_ns + columns.cut_ns)
+        notes.append(
+            f"In time, only the first {columns.cut_ns / 1e9:,.0f} s of the trace are run (about "
+            f"{TIMED_MAX:,} of {columns.requests:,} requests); the curves are of all of it."
+        )
+    span = (columns.span_ns if columns.cut_ns is None else columns.cut_ns) / 1e9
+    _, end = _one_behind_another(columns)
+    return Load(
+        name=path.name,
+        stream=stream,
+        span_s=span,
+        end_byte=end,
+        full_speed=replay(file, timed, fit, depth),
+        recorded=replay(file, timed, fit, None) if span > 0 else None,
+        notes=tuple(notes),
+    )
+
+
+def replay(trace: Path, reading: Reading, fit: str, depth: int | None) -> JobText:
+    """The job of a replay: ``depth`` in flight, or None for the times of the recording, whatever is
+    still in flight."""
+    lines = ["[replay]", f"read_iolog={trace}"]
+    if depth is not None:
+        lines += ["replay_no_stall=1", f"iodepth={depth}"]
+    how = Replay(reading, fit, open_loop=depth is None)
+    note = f"; addresses: {fit}" + ("; open loop" if how.open_loop else "")
+    text = "\n".join([note, *lines]) + "\n"
+    return JobText(f"replay of {trace.name}", text, Path.cwd(), how)
+
+
+def job_load(job: JobText, capacity: int, pool_ios: int, seconds: float, seed: int) -> Load:
+    """The load of a fio job: its I/Os are written down by a device without a cache of its own.
+
+    ``pool_ios`` and ``seconds`` are what the job did on the pool: they bound what is written down,
+    for a job that runs for a time does more where I/Os take less.
+    """
+    Sim("pool", _null(capacity, 100_000)).check(job)
+    wanted = min(CAPTURED_MAX, max(50 * pool_ios, 10_000))
+    service = max(1_000, round(1e9 * seconds / wanted)) if seconds else 100_000
+    own = f"[global]\nwrite_lat_log={_LOG}\nlog_offset=1\nlog_avg_msec=0\n"
+    logged = JobText(job.name, own + job.text, job.folder, job.replay)
+    result = Sim("pool", _null(capacity, service)).run(logged, Settings(seed=seed))
+    stream = _stream_of_logs(result)
+    notes = (
+        () if stream else ("The job writes logs of its own, so its I/Os are not known: no curves.",)
+    )
+    return Load(job.name, stream, 0.0, 0, job, None, notes)
+
+
+def _null(capacity: int, service_ns: int) -> str:
+    return (
+        f'[device]\nkind = "null"\ncapacity = "{capacity}B"\n'
+        f'service_time = "{service_ns}ns"\nservers = 1\n'
+    )
+
+
+def _stream_of_logs(result: Result) -> Stream | None:
+    """The I/Os of fio's latency logs (ms, ns, direction, bytes, offset, priority), by time; None
+    where the job wrote logs of another form."""
+    found = {}
+    for name, text in result.logs:
+        match = re.fullmatch(rf"{_LOG}_lat\.(\d+)\.log", name)
+        if match:
+            found[int(match[1])] = text
+    starts = _starts(result)
+    if not found or len(starts) < max(found):
+        return None
+    tables = []
+    for number, text in sorted(found.items()):
+        values = np.array(text.replace(",", " ").split(), dtype=np.int64)
+        if len(values) % _LOG_COLUMNS:
+            return None
+        table = values.reshape(-1, _LOG_COLUMNS)
+        table[:, 0] += round(1000 * starts[number - 1])
+        tables.append(table)
+    table = np.concatenate(tables)
+    table = table[np.argsort(table[:, 0], kind="stable")]
+    table = table[(table[:, 2] <= 1) & (table[:, 3] > 0)]
+    if not len(table):
+        return None
+    offset, length = table[:, 4].astype(np.uint64), table[:, 3].astype(np.uint64)
+    return Stream(offset, length, table[:, 2] == 1)
+
+
+def _starts(result: Result) -> list[float]:
+    """When each process began (s): a log counts from there."""
+    began = {one["name"]: float(one["started_s"]) for one in reversed(result.ssdlab["jobs"])}
+    shared = result.document.get("global options", {})
+    starts = []
+    for job in result.jobs:
+        grouped = job.options.get("group_reporting", shared.get("group_reporting"))
+        count = 1 if grouped is None else int(job.options.get("numjobs", shared.get("numjobs", 1)))
+        starts += [began.get(job.name, 0.0)] * count
+    return starts
+
+
+def capacity_of(rig: str, name: str) -> int:
+    """What the host sees of a rig, bytes.
+
+    Raises InputError where the rig is wrong.
+    """
+    return int(json.loads(_core.rig_check(rig, rig_name=name))["target"]["capacity_bytes"])

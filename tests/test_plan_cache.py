@@ -1,0 +1,589 @@
+"""Planning a cache: streams, curves, what is simulated, what is recommended, the command."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import browser
+import ssdlab.traces
+from conftest import Outcome
+from ssdlab import _core
+from ssdlab.errors import InputError
+from ssdlab.jobfile import JobText
+from ssdlab.plan import candidates, curves, lifetime, timed, workload
+from ssdlab.plan.cache import prepared, rounded_up
+from ssdlab.plan.rows import Hits
+from ssdlab.plan.stores import Store, cached, store
+from ssdlab.plan.warmup import Ramp, warm_up, warm_up_s
+from ssdlab.tracefile import Reading
+
+Cli = Callable[..., Outcome]
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+POOL = """\
+name = "disk"
+[device]
+kind = "hdd"
+capacity = "8GiB"
+rpm = 7200
+seek_average = "8.5ms"
+sustained_outer = "200MB/s"
+sustained_inner = "100MB/s"
+"""
+FAST = '[device]\nkind = "null"\ncapacity = "256MiB"\nservice_time = "50us"\nservers = 8\n'
+Row = tuple[int, str, int, int, int]
+"""Time (ns), kind, offset, length, device."""
+
+
+def write_trace(path: Path, rows: Sequence[Row]) -> Path:
+    lines = ["time_ns,kind,offset,length,device,response_ns"]
+    lines += [f"{t},{kind},{offset},{length},{device}," for t, kind, offset, length, device in rows]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def hot(
+    count: int = 4000,
+    blocks: int = 2000,
+    gap_ns: int = 2_000_000,
+    size: int = 4 * KIB,
+    writes: float = 0.3,
+) -> list[Row]:
+    """Aligned requests to a skewed set of blocks."""
+    rng = np.random.default_rng(7)
+    at = (blocks * rng.random(count) ** 3).astype(int)
+    kinds = rng.random(count) < writes
+    spread = rng.permutation(blocks)
+    return [
+        (i * gap_ns, "write" if w else "read", int(spread[b]) * size, size, 0)
+        for i, (b, w) in enumerate(zip(at, kinds, strict=True))
+    ]
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> tuple[Path, Path]:
+    """A disk and a fast device, as rig files."""
+    pool, fast = tmp_path / "disk.toml", tmp_path / "fast.toml"
+    pool.write_text(POOL)
+    fast.write_text(FAST)
+    return pool, fast
+
+
+# ---- The stream
+
+UNALIGNED: list[Row] = [
+    (0, "read", 700, 500, 3),
+    (5, "write", 5 * MIB + 4000, 9000, 9),
+    (9, "read", 0, 512, 9),
+    (12, "write", 12 * MIB - 512, 4096, 3),
+    (20, "read", 123_456_789, 65_536, 3),
+]
+
+
+@pytest.mark.parametrize(
+    ("fit", "capacity"), [("as-is", GIB), ("wrap", 7 * MIB), ("scale", 7 * MIB + 512)]
+)
+def test_requests_lie_where_a_replay_puts_them(tmp_path: Path, fit: str, capacity: int) -> None:
+    trace = write_trace(tmp_path / "t.csv", UNALIGNED)
+    out = tmp_path / "placed.csv"
+    place = _core.trace_convert(
+        trace, Reading().options(), out, to="csv",
+        place={"capacity": capacity, "fit": fit, "redirect": False, "align": 0, "scale": 0},
+    )  # fmt: skip
+    assert place["requests"] == len(UNALIGNED)
+    (wanted,) = list(ssdlab.traces.open(out))
+    found = workload.place(workload.read_trace(trace, Reading()), fit, capacity)
+    assert found.offset.tolist() == wanted.offset.tolist()
+    assert found.length.tolist() == wanted.length.tolist()
+    assert found.writes.tolist() == [kind == "write" for _, kind, *_ in UNALIGNED]
+
+
+def test_a_job_is_written_down_as_it_asks() -> None:
+    text = "[a]\nrw=write\nbs=16k\nsize=1m\niodepth=4\n[b]\nstonewall\nrw=read\nbs=4k\nsize=64k\n"
+    load = workload.job_load(JobText("j", text, Path()), GIB, 100, 1.0, 1)
+    stream = load.stream
+    assert stream is not None
+    assert stream.offset[:64].tolist() == [16 * KIB * i for i in range(64)]
+    assert stream.offset[64:].tolist() == [4 * KIB * i for i in range(16)]
+    assert stream.writes.tolist() == [True] * 64 + [False] * 16
+    assert (stream.read_bytes, stream.write_bytes) == (64 * KIB, MIB)
+
+
+# ---- Curves
+
+
+def accesses_of(rows: Sequence[Row], block: int, tmp_path: Path) -> curves.Accesses:
+    trace = write_trace(tmp_path / "t.csv", rows)
+    stream = workload.place(workload.read_trace(trace, Reading()), "as-is", GIB)
+    return curves.accesses(stream, block)
+
+
+@pytest.mark.parametrize("policy", ["lru", "arc", "s3-fifo"])
+def test_both_passes_of_a_curve_are_those_of_the_replayed_policy(
+    policy: str, tmp_path: Path
+) -> None:
+    seen = accesses_of(hot(size=24 * KIB), 16 * KIB, tmp_path)
+    sizes = [2 * MIB, 8 * MIB]
+    curve = curves.curve(policy, seen, [float(one) for one in sizes])
+    keys = np.concatenate([f + np.arange(n) for f, n in zip(seen.first, seen.count, strict=True)])
+    writes = np.repeat(seen.writes, seen.count)
+    for place, size in enumerate(sizes):
+        frames = curves.frames(size, 16 * KIB)
+        once = _core.hit_ratio(policy, frames, keys.astype(np.uint64), writes)
+        twice = _core.hit_ratio(
+            policy, frames, np.tile(keys, 2).astype(np.uint64), np.tile(writes, 2)
+        )
+        assert curve.first.read_misses[place] == once["read_misses"]
+        assert curve.first.write_misses[place] == once["write_misses"]
+        assert curve.first.write_backs[place] == once["write_backs"]
+        assert curve.warm.read_misses[place] == twice["read_misses"] - once["read_misses"]
+        assert curve.warm.write_backs[place] == twice["write_backs"] - once["write_backs"]
+
+
+def test_first_touches_and_the_working_set_are_those_of_the_requests(tmp_path: Path) -> None:
+    rows = hot()
+    curve = curves.curve("lru", accesses_of(rows, 4 * KIB, tmp_path))
+    different = len({offset for _, _, offset, _, _ in rows})
+    assert curve.footprint == different * 4 * KIB
+    assert curve.first_touch == pytest.approx(different / len(rows))
+    assert curve.hits()[-1] == pytest.approx(curve.attainable)
+    assert curve.hits(warm=True)[-1] == 1.0
+    for share in curves.SHARES:
+        size = curve.working_set(share)
+        assert size is not None
+        place = curve.sizes.tolist().index(size)
+        hits = curve.hits()
+        assert hits[place] >= share * curve.attainable > hits[place - 1]
+
+
+def test_long_loads_are_sampled_and_say_how_far_off_they_may_be(tmp_path: Path) -> None:
+    seen = accesses_of(hot(60_000, 30_000), 4 * KIB, tmp_path)
+    whole = curves.curve("lru", seen)
+    some = curves.curve("lru", seen, exact_max=30_000)
+    assert (whole.rate, some.rate) == (1.0, 30_000 / 8 / 60_000)
+    assert not whole.error.any()
+    assert some.error.max() > 0
+    assert some.sizes[0] >= 16 / some.rate * 4 * KIB
+    for size, hits in zip(some.sizes, some.hits(), strict=True):
+        assert hits == pytest.approx(whole.at(size, whole.hits()), abs=0.03)
+
+
+# ---- In time
+
+
+@pytest.mark.parametrize(
+    ("mode", "off"),
+    # A write-back cache spares what is dirty, so it evicts others than plain LRU now and then.
+    [("write-through", 1e-12), ("write-back", 0.02)],
+)
+def test_at_depth_1_the_cache_in_time_hits_as_its_curve_says(
+    mode: str, off: float, stores: tuple[Path, Path], tmp_path: Path
+) -> None:
+    # A block that is asked for again while it is still being filled misses once more in time.
+    stores[1].write_text(FAST.replace("50us", "1us"))
+    rows = hot()
+    rows = [row for row, last in zip(rows[1:], rows, strict=False) if row[2] != last[2]]
+    pool, one = store(str(stores[0])), candidates.fast(store(str(stores[1])))
+    trace = write_trace(tmp_path / "t.csv", rows)
+    load = workload.trace_load(trace, Reading(), "as-is", 8 * GIB, 1, requests_max=None)
+    assert load.stream is not None
+    size = 1536 * KIB
+    candidate = candidates.Candidate(one, size, 4 * KIB, 1, "lru", mode)
+    found = timed.run(candidate.rig(pool), "t", timed.Order(load, 2, 1), lambda _: True)
+    curve = curves.curve("lru", curves.accesses(load.stream, 4 * KIB), [float(size)])
+    assert found.first.after["blocks_capacity"] == curves.frames(size, 4 * KIB)
+    assert found.first.grown("evictions") > 500
+    for one_pass, warm in ((found.first, False), (found.last, True)):
+        hits = Hits.of(one_pass)
+        assert hits.read == pytest.approx(curve.hits(warm=warm, kind="read")[0], abs=off)
+        assert hits.write == pytest.approx(curve.hits(warm=warm, kind="write")[0], abs=off)
+
+
+def test_a_small_part_of_a_drive_does_the_same_on_a_drive_made_smaller(tmp_path: Path) -> None:
+    one = candidates.fast(store("intel-dc-s3700-200"))
+    assert candidates.shrunk(one, one.capacity // 2 + 1) is None
+    part = candidates.part(one, 64 * MIB)
+    small = part.device["below"]
+    assert workload.capacity_of(part.rig(), "x") == 64 * MIB
+    inner = candidates.innermost(small, "ssd")
+    assert inner is not None
+    assert 256 * MIB <= int(inner["capacity"].removesuffix("B")) < 4 * GIB
+    pool = tmp_path / "disk.toml"
+    pool.write_text(POOL)
+    trace = write_trace(tmp_path / "t.csv", hot(1500))
+    load = workload.trace_load(trace, Reading(), "as-is", 8 * GIB, 8, requests_max=None)
+    full = {**part.device, "below": dict(one.store.device)}
+    rates = []
+    for device in (part.device, full):
+        rig = cached(Store("x", "x", device, {}, False), store(str(pool)), {"block": "16KiB"}).rig()
+        found = timed.run(rig, "x", timed.Order(load, 2, 1), lambda _: True)
+        rates.append([one.reading.iops for one in found.passes])
+    assert rates[0] == rates[1]
+
+
+def test_the_published_warm_up_is_275_036_seconds() -> None:
+    # Qsan: 2 TiB, from the second use, 244 IOPS of a disk, 8 KiB, eight disks.
+    assert warm_up_s(2 * 1024 * GIB, 2, 244, 8 * KIB, 8) == pytest.approx(275_036, abs=0.5)
+
+
+def test_a_random_load_does_not_fill_a_cache_faster_than_the_formula(tmp_path: Path) -> None:
+    pool, one = tmp_path / "disk.toml", tmp_path / "fast.toml"
+    pool.write_text(
+        '[device]\nkind = "null"\ncapacity = "1GiB"\nservice_time = "5ms"\nservers = 1\n'
+    )
+    one.write_text(FAST)
+    text = "[j]\nrw=randread\nbs=16k\nsize=32m\nnorandommap\niodepth=1\nruntime=60\ntime_based\n"
+    job = JobText("j", text, Path())
+    load = workload.Load("j", None, 0.0, 0, job, None)
+    candidate = candidates.Candidate(
+        candidates.fast(store(str(one))), 64 * MIB, 16 * KIB, 2, "lru", "write-through"
+    )
+    rig = candidate.rig(store(str(pool)))
+    found = timed.run(rig, "x", timed.Order(load, 1, 1, 100), lambda _: True)
+    warm = warm_up([found.last.ramp])
+    assert warm.seconds is not None
+    # 2048 blocks at 200 a second, each twice; the second use of the last blocks takes longer.
+    lower = warm_up_s(32 * MIB, 2, 200, 16 * KIB, 1)
+    assert lower < warm.seconds < 4 * lower
+
+
+def test_a_part_of_a_pass_is_compared_with_the_same_part_of_the_last() -> None:
+    second = np.arange(1.0, 11.0)
+    uneven = np.array([100.0] * 5 + [1000.0] * 5)
+    ramps = [Ramp(second, uneven), Ramp(second, uneven)]
+    assert warm_up(ramps).seconds == 0.0  # uneven as it is, it was warm from the start
+    slow = Ramp(np.arange(2.0, 22.0, 2.0), uneven)
+    found = warm_up([slow, *ramps])
+    # The whole first pass was half as fast.
+    assert found.passes == pytest.approx(1.0, abs=0.25)
+    assert found.seconds == pytest.approx(20.0, rel=0.1)
+    assert not found.rising
+    assert warm_up([slow, slow, *ramps[:1]]).rising
+    assert warm_up([]).seconds is None
+
+
+# ---- Wear
+
+
+def test_a_fuller_drive_copies_more() -> None:
+    one = candidates.fast(store("intel-dc-s3700-200"))
+    aged = lifetime.aged_amplification()
+
+    def waf(share: float) -> float:
+        size = int(one.capacity * share) // MIB * MIB
+        return aged(candidates.Candidate(one, size, 65536, 1, "lru", "write-back"), 65536)
+
+    assert waf(0.01) == 1.0
+    assert 1.0 <= waf(0.3) < 1.1
+    assert waf(0.3) < waf(0.7) < waf(1.0)
+
+
+# ---- The command
+
+
+@functools.cache
+def planned(folder: Path, *more: str) -> tuple[dict[str, Any], str]:
+    """What the command says of a small load on a disk and a shipped drive, as JSON and as text."""
+    from ssdlab.cli import run_command
+
+    (folder / "disk.toml").write_text(POOL)
+    prices = folder / "prices.toml"
+    prices.write_text('currency = "EUR"\n[drives]\ndisk = 100\ndemo-client = 80\n')
+    trace = write_trace(folder / "load.csv", hot(3000, gap_ns=2_000_000_000, size=16 * KIB))
+    place = folder / f"{abs(hash(more))}.json"
+    status = run_command(
+        [
+            "plan", "cache", "--trace", str(trace), "--pool", str(folder / "disk.toml"),
+            "--cache", "demo-client", "--prices", str(prices), "--json", str(place),
+            "-o", str(place.with_suffix(".html")), "-q", *more,
+        ]
+    )  # fmt: skip
+    assert status == 0
+    return json.loads(place.read_text()), place.with_suffix(".html").read_text()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("plan")
+
+
+def rows_of(document: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    return [row for row in document["rows"] if row["kind"] == kind]
+
+
+@pytest.mark.parametrize("goal", ["iops", "p99", "price"])
+def test_what_is_recommended_is_the_best_by_the_rule_that_is_told(folder: Path, goal: str) -> None:
+    document, _ = planned(folder, "--goal", goal)
+    rule = document["criterion"]
+    values: dict[str, Callable[[dict[str, Any]], float]] = {
+        "iops": lambda row: row["iops"],
+        "p99": lambda row: 1 / row["p99_ns"],
+        "price": lambda row: 1 / row["price_per_1000_iops"],
+    }
+    value = values[goal]
+    good = [row for row in rows_of(document, "cache") if row["name"] not in document["refused"]]
+    assert len(good) >= 3
+    most = max(map(value, good))
+    near = [row for row in good if value(row) >= rule["as_good_from_share"] * most]
+    best = min(near, key=lambda row: (row["price"], row["cache_bytes"], -row["first_pass"]["iops"]))
+    (pool,) = rows_of(document, "pool")
+    if value(best) < rule["gain_min"] * value(pool):
+        assert document["recommended"] is None
+    else:
+        assert document["recommended"] == best["name"]
+        assert best["name"] in document["sentences"][0]
+    assert document["recommended"] is not None or goal == "price"
+
+
+def test_write_back_on_one_drive_before_a_mirror_is_not_recommended_unless_asked(
+    folder: Path,
+) -> None:
+    (folder / "m.toml").write_text(POOL)
+    pool = ["--pool", f"raid1:2:{folder / 'm.toml'}", "--modes", "write-back", "--top", "1"]
+    safe, _ = planned(folder, *pool)
+    assert safe["recommended"] is None
+    assert "loses the newest data with one drive" in set(safe["refused"].values())
+    assert "WARNING" in "".join(safe["sentences"])
+    asked, _ = planned(folder, *pool, "--accept-loss")
+    assert asked["recommended"] is not None
+    assert rows_of(asked, "cache")[0]["dirty_bytes_most"] > 0
+    twice, _ = planned(folder, *pool, "--cache", "raid1:2:demo-client")
+    assert twice["recommended"] is not None
+    assert "raid1:2:demo-client" in twice["recommended"]
+
+
+def test_the_pool_alone_is_what_a_replay_makes_of_it(
+    cli: Cli, stores: tuple[Path, Path], tmp_path: Path
+) -> None:
+    pool, fast = stores
+    trace = write_trace(tmp_path / "t.csv", hot(1500))
+    place = tmp_path / "plan.json"
+    said = cli(
+        "plan", "cache", "--trace", trace, "--pool", pool, "--cache", fast, "--passes", 1,
+        "--depth", 4, "--quick", "--json", place, "-q",
+    )  # fmt: skip
+    assert said.status == 0, said.err
+    (row,) = rows_of(json.loads(place.read_text()), "pool")
+
+    def replayed(*how: object) -> tuple[float, dict[str, Any]]:
+        out = tmp_path / "replay.json"
+        done = cli("trace", "replay", trace, "--on", pool, "-q", "--json", out, *how)
+        assert done.status == 0, done.err
+        job = json.loads(out.read_text())["jobs"][0]
+        return job["read"]["iops"] + job["write"]["iops"], job
+
+    iops, _ = replayed("--depth", 4)
+    assert row["iops"] == pytest.approx(iops, rel=1e-9)
+    _, job = replayed()
+    bins: dict[int, int] = {}
+    for way in ("read", "write"):
+        for ns, count in job[way]["clat_ns"]["bins"].items():
+            bins[int(ns)] = bins.get(int(ns), 0) + count
+    order = np.repeat(sorted(bins), [bins[ns] for ns in sorted(bins)])
+    for percent in (50, 99):
+        assert row[f"p{percent}_ns"] == order[int(np.ceil(percent / 100 * len(order))) - 1]
+
+
+def test_prices_life_and_the_formula_add_up(folder: Path) -> None:
+    document, _ = planned(folder)
+    (pool,) = rows_of(document, "pool")
+    assert pool["price"] == 100
+    for row in rows_of(document, "cache"):
+        assert row["price"] == 180
+        assert row["price_per_gb"] == pytest.approx(180 / (8 * GIB / 1e9))
+        assert row["price_per_1000_iops"] == pytest.approx(180 / (row["iops"] / 1000))
+        life, formula = row["life"], row["warm_up_formula"]
+        most = max(life["first_pass_bytes_per_day"], life["warm_bytes_per_day"])
+        assert life["years"] == pytest.approx(min(1000, life["rated_host_bytes"] / most / 365.25))
+        assert formula["seconds"] == pytest.approx(
+            formula["cache_bytes"] * formula["threshold"]
+            / (formula["disk_iops"] * formula["request_bytes"] * formula["disks"])
+        )  # fmt: skip
+        assert formula["request_bytes"] == 16 * KIB
+        # A seek, half a turn, and little else.
+        assert 60 < formula["disk_iops"] < 90
+    through = next(
+        row for row in rows_of(document, "cache") if row["keys"]["mode"] == "write-through"
+    )
+    # A day of the first pass: everything written, and every block that was read first.
+    rows = hot(3000, gap_ns=2_000_000_000, size=16 * KIB)
+    span = rows[-1][0] / 1e9
+    written = sum(length for _, kind, _, length, _ in rows if kind == "write")
+    floor = written / span * 86_400
+    assert floor < through["life"]["first_pass_bytes_per_day"] < 2 * floor
+
+
+def test_the_same_plan_twice_is_the_same_to_the_byte(folder: Path) -> None:
+    first, page = planned(folder, "--quick")
+    planned.cache_clear()
+    again, other = planned(folder, "--quick")
+    assert first == again
+    assert page == other
+
+
+def test_json_holds_what_the_tables_say(folder: Path) -> None:
+    document, page = planned(folder)
+    speed = document["chapters"][0]["tables"][0]
+    assert [row["storage"].removesuffix(" *") for row in speed["rows"]] == [
+        row["name"] for row in document["rows"]
+    ]
+    for shown, row in zip(speed["rows"], document["rows"], strict=True):
+        assert shown["rate, IOPS"] == row["iops"]
+        assert shown["p99, ms"] == pytest.approx(row["p99_ns"] / 1e6)
+    assert document["load"]["requests"] == 3000
+    assert sum(row["storage"].endswith(" *") for row in speed["rows"]) == 1
+    assert document["sentences"][0] in page
+    assert "Pareto front" in page
+
+
+@pytest.mark.skipif(bool(browser.missing()), reason=browser.missing() or "-")
+def test_the_page_draws_its_charts_without_complaint(folder: Path, tmp_path: Path) -> None:
+    _, text = planned(folder)
+    page = tmp_path / "plan.html"
+    page.write_text(text)
+    with browser.tab() as tab:
+        tab.open(page, 1280)
+        assert tab.complaints == []
+        assert not [one for one in tab.requests if one.startswith("http")]
+
+
+def test_a_load_that_asks_for_nothing_twice_needs_no_cache(
+    cli: Cli, stores: tuple[Path, Path], tmp_path: Path
+) -> None:
+    pool, fast = stores
+    rng = np.random.default_rng(3)
+    rows = [
+        (i * 1_000_000, "read", int(b) * 64 * KIB, 16 * KIB, 0)
+        for i, b in enumerate(rng.permutation(1000))
+    ]
+    trace = write_trace(tmp_path / "once.csv", rows)
+    said = cli("plan", "cache", "--trace", trace, "--pool", pool, "--cache", fast, "--json", "-")
+    assert said.status == 0, said.err
+    document = json.loads(said.out)
+    assert document["recommended"] is None
+    assert document["why_none"] == "reuse"
+    assert document["load"]["first_touch_share"] == 1.0
+    assert "No cache pays off" in said.err
+    # It does not write either: modes are the same, and only the safe one is run.
+    assert {row["keys"]["mode"] for row in rows_of(document, "cache")} == {"write-through"}
+    assert any("does not write" in one for one in document["dropped"])
+
+
+def test_a_job_is_planned_for_as_it_runs(
+    cli: Cli, stores: tuple[Path, Path], tmp_path: Path
+) -> None:
+    pool, fast = stores
+    job = tmp_path / "job.fio"
+    job.write_text(
+        "[db]\nrw=randread\nbs=8k\nsize=64m\nnorandommap\niodepth=8\nruntime=30\ntime_based\n"
+        "random_distribution=zipf:1.2\n"
+    )
+    place = tmp_path / "plan.json"
+    said = cli(
+        "plan", "cache", "--job", job, "--pool", pool, "--cache", fast, "--quick",
+        "--preset", "open-cas", "--json", place,
+    )  # fmt: skip
+    assert said.status == 0, said.err
+    document = json.loads(place.read_text())
+    assert document["load"]["kind"] == "job"
+    assert document["load"]["mean_request_bytes"] == 8 * KIB
+    assert document["recommended"] is not None
+    assert any(row["keys"] == {"preset": "open-cas"} for row in rows_of(document, "cache"))
+    (alone,) = rows_of(document, "pool")
+    best = next(row for row in document["rows"] if row["name"] == document["recommended"])
+    assert best["iops"] > 2 * alone["iops"]
+    assert best["read_hit_ratio"] > 0.5
+    assert "as if the job went on all day" in said.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["--cache", "FAST"], "name one load"),
+        (["--cache", "FAST", "--trace", "T", "--job", "T"], "name one load"),
+        (["--cache", "FAST", "--trace", "nosuch"], "there is no such trace"),
+        (["--cache", "nosuch-drive", "--trace", "T"], 'drive profile is called "nosuch-drive"'),
+        (["--cache", "FAST", "--trace", "BAD"], "BAD.csv:3"),
+        (["--cache", "FAST", "--trace", "T", "--sizes", "1g"], "larger than the largest cache"),
+        (["--cache", "POOL", "--trace", "T", "--sizes", "8g"], "as large as the pool"),
+        (["--cache", "FAST", "--trace", "T", "--sizes", "5"], '--sizes "5"'),
+        (["--cache", "FAST", "--trace", "T", "--blocks", "12k"], "powers of two"),
+        (["--cache", "FAST", "--trace", "T", "--blocks", "16k,"], "joined by commas"),
+        (["--cache", "FAST", "--trace", "T", "--thresholds", "256"], "from 1 to 255"),
+        (["--cache", "FAST", "--trace", "T", "--policies", "lruu"], 'did you mean "lru"'),
+        (["--cache", "FAST", "--trace", "T", "--policies", "optimal"], "replacement policy"),
+        (["--cache", "FAST", "--trace", "T", "--modes", "writeback"], 'did you mean "write-back"'),
+        (["--cache", "FAST", "--trace", "T", "--preset", "bcach"], "did you mean bcache"),
+        (["--cache", "FAST", "--trace", "T", "--goal", "speed"], "iops, p99, price"),
+        (["--cache", "FAST", "--trace", "T", "--fit", "squeeze"], "as-is, wrap, scale"),
+        (["--cache", "FAST", "--trace", "FAR"], "--fit wrap"),
+        (["--cache", "FAST", "--trace", "T", "--prices", "T"], "is not TOML"),
+        (["--cache", "FAST", "--trace", "FLUSHES"], "nothing to cache"),
+        (["--cache", "FAST", "--job", "T"], "T.csv"),
+    ],
+)
+def test_what_the_user_got_wrong_is_one_sentence(
+    cli: Cli, stores: tuple[Path, Path], tmp_path: Path, arguments: list[str], part: str
+) -> None:
+    pool, fast = stores
+    files = {
+        "POOL": pool,
+        "FAST": fast,
+        "T": write_trace(tmp_path / "T.csv", hot(50)),
+        "BAD": write_trace(tmp_path / "BAD.csv", hot(50)),
+        "FAR": write_trace(tmp_path / "FAR.csv", [(0, "read", 9 * GIB, 4096, 0)]),
+        "FLUSHES": write_trace(tmp_path / "FLUSHES.csv", [(0, "flush", 0, 0, 0)]),
+    }
+    lines = files["BAD"].read_text().splitlines()
+    lines[2] = "what,is,this"
+    files["BAD"].write_text("\n".join(lines) + "\n")
+    said = cli("plan", "cache", "--pool", pool, *[files.get(one, one) for one in arguments])
+    assert said.status == 2
+    assert part in said.err
+    assert len(said.err.strip().splitlines()) == 1
+    assert said.out == ""
+
+
+def test_damaged_lines_can_be_left_out(cli: Cli, stores: tuple[Path, Path], tmp_path: Path) -> None:
+    pool, fast = stores
+    trace = write_trace(tmp_path / "t.csv", hot(300))
+    trace.write_text(trace.read_text() + "what,is,this\n")
+    said = cli(
+        "plan", "cache", "--trace", trace, "--pool", pool, "--cache", fast, "--quick",
+        "--skip-damaged", "--json", "-", "-q",
+    )  # fmt: skip
+    assert said.status == 0, said.err
+    assert json.loads(said.out)["load"]["requests"] == 300
+
+
+def test_stores_with_flash_in_them_begin_full() -> None:
+    assert prepared(store("demo-client")) == "sequential"
+    assert prepared(store("raid10:4:seagate-constellation-500")) == "fob"
+
+
+def test_sizes_are_round() -> None:
+    assert [rounded_up(n) for n in (1000, 1025, 1281, 1700, 2048)] == [1024, 1280, 1536, 1792, 2048]
+
+
+def test_a_cache_that_holds_no_block_is_told(
+    stores: tuple[Path, Path],
+) -> None:
+    one = candidates.fast(store(str(stores[1])))
+    asked = candidates.Asked([one], [1 * MIB], [64 * MIB], [1], ["lru"], ["write-back"])
+    costs = {one.store.text: candidates.Costs(1, 1, 1, 1)}
+    assert not candidates.shorten(asked, lambda _p, _b: None, costs, 3).chosen
+
+
+def test_a_trace_that_does_not_fit_into_memory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = write_trace(tmp_path / "t.csv", hot(300))
+    monkeypatch.setattr(workload, "available_bytes", lambda: 1000)
+    with pytest.raises(InputError, match="--window"):
+        workload.read_trace(trace, Reading())
