@@ -216,8 +216,8 @@ def _remarks(found: dict[tuple[str, str, str], float]) -> list[str]:
         "How fast it takes them is up to the state of its SSDs. The published rates lie between "
         "those of fresh ones and those of ones that were just written over twice at random; "
         "mirrors, which write everything twice, are behind stripes in both.",
-        "This holds while everything in use fits, and until dirty blocks have to make room: destaging "
-        "is as slow as the level below.",
+        "This holds while everything in use fits, and until dirty blocks have to make room: "
+        "destaging is as slow as the level below.",
     ]
 
 
@@ -228,8 +228,8 @@ EXPERIMENT = Experiment(
     procedure="Eight disks of 10 000 rpm as RAID 0, 10, 5 and 6 with strips of 256 KiB, behind a "
     "cache on four SSDs as RAID 0 or RAID 1; 4 KiB at random in a volume of 50 GB with 256 in "
     "flight, all of which is in the cache. The card's RAM lets everything pass.",
-    scaling="hot blocks and SSDs; the hot blocks lie scattered over the same 50 GB of disks of full "
-    "size",
+    scaling="hot blocks and SSDs; the hot blocks lie scattered over the same 50 GB of disks of "
+    "full size",
     factors={"quick": 2000, "reduced": 100, "full": 1},
     plan=plan,
     judge=judge,
