@@ -32,22 +32,21 @@ COLD_S = 100
 """The beginning of a load, in which next to nothing is warm."""
 WARM_S = 400
 """Its end, in which everything is."""
+USED_TIMES = 2.0
+"""How often used SSDs were written over at random: from then on they are as slow as rated."""
 SCALING = (
     "hot blocks, RAM, SSDs and time; the hot blocks lie scattered over the same 20 million sectors "
-    "of "
-    "disks of full size, so that the heads go the same ways. Two of them are then never "
-    "neighbours: "
-    "at full size RAM writes about every fifth one below together with the next"
+    "of disks of full size, so that the heads go the same ways. Two of them are then never "
+    "neighbours: at full size RAM writes about every fifth one below together with the next"
 )
 DISKS_WHY = (
     "which disks, how many commands the card gives one at a time and whether their write caches "
-    "are "
-    "on is not told: with 4 commands at a disk instead of 32 ours read 2,200 blocks a second, with "
-    "their write caches on they write 3,700"
+    "are on is not told: with 4 commands at a disk instead of 32 ours read 2,200 blocks a second, "
+    "with their write caches on they write 3,700"
 )
 FRESH = (
-    "the SSDs begin fresh and see 10 GB of their 240: they write as in order, 260 MB/s, not at the "
-    "38,000 a second that are rated for a drive that is full and used"
+    "fresh SSDs that see 10 GB of their 240 write as in order, 260 MB/s, not at the 38,000 a "
+    "second that are rated for full and used ones"
 )
 
 
@@ -60,6 +59,8 @@ class Setting:
     card: Attachment
     preset: str = ""
     """Of the cache; empty for disks alone."""
+    used: bool = False
+    """Whether the SSDs are full and used instead of fresh."""
 
 
 def job(load: str, factor: int, area: str = "") -> str:
@@ -84,7 +85,7 @@ runtime={milliseconds(LENGTH_S[load], factor)}
 
 def task(setting: Setting, drive: str, factor: int) -> Task:
     """The run of a load on a system."""
-    keys = {"preset": setting.preset}
+    keys = {"preset": setting.preset, "used_before": USED_TIMES if setting.used else 0.0}
     fast = CACHE.table(factor) if setting.preset else None
     return Task(
         setting.key,

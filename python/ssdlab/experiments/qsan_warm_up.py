@@ -199,23 +199,16 @@ def _remarks(base: float, hits: float, formula: float, own: float) -> list[str]:
     return [
         "The article does not say how much is in use. Here 2 TiB, all that its formula fills, at "
         "random: the cache holds it with room to spare, and nothing is chosen by the gain.",
-        f"Where the disks are the limit, a read takes one of their commands and a write four: +102 "
-        f"% "
-        f"then means that the cache answers {100 * needed:.0f} % of the reads. Filled place by "
-        f"place "
-        f"it answers {100 * hits:.0f} % of them after 75 h: places are drawn at random, and the "
-        f"last "
-        "ones take longest, as in collecting coupons.",
+        "Where the disks are the limit, a read takes one of their commands and a write four: +102 "
+        f"% then means that the cache answers {100 * needed:.0f} % of the reads. Filled place by "
+        f"place it answers {100 * hits:.0f} % of them after 75 h: places are drawn at random, and "
+        "the last ones take longest, as in collecting coupons.",
         f"T = C P / (I S D) is {formula:,.0f} s with the article's 244 reads a second for a disk, "
-        f"and "
-        f"{own / 3600:.0f} h with the {base / DISKS:.0f} that each of ours does. Five SSDs of 480 "
-        f"GB "
-        "hold 2.18 TiB, not 2.",
+        f"and {own / 3600:.0f} h with the {base / DISKS:.0f} that each of ours does. Five SSDs of "
+        "480 GB hold 2.18 TiB, not 2.",
         "A cache that fills a whole block at its second read is warm within hours, and needs all "
-        "of "
-        "the disks' time for it at first: the article's 75 h are those of a cache that fills what "
-        "was "
-        "read. The manual says so: sub-blocks are populated.",
+        "of the disks' time for it at first: the article's 75 h are those of a cache that fills "
+        "what was read. The manual says so: sub-blocks are populated.",
     ]
 
 
@@ -224,15 +217,11 @@ EXPERIMENT = Experiment(
     title="Warming up an SSD cache before eight disks",
     article=ARTICLE,
     procedure="Eight SATA disks of 1 TB in RAID 5 with a cache on five SSDs of 480 GB; 8 KiB at "
-    "random, "
-    "90 % reads, 32 in flight, in 2 TiB, from a cold cache on for 160 h. Blocks count their reads, "
-    "and "
-    "from the second one on what is read is filled; writes go to the disks.",
+    "random, 90 % reads, 32 in flight, in 2 TiB, from a cold cache on for 160 h. Blocks count "
+    "their reads, and from the second one on what is read is filled; writes go to the disks.",
     scaling="capacity of disks and SSDs, the 2 TiB in use, and time: shares of each other and of "
-    "the "
-    "heads' way are kept, as are sectors on a track and the sizes of blocks and requests. So "
-    "small, a "
-    "disk has few tracks under many commands, and is up to a tenth faster",
+    "the heads' way are kept, as are sectors on a track and the sizes of blocks and requests. So "
+    "small, a disk has few tracks under many commands, and is up to a tenth faster",
     factors={"quick": 2000, "reduced": 500, "full": 1},
     plan=plan,
     judge=judge,
