@@ -16,11 +16,13 @@ from ssdlab import _core
 from ssdlab.arrays.chapters import Chapter
 from ssdlab.arrays.rigs import Shape, toml_text
 from ssdlab.errors import InputError, Interrupted
+from ssdlab.jobfile import JobText
 from ssdlab.plan.prices import Prices, prices
 from ssdlab.plan.storage import loads
 from ssdlab.plan.storage.candidates import DEFAULTS, candidate
 from ssdlab.plan.storage.loads import HotSet, Span
 from ssdlab.plan.storage.measure import Measured, Request, measure
+from ssdlab.plan.storage.own import OwnLoad
 from ssdlab.plan.storage.rows import loss_per_year, rows
 from ssdlab.plan.storage.sizes import check, flash, resized, shape_of, usable_bytes
 from ssdlab.plan.storage.tables import chapter
@@ -412,3 +414,21 @@ def test_a_rig_that_is_wrong_is_told_with_its_candidate(tmp_path: Path) -> None:
     path.write_text('[device]\nkind = "nul"\n')
     with pytest.raises(InputError, match=r"x\.toml"):
         check(candidate(str(path)))
+
+
+def test_what_needs_more_memory_than_there_is_is_refused(cli: Cli, tmp_path: Path) -> None:
+    job = tmp_path / "own.fio"
+    job.write_text("[a]\nrw=randread\nbs=4k\nsize=1g\nnumber_ios=10\n")
+    done = cli("plan", "storage", "--job", job, "--scale", 1, "--candidate",
+               "raid10:200:samsung-pm1733-3840")  # fmt: skip
+    assert done.status == 2
+    assert "of memory" in done.err
+    assert "--scale N" in done.err
+
+
+def test_a_job_that_names_bytes_finds_room_for_them() -> None:
+    text = "[a]\nrw=randread\nbs=4k\nsize=1g\noffset=64m\n[b]\nrw=read\nsize=50%\n"
+    load = OwnLoad(JobText("j.fio", text, Path()))
+    assert load.extent == (1 << 30) + (64 << 20)
+    assert not load.replays
+    assert OwnLoad(JobText("j.fio", "[a]\nrw=read\nsize=100%\n", Path())).extent == 0

@@ -214,7 +214,7 @@ EXPERIMENT = Experiment(
     "10 TB (RAID 1), twelve disks of 10 500 rpm and twelve SSDs (RAID 10), and on the two disks "
     "behind a cache of two SSDs (RAID 1) of two RAID cards, once it holds everything. Volatile "
     "caches of disks are off. Prices are those of prices.toml.",
-    scaling="SSDs (blocks per plane; a hundredth of them is the most, since all would take 100 GB "
+    scaling="SSDs (blocks per plane; a hundredth of them is the most, since all would take 50 GB "
     "of memory), caches, and with them hot sets, which are a larger share of the SSDs than in "
     "truth, and the RAM of cards; disks and times stay",
     factors={"quick": 1600, "reduced": 400, "full": 1},

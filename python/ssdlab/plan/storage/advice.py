@@ -76,6 +76,7 @@ def _for_what(rows: Sequence[Row], random: Sequence[str]) -> Iterator[str]:
             dear = figure_text((row.price or 0.0) / (cheapest.price or 1.0))
             parts.append(f"{row.letter} gives {gains} for {dear} times the price")
     yield f"Against {cheapest.letter}, the cheapest: {'; '.join(parts)}."
+    yield _choice(priced, random)
     for row in priced:
         rival = _rival(row, priced, random)
         if rival is None:
@@ -87,6 +88,35 @@ def _for_what(rows: Sequence[Row], random: Sequence[str]) -> Iterator[str]:
             f"{space:.2f} times the space, {(rival.price or 0.0) / (row.price or 1.0):.2f} times "
             "the price."
         )
+
+
+def _choice(priced: Sequence[Row], random: Sequence[str]) -> str:
+    """One for space, one for I/Os, and what lies between both."""
+    key = random[0]
+    space = min(priced, key=lambda row: row.per_tb or 0.0)
+    fast = max(priced, key=lambda row: row.rate(key) or 0.0)
+    if space is fast:
+        return f"Take {space.letter}: most I/Os and the cheapest space."
+    text = f"For space take {space.letter}, for as many I/Os as can be had {fast.letter}."
+    between = [
+        row
+        for row in priced
+        if row not in (space, fast)
+        and (row.price or 0.0) < (fast.price or 0.0)
+        and (row.rate(key) or 0.0) > (space.rate(key) or 0.0)
+        and _rival(row, priced, random) is None
+    ]
+    middle = _least(between, lambda row: row.per_kiops(key))
+    if middle is None:
+        return text
+    share = 100 * (middle.rate(key) or 0.0) / (fast.rate(key) or 1.0)
+    cost = 100 * (middle.price or 0.0) / (fast.price or 1.0)
+    fits = " while the hot set fits its cache" if middle.found.cold else ""
+    of = "rate" if key == "load" else LOADS[key][0]
+    return (
+        f"{text} Between them stands {middle.letter}: {figure_text(share)} % of the {of} of "
+        f"{fast.letter} for {figure_text(cost)} % of its price{fits}."
+    )
 
 
 def _rival(row: Row, priced: Sequence[Row], random: Sequence[str]) -> Row | None:

@@ -10,6 +10,7 @@ from ssdlab import _core, wear
 from ssdlab.arrays.readings import Reading, read
 from ssdlab.errors import Interrupted
 from ssdlab.jobfile import JobText
+from ssdlab.memory import available_bytes
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.target import SEED_MAX, sim_progress, sim_result
 
@@ -65,13 +66,16 @@ class Ran:
 class Bed:
     """A device that keeps its state from job to job.
 
-    Raises InputError where the rig is wrong or takes more memory than ``memory_bytes``.
+    Raises InputError where the rig is wrong or takes more memory than ``memory_bytes``, or than
+    there is.
     """
 
     def __init__(self, rig: str, name: str, seed: int, memory_bytes: int | None) -> None:
         self.seed = seed
         self.name = name
-        self.drive = _core.Drive(rig, rig_name=name, seed=seed, memory_bytes=memory_bytes)
+        limits = [one for one in (memory_bytes, available_bytes()) if one is not None]
+        most = min(limits, default=None)
+        self.drive = _core.Drive(rig, rig_name=name, seed=seed, memory_bytes=most)
         self.capacity = self.drive.capacity_bytes
         self.runs = 0
 

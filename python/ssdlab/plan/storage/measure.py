@@ -25,16 +25,19 @@ from ssdlab.plan.storage.sizes import (
     simulated_bytes,
     usable_bytes,
 )
+from ssdlab.plan.stores import Store
 from ssdlab.progress import ProgressCallback
 from ssdlab.scale import capacity_of
 
 RAM_FILLS_BYTES_PER_S = 200e6
 """A card's RAM is full after its size divided by this, wherever writes go below it slower."""
-SSD_BYTES, SSD_BYTES_QUICK = 4 << 30, 1 << 30
-"""An SSD of an array without a cache is simulated about this large."""
+SSD_BYTES = 1 << 30
+"""An SSD is simulated at least this large."""
+STORE_BYTES, STORE_BYTES_QUICK = 24 << 30, 6 << 30
+"""A store of SSDs without a cache is simulated about this large."""
 HOT_MIN, HOT_MIN_QUICK = 1 << 30, 256 << 20
 """A hot set is simulated at least this large: many times what the drives hold in RAM."""
-HOT_SHARE = 8
+HOT_SHARE = 24
 """... but at most one part in so many of the store, unless it is larger in truth."""
 CACHE_BYTES_MIN = 1 << 30
 CACHE_BYTES_COLD = 32 << 30
@@ -197,7 +200,7 @@ class _Job:
 
     def _plain(self, memory: int | None, report: ProgressCallback) -> Bed:
         pool_ = self.candidate.pool
-        size = SSD_BYTES_QUICK if self.request.quick else SSD_BYTES
+        size = ssd_bytes(pool_, self.request)
         bed = self._bed(resized(pool_, size, disk_cache=self.request.disk_cache), None, 1.0, memory)
         if flash(pool_):
             bed.prepare("sequential", report)
@@ -260,7 +263,7 @@ class _Job:
         assert fast is not None
         share = min(1.0, fast_bytes / self._fast_bytes)
         each = capacity_of(drive_of(fast)) * share if shipped(fast) else 0
-        below = SSD_BYTES if not has_disk(pool_) else None
+        below = None if has_disk(pool_) else ssd_bytes(pool_, self.request)
         devices = [
             resized(pool_, below, disk_cache=self.request.disk_cache),
             resized(fast, int(each), disk_cache=self.request.disk_cache),
@@ -394,6 +397,14 @@ class _Job:
         device = self.candidate.device(below, fast, card)
         rig = toml_text({"name": "candidate", "device": device})
         return Bed(rig, self.candidate.text, self.request.seed, memory)
+
+
+def ssd_bytes(one: Store, request: Request) -> int:
+    """The size of each SSD of a store without a cache."""
+    if not shipped(one):
+        return SSD_BYTES
+    whole = STORE_BYTES_QUICK if request.quick else STORE_BYTES
+    return max(SSD_BYTES, int(whole * capacity_of(drive_of(one)) / usable_bytes(one)))
 
 
 def ram_bytes(card: Attachment) -> int:

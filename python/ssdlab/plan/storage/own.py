@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from ssdlab import pool
 from ssdlab.arrays.rigs import toml_text
 from ssdlab.errors import InputError
+from ssdlab.fio.job import parse_size
 from ssdlab.jobfile import JobText
 from ssdlab.plan.storage.bed import Bed, Ran, stage, wear_of
 from ssdlab.plan.storage.candidates import Candidate, drives
 from ssdlab.plan.storage.measure import (
     CACHE_BYTES_MIN,
-    SSD_BYTES,
-    SSD_BYTES_QUICK,
     Measured,
     Part,
     Request,
@@ -23,8 +22,17 @@ from ssdlab.plan.storage.measure import (
     memory_share,
     merged,
     ram_bytes,
+    ssd_bytes,
 )
-from ssdlab.plan.storage.sizes import drive_of, flash, has_disk, resized, shipped, simulated_bytes
+from ssdlab.plan.storage.sizes import (
+    drive_of,
+    flash,
+    has_disk,
+    resized,
+    shipped,
+    simulated_bytes,
+    usable_bytes,
+)
 from ssdlab.progress import ProgressCallback
 from ssdlab.scale import capacity_of, reduced
 
@@ -32,10 +40,12 @@ LAPS, LAPS_QUICK = 60, 15
 """A job runs at most so many times on a cache; the last is the warm one."""
 SETTLED = 0.05
 """Laps whose rates differ by less are alike."""
+ROOM = 4
+"""A store of SSDs is simulated at least so many times as large as what a job names in bytes."""
 FILLED, GROWN = 0.99, 0.01
 """A cache is warm when it is full to this, or when a lap has added less than this of it."""
 _ABSOLUTE = re.compile(
-    r"^\s*(size|offset|offset_increment|filesize|io_size|io_limit)\s*=\s*[1-9][\d.]*\s*[kmgtp]?i?b?\s*$",
+    r"^\s*(size|offset|offset_increment|filesize)\s*=\s*([1-9][\d.]*\s*[kmgtp]?i?b?)\s*$",
     re.IGNORECASE | re.MULTILINE,
 )
 
@@ -47,12 +57,18 @@ class OwnLoad:
     job: JobText
     prepare: str = "sequential"
     scale: int | None = None
-    """None: as small as SSDs of about 4 GiB; full size if the job names sizes in bytes."""
+    """None: as small as the price table has SSDs; larger if the job names sizes in bytes,
+    and full size behind a cache then."""
 
     @property
-    def absolute(self) -> bool:
-        """Whether the job names places or amounts in bytes, which a smaller drive has not."""
-        return bool(_ABSOLUTE.search(self.job.text)) or "read_iolog" in self.job.text
+    def replays(self) -> bool:
+        """Whether the job replays a trace, whose addresses are what they are."""
+        return "read_iolog" in self.job.text
+
+    @property
+    def extent(self) -> int:
+        """Bytes that the places and amounts which the job names add up to; 0 if it names none."""
+        return sum(parse_size(found[2], None) or 0 for found in _ABSOLUTE.finditer(self.job.text))
 
 
 def measure_own(
@@ -70,21 +86,28 @@ def measure_own(
     try:
         found = pool.run([piece(one, share) for one in candidates], progress)
     except InputError:
-        found = pool.run([piece(one, None) for one in candidates], progress, at_once=1)
+        # Too large for its share of the memory, or wrong.
+        try:
+            found = pool.run([piece(one, None) for one in candidates], progress, at_once=1)
+        except InputError as error:
+            if "memory" not in str(error):
+                raise
+            raise InputError(f"{error}; --scale N makes all of it N times smaller") from None
     return [merged([part]) for part in found]
 
 
 def _factor(one: Candidate, load: OwnLoad, request: Request) -> int:
     if load.scale is not None:
         return load.scale
-    if load.absolute:
-        return 1
+    if load.replays or (load.extent and one.fast is not None):
+        return 1  # how much of it a cache holds has to stay
     stores = [part for part in (one.pool, one.fast) if part is not None and shipped(part)]
     if not any(flash(part) for part in stores):
         return 1
-    size = SSD_BYTES_QUICK if request.quick else SSD_BYTES
-    if one.fast is not None:
-        size = CACHE_BYTES_MIN
+    size = CACHE_BYTES_MIN
+    if one.fast is None:
+        per_drive = ROOM * load.extent * capacity_of(drive_of(one.pool)) / usable_bytes(one.pool)
+        size = max(ssd_bytes(one.pool, request), int(per_drive))
     # An SSD of many dies cannot be as small as one may want.
     found = [
         capacity_of(drive_of(part)) // simulated_bytes(part, size) for part in stores if flash(part)
