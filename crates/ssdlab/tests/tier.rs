@@ -133,8 +133,11 @@ fn the_samples_of_the_laws_move_and_meet_writes_on_the_way() {
     }
 }
 
+/// Tag, time and digest of each.
+type Completions = Vec<(u64, u64, u64)>;
+
 /// Times and digests of a script, and what the devices counted.
-fn shown(rig: &Rig, places: [&str; 2]) -> (Vec<(u64, u64, u64)>, Vec<BTreeMap<String, u64>>) {
+fn shown(rig: &Rig, places: [&str; 2]) -> (Completions, Vec<BTreeMap<String, u64>>) {
     let mut device = build(rig, 1, true);
     let script = random_script(3, device.capacity(), 4000);
     let mut audit = Audit::new(&mut *device, None);

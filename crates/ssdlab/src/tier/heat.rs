@@ -59,8 +59,9 @@ impl Heat {
             period,
             least: keys.promote_after * ONE,
             over: 1.0 + keys.margin,
-            reads: keys.heat_of != HeatOf::Writes,
-            writes: keys.heat_of != HeatOf::Reads,
+            // Where nothing moves nobody asks.
+            reads: keys.moves > 0 && keys.heat_of != HeatOf::Writes,
+            writes: keys.moves > 0 && keys.heat_of != HeatOf::Reads,
             hot: Vec::new(),
             cold: Vec::new(),
         }
@@ -115,13 +116,13 @@ impl Heat {
         let (mut factor, mut power, mut rest) = (WHOLE, self.decay, periods);
         while rest > 0 && factor > 0 {
             if rest & 1 == 1 {
-                factor = (u128::from(factor) * u128::from(power) >> 32) as u64;
+                factor = ((u128::from(factor) * u128::from(power)) >> 32) as u64;
             }
-            power = (u128::from(power) * u128::from(power) >> 32) as u64;
+            power = ((u128::from(power) * u128::from(power)) >> 32) as u64;
             rest >>= 1;
         }
         for heat in &mut self.heat {
-            *heat = (u64::from(*heat) * factor >> 32) as u32;
+            *heat = ((u64::from(*heat) * factor) >> 32) as u32;
         }
     }
 
