@@ -191,7 +191,7 @@ def test_at_depth_1_the_cache_in_time_hits_as_its_curve_says(
     rows = [row for row, last in zip(rows[1:], rows, strict=False) if row[2] != last[2]]
     pool, one = store(str(stores[0])), candidates.fast(store(str(stores[1])))
     trace = write_trace(tmp_path / "t.csv", rows)
-    load = workload.trace_load(trace, Reading(), "as-is", 8 * GIB, 1, requests_max=None)
+    load = workload.trace_load(trace, Reading(), "as-is", 8 * GIB, 1)
     assert load.stream is not None
     size = 1536 * KIB
     candidate = candidates.Candidate(one, size, 4 * KIB, 1, "lru", mode)
@@ -217,7 +217,7 @@ def test_a_small_part_of_a_drive_does_the_same_on_a_drive_made_smaller(tmp_path:
     pool = tmp_path / "disk.toml"
     pool.write_text(POOL)
     trace = write_trace(tmp_path / "t.csv", hot(1500))
-    load = workload.trace_load(trace, Reading(), "as-is", 8 * GIB, 8, requests_max=None)
+    load = workload.trace_load(trace, Reading(), "as-is", 8 * GIB, 8)
     full = {**part.device, "below": dict(one.store.device)}
     rates = []
     for device in (part.device, full):
@@ -578,6 +578,17 @@ def test_a_cache_that_holds_no_block_is_told(
     asked = candidates.Asked([one], [1 * MIB], [64 * MIB], [1], ["lru"], ["write-back"])
     costs = {one.store.text: candidates.Costs(1, 1, 1, 1)}
     assert not candidates.shorten(asked, lambda _p, _b: None, costs, 3).chosen
+
+
+def test_of_a_long_trace_the_first_requests_are_run_in_time(tmp_path: Path) -> None:
+    trace = write_trace(tmp_path / "t.csv", hot(300))
+    load = workload.trace_load(trace, Reading(), "as-is", 8 * GIB, 1, timed_max=100)
+    assert load.stream is not None
+    assert len(load.stream) == 300
+    part = next(ssdlab.traces.open(trace, load.full_speed.replay.reading))
+    assert len(part) == 100
+    assert load.span_s == 0.2
+    assert "100 of 300 requests" in load.notes[0]
 
 
 def test_a_trace_that_does_not_fit_into_memory_is_refused(

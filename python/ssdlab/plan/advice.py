@@ -10,6 +10,8 @@ from ssdlab.traces.words import binary, nanoseconds, span
 
 SAID = 0.05
 """Share of the time from which a part is worth a sentence."""
+ROOMY = 4.0
+"""A drive so many times as large as everything that is touched is worth a sentence."""
 NOTABLE = 0.03
 """Differences below this share are none."""
 PARTS = {
@@ -84,9 +86,11 @@ def _none(plan: Plan) -> list[str]:
     if best is not None:
         return [
             f"No cache pays off: the best, {best.name}, makes {figure_text(best.iops)} IOPS and "
-            f"the pool alone {figure_text(plan.pool.iops)}, less than {GAIN_MIN:g} times as much; "
-            f"{_pace(plan)} 99 % of the I/Os take up to {nanoseconds(best.latency_ns(99.0) or 0)}, "
-            f"with the pool alone {nanoseconds(plan.pool.latency_ns(99.0) or 0)}."
+            f"the pool alone {figure_text(plan.pool.iops)}; {_pace(plan)} 99 % of the I/Os take up "
+            f"to {nanoseconds(best.latency_ns(99.0) or 0)}, with the pool alone "
+            f"{nanoseconds(plan.pool.latency_ns(99.0) or 0)}: by the rule not {GAIN_MIN:g} times "
+            "as good.",
+            f"The rule: {plan.wish.rules.sentence}.",
         ]
     reasons = "; ".join(dict.fromkeys(plan.choice.refused.values()))
     return [f"No cache can be recommended: {reasons}."]
@@ -282,6 +286,7 @@ def _change(plan: Plan, best: Row | None) -> list[str]:
         )  # fmt: skip
         said.append(text)
     said += _modes(plan, row)
+    said += _smaller_drive(plan, row)
     said += _larger_gain(plan)
     return said
 
@@ -318,6 +323,21 @@ def _slower(slow: Row, fast: Row) -> str:
     if not part or longer[part] <= 0:
         return ""
     return f", whose I/Os spend {nanoseconds(longer[part])} more in {PARTS.get(part, part)}"
+
+
+def _smaller_drive(plan: Plan, row: Row) -> list[str]:
+    """Where the drive is far larger than anything that the load touches."""
+    found = plan.curves.get(("lru", (row.candidate and row.candidate.block) or 0)) or plan.main
+    if found is None or row.candidate is None:
+        return []
+    times = row.candidate.fast.capacity / found.footprint
+    if times < ROOMY:
+        return []
+    return [
+        f"All that this load touches takes {binary(found.footprint)}; "
+        f"{row.candidate.fast.store.title} has {figure_text(times)} times as much, so for this "
+        "load a smaller drive of its speed would do as well."
+    ]
 
 
 def _larger_gain(plan: Plan) -> list[str]:

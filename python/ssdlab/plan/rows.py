@@ -263,7 +263,7 @@ def choose(rows: Sequence[Row], pool: Row, rules: Rules, attainable: float | Non
 
 
 def _ranked(rows: Sequence[Row], rules: Rules) -> list[Row]:
-    """The best first; of those about as good by price, size and speed when cold, each place anew."""
+    """The best first; of those about as good by price, size and speed while cold."""
     left, found = list(rows), []
     while left:
         most = max(rules.value(one) or 0.0 for one in left)
