@@ -331,7 +331,13 @@ def test_what_is_recommended_is_the_best_by_the_rule_that_is_told(folder: Path, 
     assert len(good) >= 3
     most = max(map(value, good))
     near = [row for row in good if value(row) >= rule["as_good_from_share"] * most]
-    best = min(near, key=lambda row: (row["price"], row["cache_bytes"], -row["first_pass"]["iops"]))
+    cold = max(row["first_pass"]["iops"] for row in near)
+
+    def order(row: dict[str, Any]) -> tuple[float, ...]:
+        steps = round(row["first_pass"]["iops"] / (0.02 * cold))
+        return row["price"], row["cache_bytes"], -steps, row["keys"]["read_threshold"]
+
+    best = min(near, key=order)
     (pool,) = rows_of(document, "pool")
     if value(best) < rule["gain_min"] * value(pool):
         assert document["recommended"] is None
@@ -356,6 +362,16 @@ def test_write_back_on_one_drive_before_a_mirror_is_not_recommended_unless_asked
     twice, _ = planned(folder, *pool, "--cache", "raid1:2:demo-client")
     assert twice["recommended"] is not None
     assert "raid1:2:demo-client" in twice["recommended"]
+
+
+def test_what_is_worn_out_too_soon_is_not_recommended(folder: Path) -> None:
+    document, _ = planned(folder, "--years", "200", "--modes", ",".join(candidates.MODES))
+    caches = rows_of(document, "cache")
+    assert {row["keys"]["mode"] for row in caches} == set(candidates.MODES)
+    for row in caches:
+        soon = row["life"]["years"] < 200
+        assert ("worn out" in document["refused"].get(row["name"], "")) == soon
+    assert any("worn out" in one for one in document["refused"].values())
 
 
 def test_the_pool_alone_is_what_a_replay_makes_of_it(

@@ -91,9 +91,26 @@ def _none(plan: Plan) -> list[str]:
             f"{nanoseconds(plan.pool.latency_ns(99.0) or 0)}: by the rule not {GAIN_MIN:g} times "
             "as good.",
             f"The rule: {plan.wish.rules.sentence}.",
+            *_otherwise(plan),
         ]
     reasons = "; ".join(dict.fromkeys(plan.choice.refused.values()))
     return [f"No cache can be recommended: {reasons}."]
+
+
+def _otherwise(plan: Plan) -> list[str]:
+    """Whether a cache would pay off for its latency, where it does not for its speed."""
+    pool = plan.pool.latency_ns(99.0) or 0
+    rows = [row for row in plan.caches if row.name not in plan.choice.refused]
+    best = min(rows, key=lambda row: row.latency_ns(99.0) or pool, default=None)
+    if plan.wish.rules.goal == "p99" or best is None:
+        return []
+    p99 = best.latency_ns(99.0) or pool
+    if p99 * GAIN_MIN > pool:
+        return []
+    return [
+        f"For the tail of latency one does (--goal p99): {best.name}, {_pace(plan)} 99 % of the "
+        f"I/Os within {nanoseconds(p99)} instead of {nanoseconds(pool)}."
+    ]
 
 
 def _reasons(plan: Plan, row: Row) -> list[str]:
@@ -164,7 +181,8 @@ def _wear(row: Row) -> list[str]:
     return [
         f"Each cache drive is written up to {life.dwpd * 100:.3g} % of its capacity a day "
         f"({figure_text(life.dwpd or 0)} DWPD, write amplification "
-        f"{life.amplification:.2f}) and lasts {years} by its rated cycles."
+        f"{life.amplification:.2f}) and lasts {years} by its rated cycles"
+        + ("." if life.telling else ", if the load went on like that all day and every day.")
     ]
 
 
@@ -189,8 +207,8 @@ def _refused(plan: Plan) -> list[str]:
         better = (rules.value(row) or 0.0) > (1 + NOTABLE) * base
         p99 = nanoseconds(row.latency_ns(99.0) or 0)
         text = (
-            f"Not taken, it {why}: {row.name}, {figure_text(row.iops)} IOPS, 99 % within {p99} "
-            f"({'better' if better else 'no better'} by the rule)."
+            f"Not taken, since it {why}: {row.name}, {figure_text(row.iops)} IOPS, 99 % within "
+            f"{p99} ({'better' if better else 'no better'} by the rule)."
         )
         if row.defers and why.startswith("loses"):
             text += (

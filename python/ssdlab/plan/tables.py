@@ -10,6 +10,7 @@ from ssdlab.arrays.chapters import Cells, Chapter, columns, numbers
 from ssdlab.figures import Cell, Curve, Figure, Table
 from ssdlab.plan.advice import PARTS, about_load, advise
 from ssdlab.plan.cache import FINE, Plan
+from ssdlab.plan.lifetime import TELLING_S
 from ssdlab.plan.rows import Row
 from ssdlab.traces.words import binary, span
 
@@ -117,6 +118,8 @@ def _cost(plan: Plan) -> Table:
         if not plan.load.is_job
         else "Written: as if the job went on all day at the speed that it has."
     )
+    if not plan.load.is_job and plan.load.span_s < TELLING_S:
+        note += " This recording is too short to say anything of a day."
     if missing:
         note += f" No price for {', '.join(missing)}: name it in a file for --prices."
     currency = plan.wish.prices.currency
