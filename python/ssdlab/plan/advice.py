@@ -278,7 +278,7 @@ def _dearer(plan: Plan, row: Row, best: Row) -> str:
 def _change(plan: Plan, best: Row | None) -> list[str]:
     said: list[str] = []
     row = best or (plan.choice.runners[0] if plan.choice.runners else None)
-    if row is None or row.candidate is None:
+    if row is None or row.candidate is None or plan.choice.why_none == "reuse":
         return said
     found = plan.curves.get((row.candidate.policy or "lru", row.candidate.block or 0))
     found = found or plan.main
@@ -304,7 +304,7 @@ def _change(plan: Plan, best: Row | None) -> list[str]:
         )  # fmt: skip
         said.append(text)
     said += _modes(plan, row)
-    said += _smaller_drive(plan, row)
+    said += [] if best is None else _smaller_drive(plan, row)
     said += _larger_gain(plan)
     return said
 
