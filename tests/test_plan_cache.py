@@ -450,13 +450,19 @@ def test_the_same_plan_twice_is_the_same_to_the_byte(folder: Path) -> None:
 
 def test_json_holds_what_the_tables_say(folder: Path) -> None:
     document, page = planned(folder)
-    speed = document["chapters"][0]["tables"][0]
+    speed, warm_up, _, cost, _ = document["chapters"][0]["tables"]
+    names = [row["mark"] + ": " + row["name"] for row in rows_of(document, "cache")]
     assert [row["storage"].removesuffix(" *") for row in speed["rows"]] == [
-        row["name"] for row in document["rows"]
-    ]
-    for shown, row in zip(speed["rows"], document["rows"], strict=True):
-        assert shown["rate, IOPS"] == row["iops"]
-        assert shown["p99, ms"] == pytest.approx(row["p99_ns"] / 1e6)
+        "pool alone", "demo-client alone", *names
+    ]  # fmt: skip
+    for row, fast, slow, dear in zip(
+        document["rows"], speed["rows"], warm_up["rows"], cost["rows"], strict=True
+    ):
+        assert fast["rate, IOPS"] == slow["warm, IOPS"] == row["iops"]
+        assert fast["p99, ms"] == pytest.approx(row["p99_ns"] / 1e6)
+        assert slow["cold, IOPS"] == row["first_pass"]["iops"]
+        assert slow["passes"] == row["warm_up_passes"]
+        assert dear["price, EUR"] == row["price"]
     assert document["load"]["requests"] == 3000
     assert sum(row["storage"].endswith(" *") for row in speed["rows"]) == 1
     assert document["sentences"][0] in page

@@ -135,10 +135,17 @@ def plan(wish: Wish, progress: ProgressCallback | None = None) -> Plan:
     if not wish.quick:
         more = _beside(short, caches, choose([pool_row, *caches], pool_row, wish.rules, reuse))
         caches += bench.run(more, _within(report, end, 1.0)) if more else []
+    caches = [replace(row, mark=_letter(place)) for place, row in enumerate(caches)]
     choice = choose(caches, pool_row, wish.rules, reuse)
     short = replace(short, dropped=(*short.dropped, *_untried(short, caches, bool(curves))))
     rows = [pool_row, *fast_rows, *caches]
     return Plan(wish, load, sizes, curves, short, pool_row, rows, choice, (*load.notes, *notes))
+
+
+def _letter(place: int) -> str:
+    """A, B, ... Z, AA, AB ..."""
+    rest, last = divmod(place, 26)
+    return (_letter(rest - 1) if rest else "") + chr(ord("A") + last)
 
 
 def _beside(short: Short, caches: Sequence[Row], choice: Choice) -> list[Candidate]:
@@ -212,7 +219,7 @@ def _bounds(wish: Wish, report: ProgressCallback) -> tuple[Load, Row, list[Row],
     found = done[0]
     if not isinstance(found, Timed):
         raise found
-    pool_row = _row(wish, "pool", f"{wish.pool.title} alone", wish.pool, found)
+    pool_row = _row(wish, "pool", "pool alone", wish.pool, found)
     notes, rows = [], []
     for one, timed in zip(wish.fasts, done[1:], strict=True):
         if isinstance(timed, InputError):
@@ -220,7 +227,7 @@ def _bounds(wish: Wish, report: ProgressCallback) -> tuple[Load, Row, list[Row],
             continue
         scaled = first.end_byte > one.capacity
         note = "addresses scaled to its size" if scaled else ""
-        rows.append(_row(wish, "fast", f"{one.store.title} alone", one.store, timed, note))
+        rows.append(_row(wish, "fast", f"{one.store.text} alone", one.store, timed, note))
     load = first
     if wish.job is not None:
         reading = found.first.reading

@@ -11,6 +11,7 @@ from ssdlab.plan.lifetime import Life
 from ssdlab.plan.stores import Store
 from ssdlab.plan.timed import Pass, Timed, summary
 from ssdlab.plan.warmup import WarmUp
+from ssdlab.traces.words import binary
 
 GOALS = ("iops", "p99", "price")
 CLOSE = 0.95
@@ -78,6 +79,21 @@ class Row:
     formula: Formula | None = None
     life: Life | None = None
     note: str = ""
+    mark: str = ""
+    """A letter for tables; of caches."""
+
+    @property
+    def full(self) -> str:
+        """Its name with the letter."""
+        return f"{self.mark}: {self.name}" if self.mark else self.name
+
+    @property
+    def short(self) -> str:
+        """Letter, size and mode: for tables that stand beside one with the full names."""
+        one = self.candidate
+        if one is None:
+            return self.name
+        return f"{self.mark}: {binary(one.size)}, {one.mode or one.preset}"
 
     @property
     def iops(self) -> float:
@@ -138,6 +154,7 @@ class Row:
         return {
             "kind": self.kind,
             "name": self.name,
+            "mark": self.mark or None,
             "storage": self.store.text,
             "cache_bytes": None if self.candidate is None else self.candidate.size,
             "keys": None if self.candidate is None else self.candidate.keys,
