@@ -191,7 +191,7 @@ def test_at_depth_1_the_cache_in_time_hits_as_its_curve_says(
     rows = [row for row, last in zip(rows[1:], rows, strict=False) if row[2] != last[2]]
     pool, one = store(str(stores[0])), candidates.fast(store(str(stores[1])))
     trace = write_trace(tmp_path / "t.csv", rows)
-    load = workload.trace_load(trace, Reading(), "as-is", 8 * GIB, 1, requests_max=None)
+    load = workload.trace_load(trace, Reading(), "as-is", 8 * GIB, 1)
     assert load.stream is not None
     size = 1536 * KIB
     candidate = candidates.Candidate(one, size, 4 * KIB, 1, "lru", mode)
@@ -217,7 +217,7 @@ def test_a_small_part_of_a_drive_does_the_same_on_a_drive_made_smaller(tmp_path:
     pool = tmp_path / "disk.toml"
     pool.write_text(POOL)
     trace = write_trace(tmp_path / "t.csv", hot(1500))
-    load = workload.trace_load(trace, Reading(), "as-is", 8 * GIB, 8, requests_max=None)
+    load = workload.trace_load(trace, Reading(), "as-is", 8 * GIB, 8)
     full = {**part.device, "below": dict(one.store.device)}
     rates = []
     for device in (part.device, full):
@@ -331,7 +331,13 @@ def test_what_is_recommended_is_the_best_by_the_rule_that_is_told(folder: Path, 
     assert len(good) >= 3
     most = max(map(value, good))
     near = [row for row in good if value(row) >= rule["as_good_from_share"] * most]
-    best = min(near, key=lambda row: (row["price"], row["cache_bytes"], -row["first_pass"]["iops"]))
+    cold = max(row["first_pass"]["iops"] for row in near)
+
+    def order(row: dict[str, Any]) -> tuple[float, ...]:
+        steps = round(row["first_pass"]["iops"] / (0.02 * cold))
+        return row["price"], row["cache_bytes"], -steps, row["keys"]["read_threshold"]
+
+    best = min(near, key=order)
     (pool,) = rows_of(document, "pool")
     if value(best) < rule["gain_min"] * value(pool):
         assert document["recommended"] is None
@@ -356,6 +362,21 @@ def test_write_back_on_one_drive_before_a_mirror_is_not_recommended_unless_asked
     twice, _ = planned(folder, *pool, "--cache", "raid1:2:demo-client")
     assert twice["recommended"] is not None
     assert "raid1:2:demo-client" in twice["recommended"]
+
+
+def test_what_is_worn_out_too_soon_is_not_recommended(folder: Path) -> None:
+    every = ("--modes", ",".join(candidates.MODES))
+    lives = {
+        row["name"]: row["life"]["years"] for row in rows_of(planned(folder, *every)[0], "cache")
+    }
+    limit = sorted(lives.values())[len(lives) // 2]
+    document, _ = planned(folder, *every, "--years", str(limit))
+    caches = rows_of(document, "cache")
+    assert {row["keys"]["mode"] for row in caches} == set(candidates.MODES)
+    worn = [row["name"] for row in caches if row["life"]["years"] < limit]
+    assert worn
+    assert worn == [name for name, why in document["refused"].items() if "worn out" in why]
+    assert document["recommended"] not in worn
 
 
 def test_the_pool_alone_is_what_a_replay_makes_of_it(
@@ -429,13 +450,19 @@ def test_the_same_plan_twice_is_the_same_to_the_byte(folder: Path) -> None:
 
 def test_json_holds_what_the_tables_say(folder: Path) -> None:
     document, page = planned(folder)
-    speed = document["chapters"][0]["tables"][0]
+    speed, warm_up, _, cost, _ = document["chapters"][0]["tables"]
+    names = [row["mark"] + ": " + row["name"] for row in rows_of(document, "cache")]
     assert [row["storage"].removesuffix(" *") for row in speed["rows"]] == [
-        row["name"] for row in document["rows"]
-    ]
-    for shown, row in zip(speed["rows"], document["rows"], strict=True):
-        assert shown["rate, IOPS"] == row["iops"]
-        assert shown["p99, ms"] == pytest.approx(row["p99_ns"] / 1e6)
+        "pool alone", "demo-client alone", *names
+    ]  # fmt: skip
+    for row, fast, slow, dear in zip(
+        document["rows"], speed["rows"], warm_up["rows"], cost["rows"], strict=True
+    ):
+        assert fast["rate, IOPS"] == slow["warm, IOPS"] == row["iops"]
+        assert fast["p99, ms"] == pytest.approx(row["p99_ns"] / 1e6)
+        assert slow["cold, IOPS"] == row["first_pass"]["iops"]
+        assert slow["passes"] == row["warm_up_passes"]
+        assert dear["price, EUR"] == row["price"]
     assert document["load"]["requests"] == 3000
     assert sum(row["storage"].endswith(" *") for row in speed["rows"]) == 1
     assert document["sentences"][0] in page
@@ -578,6 +605,17 @@ def test_a_cache_that_holds_no_block_is_told(
     asked = candidates.Asked([one], [1 * MIB], [64 * MIB], [1], ["lru"], ["write-back"])
     costs = {one.store.text: candidates.Costs(1, 1, 1, 1)}
     assert not candidates.shorten(asked, lambda _p, _b: None, costs, 3).chosen
+
+
+def test_of_a_long_trace_the_first_requests_are_run_in_time(tmp_path: Path) -> None:
+    trace = write_trace(tmp_path / "t.csv", hot(300))
+    load = workload.trace_load(trace, Reading(), "as-is", 8 * GIB, 1, timed_max=100)
+    assert load.stream is not None
+    assert len(load.stream) == 300
+    part = next(ssdlab.traces.open(trace, load.full_speed.replay.reading))
+    assert len(part) == 100
+    assert load.span_s == 0.2
+    assert "100 of 300 requests" in load.notes[0]
 
 
 def test_a_trace_that_does_not_fit_into_memory_is_refused(

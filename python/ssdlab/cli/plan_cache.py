@@ -382,7 +382,9 @@ def _print(told: Sequence[Chapter], note: str, page: Path | None, json_: str | N
             say(console, f"\n{one.title}")
             heads = [f"{c.name}, {c.unit}" if c.unit else c.name for c in one.columns]
             columns = [(head, "left" if i == 0 else "right") for i, head in enumerate(heads)]
-            console.print(table(columns, [[_text(cell) for cell in row] for row in one.rows]))
+            grid = table(columns, [[_text(cell) for cell in row] for row in one.rows])
+            grid.columns[0].no_wrap = True  # rather the heads than the names
+            console.print(grid)
             if one.note:
                 say(console, one.note)
         say(console, "")

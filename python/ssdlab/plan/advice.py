@@ -10,6 +10,8 @@ from ssdlab.traces.words import binary, nanoseconds, span
 
 SAID = 0.05
 """Share of the time from which a part is worth a sentence."""
+ROOMY = 4.0
+"""A drive so many times as large as everything that is touched is worth a sentence."""
 NOTABLE = 0.03
 """Differences below this share are none."""
 PARTS = {
@@ -84,12 +86,31 @@ def _none(plan: Plan) -> list[str]:
     if best is not None:
         return [
             f"No cache pays off: the best, {best.name}, makes {figure_text(best.iops)} IOPS and "
-            f"the pool alone {figure_text(plan.pool.iops)}, less than {GAIN_MIN:g} times as much; "
-            f"{_pace(plan)} 99 % of the I/Os take up to {nanoseconds(best.latency_ns(99.0) or 0)}, "
-            f"with the pool alone {nanoseconds(plan.pool.latency_ns(99.0) or 0)}."
+            f"the pool alone {figure_text(plan.pool.iops)}; {_pace(plan)} 99 % of the I/Os take up "
+            f"to {nanoseconds(best.latency_ns(99.0) or 0)}, with the pool alone "
+            f"{nanoseconds(plan.pool.latency_ns(99.0) or 0)}: by the rule not {GAIN_MIN:g} times "
+            "as good.",
+            f"The rule: {plan.wish.rules.sentence}.",
+            *_otherwise(plan),
         ]
     reasons = "; ".join(dict.fromkeys(plan.choice.refused.values()))
     return [f"No cache can be recommended: {reasons}."]
+
+
+def _otherwise(plan: Plan) -> list[str]:
+    """Whether a cache would pay off for its latency, where it does not for its speed."""
+    pool = plan.pool.latency_ns(99.0) or 0
+    rows = [row for row in plan.caches if row.name not in plan.choice.refused]
+    best = min(rows, key=lambda row: row.latency_ns(99.0) or pool, default=None)
+    if plan.wish.rules.goal == "p99" or best is None:
+        return []
+    p99 = best.latency_ns(99.0) or pool
+    if p99 * GAIN_MIN > pool:
+        return []
+    return [
+        f"For the tail of latency one does (--goal p99): {best.name}, {_pace(plan)} 99 % of the "
+        f"I/Os within {nanoseconds(p99)} instead of {nanoseconds(pool)}."
+    ]
 
 
 def _reasons(plan: Plan, row: Row) -> list[str]:
@@ -160,7 +181,8 @@ def _wear(row: Row) -> list[str]:
     return [
         f"Each cache drive is written up to {life.dwpd * 100:.3g} % of its capacity a day "
         f"({figure_text(life.dwpd or 0)} DWPD, write amplification "
-        f"{life.amplification:.2f}) and lasts {years} by its rated cycles."
+        f"{life.amplification:.2f}) and lasts {years} by its rated cycles"
+        + ("." if life.telling else ", if the load went on like that all day and every day.")
     ]
 
 
@@ -185,8 +207,8 @@ def _refused(plan: Plan) -> list[str]:
         better = (rules.value(row) or 0.0) > (1 + NOTABLE) * base
         p99 = nanoseconds(row.latency_ns(99.0) or 0)
         text = (
-            f"Not taken, it {why}: {row.name}, {figure_text(row.iops)} IOPS, 99 % within {p99} "
-            f"({'better' if better else 'no better'} by the rule)."
+            f"Not taken, since it {why}: {row.name}, {figure_text(row.iops)} IOPS, 99 % within "
+            f"{p99} ({'better' if better else 'no better'} by the rule)."
         )
         if row.defers and why.startswith("loses"):
             text += (
@@ -256,7 +278,7 @@ def _dearer(plan: Plan, row: Row, best: Row) -> str:
 def _change(plan: Plan, best: Row | None) -> list[str]:
     said: list[str] = []
     row = best or (plan.choice.runners[0] if plan.choice.runners else None)
-    if row is None or row.candidate is None:
+    if row is None or row.candidate is None or plan.choice.why_none == "reuse":
         return said
     found = plan.curves.get((row.candidate.policy or "lru", row.candidate.block or 0))
     found = found or plan.main
@@ -282,6 +304,7 @@ def _change(plan: Plan, best: Row | None) -> list[str]:
         )  # fmt: skip
         said.append(text)
     said += _modes(plan, row)
+    said += [] if best is None else _smaller_drive(plan, row)
     said += _larger_gain(plan)
     return said
 
@@ -318,6 +341,21 @@ def _slower(slow: Row, fast: Row) -> str:
     if not part or longer[part] <= 0:
         return ""
     return f", whose I/Os spend {nanoseconds(longer[part])} more in {PARTS.get(part, part)}"
+
+
+def _smaller_drive(plan: Plan, row: Row) -> list[str]:
+    """Where the drive is far larger than anything that the load touches."""
+    found = plan.curves.get(("lru", (row.candidate and row.candidate.block) or 0)) or plan.main
+    if found is None or row.candidate is None:
+        return []
+    times = row.candidate.fast.capacity / found.footprint
+    if times < ROOMY:
+        return []
+    return [
+        f"All that this load touches takes {binary(found.footprint)}; "
+        f"{row.candidate.fast.store.title} has {figure_text(times)} times as much, so for this "
+        "load a smaller drive of its speed would do as well."
+    ]
 
 
 def _larger_gain(plan: Plan) -> list[str]:

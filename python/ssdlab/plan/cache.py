@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,6 @@ from ssdlab.plan.stores import Store, cached
 from ssdlab.plan.timed import Order, Timed, interval, run
 from ssdlab.plan.warmup import warm_up, warm_up_s
 from ssdlab.plan.workload import (
-    TIMED_MAX,
     Load,
     capacity_of,
     job_load,
@@ -31,7 +31,7 @@ from ssdlab.plan.workload import (
 )
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.target import Settings, Sim
-from ssdlab.tracefile import Reading
+from ssdlab.tracefile import Reading, existing
 from ssdlab.traces.words import binary
 
 SIZE_MIN = 8 << 20
@@ -125,7 +125,7 @@ def plan(wish: Wish, progress: ProgressCallback | None = None) -> Plan:
     if not short.chosen:
         raise InputError("--sizes: no size is large enough for a block of any size asked for")
     seconds = pool_row.timed.first.reading.seconds
-    order = Order(load, wish.passes, wish.seed, interval(seconds), _share())
+    order = Order(load, wish.passes, wish.seed, interval(seconds))
     disk = disk_iops(wish.pool, _request_bytes(load), wish.seed)
     bench = _Bench(wish, load, order, disk, aged_amplification())
     end = 1.0 if wish.quick else 0.75
@@ -135,10 +135,17 @@ def plan(wish: Wish, progress: ProgressCallback | None = None) -> Plan:
     if not wish.quick:
         more = _beside(short, caches, choose([pool_row, *caches], pool_row, wish.rules, reuse))
         caches += bench.run(more, _within(report, end, 1.0)) if more else []
+    caches = [replace(row, mark=_letter(place)) for place, row in enumerate(caches)]
     choice = choose(caches, pool_row, wish.rules, reuse)
     short = replace(short, dropped=(*short.dropped, *_untried(short, caches, bool(curves))))
     rows = [pool_row, *fast_rows, *caches]
     return Plan(wish, load, sizes, curves, short, pool_row, rows, choice, (*load.notes, *notes))
+
+
+def _letter(place: int) -> str:
+    """A, B, ... Z, AA, AB ..."""
+    rest, last = divmod(place, 26)
+    return (_letter(rest - 1) if rest else "") + chr(ord("A") + last)
 
 
 def _beside(short: Short, caches: Sequence[Row], choice: Choice) -> list[Candidate]:
@@ -173,10 +180,26 @@ def _within(report: ProgressCallback, begin: float, end: float) -> ProgressCallb
     return tell
 
 
-def _share() -> int | None:
-    """Memory for each of the simulations that run at once."""
+Work = Callable[[Order, ProgressCallback], Timed | InputError]
+"""A simulation; an error that is no reason to stop is handed back."""
+
+
+def _together(
+    works: Sequence[Work], order: Order, report: ProgressCallback
+) -> list[Timed | InputError]:
+    """Several at once, each with its share of the memory; where one needs more, one by one."""
     free = available_bytes()
-    return None if free is None else free // threads.threads()
+    share = None if free is None else free // threads.threads()
+
+    def pieces(memory: int | None) -> list[threads.Piece[Timed | InputError]]:
+        own = replace(order, memory_bytes=memory)
+        return [threads.Piece(functools.partial(work, own)) for work in works]
+
+    try:
+        return threads.run(pieces(share), report)
+    except InputError:
+        # Too large for its share, or wrong; what is wrong is told by the first that runs.
+        return threads.run(pieces(None), report, at_once=1)
 
 
 def _bounds(wish: Wish, report: ProgressCallback) -> tuple[Load, Row, list[Row], list[str]]:
@@ -187,18 +210,16 @@ def _bounds(wish: Wish, report: ProgressCallback) -> tuple[Load, Row, list[Row],
         first = Load(wish.job.name, None, 0.0, 0, wish.job, None)
     else:
         first = trace_load(
-            wish.trace or Path(), wish.reading, wish.fit, capacity, wish.depth,
-            requests_max=TIMED_MAX,
+            wish.trace or Path(), wish.reading, wish.fit, capacity, wish.depth
         )  # fmt: skip
-    order = Order(first, wish.passes, wish.seed, BOUNDS_MS, _share())
-    state = prepared(wish.pool)
-    pieces = [threads.Piece(_work(wish.pool.rig(), wish.pool.text, order, state), 2.0)]
-    pieces += [threads.Piece(_alone(one, wish, order), 2.0) for one in wish.fasts]
-    done = threads.run(pieces, _within(report, 0.0, 0.8))
+    order = Order(first, wish.passes, wish.seed, BOUNDS_MS)
+    works = [_work(wish.pool.rig(), wish.pool.text, prepared(wish.pool))]
+    works += [_alone(one, wish, first) for one in wish.fasts]
+    done = _together(works, order, _within(report, 0.0, 0.8))
     found = done[0]
     if not isinstance(found, Timed):
         raise found
-    pool_row = _row(wish, "pool", f"{wish.pool.title} alone", wish.pool, found)
+    pool_row = _row(wish, "pool", "pool alone", wish.pool, found)
     notes, rows = [], []
     for one, timed in zip(wish.fasts, done[1:], strict=True):
         if isinstance(timed, InputError):
@@ -206,7 +227,7 @@ def _bounds(wish: Wish, report: ProgressCallback) -> tuple[Load, Row, list[Row],
             continue
         scaled = first.end_byte > one.capacity
         note = "addresses scaled to its size" if scaled else ""
-        rows.append(_row(wish, "fast", f"{one.store.title} alone", one.store, timed, note))
+        rows.append(_row(wish, "fast", f"{one.store.text} alone", one.store, timed, note))
     load = first
     if wish.job is not None:
         reading = found.first.reading
@@ -235,35 +256,30 @@ def prepared(store: Store) -> str:
     return "fob" if innermost(store.device, "ssd") is None else "sequential"
 
 
-def _work(
-    rig: str, name: str, order: Order, state: str
-) -> Callable[[ProgressCallback], Timed | InputError]:
-    return lambda report: run(rig, name, order, report, state)
+def _work(rig: str, name: str, state: str) -> Work:
+    return lambda order, report: run(rig, name, order, report, state)
 
 
-def _alone(one: Fast, wish: Wish, order: Order) -> Callable[[ProgressCallback], Timed | InputError]:
+def _alone(one: Fast, wish: Wish, load: Load) -> Work:
     """The whole load on a fast device: where it does not reach so far, scaled to it."""
-    load = order.load
     least = max(ALONE_MIN, one.capacity if load.is_job else load.end_byte)
     smaller = cand.shrunk(one, least)
     device = dict(one.store.device) if smaller is None else smaller
     rig = replace(one.store, device=device).rig()
-    if not load.is_job and load.end_byte > one.capacity and wish.trace is not None:
-        how, file = (
-            load.full_speed.replay.reading,
-            Path(load.full_speed.text.split("read_iolog=")[1].split("\n")[0]),
-        )
+    if wish.trace is not None and load.end_byte > one.capacity:
+        file, how = existing(wish.trace), load.full_speed.replay.reading
         load = replace(
             load,
             full_speed=replay(file, how, "scale", wish.depth),
             recorded=replay(file, how, "scale", None) if load.recorded else None,
         )
-    own = replace(order, load=load)
 
-    def work(report: ProgressCallback) -> Timed | InputError:
+    def work(order: Order, report: ProgressCallback) -> Timed | InputError:
         try:
-            return run(rig, one.store.text, own, report, "sequential")
+            return run(rig, one.store.text, replace(order, load=load), report, "sequential")
         except InputError as error:
+            if order.memory_bytes is not None:
+                raise  # perhaps it needs all of the memory
             return error
 
     return work
@@ -366,13 +382,8 @@ class _Bench:
         """The rows of caches, in their order."""
         wish, request = self.wish, _request_bytes(self.load)
         state = prepared(wish.pool)
-        found = threads.run(
-            [
-                threads.Piece(_work(one.rig(wish.pool), one.name, self.order, state))
-                for one in chosen
-            ],
-            report,
-        )
+        works = [_work(one.rig(wish.pool), one.name, state) for one in chosen]
+        found = _together(works, self.order, report)
         rows = []
         for one, timed in zip(chosen, found, strict=True):
             if not isinstance(timed, Timed):

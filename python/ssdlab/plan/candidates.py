@@ -191,14 +191,6 @@ class Asked:
     modes: Sequence[str]
     presets: Sequence[str] = ()
 
-    @property
-    def count(self) -> int:
-        """Candidates without anything dropped, presets aside."""
-        return (
-            len(self.fasts) * len(self.sizes) * len(self.blocks) * len(self.thresholds)
-            * len(self.policies) * len(self.modes)
-        )  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Costs:

@@ -23,6 +23,8 @@ AGED_BYTES = 1 << 30
 """Size at which an aged drive is simulated, about."""
 SPARE_SHARE = 0.02
 """A cache on so little of a drive has room to spare: nothing is copied."""
+TELLING_S = 600.0
+"""A shorter recording is a burst that hardly goes on all day; nor does a job at full speed."""
 YEARS_MAX = 1000.0
 """Lives beyond this say nothing more."""
 
@@ -46,6 +48,8 @@ class Life:
     """Until the rated cycles are used up; at most :data:`YEARS_MAX`."""
     rated_bytes: float
     """What the host can write until then."""
+    telling: bool
+    """Whether the recording is long enough to say anything of a day."""
 
     def as_json(self) -> dict[str, Any]:
         """The object of ``--json``."""
@@ -57,6 +61,7 @@ class Life:
             "drive_writes_per_day": self.dwpd,
             "years": self.years,
             "rated_host_bytes": self.rated_bytes,
+            "recording_is_long_enough": self.telling,
         }
 
 
@@ -92,6 +97,7 @@ def life(candidate: Candidate, found: Timed, span_s: float, aged: Aged) -> Life 
         dwpd=most / full,
         years=min(YEARS_MAX, rated / most / YEAR_DAYS) if most else YEARS_MAX,
         rated_bytes=rated,
+        telling=span_s >= TELLING_S,
     )
 
 

@@ -11,10 +11,13 @@ from ssdlab.plan.lifetime import Life
 from ssdlab.plan.stores import Store
 from ssdlab.plan.timed import Pass, Timed, summary
 from ssdlab.plan.warmup import WarmUp
+from ssdlab.traces.words import binary
 
 GOALS = ("iops", "p99", "price")
 CLOSE = 0.95
 """What reaches this share of the best is as good; price and size decide among those."""
+STEADY = 0.02
+"""Steps in which the speed with an empty cache decides among what is as good otherwise."""
 GAIN_MIN = 1.1
 """A cache that is not this much better than the pool alone does not pay off."""
 REUSE_MIN = 0.1
@@ -76,6 +79,21 @@ class Row:
     formula: Formula | None = None
     life: Life | None = None
     note: str = ""
+    mark: str = ""
+    """A letter for tables; of caches."""
+
+    @property
+    def full(self) -> str:
+        """Its name with the letter."""
+        return f"{self.mark}: {self.name}" if self.mark else self.name
+
+    @property
+    def short(self) -> str:
+        """Letter, size and mode: for tables that stand beside one with the full names."""
+        one = self.candidate
+        if one is None:
+            return self.name
+        return f"{self.mark}: {binary(one.size)}, {one.mode or one.preset}"
 
     @property
     def iops(self) -> float:
@@ -136,6 +154,7 @@ class Row:
         return {
             "kind": self.kind,
             "name": self.name,
+            "mark": self.mark or None,
             "storage": self.store.text,
             "cache_bytes": None if self.candidate is None else self.candidate.size,
             "keys": None if self.candidate is None else self.candidate.keys,
@@ -218,10 +237,11 @@ class Rules:
             and not row.candidate.fast.store.redundant
         ):
             return "loses the newest data with one drive"
-        if row.life and row.life.years is not None and row.life.years < self.years_min:
-            return f"worn out after {row.life.years:.2g} years"
+        life = row.life
+        if life and life.telling and life.years is not None and life.years < self.years_min:
+            return f"is worn out before {self.years_min:g} years are over"
         if self.value(row) is None:
-            return "no price" if self.goal == "price" else "nothing was measured"
+            return "has no price" if self.goal == "price" else "was not measured"
         return None
 
 
@@ -246,34 +266,39 @@ def choose(rows: Sequence[Row], pool: Row, rules: Rules, attainable: float | Non
         for row in rows
         if row.kind == "cache" and (why := rules.refuses(row, pool.store))
     }
-    good = [row for row in rows if row.kind == "cache" and row.name not in refused]
+    caches = [row for row in rows if row.kind == "cache"]
+    good = [row for row in caches if row.name not in refused]
     ranked = _ranked(good, rules)
+    cold = max((_times(row.first_iops, pool.first_iops) for row in caches), default=0.0)
+    if attainable is not None and attainable < REUSE_MIN and cold < GAIN_MIN:
+        return Choice(None, (ranked or _ranked(caches, rules))[:2], refused, "reuse")
     if not ranked:
         return Choice(None, [], refused, "every cache that was simulated is refused")
     best = ranked[0]
-    base = rules.value(pool)
-    gain = (rules.value(best) or 0.0) / base if base else float("inf")
-    if gain < GAIN_MIN:
+    if _times(rules.value(best), rules.value(pool)) < GAIN_MIN:
         return Choice(None, ranked[:2], refused, "gain")
-    first = best.first_iops / pool.first_iops if pool.first_iops else float("inf")
-    if attainable is not None and attainable < REUSE_MIN and first < GAIN_MIN:
-        return Choice(None, ranked[:2], refused, "reuse")
-    again = len(best.timed.passes) > 1 and first < GAIN_MIN
+    again = len(best.timed.passes) > 1 and _times(best.first_iops, pool.first_iops) < GAIN_MIN
     return Choice(best, ranked[1:3], refused, only_again=again)
 
 
+def _times(value: float | None, base: float | None) -> float:
+    return (value or 0.0) / base if base else float("inf")
+
+
 def _ranked(rows: Sequence[Row], rules: Rules) -> list[Row]:
-    """The best first; of those about as good by price, size, speed when cold, each place anew."""
+    """The best first; of those about as good by price, size and speed while cold."""
     left, found = list(rows), []
     while left:
         most = max(rules.value(one) or 0.0 for one in left)
         near = [one for one in left if (rules.value(one) or 0.0) >= CLOSE * most]
+        cold = max(1.0, *(one.first_iops for one in near))
         best = min(
             near,
             key=lambda one: (
                 float("inf") if one.price is None else one.price,
                 one.candidate.size if one.candidate else 0,
-                -one.first_iops,
+                -round(one.first_iops / (STEADY * cold)),
+                one.candidate.threshold or 1 if one.candidate else 1,
             ),
         )
         found.append(best)

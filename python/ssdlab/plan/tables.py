@@ -8,13 +8,16 @@ import numpy as np
 
 from ssdlab.arrays.chapters import Cells, Chapter, columns, numbers
 from ssdlab.figures import Cell, Curve, Figure, Table
-from ssdlab.plan.advice import PARTS, about_load, advise
+from ssdlab.plan.advice import PARTS, SAID, about_load, advise
 from ssdlab.plan.cache import FINE, Plan
+from ssdlab.plan.lifetime import TELLING_S
 from ssdlab.plan.rows import Row
 from ssdlab.traces.words import binary, span
 
 RAMPS_MAX = 8
 """Curves of a chart of ramps."""
+PARTS_SHOWN = 5
+"""Columns of where the time went."""
 POINTS = 90
 """Of speed over time."""
 PARTS_OF_PASS = 5
@@ -27,7 +30,7 @@ def chapters(plan: Plan) -> list[Chapter]:
         "plan",
         "Which cache",
         advise(plan),
-        [_speed(plan), _cost(plan), _time(plan)],
+        [_speed(plan), _warm_up(plan), _wear(plan), _price(plan), _time(plan)],
         [*_tradeoffs(plan), *_ramps(plan)],
         [row.as_json() for row in plan.rows],
     )
@@ -42,9 +45,9 @@ def _ms(ns: float | None) -> float | None:
     return None if ns is None else ns / 1e6
 
 
-def _label(plan: Plan, row: Row) -> str:
+def _label(plan: Plan, row: Row, *, full: bool = False) -> str:
     mark = " *" if row is plan.choice.best else ""
-    return f"{row.name}{mark}"
+    return f"{row.full if full else row.short}{mark}"
 
 
 def _speed(plan: Plan) -> Table:
@@ -53,13 +56,11 @@ def _speed(plan: Plan) -> Table:
         hits = row.hits
         rows.append(
             [
-                _label(plan, row),
+                _label(plan, row, full=True),
                 *numbers(
-                    row.iops, row.first_iops, _ms(row.latency_ns(50.0)), _ms(row.latency_ns(99.0)),
+                    row.iops, _ms(row.latency_ns(50.0)), _ms(row.latency_ns(99.0)),
                     _percent(hits.read if hits else None), _percent(hits.write if hits else None),
                 ),
-                None if row.warm.seconds is None else span(row.warm.seconds),
-                None if row.formula is None else span(row.formula.seconds),
             ]
         )  # fmt: skip
     pace = (
@@ -69,30 +70,52 @@ def _speed(plan: Plan) -> Table:
     )
     passes = len(plan.pool.timed.passes)
     laps = (
-        f"IOPS: {plan.wish.depth} in flight, the last of {passes} passes; first: with an empty "
-        "cache."
+        f"IOPS: {plan.wish.depth} in flight, the last of {passes} passes."
         if passes > 1
-        else "IOPS: what the job makes towards its end; first: over all of it."
+        else "IOPS: what the job makes towards its end."
         if plan.load.is_job
         else f"IOPS: {plan.wish.depth} in flight, one pass with an empty cache."
     )
     return Table(
         "Speed",
-        columns(
-            "storage, rate:IOPS, first:IOPS, p50:ms, p99:ms, read hits:%, write hits:%, "
-            "warm after, formula"
-        ),
+        columns("storage, rate:IOPS, p50:ms, p99:ms, read hits:%, write hits:%"),
         rows,
-        f"{laps} {pace} Hits: requests, cut at blocks, that found all of their data. Warm: 90 % of "
-        "the final speed for good, at full speed. Formula: C P / (I S D). A cache is named by its "
-        "size, its blocks, the order in which they leave, its mode and, where that is not the "
-        "first, the use from which on a block is let in. *: to take.",
+        f"{laps} {pace} Hits: requests, cut at blocks, that found all of their data. A cache is "
+        "named by its size, its blocks, the order in which they leave, its mode and, where that is "
+        "not the first, the use from which on a block is let in. *: to take.",
     )
 
 
-def _cost(plan: Plan) -> Table:
+def _warm_up(plan: Plan) -> Table:
     rows: list[Cells] = []
     for row in plan.rows:
+        warm, span_s = row.warm, plan.load.span_s
+        pace = None if warm.passes is None or not span_s else span(warm.passes * span_s)
+        rows.append(
+            [
+                _label(plan, row),
+                *numbers(row.first_iops, row.iops),
+                None if warm.seconds is None else span(warm.seconds),
+                *numbers(warm.passes),
+                pace,
+                None if row.formula is None else span(row.formula.seconds),
+            ]
+        )
+    return Table(
+        "Warm-up",
+        columns(
+            "storage, cold:IOPS, warm:IOPS, warm after, passes, at recorded pace, by the formula"
+        ),
+        rows,
+        "Cold: over all of the first pass. Warm after: until 90 % of the final speed for good, at "
+        "full speed; the same in passes, and in time at the recorded pace. Formula: C P / (I S D), "
+        "filling all of the cache by random reads.",
+    )
+
+
+def _wear(plan: Plan) -> Table:
+    rows: list[Cells] = []
+    for row in plan.caches:
         life = row.life
         years = None if life is None or life.years is None else life.years
         rows.append(
@@ -105,27 +128,45 @@ def _cost(plan: Plan) -> Table:
                     None if life is None else life.amplification,
                 ),
                 None if years is None else "> 100" if years > 100 else f"{years:.3g}",
-                *numbers(row.price, row.price_per_gb, row.price_per_kiops),
-                _risk(row),
             ]
         )
-    missing = sorted({name for row in plan.rows for name in row.unpriced})
     note = (
-        "Written: to the cache drive that is written most, at the recorded rate; new data: as in "
-        "the first pass, same data: warm. Years: until the rated cycles are used up, at the "
-        "greater of both. WAF: of the drive when it has been overwritten many times."
-        if not plan.load.is_job
-        else "Written: as if the job went on all day at the speed that it has."
+        "Of the cache drive that is written most. New data: written a day at the recorded rate, as "
+        "in the first pass; same data: as once warm. Years: until the rated cycles are used up, at "
+        "the greater of both. WAF: of the drive when it has been overwritten many times."
     )
+    if plan.load.is_job:
+        note += " A day: as if the job went on all day at the speed that it has."
+    elif plan.load.span_s < TELLING_S:
+        note += " This recording is too short to say anything of a day."
+    return Table(
+        "Wear of the cache",
+        columns("storage, new data:GB/day, same data:GB/day, DWPD, WAF, years"),
+        rows,
+        note,
+    )
+
+
+def _price(plan: Plan) -> Table:
+    rows: list[Cells] = [
+        [
+            _label(plan, row),
+            *numbers(row.price, row.price_per_gb, row.price_per_kiops),
+            _risk(row),
+        ]
+        for row in plan.rows
+    ]
+    note = (
+        "Of pool and cache together; a GB is one that the host can use. Unsafe: answered writes "
+        "that lie in the cache alone, at most; ! where one drive takes them with it."
+    )
+    missing = sorted({name for row in plan.rows for name in row.unpriced})
     if missing:
         note += f" No price for {', '.join(missing)}: name it in a file for --prices."
     currency = plan.wish.prices.currency
     return Table(
-        "Wear, price and risk",
-        columns(
-            "storage, new data:GB/day, same data:GB/day, DWPD, WAF, years, "
-            f"price:{currency}, per GB, per 1000 IOPS, unsafe at most"
-        ),
+        "Price and risk",
+        columns(f"storage, price:{currency}, per GB, per 1000 IOPS, unsafe at most"),
         rows,
         note,
     )
@@ -141,11 +182,12 @@ def _risk(row: Row) -> str | None:
 
 
 def _time(plan: Plan) -> Table:
-    parts = [
-        part
+    most = {
+        part: max(row.timed.last.reading.parts.get(part, 0.0) for row in plan.rows)
         for part in PARTS
-        if any(row.timed.last.reading.parts.get(part, 0.0) >= 0.03 for row in plan.rows)
-    ]
+    }
+    parts = sorted((one for one in PARTS if most[one] >= SAID), key=lambda one: -most[one])
+    parts = parts[:PARTS_SHOWN]
     rows: list[Cells] = []
     for row in plan.rows:
         own = [round(100 * row.timed.last.reading.parts.get(part, 0.0), 1) for part in parts]
@@ -290,13 +332,13 @@ def _hits(plan: Plan) -> Table:
         "Hit ratios without time",
         columns(
             "cache, first reads:%, first writes:%, warm reads:%, warm writes:%, "
-            "write-backs:MB, error:%"
+            "written back:MB, error:%"
         ),
         rows,
         "Every miss brings its whole block in. A cache that fills only what was asked for, or only "
         "from the second use on, hits less in the first pass. First: beginning empty; warm: once "
         "more. What is asked for again while it is still being filled hits here and not in time. "
-        "Write-backs: blocks that a write-back cache of this size evicts dirty in the first pass.",
+        "Written back: blocks that a write-back cache of this size evicts dirty in the first pass.",
     )
 
 

@@ -109,11 +109,11 @@ class Columns:
     """Where each device ends, by any kind of request."""
     span_ns: int
     cut_ns: int | None
-    """When the request after the first :data:`TIMED_MAX` was made; None where there is none."""
+    """When the request after the first ``timed_max`` was made; None where there is none."""
     requests: int
 
 
-def read_trace(path: Path, reading: Reading) -> Columns:
+def read_trace(path: Path, reading: Reading, timed_max: int = TIMED_MAX) -> Columns:
     """Reads a trace in batches; only what curves need is kept.
 
     Raises InputError as :func:`ssdlab.traces.open`, and where it does not fit into memory.
@@ -125,8 +125,8 @@ def read_trace(path: Path, reading: Reading) -> Columns:
     cut: int | None = None
     for batch in ssdlab.traces.open(path, reading):
         span = int(batch.time_ns[-1])
-        if cut is None and requests + len(batch) > TIMED_MAX:
-            cut = int(batch.time_ns[TIMED_MAX - requests])
+        if cut is None and requests + len(batch) > timed_max:
+            cut = int(batch.time_ns[timed_max - requests])
         requests += len(batch)
         end = batch.offset + batch.length
         for device in np.unique(batch.device).tolist():
@@ -196,16 +196,21 @@ def _one_behind_another(columns: Columns) -> tuple[Integers, int]:
 
 
 def trace_load(
-    path: Path, reading: Reading, fit: str, capacity: int, depth: int, *, requests_max: int | None
+    path: Path,
+    reading: Reading,
+    fit: str,
+    capacity: int,
+    depth: int,
+    timed_max: int = TIMED_MAX,
 ) -> Load:
     """The load of a trace on a pool of ``capacity`` bytes, ``depth`` in flight at full speed.
 
-    Of a trace with more than ``requests_max`` requests only the first are run in time.
+    Of a trace with more than ``timed_max`` requests only the first are run in time.
     """
     file = existing(path)
     if any(c in str(file) for c in ";#\n") or "${" in str(file):
         raise InputError(f"{file}: a job file cannot carry this path; rename the trace")
-    columns = read_trace(file, reading)
+    columns = read_trace(file, reading, timed_max)
     stream = place(columns, fit, capacity)
     notes = []
     timed = reading
@@ -213,7 +218,7 @@ def trace_load(
         timed = replace(reading, to_ns=reading.from_ns + columns.cut_ns)
         notes.append(
             f"In time, only the first {columns.cut_ns / 1e9:,.0f} s of the trace are run (about "
-            f"{TIMED_MAX:,} of {columns.requests:,} requests); the curves are of all of it."
+            f"{timed_max:,} of {columns.requests:,} requests); the curves are of all of it."
         )
     span = (columns.span_ns if columns.cut_ns is None else columns.cut_ns) / 1e9
     _, end = _one_behind_another(columns)
