@@ -5,7 +5,8 @@ mod common;
 use common::rigs::build;
 use common::{closed_loop, command, counters};
 use ssdlab::device::{
-    Build, Command, Completion, Controller, ControllerKeys, Device, Op, RamKeys, RamOrder, WriteMode,
+    Build, Command, Completion, Controller, ControllerKeys, Device, Op, RamKeys, RamOrder,
+    WriteMode,
 };
 use ssdlab::persist::{Archive, Persist};
 use ssdlab::rig::Rig;

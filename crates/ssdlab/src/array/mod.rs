@@ -357,7 +357,7 @@ impl Device for Array {
     fn submit(&mut self, now: u64, command: Command) {
         self.now = now;
         self.end_untimed();
-        self.counts.host(&command);
+        self.counts.host.count(&command);
         let host = self.hosts.insert(Host { command, submitted: now, ..Host::default() });
         if self.sums.len() < self.hosts.all.len() {
             self.sums.push(Parts::default());

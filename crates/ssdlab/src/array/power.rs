@@ -159,8 +159,8 @@ impl Array {
         match &self.bitmap {
             Some(bitmap) => stale.extend(bitmap.dirty().map(units)),
             None => {
-                let lately =
-                    self.counts.has_written() && self.now < self.power.last_write + SAFE_MODE_DELAY;
+                let lately = self.counts.host.writes > 0
+                    && self.now < self.power.last_write + SAFE_MODE_DELAY;
                 if lately || self.hosts.all.iter().any(writes) {
                     stale.push(units((0, capacity)));
                 }

@@ -18,7 +18,7 @@ impl Array {
     /// Does a command in no time.
     pub(super) fn apply_untimed(&mut self, command: &Command) {
         debug_assert_eq!(self.hosts.free.len(), self.hosts.all.len(), "something is in flight");
-        self.counts.host(command);
+        self.counts.host.count(command);
         if command.op == Op::Write && self.layout.parity().is_some() {
             self.write_stripes_untimed(command);
             return;

@@ -8,6 +8,7 @@
 //! order; the parts of a completion add up to its latency.
 
 mod controller;
+mod counts;
 pub mod hdd;
 mod link;
 pub mod measured;
@@ -17,6 +18,7 @@ pub mod ssd;
 mod versions;
 
 pub use controller::{Controller, ControllerKeys, RamKeys, RamOrder, WriteMode};
+pub use counts::{HOST, HostCounts};
 pub use hdd::{Hdd, HddKeys};
 pub use link::{Duplex, LatencyOf, Link, LinkKeys};
 pub use measured::{Measured, MeasuredKeys};

@@ -4,7 +4,7 @@
 //! in closed form (M/D/k without randomness), so drivers and layers are tested on it. O(1) per
 //! command.
 
-use super::{Build, Command, Completion, Device, Op, SECTOR, mix};
+use super::{Build, Command, Completion, Device, HOST, HostCounts, Op, SECTOR, mix};
 use crate::error::{Error, Result};
 use crate::persist::persistent;
 use crate::rig::at_most_an_hour;
@@ -75,17 +75,7 @@ pub struct Null {
     queue: VecDeque<Completion>,
     /// Version of each sector written, if versions are kept.
     versions: Option<BTreeMap<u64, u64>>,
-    counts: Counts,
-}
-
-#[derive(Default)]
-struct Counts {
-    reads: u64,
-    writes: u64,
-    trims: u64,
-    flushes: u64,
-    bytes_read: u64,
-    bytes_written: u64,
+    counts: HostCounts,
 }
 
 persistent!(Null {
@@ -93,7 +83,6 @@ persistent!(Null {
     parts { free_at, versions }
     built { keys }
 });
-persistent!(Counts { state { reads, writes, trims, flushes, bytes_read, bytes_written } });
 
 impl Null {
     /// A device of these keys.
@@ -107,27 +96,14 @@ impl Null {
             next: 0,
             queue: VecDeque::new(),
             versions: build.keep_versions.then(BTreeMap::new),
-            counts: Counts::default(),
+            counts: HostCounts::default(),
             keys,
         })
     }
 
     /// Counts the command and changes content; returns the digest of what it read.
     fn perform(&mut self, command: &Command) -> u64 {
-        let counts = &mut self.counts;
-        match command.op {
-            Op::Read => {
-                (counts.reads, counts.bytes_read) =
-                    (counts.reads + 1, counts.bytes_read + command.len)
-            }
-            Op::Write => {
-                (counts.writes, counts.bytes_written) =
-                    (counts.writes + 1, counts.bytes_written + command.len)
-            }
-            Op::Trim => counts.trims += 1,
-            Op::Flush => counts.flushes += 1,
-            Op::Purge => {}
-        }
+        self.counts.count(command);
         let Some(versions) = &mut self.versions else { return 0 };
         let first = command.offset / SECTOR;
         let sectors = command.len / SECTOR;
@@ -203,12 +179,7 @@ impl Device for Null {
     }
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        visit("host_reads", self.counts.reads);
-        visit("host_writes", self.counts.writes);
-        visit("host_trims", self.counts.trims);
-        visit("host_flushes", self.counts.flushes);
-        visit("host_bytes_read", self.counts.bytes_read);
-        visit("host_bytes_written", self.counts.bytes_written);
+        self.counts.visit(HOST, visit);
     }
 }
 

@@ -1,7 +1,7 @@
 //! What tiers count.
 
 use super::{BELOW, FAST, Tier};
-use crate::device::{Command, Op};
+use crate::device::{HostCounts, Op};
 use crate::persist::persistent;
 
 /// Parts of the host's commands on one tier.
@@ -17,12 +17,7 @@ persistent!(Served { state { reads, writes, bytes_read, bytes_written } });
 /// See the module.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
-    reads: u64,
-    writes: u64,
-    bytes_read: u64,
-    bytes_written: u64,
-    trims: u64,
-    flushes: u64,
+    pub host: HostCounts,
     served: [Served; 2],
     /// Moves up and down, and their bytes.
     switched: [u64; 2],
@@ -39,30 +34,21 @@ pub(super) struct Counts {
 }
 persistent!(Counts {
     state {
-        reads, writes, bytes_read, bytes_written, trims, flushes, served, switched, moved, last_move, trims_dropped,
+        host, served, switched, moved, last_move, trims_dropped,
         cancelled, map_writes, writes_held, writes_doubled, errors_read, errors_write, lost_bytes,
     }
 });
 
-impl Counts {
-    /// Counts a command of the host.
-    #[inline]
-    pub fn host(&mut self, command: &Command) {
-        match command.op {
-            Op::Read => {
-                self.reads += 1;
-                self.bytes_read += command.len;
-            }
-            Op::Write => {
-                self.writes += 1;
-                self.bytes_written += command.len;
-            }
-            Op::Trim => self.trims += 1,
-            Op::Flush => self.flushes += 1,
-            Op::Purge => {}
-        }
-    }
+const NAMES: [&str; 6] = [
+    "tier_reads",
+    "tier_writes",
+    "tier_trims",
+    "tier_flushes",
+    "tier_host_bytes_read",
+    "tier_host_bytes_written",
+];
 
+impl Counts {
     /// Counts a part of one that goes to a tier.
     #[inline]
     pub fn sent(&mut self, tier: usize, op: Op, len: u64) {
@@ -107,13 +93,8 @@ impl Tier {
         let [fast, below] = &c.served;
         let dead = |tier: usize| u64::from(self.slots[tier].dead);
         let free = self.map.free.iter().map(Vec::len).sum::<usize>();
-        visit("tier_reads", c.reads);
-        visit("tier_writes", c.writes);
-        visit("tier_trims", c.trims);
+        c.host.visit(NAMES, visit);
         visit("tier_trims_dropped", c.trims_dropped);
-        visit("tier_flushes", c.flushes);
-        visit("tier_host_bytes_read", c.bytes_read);
-        visit("tier_host_bytes_written", c.bytes_written);
         visit("fast_reads", fast.reads);
         visit("fast_writes", fast.writes);
         visit("fast_bytes_read", fast.bytes_read);

@@ -211,7 +211,7 @@ impl Device for Tier {
 
     fn submit(&mut self, now: u64, command: Command) {
         self.now = now;
-        self.counts.host(&command);
+        self.counts.host.count(&command);
         let host = self.hosts.insert(Host { command, submitted: now, ..Host::default() });
         if self.purging || command.op == Op::Purge {
             self.behind.push_back(host);

@@ -7,7 +7,7 @@ impl Tier {
     /// Does a command in no time.
     pub(super) fn apply_untimed(&mut self, command: &Command) {
         debug_assert!(!self.is_moving(), "something is in flight");
-        self.counts.host(command);
+        self.counts.host.count(command);
         match command.op {
             Op::Flush | Op::Purge => {
                 for tier in self.live() {

@@ -1,7 +1,7 @@
 //! What a cache counts.
 
 use super::CacheDevice;
-use crate::device::{Command, Op};
+use crate::device::{HostCounts, Op};
 use crate::persist::persistent;
 
 /// Pieces of requests (one per block) by what they found.
@@ -16,12 +16,7 @@ persistent!(Found { state { hits, partial, misses } });
 /// See the module.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
-    reads: u64,
-    writes: u64,
-    bytes_read: u64,
-    bytes_written: u64,
-    trims: u64,
-    flushes: u64,
+    pub host: HostCounts,
     read: Found,
     write: Found,
     cache_bytes_read: u64,
@@ -44,30 +39,22 @@ pub(super) struct Counts {
 }
 persistent!(Counts {
     state {
-        reads, writes, bytes_read, bytes_written, trims, flushes, read, write, cache_bytes_read,
+        host, read, write, cache_bytes_read,
         cache_bytes_written, pool_bytes_read, pool_bytes_written, sequential, congested, past_bytes, fills,
         fill_bytes, fills_skipped, destages, destaged_bytes, entries, waits, sent_past, lost_bytes, drained_ns,
     }
 });
 
-impl Counts {
-    /// Counts a command of the host.
-    pub fn host(&mut self, command: &Command) {
-        match command.op {
-            Op::Read => {
-                self.reads += 1;
-                self.bytes_read += command.len;
-            }
-            Op::Write => {
-                self.writes += 1;
-                self.bytes_written += command.len;
-            }
-            Op::Trim => self.trims += 1,
-            Op::Flush => self.flushes += 1,
-            Op::Purge => {}
-        }
-    }
+const NAMES: [&str; 6] = [
+    "cache_reads",
+    "cache_writes",
+    "cache_trims",
+    "cache_flushes",
+    "cache_host_bytes_read",
+    "cache_host_bytes_written",
+];
 
+impl Counts {
     /// Counts a command of a device.
     #[inline]
     pub fn sent(&mut self, cache: bool, op: Op, len: u64) {
@@ -103,12 +90,7 @@ impl CacheDevice {
     pub(super) fn visit_counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         let c = &self.counts;
         let sub = self.keys.sub_block.0;
-        visit("cache_reads", c.reads);
-        visit("cache_writes", c.writes);
-        visit("cache_trims", c.trims);
-        visit("cache_flushes", c.flushes);
-        visit("cache_host_bytes_read", c.bytes_read);
-        visit("cache_host_bytes_written", c.bytes_written);
+        c.host.visit(NAMES, visit);
         visit("read_hits", c.read.hits);
         visit("read_partial", c.read.partial);
         visit("read_misses", c.read.misses);

@@ -310,7 +310,7 @@ impl Device for CacheDevice {
 
     fn submit(&mut self, now: u64, command: Command) {
         self.now = now;
-        self.counts.host(&command);
+        self.counts.host.count(&command);
         (self.in_flight, self.last_host) = (self.in_flight + 1, now);
         let host =
             self.hosts.insert(Host { command, submitted: now, first: NONE, ..Host::default() });

@@ -8,7 +8,7 @@ impl CacheDevice {
     /// Does a command in no time.
     pub(super) fn apply_untimed(&mut self, command: &Command) {
         debug_assert_eq!(self.pieces.free.len(), self.pieces.all.len(), "something is in flight");
-        self.counts.host(command);
+        self.counts.host.count(command);
         let (begin, end) = (command.offset, command.offset + command.len);
         match command.op {
             Op::Read => self.apply_to(POOL, Op::Read, begin, command.len, 0),

@@ -13,7 +13,7 @@ mod mechanics;
 pub mod schedule;
 
 use super::versions::Versions;
-use super::{Build, Command, Completion, Device, Op, SECTOR};
+use super::{Build, Command, Completion, Device, HOST, HostCounts, Op, SECTOR};
 use crate::error::{Error, Result};
 use crate::persist::{persistent, persistent_enum};
 use crate::stats::{Part, Parts};
@@ -87,12 +87,7 @@ struct Ahead {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
-    reads: u64,
-    writes: u64,
-    trims: u64,
-    flushes: u64,
-    bytes_read: u64,
-    bytes_written: u64,
+    host: HostCounts,
     hits: u64,
     accesses: u64,
     destages: u64,
@@ -136,7 +131,7 @@ persistent!(Work { state { task, active, begin, end, seek, rotation, sectors, se
 persistent!(Ahead { state { on, segment, sector, at, limit } });
 persistent!(Counts {
     state {
-        reads, writes, trims, flushes, bytes_read, bytes_written, hits, accesses, destages,
+        host, hits, accesses, destages,
         destaged_bytes, busy, seeking, rotating,
     }
 });
@@ -192,23 +187,6 @@ impl Hdd {
             counts: Counts::default(),
             keys: keys.clone(),
         })
-    }
-
-    fn count(&mut self, command: &Command) {
-        let counts = &mut self.counts;
-        match command.op {
-            Op::Read => {
-                counts.reads += 1;
-                counts.bytes_read += command.len;
-            }
-            Op::Write => {
-                counts.writes += 1;
-                counts.bytes_written += command.len;
-            }
-            Op::Trim => counts.trims += 1,
-            Op::Flush => counts.flushes += 1,
-            Op::Purge => {}
-        }
     }
 
     // --- the electronics
@@ -302,7 +280,7 @@ impl Device for Hdd {
     }
 
     fn submit(&mut self, now: u64, command: Command) {
-        self.count(&command);
+        self.counts.host.count(&command);
         let digest = self.versions.perform(&command);
         self.arrivals += 1;
         let active = Active { command, submitted: now, order: self.arrivals, digest };
@@ -373,7 +351,7 @@ impl Device for Hdd {
     }
 
     fn apply(&mut self, command: &Command) {
-        self.count(command);
+        self.counts.host.count(command);
         self.versions.perform(command);
         match command.op {
             Op::Write => self
@@ -390,12 +368,7 @@ impl Device for Hdd {
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         let counts = &self.counts;
-        visit("host_reads", counts.reads);
-        visit("host_writes", counts.writes);
-        visit("host_trims", counts.trims);
-        visit("host_flushes", counts.flushes);
-        visit("host_bytes_read", counts.bytes_read);
-        visit("host_bytes_written", counts.bytes_written);
+        counts.host.visit(HOST, visit);
         visit("read_hits", counts.hits);
         visit("accesses", counts.accesses);
         visit("destages", counts.destages);

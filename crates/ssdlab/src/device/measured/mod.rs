@@ -10,7 +10,7 @@ pub(super) use latency::Drawn;
 pub use latency::{Distribution, LatencyKeys};
 
 use super::versions::Versions;
-use super::{Build, Command, Completion, Device, Op, SECTOR};
+use super::{Build, Command, Completion, Device, HOST, HostCounts, Op, SECTOR};
 use crate::error::{Error, Result};
 use crate::persist::persistent;
 use crate::rig::at_most_an_hour;
@@ -60,17 +60,6 @@ struct Active {
     digest: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    reads: u64,
-    writes: u64,
-    trims: u64,
-    flushes: u64,
-    bytes_read: u64,
-    bytes_written: u64,
-    busy: u64,
-}
-
 /// See the module.
 pub struct Measured {
     capacity: u64,
@@ -84,13 +73,13 @@ pub struct Measured {
     idle: Vec<u32>,
     waiting: VecDeque<Active>,
     versions: Versions,
-    counts: Counts,
+    counts: HostCounts,
+    busy: u64,
 }
 
 persistent!(Active { state { command, submitted, digest } });
-persistent!(Counts { state { reads, writes, trims, flushes, bytes_read, bytes_written, busy } });
 persistent!(Measured {
-    state { read, write, stream, idle, waiting, versions, counts, calendar }
+    state { read, write, stream, idle, waiting, versions, counts, busy, calendar }
     parts { servers }
     built { capacity, other_time }
 });
@@ -122,25 +111,9 @@ impl Measured {
             idle: (0..concurrency).rev().collect(),
             waiting: VecDeque::new(),
             versions: Versions::new(build.keep_versions),
-            counts: Counts::default(),
+            counts: HostCounts::default(),
+            busy: 0,
         })
-    }
-
-    fn count(&mut self, command: &Command) {
-        let counts = &mut self.counts;
-        match command.op {
-            Op::Read => {
-                counts.reads += 1;
-                counts.bytes_read += command.len;
-            }
-            Op::Write => {
-                counts.writes += 1;
-                counts.bytes_written += command.len;
-            }
-            Op::Trim => counts.trims += 1,
-            Op::Flush => counts.flushes += 1,
-            Op::Purge => {}
-        }
     }
 
     fn serve(&mut self, now: u64, server: u32, active: Active) {
@@ -150,7 +123,7 @@ impl Measured {
             Op::Write => self.write.draw(command.len, &mut self.stream),
             _ => self.other_time,
         };
-        self.counts.busy += time;
+        self.busy += time;
         self.servers[server as usize] = active;
         self.calendar.set(server, now + time);
     }
@@ -166,7 +139,7 @@ impl Device for Measured {
     }
 
     fn submit(&mut self, now: u64, command: Command) {
-        self.count(&command);
+        self.counts.count(&command);
         let digest = self.versions.perform(&command);
         let active = Active { command, submitted: now, digest };
         match self.idle.pop() {
@@ -208,7 +181,7 @@ impl Device for Measured {
     }
 
     fn apply(&mut self, command: &Command) {
-        self.count(command);
+        self.counts.count(command);
         self.versions.perform(command);
     }
 
@@ -217,12 +190,7 @@ impl Device for Measured {
     }
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        visit("host_reads", self.counts.reads);
-        visit("host_writes", self.counts.writes);
-        visit("host_trims", self.counts.trims);
-        visit("host_flushes", self.counts.flushes);
-        visit("host_bytes_read", self.counts.bytes_read);
-        visit("host_bytes_written", self.counts.bytes_written);
-        visit("busy_servers_ns", self.counts.busy);
+        self.counts.visit(HOST, visit);
+        visit("busy_servers_ns", self.busy);
     }
 }

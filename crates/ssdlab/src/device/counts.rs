@@ -1,0 +1,55 @@
+//! What the host asked a device for, counted.
+
+use super::{Command, Op};
+use crate::persist::persistent;
+
+/// Commands by kind, and their bytes. A purge counts as nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HostCounts {
+    /// Commands that read.
+    pub reads: u64,
+    /// Commands that write.
+    pub writes: u64,
+    trims: u64,
+    flushes: u64,
+    bytes_read: u64,
+    bytes_written: u64,
+}
+persistent!(HostCounts { state { reads, writes, trims, flushes, bytes_read, bytes_written } });
+
+/// Names of the counters of a device that ends a stack: reads, writes, TRIMs, flushes, bytes read and written.
+pub const HOST: [&str; 6] = [
+    "host_reads",
+    "host_writes",
+    "host_trims",
+    "host_flushes",
+    "host_bytes_read",
+    "host_bytes_written",
+];
+
+impl HostCounts {
+    /// Counts a command.
+    #[inline]
+    pub fn count(&mut self, command: &Command) {
+        match command.op {
+            Op::Read => {
+                self.reads += 1;
+                self.bytes_read += command.len;
+            }
+            Op::Write => {
+                self.writes += 1;
+                self.bytes_written += command.len;
+            }
+            Op::Trim => self.trims += 1,
+            Op::Flush => self.flushes += 1,
+            Op::Purge => {}
+        }
+    }
+
+    /// Shows the counters under these names, in the order of [`HOST`].
+    pub fn visit(&self, names: [&'static str; 6], visit: &mut dyn FnMut(&'static str, u64)) {
+        let Self { reads, writes, trims, flushes, bytes_read, bytes_written } = *self;
+        let values = [reads, writes, trims, flushes, bytes_read, bytes_written];
+        names.into_iter().zip(values).for_each(|(name, value)| visit(name, value));
+    }
+}
