@@ -354,7 +354,7 @@ fn by_age_the_arm_goes_the_way_of_the_writes() {
         };
         closed_loop(&mut device, 1, 1600, 0, next, |_, _| {});
         device.settle(2_000_000_000);
-        counters(&*device.children()[0].1)["travelled"]
+        counters(device.children()[0].1)["travelled"]
     };
     let [plain, age, address] =
         [None, Some(RamOrder::Age), Some(RamOrder::Address)].map(|o| way(o.map(one_by_one)));
