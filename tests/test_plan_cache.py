@@ -413,8 +413,10 @@ def test_the_pool_alone_is_what_a_replay_makes_of_it(
 
 def test_prices_life_and_the_formula_add_up(folder: Path) -> None:
     document, _ = planned(folder)
-    (pool,) = rows_of(document, "pool")
+    (pool,), (fast,) = rows_of(document, "pool"), rows_of(document, "fast")
     assert pool["price"] == 100
+    full = candidates.fast(store("demo-client")).capacity
+    assert fast["price_per_gb"] == pytest.approx(80 / (full / 1e9))
     for row in rows_of(document, "cache"):
         assert row["price"] == 180
         assert row["price_per_gb"] == pytest.approx(180 / (8 * GIB / 1e9))
