@@ -174,10 +174,12 @@ def _untried(short: Short, caches: Sequence[Row], known: bool) -> list[str]:
     left = len(short.grid) - run_ones
     if left <= 0:
         return []
-    how = "by the curves they are no faster" if known else "nothing is known of their hits"
+    how = "their hits are unknown"
+    if known:
+        how = "by the curves they are no faster than those that are"
     return [
-        f"{left} of the remaining {len(short.grid)} combinations are not simulated: {how} than "
-        "those that are, or they differ in one choice from one that is (--top takes more)."
+        f"{left} of the remaining {len(short.grid)} combinations are not simulated: {how}, or "
+        "they differ in one choice from one that is (--top takes more)."
     ]
 
 
