@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ssdlab.figures import figure_text
 from ssdlab.plan.cache import Plan
-from ssdlab.plan.curves import SHARES
+from ssdlab.plan.curves import SAMPLES, SHARES
 from ssdlab.plan.rows import GAIN_MIN, Row
 from ssdlab.traces.words import binary, nanoseconds, span
 
@@ -395,8 +395,9 @@ def about_load(plan: Plan) -> list[str]:
         said.append(f"Working set (LRU, 4 KiB): of these hits {', '.join(told)}.")
     if main.rate < 1:
         said.append(
-            f"Curves are of {100 * main.rate * 8:.2g} % of the blocks, chosen by a hash (SHARDS); "
-            f"the standard error is at most {100 * float(main.error.max()):.2g} % of the look-ups."
+            f"Curves are of {100 * main.rate * SAMPLES:.0f} % of the blocks, chosen by a hash "
+            f"(SHARDS); the standard error is at most {100 * float(main.error.max()):.2g} % of the "
+            "look-ups."
         )
     return said
 

@@ -133,7 +133,7 @@ def plan(wish: Wish, progress: ProgressCallback | None = None) -> Plan:
     main = curves.get(("lru", FINE))
     reuse = None if main is None else main.attainable
     if not wish.quick:
-        more = _beside(short, caches, choose([pool_row, *caches], pool_row, wish.rules, reuse))
+        more = _beside(wish, short, caches, choose(caches, pool_row, wish.rules, reuse))
         caches += bench.run(more, _within(report, end, 1.0)) if more else []
     caches = [replace(row, mark=_letter(place)) for place, row in enumerate(caches)]
     choice = choose(caches, pool_row, wish.rules, reuse)
@@ -148,14 +148,23 @@ def _letter(place: int) -> str:
     return (_letter(rest - 1) if rest else "") + chr(ord("A") + last)
 
 
-def _beside(short: Short, caches: Sequence[Row], choice: Choice) -> list[Candidate]:
-    """Neighbours of what came out best, and of the fastest that defers writes."""
+def _beside(wish: Wish, short: Short, caches: Sequence[Row], choice: Choice) -> list[Candidate]:
+    """Neighbours of what came out best, of the best on each other fast device, and of the fastest
+    that defers writes."""
     tried = {row.candidate for row in caches if row.candidate is not None}
     best = choice.best or (choice.runners[0] if choice.runners else None)
-    deferring = max((row for row in caches if row.defers), key=lambda row: row.iops, default=None)
+    leads = [] if best is None else [(best, NEIGHBOURS)]
+    for fast in wish.fasts:
+        own = [row for row in caches if row.candidate and row.candidate.fast == fast]
+        good = [row for row in own if row.name not in choice.refused]
+        if good and best not in own:
+            leads.append((max(good, key=lambda row: wish.rules.value(row) or 0.0), 1))
+    deferring = [row for row in caches if row.defers]
+    if deferring:
+        leads.append((max(deferring, key=lambda row: row.iops), 1))
     found: list[Candidate] = []
-    for row, most in ((best, NEIGHBOURS), (deferring, 1)):
-        if row is not None and row.candidate is not None:
+    for row, most in leads:
+        if row.candidate is not None:
             found += cand.neighbours(short, row.candidate, tried | set(found))[:most]
     return found
 
@@ -165,10 +174,12 @@ def _untried(short: Short, caches: Sequence[Row], known: bool) -> list[str]:
     left = len(short.grid) - run_ones
     if left <= 0:
         return []
-    how = "by the curves they are no faster" if known else "nothing is known of their hits"
+    how = "their hits are unknown"
+    if known:
+        how = "by the curves they are no faster than those that are"
     return [
-        f"{left} of the remaining {len(short.grid)} combinations are not simulated: {how} than "
-        "those that are, or they differ in one choice from one that is (--top takes more)."
+        f"{left} of the remaining {len(short.grid)} combinations are not simulated: {how}, or "
+        "they differ in one choice from one that is (--top takes more)."
     ]
 
 
@@ -227,7 +238,8 @@ def _bounds(wish: Wish, report: ProgressCallback) -> tuple[Load, Row, list[Row],
             continue
         scaled = first.end_byte > one.capacity
         note = "addresses scaled to its size" if scaled else ""
-        rows.append(_row(wish, "fast", f"{one.store.text} alone", one.store, timed, note))
+        row = _row(wish, "fast", f"{one.store.text} alone", one.store, timed, note)
+        rows.append(replace(row, full_size=one.capacity))
     load = first
     if wish.job is not None:
         reading = found.first.reading

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from ssdlab import _core
 from ssdlab.plan.workload import Stream
 
-EXACT_MAX = 4_000_000
-"""Block accesses up to which curves are exact; beyond, blocks are sampled."""
+EXACT_MAX = 8_000_000
+"""Block accesses up to which curves are exact; beyond, about half as many are sampled."""
 SAMPLES = 8
 SAMPLED_MIN = 16
 """Blocks of a sample that a cache must hold (the core refuses fewer)."""
@@ -169,7 +169,7 @@ def curve(
     """
     rate = 1.0
     if seen.total > exact_max:
-        rate = max(exact_max / SAMPLES / seen.total, 1e-4)
+        rate = max(exact_max / 2 / SAMPLES / seen.total, 1e-4)
     if sizes is None:
         steps = _steps(max(64.0, 1.1 * _footprint(seen)))
         sizes = [float(one) * (seen.block + ENTRY_BYTES) for one in steps]

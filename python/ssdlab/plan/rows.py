@@ -81,6 +81,8 @@ class Row:
     note: str = ""
     mark: str = ""
     """A letter for tables; of caches."""
+    full_size: int | None = None
+    """Bytes that the host can use, where it was simulated smaller."""
 
     @property
     def full(self) -> str:
@@ -138,9 +140,14 @@ class Row:
         return max(self.timed.calm.after.get("dirty_bytes_most", 0), self.timed.dirty_recorded)
 
     @property
+    def capacity(self) -> int:
+        """Bytes that the host can use."""
+        return self.full_size or self.timed.capacity
+
+    @property
     def price_per_gb(self) -> float | None:
         """Of 10^9 bytes that the host can use."""
-        return None if self.price is None else self.price / (self.timed.capacity / 1e9)
+        return None if self.price is None else self.price / (self.capacity / 1e9)
 
     @property
     def price_per_kiops(self) -> float | None:
@@ -172,6 +179,7 @@ class Row:
             "still_rising": self.warm.rising,
             "warm_up_formula": self.formula and self.formula.as_json(),
             "life": life,
+            "capacity_bytes": self.capacity,
             "price": self.price,
             "without_price": list(self.unpriced),
             "price_per_gb": self.price_per_gb,

@@ -267,7 +267,7 @@ def _ramps(plan: Plan) -> list[Figure]:
     for colour, row in enumerate(plan.caches[:RAMPS_MAX]):
         gains = np.concatenate([base / one.ramp.times(PARTS_OF_PASS) for one in row.timed.passes])
         x = [(n + 0.5) / PARTS_OF_PASS for n in range(len(gains))]
-        curves.append(Curve(row.name, x, [float(v) for v in gains], "line", colour))
+        curves.append(Curve(row.full, x, [float(v) for v in gains], "line", colour))
     line = [0.0, float(len(plan.pool.timed.passes))]
     curves.append(Curve("pool alone", line, [1.0, 1.0], "dashed", len(curves)))
     relative = Figure(
@@ -290,7 +290,7 @@ def _over_time(row: Row, colour: int) -> Curve:
         xs += [float(v) for v in base + np.cumsum(times)]
         ys += [share / float(t) if t > 0 else 0.0 for t in times]
         base = xs[-1]
-    return Curve(row.name, xs, ys, "line" if row.kind == "cache" else "dashed", colour)
+    return Curve(row.full, xs, ys, "line" if row.kind == "cache" else "dashed", colour)
 
 
 def _load(plan: Plan) -> Chapter:

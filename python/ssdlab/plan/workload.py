@@ -7,6 +7,7 @@ trace or the job itself is run.
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -257,11 +258,11 @@ def job_load(job: JobText, capacity: int, pool_ios: int, seconds: float, seed: i
     own = f"[global]\nwrite_lat_log={_LOG}\nlog_offset=1\nlog_avg_msec=0\n"
     logged = JobText(job.name, own + job.text, job.folder, job.replay)
     result = Sim("pool", _null(capacity, service)).run(logged, Settings(seed=seed))
-    stream = _stream_of_logs(result)
+    stream = _stream_of_logs(job, result)
     notes = (
         () if stream else ("The job writes logs of its own, so its I/Os are not known: no curves.",)
     )
-    return Load(job.name, stream, 0.0, 0, job, None, notes)
+    return Load(Path(job.name).name, stream, 0.0, 0, job, None, notes)
 
 
 def _null(capacity: int, service_ns: int) -> str:
@@ -271,7 +272,7 @@ def _null(capacity: int, service_ns: int) -> str:
     )
 
 
-def _stream_of_logs(result: Result) -> Stream | None:
+def _stream_of_logs(job: JobText, result: Result) -> Stream | None:
     """The I/Os of fio's latency logs (ms, ns, direction, bytes, offset, priority), by time; None
     where the job wrote logs of another form."""
     found = {}
@@ -279,7 +280,7 @@ def _stream_of_logs(result: Result) -> Stream | None:
         match = re.fullmatch(rf"{_LOG}_lat\.(\d+)\.log", name)
         if match:
             found[int(match[1])] = text
-    starts = _starts(result)
+    starts = _starts(job, result)
     if not found or len(starts) < max(found):
         return None
     tables = []
@@ -299,16 +300,20 @@ def _stream_of_logs(result: Result) -> Stream | None:
     return Stream(offset, length, table[:, 2] == 1)
 
 
-def _starts(result: Result) -> list[float]:
+def _starts(job: JobText, result: Result) -> list[float]:
     """When each process began (s): a log counts from there."""
-    began = {one["name"]: float(one["started_s"]) for one in reversed(result.ssdlab["jobs"])}
-    shared = result.document.get("global options", {})
-    starts = []
-    for job in result.jobs:
-        grouped = job.options.get("group_reporting", shared.get("group_reporting"))
-        count = 1 if grouped is None else int(job.options.get("numjobs", shared.get("numjobs", 1)))
-        starts += [began.get(job.name, 0.0)] * count
-    return starts
+    checked = _core.check_job(
+        job.text,
+        job_name=job.name,
+        environment=dict(os.environ),
+        include=job.include(),
+        traces=job.traces(),
+    )
+    counts = [int(one["numjobs"]) for one in json.loads(checked)["jobs"]]
+    began = [float(one["started_s"]) for one in result.ssdlab["jobs"]]
+    if len(began) != len(counts):
+        return []
+    return [start for start, count in zip(began, counts, strict=True) for _ in range(count)]
 
 
 def capacity_of(rig: str, name: str) -> int:
