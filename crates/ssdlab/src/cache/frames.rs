@@ -66,6 +66,10 @@ pub trait Frames: Persist + Send {
     /// Frees a frame in use whose key is no longer valid (TRIM). The policy does not take it for an eviction.
     fn remove(&mut self, slot: u32);
 
+    /// From now on `may` of [`Frames::admit`] will not hold of a frame in use for long (it is dirty), or may hold
+    /// again. Changes what evictions cost, not what they take.
+    fn spare(&mut self, slot: u32, spared: bool);
+
     /// Plays requests with write-allocate and adds up hits and misses.
     fn replay(&mut self, requests: &[Request], tally: &mut Tally);
 
@@ -174,6 +178,10 @@ impl<P: Policy> Frames for Cache<P> {
         self.policy.remove(&mut self.names, slot);
         self.names.release(slot);
         self.names.give_back(slot);
+    }
+
+    fn spare(&mut self, slot: u32, spared: bool) {
+        self.policy.spare(slot, spared);
     }
 
     fn replay(&mut self, requests: &[Request], tally: &mut Tally) {

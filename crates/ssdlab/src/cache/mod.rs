@@ -15,6 +15,7 @@ mod directory;
 mod frames;
 pub mod hit_ratio;
 mod index;
+mod line;
 pub(crate) mod links;
 pub mod policy;
 mod stack;

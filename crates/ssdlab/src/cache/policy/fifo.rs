@@ -1,21 +1,22 @@
 //! FIFO: the frame that was filled first, used since or not.
 //!
-//! Belady (1966). Cost: constant, nothing at a hit; 8 bytes per frame.
+//! Belady (1966). Cost: constant, nothing at a hit; 8 bytes per frame, 16 in a device that
+//! spares frames.
 
 use super::Policy;
 use crate::cache::directory::Directory;
-use crate::cache::links::Links;
+use crate::cache::line::Line;
 use crate::persist::persistent;
 
 pub struct Fifo {
-    links: Links,
+    line: Line,
 }
 
-persistent!(Fifo { state { links } });
+persistent!(Fifo { state { line } });
 
 impl Fifo {
     pub fn new(capacity: u32) -> Self {
-        Fifo { links: Links::new(capacity, 1) }
+        Fifo { line: Line::new(capacity) }
     }
 }
 
@@ -30,22 +31,25 @@ impl Policy for Fifo {
         _ghost: Option<u32>,
         may: impl FnMut(u32) -> bool,
     ) -> Option<u32> {
-        let slot = self.links.oldest_that(0, may)?;
-        self.links.unlink(slot);
+        let slot = self.line.take_oldest(may)?;
         names.release(slot);
         Some(slot)
     }
 
     #[inline]
     fn admit(&mut self, _names: &mut Directory, slot: u32, _ghost: Option<u32>) {
-        self.links.push(0, slot);
+        self.line.push(slot);
     }
 
     fn remove(&mut self, _names: &mut Directory, slot: u32) {
-        self.links.unlink(slot);
+        self.line.remove(slot);
+    }
+
+    fn spare(&mut self, slot: u32, spared: bool) {
+        self.line.spare(slot, spared);
     }
 
     fn bytes(&self) -> usize {
-        self.links.bytes()
+        self.line.bytes()
     }
 }

@@ -1,28 +1,29 @@
 //! LRU: the frame not used for the longest time.
 //!
-//! Mattson et al. (1970). Cost: constant, a list is relinked at every hit; 8 bytes per frame.
+//! Mattson et al. (1970). Cost: constant, a list is relinked at every hit; 8 bytes per frame, 16 in a device that
+//! spares frames.
 
 use super::Policy;
 use crate::cache::directory::Directory;
-use crate::cache::links::Links;
+use crate::cache::line::Line;
 use crate::persist::persistent;
 
 pub struct Lru {
-    links: Links,
+    line: Line,
 }
 
-persistent!(Lru { state { links } });
+persistent!(Lru { state { line } });
 
 impl Lru {
     pub fn new(capacity: u32) -> Self {
-        Lru { links: Links::new(capacity, 1) }
+        Lru { line: Line::new(capacity) }
     }
 }
 
 impl Policy for Lru {
     #[inline]
     fn hit(&mut self, _names: &mut Directory, slot: u32) {
-        self.links.renew(0, slot);
+        self.line.renew(slot);
     }
 
     #[inline]
@@ -32,22 +33,25 @@ impl Policy for Lru {
         _ghost: Option<u32>,
         may: impl FnMut(u32) -> bool,
     ) -> Option<u32> {
-        let slot = self.links.oldest_that(0, may)?;
-        self.links.unlink(slot);
+        let slot = self.line.take_oldest(may)?;
         names.release(slot);
         Some(slot)
     }
 
     #[inline]
     fn admit(&mut self, _names: &mut Directory, slot: u32, _ghost: Option<u32>) {
-        self.links.push(0, slot);
+        self.line.push(slot);
     }
 
     fn remove(&mut self, _names: &mut Directory, slot: u32) {
-        self.links.unlink(slot);
+        self.line.remove(slot);
+    }
+
+    fn spare(&mut self, slot: u32, spared: bool) {
+        self.line.spare(slot, spared);
     }
 
     fn bytes(&self) -> usize {
-        self.links.bytes()
+        self.line.bytes()
     }
 }

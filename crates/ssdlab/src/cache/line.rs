@@ -1,0 +1,234 @@
+//! Frames from the oldest to the newest, of which those that are spared for long cost a search nothing.
+
+use super::links::Links;
+use crate::error::Result;
+use crate::persist::{Archive, Persist};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A list in which the oldest frame that may be taken is found in constant time, amortised.
+///
+/// Dirty frames stay where they are until they are destaged, which may take for ever. So a search sets those that it
+/// passes over aside, once each, numbered by their age. What is set aside and no longer spared waits in a heap, before
+/// all that is still in the list.
+pub struct Line {
+    links: Links,
+    /// By frame: a number above [`BITS`] bits, 0 in the list. Empty until a frame is spared for the first time.
+    marks: Vec<u64>,
+    /// The last number given.
+    last: u64,
+    /// Numbers and frames that are set aside and no longer spared; also some that have changed since.
+    back: BinaryHeap<Reverse<(u64, u32)>>,
+}
+
+/// It may not be taken for long.
+const SPARED: u64 = 1;
+/// It is in the heap.
+const WAITS: u64 = 2;
+const BITS: u32 = 2;
+
+impl Line {
+    /// An empty line for so many frames.
+    pub fn new(frames: u32) -> Self {
+        Line { links: Links::new(frames, 1), marks: Vec::new(), last: 0, back: BinaryHeap::new() }
+    }
+
+    #[inline]
+    fn mark(&self, slot: u32) -> u64 {
+        self.marks.get(slot as usize).copied().unwrap_or(0)
+    }
+
+    /// Puts a frame that is in no line to the newest end.
+    #[inline]
+    pub fn push(&mut self, slot: u32) {
+        self.links.push(0, slot);
+    }
+
+    /// Makes a frame the newest.
+    #[inline]
+    pub fn renew(&mut self, slot: u32) {
+        let mark = self.mark(slot);
+        if mark >> BITS == 0 {
+            self.links.renew(0, slot);
+        } else {
+            self.marks[slot as usize] = mark & SPARED;
+            self.links.push(0, slot);
+        }
+    }
+
+    /// Takes a frame out.
+    #[inline]
+    pub fn remove(&mut self, slot: u32) {
+        if self.mark(slot) >> BITS == 0 {
+            self.links.unlink(slot);
+        }
+        if let Some(mark) = self.marks.get_mut(slot as usize) {
+            *mark = 0;
+        }
+    }
+
+    /// From now on a frame may not be taken for long, or may again.
+    pub fn spare(&mut self, slot: u32, spared: bool) {
+        if self.marks.is_empty() {
+            self.marks.resize(self.links.end(0) as usize, 0);
+        }
+        let mark = &mut self.marks[slot as usize];
+        *mark = *mark & !SPARED | u64::from(spared);
+        if !spared && *mark >> BITS != 0 && *mark & WAITS == 0 {
+            *mark |= WAITS;
+            self.back.push(Reverse((*mark >> BITS, slot)));
+        }
+    }
+
+    /// Takes out the oldest frame that is not spared and of which `may` holds. What `may` refuses is expected to be
+    /// little.
+    pub fn take_oldest(&mut self, mut may: impl FnMut(u32) -> bool) -> Option<u32> {
+        let slot = match self.oldest_aside(&mut may) {
+            Some(slot) => slot,
+            None => self.oldest_listed(&mut may)?,
+        };
+        self.remove(slot);
+        Some(slot)
+    }
+
+    fn oldest_aside(&mut self, may: &mut impl FnMut(u32) -> bool) -> Option<u32> {
+        let (mut found, mut refused) = (None, Vec::new());
+        while let Some(&Reverse((number, slot))) = self.back.peek() {
+            let mark = self.marks[slot as usize];
+            if mark >> BITS != number {
+                self.back.pop();
+            } else if mark & SPARED != 0 {
+                self.marks[slot as usize] &= !WAITS;
+                self.back.pop();
+            } else if may(slot) {
+                found = Some(slot);
+                break;
+            } else {
+                refused.extend(self.back.pop());
+            }
+        }
+        self.back.extend(refused);
+        found
+    }
+
+    fn oldest_listed(&mut self, may: &mut impl FnMut(u32) -> bool) -> Option<u32> {
+        let mut slot = self.links.oldest(0);
+        while !self.links.is_end(slot) {
+            let newer = self.links.newer(slot);
+            if self.mark(slot) & SPARED != 0 {
+                self.last += 1;
+                self.links.unlink(slot);
+                self.marks[slot as usize] = self.last << BITS | SPARED;
+            } else if may(slot) {
+                return Some(slot);
+            }
+            slot = newer;
+        }
+        None
+    }
+
+    /// Bytes of memory that it takes.
+    pub fn bytes(&self) -> usize {
+        let waiting = self.back.capacity() * size_of::<(u64, u32)>();
+        self.links.bytes() + self.marks.capacity() * size_of::<u64>() + waiting
+    }
+}
+
+impl Persist for Line {
+    fn persist(&mut self, archive: &mut Archive<'_>) -> Result<()> {
+        self.links.persist(archive)?;
+        self.marks.persist(archive)?;
+        self.last.persist(archive)?;
+        // A heap of the same members may lie in memory in several ways.
+        let mut back: Vec<(u64, u32)> =
+            std::mem::take(&mut self.back).into_sorted_vec().into_iter().map(|r| r.0).collect();
+        back.persist(archive)?;
+        self.back = back.into_iter().map(Reverse).collect();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Stream;
+
+    /// The oldest that is not spared, by a search through a vector.
+    struct Plain {
+        /// Oldest first, with what is spared.
+        order: Vec<(u32, bool)>,
+    }
+
+    impl Plain {
+        fn take_oldest(&mut self) -> Option<u32> {
+            let at = self.order.iter().position(|&(_, spared)| !spared)?;
+            Some(self.order.remove(at).0)
+        }
+        fn place(&self, slot: u32) -> Option<usize> {
+            self.order.iter().position(|&(s, _)| s == slot)
+        }
+    }
+
+    #[test]
+    fn takes_what_a_search_for_the_oldest_would_take() {
+        let (mut line, mut plain) = (Line::new(50), Plain { order: Vec::new() });
+        let mut rng = Stream::new(1, "line");
+        for step in 0..40_000 {
+            let slot = rng.below(50) as u32;
+            match (rng.below(8), plain.place(slot)) {
+                (0..3, None) => {
+                    line.push(slot);
+                    plain.order.push((slot, false));
+                }
+                (0, Some(at)) => {
+                    line.renew(slot);
+                    let frame = plain.order.remove(at);
+                    plain.order.push(frame);
+                }
+                (1, Some(at)) if rng.below(4) == 0 => {
+                    line.remove(slot);
+                    plain.order.remove(at);
+                }
+                (2..7, Some(at)) => {
+                    let spared = rng.below(3) > 0;
+                    line.spare(slot, spared);
+                    plain.order[at].1 = spared;
+                }
+                (7, _) => assert_eq!(line.take_oldest(|_| true), plain.take_oldest(), "{step}"),
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_refused_for_the_moment_is_taken_later() {
+        let mut line = Line::new(4);
+        (0..4).for_each(|slot| line.push(slot));
+        (0..3).for_each(|slot| line.spare(slot, true));
+        assert_eq!(line.take_oldest(|_| true), Some(3));
+        (0..3).for_each(|slot| line.spare(slot, false));
+        assert_eq!(line.take_oldest(|slot| slot != 0), Some(1));
+        assert_eq!(line.take_oldest(|_| true), Some(0));
+        assert_eq!(line.take_oldest(|_| true), Some(2));
+        assert_eq!(line.take_oldest(|_| true), None);
+    }
+
+    #[test]
+    fn a_spared_frame_is_passed_over_once() {
+        let mut line = Line::new(1000);
+        (0..1000).for_each(|slot| line.push(slot));
+        (0..900).for_each(|slot| line.spare(slot, true));
+        let mut asked = 0;
+        let mut take = |line: &mut Line| {
+            let before = line.last;
+            line.take_oldest(|_| {
+                asked += 1;
+                true
+            });
+            line.last - before
+        };
+        assert_eq!(take(&mut line), 900);
+        assert!((0..50).all(|_| take(&mut line) == 0));
+        assert_eq!(asked, 51);
+    }
+}
