@@ -9,6 +9,7 @@ use super::HddKeys;
 use crate::device::SECTOR;
 use crate::error::{Error, Result};
 use crate::rig::at_most_an_hour;
+use crate::rng::Stream;
 use crate::units::Nanos;
 
 /// The mean of the square root of the distance between two random places, and of the distance
@@ -53,6 +54,8 @@ pub struct Positioning {
 #[derive(Clone, Debug)]
 pub struct Mechanics {
     revolution: u64,
+    /// Angle at time 0.
+    phase: u64,
     heads: u64,
     cylinders: u64,
     /// Seek time over a share d of the stroke: a + b sqrt(d) + c d, ns.
@@ -63,16 +66,18 @@ pub struct Mechanics {
 }
 
 impl Mechanics {
-    /// The mechanics of these keys.
+    /// The mechanics of these keys. `phase` draws where the platters stand at time 0: the spindles of two disks
+    /// do not turn in step.
     ///
     /// # Errors
     /// [`Error::Rig`] with the key that is wrong.
-    pub fn new(keys: &HddKeys) -> Result<Self> {
+    pub fn new(keys: &HddKeys, mut phase: Stream) -> Result<Self> {
         check(keys)?;
         let revolution = 60_000_000_000 / u64::from(keys.rpm);
         let curve = curve(keys)?;
         let mut this = Mechanics {
             revolution,
+            phase: phase.below(revolution),
             heads: u64::from(keys.heads),
             cylinders: 1,
             curve,
@@ -184,7 +189,7 @@ impl Mechanics {
     /// Until the sector at `place` comes around.
     fn wait(&self, now: u64, place: Place) -> u64 {
         let angle = self.angle(place.zone, place.slot) % self.revolution;
-        let phase = now % self.revolution;
+        let phase = (now + self.phase) % self.revolution;
         if angle >= phase { angle - phase } else { angle + self.revolution - phase }
     }
 

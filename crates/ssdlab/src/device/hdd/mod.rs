@@ -169,7 +169,7 @@ impl Hdd {
         let schedule = DISK_SCHEDULES.find(&keys.schedule).map_err(|e| e.under("schedule"))?;
         Ok(Hdd {
             policy: schedule.build,
-            mechanics: Mechanics::new(keys)?,
+            mechanics: Mechanics::new(keys, build.stream("spindle"))?,
             track: 0,
             work: Work::default(),
             choose_at: NEVER,
