@@ -199,6 +199,25 @@ fn writes_that_wait_for_their_stripe_go_together() {
     assert_eq!((c["stripes_written"], c["stripes_joined"]), (5, 11), "{c:?}");
 }
 
+/// Rows of a stripe do not disturb each other, so that it makes no difference over how many stripes
+/// writes are scattered.
+#[test]
+fn scattered_writes_are_as_fast_in_few_stripes_as_in_many() {
+    let rate = |stripes: u64| {
+        let member = format!(
+            "kind = \"null\"\ncapacity = \"{}KiB\"\nservice_time = \"100us\"\nservers = 16",
+            stripes * 256
+        );
+        let mut array = array("level = \"raid6\"\ncount = 8\nchunk = \"256KiB\"", &member);
+        let mut rng = Stream::new(3, "places");
+        let blocks = array.capacity() / 4096;
+        let next = || command(Op::Write, rng.below(blocks) * 4096, 4096);
+        closed_loop(&mut array, 256, 20_000, 0, next, |_, _| {}).per_second()
+    };
+    let (few, many) = (rate(300), rate(3000));
+    assert!((few / many - 1.0).abs() < 0.03, "{few} and {many} writes a second");
+}
+
 #[test]
 fn a_stripe_written_just_now_is_read_from_the_stripe_cache() {
     let mut array = array("level = \"raid5\"\ncount = 5\nchunk = \"16KiB\"", NULL);

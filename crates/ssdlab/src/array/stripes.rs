@@ -7,6 +7,7 @@
 
 mod flow;
 
+use super::keys::ROW;
 use super::layout::Layout;
 use super::plan::{Part as StripePart, Segment};
 use super::stripe_cache::{Span, StripeCache};
@@ -273,8 +274,13 @@ impl Stripes {
     /// One that still waits and takes these bytes of its stripe too.
     fn joinable(&self, stripe: u64, parts: &[StripePart]) -> Option<u32> {
         let last = self.of_stripe(stripe).last()?;
-        let fits = |part: &StripePart| self.span(last, part.role).joins(part.span);
         let own = &self.all[last as usize];
+        // Rows between those of two writes would be taken for nothing, and keep others waiting.
+        let beside = |span: Span| {
+            own.rows.joins(Span { lo: span.lo / ROW * ROW, hi: span.hi.div_ceil(ROW) * ROW })
+        };
+        let fits =
+            |part: &StripePart| beside(part.span) && self.span(last, part.role).joins(part.span);
         let waits = own.state == State::Waiting && own.kind == Kind::Write;
         (waits && parts.iter().all(fits)).then_some(last)
     }
