@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from ssdlab import explain
 from ssdlab.analysis.attribution import Breakdown
-from ssdlab.cli.console import latency, progress, stdout, table
+from ssdlab.cli.console import latency, progress, table
 from ssdlab.cli.options import KeptWhere
+from ssdlab.cli.output import check_place, results, write_json
 from ssdlab.explain import Direction, Outcome, Wear
 from ssdlab.progress import Progress
 from ssdlab.report import why
 from ssdlab.report.catalogue import ENGLISH as say
 from ssdlab.report.numbers import Numbers
 from ssdlab.results import Result
-from ssdlab.store import RunStore, check_writable, write_whole
+from ssdlab.store import RunStore
 
 BAR = 40
 """Characters of a whole bar."""
@@ -46,16 +45,15 @@ def command(
         typer.Option("--try/--no-try", help="Repeat the run with one thing changed at a time."),
     ] = True,
     json_: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write what is said as JSON.")
+        str | None, typer.Option("--json", metavar="FILE|-", help="Write what is said as JSON.")
     ] = None,
     out: KeptWhere = None,
 ) -> None:
     """Say where the time of a simulated run went, and what would help."""
-    if json_ is not None:
-        check_writable(json_)
+    check_place(json_)
     result = Result.load(RunStore(out).find(run))
     found = explain.directions(result)
-    console = stdout()
+    console = results(json_)
     for direction in found:
         for line in _time(direction):
             console.print(line, markup=False, soft_wrap=True)
@@ -76,8 +74,7 @@ def command(
         console.print(f"{main.job}, {main.ddir}, with one thing changed:", markup=False)
         console.print(_table(outcomes))
     if json_ is not None:
-        text = json.dumps(_document(found, causes, wear, outcomes), indent=2)
-        write_whole(json_, text + "\n")
+        write_json(json_, _document(found, causes, wear, outcomes))
 
 
 def _time(direction: Direction) -> list[str]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
 from ssdlab.cli.console import duration, progress, stdout, table
 from ssdlab.cli.options import Quiet
+from ssdlab.cli.output import check_place, results, write_json
 from ssdlab.errors import InputError
 from ssdlab.experiments import EXPERIMENTS, find
 from ssdlab.experiments.base import Experiment, Line, Mode, Outcome
@@ -27,20 +28,18 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="NAME",
-            help="x25m-block-size, x25m-random-write, x25m-spare-area, fragmentation, "
-            "consistency, raid0-hyperx, raid0-840pro, raid0-slowest-member, "
-            "raid-levels, raid-levels-cached, qsan-warm-up, maxcache, cachecade; "
-            "all without a name.",
+            help=f"{', '.join(one.name for one in EXPERIMENTS)}; all without a name.",
             autocompletion=_names,
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Very small drives: about a minute in all, rough.")
+        bool, typer.Option("--quick", help="Very small drives: a few minutes in all, rough.")
     ] = False,
     full: Annotated[bool, typer.Option("--full", help="Drives and times at full size.")] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Seed of the runs.")] = 1,
     json_: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write the table there, as JSON.")
+        str | None,
+        typer.Option("--json", metavar="FILE|-", help="Write the table there, as JSON."),
     ] = None,
     output: Annotated[
         Path,
@@ -63,8 +62,7 @@ def command(
     if save_jobs is not None:
         _save_jobs(experiments, save_jobs)
         return
-    if json_ is not None and json_.is_dir():
-        raise InputError(f"{json_}: is a folder; --json needs a file name")
+    check_place(json_)
     with writing(output):
         output.mkdir(parents=True, exist_ok=True)
     mode: Mode = "quick" if quick else "full" if full else "reduced"
@@ -73,14 +71,14 @@ def command(
     with progress(what, quiet=quiet) as callback:
         outcomes = run(experiments, mode, seed=seed, progress=callback)
     pages = write_pages(outcomes, output)
-    if json_ is not None:
-        _write_json(outcomes, json_)
+    write_json(json_, _document(outcomes))
     if not quiet:
+        console = results(json_)
         for outcome in outcomes:
-            _print(outcome)
+            _print(outcome, console)
         took = duration(time.monotonic() - started)
         said = f"wrote {pages[-1]} and {len(pages) - 1} more" if pages[1:] else f"wrote {pages[0]}"
-        stdout().print(f"{said}, after {took}", markup=False, soft_wrap=True)
+        console.print(f"{said}, after {took}", markup=False, soft_wrap=True)
 
 
 def _save_jobs(experiments: list[Experiment], folder: Path) -> None:
@@ -106,18 +104,15 @@ def write_pages(outcomes: list[Outcome], folder: Path) -> list[Path]:
     return pages
 
 
-def _write_json(outcomes: list[Outcome], path: Path) -> None:
-    rows = [
+def _document(outcomes: list[Outcome]) -> list[dict[str, Any]]:
+    return [
         line.as_json(outcome.experiment.name)
         for outcome in outcomes
         for line in outcome.findings.lines
     ]
-    with writing(path):
-        path.write_text(json.dumps(rows, indent=2) + "\n", "utf-8")
 
 
-def _print(outcome: Outcome) -> None:
-    console = stdout()
+def _print(outcome: Outcome, console: Console) -> None:
     size = "at full size" if outcome.factor == 1 else f"at 1/{outcome.factor} of its size"
     rough = ", a quick look: rough" if outcome.mode == "quick" else ""
     console.print(
