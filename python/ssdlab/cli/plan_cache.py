@@ -369,7 +369,7 @@ def _page(found: Plan, told: Sequence[Chapter], output: Path, note: str) -> None
     texts.append(("the rig of the pool alone", found.pool.rig))
     array_page.render(
         told, output, title=f"A cache for {found.load.name}", notes=[note], texts=texts,
-        kind="plan.kind",
+        kind="plan",
     )  # fmt: skip
 
 

@@ -224,7 +224,7 @@ def _page(
     texts = [] if own is None else [(own.job.name, own.job.text)]
     texts += [(one.text, one.rig()) for one in candidates]
     array_page.render(
-        [said], path, title="Which storage to buy", kind="plan.kind", notes=notes, texts=texts
+        [said], path, title="Which storage to buy", kind="plan", notes=notes, texts=texts
     )
 
 

@@ -1,9 +1,10 @@
-"""The page of a study of arrays: what to take and why, charts, tables, the job and the rigs."""
+"""The page of a study of arrays or of a plan: what to take and why, charts, tables, jobs and rigs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from bokeh.plotting import figure
 
@@ -18,6 +19,10 @@ from ssdlab.report.tables import Cell, Table
 from ssdlab.store import write_whole
 
 
+KINDS = {"arrays": "array.kind", "plan": "plan.kind"}
+"""What stands above the title."""
+
+
 def render(
     chapters: Sequence[Chapter],
     path: Path,
@@ -25,10 +30,9 @@ def render(
     title: str,
     notes: Sequence[str] = (),
     texts: Sequence[tuple[str, str]] = (),
-    kind: str = "array.kind",
+    kind: Literal["arrays", "plan"] = "arrays",
 ) -> None:
-    """Writes the page; ``notes`` say what was run, ``texts`` are job files and rigs by name,
-    ``kind`` is the catalogue's key of what stands above the title.
+    """Writes the page; ``notes`` say what was run, ``texts`` are job files and rigs by name.
 
     Raises InputError if the place cannot be written, ExperimentError if the disk is full.
     """
@@ -59,7 +63,7 @@ def render(
         notes=notes,
         chapters=shown,
         texts=texts,
-        kind=kind,
+        kind=KINDS[kind],
     )
     write_whole(path, page)
 

@@ -394,7 +394,7 @@ EN: Mapping[str, str] = {
     "reproduce.missing": "not simulated",
     # scan
     "array.kind": "Study of arrays",
-    "plan.kind": "Plan of storage",
+    "plan.kind": "Plan",
     "array.jobs": "Jobs and rigs",
     "scan.kind": "Scan of a drive",
     "scan.map": "Map",
