@@ -1,4 +1,4 @@
-"""The page of a study of arrays or of a plan: what to take and why, charts, tables, jobs and rigs."""
+"""The page of a study of arrays or a plan: what to take and why, charts, tables, jobs, rigs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from ssdlab.report.catalogue import ENGLISH, Catalogue
 from ssdlab.report.shell import filled
 from ssdlab.report.tables import Cell, Table
 from ssdlab.store import write_whole
-
 
 KINDS = {"arrays": "array.kind", "plan": "plan.kind"}
 """What stands above the title."""
