@@ -169,7 +169,8 @@ def test_the_level_below_a_warm_cache_does_not_matter() -> None:
         for key, result in runs.items()
         for load in ("cold", "write")
     }
-    assert rate["0-under-6", "write"] == pytest.approx(rate["0-under-0", "write"], rel=0.01)
+    # In a third of a second a single pause of an SSD shows.
+    assert rate["0-under-6", "write"] == pytest.approx(rate["0-under-0", "write"], rel=0.1)
     # RAID 6 takes six commands for a write: cold it is far slower.
     assert rate["0-under-0", "cold"] > 3 * rate["0-under-6", "cold"]
 
