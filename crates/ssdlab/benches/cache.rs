@@ -91,10 +91,10 @@ fn curves() {
     let (whole, seconds) = timed(|| curve(Sampling::Whole, 1));
     row("LRU curve, whole", seconds, "");
     let mut ways = Vec::new();
-    for rate in [0.001, 0.0025, 0.005, 0.01] {
+    for rate in [0.001, 0.0025, 0.005, 0.0125] {
         ways.push((format!("8 samples of {rate}"), Sampling::Rate { rate, samples: 8 }));
     }
-    for blocks in [2000, 8000] {
+    for blocks in [2000, 12_000] {
         ways.push((
             format!("8 samples of {blocks} blocks"),
             Sampling::Blocks { blocks, samples: 8 },
