@@ -162,17 +162,17 @@ def test_disks_do_one_command_for_a_miss_and_four_for_a_write(
 
 def test_the_level_below_a_warm_cache_does_not_matter() -> None:
     runs = run(raid_levels_cached.plan(2000), "0-under-0", "0-under-6")
-    rate = {
-        (key, load): next(
-            row["iops"] for row in result.frame().iter_rows(named=True) if row["job"] == load
-        )
+    rows = {
+        (key, row["job"]): row
         for key, result in runs.items()
-        for load in ("cold", "write")
+        for row in result.frame().iter_rows(named=True)
     }
-    # In a third of a second a single pause of an SSD shows.
-    assert rate["0-under-6", "write"] == pytest.approx(rate["0-under-0", "write"], rel=0.1)
+    # Counted, not divided by the time of the job: that ends when its last write does, which may
+    # wait for its block to be destaged, and so for the disks, a tenth of the whole run.
+    writes = {key: rows[key, "write"]["ios"] for key in runs}
+    assert writes["0-under-6"] == pytest.approx(writes["0-under-0"], rel=0.01)
     # RAID 6 takes six commands for a write: cold it is far slower.
-    assert rate["0-under-0", "cold"] > 3 * rate["0-under-6", "cold"]
+    assert rows["0-under-0", "cold"]["iops"] > 3 * rows["0-under-6", "cold"]["iops"]
 
 
 def test_drives_of_a_cache_shrink_as_they_should() -> None:
