@@ -109,7 +109,32 @@ class Recorded:
         self._block(name, way, {**SSD_QUEUE, **queue}, 100 * GIB)
         for one in below:
             self.link(f"{way}/slaves/{one}", f"sys/class/block/{one}")
+            self.link(f"sys/class/block/{one}/holders/{name}", way)
         return way
+
+    def loop(self, name: str, backing: str, offset: int = 0) -> str:
+        """A loop device on a file or device."""
+        way = self._block(name, f"sys/devices/virtual/block/{name}", SSD_QUEUE, GIB)
+        self.write(f"{way}/loop/backing_file", backing)
+        self.write(f"{way}/loop/offset", offset)
+        return way
+
+    def process(self, pid: int, name: str, **opened: int) -> None:
+        """A process with devices open, by their names below /dev and the flags of open(2)."""
+        self.write(f"proc/{pid}/comm", name)
+        for number, (device, flags) in enumerate(opened.items(), 3):
+            (self.root / f"proc/{pid}/fd").mkdir(parents=True, exist_ok=True)
+            (self.root / f"proc/{pid}/fd/{number}").symlink_to(f"/dev/{device}")
+            self.write(f"proc/{pid}/fdinfo/{number}", f"pos:\t0\nflags:\t0{flags:o}")
+
+    def mounted_elsewhere(self, pid: int, name: str, point: str, kind: str) -> None:
+        """A file system that only a process in a mount namespace of its own sees."""
+        number = (self.root / f"sys/class/block/{name}/dev").read_text().strip()
+        line = f"99 1 {number} / {point} rw - {kind} /dev/{name} rw"
+        self.write(f"proc/{pid}/mountinfo", line)
+        for process, inode in (("self", 1), (pid, 2)):
+            (self.root / f"proc/{process}/ns").mkdir(parents=True, exist_ok=True)
+            (self.root / f"proc/{process}/ns/mnt").symlink_to(f"mnt:[{inode}]")
 
     def mapped(self, name: str, called: str, uuid: str, below: str, **queue: object) -> None:
         """A device mapper device."""

@@ -18,6 +18,7 @@ import pytest
 
 import small_protocol
 from conftest import Loop, needs_fio
+from ssdlab import safety
 from ssdlab.checks import examine_run
 from ssdlab.engine import estimate, findings, session
 from ssdlab.engine.folder import FINDINGS, JOURNAL, Entry, RunFolder
@@ -312,7 +313,10 @@ def test_writes_of_others_are_seen_after_a_restart_by_the_drive_s_own_counter(
 ) -> None:
     file = tmp_path / "file"
     file.touch()
-    open_ = session.RealSession(Fio(file), 0, "disk")
+    with safety.hold_file(file) as held:
+        pass
+    open_ = session.RealSession(Fio(file), held, 0, "disk")
+    monkeypatch.setattr("ssdlab.safety.medium.fingerprint", lambda _descriptor: [])
 
     def is_now(boot: str, written: int | None, sectors: int) -> None:
         answer = None if written is None else smart(written)

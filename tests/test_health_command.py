@@ -28,7 +28,6 @@ from health_samples import (
 from ssdlab.cli import health as shown
 from ssdlab.cli.health import parse_size
 from ssdlab.errors import InputError, SsdlabError
-from ssdlab.fio import surroundings
 from ssdlab.health import judge, parse, project, read_document
 from ssdlab.store import RunStore
 
@@ -294,7 +293,7 @@ def test_a_missing_smartctl_is_told_with_its_package(
     disk = next((one for one in Path("/dev").glob("*") if one.is_block_device()), None)
     if disk is None or not (Path("/sys/class/block") / disk.name).exists():
         pytest.skip("this system has no block device")
-    monkeypatch.setattr(surroundings, "system_program", lambda _name: None)
+    monkeypatch.setattr("ssdlab.health.sources.system_program", lambda _name: None)
     said = one_sentence(cli("health", disk), 1)
     assert "sudo apt install smartmontools" in said
 

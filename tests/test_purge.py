@@ -453,7 +453,7 @@ def test_a_whole_purge_of_an_nvme_drive_goes_through_the_claim(
     drive.nvme(sanicap=0)
     found = safety.inspect(loop.path)
     device = BlockDevice(found.path, "nvme77n1", found.capacity_bytes, ("S4EMNX0R",))
-    monkeypatch.setattr(safety, "SYS_BLOCK", loop_as("nvme77n1", loop, drive.folder))
+    monkeypatch.setattr("ssdlab.safety.device.SYS_BLOCK", loop_as("nvme77n1", loop, drive.folder))
     said: list[str] = []
     with pytest.raises(RefusedError):
         purge.purge(device, destroy=loop.name)

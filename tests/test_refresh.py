@@ -26,6 +26,7 @@ from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError
 from ssdlab.freeze import Freezer
 from ssdlab.progress import Progress
 from ssdlab.safety import Work
+from ssdlab.system import Swap, System
 
 Cli = Callable[..., Outcome]
 
@@ -472,7 +473,7 @@ def test_a_drive_with_partitions_is_refused_and_a_partition_is_rewritten(
 
 @pytest.mark.root
 def test_a_device_in_use_or_open_for_writing_is_refused(loop: Loop) -> None:
-    for flags, words in ((os.O_RDWR | os.O_EXCL, "is in use"), (os.O_RDWR, "open for writing by")):
+    for flags, words in ((os.O_EXCL, "is in use"), (os.O_RDWR, "open for writing by")):
         hold = (
             "import os, sys; os.open(sys.argv[1], int(sys.argv[2])); print(1, flush=True); input()"
         )
@@ -492,7 +493,8 @@ def test_a_device_in_use_or_open_for_writing_is_refused(loop: Loop) -> None:
 def test_a_swap_file_on_it_is_refused(
     loop: Loop, mounted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(safety, "_swaps", lambda: [mounted / "a"])
+    swap = Swap(str(mounted / "a"), "file", 4096, 0)
+    monkeypatch.setattr(System, "swaps", lambda _self: [swap])
     with pytest.raises(RefusedError, match="holds the swap file"):
         refresh_device(loop.path, rewrite=loop.name, freeze=True)
 
@@ -501,7 +503,7 @@ def test_a_swap_file_on_it_is_refused(
 def test_a_file_system_that_may_write_while_frozen_is_refused(
     loop: Loop, mounted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(safety, "STILL_WHEN_FROZEN", frozenset({"xfs"}))
+    monkeypatch.setattr("ssdlab.safety.rewrite.STILL_WHEN_FROZEN", frozenset({"xfs"}))
     with pytest.raises(RefusedError, match="as ext4, which may write while it is frozen"):
         refresh_device(loop.path, rewrite=loop.name, freeze=True)
 

@@ -16,6 +16,7 @@ import pytest
 from conftest import Loop, Outcome, needs_fio
 from ssdlab import safety
 from ssdlab.errors import InputError, RefusedError
+from ssdlab.safety import device as claiming
 
 pytestmark = pytest.mark.root
 
@@ -25,8 +26,8 @@ WRITE_JOB = "[write]\nrw=write\nbs=1m\nsize=8m\nioengine=psync\n"
 
 def claim(loop: Loop, destroy: str | None) -> str:
     """The warning of a claim that is granted; the refusal otherwise."""
-    with safety.claim(safety.inspect(loop.path), WRITES, destroy) as sentence:
-        return sentence
+    with safety.claim(safety.inspect(loop.path), WRITES, destroy) as held:
+        return held.sentence
 
 
 def run(*command: str) -> None:
@@ -54,15 +55,15 @@ def test_a_wrong_serial_is_refused(loop: Loop) -> None:
 def test_a_real_serial_is_the_only_name_where_there_is_one(
     loop: Loop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(safety, "serial_of", lambda _name: "S3Z8NB0K")
+    monkeypatch.setattr(claiming, "serial_of", lambda _name: "S3Z8NB0K")
     with pytest.raises(RefusedError):
         claim(loop, loop.name)
     assert "S3Z8NB0K" in claim(loop, "S3Z8NB0K")
 
 
 def test_a_drive_without_any_name_is_refused(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(safety, "_names", lambda _name: ())
-    with pytest.raises(RefusedError, match="tells no serial"):
+    monkeypatch.setattr(claiming, "_names", lambda _name: ())
+    with pytest.raises(RefusedError, match="reports no serial"):
         claim(loop, "")
 
 
@@ -123,7 +124,7 @@ def test_a_device_below_another_device_is_refused(loop: Loop) -> None:
 
 def test_a_device_that_another_program_claimed_is_refused(loop: Loop) -> None:
     hold = (
-        "import os, sys, time; os.open(sys.argv[1], os.O_RDWR | os.O_EXCL); "
+        "import os, sys, time; os.open(sys.argv[1], os.O_RDONLY | os.O_EXCL); "
         "print(1, flush=True); time.sleep(60)"
     )
     holder = subprocess.Popen([sys.executable, "-c", hold, str(loop.path)], stdout=subprocess.PIPE)
@@ -166,7 +167,7 @@ def test_a_device_without_permission_is_wrong_input(loop: Loop) -> None:
         with pytest.raises(InputError, match="no permission to open it; run as root") as told:
             safety.claim(device, WRITES, loop.name).__enter__()
         with pytest.raises(InputError, match="no permission"):
-            safety.check_readable(device)
+            safety.look(device).__enter__()
     finally:
         os.seteuid(0)
     assert told.value.exit_status == 2

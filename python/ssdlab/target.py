@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -178,7 +179,7 @@ class Fio:
 
     def check(self, job: JobText) -> None:
         """Raises where ``job`` is no job for a real target, or could reach beyond it."""
-        fio_job.rewrite(job, self.path, None)
+        fio_job.rewrite(job, _ANY, None)
 
     def run(self, job: JobText, settings: Settings) -> Result:
         """Runs ``job`` with fio.
@@ -200,110 +201,92 @@ class Fio:
         if settings.interval_ms != 1000:
             raise InputError(f"{self.path}: the series of a real drive has intervals of 1000 ms")
         fio_run.find_fio()
-        if self.path.is_block_device():
-            return self._run_on_device(job, settings)
-        return self._run_on_file(job, settings)
+        device = safety.inspect(self.path) if self.path.is_block_device() else None
+        real_job = fio_job.rewrite(job, _ANY, device.capacity_bytes if device else self._size())
+        with self._held(real_job, device) as held:
+            if held.sentence and settings.notice is not None:
+                settings.notice(held.sentence)
+            if held.fresh and real_job.reads_first:
+                # What was never written is read faster than data.
+                _lay_out(held, settings)
+            return self.run_held(job, settings, held)
 
-    def _run_on_device(self, job: JobText, settings: Settings) -> Result:
-        device = safety.inspect(self.path)
-        real_job = fio_job.rewrite(job, device.path, device.capacity_bytes)
-        if not real_job.plan.writes:
-            safety.check_readable(device)
-            return self._measure(job, real_job, settings, device.name, device.capacity_bytes)
+    def run_held(self, job: JobText, settings: Settings, held: safety.Held) -> Result:
+        """Runs ``job`` on what the caller holds, after asking again whether it may be written.
+
+        Raises as :meth:`run`.
+        """
+        held.check()
+        # fio makes a file longer by making it anew, which it cannot through a descriptor; where
+        # nobody knows the length beforehand it gets the name.
+        path = held.path if held.capacity else self.path.absolute()
+        real_job = fio_job.rewrite(job, path, held.capacity or None)
+        return self._measure(job, real_job, settings, held)
+
+    def _held(
+        self, real_job: fio_job.RealJob, device: safety.BlockDevice | None
+    ) -> AbstractContextManager[safety.Held]:
+        """The target, held for what the job does to it."""
         plan = real_job.plan
-        work = safety.Work("the job", plan.sentence(), plan.known_bytes)
-        with safety.claim(device, work, self.destroy) as sentence:
-            if settings.notice is not None:
-                settings.notice(sentence)
-            return self._measure(job, real_job, settings, device.name, device.capacity_bytes)
-
-    def run_claimed(self, job: JobText, settings: Settings, device: safety.BlockDevice) -> Result:
-        """Runs ``job`` on a block device for which the caller holds :func:`safety.claim`."""
-        real_job = fio_job.rewrite(job, device.path, device.capacity_bytes)
-        return self._measure(job, real_job, settings, device.name, device.capacity_bytes)
-
-    def _run_on_file(self, job: JobText, settings: Settings) -> Result:
-        path = self.path.absolute()
-        real_job = fio_job.rewrite(job, path, None)
+        if device is not None:
+            if not plan.writes:
+                return safety.look(device)
+            work = safety.Work("the job", plan.sentence(), plan.known_bytes)
+            return safety.claim(device, work, self.destroy)
         if name := next((one.name for one in real_job.sections if one.trims), None):
             raise InputError(
                 f'{self.path}: job "{name}" trims, and fio cannot trim a plain file; '
                 "run it on a block device or a simulated drive"
             )
-        with self._scratch_file(path, real_job.plan.span_bytes):
-            disk = surroundings.disk_of_file(path.parent)
-            return self._measure(job, real_job, settings, disk, real_job.plan.span_bytes)
-
-    @contextlib.contextmanager
-    def _scratch_file(self, path: Path, size: int | None) -> Iterator[None]:
-        """Makes the file for the time of the run; never touches one that was there unasked."""
-        if self.use_existing and path.exists():
-            if not path.is_file() or path.is_symlink():
-                raise InputError(f"{self.path}: is not a plain file, so it cannot be a target")
-            if not os.access(path, os.R_OK | os.W_OK):
-                raise InputError(f"{self.path}: no permission to write this file")
-            yield
-            return
-        try:
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        except FileExistsError:
-            raise InputError(
-                f"{self.path}: exists and would be overwritten; "
-                "choose a new name, or allow it with --use-existing-file"
-            ) from None
-        except FileNotFoundError:
-            raise InputError(f"{self.path}: there is no folder {path.parent}") from None
-        except OSError as error:
-            raise InputError(
-                f"{self.path}: cannot make this file ({error.strerror}); choose another folder"
-            ) from None
-        try:
-            free = shutil.disk_usage(path.parent).free
-            if size is not None and size > free:
+        path, size = self.path.absolute(), plan.span_bytes or 0
+        if path.exists() and not plan.writes:
+            if size > path.stat().st_size:
                 raise InputError(
-                    f"{self.path}: the job needs {fio_job.size_text(size)}, "
-                    f"but only {fio_job.size_text(free)} are free there"
+                    f"{self.path}: holds {fio_job.size_text(path.stat().st_size)}, and the job "
+                    f"reads up to {fio_job.size_text(size)}; give it a smaller size, or a new file"
                 )
-            yield
-        finally:
-            path.unlink(missing_ok=True)
+            return safety.look_at_file(path, shown=self.path)
+        if path.exists() and self.use_existing:
+            return safety.hold_file(path, shown=self.path, size=size)
+        return safety.make_file(path, size, shown=self.path, reserve=real_job.reserves)
 
-    def _prepare_traces(self, real_job: fio_job.RealJob, folder: Path, settings: Settings) -> None:
-        """Writes the iologs; lays a file out first, for a hole is read faster than data."""
-        traces = [one.trace for one in real_job.sections if one.trace is not None]
-        path = self.path.absolute()
-        for trace in traces:
-            trace.write(folder, path)
-        size = real_job.plan.span_bytes
-        if not traces or self.path.is_block_device() or not size or path.stat().st_size >= size:
-            return
-        with _run_folder() as place:
-            fio_run.run_fio(
-                fio_job.layout(path, size), place, read_only=False, progress=settings.progress
-            )
+    def _names(self, held: safety.Held) -> dict[str, str]:
+        """What to call the paths that fio knows."""
+        whole = str(self.path.absolute())
+        name = self.name if self.redact else whole
+        return {str(held.path): name, whole: name}
+
+    def _size(self) -> int | None:
+        """Bytes of the file, where it is there."""
+        return self.path.stat().st_size if self.path.is_file() else None
 
     def _measure(
         self,
         job: JobText,
         real_job: fio_job.RealJob,
         settings: Settings,
-        disk: str | None,
-        capacity: int | None,
+        held: safety.Held,
     ) -> Result:
-        file = None if self.path.is_block_device() else self.path.absolute()
+        file = None if held.name else self.path.absolute()
+        disk = held.name or surroundings.disk_of_file(self.path.absolute().parent)
         found = surroundings.describe(disk, file, redact=self.redact)
         found["fio_version"] = fio_run.version()
         before = surroundings.smart(disk, redact=self.redact)
         with _run_folder() as folder:
-            self._prepare_traces(real_job, folder, settings)
+            for section in real_job.sections:
+                if section.trace is not None:
+                    section.trace.write(folder, held.path)
             observer = Observer(disk, file)
             document = fio_run.run_fio(
                 real_job.text,
                 folder,
-                read_only=not real_job.plan.writes and file is None,
+                read_only=not real_job.plan.writes,
                 progress=settings.progress,
+                names=self._names(held),
             )
             found["observed"] = observer.found()
+            if held.name is not None:
+                _require_arrival(self.path, real_job, document, found["observed"])
             series = fio_logs.series(folder, real_job.sections, document)
             kept = fio_logs.user_logs(folder)
         after = surroundings.smart(disk, redact=self.redact)
@@ -317,7 +300,7 @@ class Fio:
                 "kind": "fio",
                 "name": self.name,
                 "summary": _summary(found, file is not None),
-                "capacity_bytes": capacity,
+                "capacity_bytes": held.capacity or real_job.plan.span_bytes,
             },
             "ignored_options": [],
             "replaced_options": real_job.replaced,
@@ -325,10 +308,47 @@ class Fio:
             "interval_ms": 1000,
             "surroundings": found,
         }
-        if self.redact:
-            _redact_paths(document, str(self.path.absolute()), self.name)
         return Result(
             name=self.name, document=document, job_text=job.text, series_frame=series, logs=kept
+        )
+
+
+_ANY = Path("target")
+"""Stands for the target where a job is only looked at."""
+
+LEAST_BYTES = 16 << 20
+"""Less than this moved by fio says nothing of where it went."""
+
+
+def _require_arrival(
+    path: Path,
+    real_job: fio_job.RealJob,
+    document: Mapping[str, Any],
+    observed: Mapping[str, Any],
+) -> None:
+    """Raises ExperimentError where the kernel saw too little of fio's direct I/O on the device."""
+    seen = observed.get("disk")
+    if seen is None or not all(one.is_direct for one in real_job.sections):
+        return
+    for ddir in ("read", "write"):
+        told = sum(int(job.get(ddir, {}).get("io_bytes", 0)) for job in document["jobs"])
+        if told >= LEAST_BYTES and seen[f"{ddir}_bytes"] < told / 2:
+            verb = {"read": "read", "write": "written"}[ddir]
+            raise ExperimentError(
+                f"{path}: fio reports {fio_job.size_text(told)} {verb} with direct I/O, but the "
+                f"kernel counted {fio_job.size_text(seen[f'{ddir}_bytes'])} on this drive: its I/O "
+                "never reached it, so nothing was measured"
+            )
+
+
+def _lay_out(held: safety.Held, settings: Settings) -> None:
+    with _run_folder() as place:
+        fio_run.run_fio(
+            fio_job.layout(held.path, held.capacity),
+            place,
+            read_only=False,
+            progress=settings.progress,
+            names={str(held.path): str(held.shown)},
         )
 
 
@@ -371,11 +391,3 @@ def _summary(found: Mapping[str, Any], is_file: bool) -> str:
     what = what or (f"drive {drive['name']}" if drive.get("name") else "a drive")
     kind = found.get("file_system", {}).get("type", "an unknown file system")
     return f"a file on {kind} on {what}" if is_file else what
-
-
-def _redact_paths(document: dict[str, Any], path: str, name: str) -> None:
-    for options in [document.get("global options", {})] + [
-        job.get("job options", {}) for job in document.get("jobs", [])
-    ]:
-        if options.get("filename") == path:
-            options["filename"] = name

@@ -1,9 +1,9 @@
 """Looks at how a system uses its drives: the stack below a path, and what its settings cost."""
 
 from ssdlab.audit.checks import CHECKS, audit, audit_path
-from ssdlab.audit.model import Check, Evidence, Finding, Status
+from ssdlab.audit.model import Check, Finding, Status
 from ssdlab.audit.scene import Drive, Layer, Scene, look
-from ssdlab.audit.system import Mount, Space, System
+from ssdlab.system import Evidence, Mount, Space, System
 
 __all__ = [
     "CHECKS",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ssdlab.audit.model import Finding, Status
 from ssdlab.audit.scene import Drive, Scene, ancestors
-from ssdlab.audit.system import System
+from ssdlab.system import System
 
 OK, ADVICE, PROBLEM, UNKNOWN = Status.OK, Status.ADVICE, Status.PROBLEM, Status.UNKNOWN
 

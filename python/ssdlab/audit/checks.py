@@ -7,9 +7,9 @@ from pathlib import Path
 from ssdlab.audit import bus, discard, layout, queue, use
 from ssdlab.audit.model import Check, Finding
 from ssdlab.audit.scene import Scene, look
-from ssdlab.audit.system import System
 from ssdlab.errors import InputError
 from ssdlab.health import Health, live
+from ssdlab.system import System
 
 CHECKS: tuple[Check, ...] = (
     Check("trim-path", "TRIM gets from the file system down to the drive", discard.trim_path),

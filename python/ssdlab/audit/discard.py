@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ssdlab.audit.model import Evidence, Finding, Status
+from ssdlab.audit.model import Finding, Status
 from ssdlab.audit.scene import Layer, Scene
-from ssdlab.audit.system import System
+from ssdlab.system import Evidence, System
 
 _WHY = (
     "without TRIM the drive takes deleted data for live data, copies it whenever it collects, and "

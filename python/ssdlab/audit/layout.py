@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ssdlab.audit.model import Evidence, Finding, Status
+from ssdlab.audit.model import Finding, Status
 from ssdlab.audit.scene import Drive, Layer, Scene
-from ssdlab.audit.system import System
+from ssdlab.system import Evidence, System
 
 OK, ADVICE, PROBLEM, UNKNOWN = Status.OK, Status.ADVICE, Status.PROBLEM, Status.UNKNOWN
 

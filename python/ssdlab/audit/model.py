@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ssdlab.system import Evidence
+
 
 class Status(StrEnum):
     """What a finding says of a setting."""
@@ -20,14 +22,6 @@ class Status(StrEnum):
     def rank(self) -> int:
         """Higher is worse."""
         return list(Status).index(self)
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """A file of the system and what it says."""
-
-    file: str
-    value: str
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ssdlab.audit.system import CLASS, Mount, System
 from ssdlab.errors import InputError
 from ssdlab.health import Health
+from ssdlab.system import CLASS, Mount, System
 
 DEEPEST = 16
 """Layers below which a stack is taken for a loop."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ssdlab.audit.model import Evidence, Finding, Status
+from ssdlab.audit.model import Finding, Status
 from ssdlab.audit.queue import MEASURE
 from ssdlab.audit.scene import Drive, Scene, look
 from ssdlab.errors import SsdlabError
 from ssdlab.health import Severity, judge
+from ssdlab.system import Evidence
 
 OK, ADVICE, PROBLEM, UNKNOWN = Status.OK, Status.ADVICE, Status.PROBLEM, Status.UNKNOWN
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 
 from ssdlab.errors import InputError, RefusedError
-from ssdlab.openers import openers_of
+from ssdlab.safety.openers import openers_of
 
 _FIEMAP = 0xC020660B
 _SYNC = 1

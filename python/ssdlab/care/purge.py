@@ -62,9 +62,9 @@ def purge(
     """
     if method is not None:
         _known(method)
-    with safety.claim(device, Work("the purge", "erases every block"), destroy) as sentence:
+    with safety.claim(device, Work("the purge", "erases every block"), destroy) as held:
         if notice is not None:
-            notice(sentence)
+            notice(held.sentence)
         return purge_claimed(device, method=method, progress=progress, notice=notice)
 
 
@@ -101,7 +101,7 @@ def purge_file(
     """Makes all of a plain file a hole; its size stays, its data are lost. No real purge.
 
     Raises:
-        RefusedError: not ``allowed``.
+        RefusedError: not ``allowed``, or somebody uses the file.
         InputError: no plain file, no permission, or a file system without holes.
     """
     if path.is_symlink() or not path.is_file():
@@ -111,23 +111,18 @@ def purge_file(
             f"{path}: the purge destroys what is in this file; allow it with --use-existing-file"
         )
     started = time.monotonic()
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be opened for writing ({error.strerror})") from None
     kind = KINDS["punch"]
     try:
-        size, before = os.fstat(descriptor).st_size, allocated_bytes(path)
-        for offset in range(0, size, _PUNCH_STEP):
-            punch(descriptor, offset, min(_PUNCH_STEP, size - offset))
-            _report(progress, offset / size, "punching")
-        os.fsync(descriptor)
+        with safety.hold_file(path) as held:
+            before = allocated_bytes(path)
+            for offset in range(0, held.capacity, _PUNCH_STEP):
+                punch(held.descriptor, offset, min(_PUNCH_STEP, held.capacity - offset))
+                _report(progress, offset / held.capacity, "punching")
+            os.fsync(held.descriptor)
     except UnsupportedError as error:
         raise InputError(f"{path}: {error}") from None
     except KeyboardInterrupt:
         raise _stopped(path) from None
-    finally:
-        os.close(descriptor)
     freed = size_text(max(0, before - allocated_bytes(path)))
     sentence = f"purged {path}: {kind.summary}, {freed} freed; {kind.outcome}"
     return Purged("punch", False, sentence, time.monotonic() - started)
@@ -192,16 +187,14 @@ def _forget_cached(device: BlockDevice) -> None:
 
 def _discard(device: BlockDevice, one: Method, progress: ProgressCallback | None) -> None:
     secure = one.name == "secure-discard"
-    descriptor = os.open(device.path, os.O_RDWR)
-    try:
-        size = device.capacity_bytes
-        for offset in range(0, size, _DISCARD_STEP):
-            discard(descriptor, offset, min(_DISCARD_STEP, size - offset), secure=secure)
-            _report(progress, offset / size, one.kind.summary)
-    except KeyboardInterrupt:
-        raise _stopped(device.path) from None
-    finally:
-        os.close(descriptor)
+    with safety.opened(device, os.O_RDWR) as descriptor:
+        try:
+            size = device.capacity_bytes
+            for offset in range(0, size, _DISCARD_STEP):
+                discard(descriptor, offset, min(_DISCARD_STEP, size - offset), secure=secure)
+                _report(progress, offset / size, one.kind.summary)
+        except KeyboardInterrupt:
+            raise _stopped(device.path) from None
 
 
 def _nvme_format(device: BlockDevice, one: Method, progress: ProgressCallback | None) -> None:

@@ -252,7 +252,12 @@ def refresh_device(
         done.remarks.append(
             f"{size_text(done.cached_bytes)} that the file system has in memory were left alone"
         )
-    if leave.mounted_at is not None:
+    if leave.mounted_at is None:
+        done.remarks.append(
+            "every piece was read again right before it was written; what a program without a "
+            "claim writes between the two would be undone, and no such program was seen"
+        )
+    else:
         done.remarks.append(
             "free space that the drive had forgotten may be written now: "
             f"ssdlab trim {leave.mounted_at}"
@@ -276,7 +281,9 @@ class _Writer:
     ) -> None:
         self.descriptor, self.block, self.done = descriptor, block, done
         self.progress, self.path = progress, path
-        self.view = memoryview(mmap.mmap(-1, PIECE_BYTES))
+        self.view, self.again = (memoryview(mmap.mmap(-1, PIECE_BYTES)) for _ in range(2))
+        self.unheld = False
+        """Whether others are only asked for, not held off."""
         self.live_step = 0
         """Bytes of a write below a mounted file system; 0 where none is mounted."""
         self.began = self.told = time.monotonic()
@@ -304,6 +311,7 @@ class _Writer:
     def device(self, leave: safety.Rewriting, size: int, slice_s: float) -> None:
         """All of a device, in slices with rests between them where others wait."""
         self.live_step = 0 if leave.mounted_at is None else step_bytes(self.path)
+        self.unheld = leave.mounted_at is None
         offset = 0
         while offset < size:
             with leave.slice() as self.descriptor:
@@ -332,6 +340,8 @@ class _Writer:
         if all_zero(view):
             self.done.zero_bytes += length
             return
+        if self.unheld:
+            self._require_unchanged(offset, length)
         left = 0
         try:
             if self.live_step:
@@ -345,6 +355,23 @@ class _Writer:
             ) from None
         self.done.written_bytes += length - left
         self.done.cached_bytes += left
+
+    def _require_unchanged(self, offset: int, length: int) -> None:
+        """No claim holds off a program that opens the device without one: what it wrote since the
+        piece was read must not be undone."""
+        again = self.again[:length]
+        try:
+            _whole(os.preadv, self.descriptor, again, offset)
+        except OSError as error:
+            raise ExperimentError(
+                f"{self.path}: at {offset} it could be read once and not again ({error.strerror}), "
+                "so this ended; its data are what they were"
+            ) from None
+        if again != self.view[:length]:
+            raise ExperimentError(
+                f"{self.path}: another program writes to it (at {offset}), so this ended; what "
+                "it wrote was left alone"
+            )
 
     def _tell(self, fraction: float) -> None:
         now = time.monotonic()

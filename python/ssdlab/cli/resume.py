@@ -10,7 +10,14 @@ import typer
 
 from ssdlab.checks import examine_run
 from ssdlab.cli.console import progress
-from ssdlab.cli.options import FoundJson, KeptWhere, Quiet, ReportFile
+from ssdlab.cli.options import (
+    Destroy,
+    FoundJson,
+    KeptWhere,
+    Quiet,
+    ReportFile,
+    UseExistingFile,
+)
 from ssdlab.cli.run import notice
 from ssdlab.cli.test import show
 from ssdlab.engine.folder import RunFolder
@@ -32,6 +39,8 @@ def command(
             autocompletion=_run_ids,
         ),
     ],
+    destroy: Destroy = None,
+    use_existing_file: UseExistingFile = False,
     json_: FoundJson = None,
     report: ReportFile = None,
     out: KeptWhere = None,
@@ -45,5 +54,13 @@ def command(
     started = time.monotonic()
     what = f"{folder.manifest['protocol']} on {folder.manifest['name']}"
     with progress(what, quiet=quiet) as callback:
-        finished = go_on(folder, find, progress=callback, notice=notice, examine=examine_run)
+        finished = go_on(
+            folder,
+            find,
+            progress=callback,
+            notice=notice,
+            examine=examine_run,
+            destroy=destroy,
+            use_existing=use_existing_file,
+        )
     show(finished.folder, json_=json_, report=report, quiet=quiet, started=started)

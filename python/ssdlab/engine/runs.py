@@ -30,11 +30,12 @@ from ssdlab.engine.session import (
 )
 from ssdlab.engine.setup import MIB, Setup
 from ssdlab.engine.steps import Job, Rounds, Step, Then
-from ssdlab.errors import InputError, Interrupted, SsdlabError
+from ssdlab.errors import InputError, Interrupted, RefusedError, SsdlabError
 from ssdlab.fio.job import size_text
 from ssdlab.fio.run import find_fio
 from ssdlab.progress import ProgressCallback
 from ssdlab.rig import profiles
+from ssdlab.safety import medium
 from ssdlab.store import RunStore
 from ssdlab.target import Fio, Notice, Sim, Target
 from ssdlab.wear import flash_of
@@ -97,6 +98,15 @@ class Finished:
 
 Examine = Callable[[Execution], Sequence[Check]]
 """Says whether what a run has measured can be believed (:mod:`ssdlab.checks`)."""
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What somebody who resumes a run allows anew."""
+
+    destroy: str | None = None
+    use_existing: bool = False
+
 
 Announce = Callable[[Announcement], bool]
 """Told what will be done; answers whether to begin."""
@@ -161,8 +171,13 @@ def go_on(
     progress: ProgressCallback,
     notice: Notice,
     examine: Examine = lambda _execution: (),
+    destroy: str | None = None,
+    use_existing: bool = False,
 ) -> Finished:
     """Goes on with a run from its last finished step.
+
+    ``destroy`` and ``use_existing`` allow once more what the run was allowed at its start; that is
+    needed where nothing proves that the medium is still the same.
 
     Raises as :func:`begin`, and InputError where the run is complete or its target has gone.
     """
@@ -170,7 +185,8 @@ def go_on(
     if manifest.get("status") == "complete":
         raise InputError(f"{folder.id}: is complete; ssdlab report {folder.id} shows it")
     protocol = find(str(manifest["protocol"]))
-    with folder.locked(), _reopened(folder, notice) as session:
+    allowed = Allowed(destroy, use_existing)
+    with folder.locked(), _reopened(folder, notice, allowed) as session:
         folder.mend_journal()
         setup = Setup(
             capacity=session.capacity,
@@ -188,7 +204,7 @@ def go_on(
 
 
 @contextlib.contextmanager
-def _reopened(folder: RunFolder, notice: Notice) -> Iterator[Session]:
+def _reopened(folder: RunFolder, notice: Notice, allowed: Allowed) -> Iterator[Session]:
     """The target of a run as it was left."""
     manifest = folder.manifest
     kind = manifest["kind"]
@@ -203,21 +219,48 @@ def _reopened(folder: RunFolder, notice: Notice) -> Iterator[Session]:
         return
     fio = Fio(
         Path(manifest["path"]),
-        destroy=manifest["destroy"],
+        destroy=allowed.destroy or manifest["destroy"],
         use_existing=True,
         redact=bool(manifest["redact"]),
     )
     if kind == "file":
         with open_file(fio, int(manifest["capacity"]), again=True) as session:
+            _require_same(folder, session, "--use-existing-file", allowed.use_existing)
             yield session
         return
     if not fio.path.is_block_device():
         raise InputError(f"{fio.path}: there is no such device any more")
     if safety.inspect(fio.path).capacity_bytes != int(manifest["capacity"]):
-        raise InputError(f"{fio.path}: is another drive than the one the run was begun on")
+        raise RefusedError(f"{fio.path}: is another drive than the one the run was begun on")
     work = safety.Work(f"the protocol {manifest['protocol']}", "goes on writing")
     with open_device(fio, work, notice) as session:
+        assert session.device is not None
+        option = f"--destroy {session.device.names[0]}"
+        _require_same(folder, session, option, allowed.destroy is not None)
         yield session
+
+
+def _require_same(folder: RunFolder, session: RealSession, option: str, allowed: bool) -> None:
+    """Raises RefusedError unless the medium is that of the run, or the user says so anew."""
+    entries = folder.journal()
+    last = entries[-1] if entries else None
+    likeness = medium.compare(
+        folder.manifest.get("medium") or {},
+        session.ids,
+        medium.proof(last.state if last else {}),
+        medium.fingerprint(session.held.descriptor),
+        at_rest=last is not None and last.kind == "stop",
+    )
+    if likeness.verdict == "another":
+        raise RefusedError(
+            f"{session.name}: is not what the run was begun on: {likeness.reason}; "
+            "nothing was written"
+        )
+    if likeness.verdict == "unproved" and not allowed:
+        raise RefusedError(
+            f"{session.name}: may not be what the run was begun on: {likeness.reason}; "
+            f"if it is, and its data may be overwritten, say so with {option}"
+        )
 
 
 def _resumption(folder: RunFolder, session: Session) -> list[str]:
@@ -280,7 +323,9 @@ def _execute(
             ) from None
         except SsdlabError as error:
             if not execution.finished:
-                _undo(folder)
+                # Leaves nothing of a run that came to nothing.
+                _remove_made(folder, session)
+                shutil.rmtree(folder.path, ignore_errors=True)
                 raise
             _keep(folder, execution, examine, "failed")
             raise type(error)(
@@ -288,8 +333,7 @@ def _execute(
                 f"ssdlab resume {folder.id} goes on" + _file_kept(folder)
             ) from None
         judgement = _keep(folder, execution, examine, "complete")
-        if folder.manifest.get("made_file"):
-            Path(folder.manifest["path"]).unlink(missing_ok=True)
+        _remove_made(folder, session)
         for _, path in folder.checkpoints():
             path.unlink(missing_ok=True)
         return Finished(folder, judgement)
@@ -314,11 +358,10 @@ def _keep(folder: RunFolder, execution: Execution, examine: Examine, status: Sta
     return judgement
 
 
-def _undo(folder: RunFolder) -> None:
-    """Leaves nothing of a run that came to nothing."""
-    if folder.manifest.get("made_file"):
-        Path(folder.manifest["path"]).unlink(missing_ok=True)
-    shutil.rmtree(folder.path, ignore_errors=True)
+def _remove_made(folder: RunFolder, session: Session) -> None:
+    """Removes the file that was made for the run; what stands there in its place stays."""
+    if folder.manifest.get("made_file") and isinstance(session, RealSession):
+        session.held.remove()
 
 
 def _file_kept(folder: RunFolder) -> str:
@@ -417,6 +460,7 @@ def _manifest(
         },
         "jobs": [f"protocol {order.protocol.name}"],
         "about": session.about(),
+        **({"medium": session.ids} if isinstance(session, RealSession) else {}),
         "capacity": session.capacity,
         "active": setup.active,
         "values": dict(values),

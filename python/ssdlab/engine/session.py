@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol
 from ssdlab import _core, safety, wear
 from ssdlab.care import purge as care_purge
 from ssdlab.care import trim as care_trim
-from ssdlab.errors import ExperimentError, InputError, Interrupted
+from ssdlab.errors import InputError, Interrupted
 from ssdlab.fio import surroundings
 from ssdlab.fio.job import size_text
 from ssdlab.fio.run import find_fio
@@ -26,6 +26,7 @@ from ssdlab.memory import available_bytes
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.results import Result
 from ssdlab.rig import summary_of
+from ssdlab.safety import medium
 from ssdlab.target import Fio, Notice, Settings, Sim, sim_progress, sim_result
 
 FILE_BYTES = 8 << 30
@@ -202,6 +203,7 @@ class RealSession:
     """A file or a block device under the real fio."""
 
     target: Fio
+    held: safety.Held
     capacity: int
     disk: str | None
     """Kernel's name of the drive below."""
@@ -214,19 +216,24 @@ class RealSession:
         return "file" if self.device is None else "device"
 
     @property
+    def ids(self) -> dict[str, str]:
+        """What identifies the medium: :mod:`ssdlab.safety.medium`."""
+        if self.device is None:
+            return medium.ids_of_file(self.held.descriptor, redact=self.target.redact)
+        return medium.ids_of_device(self.device.name, redact=self.target.redact)
+
+    @property
     def name(self) -> str:
         return self.target.name
 
     def run(
         self, job: JobText, *, seed: int, interval_ms: int, progress: ProgressCallback
     ) -> Result:
-        settings = Settings(progress=progress)
-        if self.device is not None:
-            return self.target.run_claimed(job, settings, self.device)
-        return self.target.run(job, settings)
+        return self.target.run_held(job, Settings(progress=progress), self.held)
 
     def purge(self, progress: ProgressCallback) -> str:
         if self.device is not None:
+            self.held.check()
             return care_purge.purge_claimed(self.device, progress=progress).sentence
         self._deallocate(0, self.capacity)
         return "the file was punched out whole, which is TRIM at best: not a real purge"
@@ -237,17 +244,15 @@ class RealSession:
         return f"{size_text(length)} {what}"
 
     def _deallocate(self, offset: int, length: int) -> None:
-        descriptor = os.open(self.target.path, os.O_RDWR)
+        self.held.check()
         try:
             work = care_trim.punch if self.device is None else care_trim.discard
-            work(descriptor, offset, length)
-            os.fsync(descriptor)
+            work(self.held.descriptor, offset, length)
+            os.fsync(self.held.descriptor)
         except care_trim.UnsupportedError as error:
             raise InputError(
                 f"{self.target.path}: {error.message}, and this protocol needs that"
             ) from None
-        finally:
-            os.close(descriptor)
 
     def idle(self, seconds: float, progress: ProgressCallback) -> None:
         begin = time.monotonic()
@@ -262,6 +267,7 @@ class RealSession:
             "boot": _boot(),
             "sectors_written": _sectors_written(self.disk),
             "told_written": _told_written(self.snapshot(), self.name),
+            "fingerprint": medium.fingerprint(self.held.descriptor),
         }
         if self.device is None:
             about = self.target.path.stat()
@@ -319,7 +325,7 @@ def scratch(target: Fio, size: int | None, *, quick: bool) -> tuple[Path, int]:
     """
     path = target.path.absolute()
     if path.exists() and not target.use_existing:
-        raise _exists(target)
+        raise safety.exists(target.path)
     if path.exists():
         found = path.stat().st_size
         if size is None and found == 0:
@@ -346,17 +352,19 @@ def open_file(target: Fio, size: int, *, again: bool) -> Iterator[RealSession]:
     """
     find_fio()
     path = target.path.absolute()
-    if again:
-        if not path.is_file() or path.stat().st_size < size:
-            raise InputError(
-                f"{target.path}: the file of this run is gone or was cut, and with it the state "
-                "that the run had brought it into; begin a new run"
-            )
-    else:
-        _make(target, path, size)
-    disk = surroundings.disk_of_file(path.parent)
-    kept = Fio(target.path, use_existing=True, redact=target.redact)
-    yield RealSession(kept, size, disk, direct=_takes_direct(path))
+    if again and (not path.is_file() or path.stat().st_size < size):
+        raise InputError(
+            f"{target.path}: the file of this run is gone or was cut, and with it the state "
+            "that the run had brought it into; begin a new run"
+        )
+    there = again or (target.use_existing and path.exists())
+    with (
+        safety.hold_file(path, shown=target.path, size=size)
+        if there
+        else safety.make_file(path, size, shown=target.path, keep=True)
+    ) as held:
+        disk = surroundings.disk_of_file(path.parent)
+        yield RealSession(target, held, size, disk, direct=_takes_direct(path))
 
 
 @contextlib.contextmanager
@@ -364,37 +372,9 @@ def open_device(target: Fio, work: safety.Work, notice: Notice) -> Iterator[Real
     """A block device as a target, claimed for as long as the session lasts."""
     find_fio()
     device = safety.inspect(target.path)
-    with safety.claim(device, work, target.destroy) as sentence:
-        notice(sentence)
-        yield RealSession(target, device.capacity_bytes, device.name, device)
-
-
-def _make(target: Fio, path: Path, size: int) -> None:
-    if target.use_existing and path.exists():
-        if not path.is_file() or path.is_symlink():
-            raise InputError(f"{target.path}: is not a plain file, so it cannot be a target")
-    else:
-        try:
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        except FileExistsError:
-            raise _exists(target) from None
-        except OSError as error:
-            raise InputError(
-                f"{target.path}: cannot make this file ({error.strerror}); choose another folder"
-            ) from None
-    try:
-        os.truncate(path, size)
-    except OSError as error:
-        raise ExperimentError(
-            f"{target.path}: cannot be made so large ({error.strerror})"
-        ) from None
-
-
-def _exists(target: Fio) -> InputError:
-    return InputError(
-        f"{target.path}: exists and would be overwritten; "
-        "choose a new name, or allow it with --use-existing-file"
-    )
+    with safety.claim(device, work, target.destroy) as held:
+        notice(held.sentence)
+        yield RealSession(target, held, device.capacity_bytes, device.name, device)
 
 
 def _takes_direct(path: Path) -> bool:

@@ -147,6 +147,12 @@ class Section:
         return "trim" in self.get("rw", "read").split(":")[0]
 
     @property
+    def is_direct(self) -> bool:
+        """Whether its I/O goes past the page cache and reaches the device."""
+        past = self.flag("direct") or self.flag("atomic") or self.get("buffered") in ("0", "false")
+        return past and self.get("ioengine", "psync") not in ("null", "mmap")
+
+    @property
     def starts_new_stage(self) -> bool:
         """Whether the section waits for all before it."""
         return any(option in ("stonewall", "wait_for_previous") for option in self.effective)
@@ -183,6 +189,19 @@ class RealJob:
     plan: Plan
     replaced: list[dict[str, object]]
     """Options of the job that the target or the run's folder replaced."""
+
+    @property
+    def reads_first(self) -> bool:
+        """Whether what it reads first was not written by itself before, so that fio would lay the
+        file out: where the first section reads, replays a trace or overwrites."""
+        first = self.sections[0]
+        only_writes = first.get("rw", "read").split(":")[0].strip() in ("write", "randwrite")
+        return first.trace is not None or not only_writes or first.flag("overwrite")
+
+    @property
+    def reserves(self) -> bool:
+        """Whether a new file's space is taken before it is written: fio's ``fallocate``."""
+        return self.sections[0].get("fallocate", "native") not in ("none", "truncate", "0")
 
 
 def size_text(count: int) -> str:

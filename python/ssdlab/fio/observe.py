@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import resource
 import time
 from collections.abc import Iterator
@@ -107,8 +108,18 @@ class Observer:
         )
 
     def _disk(self) -> dict[str, int]:
-        line = read_line(self._block("stat")) if self.disk else None
-        return dict(zip(_STAT, map(int, (line or "").split()), strict=False))
+        if self.disk is None or read_line(self._block("queue/iostats")) == "0":
+            return {}
+        # The head of an NVMe namespace with several paths counts nothing before Linux 6.15.
+        match = re.fullmatch(r"(nvme\d+)(n\d+)", self.disk)
+        blocks = self._block("").parent
+        paths = sorted(blocks.glob(f"{match[1]}c*{match[2]}")) if match else []
+        lines = [read_line(place / "stat") or "" for place in (self._block(""), *paths)]
+        counts = [dict(zip(_STAT, map(int, line.split()), strict=False)) for line in lines]
+        own, *others = counts
+        return {
+            name: max(count, sum(one.get(name, 0) for one in others)) for name, count in own.items()
+        }
 
     def _block(self, name: str) -> Path:
         return self.root / "sys/class/block" / str(self.disk) / name

@@ -9,8 +9,9 @@ import selectors
 import shutil
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any
 
 from ssdlab.errors import ExperimentError, InputError, Interrupted, MissingProgramError
@@ -41,9 +42,16 @@ def version() -> str:
 
 
 def run_fio(
-    job_text: str, folder: Path, *, read_only: bool, progress: ProgressCallback | None
+    job_text: str,
+    folder: Path,
+    *,
+    read_only: bool,
+    progress: ProgressCallback | None,
+    names: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Runs ``job_text`` with ``folder`` as working directory; the JSON+ document.
+
+    ``names``: what people call the paths that fio was given, in all that it says.
 
     Raises:
         ExperimentError: fio failed; the message says what fio said.
@@ -79,7 +87,7 @@ def run_fio(
             raise
         errors.seek(0)
         said = errors.read().decode("utf-8", "replace")
-    return _document(folder / _OUTPUT, process.returncode, said + "\n" + chatter)
+    return _document(folder / _OUTPUT, process.returncode, said + "\n" + chatter, names)
 
 
 def _follow(process: subprocess.Popen[bytes], progress: ProgressCallback | None) -> str:
@@ -150,12 +158,15 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.stdout.close()
 
 
-def _document(path: Path, status: int, said: str) -> dict[str, Any]:
+def _document(path: Path, status: int, said: str, names: Mapping[str, str]) -> dict[str, Any]:
     """The JSON+ document, or the error that fio reported."""
     try:
         text = path.read_text("utf-8")
     except OSError:
         text = ""
+    for path_of_fio, name in names.items():
+        text = text.replace(json.dumps(path_of_fio)[1:-1], json.dumps(name)[1:-1])
+        said = said.replace(path_of_fio, name)
     # fio may print warnings before the document.
     start = text.find("{")
     document: dict[str, Any] = {}

@@ -6,11 +6,12 @@ import json
 import os
 import platform
 import re
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from ssdlab.system import system_program
 
 SYS_BLOCK = Path("/sys/class/block")
 _SECRETS = frozenset(
@@ -29,12 +30,6 @@ class Mount:
     kind: str
     options: str
     source: str
-
-
-def system_program(name: str) -> str | None:
-    """The path of an administrator's program, also where sbin is not on the user's PATH."""
-    path = os.environ.get("PATH", os.defpath)
-    return shutil.which(name, path=f"{path}:/usr/sbin:/sbin")
 
 
 def kernel_name(path: Path) -> str | None:

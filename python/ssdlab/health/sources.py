@@ -18,6 +18,7 @@ from ssdlab.health.json_access import at, text
 from ssdlab.health.model import Health
 from ssdlab.health.simulated import from_wear
 from ssdlab.store import RunStore
+from ssdlab.system import system_program
 
 LARGEST = 64 << 20
 """Bytes of the largest file that is read; smartctl writes tens of kB, a run at most some MB."""
@@ -97,7 +98,7 @@ def live(path: Path) -> Health:
     name = surroundings.kernel_name(path)
     if name is None:
         raise InputError(f"{path}: the kernel does not know this block device")
-    if surroundings.system_program("smartctl") is None:
+    if system_program("smartctl") is None:
         raise MissingProgramError(
             f"smartctl is not installed, and drives are asked through it: {HOW_TO_INSTALL}"
         )

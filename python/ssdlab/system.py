@@ -4,13 +4,32 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+import shutil
+import stat
+import subprocess
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ssdlab.audit.model import Evidence
-
 CLASS = "sys/class/block"
+
+Key = tuple[int, ...]
+"""What makes two paths or descriptors the same block device, or the same file."""
+
+
+def key_of(info: os.stat_result) -> Key:
+    """The identity of what a path or descriptor leads to."""
+    if stat.S_ISBLK(info.st_mode):
+        return stat.S_IFBLK, info.st_rdev
+    return stat.S_IFREG, info.st_dev, info.st_ino
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A file of the system and what it says."""
+
+    file: str
+    value: str
 
 
 @dataclass(frozen=True)
@@ -123,10 +142,45 @@ class System:
         except ValueError:
             return place
 
-    def mounts(self) -> list[Mount]:
-        """What is mounted, as the own process sees it, in the order of mounting."""
+    def processes(self) -> list[int]:
+        """The processes that /proc shows."""
+        return sorted(int(name) for name in self.listed("proc") if name.isdigit())
+
+    def mounts_everywhere(self) -> Iterator[tuple[int | None, Mount]]:
+        """What is mounted in any mount namespace that /proc shows: the own one first, with None,
+        then each other with a process that lives in it."""
+        yield from ((None, one) for one in self.mounts())
+        seen = {self._link("proc/self/ns/mnt")}
+        for process in self.processes():
+            namespace = self._link(f"proc/{process}/ns/mnt")
+            if namespace is not None and namespace not in seen:
+                seen.add(namespace)
+                yield from ((process, one) for one in self.mounts(str(process)))
+
+    def _link(self, place: str) -> str | None:
         try:
-            text = (self.root / "proc/self/mountinfo").read_text("utf-8", errors="replace")
+            return str((self.root / place).readlink())
+        except OSError:
+            return None  # ended, or another user's
+
+    def program(self, name: str, *arguments: str) -> str | None:
+        """What an administrator's program prints; None where it is missing or fails. A recorded
+        system has the answer in ``programs/NAME``."""
+        if not self.live:
+            return self.read(f"programs/{name}")
+        path = system_program(name)
+        if path is None:
+            return None
+        try:
+            done = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=20)
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return done.stdout if done.returncode == 0 else None
+
+    def mounts(self, process: str = "self") -> list[Mount]:
+        """What is mounted, as a process sees it, in the order of mounting."""
+        try:
+            text = (self.root / f"proc/{process}/mountinfo").read_text("utf-8", errors="replace")
         except OSError:
             return []
         found = []
@@ -167,6 +221,20 @@ class System:
                 found.append(Swap(_plain(fields[0]), fields[1], *sizes))
         return found
 
+    def key(self, path: str) -> Key | None:
+        """The identity of the block device or file at an absolute path; None where none is."""
+        if not self.live and (name := self.device_called(path)) is not None:
+            return self.device_key(name)
+        try:
+            return key_of(Path(path if self.live else f"{self.root}{path}").stat())
+        except OSError:
+            return None
+
+    def device_key(self, name: str) -> Key | None:
+        """The identity of the block device that the kernel calls ``name``."""
+        major, colon, minor = (self.read(f"{CLASS}/{name}/dev") or "").partition(":")
+        return (stat.S_IFBLK, os.makedev(int(major), int(minor))) if colon else None
+
     def device_called(self, path: str) -> str | None:
         """The kernel's name of the block device ``/dev/...``, by name or by device mapper name."""
         if self.live:
@@ -186,6 +254,12 @@ class System:
             if self.read(f"{CLASS}/{one}/dev") == number:
                 return one
         return None
+
+
+def system_program(name: str) -> str | None:
+    """The path of an administrator's program, also where sbin is not on the user's PATH."""
+    path = os.environ.get("PATH", os.defpath)
+    return shutil.which(name, path=f"{path}:/usr/sbin:/sbin")
 
 
 def _name_by_node(path: str) -> str | None:

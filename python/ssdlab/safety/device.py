@@ -1,0 +1,273 @@
+"""Block devices as targets: claimed for a run, or held for being rewritten with their own data."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ssdlab.errors import InputError, MissingProgramError, RefusedError
+from ssdlab.fio.job import size_text
+from ssdlab.fio.surroundings import (
+    SYS_BLOCK,
+    kernel_name,
+    read_line,
+    serial_of,
+    whole_disk,
+)
+from ssdlab.safety import uses
+from ssdlab.safety.held import Held, sequence_of
+from ssdlab.safety.openers import unseen
+from ssdlab.safety.uses import Use
+from ssdlab.system import System, system_program
+
+_VIRTUAL = re.compile(r"(loop|md|dm-|nbd|zram|ram|ublkb|vd|xvd)\w*$")
+"""Devices that have no serial by nature; they are named by their kernel name instead."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is about to be done to a device, in words for people."""
+
+    who: str
+    """Such as ``the job``."""
+    does: str
+    """Such as ``writes up to 8 GB``."""
+    written_bytes: int = 0
+    """As far as known; 0 where it writes nothing or nobody knows."""
+
+
+@dataclass(frozen=True)
+class BlockDevice:
+    """A block device as the kernel knows it."""
+
+    path: Path
+    """Its node, links resolved."""
+    name: str
+    capacity_bytes: int
+    names: tuple[str, ...]
+    """What ``--destroy`` may call it: its serial; without one its kernel name or backing file."""
+    number: int | None = None
+    """Its device number when it was inspected."""
+    sequence: str | None = None
+    """The kernel's sequence number of its medium then."""
+
+
+def inspect(path: Path) -> BlockDevice:
+    """What ``path`` is; an InputError where it is no usable whole block device."""
+    real = path.resolve()
+    name = kernel_name(real)
+    if name is None:
+        raise InputError(f"{path}: the kernel does not know this block device")
+    place = SYS_BLOCK / name
+    capacity = int(read_line(place / "size") or 0) * 512
+    if capacity == 0:
+        raise InputError(f"{path}: is a block device without a medium (its size is 0)")
+    number = real.stat().st_rdev
+    return BlockDevice(real, name, capacity, _names(name), number, sequence_of(name))
+
+
+@contextlib.contextmanager
+def claim(device: BlockDevice, work: Work, destroy: str | None) -> Iterator[Held]:
+    """Holds ``device`` for ``work``; its sentence says what will be lost.
+
+    Raises:
+        RefusedError: the device is in use, holds data, or is not named by ``destroy``.
+        InputError: no permission to open it, or it is read-only.
+    """
+    # Before the claim for the clearer sentence (kernels answer a mounted drive with EBUSY or
+    # EPERM), and under it for certain.
+    _refuse_if_used(device)
+    with opened(device, os.O_RDWR | os.O_EXCL) as descriptor:
+        _refuse_if_used(device)
+        _refuse_if_it_holds_data(device)
+        refuse_unless_named(device, work, "--destroy", destroy, "destroys what is on the drive")
+        sentence = warning(device, work)
+        if unseen(System()):
+            sentence += "; whether programs of other users have it open could not be checked"
+        yield held(device, descriptor, sentence)
+
+
+@contextlib.contextmanager
+def look(device: BlockDevice) -> Iterator[Held]:
+    """Holds ``device`` to be read; for that nobody need be asked.
+
+    Raises InputError where it cannot be opened for reading.
+    """
+    try:
+        descriptor = os.open(device.path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise _cannot_open(device, error) from None
+    try:
+        yield Held(
+            device.path, descriptor, device.capacity_bytes, device.name, sequence=device.sequence
+        )
+    finally:
+        os.close(descriptor)
+
+
+def why_refused(device: BlockDevice) -> str | None:
+    """Why :func:`claim` would refuse this device whoever names it; None where it would not."""
+    try:
+        _refuse_if_used(device)
+        _refuse_if_it_holds_data(device)
+        _refuse_if_nameless(device)
+    except (RefusedError, MissingProgramError) as error:
+        return error.message
+    return None
+
+
+def warning(device: BlockDevice, work: Work) -> str:
+    """What ``work`` will do to a drive: bytes, drive writes, and share of its endurance."""
+    worn = "; the share of its endurance is unknown, because its rated TBW is unknown"
+    return (
+        f"{described(device)}: all data on it will be lost; {work.who} {work.does}"
+        f"{fills(device, work)}{worn if work.written_bytes else ''}"
+    )
+
+
+def described(device: BlockDevice) -> str:
+    """A device by its node, its name for ``--destroy``, and its size."""
+    return f"{device.path} ({device.names[0]}, {size_text(device.capacity_bytes)})"
+
+
+def fills(device: BlockDevice, work: Work) -> str:
+    """How often ``work`` writes the drive, in brackets; nothing where nobody knows."""
+    share = work.written_bytes / device.capacity_bytes
+    return f" ({share:.2g} drive writes)" if work.written_bytes else ""
+
+
+def held(
+    device: BlockDevice,
+    descriptor: int,
+    sentence: str,
+    used: Callable[[], Sequence[Use]] | None = None,
+) -> Held:
+    """``device`` as it is held; ``used`` asks who else uses it, of a whole drive unless given."""
+    return Held(
+        device.path,
+        descriptor,
+        device.capacity_bytes,
+        device.name,
+        sentence,
+        uses=used or (lambda: uses.of_device(System(), device.name)),
+        sequence=device.sequence,
+    )
+
+
+@contextlib.contextmanager
+def opened(device: BlockDevice, flags: int) -> Iterator[int]:
+    """The open device, which is what was inspected."""
+    descriptor = _open(device, flags | os.O_CLOEXEC)
+    try:
+        if device.number not in (None, os.fstat(descriptor).st_rdev):
+            raise RefusedError(f"{device.path}: was replaced just now; nothing was written")
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _open(device: BlockDevice, flags: int) -> int:
+    if read_line(SYS_BLOCK / device.name / "ro") == "1":
+        raise InputError(f"{device.path}: is read-only, and this writes")
+    try:
+        return os.open(device.path, flags)
+    except OSError as error:
+        if error.errno == errno.EBUSY and flags & os.O_EXCL:
+            raise RefusedError(
+                f"{device.path}: is in use (the kernel refuses an exclusive claim); "
+                "stop what uses it first"
+            ) from None
+        if error.errno in (errno.EBUSY, errno.EPERM) and os.geteuid() == 0:
+            raise RefusedError(
+                f"{device.path}: this kernel lets nobody write to a mounted device "
+                "(CONFIG_BLK_DEV_WRITE_MOUNTED); unmount it first"
+            ) from None
+        raise _cannot_open(device, error) from None
+
+
+def _cannot_open(device: BlockDevice, error: OSError) -> InputError:
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return InputError(
+            f"{device.path}: no permission to open it; run as root or join the group that owns it"
+        )
+    return InputError(f"{device.path}: cannot be opened ({error.strerror})")
+
+
+def _refuse_if_used(device: BlockDevice) -> None:
+    if (SYS_BLOCK / device.name / "partition").exists():
+        raise RefusedError(f"{device.path}: is a partition; only a whole drive can be a target")
+    if found := uses.of_device(System(), device.name):
+        first = found[0]
+        clear = "; if nothing on it is needed, clear it with wipefs --all"
+        more = clear if first.kind == "partition" else ""
+        raise RefusedError(f"{device.path}: {first.sentence}{more}")
+
+
+def _refuse_if_it_holds_data(device: BlockDevice) -> None:
+    """Refuses a partition table, file system or member signature, as libblkid sees them."""
+    program = system_program("wipefs")
+    if program is None:
+        raise MissingProgramError(
+            "wipefs is not installed, and without it nobody can tell whether the drive holds "
+            "data: sudo apt install util-linux"
+        )
+    command = [program, "--json", "--no-act", str(device.path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    try:
+        # Without any signature some versions print nothing at all.
+        answer = json.loads(done.stdout) if done.stdout.strip() else {"signatures": []}
+        found = [str(one["type"]) for one in answer["signatures"]]
+    except (ValueError, KeyError, TypeError):
+        done.returncode, found = 1, []
+    if done.returncode != 0:
+        raise RefusedError(
+            f"{device.path}: wipefs cannot tell whether it holds data ({done.stderr.strip()})"
+        )
+    if found:
+        kinds = ", ".join(dict.fromkeys(found))
+        raise RefusedError(
+            f"{device.path}: holds data (signatures found: {kinds}); "
+            "if nothing on it is needed, clear it with wipefs --all"
+        )
+
+
+def refuse_unless_named(
+    device: BlockDevice, work: Work, option: str, name: str | None, fate: str
+) -> None:
+    """Raises RefusedError unless ``name`` is one of the drive's; the sentence tells which is."""
+    _refuse_if_nameless(device)
+    if name is None:
+        raise RefusedError(
+            f"{device.path}: {work.who} {work.does} and {fate}; "
+            f"to allow it, name the drive with {option} {device.names[0]}"
+        )
+    if name not in device.names:
+        raise RefusedError(
+            f'{device.path}: {option} names "{name}", '
+            f'but this drive is "{device.names[0]}"; nothing was written'
+        )
+
+
+def _refuse_if_nameless(device: BlockDevice) -> None:
+    if not device.names:
+        raise RefusedError(
+            f"{device.path}: reports no serial number, so it cannot be named safely; "
+            "put a file system on it and use a file there as the target"
+        )
+
+
+def _names(name: str) -> tuple[str, ...]:
+    name = whole_disk(name)
+    if serial := serial_of(name):
+        return (serial,)
+    if not _VIRTUAL.match(name):
+        return ()
+    backing = read_line(SYS_BLOCK / name / "loop" / "backing_file")
+    return (name, backing) if backing else (name,)

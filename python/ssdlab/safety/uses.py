@@ -1,0 +1,241 @@
+"""Who uses a block device or a file: the one question that is asked before anything is written.
+
+Looked at are mounts of all mount namespaces, swap, what the kernel has stacked on a device (RAID,
+LVM, encryption, bcache, loop devices, also on a part of it), programs that have it open for
+writing, exported targets (LIO, nvmet) and imported ZFS pools. What lies below a device is asked
+too: the file behind a loop device, the members of a stack.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import signal
+import stat
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ssdlab.safety.openers import openers
+from ssdlab.system import CLASS, Key, Mount, System
+
+_LOOP_GET_STATUS64 = 0x4C05
+_DEEPEST = 16
+_CONFIG = "sys/kernel/config"
+
+
+@dataclass(frozen=True)
+class Use:
+    """One use of a device or file."""
+
+    kind: str
+    """``mount``, ``swap``, ``holder``, ``bcache``, ``loop``, ``open``, ``export``, ``zfs`` or
+    ``partition``."""
+    sentence: str
+    """What goes after the name of what was asked about: ``is mounted at /srv; unmount it``."""
+    partition: str = ""
+    """Of a partition table: the first partition."""
+
+
+def of_device(system: System, name: str, *, mounted: bool = False) -> list[Use]:
+    """Who uses the block device that the kernel calls ``name``; ``mounted``: other than by mounts
+    of itself."""
+    found = list(_used(system, name, "", mounted=mounted))
+    held = [one for one in system.listed(f"{CLASS}/{name}") if _is_partition(system, name, one)]
+    for part in held:
+        found += _used(system, part, f"its partition {part} ")
+    if _exists(system, name, "partition"):
+        disk = Path(system.resolve(f"{CLASS}/{name}")).parent.name
+        found += _reached(system, disk, f"its drive {disk} ")
+    found += _below(system, name, 0)
+    if held:
+        named = f"holds a partition table (partitions {', '.join(held)})"
+        found.append(Use("partition", named, held[0]))
+    return found
+
+
+def of_file(system: System, path: str, *, above: str | None = None) -> list[Use]:
+    """Who uses the plain file at an absolute path, other than the loop device ``above``."""
+    key = system.key(path)
+    return [] if key is None else list(_file(system, key, "", above))
+
+
+def open_elsewhere(path: Path) -> bool:
+    """Whether anybody has a plain file open for writing, the kernel included.
+
+    Answered by a read lease (fcntl(2), F_SETLEASE), which the kernel grants only where nobody has,
+    and which is given back at once. False also where the file system knows no leases.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        # Should somebody open it just now, the signal that tells of it must not end this process.
+        fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
+        try:
+            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def _used(system: System, name: str, who: str, *, mounted: bool = False) -> Iterator[Use]:
+    """Uses of one device or partition by itself."""
+    if not mounted:
+        yield from _mounts(system, name, who)
+    if any(system.key(one.path) == system.device_key(name) for one in system.swaps()):
+        yield Use("swap", f"{who}is in use as swap; swapoff it first")
+    if holders := system.listed(f"{CLASS}/{name}/holders"):
+        stacked = ", ".join(_titled(system, one) for one in holders)
+        yield Use("holder", f"{who}is in use by {stacked}")
+    elif _exists(system, name, "bcache"):
+        yield Use("bcache", f"{who}is registered with bcache")
+    yield from _reached(system, name, who)
+
+
+def _reached(system: System, name: str, who: str) -> Iterator[Use]:
+    """Uses by those who reach all of a device past what the kernel has stacked on it."""
+    key = system.device_key(name)
+    if key is None:
+        return
+    yield from _loops(system, key, who, None)
+    # The client behind a network block device is what makes it, not who uses it.
+    own = system.number(f"{CLASS}/{name}/pid")
+    yield from _open(system, key, who, own)
+    yield from _exports(system, key, who)
+    yield from _pools(system, key, who)
+
+
+def _below(system: System, name: str, depth: int, above: str = "") -> Iterator[Use]:
+    """Uses of what a device is made of, by others than the device."""
+    if depth > _DEEPEST:
+        return
+    backing = system.read(f"{CLASS}/{name}/loop/backing_file")
+    key = _behind(system, name) if backing else None
+    if backing and key and key[0] == stat.S_IFBLK:
+        who = f"{above}its backing device {backing} "
+        yield from _loops(system, key, who, name)
+        yield from _open(system, key, who, None)
+    elif backing and key:
+        yield from _file(system, key, f"{above}its backing file {backing} ", name)
+    for slave in system.listed(f"{CLASS}/{name}/slaves"):
+        yield from _reached(system, slave, f"{above}its member {slave} ")
+        yield from _below(system, slave, depth + 1, f"{above}its member {slave}: ")
+
+
+def _file(system: System, key: Key, who: str, above: str | None) -> Iterator[Use]:
+    if any(system.key(one.path) == key for one in system.swaps()):
+        yield Use("swap", f"{who}is in use as swap; swapoff it first")
+    yield from _loops(system, key, who, above)
+    yield from _open(system, key, who, None)
+    yield from _exports(system, key, who)
+    yield from _pools(system, key, who)
+
+
+def _mounts(system: System, name: str, who: str) -> Iterator[Use]:
+    number = system.read(f"{CLASS}/{name}/dev")
+    for process, one in system.mounts_everywhere():
+        if lies_on(system, one, name, number):
+            where = "" if process is None else f" in the mount namespace of process {process}"
+            yield Use("mount", f"{who}is mounted at {one.point}{where}; unmount it first")
+            return
+
+
+def lies_on(system: System, mount: Mount, name: str, number: str | None) -> bool:
+    """Whether a file system lies on the device called ``name`` with ``number``, as ``8:1``."""
+    # btrfs mounts under a number of its own; only its source tells the device.
+    return mount.device == number or (
+        mount.source.startswith("/") and system.device_called(mount.source) == name
+    )
+
+
+def _loops(system: System, key: Key, who: str, above: str | None) -> Iterator[Use]:
+    for name in system.listed(CLASS):
+        if name == above or system.read(f"{CLASS}/{name}/loop/backing_file") is None:
+            continue
+        if _behind(system, name) == key:
+            offset = system.number(f"{CLASS}/{name}/loop/offset") or 0
+            at = f" (from byte {offset})" if offset else ""
+            yield Use(
+                "loop", f"{who}is behind the loop device {name}{at}; losetup --detach it first"
+            )
+
+
+def _behind(system: System, loop: str) -> Key | None:
+    """What a loop device is set up on."""
+    found = system.key(system.read(f"{CLASS}/{loop}/loop/backing_file") or "")
+    if found is not None or not system.live:
+        return found
+    # Deleted, or named in another mount namespace: the kernel knows it all the same.
+    try:
+        descriptor = os.open(f"/dev/{loop}", os.O_RDONLY | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        status = fcntl.ioctl(descriptor, _LOOP_GET_STATUS64, bytes(232))
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    device, inode, number = struct.unpack_from("QQQ", status)
+    return (stat.S_IFBLK, number) if number else (stat.S_IFREG, device, inode)
+
+
+def _open(system: System, key: Key, who: str, own: int | None) -> Iterator[Use]:
+    writers = [one for one in openers(system, key) if one.writes and one.pid != own]
+    if writers:
+        names = ", ".join(sorted({str(one) for one in writers}))
+        yield Use("open", f"{who}is open for writing by {names}; stop that first")
+
+
+def _exports(system: System, key: Key, who: str) -> Iterator[Use]:
+    """Targets that the kernel serves to other machines: LIO (iSCSI, FC) and nvmet."""
+    for core in system.listed(f"{_CONFIG}/target/core"):
+        for name in system.listed(f"{_CONFIG}/target/core/{core}"):
+            path = system.read(f"{_CONFIG}/target/core/{core}/{name}/udev_path")
+            if path and system.key(path) == key:
+                yield Use("export", f"{who}is exported by the SCSI target (LIO) as {core}/{name}")
+    for subsystem in system.listed(f"{_CONFIG}/nvmet/subsystems"):
+        place = f"{_CONFIG}/nvmet/subsystems/{subsystem}/namespaces"
+        for number in system.listed(place):
+            path = system.read(f"{place}/{number}/device_path")
+            if path and system.key(path) == key:
+                yield Use(
+                    "export", f"{who}is exported by nvmet as namespace {number} of {subsystem}"
+                )
+
+
+def _pools(system: System, key: Key, who: str) -> Iterator[Use]:
+    """ZFS shows its vdevs nowhere but in its own program."""
+    if not system.exists("proc/spl"):
+        return
+    for line in (system.program("zpool", "list", "-vHPL") or "").splitlines():
+        if any(one.startswith("/") and system.key(one) == key for one in line.split("\t")):
+            yield Use("zfs", f"{who}is a member of an imported ZFS pool")
+
+
+def _titled(system: System, name: str) -> str:
+    """A device that the kernel has stacked on another, for people."""
+    uuid = system.read(f"{CLASS}/{name}/dm/uuid") or ""
+    called = system.read(f"{CLASS}/{name}/dm/name")
+    kinds = {"LVM-": "LVM", "CRYPT-": "dm-crypt", "mpath-": "multipath"}
+    what = next((word for start, word in kinds.items() if uuid.startswith(start)), None)
+    if called is not None:
+        return f"{name} ({what or 'device mapper'} {called})"
+    if (level := system.read(f"{CLASS}/{name}/md/level")) is not None:
+        return f"{name} (md {level})"
+    return f"{name} (bcache)" if name.startswith("bcache") else name
+
+
+def _is_partition(system: System, disk: str, name: str) -> bool:
+    return system.exists(f"{CLASS}/{disk}/{name}/partition")
+
+
+def _exists(system: System, name: str, what: str) -> bool:
+    return system.exists(f"{CLASS}/{name}/{what}")
