@@ -129,6 +129,24 @@ def plan(path: Path) -> Plan:
     return Plan(place, data, place.size_bytes - data, laid, tuple(_remarks(place, laid)))
 
 
+def why_refused(path: Path, *, freeze: bool = False, unshare: bool = False) -> str | None:
+    """Why refreshing ``path`` would be refused as it is now; None where it would not. Changes
+    nothing; the name for ``--rewrite`` is not asked for."""
+    try:
+        planned = plan(path)
+        if planned.place.is_device:
+            return safety.why_rewrite_refused(safety.inspect(path), freeze=freeze)
+        _refuse_shared(planned, unshare)
+        descriptor = open_for_rewrite(path)
+        try:
+            with alone_with(descriptor, path):
+                return None
+        finally:
+            os.close(descriptor)
+    except (RefusedError, InputError) as error:
+        return error.message
+
+
 def refresh_file(
     path: Path,
     *,
@@ -147,12 +165,7 @@ def refresh_file(
         Interrupted: Ctrl-C, or the progress callback returned False; the data are what they were.
     """
     planned = plan(path)
-    shared = planned.layout.shared_bytes if planned.layout else 0
-    if shared and not unshare:
-        raise RefusedError(
-            f"{path}: shares {size_text(shared)} with other files or snapshots, and rewriting "
-            "gives it blocks of its own, which takes as much more space; allow that with --unshare"
-        )
+    _refuse_shared(planned, unshare)
     descriptor = open_for_rewrite(path)
     try:
         with alone_with(descriptor, path):
@@ -408,6 +421,16 @@ def _buffered(descriptor: int) -> Iterator[None]:
 
 
 # --- what is refused, and what is said
+
+
+def _refuse_shared(planned: Plan, unshare: bool) -> None:
+    shared = planned.layout.shared_bytes if planned.layout else 0
+    if shared and not unshare:
+        raise RefusedError(
+            f"{planned.place.path}: shares {size_text(shared)} with other files or snapshots, and "
+            "rewriting gives it blocks of its own, which takes as much more space; allow that with "
+            "--unshare"
+        )
 
 
 def _thirds(progress: ProgressCallback | None) -> list[ProgressCallback | None]:

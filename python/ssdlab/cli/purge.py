@@ -64,7 +64,9 @@ def command(
         if method not in (None, "punch"):
             raise InputError(f"{target}: is a plain file, which can only be made a hole (punch)")
         if dry_run:
-            _say_ways([Method(KINDS["punch"])], f"{target}: a file on {place.kind}", json_)
+            head = f"{target}: a file on {place.kind}"
+            refused = safety.why_file_refused(target.absolute(), allowed=use_existing_file)
+            _say_ways([Method(KINDS["punch"])], head, json_, refused)
             return
         with progress(f"purging {target}", quiet=quiet) as callback:
             done = purge_file(target, progress=callback, allowed=use_existing_file)
@@ -98,8 +100,6 @@ def _dry_run(device: BlockDevice, json_: str | None) -> None:
         head += f"; {said}"
     refused = safety.why_refused(device)
     _say_ways(available(device), head, json_, refused)
-    if refused is not None:
-        say(results(json_), f"but as it is now it would be refused: {refused}")
 
 
 def _say_ways(ways: list[Method], head: str, json_: str | None, refused: str | None = None) -> None:
@@ -117,6 +117,8 @@ def _say_ways(ways: list[Method], head: str, json_: str | None, refused: str | N
     console = results(json_)
     say(console, f"{head}; nothing was changed")
     console.print(table(columns, rows))
+    if refused is not None:
+        say(console, f"but as it is now it would be refused: {refused}")
     write_json(
         json_,
         {

@@ -17,6 +17,7 @@ from ssdlab.care.refresh import (
     plan,
     refresh_device,
     refresh_file,
+    why_refused,
 )
 from ssdlab.cli.console import duration, progress, stderr, table
 from ssdlab.cli.options import QuietWords, SaidJson
@@ -64,11 +65,14 @@ def command(
     place = place_of(target)
     if dry_run:
         planned = plan(target)
-        write_json(json_, _planned(planned))
+        refused = why_refused(target, freeze=freeze, unshare=unshare)
+        write_json(json_, {**_planned(planned), "refused": refused})
         console = results(json_)
         say(console, f"{target}: {planned.sentence()}; nothing was written yet")
         for remark in planned.remarks:
             say(console, remark)
+        if refused is not None:
+            say(console, f"but as it is now it would be refused: {refused}")
         return
     with progress(f"refreshing {target}", quiet=quiet) as callback:
         if place.is_device:
