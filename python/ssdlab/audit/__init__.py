@@ -3,7 +3,8 @@
 from ssdlab.audit.checks import CHECKS, audit, audit_path
 from ssdlab.audit.model import Check, Evidence, Finding, Status
 from ssdlab.audit.scene import Drive, Layer, Scene, look
-from ssdlab.audit.system import Mount, Space, System
+from ssdlab.audit.system import System
+from ssdlab.fio.mounts import Mount, Space
 
 __all__ = [
     "CHECKS",

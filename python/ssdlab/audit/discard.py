@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from ssdlab.audit.model import Evidence, Finding, Status
 from ssdlab.audit.scene import Layer, Scene
 from ssdlab.audit.system import System
+from ssdlab.fio.mounts import plain
 
 _WHY = (
     "without TRIM the drive takes deleted data for live data, copies it whenever it collects, and "
@@ -124,8 +125,7 @@ def trim_used(scene: Scene) -> Iterator[Finding]:
         return
     option = mount.has("discard")
     timer = _timer(system)
-    evidence: tuple[Evidence, ...] = (mount.evidence,)
-    evidence = system.evidence()
+    evidence = (Evidence.of_mount(mount),)
     if option is not None:
         what = f"the file system trims what is deleted at once ({option})"
         if timer:
@@ -154,7 +154,7 @@ def trim_used(scene: Scene) -> Iterator[Finding]:
             mount.point,
             Status.ADVICE,
             "fstrim.timer is on, but trims only what /etc/fstab lists, and this is not in it",
-            (mount.evidence, Evidence("/etc/fstab", f"lists {', '.join(sorted(points))}")),
+            (*evidence, Evidence("/etc/fstab", f"lists {', '.join(sorted(points))}")),
             _WHY,
             f"fstrim -v {mount.point}   # or add it to /etc/fstab",
         )
@@ -175,9 +175,5 @@ def _timer(system: System) -> str | None:
 
 def _fstab(system: System) -> set[str]:
     """The mount points in /etc/fstab; where it lists none, fstrim takes everything mounted."""
-    found = set()
-    for line in (system.read("etc/fstab") or "").splitlines():
-        fields = line.split()
-        if len(fields) >= 3 and not line.lstrip().startswith("#"):
-            found.add(fields[1])
-    return found
+    lines = [one for one in system.table("etc/fstab") if len(one) >= 3]
+    return {plain(fields[1]) for fields in lines if not fields[0].startswith(b"#")}

@@ -102,12 +102,11 @@ def free_space(scene: Scene) -> Iterator[Finding]:
     point = scene.mount.point
     space = scene.system.space(point)
     if space is None or not space.size_bytes:
-        yield Finding("free-space", point, UNKNOWN, "how full it is cannot be seen")
+        yield Finding("free-space", point, UNKNOWN, "its free space could not be checked")
         return
-    share = space.free_bytes / space.size_bytes
-    value = f"{space.free_bytes:,} of {space.size_bytes:,} bytes free"
-    evidence = (Evidence(f"statvfs {point}", value),)
-    what = f"{share:.0%} of the file system is free"
+    share = space.available_bytes / space.size_bytes
+    evidence = (Evidence(f"statvfs {point}", space.sentence),)
+    what = f"{share:.0%} of the file system is free for users"
     why = (
         "a full file system scatters what is written, and leaves the drive no trimmed space, so "
         "that collection copies more for every write"

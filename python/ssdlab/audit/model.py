@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ssdlab.fio.mounts import Mount
+
 
 class Status(StrEnum):
     """What a finding says of a setting."""
@@ -28,6 +30,11 @@ class Evidence:
 
     file: str
     value: str
+
+    @classmethod
+    def of_mount(cls, mount: Mount) -> Evidence:
+        """The options that a file system is mounted with."""
+        return cls("/proc/self/mountinfo", f"{mount.point}: {','.join(mount.options)}")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ssdlab.audit.model import Finding, Status
+from ssdlab.audit.model import Evidence, Finding, Status
 from ssdlab.audit.scene import Drive, Scene
 from ssdlab.audit.system import System
 
@@ -128,7 +128,7 @@ def _write_cache(scene: Scene, drive: Drive) -> Finding:
             scene.mount.point,
             PROBLEM,
             f"the file system sends no flushes ({option}), and the drive may hold data in RAM",
-            (scene.mount.evidence, *evidence),
+            (Evidence.of_mount(scene.mount), *evidence),
             FLUSH,
             f"mount -o remount,barrier {scene.mount.point}   # and mend /etc/fstab",
         )

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ssdlab.audit.system import CLASS, Mount, System
+from ssdlab.audit.system import CLASS, System
 from ssdlab.errors import InputError
+from ssdlab.fio.mounts import Mount
 from ssdlab.health import Health
 
 DEEPEST = 16
@@ -191,7 +192,7 @@ def _layer(system: System, name: str, depth: int) -> Layer:
         return Layer(name, kind, f"{mapped} ({word})", down(slaves))
     if (level := system.read(f"{place}/md/level")) is not None:
         return Layer(name, "raid", f"{name} ({level})", down(slaves))
-    if (backing := system.read(f"{place}/loop/backing_file")) is not None:
+    if (backing := system.path(f"{place}/loop/backing_file")) is not None:
         mount = system.mount_of(backing)
         names = _below_mount(system, mount) if mount else []
         return Layer(name, "loop", f"{name} (loop on {backing})", down(names))

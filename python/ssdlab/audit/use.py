@@ -18,7 +18,7 @@ def mount_options(scene: Scene) -> Iterator[Finding]:
     mount = scene.mount
     if mount is None:
         return
-    evidence = (mount.evidence,)
+    evidence = (Evidence.of_mount(mount),)
 
     def say(status: Status, what: str, why: str = "", option: str = "") -> Finding:
         fix = f"mount -o remount,{option} {mount.point}   # and in /etc/fstab" if option else None

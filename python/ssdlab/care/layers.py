@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ssdlab.fio.job import size_text
+from ssdlab.fio.mounts import Mount
 from ssdlab.fio.surroundings import (
     SYS_BLOCK,
-    Mount,
+    backing_file,
     kernel_name,
     mount_of,
     read_line,
@@ -52,7 +53,7 @@ def _device(name: str, depth: int) -> Iterator[Layer]:
     place = SYS_BLOCK / name
     passes = discard_limit(name) > 0
     parents = sorted(one.name for one in (place / "slaves").iterdir()) if _has_slaves(place) else []
-    backing = read_line(SYS_BLOCK / whole_disk(name) / "loop" / "backing_file")
+    backing = backing_file(whole_disk(name))
     if backing is not None:
         yield from _loop(name, backing, passes, depth)
     elif parents:
@@ -78,7 +79,7 @@ def _loop(name: str, backing: str, passes: bool, depth: int) -> Iterator[Layer]:
         yield Layer(backing, f"{backing}: nobody can tell what it lies on", None)
         return
     freed = f"the holes become free space of the {mount.kind} at {mount.point}"
-    if "discard" in mount.options.split(","):
+    if mount.has("discard"):
         yield Layer(mount.point, f"{freed}, which trims it by itself (mounted with discard)", True)
         source = Path(mount.source)
         under = kernel_name(source) if _is_block(source) else None

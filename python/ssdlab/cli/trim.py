@@ -43,15 +43,15 @@ def command(
 def _sentences(done: Trimmed) -> list[str]:
     mount = done.mount
     where = f"{mount.kind} at {mount.point}"
-    free = f"{size_text(done.free_bytes)} of {size_text(done.size_bytes)} are free"
+    free = done.space.sentence
     if done.trimmed_bytes is None:
         said = [f"{where}: {free}; nothing was trimmed"]
     else:
         took = duration(done.seconds)
         said = [f"{where}: {size_text(done.trimmed_bytes)} trimmed in {took}; {free}"]
-        if done.trimmed_bytes == 0 and done.free_bytes:
+        if done.trimmed_bytes == 0 and done.space.free_bytes:
             said.append("what was trimmed before and not used since is not trimmed again")
-    if "discard" in mount.options.split(","):
+    if mount.has("discard"):
         said.append("it is mounted with discard, so it trims by itself as files are deleted")
     said.append("below it:")
     said += [f"  {layer.sentence}" for layer in done.layers]
@@ -63,8 +63,7 @@ def _sentences(done: Trimmed) -> list[str]:
 def _document(done: Trimmed) -> dict[str, object]:
     return {
         "mount": asdict(done.mount),
-        "size_bytes": done.size_bytes,
-        "free_bytes": done.free_bytes,
+        **asdict(done.space),
         "trimmed_bytes": done.trimmed_bytes,
         "seconds": done.seconds,
         "layers": [asdict(layer) for layer in done.layers],
