@@ -105,7 +105,7 @@ def test_fstab_and_swaps_are_read_with_their_escapes(odd: Recorded) -> None:
         _, findings = audit_path(f"/{ODD} x", System(odd.root))
         told = {one.check: one for one in findings}
         assert told["trim-used"].status == status, told["trim-used"]
-        assert told["swap"].what == f"swap /{ODD} x/swap lies on it and is in use"
+        assert told["swap"].what == f"swap /{ODD} x/swap is on it and in use"
 
 
 def test_the_evidence_for_trim_is_how_it_is_mounted(odd: Recorded) -> None:

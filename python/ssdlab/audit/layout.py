@@ -42,7 +42,7 @@ def _aligned(system: System, parent: Layer, name: str, *, turning: bool) -> Find
         f"{parent.place}/queue/optimal_io_size",
     )
     if start is None:
-        return Finding("alignment", name, UNKNOWN, "its start is not told", evidence)
+        return Finding("alignment", name, UNKNOWN, "its start could not be read", evidence)
     at = start * SECTOR
     optimal = system.number(f"{parent.place}/queue/optimal_io_size") or 0
     # Some adapters report an odd number of sectors, such as 33553920 bytes, which aligns nothing.
@@ -85,7 +85,7 @@ def unpartitioned(scene: Scene) -> Iterator[Finding]:
             OK,
             f"{free:.1%} of the drive is in no partition",
             system.evidence(f"{drive.place}/size", *places),
-            "where writes are random and never pause, space left unwritten (after a TRIM of it) "
+            "under sustained random writes, space that is never written (after a TRIM of it) "
             "adds to the spare area: an X25-M was faster the smaller its partition was",
         )
 
@@ -108,8 +108,8 @@ def free_space(scene: Scene) -> Iterator[Finding]:
     evidence = (Evidence(f"statvfs {point}", space.sentence),)
     what = f"{share:.0%} of the file system is free for users"
     why = (
-        "a full file system scatters what is written, and leaves the drive no trimmed space, so "
-        "that collection copies more for every write"
+        "a full file system fragments what is written, and leaves the drive no trimmed space, so "
+        "that garbage collection (GC) relocates more pages per write"
     )
     fix = f"du -xh --max-depth=1 {point} | sort -h"
     if share < FULL:

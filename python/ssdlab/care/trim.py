@@ -78,7 +78,7 @@ def _mount(path: Path) -> Mount:
         )
     mount = mount_of(path.resolve())
     if mount is None:
-        raise InputError(f"{path}: nobody can tell which file system holds it")
+        raise InputError(f"{path}: which file system holds it could not be determined")
     return mount
 
 

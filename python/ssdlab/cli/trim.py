@@ -31,7 +31,7 @@ def command(
     ] = False,
     json_: SaidJson = None,
 ) -> None:
-    """Tell the drive which blocks of a file system are free (TRIM), and how far that gets."""
+    """Tell the drive which blocks of a file system are free (TRIM), and how far down that gets."""
     check_place(json_)
     done = trim(path, min_bytes=parse_bytes("--min", min_), dry_run=dry_run)
     write_json(json_, _document(done))
@@ -50,13 +50,15 @@ def _sentences(done: Trimmed) -> list[str]:
         took = duration(done.seconds)
         said = [f"{where}: {size_text(done.trimmed_bytes)} trimmed in {took}; {free}"]
         if done.trimmed_bytes == 0 and done.space.free_bytes:
-            said.append("what was trimmed before and not used since is not trimmed again")
+            said.append(
+                "free space that was already trimmed and not used since is not trimmed again"
+            )
     if mount.has("discard"):
-        said.append("it is mounted with discard, so it trims by itself as files are deleted")
+        said.append("it is mounted with discard, so it trims files as they are deleted")
     said.append("below it:")
     said += [f"  {layer.sentence}" for layer in done.layers]
     if done.reaches_a_drive is False:
-        said.append("so a TRIM does not get all the way to a drive")
+        said.append("so TRIM does not reach a drive")
     return said
 
 
