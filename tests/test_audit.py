@@ -107,10 +107,10 @@ def test_a_partition_that_begins_beside_a_flash_page_is_a_problem(system: Record
     findings = found(system, "/")
     assert statuses(findings) == {("alignment", "sda1")}
     assert findings["alignment", "sda1"].status is Status.PROBLEM
-    assert "begins at byte 32,256" in findings["alignment", "sda1"].what
+    assert "starts at byte 32,256" in findings["alignment", "sda1"].what
     assert ("alignment", "sda2") not in findings
     whole = found(system, "/dev/sda")
-    assert whole["alignment", "sda2"].what == "begins at a multiple of 1 MiB"
+    assert whole["alignment", "sda2"].what == "starts at a multiple of 1 MiB"
     # 36,864 bytes: nine flash pages.
     assert "multiple of 4 KiB, though not of 1 MiB" in whole["alignment", "sda3"].what
 
@@ -322,8 +322,8 @@ def test_a_file_system_that_is_only_read_is_neither_full_nor_to_be_trimmed(
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ("rw", "every read of a file writes"),
-        ("rw,strictatime", "every read of a file writes"),
+        ("rw", "every file read updates its access time"),
+        ("rw,strictatime", "every file read updates its access time"),
         ("rw,relatime,sync", "every write waits"),
         ("rw,relatime,data=journal", "through the journal"),
     ],
@@ -394,7 +394,7 @@ def test_btrfs_on_two_drives_shows_both(system: Recorded) -> None:
 
 def test_what_lies_on_no_drive_is_one_sentence(system: Recorded) -> None:
     system.mount_line("0:5", "/tmp", "tmpfs", "tmpfs", "rw")
-    with pytest.raises(InputError, match="lies on tmpfs"):
+    with pytest.raises(InputError, match="is on tmpfs"):
         audit_path("/tmp/x", System(system.root))
     with pytest.raises(InputError, match="no mounted file system"):
         audit_path("/home", System(system.root))

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from conftest import Outcome
+from conftest import MIB, Loop, Outcome
 from health_samples import INTEL_ROWS, later, nvme, sas, sata, smartctl
+from ssdlab.fio import surroundings
 from ssdlab.health.prometheus import METRICS
 from ssdlab.health.verdict import SPARE_NEAR, USED_WATCH
 
@@ -407,6 +408,34 @@ def test_the_others_are_told_before_the_one_that_cannot_be_read(
         str(missing),
         str(folder / "b.json"),
     ]
+
+
+@pytest.mark.root
+def test_of_drives_that_are_asked_one_without_permission_keeps_none_back(
+    cli: Cli,
+    loop: Loop,
+    stored: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    refused = stored("refused", {"smartctl": smartctl(2, "open failed: Permission denied")})
+    program = tmp_path / "smartctl"
+    answer = f"case $3 in {loop.path}) cat {stored('drive', GOOD)};; *) cat {refused};; esac"
+    program.write_text(f"#!/bin/sh\n{answer}\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(surroundings, "system_program", lambda _name: str(program))
+    other = Loop(tmp_path / "other.img", MIB)
+    try:
+        outcome = cli("health", other.path, loop.path)
+        plugged = cli("health", other.path, loop.path, "--exit-code", "--quiet")
+    finally:
+        other.close()
+    assert outcome.status == 2
+    assert "Example NVMe 1TB   good" in outcome.out
+    assert outcome.err.startswith(f"ssdlab: 1 of 2 drives could not be read: {other.path}: no perm")
+    assert plugged.status == 3
+    assert plugged.out.startswith("SSD UNKNOWN - 2 drives: 1 unknown, 1 ok; ")
+    assert f"{loop.name}_used=10%;90;100" in plugged.out
 
 
 def test_history_of_a_drive_that_cannot_be_read_is_no_second_error(

@@ -129,7 +129,7 @@ def trim_used(scene: Scene) -> Iterator[Finding]:
     if option is not None:
         what = f"the file system trims deleted files at once ({option})"
         if timer:
-            what += f", and {timer} does so again in a batch"
+            what += f", and {timer} also trims in batches"
         yield Finding("trim-used", mount.point, Status.OK, what, evidence)
         return
     if timer is None and not system.exists("etc/systemd") and not system.exists("etc/cron.weekly"):

@@ -53,19 +53,19 @@ def _aligned(system: System, parent: Layer, name: str, *, turning: bool) -> Find
     )
     fix = f"back up, then: parted /dev/{parent.name} rm N mkpart ... 1MiB 100%"
     if at % FLASH_PAGE or (off or 0) > 0:
-        what = f"begins at byte {at:,}, not at a multiple of 4 KiB"
+        what = f"starts at byte {at:,}, not at a multiple of 4 KiB"
         if at % FLASH_PAGE == 0:
-            what = f"begins {off} bytes beside a physical block of the drive"
+            what = f"starts {off} bytes off a physical block of the drive"
         status = ADVICE if turning else PROBLEM
         return Finding("alignment", name, status, what, evidence, why, fix)
     if optimal and at % optimal:
         why = "requests that straddle two stripes keep two members busy"
-        what = f"begins at byte {at:,}, not at a multiple of the optimal {optimal:,} bytes"
+        what = f"starts at byte {at:,}, not at a multiple of the optimal {optimal:,} bytes"
         return Finding("alignment", name, ADVICE, what, evidence, why, fix)
     if at % GRAIN:
-        what = f"begins at byte {at:,}: at a multiple of 4 KiB, though not of 1 MiB"
+        what = f"starts at byte {at:,}: at a multiple of 4 KiB, though not of 1 MiB"
         return Finding("alignment", name, OK, what, evidence)
-    return Finding("alignment", name, OK, "begins at a multiple of 1 MiB", evidence)
+    return Finding("alignment", name, OK, "starts at a multiple of 1 MiB", evidence)
 
 
 def unpartitioned(scene: Scene) -> Iterator[Finding]:

@@ -117,7 +117,7 @@ def look(system: System, target: str, ask: Callable[[str], Health]) -> Scene:
     tops = tuple(_layer(system, one, 0) for one in _below_mount(system, mount))
     if not tops or all(one.kind == "memory" for one in tops):
         raise InputError(
-            f"{target}: lies on {mount.kind} ({mount.source}), below which no drive can be seen; "
+            f"{target}: is on {mount.kind} ({mount.source}), below which no drive can be seen; "
             "name the drive itself"
         )
     return Scene(system, target, mount, tops, ask)

@@ -36,11 +36,16 @@ def mount_options(scene: Scene) -> Iterator[Finding]:
     atime = mount.has("noatime", "relatime", "strictatime", "lazytime")
     if "ro" not in mount.options and atime in (None, "strictatime"):
         odd = True
-        why = f"each read of a file writes its time of access; {MEASURE}"
-        yield say(ADVICE, "every read of a file writes (no noatime or relatime)", why, "relatime")
+        why = f"each read of a file causes a write; {MEASURE}"
+        yield say(
+            ADVICE,
+            "every file read updates its access time (no noatime or relatime)",
+            why,
+            "relatime",
+        )
     if not odd:
         told = atime or ("ro" if "ro" in mount.options else "")
-        yield say(OK, f"reads do not write, and writes do not wait ({told})")
+        yield say(OK, f"no writes of access times on every read, no synchronous writes ({told})")
 
 
 def swap(scene: Scene) -> Iterator[Finding]:
@@ -106,7 +111,7 @@ def array_state(scene: Scene) -> Iterator[Finding]:
         elif action not in (None, "idle", "frozen"):
             why = "the members are busy with it, so a measurement now measures that too"
             what = f"the array has background work under way ({action})"
-            fix = "cat /proc/mdstat   # tells when it will be done"
+            fix = "cat /proc/mdstat   # shows its progress"
             yield Finding("array-state", layer.name, ADVICE, what, evidence, why, fix)
         elif level == "raid0":
             why = "RAID 0 loses everything with one member"

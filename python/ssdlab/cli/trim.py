@@ -23,7 +23,7 @@ def command(
     min_: Annotated[
         str,
         typer.Option(
-            "--min", metavar="SIZE", help="Leave shorter stretches of free space alone: 1MiB."
+            "--min", metavar="SIZE", help="Skip free ranges shorter than this, such as 1MiB."
         ),
     ] = "0",
     dry_run: Annotated[

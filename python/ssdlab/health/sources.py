@@ -119,7 +119,7 @@ def live(path: Path) -> Health:
         raise InputError(f"{path}: the kernel does not know this block device")
     if surroundings.system_program("smartctl") is None:
         raise MissingProgramError(
-            f"smartctl is not installed, and drives are asked through it: {HOW_TO_INSTALL}"
+            f"smartctl is not installed, and it is needed to read SMART data: {HOW_TO_INSTALL}"
         )
     answer = surroundings.smartctl_answer(surroundings.whole_disk(name), "-x")
     if not answer:
