@@ -11,10 +11,11 @@ import ssdlab
 PACKAGE = Path(ssdlab.__file__).parent
 
 LAYERS = (
-    ("errors", "progress", "memory", "system", "_core", "profiles", "figures"),
+    ("errors", "progress", "memory", "_core", "profiles", "figures"),
     ("pool", "tracefile"),
     ("_version", "results", "jobfile", "wear"),
     ("store", "fio"),
+    ("system",),
     ("freeze", "traces"),
     ("safety", "health"),
     ("audit",),

@@ -187,7 +187,7 @@ def test_every_meaning_says_where_it_comes_from() -> None:
 @pytest.mark.parametrize(
     ("log", "severity", "told"),
     [
-        ({"percentage_used": 89}, Severity.GOOD, "endurance is left"),
+        ({"percentage_used": 89}, Severity.GOOD, "endurance is not used up"),
         ({"percentage_used": 90}, Severity.WATCH, "nearly used up"),
         ({"percentage_used": 130}, Severity.REPLACE, "rated endurance is used up"),
         ({"available_spare": 9}, Severity.REPLACE, "spare blocks are used up"),
@@ -198,8 +198,8 @@ def test_every_meaning_says_where_it_comes_from() -> None:
         ({"critical_warning": 4}, Severity.REPLACE, "reliability is degraded"),
         ({"critical_warning": 8}, Severity.REPLACE, "read-only"),
         ({"critical_warning": 16}, Severity.REPLACE, "backup of volatile memory"),
-        ({"media_errors": 1}, Severity.WATCH, "could not be given back"),
-        ({"warning_temp_time": 5, "critical_comp_time": 2}, Severity.WATCH, "too warm at times"),
+        ({"media_errors": 1}, Severity.WATCH, "failed to return data"),
+        ({"warning_temp_time": 5, "critical_comp_time": 2}, Severity.WATCH, "has been too hot"),
     ],
 )
 def test_the_health_log_is_judged(log: dict[str, int], severity: Severity, told: str) -> None:
@@ -286,7 +286,7 @@ def test_one_snapshot_gives_the_average_since_new() -> None:
     assert carried.days_left_least == pytest.approx(90 / 11 * 500)
     assert carried.days_left_most == pytest.approx(5000)
     assert carried.bytes_left == pytest.approx(9 * 2_048_000_000_000)
-    assert "average of 500 days under power since new" in carried.assumption
+    assert "average in 500 days of power-on time since new" in carried.assumption
 
 
 def test_two_snapshots_give_the_rate_in_between() -> None:
@@ -317,7 +317,7 @@ def test_the_rate_of_a_benchmark_is_not_carried_on() -> None:
 def test_wear_that_has_not_grown_is_not_carried_on() -> None:
     carried = project([read(nvme()), read(later(1, data_units_written=4_000_001))])
     assert carried.days_left is None
-    assert "less than a step of 1 %" in carried.assumption
+    assert "wear grew by less than 1 %" in carried.assumption
 
 
 def test_a_comparison_tells_what_passed() -> None:
@@ -381,7 +381,7 @@ def test_a_simulated_drive_is_read_like_a_real_one() -> None:
     assert health.written_bytes == 4_096_000_000
     assert health.nand_bytes == 10_240_000_000
     assert project([health]).bytes_left == 9e12
-    with pytest.raises(InputError, match="tells no wear"):
+    with pytest.raises(InputError, match="reports no wear"):
         from_wear({"target": {"kind": "sim"}}, "run")
 
 

@@ -25,10 +25,11 @@ from health_samples import (
     sata,
     smartctl,
 )
-from ssdlab.cli import health as shown
+from ssdlab.cli import health_words as shown
 from ssdlab.cli.health import parse_size
 from ssdlab.errors import InputError, SsdlabError
 from ssdlab.health import judge, parse, project, read_document
+from ssdlab.health.report import Report
 from ssdlab.store import RunStore
 
 Cli = Callable[..., Outcome]
@@ -61,7 +62,7 @@ def stored(path: Path, document: dict[str, Any]) -> Path:
         ('{"fio version": "fio-3.33", "jobs": []}', "a result of fio"),
         ('{"smartctl": 3}', "is not from smartctl"),
         ("[" * 100_000, "no JSON"),
-        ('{"smartctl": {"exit_status": 0}}', "tells no SMART data"),
+        ('{"smartctl": {"exit_status": 0}}', "reports no SMART data"),
     ],
 )
 def test_what_is_no_document_of_smartctl_is_one_sentence(
@@ -77,7 +78,7 @@ def test_what_is_no_document_of_smartctl_is_one_sentence(
     [
         (1, "/dev/vda: Unable to detect device type", "could not read the drive (/dev/vda: Unable"),
         (2, "Smartctl open device: /dev/sda failed: Permission denied", "run as root"),
-        (2, "Device is in STANDBY mode, exit(2)", "the drive sleeps"),
+        (2, "Device is in STANDBY mode, exit(2)", "the drive is in standby"),
         (2, "", "exit 2"),
     ],
 )
@@ -91,7 +92,7 @@ def test_smartctls_own_failures_are_one_sentence(
 
 def test_a_device_without_smart_is_one_sentence(cli: Cli, tmp_path: Path) -> None:
     for support, told in (
-        ({"available": False}, "QEMU DISK tells no SMART data (it has no SMART)"),
+        ({"available": False}, "QEMU DISK reports no SMART data (it has no SMART)"),
         ({"available": True, "enabled": False}, "switched off"),
     ):
         document = {"smartctl": smartctl(), "model_name": "QEMU DISK", "smart_support": support}
@@ -168,10 +169,10 @@ def judged(document: dict[str, Any], *, show: bool) -> None:
     assert carried.assumption
     if not show:
         return
-    report = shown.Report("x.json", health, findings, carried)
-    shown._print_one(Console(file=io.StringIO()), report)
-    shown._print_many(Console(file=io.StringIO()), [report, report])
-    json.dumps(shown.document(report), allow_nan=False)
+    report = Report("x.json", health, findings, carried)
+    shown.print_one(Console(file=io.StringIO()), report)
+    shown.print_many(Console(file=io.StringIO()), [report, report])
+    json.dumps(report.document, allow_nan=False)
 
 
 def test_several_values_of_another_kind_at_once_are_no_worse() -> None:
@@ -199,10 +200,10 @@ def test_one_drive_is_shown_with_all_it_tells(cli: Cli, tmp_path: Path) -> None:
     outcome = cli("health", path, "--attributes")
     assert outcome.status == 0, outcome.err
     lines = {line.split("  ")[0].strip(): line for line in outcome.out.splitlines() if "  " in line}
-    assert "2.46" in lines["write amplification"]
-    assert "2 %" in lines["endurance used"]
-    assert "not told" in lines["spare blocks left"]
-    assert "not explained, so not judged: 169 Bad_Block_Rate = 4" in outcome.out
+    assert "2.46" in lines["write amplification (WA)"]
+    assert "2 %" in lines["percentage used"]
+    assert "not reported" in lines["available spare"]
+    assert "unknown attributes, not judged: 169 Bad_Block_Rate = 4" in outcome.out
     assert "Phison MKP_521" in outcome.out
 
 
@@ -245,7 +246,7 @@ def test_a_run_on_a_real_drive_brings_its_snapshots(cli: Cli, tmp_path: Path) ->
     folder = RunStore(out).save(result)
     outcome = cli("health", folder.name, "--out", out)
     assert outcome.status == 0, outcome.err
-    assert "between 2 snapshots, 24 h 00 min apart: written 51.2 GB" in outcome.out
+    assert "between 2 snapshots, 24 h 00 min apart: host writes 51.2 GB" in outcome.out
     now = stored(tmp_path / "now.json", later(3, data_units_written=4_300_000))
     for place in ("runs", out, folder):
         outcome = cli("health", now, "--history", place, "--out", out, "--json", "-")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import stat
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from ssdlab.fio.mounts import Mount, Space, holding, mounts, plain, space
+from ssdlab.fio.surroundings import system_program
 
 CLASS = "sys/class/block"
 
@@ -31,29 +33,10 @@ class Evidence:
     file: str
     value: str
 
-
-@dataclass(frozen=True)
-class Mount:
-    """A mounted file system."""
-
-    point: str
-    kind: str
-    source: str
-    device: str
-    """major:minor."""
-    options: tuple[str, ...]
-
-    @property
-    def evidence(self) -> Evidence:
-        """Its options."""
-        return Evidence("/proc/self/mountinfo", f"{self.point}: {','.join(self.options)}")
-
-    def has(self, *names: str) -> str | None:
-        """The first option that is one of ``names`` or begins with one and ``=``."""
-        for one in self.options:
-            if one in names or one.partition("=")[0] in names:
-                return one
-        return None
+    @classmethod
+    def of_mount(cls, mount: Mount) -> Evidence:
+        """The options that a file system is mounted with."""
+        return cls("/proc/self/mountinfo", f"{mount.point}: {','.join(mount.options)}")
 
 
 @dataclass(frozen=True)
@@ -67,21 +50,11 @@ class Swap:
     used_bytes: int
 
 
-@dataclass(frozen=True)
-class Space:
-    """Room in a file system."""
-
-    size_bytes: int
-    free_bytes: int
-    """For users."""
-
-
-def _statvfs(point: str) -> Space | None:
+def _space(point: str) -> Space | None:
     try:
-        found = os.statvfs(point)
+        return space(point)
     except OSError:
         return None
-    return Space(found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize)
 
 
 class System:
@@ -97,7 +70,7 @@ class System:
         self.root = Path(root)
         self.live = self.root == Path("/")
         self.space: Callable[[str], Space | None] = space or (
-            _statvfs if self.live else lambda _point: None
+            _space if self.live else lambda _point: None
         )
 
     def read(self, place: str) -> str | None:
@@ -177,48 +150,36 @@ class System:
             return None
         return done.stdout if done.returncode == 0 else None
 
-    def mounts(self, process: str = "self") -> list[Mount]:
-        """What is mounted, as a process sees it, in the order of mounting."""
+    def path(self, place: str) -> str | None:
+        """The path that a file of /sys holds, which need not be UTF-8."""
         try:
-            text = (self.root / f"proc/{process}/mountinfo").read_text("utf-8", errors="replace")
+            return os.fsdecode((self.root / place).read_bytes().removesuffix(b"\n")) or None
+        except OSError:
+            return None
+
+    def table(self, place: str) -> list[list[bytes]]:
+        """The fields of a file in columns, such as /proc/swaps or /etc/fstab."""
+        try:
+            lines = (self.root / place).read_bytes().split(b"\n")
         except OSError:
             return []
-        found = []
-        for line in text.splitlines():
-            left, _, right = line.partition(" - ")
-            fields, more = left.split(), right.split()
-            if len(fields) < 6 or len(more) < 2:
-                continue
-            options = fields[5].split(",") + (more[2].split(",") if len(more) > 2 else [])
-            found.append(
-                Mount(
-                    point=_plain(fields[4]),
-                    kind=more[0],
-                    source=_plain(more[1]),
-                    device=fields[2],
-                    options=tuple(dict.fromkeys(options)),
-                )
-            )
-        return found
+        return [re.findall(rb"[^ \t]+", line) for line in lines]
+
+    def mounts(self, process: str = "self") -> list[Mount]:
+        """What is mounted, as a process sees it, in the order of mounting."""
+        return mounts(self.root / f"proc/{process}/mountinfo")
 
     def mount_of(self, path: str) -> Mount | None:
         """The mounted file system that holds an absolute path."""
-        best: Mount | None = None
-        for one in self.mounts():
-            inside = one.point == "/" or path == one.point or path.startswith(one.point + "/")
-            # The last mount at a point hides those before.
-            if inside and (best is None or len(one.point) >= len(best.point)):
-                best = one
-        return best
+        return holding(self.mounts(), path)
 
     def swaps(self) -> list[Swap]:
         """The swap areas in use."""
         found = []
-        for line in (self.read("proc/swaps") or "").splitlines()[1:]:
-            fields = line.split()
+        for fields in self.table("proc/swaps")[1:]:
             if len(fields) >= 4 and fields[2].isdigit() and fields[3].isdigit():
                 sizes = int(fields[2]) * 1024, int(fields[3]) * 1024
-                found.append(Swap(_plain(fields[0]), fields[1], *sizes))
+                found.append(Swap(plain(fields[0]), os.fsdecode(fields[1]), *sizes))
         return found
 
     def key(self, path: str) -> Key | None:
@@ -256,12 +217,6 @@ class System:
         return None
 
 
-def system_program(name: str) -> str | None:
-    """The path of an administrator's program, also where sbin is not on the user's PATH."""
-    path = os.environ.get("PATH", os.defpath)
-    return shutil.which(name, path=f"{path}:/usr/sbin:/sbin")
-
-
 def _name_by_node(path: str) -> str | None:
     try:
         number = Path(path).stat().st_rdev
@@ -269,8 +224,3 @@ def _name_by_node(path: str) -> str | None:
         return None
     link = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
     return link.resolve().name if number and link.exists() else None
-
-
-def _plain(text: str) -> str:
-    """A field of /proc with its octal escapes undone."""
-    return re.sub(r"\\([0-7]{3})", lambda m: chr(int(m[1], 8)), text)

@@ -41,7 +41,7 @@ def controller_mode(scene: Scene) -> Iterator[Finding]:
             what = "the controller runs in RAID mode, which queues like AHCI"
             yield Finding("controller-mode", drive.name, OK, what, evidence)
         else:
-            what = "nothing tells the controller's mode"
+            what = "the controller's mode could not be checked"
             yield Finding("controller-mode", drive.name, UNKNOWN, what, evidence)
 
 
@@ -57,19 +57,21 @@ def link_speed(scene: Scene) -> Iterator[Finding]:
 def _pcie(system: System, drive: Drive) -> Finding:
     place = _pci_place(system, drive)
     if place is None:
-        return Finding("link-speed", drive.name, UNKNOWN, "the PCIe link is not told")
+        return Finding("link-speed", drive.name, UNKNOWN, "the PCIe link could not be checked")
     names = ("current_link_speed", "max_link_speed", "current_link_width", "max_link_width")
     evidence = system.evidence(*(f"{place}/{name}" for name in names))
     speed, top = (_gts(system.read(f"{place}/{name}") or "") for name in names[:2])
     width, widest = (system.number(f"{place}/{name}") for name in names[2:])
     if speed is None or top is None or width is None or widest is None:
-        return Finding("link-speed", drive.name, UNKNOWN, "the PCIe link is not told", evidence)
+        return Finding(
+            "link-speed", drive.name, UNKNOWN, "the PCIe link could not be checked", evidence
+        )
     now = f"{_gb_s(speed, width):.2g} GB/s ({speed} GT/s x{width})"
     if float(speed) >= float(top) and width >= widest:
         what = f"the PCIe link runs at its best: {now}"
         return Finding("link-speed", drive.name, OK, what, evidence)
     best = f"{_gb_s(top, widest):.2g} GB/s ({top} GT/s x{widest})"
-    what = f"the PCIe link gives {now}, the drive could do {best}"
+    what = f"the PCIe link runs at {now}, the drive supports {best}"
     slot = place.rpartition("/")[0]
     port = system.evidence(f"{slot}/max_link_speed", f"{slot}/max_link_width")
     slot_speed = _gts(system.read(f"{slot}/max_link_speed") or "")
@@ -78,7 +80,7 @@ def _pcie(system: System, drive: Drive) -> Finding:
     limited = limited or (slot_width is not None and slot_width <= width < widest)
     why = "the link is the ceiling of sequential throughput; small random I/O seldom reaches it"
     if limited:
-        what += "; the slot has no more"
+        what += "; the slot supports no more"
         fix = "put the drive into a faster slot"
         return Finding("link-speed", drive.name, ADVICE, what, (*evidence, *port), why, fix)
     fix = f"lspci -vvs {place.rpartition('/')[2]}   # reseat the drive, try another slot or cable"
@@ -114,17 +116,17 @@ def _sata(system: System, drive: Drive, port: str) -> Iterator[Finding]:
     evidence = system.evidence(f"{base}/sata_spd", f"{base}/hw_sata_spd_limit")
     now, top = (re.match(r"(\d\.\d) Gbps", one or "") for one in (speed, limit))
     if now is None:
-        what = "the speed of the SATA link is not told"
+        what = "the speed of the SATA link could not be checked"
         yield Finding("link-speed", drive.name, UNKNOWN, what, evidence)
     elif top is not None and float(now[1]) < float(top[1]):
         yield Finding(
             "link-speed",
             drive.name,
             ADVICE,
-            f"the SATA link runs at {now[1]} Gbit/s, the port could do {top[1]}",
+            f"the SATA link runs at {now[1]} Gbit/s, the port supports {top[1]}",
             evidence,
-            "either the drive is no faster, or errors made the link fall back: look for CRC errors",
-            f"smartctl -i /dev/{drive.name}   # tells what the drive can do; change the cable",
+            "the drive supports no more, or errors made the link fall back (look for CRC errors)",
+            f"smartctl -i /dev/{drive.name}   # says what the drive supports; change the cable",
         )
     else:
         what = f"the SATA link runs at {now[1]} Gbit/s"
@@ -144,7 +146,7 @@ def power_saving(scene: Scene) -> Iterator[Finding]:
 
 
 def _sata_policy(system: System, drive: Drive, file: str, policy: str) -> Finding:
-    what = f"the policy of the SATA link is {policy}"
+    what = f"the SATA link power management policy is {policy}"
     evidence = system.evidence(file)
     if policy in ("max_performance", "keep_firmware_settings"):
         return Finding("power-saving", drive.name, OK, what, evidence)
@@ -167,7 +169,7 @@ def _apst(system: System, drive: Drive) -> Iterator[Finding]:
     if allowed is None or not re.fullmatch(r"[0-9]{1,12}", allowed):
         return
     if allowed == "0":
-        what = "the drive does not put itself to sleep (APST is off)"
+        what = "the drive enters no power-saving state by itself (APST is off)"
         yield Finding("power-saving", drive.name, OK, what, evidence)
         return
     delay = int(allowed) / 1000
@@ -175,7 +177,7 @@ def _apst(system: System, drive: Drive) -> Iterator[Finding]:
         "power-saving",
         drive.name,
         OK,
-        f"the drive may put itself to sleep if it wakes within {delay:g} ms (APST)",
+        f"the drive may enter power-saving states that it leaves within {delay:g} ms (APST)",
         evidence,
         "the first I/O after a pause may wait so long; for measuring latency switch it off",
         f"echo 0 > /{own}",

@@ -12,25 +12,25 @@ from ssdlab.health import Health, live
 from ssdlab.system import System
 
 CHECKS: tuple[Check, ...] = (
-    Check("trim-path", "TRIM gets from the file system down to the drive", discard.trim_path),
+    Check("trim-path", "TRIM reaches the drive from the file system", discard.trim_path),
     Check("trim-used", "the file system trims, by itself or by a timer", discard.trim_used),
-    Check("alignment", "partitions begin where a flash page does", layout.alignment),
+    Check("alignment", "partitions are aligned to flash pages", layout.alignment),
     Check("free-space", "the file system has room left", layout.free_space),
     Check("unpartitioned", "how much of the drive serves as spare area", layout.unpartitioned),
     Check("scheduler", "the I/O scheduler suits the kind of drive", queue.scheduler),
-    Check("queue-depth", "enough requests may wait", queue.queue_depth),
-    Check("ncq", "the drive is given more than one request at a time", queue.native_queueing),
+    Check("queue-depth", "the request queue is deep enough", queue.queue_depth),
+    Check("ncq", "the drive queues more than one request (NCQ)", queue.native_queueing),
     Check("controller-mode", "SATA controllers run in AHCI mode", bus.controller_mode),
     Check("link-speed", "the PCIe or SATA link runs as fast as it can", bus.link_speed),
     Check("write-cache", "the drive's write cache is on, and is flushed", queue.write_cache),
-    Check("read-ahead", "the kernel reads ahead, and not too far", queue.read_ahead),
-    Check("rotational", "the kernel takes an SSD for one", queue.rotational),
+    Check("read-ahead", "read-ahead is on and not excessive", queue.read_ahead),
+    Check("rotational", "the kernel treats an SSD as one", queue.rotational),
     Check("mount-options", "no mount option makes reads write", use.mount_options),
-    Check("swap", "no busy swap lies on the drive", use.swap),
-    Check("array-state", "arrays are whole and at rest", use.array_state),
+    Check("swap", "no swap in use is on the drive", use.swap),
+    Check("array-state", "arrays are complete and idle", use.array_state),
     Check("loop-cache", "loop devices do not keep data in RAM twice", use.loop_cache),
-    Check("power-saving", "sleeping links and drives do not delay I/O", bus.power_saving),
-    Check("health", "what the drive says of its own health", use.health),
+    Check("power-saving", "power saving of links and drives does not delay I/O", bus.power_saving),
+    Check("health", "what the drive reports of its own health", use.health),
 )
 
 

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from ssdlab.audit.model import Finding, Status
 from ssdlab.audit.scene import Layer, Scene
+from ssdlab.fio.mounts import plain
 from ssdlab.system import Evidence, System
 
 _WHY = (
-    "without TRIM the drive takes deleted data for live data, copies it whenever it collects, and "
-    "so writes slower and wears faster"
+    "without TRIM the drive takes deleted data for valid data and relocates it in garbage "
+    "collection (GC), so that it writes slower and wears faster"
 )
 
 
@@ -26,7 +27,7 @@ def trim_path(scene: Scene) -> Iterator[Finding]:
         files = _files(layer)
         if able is None:
             stopped = True
-            what = f"nothing tells whether {layer.title} takes TRIM"
+            what = f"whether {layer.title} supports TRIM could not be checked"
             yield Finding("trim-path", layer.name, Status.UNKNOWN, what)
         elif layer.kind == "disk":
             stopped = True
@@ -37,7 +38,7 @@ def trim_path(scene: Scene) -> Iterator[Finding]:
                 "trim-path",
                 layer.name,
                 Status.PROBLEM,
-                f"TRIM stops at {layer.title}, though what lies below takes it",
+                f"TRIM stops at {layer.title}, though the layer below supports it",
                 system.evidence(*files, *(f for one in _real(layer.below) for f in _files(one))),
                 _WHY + _why_more(layer.kind),
                 _allow(system, layer),
@@ -73,11 +74,11 @@ def _drive(scene: Scene, layer: Layer, rotational: bool) -> Finding:
     drive = next(one for one in scene.drives if one.name == layer.name)
     evidence = scene.system.evidence(*_files(layer), f"{layer.place}/queue/rotational")
     if rotational and not drive.virtual:
-        what = "takes no TRIM, and a hard disk needs none"
+        what = "does not support TRIM, and a hard disk needs none"
         return Finding("trim-path", layer.name, Status.OK, what, evidence)
     hardware = scene.system.number(f"{layer.place}/queue/discard_max_hw_bytes")
     if hardware:
-        what = f"TRIM to the drive {layer.name} is switched off, though it takes it"
+        what = f"TRIM to the drive {layer.name} is switched off, though the drive supports it"
         file = f"{layer.place}/queue/discard_max_hw_bytes"
         seen = (*evidence, *scene.system.evidence(file))
         switch = f"echo {hardware} > /{layer.place}/queue/discard_max_bytes"
@@ -86,7 +87,7 @@ def _drive(scene: Scene, layer: Layer, rotational: bool) -> Finding:
         "USB": "replace the adapter by one that passes UNMAP on",
         "virtio": "set discard=unmap for this disk in the virtual machine's definition",
     }.get(drive.bus or "")
-    what = f"the drive {layer.name} takes no TRIM"
+    what = f"the drive {layer.name} does not support TRIM"
     status = Status.ADVICE if drive.virtual else Status.PROBLEM
     return Finding("trim-path", layer.name, status, what, evidence, _WHY, fix)
 
@@ -124,16 +125,15 @@ def trim_used(scene: Scene) -> Iterator[Finding]:
         return
     option = mount.has("discard")
     timer = _timer(system)
-    evidence: tuple[Evidence, ...] = (mount.evidence,)
-    evidence = system.evidence()
+    evidence = (Evidence.of_mount(mount),)
     if option is not None:
-        what = f"the file system trims what is deleted at once ({option})"
+        what = f"the file system trims deleted files at once ({option})"
         if timer:
-            what += f", and {timer} does so again in a batch"
+            what += f", and {timer} also trims in batches"
         yield Finding("trim-used", mount.point, Status.OK, what, evidence)
         return
     if timer is None and not system.exists("etc/systemd") and not system.exists("etc/cron.weekly"):
-        what = "the mount option discard is not set, and nothing tells whether a timer does"
+        what = "the mount option discard is not set, and whether a timer trims could not be checked"
         yield Finding("trim-used", mount.point, Status.UNKNOWN, what, evidence, _WHY)
         return
     if timer is None:
@@ -141,7 +141,7 @@ def trim_used(scene: Scene) -> Iterator[Finding]:
             "trim-used",
             mount.point,
             Status.ADVICE,
-            "nobody trims: neither the mount option discard nor a timer",
+            "nothing trims it: neither the mount option discard nor a timer",
             evidence,
             _WHY,
             f"systemctl enable --now fstrim.timer   # once by hand: fstrim -v {mount.point}",
@@ -154,7 +154,7 @@ def trim_used(scene: Scene) -> Iterator[Finding]:
             mount.point,
             Status.ADVICE,
             "fstrim.timer is on, but trims only what /etc/fstab lists, and this is not in it",
-            (mount.evidence, Evidence("/etc/fstab", f"lists {', '.join(sorted(points))}")),
+            (*evidence, Evidence("/etc/fstab", f"lists {', '.join(sorted(points))}")),
             _WHY,
             f"fstrim -v {mount.point}   # or add it to /etc/fstab",
         )
@@ -175,9 +175,5 @@ def _timer(system: System) -> str | None:
 
 def _fstab(system: System) -> set[str]:
     """The mount points in /etc/fstab; where it lists none, fstrim takes everything mounted."""
-    found = set()
-    for line in (system.read("etc/fstab") or "").splitlines():
-        fields = line.split()
-        if len(fields) >= 3 and not line.lstrip().startswith("#"):
-            found.add(fields[1])
-    return found
+    lines = [one for one in system.table("etc/fstab") if len(one) >= 3]
+    return {plain(fields[1]) for fields in lines if not fields[0].startswith(b"#")}

@@ -42,7 +42,7 @@ def _aligned(system: System, parent: Layer, name: str, *, turning: bool) -> Find
         f"{parent.place}/queue/optimal_io_size",
     )
     if start is None:
-        return Finding("alignment", name, UNKNOWN, "its start is not told", evidence)
+        return Finding("alignment", name, UNKNOWN, "its start could not be read", evidence)
     at = start * SECTOR
     optimal = system.number(f"{parent.place}/queue/optimal_io_size") or 0
     # Some adapters report an odd number of sectors, such as 33553920 bytes, which aligns nothing.
@@ -53,19 +53,19 @@ def _aligned(system: System, parent: Layer, name: str, *, turning: bool) -> Find
     )
     fix = f"back up, then: parted /dev/{parent.name} rm N mkpart ... 1MiB 100%"
     if at % FLASH_PAGE or (off or 0) > 0:
-        what = f"begins at byte {at:,}, not at a multiple of 4 KiB"
+        what = f"starts at byte {at:,}, not at a multiple of 4 KiB"
         if at % FLASH_PAGE == 0:
-            what = f"begins {off} bytes beside a physical block of the drive"
+            what = f"starts {off} bytes off a physical block of the drive"
         status = ADVICE if turning else PROBLEM
         return Finding("alignment", name, status, what, evidence, why, fix)
     if optimal and at % optimal:
         why = "requests that straddle two stripes keep two members busy"
-        what = f"begins at byte {at:,}, not at a multiple of the optimal {optimal:,} bytes"
+        what = f"starts at byte {at:,}, not at a multiple of the optimal {optimal:,} bytes"
         return Finding("alignment", name, ADVICE, what, evidence, why, fix)
     if at % GRAIN:
-        what = f"begins at byte {at:,}: at a multiple of 4 KiB, though not of 1 MiB"
+        what = f"starts at byte {at:,}: at a multiple of 4 KiB, though not of 1 MiB"
         return Finding("alignment", name, OK, what, evidence)
-    return Finding("alignment", name, OK, "begins at a multiple of 1 MiB", evidence)
+    return Finding("alignment", name, OK, "starts at a multiple of 1 MiB", evidence)
 
 
 def unpartitioned(scene: Scene) -> Iterator[Finding]:
@@ -85,7 +85,7 @@ def unpartitioned(scene: Scene) -> Iterator[Finding]:
             OK,
             f"{free:.1%} of the drive is in no partition",
             system.evidence(f"{drive.place}/size", *places),
-            "where writes are random and never pause, space left unwritten (after a TRIM of it) "
+            "under sustained random writes, space that is never written (after a TRIM of it) "
             "adds to the spare area: an X25-M was faster the smaller its partition was",
         )
 
@@ -102,15 +102,14 @@ def free_space(scene: Scene) -> Iterator[Finding]:
     point = scene.mount.point
     space = scene.system.space(point)
     if space is None or not space.size_bytes:
-        yield Finding("free-space", point, UNKNOWN, "how full it is cannot be seen")
+        yield Finding("free-space", point, UNKNOWN, "its free space could not be checked")
         return
-    share = space.free_bytes / space.size_bytes
-    value = f"{space.free_bytes:,} of {space.size_bytes:,} bytes free"
-    evidence = (Evidence(f"statvfs {point}", value),)
-    what = f"{share:.0%} of the file system is free"
+    share = space.available_bytes / space.size_bytes
+    evidence = (Evidence(f"statvfs {point}", space.sentence),)
+    what = f"{share:.0%} of the file system is free for users"
     why = (
-        "a full file system scatters what is written, and leaves the drive no trimmed space, so "
-        "that collection copies more for every write"
+        "a full file system fragments what is written, and leaves the drive no trimmed space, so "
+        "that garbage collection (GC) relocates more pages per write"
     )
     fix = f"du -xh --max-depth=1 {point} | sort -h"
     if share < FULL:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ssdlab.audit.model import Finding, Status
 from ssdlab.audit.scene import Drive, Scene
-from ssdlab.system import System
+from ssdlab.system import Evidence, System
 
 OK, ADVICE, PROBLEM, UNKNOWN = Status.OK, Status.ADVICE, Status.PROBLEM, Status.UNKNOWN
 
@@ -32,7 +32,9 @@ def scheduler(scene: Scene) -> Iterator[Finding]:
         active = re.search(r"\[([\w-]+)\]", line or "")
         name = active[1] if active else (line or "").strip()
         if not re.fullmatch(r"[\w-]+", name):
-            yield Finding("scheduler", drive.name, UNKNOWN, "no scheduler is told", evidence)
+            yield Finding(
+                "scheduler", drive.name, UNKNOWN, "the I/O scheduler could not be checked", evidence
+            )
             continue
         better, why = _better(drive, name, line or "")
         what = f"the scheduler is {name}"
@@ -47,11 +49,11 @@ def _better(drive: Drive, name: str, line: str) -> tuple[str | None, str]:
     """The scheduler to try, and why; None where the one in use is fine."""
     if drive.rotational and not drive.virtual and name == "none":
         there = next((one for one in ("mq-deadline", "bfq") if one in line), None)
-        return there, "a hard disk gains much by requests in the order of its tracks"
+        return there, "a hard disk gains much from requests sorted by position"
     if drive.bus == "NVMe" and name in ("bfq", "mq-deadline") and "none" in line:
         return "none", (
             "an NVMe drive orders requests itself, and a scheduler costs CPU time for each, which "
-            f"shows from some 100,000 IOPS on; {MEASURE}"
+            f"is noticeable from some 100,000 IOPS on; {MEASURE}"
         )
     return None, ""
 
@@ -63,19 +65,21 @@ def queue_depth(scene: Scene) -> Iterator[Finding]:
         files = (f"{drive.place}/queue/nr_requests", f"{drive.place}/device/queue_depth")
         evidence = scene.system.evidence(*files)
         if requests is None:
-            yield Finding("queue-depth", drive.name, UNKNOWN, "no depth is told", evidence)
+            yield Finding(
+                "queue-depth", drive.name, UNKNOWN, "the queue depth could not be checked", evidence
+            )
         elif requests < FEW_REQUESTS and drive.ssd:
             yield Finding(
                 "queue-depth",
                 drive.name,
                 ADVICE,
-                f"only {requests} requests may wait",
+                f"the queue holds only {requests} requests",
                 evidence,
                 "an SSD works on many requests at once; a short queue leaves its dies idle",
                 f"echo 256 > /{files[0]}",
             )
         else:
-            what = f"{requests} requests may wait"
+            what = f"the queue holds {requests} requests"
             yield Finding("queue-depth", drive.name, OK, what, evidence)
 
 
@@ -88,7 +92,7 @@ def native_queueing(scene: Scene) -> Iterator[Finding]:
             continue
         evidence = scene.system.evidence(file)
         if depth > 1:
-            what = f"the drive is given up to {depth} requests at once"
+            what = f"queue depth of the drive: {depth}"
             yield Finding("ncq", drive.name, OK, what, evidence)
             continue
         usb = drive.bus == "USB"
@@ -96,10 +100,10 @@ def native_queueing(scene: Scene) -> Iterator[Finding]:
             "ncq",
             drive.name,
             ADVICE if usb else PROBLEM,
-            "the drive is given one request at a time: "
+            "queue depth of the drive: 1, as "
             + ("the adapter does not speak UAS" if usb else "native command queueing is off"),
             evidence,
-            "one request keeps one die busy; the others of the drive stand idle",
+            "one request keeps one die busy while the other dies idle",
             "use an adapter that speaks UAS"
             if usb
             else f"echo 31 > /{file}   # if it stays at 1: AHCI in the firmware setup, "
@@ -128,37 +132,39 @@ def _write_cache(scene: Scene, drive: Drive) -> Finding:
             scene.mount.point,
             PROBLEM,
             f"the file system sends no flushes ({option}), and the drive may hold data in RAM",
-            (scene.mount.evidence, *evidence),
+            (Evidence.of_mount(scene.mount), *evidence),
             FLUSH,
             f"mount -o remount,barrier {scene.mount.point}   # and mend /etc/fstab",
         )
     if kernel is None:
-        return Finding("write-cache", drive.name, UNKNOWN, "no cache is told", evidence)
+        return Finding(
+            "write-cache", drive.name, UNKNOWN, "the write cache could not be checked", evidence
+        )
     if kernel == "write through" and own is not None and own.startswith("write back"):
         return Finding(
             "write-cache",
             drive.name,
             PROBLEM,
-            "the drive caches writes, but the kernel was told not to flush it",
+            "the drive has a volatile write cache, but the kernel does not flush it",
             evidence,
             FLUSH,
             f"echo write back > /{file}",
         )
     if kernel == "write back":
-        what = "the drive caches writes, and the kernel flushes the cache when data must be safe"
+        what = "the volatile write cache is on, and the kernel flushes it"
         return Finding("write-cache", drive.name, OK, what, evidence)
     if drive.bus == "SATA" and drive.ssd:
         return Finding(
             "write-cache",
             drive.name,
             ADVICE,
-            "the drive's write cache is off, or the drive says that it needs no flushes",
+            "the write cache is off, or the drive reports that it needs no flushes",
             evidence,
             "with its cache off an SSD programs a page for every small write; drives with "
-            "capacitors against power loss lose nothing by having it on",
+            "power-loss protection lose nothing by having it on",
             f"hdparm -W1 /dev/{drive.name}",
         )
-    what = "nothing has to be flushed: the cache is off or safe from power loss"
+    what = "no flushes needed: the write cache is off or protected against power loss"
     return Finding("write-cache", drive.name, OK, what, evidence)
 
 
@@ -181,15 +187,15 @@ def read_ahead(scene: Scene) -> Iterator[Finding]:
             continue
         fix = f"echo 128 > /{file}"
         if kb == 0:
-            why = "a reader of whole files waits for every block; databases may want it so"
+            why = "sequential buffered reads wait for every block; databases may want it so"
             what = "read-ahead is off"
             yield Finding("read-ahead", name, ADVICE, what, evidence, why, fix)
         elif kb > LARGE_READ_AHEAD_KB and name in ssd:
-            why = f"buffered random reads may fetch data that nobody asked for; {MEASURE}"
-            what = f"the kernel reads {kb:,} KiB ahead, much for an SSD"
+            why = f"buffered random reads may fetch data that is not used; {MEASURE}"
+            what = f"read-ahead is {kb:,} KiB, much for an SSD"
             yield Finding("read-ahead", name, ADVICE, what, evidence, why, fix)
         else:
-            what = f"the kernel reads {kb:,} KiB ahead"
+            what = f"read-ahead is {kb:,} KiB"
             yield Finding("read-ahead", name, OK, what, evidence)
 
 
@@ -199,21 +205,21 @@ def rotational(scene: Scene) -> Iterator[Finding]:
         file = f"{drive.place}/queue/rotational"
         evidence = scene.system.evidence(file, f"{drive.place}/device/model")
         fix = f"echo 0 > /{file}"
-        why = "file systems and the swap code choose other ways for hard disks"
+        why = "file systems and swap choose other algorithms for hard disks"
         named = re.search(r"(?i)\bssd|ssd\b|nvme|solid.?state", drive.model or "") is not None
         if drive.rotational is None:
-            what = "nothing tells whether it turns"
+            what = "whether it is rotational could not be checked"
             yield Finding("rotational", drive.name, UNKNOWN, what, evidence)
         elif not drive.rotational:
-            yield Finding("rotational", drive.name, OK, "the kernel takes it for an SSD", evidence)
+            yield Finding("rotational", drive.name, OK, "the kernel treats it as an SSD", evidence)
         elif drive.virtual:
-            what = "a virtual disk that passes for a hard disk; what it lies on cannot be seen"
+            what = "a virtual disk reported as a hard disk; the drive below it cannot be seen"
             yield Finding("rotational", drive.name, ADVICE, what, evidence, why, fix)
         elif named or drive.bus in ("NVMe", "MMC"):
-            what = "the kernel takes this SSD for a hard disk"
+            what = "the kernel treats this SSD as a hard disk"
             yield Finding("rotational", drive.name, PROBLEM, what, evidence, why, fix)
         elif drive.bus == "USB":
-            what = "the adapter passes the drive for a hard disk; if it is an SSD, say so"
+            what = "the adapter reports a hard disk; if it is an SSD, set the flag"
             yield Finding("rotational", drive.name, ADVICE, what, evidence, why, fix)
         else:
             yield Finding("rotational", drive.name, OK, "a hard disk", evidence)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ssdlab.errors import InputError
+from ssdlab.fio.mounts import Mount
 from ssdlab.health import Health
-from ssdlab.system import CLASS, Mount, System
+from ssdlab.system import CLASS, System
 
 DEEPEST = 16
 """Layers below which a stack is taken for a loop."""
@@ -116,7 +117,7 @@ def look(system: System, target: str, ask: Callable[[str], Health]) -> Scene:
     tops = tuple(_layer(system, one, 0) for one in _below_mount(system, mount))
     if not tops or all(one.kind == "memory" for one in tops):
         raise InputError(
-            f"{target}: lies on {mount.kind} ({mount.source}), below which no drive can be seen; "
+            f"{target}: is on {mount.kind} ({mount.source}), below which no drive can be seen; "
             "name the drive itself"
         )
     return Scene(system, target, mount, tops, ask)
@@ -191,7 +192,7 @@ def _layer(system: System, name: str, depth: int) -> Layer:
         return Layer(name, kind, f"{mapped} ({word})", down(slaves))
     if (level := system.read(f"{place}/md/level")) is not None:
         return Layer(name, "raid", f"{name} ({level})", down(slaves))
-    if (backing := system.read(f"{place}/loop/backing_file")) is not None:
+    if (backing := system.path(f"{place}/loop/backing_file")) is not None:
         mount = system.mount_of(backing)
         names = _below_mount(system, mount) if mount else []
         return Layer(name, "loop", f"{name} (loop on {backing})", down(names))

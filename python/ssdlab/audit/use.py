@@ -19,7 +19,7 @@ def mount_options(scene: Scene) -> Iterator[Finding]:
     mount = scene.mount
     if mount is None:
         return
-    evidence = (mount.evidence,)
+    evidence = (Evidence.of_mount(mount),)
 
     def say(status: Status, what: str, why: str = "", option: str = "") -> Finding:
         fix = f"mount -o remount,{option} {mount.point}   # and in /etc/fstab" if option else None
@@ -28,20 +28,25 @@ def mount_options(scene: Scene) -> Iterator[Finding]:
     odd = False
     if mount.has("sync"):
         odd = True
-        why = "each write waits until flash has it, so that nothing is merged on the way"
+        why = "each write waits for the drive, so that writes are not merged"
         yield say(ADVICE, "every write waits for the drive (sync)", why, "async")
     if mount.has("data") == "data=journal":
         odd = True
-        why = "all data is written twice, to the journal and to its place, and wears twice"
+        why = "all data is written twice, to the journal and in place, which doubles wear"
         yield say(ADVICE, "data goes through the journal (data=journal)", why)
     atime = mount.has("noatime", "relatime", "strictatime", "lazytime")
     if "ro" not in mount.options and atime in (None, "strictatime"):
         odd = True
-        why = f"each read of a file writes its time of access; {MEASURE}"
-        yield say(ADVICE, "every read of a file writes (no noatime or relatime)", why, "relatime")
+        why = f"each read of a file causes a write; {MEASURE}"
+        yield say(
+            ADVICE,
+            "every file read updates its access time (no noatime or relatime)",
+            why,
+            "relatime",
+        )
     if not odd:
         told = atime or ("ro" if "ro" in mount.options else "")
-        yield say(OK, f"reads do not write, and writes do not wait ({told})")
+        yield say(OK, f"no writes of access times on every read, no synchronous writes ({told})")
 
 
 def swap(scene: Scene) -> Iterator[Finding]:
@@ -64,20 +69,20 @@ def swap(scene: Scene) -> Iterator[Finding]:
         evidence = (Evidence("/proc/swaps", value), *system.evidence("proc/sys/vm/swappiness"))
         where = ", ".join(shared)
         if area.used_bytes == 0:
-            what = f"swap {area.path} lies on it and is empty"
+            what = f"swap {area.path} is on it and unused"
             yield Finding("swap", where, OK, what, evidence)
             continue
         yield Finding(
             "swap",
             where,
             ADVICE,
-            f"swap {area.path} lies on it and is in use",
+            f"swap {area.path} is on it and in use",
             evidence,
-            "swapping is small random writing, which wears most, and it disturbs a measurement",
+            "swapping is small random writes, which wear most, and it disturbs a measurement",
             f"swapoff {area.path}   # for a measurement; more RAM or zram for good",
         )
     if not found:
-        what = "no swap lies on it"
+        what = "there is no swap on it"
         evidence = system.evidence("proc/swaps")
         yield Finding("swap", ", ".join(sorted(here)), OK, what, evidence)
 
@@ -98,7 +103,7 @@ def array_state(scene: Scene) -> Iterator[Finding]:
                 "array-state",
                 layer.name,
                 PROBLEM,
-                f"the array lacks {degraded} of its members",
+                f"the array is degraded: {degraded} of its members missing",
                 evidence,
                 "the next failure may lose the data, and reads of missing data cost reads of all "
                 "other members",
@@ -106,15 +111,15 @@ def array_state(scene: Scene) -> Iterator[Finding]:
             )
         elif action not in (None, "idle", "frozen"):
             why = "the members are busy with it, so a measurement now measures that too"
-            what = f"the array is at work for itself ({action})"
-            fix = "cat /proc/mdstat   # tells when it will be done"
+            what = f"the array has background work under way ({action})"
+            fix = "cat /proc/mdstat   # shows its progress"
             yield Finding("array-state", layer.name, ADVICE, what, evidence, why, fix)
         elif level == "raid0":
             why = "RAID 0 loses everything with one member"
-            what = "the array is whole; it has no redundancy"
+            what = "the array is complete; it has no redundancy"
             yield Finding("array-state", layer.name, OK, what, evidence, why)
         else:
-            yield Finding("array-state", layer.name, OK, "the array is whole", evidence)
+            yield Finding("array-state", layer.name, OK, "the array is complete", evidence)
 
 
 def loop_cache(scene: Scene) -> Iterator[Finding]:
@@ -152,7 +157,7 @@ def _health_of(scene: Scene, drive: Drive) -> Iterator[Finding]:
         told = scene.ask(drive.name)
     except SsdlabError as error:
         reason = error.message.removeprefix(f"/dev/{drive.name}: ")
-        what, _, install = f"its health is not told: {reason}".partition(": sudo ")
+        what, _, install = f"its health could not be checked: {reason}".partition(": sudo ")
         fix = f"sudo {install}" if install else None
         yield Finding("health", drive.name, UNKNOWN, what, fix=fix)
         return
@@ -170,10 +175,10 @@ def _health_of(scene: Scene, drive: Drive) -> Iterator[Finding]:
         yield Finding("health", drive.name, status[one.severity], one.what, seen, "", fix)
     if not bad:
         evidence = tuple(Evidence("SMART", one.evidence) for one in said)
-        what = "the drive reports no failure and has endurance left"
+        what = "the drive reports no failure, and its rated endurance is not used up"
         yield Finding("health", drive.name, OK, what, evidence)
     if told.is_ssd and drive.rotational and not drive.virtual:
         file = f"{drive.place}/queue/rotational"
-        what = "the drive says that it is an SSD, the kernel takes it for a hard disk"
+        what = "the drive reports that it is an SSD, the kernel treats it as a hard disk"
         evidence = scene.system.evidence(file)
         yield Finding("health", drive.name, PROBLEM, what, evidence, "", f"echo 0 > /{file}")

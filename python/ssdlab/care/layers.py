@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ssdlab.fio.job import size_text
+from ssdlab.fio.mounts import Mount
 from ssdlab.fio.surroundings import (
     SYS_BLOCK,
-    Mount,
+    backing_file,
     kernel_name,
     mount_of,
     read_line,
@@ -35,7 +36,11 @@ def below_mount(mount: Mount) -> list[Layer]:
     name = kernel_name(source) if _is_block(source) else None
     if name is None:
         return [
-            Layer(mount.source, f"{mount.source} is no block device: nobody can tell more", None)
+            Layer(
+                mount.source,
+                f"{mount.source} is no block device: what is below it could not be checked",
+                None,
+            )
         ]
     return list(_device(name, 0))
 
@@ -52,12 +57,14 @@ def _device(name: str, depth: int) -> Iterator[Layer]:
     place = SYS_BLOCK / name
     passes = discard_limit(name) > 0
     parents = sorted(one.name for one in (place / "slaves").iterdir()) if _has_slaves(place) else []
-    backing = read_line(SYS_BLOCK / whole_disk(name) / "loop" / "backing_file")
+    backing = backing_file(whole_disk(name))
     if backing is not None:
         yield from _loop(name, backing, passes, depth)
     elif parents:
         on = ", ".join(parents)
-        said = f"{_kind(place)}{name} on {on} " + ("hands TRIM on" if passes else "stops TRIM here")
+        said = f"{_kind(place)}{name} on {on} " + (
+            "passes TRIM on" if passes else "stops TRIM here"
+        )
         yield Layer(name, said, passes)
         if passes:
             for parent in parents:
@@ -75,10 +82,10 @@ def _loop(name: str, backing: str, passes: bool, depth: int) -> Iterator[Layer]:
     yield Layer(name, f"{name} is the file {backing}: what is trimmed becomes holes in it", True)
     mount = mount_of(Path(backing))
     if mount is None:
-        yield Layer(backing, f"{backing}: nobody can tell what it lies on", None)
+        yield Layer(backing, f"{backing}: which file system it is on could not be checked", None)
         return
     freed = f"the holes become free space of the {mount.kind} at {mount.point}"
-    if "discard" in mount.options.split(","):
+    if mount.has("discard"):
         yield Layer(mount.point, f"{freed}, which trims it by itself (mounted with discard)", True)
         source = Path(mount.source)
         under = kernel_name(source) if _is_block(source) else None
@@ -86,7 +93,7 @@ def _loop(name: str, backing: str, passes: bool, depth: int) -> Iterator[Layer]:
             yield from _device(under, depth + 1)
     else:
         yield Layer(
-            mount.point, f"{freed}; ssdlab trim {mount.point} hands them further down", False
+            mount.point, f"{freed}; ssdlab trim {mount.point} passes them further down", False
         )
 
 
@@ -95,9 +102,9 @@ def _drive(name: str, passes: bool) -> Layer:
     model = read_line(SYS_BLOCK / disk / "device" / "model")
     what = f"{disk} ({model})" if model else disk
     if not passes:
-        return Layer(disk, f"{what} does not take TRIM", False)
+        return Layer(disk, f"{what} does not support TRIM", False)
     limit = size_text(discard_limit(disk))
-    return Layer(disk, f"{what} takes TRIM, up to {limit} in one command", True)
+    return Layer(disk, f"{what} supports TRIM, up to {limit} per command", True)
 
 
 def _kind(place: Path) -> str:

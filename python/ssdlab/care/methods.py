@@ -14,9 +14,8 @@ from pathlib import Path
 from ssdlab.care import identify, programs
 from ssdlab.care.identify import AtaSecurity, NvmeErase
 from ssdlab.care.layers import discard_limit
-from ssdlab.fio.surroundings import SYS_BLOCK
+from ssdlab.fio.surroundings import SYS_BLOCK, system_program
 from ssdlab.safety import BlockDevice
-from ssdlab.system import system_program
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ssdlab.errors import ExperimentError
-from ssdlab.system import system_program
+from ssdlab.fio.surroundings import system_program
 
 _LOOK_EVERY_S = 0.2
 

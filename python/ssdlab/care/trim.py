@@ -15,7 +15,8 @@ from pathlib import Path
 
 from ssdlab.care.layers import Layer, below_mount
 from ssdlab.errors import ExperimentError, InputError, RefusedError
-from ssdlab.fio.surroundings import Mount, mount_of
+from ssdlab.fio.mounts import Mount, Space, space
+from ssdlab.fio.surroundings import mount_of
 
 BLKDISCARD = 0x1277
 BLKSECDISCARD = 0x127D
@@ -33,8 +34,8 @@ class Trimmed:
     """What trimming a file system did, or would do."""
 
     mount: Mount
-    size_bytes: int
-    free_bytes: int
+    space: Space
+    """Before it."""
     trimmed_bytes: int | None
     """As the file system counts them; None in a dry run."""
     seconds: float
@@ -57,18 +58,11 @@ def trim(path: Path, *, min_bytes: int = 0, dry_run: bool = False) -> Trimmed:
         InputError: no such path, no permission, or nothing there can be trimmed.
     """
     mount = _mount(path)
-    info = os.statvfs(mount.point)
+    room = space(mount.point)
     layers = below_mount(mount)
     started = time.monotonic()
     trimmed = None if dry_run else _fitrim(mount, min_bytes)
-    return Trimmed(
-        mount,
-        info.f_blocks * info.f_frsize,
-        info.f_bfree * info.f_frsize,
-        trimmed,
-        time.monotonic() - started,
-        layers,
-    )
+    return Trimmed(mount, room, trimmed, time.monotonic() - started, layers)
 
 
 def _mount(path: Path) -> Mount:
@@ -84,7 +78,7 @@ def _mount(path: Path) -> Mount:
         )
     mount = mount_of(path.resolve())
     if mount is None:
-        raise InputError(f"{path}: nobody can tell which file system holds it")
+        raise InputError(f"{path}: which file system holds it could not be determined")
     return mount
 
 

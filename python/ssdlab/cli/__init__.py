@@ -6,6 +6,7 @@ What is heavy is imported inside functions, so that Ctrl-C is answered while it 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import sys
@@ -24,6 +25,9 @@ def main() -> None:
     import ssdlab.cli.app  # noqa: F401  (loads what is heavy)
 
     _answer(_interrupt)
+    # Names of files and models need not be text; what cannot be written is escaped, as on stderr.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     status = run_command(sys.argv[1:])
     # Python takes a Ctrl-C that passed through exec() of a text (dataclasses are made that way)
     # for unhandled, and ends by the signal instead of the status; another exec clears that.

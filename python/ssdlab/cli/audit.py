@@ -34,7 +34,7 @@ def command(
         ),
     ] = Path("/"),
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Only what is not as it should be.")
+        bool, typer.Option("--quiet", "-q", help="Print only findings that are not ok.")
     ] = False,
     json_: Annotated[
         str | None, typer.Option("--json", metavar="FILE|-", help="Write all findings as JSON.")

@@ -20,7 +20,7 @@ PATIENCE_S = 2.0
 """Runs shorter than this show no progress."""
 
 _LINE_EVERY_S = 5.0
-_PIPE_WIDTH = 1000
+PIPE_WIDTH = 1000
 
 
 def stdout() -> Console:
@@ -34,7 +34,7 @@ def stderr() -> Console:
 
 
 def _console(stream: object) -> Console:
-    wide = None if stream.isatty() else _PIPE_WIDTH  # type: ignore[attr-defined]
+    wide = None if stream.isatty() else PIPE_WIDTH  # type: ignore[attr-defined]
     return Console(stderr=stream is sys.stderr, width=wide, highlight=False)
 
 

@@ -23,7 +23,7 @@ def command(
     min_: Annotated[
         str,
         typer.Option(
-            "--min", metavar="SIZE", help="Leave shorter stretches of free space alone: 1MiB."
+            "--min", metavar="SIZE", help="Skip free ranges shorter than this, such as 1MiB."
         ),
     ] = "0",
     dry_run: Annotated[
@@ -31,7 +31,7 @@ def command(
     ] = False,
     json_: SaidJson = None,
 ) -> None:
-    """Tell the drive which blocks of a file system are free (TRIM), and how far that gets."""
+    """Tell the drive which blocks of a file system are free (TRIM), and how far down that gets."""
     check_place(json_)
     done = trim(path, min_bytes=parse_bytes("--min", min_), dry_run=dry_run)
     write_json(json_, _document(done))
@@ -43,28 +43,29 @@ def command(
 def _sentences(done: Trimmed) -> list[str]:
     mount = done.mount
     where = f"{mount.kind} at {mount.point}"
-    free = f"{size_text(done.free_bytes)} of {size_text(done.size_bytes)} are free"
+    free = done.space.sentence
     if done.trimmed_bytes is None:
         said = [f"{where}: {free}; nothing was trimmed"]
     else:
         took = duration(done.seconds)
         said = [f"{where}: {size_text(done.trimmed_bytes)} trimmed in {took}; {free}"]
-        if done.trimmed_bytes == 0 and done.free_bytes:
-            said.append("what was trimmed before and not used since is not trimmed again")
-    if "discard" in mount.options.split(","):
-        said.append("it is mounted with discard, so it trims by itself as files are deleted")
+        if done.trimmed_bytes == 0 and done.space.free_bytes:
+            said.append(
+                "free space that was already trimmed and not used since is not trimmed again"
+            )
+    if mount.has("discard"):
+        said.append("it is mounted with discard, so it trims files as they are deleted")
     said.append("below it:")
     said += [f"  {layer.sentence}" for layer in done.layers]
     if done.reaches_a_drive is False:
-        said.append("so a TRIM does not get all the way to a drive")
+        said.append("so TRIM does not reach a drive")
     return said
 
 
 def _document(done: Trimmed) -> dict[str, object]:
     return {
         "mount": asdict(done.mount),
-        "size_bytes": done.size_bytes,
-        "free_bytes": done.free_bytes,
+        **asdict(done.space),
         "trimmed_bytes": done.trimmed_bytes,
         "seconds": done.seconds,
         "layers": [asdict(layer) for layer in done.layers],

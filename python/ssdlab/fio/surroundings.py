@@ -6,12 +6,12 @@ import json
 import os
 import platform
 import re
+import shutil
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ssdlab.system import system_program
+from ssdlab.fio.mounts import Mount, holding, mounts
 
 SYS_BLOCK = Path("/sys/class/block")
 _SECRETS = frozenset(
@@ -22,14 +22,10 @@ _SECRETS = frozenset(
 REDACTED = "redacted"
 
 
-@dataclass(frozen=True)
-class Mount:
-    """The mounted file system that holds a path."""
-
-    point: str
-    kind: str
-    options: str
-    source: str
+def system_program(name: str) -> str | None:
+    """The path of an administrator's program, also where sbin is not on the user's PATH."""
+    path = os.environ.get("PATH", os.defpath)
+    return shutil.which(name, path=f"{path}:/usr/sbin:/sbin")
 
 
 def kernel_name(path: Path) -> str | None:
@@ -69,22 +65,18 @@ def serial_of(name: str) -> str | None:
     return text or str(smartctl_answer(name).get("serial_number", "")) or None
 
 
-def mount_of(path: Path) -> Mount | None:
-    """The file system that holds ``path``."""
+def backing_file(name: str) -> str | None:
+    """The path of the file that loop device ``name`` is; None where it is no loop device."""
     try:
-        lines = Path("/proc/self/mountinfo").read_text("utf-8").splitlines()
+        path = (SYS_BLOCK / name / "loop" / "backing_file").read_bytes()
     except OSError:
         return None
-    best: Mount | None = None
-    for line in lines:
-        left, _, right = line.partition(" - ")
-        fields, source = left.split(), right.split()
-        point = re.sub(r"\\(\d{3})", lambda m: chr(int(m[1], 8)), fields[4])
-        inside = path == Path(point) or Path(point) in path.parents
-        if inside and (best is None or len(point) >= len(best.point)):
-            options = ",".join(dict.fromkeys((fields[5] + "," + source[-1]).split(",")))
-            best = Mount(point, source[0], options, source[1])
-    return best
+    return os.fsdecode(path.removesuffix(b"\n")) or None
+
+
+def mount_of(path: Path) -> Mount | None:
+    """The mounted file system that holds ``path``, an absolute path without links."""
+    return holding(mounts(), str(path))
 
 
 def disk_of_file(path: Path) -> str | None:
@@ -111,7 +103,7 @@ def describe(disk: str | None, file: Path | None, *, redact: bool) -> dict[str, 
         "cpus": os.cpu_count(),
     }
     if file is not None and (mount := mount_of(file)):
-        found["file_system"] = {"type": mount.kind, "options": mount.options}
+        found["file_system"] = {"type": mount.kind, "options": ",".join(mount.options)}
         if not redact:
             found["file_system"]["mount_point"] = mount.point
     if disk is not None:

@@ -12,15 +12,15 @@ STEPS = 10
 """So many units of a counter must have passed for a ratio of it to be within ten percent."""
 
 ERRORS: Mapping[str, tuple[Severity, str]] = {
-    "media_errors": (Severity.REPLACE, "data could not be given back"),
-    "uncorrectable": (Severity.REPLACE, "errors went beyond correction"),
+    "media_errors": (Severity.REPLACE, "the drive failed to return data"),
+    "uncorrectable": (Severity.REPLACE, "the drive reported uncorrectable errors"),
     "pending": (Severity.WATCH, "sectors could not be read"),
-    "reallocated": (Severity.WATCH, "parts of the medium were replaced by spares"),
+    "reallocated": (Severity.WATCH, "sectors or blocks were reallocated to spares"),
     "crc_errors": (
         Severity.WATCH,
-        "transfers were spoiled on the way: look at the cable and the connector",
+        "transfers failed their CRC: check the cable and the connector",
     ),
-    "unsafe_shutdowns": (Severity.GOOD, "the power went without notice"),
+    "unsafe_shutdowns": (Severity.GOOD, "power was lost without notice (unsafe shutdown)"),
 }
 """Counters that should stand still: what their growth asks for, and what it means."""
 
@@ -120,11 +120,13 @@ def _amplification(
 def _findings(change: Change) -> Iterator[Finding]:
     for name, grown in change.errors.items():
         severity, words = ERRORS[name]
-        yield Finding(severity, f"since the snapshot before, {words}", f"{name} grew by {grown:,}")
+        yield Finding(
+            severity, f"since the previous snapshot, {words}", f"{name} grew by {grown:,}"
+        )
     if change.minutes_too_warm:
         yield Finding(
             Severity.WATCH,
-            "since the snapshot before, the drive was too warm and may have throttled",
+            "since the previous snapshot, the drive was too hot and may have throttled",
             f"{change.minutes_too_warm:,} minutes above its limit",
         )
 
@@ -139,4 +141,4 @@ def _whole(after: int | None, before: int | None) -> int | None:
 
 def _named(health: Health) -> str:
     serial = f" {health.serial}" if health.serial and not _struck(health.serial) else ""
-    return f"{health.model or 'a drive without a name'}{serial}"
+    return f"{health.model or 'a drive without a model name'}{serial}"

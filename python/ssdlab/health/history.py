@@ -11,7 +11,9 @@ from ssdlab.health.model import Health
 
 DAY_S = 86_400.0
 STEP = 1.0
-"""Percent: the step in which drives tell their wear."""
+"""Percent: the step in which drives report their wear."""
+_KINDS = {"by the clock": "by the clock", "under power": "of power-on time"}
+"""Of days, for people."""
 
 
 @dataclass(frozen=True)
@@ -82,13 +84,15 @@ def project(snapshots: Sequence[Health], tbw_bytes: float | None = None) -> Proj
         used_rate = None if span.used is None else span.used / span.days
     days = least = most = left = None
     if last.is_ssd is False:
-        words = "a hard disk tells no wear, so there is nothing to carry on"
+        words = "hard disks report no wear"
     elif tbw_bytes is not None:
         days, left, words = _by_rating(last, tbw_bytes, rate, span)
     elif last.interface == "simulated":
         left = last.host_bytes_left
         words = (
-            "if the host goes on as in the run" if left is not None else "the host wrote nothing"
+            "if the host continues to write as in the run"
+            if left is not None
+            else "the host wrote nothing"
         )
     else:
         days, least, most, left, words = _by_wear(last, span)
@@ -111,7 +115,7 @@ def _since_new(health: Health) -> _Span | None:
     if not health.power_on_hours:
         return None
     days = health.power_on_hours / 24
-    words = f"the average of {days:,.0f} days under power since new"
+    words = f"on average in {days:,.0f} days of power-on time since new"
     return _Span(days, "under power", health.written_bytes, health.used_percent, words)
 
 
@@ -121,7 +125,7 @@ def _between(since: Change) -> _Span | None:
         return None
     days = since.seconds / DAY_S
     kind = "by the clock" if since.by_clock else "under power"
-    words = f"what passed in {days:,.3g} days {kind}"
+    words = f"in the last {days:,.3g} days {_KINDS[kind]}"
     return _Span(days, kind, since.written_bytes, since.used_percent, words)
 
 
@@ -129,11 +133,11 @@ def _by_rating(
     last: Health, tbw_bytes: float, rate: float | None, span: _Span | None
 ) -> tuple[float | None, float | None, str]:
     if last.written_bytes is None:
-        return None, None, "the drive does not tell what was written, so its rating says nothing"
+        return None, None, "the drive does not report host writes, so a rating cannot be applied"
     left = max(0.0, tbw_bytes - last.written_bytes)
     if not rate or span is None:
-        return None, left, "nothing was written in that time, so no end is in sight"
-    return left / rate, left, f"if the rating holds and writing goes on as {span.words}"
+        return None, left, "nothing was written in that time"
+    return left / rate, left, f"if the rating holds and writes continue as {span.words}"
 
 
 def _by_wear(
@@ -142,16 +146,16 @@ def _by_wear(
     """Days left, the least, the most, bytes left, the assumption."""
     used = last.used_percent
     if used is None:
-        words = "the drive does not tell its wear; --tbw gives its rating instead"
+        words = "the drive reports no wear; give its rating with --tbw"
         return None, None, None, None, words
     if span is None:
-        return None, None, None, None, "there is no time to reckon a rate from"
+        return None, None, None, None, "the power-on time is not known, so there is no rate"
     grown = span.used or 0.0
     if grown <= 0:
-        where = f"in {span.days:,.0f} days {span.days_are}"
+        where = f"in {span.days:,.0f} days {_KINDS[span.days_are]}"
         words = (
-            f"the wear grew by less than a step of 1 % {where}; later snapshots will tell, "
-            "or --tbw gives its rating"
+            f"wear grew by less than 1 % {where}; compare with a later snapshot, "
+            "or give the rating with --tbw"
         )
         return None, None, None, None, words
     remaining = max(0.0, 100 - used)
@@ -159,4 +163,4 @@ def _by_wear(
     least = remaining / ((grown + STEP) / span.days)
     most = remaining / ((grown - STEP) / span.days) if grown > STEP else None
     left = None if not span.written else remaining / grown * span.written
-    return days, least, most, left, f"if wear goes on as {span.words}"
+    return days, least, most, left, f"if wear continues as {span.words}"

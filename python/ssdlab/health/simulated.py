@@ -21,7 +21,7 @@ def from_wear(about: Mapping[str, Any], name: str) -> Health:
     wear = at(about, "wear")
     if not isinstance(wear, Mapping):
         raise InputError(
-            f"{name}: tells no wear; it is a run of a rig without an SSD or of an older version"
+            f"{name}: reports no wear; it is a run of a rig without an SSD or of an older version"
         )
     erases, rated = number(wear, "erases_mean"), count(wear, "rated_pe_cycles")
     units = count(wear, "data_units_written")

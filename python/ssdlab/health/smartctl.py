@@ -76,7 +76,7 @@ def parse(document: Mapping[str, Any], name: str) -> Health:
         return Health(**{**_common(document), **_scsi(document)})
     if truth(document, "smart_status", "passed") is not None:
         return Health(**_common(document))
-    raise InputError(f"{name}: {_what_it_is(document)} tells no SMART data{_because(document)}")
+    raise InputError(f"{name}: {_what_it_is(document)} reports no SMART data{_because(document)}")
 
 
 def _refuse_failure(document: Mapping[str, Any], name: str) -> None:
@@ -89,7 +89,7 @@ def _refuse_failure(document: Mapping[str, Any], name: str) -> None:
     if "permission denied" in lower:
         raise InputError(f"{name}: no permission to ask the drive ({said}); run as root")
     if "standby" in lower or "sleep" in lower:
-        raise InputError(f"{name}: the drive sleeps, and smartctl did not wake it ({said})")
+        raise InputError(f"{name}: the drive is in standby, and smartctl did not wake it ({said})")
     raise InputError(f"{name}: smartctl could not read the drive ({said or f'exit {status}'})")
 
 
@@ -111,7 +111,7 @@ def _because(document: Mapping[str, Any]) -> str:
         return " (it has no SMART)"
     if truth(document, "smart_support", "enabled") is False:
         return " (SMART is switched off; smartctl --smart=on switches it on)"
-    return " (smartctl -a or -x asks for them)"
+    return " (smartctl -a or -x asks for it)"
 
 
 def _common(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def _common(document: Mapping[str, Any]) -> dict[str, Any]:
     if status & _EXIT_NOT_ALL:
         notes.append("some commands to the drive failed, so values may be missing")
     if logged := count(document, "ata_smart_error_log", "summary", "count"):
-        notes.append(f"its error log has counted {logged:,} errors; smartctl -l error shows them")
+        notes.append(f"its error log counts {logged:,} errors; smartctl -l error shows them")
     return {
         "model": model or " ".join(one for one in sas if one) or None,
         "family": text(document, "model_family"),

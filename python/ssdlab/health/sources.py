@@ -13,12 +13,12 @@ from typing import Any
 
 from ssdlab.errors import InputError, MissingProgramError
 from ssdlab.fio import surroundings
+from ssdlab.fio.surroundings import system_program
 from ssdlab.health import smartctl
 from ssdlab.health.json_access import at, text
 from ssdlab.health.model import Health
 from ssdlab.health.simulated import from_wear
 from ssdlab.store import RunStore
-from ssdlab.system import system_program
 
 LARGEST = 64 << 20
 """Bytes of the largest file that is read; smartctl writes tens of kB, a run at most some MB."""
@@ -54,26 +54,46 @@ class Snapshots:
         return Snapshots(f"drive {number}", shown)
 
 
+def members(target: str) -> list[str]:
+    """The drives that ``target`` names: the documents in a folder of them, else itself."""
+    # What cannot be looked at is told by :func:`read`.
+    with contextlib.suppress(OSError, ValueError):
+        folder = Path(target)
+        if target != "-" and folder.is_dir() and not (folder / "manifest.json").is_file():
+            return [str(one) for one in sorted(folder.glob("*.json")) if one.is_file()] or [target]
+    return [target]
+
+
 def load(target: str, store: RunStore) -> list[Snapshots]:
-    """The drives that ``target`` names: a block device, a document of smartctl, ``-`` for one on
-    standard input, a folder of documents, a run's folder or id, or a result of ssdlab.
+    """The drives that ``target`` names: as :func:`read`, and every document in a folder of them.
+
+    Raises:
+        InputError: one of them cannot be read.
+        MissingProgramError: a drive is to be asked, and smartctl is not installed.
+    """
+    return [read(one, store) for one in members(target)]
+
+
+def read(target: str, store: RunStore) -> Snapshots:
+    """One drive: a block device, a document of smartctl, ``-`` for one on standard input, a run's
+    folder or id, or a result of ssdlab.
 
     Raises:
         InputError: it is none of these, or cannot be read.
         MissingProgramError: a drive is to be asked, and smartctl is not installed.
     """
     if target == "-":
-        return [_of_document(sys.stdin.read(LARGEST), "standard input")]
+        return _of_document(_standard_input(), "standard input")
     if "\x00" in target:
         raise InputError("a name with a zero byte is no file")
     path = Path(target)
     try:
         if path.is_block_device():
-            return [Snapshots(target, (live(path),))]
+            return Snapshots(target, (live(path),))
         if path.is_dir() and not (path / "manifest.json").is_file():
-            return _of_folder(path)
+            raise InputError(f"{path}: has no *.json files in it; {smartctl.HOW_TO}")
         if path.is_file():
-            return [_of_document(_content(path), target)]
+            return _of_document(_content(path), target)
         if path.is_char_device() and path.name.startswith("nvme"):
             raise InputError(f"{target}: is the controller; name its block device, {target}n1")
         if not path.is_dir() and path.exists():
@@ -85,7 +105,7 @@ def load(target: str, store: RunStore) -> list[Snapshots]:
             raise InputError(f"{target}: there is no such device")
         if path.suffix == ".json" or "/" in target:
             raise InputError(f"{target}: there is no such file")
-    return [_of_run(store.find(target), target)]
+    return _of_run(store.find(target), target)
 
 
 def live(path: Path) -> Health:
@@ -100,7 +120,7 @@ def live(path: Path) -> Health:
         raise InputError(f"{path}: the kernel does not know this block device")
     if system_program("smartctl") is None:
         raise MissingProgramError(
-            f"smartctl is not installed, and drives are asked through it: {HOW_TO_INSTALL}"
+            f"smartctl is not installed, and it is needed to read SMART data: {HOW_TO_INSTALL}"
         )
     answer = surroundings.smartctl_answer(surroundings.whole_disk(name), "-x")
     if not answer:
@@ -117,20 +137,21 @@ def _content(path: Path) -> str:
         raise InputError(f"{path}: is no text in UTF-8 (byte {error.start})") from None
 
 
+def _standard_input() -> str:
+    if sys.stdin is None:
+        raise InputError("standard input: is closed")
+    try:
+        return sys.stdin.buffer.read(LARGEST).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"standard input: is no text in UTF-8 (byte {error.start})") from None
+
+
 def _of_document(content: str, name: str) -> Snapshots:
     document = smartctl.read_document(content, name)
     about = document.get("ssdlab")
     if isinstance(about, Mapping) and "smartctl" not in document:
         return Snapshots(name, tuple(_of_result(about, name)))
     return Snapshots(name, (smartctl.parse(document, name),))
-
-
-def _of_folder(folder: Path) -> list[Snapshots]:
-    """Every document of smartctl in a folder."""
-    files = sorted(one for one in folder.glob("*.json") if one.is_file())
-    if not files:
-        raise InputError(f"{folder}: has no *.json files in it; {smartctl.HOW_TO}")
-    return [_of_document(_content(one), str(one)) for one in files]
 
 
 def _of_run(folder: Path, name: str) -> Snapshots:

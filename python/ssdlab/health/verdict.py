@@ -13,7 +13,7 @@ SPARE_NEAR = 10.0
 SPARE_AMPLE = 90.0
 """Percent of spare with which replaced blocks are no more than what the spare is for."""
 WARM_C = 70
-"""Of drives that tell no limit: what most SSDs are specified for."""
+"""Of drives that report no limit: what most SSDs are specified for."""
 WARM_DISK_C = 60
 """The same of hard disks."""
 
@@ -32,7 +32,9 @@ def judge(health: Health) -> list[Finding]:
     ]
     judged = health.passed is not None or health.used_percent is not None
     if not judged:
-        found.append(Finding(UNKNOWN, "the drive tells neither a verdict nor its wear", "not told"))
+        found.append(
+            Finding(UNKNOWN, "the drive reports neither SMART status nor wear", "not reported")
+        )
     return sorted(found, key=lambda one: -one.severity.rank)
 
 
@@ -45,7 +47,7 @@ def _own_verdict(health: Health) -> Iterator[Finding]:
     if health.passed is False:
         yield Finding(
             REPLACE,
-            "the drive itself expects to fail; save what is on it and replace it",
+            "the drive itself expects to fail: back up its data and replace it",
             "SMART status: failed",
         )
     elif health.passed:
@@ -56,7 +58,7 @@ def _own_verdict(health: Health) -> Iterator[Finding]:
     if health.self_test_failed:
         yield Finding(
             WATCH,
-            "a self-test of the drive found errors; smartctl -l selftest shows which",
+            "a self-test of the drive failed; smartctl -l selftest shows which",
             "exit status of smartctl, bit 7",
         )
 
@@ -65,12 +67,16 @@ def _attributes(health: Health) -> Iterator[Finding]:
     for one in health.attributes:
         at = f"{one.id} {one.name}: value {one.value}, threshold {one.threshold}"
         if one.failed == "now" and one.prefailure:
-            yield Finding(REPLACE, "an attribute says that failure is near at hand", at)
+            yield Finding(
+                REPLACE,
+                "a pre-failure attribute is at its threshold: the drive is about to fail",
+                at,
+            )
         elif one.failed == "now":
             yield Finding(WATCH, "an attribute has reached its threshold", at)
         elif one.failed == "past":
             was = f"{one.id} {one.name}: worst value {one.worst}, threshold {one.threshold}"
-            yield Finding(WATCH, "an attribute was at its threshold once", was)
+            yield Finding(WATCH, "an attribute was at its threshold in the past", was)
 
 
 def _wear(health: Health) -> Iterator[Finding]:
@@ -81,14 +87,16 @@ def _wear(health: Health) -> Iterator[Finding]:
     if used >= 100:
         yield Finding(
             REPLACE,
-            "the rated endurance is used up: the drive may go on, but nothing is promised any "
-            "more, least of all how long it keeps data without power",
+            "the rated endurance is used up: the drive may go on working, but outside its rating, "
+            "data retention without power included",
             evidence,
         )
     elif used >= USED_WATCH:
-        yield Finding(WATCH, "the rated endurance is nearly used up; plan a successor", evidence)
+        yield Finding(
+            WATCH, "the rated endurance is nearly used up; plan the replacement", evidence
+        )
     else:
-        yield Finding(GOOD, "rated endurance is left", evidence)
+        yield Finding(GOOD, "the rated endurance is not used up", evidence)
 
 
 def _spare(health: Health) -> Iterator[Finding]:
@@ -96,11 +104,15 @@ def _spare(health: Health) -> Iterator[Finding]:
     if spare is None or any("spare" in words for words in health.critical_warnings):
         return
     limit = 0.0 if threshold is None else threshold
-    evidence = f"{spare:.3g} % spare left" + ("" if threshold is None else f", limit {limit:.3g} %")
+    evidence = f"{spare:.3g} % spare left" + (
+        "" if threshold is None else f", threshold {limit:.3g} %"
+    )
     # NVMe warns below the threshold; an ATA attribute fails at it.
     below = spare < limit if health.interface == "NVMe" else threshold and spare <= limit
     if below or spare == 0:
-        yield Finding(REPLACE, "the spare blocks are used up to the drive's own limit", evidence)
+        yield Finding(
+            REPLACE, "the spare blocks are used up to the drive's own threshold", evidence
+        )
     elif spare - limit < SPARE_NEAR:
         yield Finding(WATCH, "the spare blocks are nearly used up", evidence)
 
@@ -109,13 +121,13 @@ def _errors(health: Health) -> Iterator[Finding]:
     if health.media_errors:
         yield Finding(
             WATCH,
-            "data could not be given back at times; watch whether the number grows",
+            "the drive failed to return data (media errors); watch whether the count grows",
             f"{_times(health.media_errors, 'media error')}",
         )
     if health.uncorrectable:
         yield Finding(
             WATCH,
-            "errors went beyond correction; watch whether the number grows",
+            "the drive reported uncorrectable errors; watch whether the count grows",
             _times(health.uncorrectable, "uncorrectable error"),
         )
     if health.pending:
@@ -125,8 +137,8 @@ def _errors(health: Health) -> Iterator[Finding]:
     if health.crc_errors:
         yield Finding(
             WATCH,
-            "transfers were spoiled on the way: look at the cable and the connector, not at the "
-            "drive; only growth matters",
+            "transfers between drive and host failed their CRC: check the cable and the connector, "
+            "not the drive; only growth matters",
             _times(health.crc_errors, "CRC error"),
         )
 
@@ -136,13 +148,13 @@ def _pending(health: Health) -> tuple[Severity, str, str]:
     if health.pending == 1 and "Crucial" in (health.family or ""):
         return (
             GOOD,
-            "one pending sector comes and goes on some of these drives without a cause "
+            "one pending sector comes and goes on some of these drives without a defect "
             "(smartmontools ticket 1227)",
             evidence,
         )
     return (
         WATCH,
-        "sectors cannot be read and wait to be written again; read the whole drive once",
+        "sectors could not be read and are pending reallocation; read the whole drive once",
         evidence,
     )
 
@@ -152,13 +164,13 @@ def _reallocated(health: Health, blocks: int) -> Finding:
     if health.is_ssd and ample:
         return Finding(
             GOOD,
-            "some blocks were replaced by spares, which is what spares are for",
-            f"{blocks:,} replaced, {health.spare_percent:.3g} % spare left",
+            "some blocks were reallocated to spares, which is what spares are for",
+            f"{blocks:,} reallocated, {health.spare_percent:.3g} % spare left",
         )
     return Finding(
         WATCH,
-        "parts of the medium were replaced by spares; watch whether the number grows",
-        f"{blocks:,} replaced",
+        "sectors or blocks were reallocated to spares; watch whether the count grows",
+        f"{blocks:,} reallocated",
     )
 
 
@@ -174,17 +186,19 @@ def _temperature(health: Health) -> Iterator[Finding]:
                 f"{now} °C, critical from {critical} °C",
             )
         elif limit is not None and now > limit:
-            yield Finding(WATCH, "the drive is too warm; cool it", f"{now} °C, limit {limit} °C")
+            yield Finding(
+                WATCH, "the drive is too hot; improve its cooling", f"{now} °C, limit {limit} °C"
+            )
         elif limit is None and now >= usual:
             yield Finding(
                 WATCH,
-                f"the drive is warm; it tells no limit, and most are specified for {usual} °C",
+                f"the drive is hot; it reports no limit, and most are specified for {usual} °C",
                 f"{now} °C",
             )
     if health.minutes_too_warm:
         yield Finding(
             WATCH,
-            "the drive was too warm at times and may have throttled; see to its cooling",
+            "the drive has been too hot and may have throttled; improve its cooling",
             f"{health.minutes_too_warm:,} minutes above its limit since new",
         )
 

@@ -16,16 +16,18 @@ from ssdlab.errors import InputError, MissingProgramError, RefusedError
 from ssdlab.fio.job import size_text
 from ssdlab.fio.surroundings import (
     SYS_BLOCK,
+    backing_file,
     kernel_name,
     read_line,
     serial_of,
+    system_program,
     whole_disk,
 )
 from ssdlab.safety import uses
 from ssdlab.safety.held import Held, sequence_of
 from ssdlab.safety.openers import unseen
 from ssdlab.safety.uses import Use
-from ssdlab.system import System, system_program
+from ssdlab.system import System
 
 _VIRTUAL = re.compile(r"(loop|md|dm-|nbd|zram|ram|ublkb|vd|xvd)\w*$")
 """Devices that have no serial by nature; they are named by their kernel name instead."""
@@ -269,5 +271,5 @@ def _names(name: str) -> tuple[str, ...]:
         return (serial,)
     if not _VIRTUAL.match(name):
         return ()
-    backing = read_line(SYS_BLOCK / name / "loop" / "backing_file")
+    backing = backing_file(name)
     return (name, backing) if backing else (name,)

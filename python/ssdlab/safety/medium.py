@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ssdlab.fio.surroundings import SYS_BLOCK, read_line, serial_of, whole_disk
+from ssdlab.fio.surroundings import SYS_BLOCK, backing_file, read_line, serial_of, whole_disk
 
 SAMPLES = 16
 """Blocks of a medium that its fingerprint looks at."""
@@ -49,7 +49,7 @@ def ids_of_device(name: str, *, redact: bool = False) -> dict[str, str]:
     for what, places in _PLACES.items():
         lines = (read_line(SYS_BLOCK / name / place) for place in places)
         found[what] = next((line for line in lines if line), "")
-    if backing := read_line(SYS_BLOCK / name / "loop" / "backing_file"):
+    if backing := backing_file(name):
         behind = _ids_of_path(Path(backing))
         found |= {f"backing {one}": behind.get(one, "") for one in ("file", "file system")}
         for limit in ("offset", "sizelimit"):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ssdlab.errors import RefusedError
+from ssdlab.fio.mounts import Mount
 from ssdlab.fio.surroundings import mount_of
 from ssdlab.freeze import Freezer
 from ssdlab.safety import uses
@@ -23,7 +24,7 @@ from ssdlab.safety.device import (
     refuse_unless_named,
 )
 from ssdlab.safety.uses import Use
-from ssdlab.system import CLASS, Mount, System
+from ssdlab.system import CLASS, System
 
 STILL_WHEN_FROZEN = frozenset({"ext2", "ext3", "ext4", "xfs"})
 """File systems whose freeze leaves everything on the device and nothing under way: all data and

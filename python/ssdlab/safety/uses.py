@@ -18,8 +18,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ssdlab.fio.mounts import Mount
 from ssdlab.safety.openers import openers
-from ssdlab.system import CLASS, Key, Mount, System
+from ssdlab.system import CLASS, Key, System
 
 _LOOP_GET_STATUS64 = 0x4C05
 _DEEPEST = 16
@@ -116,7 +117,7 @@ def _below(system: System, name: str, depth: int, above: str = "") -> Iterator[U
     """Uses of what a device is made of, by others than the device."""
     if depth > _DEEPEST:
         return
-    backing = system.read(f"{CLASS}/{name}/loop/backing_file")
+    backing = system.path(f"{CLASS}/{name}/loop/backing_file")
     key = _behind(system, name) if backing else None
     if backing and key and key[0] == stat.S_IFBLK:
         who = f"{above}its backing device {backing} "
@@ -157,7 +158,7 @@ def lies_on(system: System, mount: Mount, name: str, number: str | None) -> bool
 
 def _loops(system: System, key: Key, who: str, above: str | None) -> Iterator[Use]:
     for name in system.listed(CLASS):
-        if name == above or system.read(f"{CLASS}/{name}/loop/backing_file") is None:
+        if name == above or system.path(f"{CLASS}/{name}/loop/backing_file") is None:
             continue
         if _behind(system, name) == key:
             offset = system.number(f"{CLASS}/{name}/loop/offset") or 0
@@ -169,7 +170,7 @@ def _loops(system: System, key: Key, who: str, above: str | None) -> Iterator[Us
 
 def _behind(system: System, loop: str) -> Key | None:
     """What a loop device is set up on."""
-    found = system.key(system.read(f"{CLASS}/{loop}/loop/backing_file") or "")
+    found = system.key(system.path(f"{CLASS}/{loop}/loop/backing_file") or "")
     if found is not None or not system.live:
         return found
     # Deleted, or named in another mount namespace: the kernel knows it all the same.

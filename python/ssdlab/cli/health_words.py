@@ -1,0 +1,246 @@
+"""The health of drives on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+
+from ssdlab.cli.console import duration, table
+from ssdlab.fio.job import size_text
+from ssdlab.health import Health, Projection
+from ssdlab.health.report import Report
+
+NOT_REPORTED = "not reported"
+FAR_YEARS = 30
+"""Beyond this a projection says no more than that it is far."""
+
+
+def print_one(console: Console, report: Report) -> None:
+    """Prints all that is said of one drive."""
+    health = report.health
+    title = f"{health.model or report.name}: {report.verdict}"
+    console.print(title, markup=False, soft_wrap=True)
+    console.print()
+    _print_findings(console, [report], calm=True)
+    console.print()
+    rows = [
+        [what, value, health.origins.get(field, "").partition(": ")[0]]
+        for what, value, field in _values(health, report.projection)
+    ]
+    console.print(table([("metric", "left"), ("value", "left"), ("read from", "left")], rows))
+    for sentence in _sentences(report):
+        console.print(sentence, markup=False, soft_wrap=True)
+
+
+def print_many(console: Console, reports: Sequence[Report]) -> None:
+    """Prints a row per drive, and below them what needs attention."""
+    heads = ["drive", "verdict", "used", "spare", "temp.", "hours", "written", "per day"]
+    heads += ["WA", "errors", "life left"]
+    columns = [(one, "left" if one in ("drive", "verdict") else "right") for one in heads]
+    console.print(table(columns, list(map(_row, _titles(reports), reports))))
+    console.print()
+    if not print_trouble(console, reports):
+        console.print("no drive needs attention")
+
+
+def print_trouble(console: Console, reports: Sequence[Report]) -> bool:
+    """Prints the findings that need attention; whether there are any."""
+    return _print_findings(console, reports, calm=False)
+
+
+def _titles(reports: Sequence[Report]) -> list[str]:
+    """The models; where several drives are of one, with the names they were asked for by."""
+    models = [one.health.model for one in reports]
+
+    def title(report: Report) -> str:
+        model = report.health.model
+        if not model:
+            return report.name
+        return model if models.count(model) == 1 else f"{model} ({report.name})"
+
+    return [title(one) for one in reports]
+
+
+def _row(title: str, report: Report) -> list[str]:
+    health, carried = report.health, report.projection
+    told = [
+        one
+        for one in (
+            health.media_errors,
+            health.uncorrectable,
+            health.pending,
+        )
+        if one is not None
+    ]
+    row = [
+        title,
+        report.verdict.value,
+        _percent(health.used_percent),
+        _percent(health.spare_percent),
+        _maybe(health.temperature_c, "{} °C"),
+        _maybe(health.power_on_hours, "{:,.0f}"),
+        amount(health.written_bytes),
+        amount(carried.written_bytes_per_day),
+        _maybe(health.write_amplification, "{:.2f}"),
+        f"{sum(told):,}" if told else NOT_REPORTED,
+        NOT_REPORTED if carried.days_left is None else _days(carried.days_left),
+    ]
+    return ["-" if one == NOT_REPORTED else one for one in row]
+
+
+def _print_findings(console: Console, reports: Sequence[Report], *, calm: bool) -> bool:
+    """``calm``: those of a good drive too, and without its name."""
+    heads = [("verdict", "left"), ("finding", "left"), ("evidence", "left")]
+    rows = []
+    for title, report in zip(_titles(reports), reports, strict=True):
+        for one in report.findings:
+            if calm or one.severity != "good":
+                row = [one.severity.value, one.what, one.evidence]
+                rows.append(row if calm else [title, *row])
+    if rows:
+        console.print(table(heads if calm else [("drive", "left"), *heads], rows))
+    return bool(rows)
+
+
+def _values(health: Health, carried: Projection) -> list[tuple[str, str, str]]:
+    """The rows of the table of one drive: what, value, field of its origin."""
+    rows = list(_all_values(health, carried))
+    # What drives of its kind have no word for is not missing.
+    flash = {"percentage used", "available spare", "NAND writes", "write amplification (WA)"}
+    foreign = {
+        "NVMe": {"uncorrectable errors", "pending sectors", "reallocated", "CRC errors"},
+        "SATA": {"media errors", "time above limit"},
+        "SAS": {"uncorrectable errors", "pending sectors", "CRC errors", "time above limit"},
+        "simulated": {row[0] for row in rows if row[1] == NOT_REPORTED},
+    }.get(health.interface or "", set())
+    if health.is_ssd is False:
+        foreign = foreign | flash
+    return [row for row in rows if row[0] not in foreign]
+
+
+def _all_values(health: Health, carried: Projection) -> Iterator[tuple[str, str, str]]:
+    limit = health.temperature_limit_c
+    warm = _maybe(health.temperature_c, "{} °C") + (f" (limit {limit} °C)" if limit else "")
+    spare = _percent(health.spare_percent)
+    if health.spare_threshold_percent is not None and health.spare_percent is not None:
+        spare += f" (threshold {_percent(health.spare_threshold_percent)})"
+    yield "family", health.family or NOT_REPORTED, ""
+    yield "firmware", health.firmware or NOT_REPORTED, ""
+    yield "serial number", health.serial or NOT_REPORTED, ""
+    yield "capacity", amount(health.capacity_bytes), ""
+    yield "interface", _interface(health), ""
+    yield "power-on time", _maybe(health.power_on_hours, "{:,.0f} h"), ""
+    yield "power cycles", _maybe(health.power_cycles, "{:,}"), ""
+    yield "unsafe shutdowns", _maybe(health.unsafe_shutdowns, "{:,}"), "unsafe_shutdowns"
+    yield "temperature", warm, "temperature_limit_c"
+    yield "time above limit", _maybe(health.minutes_too_warm, "{:,} min"), ""
+    yield "percentage used", _percent(health.used_percent), "used_percent"
+    yield "available spare", spare, "spare_percent"
+    yield "media errors", _maybe(health.media_errors, "{:,}"), "media_errors"
+    yield "uncorrectable errors", _maybe(health.uncorrectable, "{:,}"), "uncorrectable"
+    yield "pending sectors", _maybe(health.pending, "{:,}"), "pending"
+    yield "reallocated", _maybe(health.reallocated, "{:,}"), "reallocated"
+    yield "CRC errors", _maybe(health.crc_errors, "{:,}"), "crc_errors"
+    yield "host writes", amount(health.written_bytes), "written_bytes"
+    yield "host reads", amount(health.read_bytes), "read_bytes"
+    yield "NAND writes", amount(health.nand_bytes), "nand_bytes"
+    amplification = _maybe(health.write_amplification, "{:.2f}")
+    yield "write amplification (WA)", amplification, "host_pages"
+    yield "host writes per day", amount(carried.written_bytes_per_day), ""
+
+
+def _interface(health: Health) -> str:
+    kind = {True: "SSD", False: "hard disk", None: f"SSD or hard disk: {NOT_REPORTED}"}
+    return f"{health.interface or NOT_REPORTED}, {kind[health.is_ssd]}"
+
+
+def _sentences(report: Report) -> list[str]:
+    """What does not fit a table: change, projection, unknown attributes, notes."""
+    health, carried = report.health, report.projection
+    said = []
+    if (since := carried.since) is not None:
+        parts = [
+            f"host writes {amount(since.written_bytes)}",
+            f"host reads {amount(since.read_bytes)}",
+        ]
+        if since.nand_bytes is not None:
+            parts.append(f"NAND writes {amount(since.nand_bytes)}")
+        if since.write_amplification is not None:
+            parts.append(f"WA {since.write_amplification:.2f}")
+        apart = "" if since.seconds is None else f", {duration(since.seconds)} apart"
+        said.append(f"between {carried.snapshots} snapshots{apart}: {', '.join(parts)}")
+    said.append(_outlook(carried))
+    if health.unknown:
+        named = ", ".join(f"{one.id} {one.name} = {one.text}" for one in health.unknown)
+        said.append(f"unknown attributes, not judged: {named}")
+    said.extend(f"note: {one}" for one in health.notes)
+    return said
+
+
+def _outlook(carried: Projection) -> str:
+    """How long the drive lasts, and what that rests on."""
+    if carried.days_left is None and carried.bytes_left is None:
+        return f"remaining life could not be projected: {carried.assumption}"
+    parts = []
+    if carried.days_left is not None:
+        parts.append(f"{_days(carried.days_left)}{_range(carried)}")
+    if carried.bytes_left is not None:
+        parts.append(f"{amount(carried.bytes_left)} of host writes")
+    return f"projected remaining life: {' or '.join(parts)}, {carried.assumption}"
+
+
+def _range(carried: Projection) -> str:
+    """The bounds of the projection, where wear is reported in whole percents."""
+    least, most = carried.days_left_least, carried.days_left_most
+    if least is None or carried.days_left is None or least > FAR_YEARS * 365.25:
+        return ""
+    longest = "no upper bound" if most is None else _days(most)
+    return f" ({_days(least)} to {longest}, as wear is reported in steps of 1 %)"
+
+
+def _days(days: float) -> str:
+    if days > FAR_YEARS * 365.25:
+        return f"> {FAR_YEARS} years"
+    if days >= 730:
+        return f"{days / 365.25:.1f} years"
+    return f"{days:.1f} days" if days < 10 else f"{days:.0f} days"
+
+
+def print_attributes(console: Console, report: Report) -> None:
+    """Prints every attribute of an ATA drive, with its meaning."""
+    if not report.health.attributes:
+        return
+    console.print()
+    console.print(f"attributes of {report.health.model or report.name}:", markup=False)
+    heads = [("id", "right"), ("name", "left"), ("value", "right"), ("worst", "right")]
+    heads += [("threshold", "right"), ("raw", "right"), ("meaning", "left"), ("source", "left")]
+    rows = [
+        [
+            str(one.id),
+            one.name,
+            _maybe(one.value, "{}"),
+            _maybe(one.worst, "{}"),
+            _maybe(one.threshold, "{}"),
+            one.text,
+            one.meaning or "unknown",
+            one.source or "",
+        ]
+        for one in report.health.attributes
+    ]
+    console.print(table(heads, rows))
+
+
+def amount(size: float | None) -> str:
+    """Bytes for people, in decimal units as drives are sold."""
+    if size is None:
+        return NOT_REPORTED
+    return f"{size / 1e15:.4g} PB" if size >= 999.95e12 else size_text(round(size))
+
+
+def _percent(value: float | None) -> str:
+    return _maybe(value, "{:.3g} %")
+
+
+def _maybe(value: object, words: str) -> str:
+    return NOT_REPORTED if value is None else words.format(value)
