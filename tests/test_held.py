@@ -383,3 +383,18 @@ def test_refreshing_the_backing_file_of_a_mounted_loop_device_is_refused(
     before = mounted_image.read_bytes()
     assert cli("refresh", mounted_image).status == 3
     assert mounted_image.read_bytes() == before
+
+
+@pytest.mark.root
+def test_a_dry_run_of_trim_says_what_would_be_refused(loop: Loop, tmp_path: Path, cli: Cli) -> None:
+    point = tmp_path / "point"
+    point.mkdir()
+    subprocess.run(["mkfs.ext4", "-q", str(loop.path)], check=True)
+    for options, refused in (("rw", False), ("ro", True)):
+        subprocess.run(["mount", "-o", options, str(loop.path), str(point)], check=True)
+        try:
+            outcome = cli("trim", point, "-n")
+            assert ("it would be refused" in outcome.out, outcome.status) == (refused, 0)
+            assert (cli("trim", point).status != 0) == refused
+        finally:
+            subprocess.run(["umount", str(point)], check=True)

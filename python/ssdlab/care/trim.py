@@ -40,6 +40,8 @@ class Trimmed:
     """As the file system counts them; None in a dry run."""
     seconds: float
     layers: list[Layer]
+    refused: str | None = None
+    """Of a dry run: why trimming would fail as it is now."""
 
     @property
     def reaches_a_drive(self) -> bool | None:
@@ -62,7 +64,8 @@ def trim(path: Path, *, min_bytes: int = 0, dry_run: bool = False) -> Trimmed:
     layers = below_mount(mount)
     started = time.monotonic()
     trimmed = None if dry_run else _fitrim(mount, min_bytes)
-    return Trimmed(mount, room, trimmed, time.monotonic() - started, layers)
+    refused = _obstacle(mount, layers) if dry_run else None
+    return Trimmed(mount, room, trimmed, time.monotonic() - started, layers, refused)
 
 
 def _mount(path: Path) -> Mount:
@@ -92,6 +95,17 @@ def _fitrim(mount: Mount, min_bytes: int) -> int:
     finally:
         os.close(descriptor)
     return int(struct.unpack("QQQ", answer)[1])
+
+
+def _obstacle(mount: Mount, layers: list[Layer]) -> str | None:
+    """Why :func:`_fitrim` would fail, as far as that shows without trying."""
+    if mount.has("ro"):
+        return str(_cannot_trim(mount, OSError(errno.EROFS, "")))
+    if os.geteuid() != 0:
+        return str(_cannot_trim(mount, OSError(errno.EPERM, "")))
+    if layers and layers[0].passes is False:
+        return str(_cannot_trim(mount, OSError(errno.EOPNOTSUPP, "")))
+    return None
 
 
 def _cannot_trim(mount: Mount, error: OSError) -> Exception:

@@ -59,6 +59,8 @@ def _sentences(done: Trimmed) -> list[str]:
     said += [f"  {layer.sentence}" for layer in done.layers]
     if done.reaches_a_drive is False:
         said.append("so TRIM does not reach a drive")
+    if done.refused is not None:
+        said.append(f"but as it is now it would be refused: {done.refused}")
     return said
 
 
@@ -70,4 +72,5 @@ def _document(done: Trimmed) -> dict[str, object]:
         "seconds": done.seconds,
         "layers": [asdict(layer) for layer in done.layers],
         "reaches_a_drive": done.reaches_a_drive,
+        "refused": done.refused,
     }
