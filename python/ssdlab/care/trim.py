@@ -99,13 +99,12 @@ def _fitrim(mount: Mount, min_bytes: int) -> int:
 
 def _obstacle(mount: Mount, layers: list[Layer]) -> str | None:
     """Why :func:`_fitrim` would fail, as far as that shows without trying."""
-    if mount.has("ro"):
-        return str(_cannot_trim(mount, OSError(errno.EROFS, "")))
+    number = 0
     if os.geteuid() != 0:
-        return str(_cannot_trim(mount, OSError(errno.EPERM, "")))
-    if layers and layers[0].passes is False:
-        return str(_cannot_trim(mount, OSError(errno.EOPNOTSUPP, "")))
-    return None
+        number = errno.EPERM
+    elif not Path(mount.source).is_block_device() or layers[0].passes is False:
+        number = errno.EOPNOTSUPP
+    return str(_cannot_trim(mount, OSError(number, ""))) if number else None
 
 
 def _cannot_trim(mount: Mount, error: OSError) -> Exception:
