@@ -17,7 +17,8 @@ import pytest
 
 from conftest import MIB, Loop, Outcome
 from ssdlab import safety
-from ssdlab.care import identify, methods, purge
+from ssdlab.admin import identify
+from ssdlab.care import methods, purge
 from ssdlab.care.trim import UnsupportedError
 from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError
 from ssdlab.progress import Progress
@@ -133,7 +134,7 @@ class Drive:
         folder.mkdir()
         # What is installed on this machine must not be asked about drives that are not there.
         monkeypatch.setattr(methods, "system_program", self._program)
-        monkeypatch.setattr("ssdlab.care.programs.system_program", self._program)
+        monkeypatch.setattr("ssdlab.admin.programs.system_program", self._program)
         monkeypatch.setattr(purge, "_POLL_S", 0.01)
 
     def _program(self, name: str) -> str | None:
