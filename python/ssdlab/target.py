@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from ssdlab import _core, safety, wear
+from ssdlab import _core, safety, tuning, wear
 from ssdlab._version import VERSION
 from ssdlab.errors import ExperimentError, InputError, Interrupted
 from ssdlab.fio import job as fio_job
@@ -170,6 +170,8 @@ class Fio:
     destroy: str | None = None
     use_existing: bool = False
     redact: bool = False
+    setup: str = tuning.NONE
+    """What is set on the drive and its system for the run (:mod:`ssdlab.tuning`)."""
 
     @property
     def name(self) -> str:
@@ -206,21 +208,42 @@ class Fio:
 
     def _run_on_device(self, job: JobText, settings: Settings) -> Result:
         device = safety.inspect(self.path)
-        real_job = fio_job.rewrite(job, device.path, device.capacity_bytes)
-        if not real_job.plan.writes:
+        plan = fio_job.rewrite(job, device.path, device.capacity_bytes).plan
+        formatted = tuning.wanted_block(self.setup) is not None
+        if not plan.writes and not formatted:
             safety.check_readable(device)
-            return self._measure(job, real_job, settings, device.name, device.capacity_bytes)
-        plan = real_job.plan
-        work = safety.Work("the job", plan.sentence(), plan.known_bytes)
+            return self._run_set_up(job, settings, device)
+        does = plan.sentence() if plan.writes else "only reads"
+        work = safety.Work("the job", does + tuning.consent(self.setup), plan.known_bytes)
         with safety.claim(device, work, self.destroy) as sentence:
             if settings.notice is not None:
                 settings.notice(sentence)
-            return self._measure(job, real_job, settings, device.name, device.capacity_bytes)
+            return self._run_set_up(job, settings, device, claimed=True)
 
-    def run_claimed(self, job: JobText, settings: Settings, device: safety.BlockDevice) -> Result:
-        """Runs ``job`` on a block device for which the caller holds :func:`safety.claim`."""
+    def _run_set_up(
+        self,
+        job: JobText,
+        settings: Settings,
+        device: safety.BlockDevice,
+        *,
+        claimed: bool = False,
+    ) -> Result:
+        disk = surroundings.whole_disk(device.name)
+        with tuning.applied(disk, self.setup, notice=settings.notice, claimed=claimed) as done:
+            # A format may have changed its size.
+            return self.run_claimed(job, settings, safety.inspect(self.path), done)
+
+    def run_claimed(
+        self,
+        job: JobText,
+        settings: Settings,
+        device: safety.BlockDevice,
+        setup: Mapping[str, Any] | None = None,
+    ) -> Result:
+        """Runs ``job`` on a block device for which the caller holds :func:`safety.claim`, where
+        the job writes, and which it has set up as ``setup`` says."""
         real_job = fio_job.rewrite(job, device.path, device.capacity_bytes)
-        return self._measure(job, real_job, settings, device.name, device.capacity_bytes)
+        return self._measure(job, real_job, settings, device.name, device.capacity_bytes, setup)
 
     def _run_on_file(self, job: JobText, settings: Settings) -> Result:
         path = self.path.absolute()
@@ -232,7 +255,8 @@ class Fio:
             )
         with self._scratch_file(path, real_job.plan.span_bytes):
             disk = surroundings.disk_of_file(path.parent)
-            return self._measure(job, real_job, settings, disk, real_job.plan.span_bytes)
+            with tuning.applied(disk, self.setup, notice=settings.notice) as done:
+                return self._measure(job, real_job, settings, disk, real_job.plan.span_bytes, done)
 
     @contextlib.contextmanager
     def _scratch_file(self, path: Path, size: int | None) -> Iterator[None]:
@@ -289,10 +313,13 @@ class Fio:
         settings: Settings,
         disk: str | None,
         capacity: int | None,
+        setup: Mapping[str, Any] | None = None,
     ) -> Result:
         file = None if self.path.is_block_device() else self.path.absolute()
         found = surroundings.describe(disk, file, redact=self.redact)
         found["fio_version"] = fio_run.version()
+        if setup is not None:
+            found["setup"] = setup
         before = surroundings.smart(disk, redact=self.redact)
         with _run_folder() as folder:
             self._prepare_traces(real_job, folder, settings)

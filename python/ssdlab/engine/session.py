@@ -9,11 +9,11 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from ssdlab import _core, safety, wear
+from ssdlab import _core, safety, tuning, wear
 from ssdlab.care import purge as care_purge
 from ssdlab.care import trim as care_trim
 from ssdlab.errors import ExperimentError, InputError, Interrupted
@@ -208,6 +208,8 @@ class RealSession:
     device: safety.BlockDevice | None = None
     """Where the target is a block device: it is claimed."""
     direct: bool = True
+    setup: Mapping[str, Any] | None = None
+    """What was set on the drive and its system for the session, where that was asked for."""
 
     @property
     def kind(self) -> Literal["file", "device"]:
@@ -292,7 +294,8 @@ class RealSession:
 
     def about(self) -> dict[str, Any]:
         file = self.target.path.absolute() if self.device is None else None
-        return surroundings.describe(self.disk, file, redact=self.target.redact)
+        found = surroundings.describe(self.disk, file, redact=self.target.redact)
+        return found if self.setup is None else found | {"setup": dict(self.setup)}
 
 
 FOREIGN_BYTES = 16 << 20
@@ -300,7 +303,17 @@ FOREIGN_BYTES = 16 << 20
 
 
 def logical_block(target: Fio) -> int:
-    """Bytes of a logical block of a device, or of the one below a file; 512 where nobody tells."""
+    """Bytes of a logical block of a device, or of the one below a file; 512 where nobody tells.
+
+    Of a device that is to be formatted for the run, those that it will have.
+    """
+    if (wanted := tuning.wanted_block(target.setup)) is not None:
+        return wanted
+    return present_block(target)
+
+
+def present_block(target: Fio) -> int:
+    """The same as the device is now."""
     device = target.path.is_block_device()
     disk = (
         safety.inspect(target.path).name
@@ -339,7 +352,7 @@ def scratch(target: Fio, size: int | None, *, quick: bool) -> tuple[Path, int]:
 
 
 @contextlib.contextmanager
-def open_file(target: Fio, size: int, *, again: bool) -> Iterator[RealSession]:
+def open_file(target: Fio, size: int, notice: Notice, *, again: bool) -> Iterator[RealSession]:
     """A plain file as a target; made unless the run goes on (``again``) with the one it has.
 
     The file stays: whoever runs the protocol removes it when all is done.
@@ -356,7 +369,8 @@ def open_file(target: Fio, size: int, *, again: bool) -> Iterator[RealSession]:
         _make(target, path, size)
     disk = surroundings.disk_of_file(path.parent)
     kept = Fio(target.path, use_existing=True, redact=target.redact)
-    yield RealSession(kept, size, disk, direct=_takes_direct(path))
+    with tuning.applied(disk, target.setup, notice=notice) as done:
+        yield RealSession(kept, size, disk, direct=_takes_direct(path), setup=done)
 
 
 @contextlib.contextmanager
@@ -364,9 +378,13 @@ def open_device(target: Fio, work: safety.Work, notice: Notice) -> Iterator[Real
     """A block device as a target, claimed for as long as the session lasts."""
     find_fio()
     device = safety.inspect(target.path)
-    with safety.claim(device, work, target.destroy) as sentence:
+    whole = replace(work, does=work.does + tuning.consent(target.setup))
+    with safety.claim(device, whole, target.destroy) as sentence:
         notice(sentence)
-        yield RealSession(target, device.capacity_bytes, device.name, device)
+        with tuning.applied(device.name, target.setup, notice=notice, claimed=True) as done:
+            device = safety.inspect(target.path)  # a format may have changed its size
+            capacity = device.capacity_bytes
+            yield RealSession(target, capacity, device.name, device, setup=done)
 
 
 def _make(target: Fio, path: Path, size: int) -> None:
