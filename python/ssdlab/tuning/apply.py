@@ -214,31 +214,37 @@ def _set(
 ) -> list[Record]:
     """Sets what is not yet as it is wanted; what became of each."""
     records = []
+    failed = None
     for one in lines:
         knob, record = one.knob, one.record
         if knob is None:
             records.append(record)
-            continue
-        if knob.want is None:
-            continue
-        means = MEANS[knob.means]
-        after, why = record.before, None
-        try:
-            if record.before != knob.want:
-                means.write(system, knob.place, knob.want)
-                after = means.read(system, knob.place)
-                why = None if after == knob.want else f"it says {after} after that"
-        except NotSetError as error:
-            why = str(error)
-        records.append(replace(record, set=record.set, after=after, why_not=why))
-        if why is not None and request.wishes[knob.setting].named:
-            raise ExperimentError(f"--setup {knob.setting}: {record.place}: {why}")
+        elif knob.want is not None:
+            records.append(record := _set_one(system, knob, record))
+        if knob is not None and record.why_not and request.wishes[record.setting].named:
+            failed = record
+            break
     with exclusively():
-        _note(journal, lines, records)
+        _note(journal, records)
+    if failed is not None:
+        raise ExperimentError(f"--setup {failed.setting}: {failed.place}: {failed.why_not}")
     return records
 
 
-def _note(journal: Journal, lines: Sequence[_Line], records: Sequence[Record]) -> None:
+def _set_one(system: System, knob: Knob, record: Record) -> Record:
+    means = MEANS[knob.means]
+    if record.before == knob.want or knob.want is None:
+        return replace(record, after=record.before)
+    try:
+        means.write(system, knob.place, knob.want)
+    except NotSetError as error:
+        return replace(record, after=means.read(system, knob.place), why_not=str(error))
+    after = means.read(system, knob.place)
+    why = None if after == knob.want else f"it says {after} after that"
+    return replace(record, after=after, why_not=why)
+
+
+def _note(journal: Journal, records: Sequence[Record]) -> None:
     """Keeps what the places said after they were set."""
     said = {(one.setting, one.place): one.after for one in records}
     current = journals.load(journal.path)

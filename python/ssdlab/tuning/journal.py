@@ -11,6 +11,7 @@ import fcntl
 import json
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -89,6 +90,8 @@ class Journal:
     target: str
     """What was asked for, for people."""
     drive: Identity | None
+    began_ns: int
+    """On the clock of this start of the system; tells which of two runs began first."""
     entries: list[Entry] = field(default_factory=list)
     alive: bool = False
     """Whether its run still goes on."""
@@ -100,6 +103,7 @@ class Journal:
             "pid": self.pid,
             "boot": self.boot,
             "target": self.target,
+            "began_ns": self.began_ns,
             "drive": None if self.drive is None else asdict(self.drive),
             "entries": [asdict(one) for one in self.entries],
         }
@@ -159,7 +163,8 @@ def started(system: System, target: str, drive: Identity | None) -> Iterator[Jou
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
-            yield Journal(path, os.getpid(), boot(system), target, drive, alive=True)
+            began = time.monotonic_ns()
+            yield Journal(path, os.getpid(), boot(system), target, drive, began, alive=True)
         finally:
             if not path.exists():
                 path.with_suffix(".lock").unlink(missing_ok=True)
@@ -175,8 +180,8 @@ def any_left() -> bool:
 
 def journals() -> list[Journal]:
     """All of them, the oldest first; within :func:`exclusively`."""
-    paths = sorted(folder().glob("*.json"), key=_age)
-    found = [one for path in paths if (one := load(path)) is not None]
+    found = [one for path in folder().glob("*.json") if (one := load(path)) is not None]
+    found.sort(key=lambda one: one.began_ns)
     return [replace(one, alive=_is_alive(one.path)) for one in found]
 
 
@@ -193,17 +198,11 @@ def load(path: Path) -> Journal | None:
             document["boot"],
             str(document["target"]),
             None if drive is None else Identity(**drive),
+            int(document["began_ns"]),
             [Entry(**one) for one in document["entries"]],
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-def _age(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0
 
 
 def _is_alive(path: Path) -> bool:

@@ -6,6 +6,7 @@ import contextlib
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from ssdlab.audit.scene import drive_called
 from ssdlab.audit.system import CLASS, System
@@ -56,18 +57,25 @@ def put_back(
 ) -> Back:
     """Puts back the entries of ``journal``, the last one first, and keeps in it what cannot be.
 
-    What another living run holds at the same value stays, and is put back when that run ends.
+    ``others`` are the other journals, the oldest first. What another living run holds at the same
+    value stays, and is put back when that run ends.
     ``formats``: the drive may be formatted, for which the caller holds its claim; None where that
     is to be left as it is without a word.
     """
-    back, left, handed = Back(), list[Entry](), set[str]()
+    back, left = Back(), list[Entry]()
+    settled, failed = set[str](), set[str]()
     for entry in reversed(journal.entries):
-        if entry.set is None and entry.setting in handed:
+        # What goes with a setting that stays is not touched either.
+        if entry.set is None and entry.setting in failed:
+            left.append(entry)
+        if entry.set is None and entry.setting in failed | settled:
             continue
         heir = next((one for one in others if one.alive and _holds(one, entry)), None)
         if heir is not None:
-            _hand_over(journal, entry, heir)
-            handed.add(entry.setting)
+            # Who began before knows already what was there first.
+            if heir.began_ns > journal.began_ns:
+                _hand_over(journal, entry, heir)
+            settled.add(entry.setting)
             continue
         place = _where(system, journal, entry)
         if place is None:
@@ -84,27 +92,30 @@ def put_back(
                 f"ssdlab setup {place} --restore --destroy SERIAL formats it back, which erases it"
             )
             continue
-        if not _restore(system, replace(entry, place=place), back):
+        outcome = _restore(system, replace(entry, place=place), back)
+        if outcome == "failed":
             left.append(entry)
+            failed.add(entry.setting)
+        elif outcome == "left":
+            settled.add(entry.setting)
     journal.entries = left[::-1]
     journal.settle()
     return back
 
 
-def _restore(system: System, entry: Entry, back: Back) -> bool:
-    """Whether nothing is left to do."""
+def _restore(system: System, entry: Entry, back: Back) -> Literal["done", "left", "failed"]:
+    """``left``: somebody else has changed it."""
     means = MEANS[entry.means]
-    shown = f"{entry.setting} {entry.before}"
     now = means.read(system, entry.place)
     if now is None or now == entry.before:
         # A file that is gone, such as a parameter of another scheduler, has nothing to keep.
-        return True
+        return "done"
     if entry.set is not None and now not in (entry.set, entry.after):
         back.remarks.append(
             f"{means.shown(entry.place)} was changed to {now} by somebody else meanwhile and is "
             f"left so; before the run it was {entry.before}"
         )
-        return True
+        return "left"
     try:
         means.write(system, entry.place, entry.before)
         if (after := means.read(system, entry.place)) != entry.before:
@@ -114,10 +125,10 @@ def _restore(system: System, entry: Entry, back: Back) -> bool:
             f"{means.shown(entry.place)} could not be put back to {entry.before} ({error}); "
             "ssdlab setup --restore tries again"
         )
-        return False
+        return "failed"
     if entry.set is not None:
-        back.done.append(shown)
-    return True
+        back.done.append(f"{entry.setting} {entry.before}")
+    return "done"
 
 
 def _holds(other: Journal, entry: Entry) -> bool:
