@@ -1,4 +1,4 @@
-"""A drive is set up for a run and everything is put back after it, on a real queue: a loop device's."""
+"""A drive is set up for a run and everything is put back after it, on a loop device."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,17 @@ import pytest
 
 import ssdlab
 from conftest import Loop, Outcome, needs_fio
-from ssdlab.errors import ExperimentError
+from ssdlab.engine.folder import RunFolder
+from ssdlab.engine.runs import Order, begin, go_on
+from ssdlab.errors import ExperimentError, InputError, Interrupted
 from ssdlab.fio import run as fio_run
-from ssdlab.tuning import journal
+from ssdlab.openers import openers_of
+from ssdlab.progress import Progress
+from ssdlab.protocols import find
+from ssdlab.store import RunStore
+from ssdlab.tuning import SETTINGS, journal
+from ssdlab.tuning.means import MEANS, Means
+from ssdlab.tuning.model import Knob
 
 pytestmark = [pytest.mark.real, pytest.mark.root, needs_fio()]
 
@@ -86,8 +95,6 @@ def wait_for(what: Callable[[], bool]) -> None:
 
 def fios(path: Path) -> list[int]:
     """The fio processes that have a device open."""
-    from ssdlab.openers import openers_of
-
     return [one.pid for one in openers_of(path) if one.program == "fio"]
 
 
@@ -257,6 +264,85 @@ def test_a_format_needs_the_consent_of_a_purge(loop: Loop, job: Path, cli: Cli) 
     assert cli("run", reading, "--on", loop.path, "--setup", "lba=4096").status == 3
 
 
+@pytest.fixture
+def formats(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The formats that the loop device, taken for an NVMe drive, has had one after another."""
+    had = ["512"]
+    fake = Means(lambda *_: had[-1], lambda _s, _p, value: had.append(value), "drive", str)
+    monkeypatch.setitem(MEANS, "nvme-format", fake)
+    node = str(loop.path)
+    lba = next(one for one in SETTINGS if one.name == "lba")
+    other = replace(
+        lba, plan=lambda _subject, value: iter([Knob("lba", "nvme-format", node, value)])
+    )
+    monkeypatch.setattr("ssdlab.tuning.apply.SETTINGS", (other,))
+    return had
+
+
+def test_a_run_formats_the_drive_both_ways_within_its_claim(
+    loop: Loop, formats: list[str], tmp_path: Path, cli: Cli
+) -> None:
+    for rw in ("randwrite", "randread"):
+        job = tmp_path / f"{rw}.fio"
+        job.write_text(JOB.replace("randwrite", rw))
+        run = ("run", job, "--on", loop.path, "--setup", "lba=4096", "--json", tmp_path / "r.json")
+        refused = cli(*run)
+        assert refused.status == 3 and formats == ["512"]
+        done = cli(*run, "--destroy", loop.name)
+        assert done.status == 0, done.err
+        assert "formatted back" in done.err
+        assert formats == ["512", "4096", "512"]
+        found = json.loads((tmp_path / "r.json").read_text())["ssdlab"]["surroundings"]["setup"]
+        assert settings(found)["lba"]["after"] == "4096"
+        del formats[1:]
+
+
+def test_a_protocol_that_was_stopped_and_formatted_back_cannot_go_on(
+    loop: Loop, formats: list[str], tmp_path: Path
+) -> None:
+    target = ssdlab.Fio(loop.path, destroy=loop.name, setup="lba=4096")
+    steps: list[float] = []
+
+    def stop(_news: Progress) -> bool:
+        steps.append(0.0)
+        return formats[-1] != "4096" or len(steps) < 3
+
+    store = RunStore(tmp_path / "runs")
+    with pytest.raises(Interrupted, match="ssdlab resume"):
+        begin(
+            Order(find("fsync"), target, quick=True),
+            store,
+            progress=stop,
+            notice=lambda _sentence: None,
+            announce=lambda _what: True,
+        )
+    assert formats == ["512", "4096", "512"]
+    folder = RunFolder.open(next(store.root.glob("*fsync*")))
+    assert folder.manifest["block"] == 4096
+    with pytest.raises(InputError, match="formatted back from blocks of 4096"):
+        go_on(folder, find, progress=lambda _news: True, notice=lambda _sentence: None)
+    assert formats == ["512", "4096", "512"]
+
+
+def test_each_run_of_a_comparison_is_set_up(
+    loop: Loop, queue: Queue, job: Path, cli: Cli, tmp_path: Path
+) -> None:
+    done = cli(
+        *("ab", loop.path, "--job", job, "--destroy", loop.name, "--setup", "scheduler=kyber"),
+        *("--to-b", "true", "--to-a", "true", "--repeats", 2, "--out", tmp_path / "runs", "-q"),
+    )
+    assert done.status == 0, done.err
+    results = sorted((tmp_path / "runs").glob("*/result.json"))
+    assert len(results) == 4
+    for one in results:
+        found = json.loads(one.read_text())["ssdlab"]["surroundings"]["setup"]
+        assert settings(found)["scheduler"]["after"] == "kyber"
+    assert queue.values() == queue.before
+    page = tmp_path / "page.html"
+    assert cli("report", results[0].parent, "-o", page).status == 0
+    assert "kyber (was mq-deadline)" in page.read_text()
+
+
 def test_a_dry_run_says_what_would_be_set(loop: Loop, queue: Queue, cli: Cli) -> None:
     done = cli("setup", loop.path, "--setup", SETUP, "--dry-run", "--json", "-")
     assert done.status == 0
@@ -312,7 +398,8 @@ def test_a_simulated_drive_has_no_setup(cli: Cli, job: Path) -> None:
     [
         (("setup",), "--dry-run"),
         (("setup", "--dry-run"), "name the drive"),
-        (("setup", "demo-client", "--dry-run"), "simulated drive"),
+        (("setup", "demo-client", "--dry-run"), "is for real drives"),
+        (("setup", "demo-client", "--restore"), "is a simulated drive"),
         (("setup", "--dry-run", "--restore"), "--dry-run"),
         (("setup", "--restore", "--destroy", "X"), "name the drive"),
         (("setup", "/dev/nosuch", "--dry-run"), "no such device"),
