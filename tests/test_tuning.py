@@ -252,6 +252,18 @@ def test_only_the_drive_and_the_processors_are_changed(
     assert scripts.log() == []
 
 
+def test_what_goes_with_a_governor_comes_back_after_it(recorded: Recorded) -> None:
+    own = system(recorded)
+    preference = GOVERNOR.replace("scaling_governor", "energy_performance_preference")
+    speed = GOVERNOR.replace("scaling_governor", "scaling_setspeed")
+    recorded.write(preference, "balance_power")
+    recorded.write(speed, "<unsupported>")
+    with tuning.applied("sda", "governor=performance", system=own):
+        recorded.write(preference, "performance")
+    assert own.read(preference) == "balance_power"
+    assert own.read(speed) == "<unsupported>"
+
+
 def test_what_is_as_wanted_already_is_not_written(
     recorded: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -556,8 +568,8 @@ def test_what_cannot_be_put_back_is_tried_again(
 
     with tuning.applied("sda", "scheduler=none,read-ahead=8", notice=said.append, system=own):
         monkeypatch.setitem(means.MEANS, "file", replace(file, write=refuse))
-    assert "could not be put back to mq-deadline (it is in use)" in said[-1]
-    assert "could not be put back to 128" in said[-2]
+    assert "could not be restored to mq-deadline (it is in use)" in said[-1]
+    assert "could not be restored to 128" in said[-2]
     assert len(left()) == 1
     monkeypatch.setitem(means.MEANS, "file", file)
     tuning.restore_left(None, system=own)

@@ -115,7 +115,7 @@ def running(*arguments: object) -> Iterator[subprocess.Popen[str]]:
 
 
 def end_fio(loop: Loop) -> None:
-    """fio outlives an ssdlab that was killed."""
+    """An ssdlab that was killed leaves fio running for a moment."""
     for pid in fios(loop.path):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -202,9 +202,9 @@ def test_after_a_kill_the_next_command_on_the_drive_puts_everything_back(
         assert queue.is_set_up
         done = cli(*command)
         assert done.status == 0
-        assert "put back what a run" in done.out + done.err
+        assert "restored what a killed run" in done.out + done.err
         assert queue.values() == queue.before
-        assert "put back" not in cli("audit", loop.path).err
+        assert "restored" not in cli("audit", loop.path).err
 
 
 def test_two_runs_at_once_do_not_put_back_over_each_other(

@@ -88,7 +88,7 @@ def run(
             ``"trim"``, ``"purge"``, ``"compressible:46"`` (percent by which what the steps after
             it write shrinks, where a drive compresses; otherwise nothing does), ``"idle:30s"``.
         destroy: Serial number of the block device whose data may be lost.
-        setup: What is set on a real drive and its system for the run and put back after it:
+        setup: What is set on a real drive and its system for the run and restored after it:
             ``"pts"``, or single settings such as ``"scheduler=none,governor=performance"``.
         progress: Called a few times a second; returning False stops the run.
 

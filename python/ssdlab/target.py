@@ -230,8 +230,12 @@ class Fio:
     ) -> Result:
         disk = surroundings.whole_disk(device.name)
         with tuning.applied(disk, self.setup, notice=settings.notice, claimed=claimed) as done:
-            # A format may have changed its size.
-            return self.run_claimed(job, settings, safety.inspect(self.path), done)
+            return self.run_claimed(job, settings, self._as_set_up(device), done)
+
+    def _as_set_up(self, device: safety.BlockDevice) -> safety.BlockDevice:
+        """The device, looked at again where a format may have changed its size."""
+        formatted = tuning.wanted_block(self.setup) is not None
+        return safety.inspect(self.path) if formatted else device
 
     def run_claimed(
         self,

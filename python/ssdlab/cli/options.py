@@ -49,7 +49,7 @@ SetUp = Annotated[
     typer.Option(
         "--setup",
         metavar="NAME|NAME=VALUE,...",
-        help="Set a real drive and its system up for the run and put everything back after it: "
+        help="Set a real drive and its system up for the run and restore everything after it: "
         "none, pts, or settings from `ssdlab list setups`, such as "
         "pts,write-cache=on,governor=performance.",
     ),

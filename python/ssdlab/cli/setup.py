@@ -36,17 +36,17 @@ def command(
     restore: Annotated[
         bool,
         typer.Option(
-            "--restore", help="Put back what killed runs have left set, on TARGET or everywhere."
+            "--restore", help="Restore what killed runs have left set, on TARGET or everywhere."
         ),
     ] = False,
     destroy: Destroy = None,
     json_: SaidJson = None,
 ) -> None:
-    """Show what --setup would set for a run, or put back what killed runs have left set."""
+    """Show what --setup would set for a run, or restore what killed runs have left set."""
     if dry_run == restore:
         raise InputError(
             "settings last as long as a run, so --setup goes with ssdlab run, test and ab; here "
-            "give --dry-run to see what it would set, or --restore to put back leftovers"
+            "give --dry-run to see what it would set, or --restore to restore leftovers"
         )
     check_place(json_)
     if restore:
@@ -67,12 +67,12 @@ def say_preview(console: Console, target: Target, values: Mapping[str, int | flo
     if not isinstance(target, Fio) or not tuning.parse(target.setup).wishes:
         return
     text = set_up_for(target, values).setup
-    say(console, f"  --setup {text} would set, and put back when the run ends:")
+    say(console, f"  --setup {text} would set, and restore when the run ends:")
     _print(console, tuning.preview(disk_below(target.path), text))
 
 
 def restore_named(arguments: Sequence[str]) -> None:
-    """Puts back what killed runs have left set on the drives that a command line names."""
+    """Restores what killed runs have left set on the drives that a command line names."""
     if not arguments or arguments[0] == "setup" or {"-h", "--help"} & set(arguments):
         return
     # Nobody asked for this, so it says nothing where it cannot be done.
@@ -107,7 +107,7 @@ def _restore_on(path: Path, name: str, destroy: str | None, said: list[str]) -> 
         return tuning.restore_left(said.append, name=name)
     if not path.is_block_device():
         raise InputError(f"{path}: --destroy names a drive; give the drive itself")
-    work = safety.Work("putting back its LBA format", "formats the drive")
+    work = safety.Work("restoring its LBA format", "formats the drive")
     with safety.claim(safety.inspect(path), work, destroy) as sentence:
         _notice(sentence)
         return tuning.restore_left(said.append, name=name, formats=True)

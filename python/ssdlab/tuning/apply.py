@@ -1,4 +1,4 @@
-"""Sets a drive up for a run, and puts everything back when the run ends in whatever way."""
+"""Sets a drive up for a run, and restores everything however the run ends."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def applied(
 ) -> Iterator[dict[str, Any] | None]:
     """Has drive ``name`` (the kernel's name; None where it is not known) set up as ``text`` says.
 
-    Yields what was set, for the record of the run; None where nothing was asked for. Whatever a
-    killed run had left is put back before. ``claimed``: the caller holds the drive's claim, so it
+    Yields what was set, for the record of the run; None where nothing was asked for. What a killed
+    run had left set is restored first. ``claimed``: the caller holds the drive's claim, so that it
     may be formatted.
 
     Raises:
@@ -101,9 +101,9 @@ def restore_left(
     formats: bool = False,
     system: System | None = None,
 ) -> int:
-    """Puts back what killed runs have left; how many of them there were.
+    """Restores what killed runs have left set; how many of them there were.
 
-    ``name``: only what they left set with this drive. ``formats``: as in :func:`put_back`.
+    ``name``: only what they left set on this drive or with it. ``formats``: as in :func:`put_back`.
     """
     if not journals.any_left():
         return 0
@@ -159,7 +159,7 @@ def _line(system: System, one: Knob | Closed, living: Sequence[Journal]) -> _Lin
     means = MEANS[one.means]
     shown, before = means.shown(one.place), means.read(system, one.place)
     if before is None and one.want is None:
-        return _Line(Record(one.setting, "", None, None, None), None)  # nothing to put back
+        return _Line(Record(one.setting, "", None, None, None), None)  # nothing to restore
     if before is None:
         return _Line(Record(one.setting, shown, None, None, None, "it cannot be read"), None)
     record = Record(one.setting, shown, before, one.want, None)

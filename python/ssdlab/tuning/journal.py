@@ -1,7 +1,7 @@
-"""What runs have set, on the disk before they set it: what a killed run leaves can be put back.
+"""What runs have set, on the disk before they set it: what a killed run leaves can be restored.
 
 A run has a journal and a lock that ends with its process. One lock over all makes what a run finds,
-notes and puts back one step, so that two runs at once do not put back over each other.
+notes and restores one step, so that two runs at once do not restore over each other.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Entry:
     place: str
     before: str
     set: str | None
-    """None where it is only to be put back after something else that changes it."""
+    """None where it is only restored after something else that changes it."""
     scope: Scope
     after: str | None = None
     """What the place said after it was set."""
@@ -117,7 +117,7 @@ class Journal:
             sync_folder(self.path.parent)
 
     def settle(self) -> None:
-        """Keeps what is left to put back; removes the journal where nothing is."""
+        """Keeps what is left to restore; removes the journal where nothing is."""
         if self.entries:
             self.save()
             return
@@ -138,7 +138,7 @@ def boot(system: System) -> str | None:
 
 @contextlib.contextmanager
 def exclusively() -> Iterator[None]:
-    """Nobody else looks at journals or puts anything back meanwhile."""
+    """Nobody else looks at journals or restores anything meanwhile."""
     place = folder()
     with writing(place):
         place.mkdir(parents=True, exist_ok=True)

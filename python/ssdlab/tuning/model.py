@@ -30,7 +30,7 @@ class Knob:
     place: str
     """A file below the root of the system, or a node."""
     want: str | None
-    """None where it is not to be set, but to be put back if setting another one changes it."""
+    """None where it is not to be set, only restored if setting another one changes it."""
 
 
 @dataclass(frozen=True)

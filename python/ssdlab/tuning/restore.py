@@ -1,4 +1,4 @@
-"""Putting back what a run has set: its own when it ends, and what killed runs have left."""
+"""Restores what a run has set: its own when it ends, and what killed runs have left set."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORMAT = "nvme-format"
 
 @dataclass
 class Back:
-    """What came of putting back."""
+    """What came of restoring."""
 
     done: list[str] = field(default_factory=list)
     """Values that are back, such as ``scheduler mq-deadline``."""
@@ -31,12 +31,12 @@ class Back:
     """What is not, a sentence each."""
 
     def tell(self, notice: Notice | None, target: str, *, own: bool) -> None:
-        """Says it; what a run puts back at its own end goes without saying."""
+        """Says it; what a run restores at its own end goes without saying."""
         if notice is None:
             return
         if self.done and not own:
             said = ", ".join(dict.fromkeys(self.done))
-            notice(f"put back what a run on {target} had left set when it was killed: {said}")
+            notice(f"restored what a killed run had set on {target}: {said}")
         for one in self.remarks:
             notice(one)
 
@@ -55,10 +55,10 @@ def undisturbed() -> Iterator[None]:
 def put_back(
     system: System, journal: Journal, others: Sequence[Journal], *, formats: bool | None
 ) -> Back:
-    """Puts back the entries of ``journal``, the last one first, and keeps in it what cannot be.
+    """Restores the entries of ``journal``, the last one first, and keeps in it what cannot be.
 
     ``others`` are the other journals, the oldest first. What another living run holds at the same
-    value stays, and is put back when that run ends.
+    value stays, and is restored when that run ends.
     ``formats``: the drive may be formatted, for which the caller holds its claim; None where that
     is to be left as it is without a word.
     """
@@ -89,7 +89,7 @@ def put_back(
                 continue
             back.remarks.append(
                 f"{place} still has blocks of {entry.set} bytes and had {entry.before}: "
-                f"ssdlab setup {place} --restore --destroy SERIAL formats it back, which erases it"
+                f"ssdlab setup {place} --restore --destroy SERIAL formats it back and erases it"
             )
             continue
         outcome = _restore(system, replace(entry, place=place), back)
@@ -112,8 +112,8 @@ def _restore(system: System, entry: Entry, back: Back) -> Literal["done", "left"
         return "done"
     if entry.set is not None and now not in (entry.set, entry.after):
         back.remarks.append(
-            f"{means.shown(entry.place)} was changed to {now} by somebody else meanwhile and is "
-            f"left so; before the run it was {entry.before}"
+            f"{means.shown(entry.place)} was changed to {now} by somebody else during the run and "
+            f"is left as it is; before the run it was {entry.before}"
         )
         return "left"
     try:
@@ -122,7 +122,7 @@ def _restore(system: System, entry: Entry, back: Back) -> Literal["done", "left"
             raise NotSetError(f"it says {after}")
     except NotSetError as error:
         back.remarks.append(
-            f"{means.shown(entry.place)} could not be put back to {entry.before} ({error}); "
+            f"{means.shown(entry.place)} could not be restored to {entry.before} ({error}); "
             "ssdlab setup --restore tries again"
         )
         return "failed"
@@ -136,10 +136,10 @@ def _holds(other: Journal, entry: Entry) -> bool:
 
 
 def _hand_over(journal: Journal, entry: Entry, heir: Journal) -> None:
-    """Makes another run put back what was there before this one."""
+    """Makes another run restore what was there before this one."""
     mine = [one for one in journal.entries if one.set is None and one.setting == entry.setting]
     kept = [one for one in heir.entries if one.set is not None or one.setting != entry.setting]
-    # What goes with a setting is put back after it, so it stands before it.
+    # What goes with a setting is restored after it, so it stands before it.
     heir.entries = mine + [
         replace(one, before=entry.before) if one.key == entry.key else one for one in kept
     ]
@@ -147,7 +147,7 @@ def _hand_over(journal: Journal, entry: Entry, heir: Journal) -> None:
 
 
 def _where(system: System, journal: Journal, entry: Entry) -> str | None:
-    """Where the value is now; None where the drive is gone or a restart has put it back."""
+    """Where the value is now; None where the drive is gone or a reboot has reset it."""
     same_boot = journal.boot == journals.boot(system)
     lasts = MEANS[entry.means].lasts
     if not same_boot and lasts != "drive":
@@ -184,4 +184,6 @@ def _place_on(system: System, name: str, entry: Entry) -> str | None:
 def _absent(journal: Journal, entry: Entry) -> str:
     drive = journal.drive
     called = "the drive" if drive is None else f"{drive.name} ({drive.serial or 'no serial'})"
-    return f"{called} is not there; its {entry.setting} was {entry.before} and is to be put back"
+    return (
+        f"{called} is not there; its {entry.setting} was {entry.before} and is still to be restored"
+    )

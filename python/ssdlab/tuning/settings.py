@@ -167,6 +167,10 @@ def governor(subject: Subject, value: str) -> Plan:
     for policy in policies:
         offered = (subject.system.read(f"{policy}/scaling_available_governors") or value).split()
         place = f"{policy}/scaling_governor"
+        # What these hold is lost when the governor changes.
+        for one in (f"{policy}/scaling_setspeed", f"{policy}/energy_performance_preference"):
+            if (said := subject.system.read(one)) and said != "<unsupported>":
+                yield Knob("governor", "file", one, None)
         if value in offered:
             yield from _file(subject.system, "governor", place, value)
         else:
@@ -360,7 +364,7 @@ SETTINGS: tuple[Setting, ...] = (
         _queue("rq-affinity", "rq_affinity"),
     ),
 )
-"""In the order in which they are made; they are put back in the opposite one."""
+"""In the order in which they are set; they are restored in the opposite one."""
 
 
 def block_bytes(value: str) -> int:
