@@ -107,7 +107,7 @@ def _restore_on(path: Path, name: str, destroy: str | None, said: list[str]) -> 
         return tuning.restore_left(said.append, name=name)
     if not path.is_block_device():
         raise InputError(f"{path}: --destroy names a drive; give the drive itself")
-    work = safety.Work("restoring its LBA format", "formats the drive")
+    work = safety.Work("restoring its LBA format", "formats it if a killed run left another one")
     with safety.claim(safety.inspect(path), work, destroy) as sentence:
         _notice(sentence)
         return tuning.restore_left(said.append, name=name, formats=True)
