@@ -16,6 +16,7 @@ from ssdlab.cli.app import app
 from ssdlab.health.attributes import EXPLAINED, TABLE, Meaning
 from ssdlab.protocols import protocols
 from ssdlab.rig import profiles
+from ssdlab.tuning import SETTINGS
 
 _DRIVES = {
     r"(?i)intel|solidigm": "Intel, Solidigm",
@@ -76,6 +77,11 @@ def page() -> Iterator[str]:
         "Checks of the audit",
         ("name", "what it looks at"),
         [(one.name, one.summary) for one in CHECKS],
+    )
+    yield from section(
+        "Settings of --setup",
+        ("name", "what it sets", "values", "with pts", "source"),
+        [(f"`{s.name}`", s.summary, s.values, s.in_pts, s.source) for s in SETTINGS],
     )
     yield from section(
         "Attributes of ATA drives",

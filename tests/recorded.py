@@ -94,6 +94,32 @@ class Recorded:
         self.write(policy, "max_performance")
         return scsi
 
+    def virtio(self, name: str = "vda") -> str:
+        """A disk that a hypervisor makes."""
+        way = f"sys/devices/pci0000:00/0000:00:04.0/virtio1/block/{name}"
+        self._block(name, way, {**SSD_QUEUE, "write_cache": "write back"}, 64 * GIB)
+        self.link(f"{way}/device", "sys/devices/pci0000:00/0000:00:04.0/virtio1")
+        return way
+
+    def processors(self, nodes: Sequence[str] = ("0-3",), governor: str = "powersave") -> None:
+        """NUMA nodes with these processors, each processor with a frequency of its own."""
+        count = 0
+        for number, cpus in enumerate(nodes):
+            first, _, last = cpus.partition("-")
+            count = int(last) + 1
+            self.write(f"sys/devices/system/node/node{number}/cpulist", cpus)
+            for cpu in range(int(first), count):
+                policy = f"sys/devices/system/cpu/cpufreq/policy{cpu}"
+                self.write(f"{policy}/scaling_governor", governor)
+                self.write(f"{policy}/scaling_available_governors", "performance powersave")
+        self.write("sys/devices/system/cpu/online", f"0-{count - 1}")
+
+    def interrupts(self, pci: str, numbers: Mapping[int, str]) -> None:
+        """Interrupts of a PCI device and the processors that answer each."""
+        for number, cpus in numbers.items():
+            self.write(f"{pci}/msi_irqs/{number}", "msix")
+            self.write(f"proc/irq/{number}/smp_affinity_list", cpus)
+
     def partition(self, disk: str, name: str, start: int = 2048, size: int = 100 * GIB) -> str:
         """A partition that begins at sector ``start``."""
         parent = (self.root / f"sys/class/block/{disk}").resolve().relative_to(self.root.resolve())

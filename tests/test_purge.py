@@ -16,8 +16,10 @@ from pathlib import Path
 import pytest
 
 from conftest import MIB, Loop, Outcome
+from scripted import Scripted
 from ssdlab import safety
-from ssdlab.care import identify, methods, purge
+from ssdlab.admin import identify
+from ssdlab.care import methods, purge
 from ssdlab.care.trim import UnsupportedError
 from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError
 from ssdlab.progress import Progress
@@ -125,33 +127,13 @@ def test_an_answer_that_is_none_is_not_guessed_at(text: str) -> None:
 # --- the drives
 
 
-class Drive:
+class Drive(Scripted):
     """A drive made of scripts."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.folder = folder
-        folder.mkdir()
-        # What is installed on this machine must not be asked about drives that are not there.
-        monkeypatch.setattr(methods, "system_program", self._program)
-        monkeypatch.setattr("ssdlab.care.programs.system_program", self._program)
+        super().__init__(folder, monkeypatch)
+        monkeypatch.setattr(methods, "system_program", self.program)
         monkeypatch.setattr(purge, "_POLL_S", 0.01)
-
-    def _program(self, name: str) -> str | None:
-        path = self.folder / name
-        return str(path) if path.exists() else None
-
-    def script(self, name: str, text: str) -> None:
-        """A program that first writes down its arguments."""
-        path = self.folder / name
-        path.write_text(f'#!/bin/sh\ncd {self.folder}\necho "{name} $*" >> log\n{text}\n')
-        path.chmod(0o755)
-
-    def log(self) -> list[str]:
-        """The commands that changed something, or tried to."""
-        path = self.folder / "log"
-        lines = path.read_text().splitlines() if path.exists() else []
-        asking = ("id-ctrl", "list-ns", "sanitize-log", " -I ")
-        return [line for line in lines if not any(word in line for word in asking)]
 
     def nvme(
         self,

@@ -73,6 +73,7 @@ def run(
     seed: int = 1,
     prepare: str | None = None,
     destroy: str | None = None,
+    setup: str = "none",
     progress: ProgressCallback | None = None,
 ) -> Result:
     """Runs a fio job on a target and returns what happened; nothing is stored.
@@ -87,6 +88,8 @@ def run(
             ``"trim"``, ``"purge"``, ``"compressible:46"`` (percent by which what the steps after
             it write shrinks, where a drive compresses; otherwise nothing does), ``"idle:30s"``.
         destroy: Serial number of the block device whose data may be lost.
+        setup: What is set on a real drive and its system for the run and restored after it:
+            ``"pts"``, or single settings such as ``"scheduler=none,governor=performance"``.
         progress: Called a few times a second; returning False stops the run.
 
     Raises:
@@ -101,7 +104,7 @@ def run(
 
     overrides = {key: _toml_value(value) for key, value in (set or {}).items()}
     settings = Settings(seed=seed, prepare=prepare, overrides=overrides, progress=progress)
-    return resolve(on, destroy=destroy).run(read_job(job), settings)
+    return resolve(on, destroy=destroy, setup=setup).run(read_job(job), settings)
 
 
 def _toml_value(value: object) -> str:

@@ -455,7 +455,9 @@ def _drive_facts(surroundings: Mapping[str, Any]) -> dict[str, object]:
     drive = surroundings.get("drive") or {}
     system = surroundings.get("file_system") or {}
     found: dict[str, object] = {name.replace("_", " "): drive.get(name) for name in names}
-    return found | {"file system": system.get("type"), "mounted with": system.get("options")}
+    setup = (surroundings.get("setup") or {}).get("asked")
+    found |= {"file system": system.get("type"), "mounted with": system.get("options")}
+    return found | {"setup": setup}
 
 
 def _protocol_facts(run: ProtocolRun) -> dict[str, str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
+from ssdlab import tuning
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.jobfile import read_text
 from ssdlab.target import Fio, Sim, Target
@@ -70,6 +71,7 @@ def resolve(
     destroy: str | None = None,
     use_existing: bool = False,
     redact: bool = False,
+    setup: str = tuning.NONE,
 ) -> Target:
     """The target that ``target`` names.
 
@@ -78,6 +80,17 @@ def resolve(
     """
     if not isinstance(target, (str, Path)):
         return target
+    found = _resolved(target, destroy, use_existing, redact, setup)
+    if tuning.parse(setup).wishes and not isinstance(found, Fio):
+        raise InputError(
+            f"{target}: --setup is for real drives; a simulated one has --set KEY=VALUE"
+        )
+    return found
+
+
+def _resolved(
+    target: str | Path, destroy: str | None, use_existing: bool, redact: bool, setup: str
+) -> Target:
     text = str(target)
     if not text.strip():
         raise InputError(
@@ -99,7 +112,7 @@ def resolve(
         raise InputError(f"{text}: is neither a plain file nor a block device")
     if mode is None and path.parent == Path("/dev"):
         raise InputError(f"{text}: there is no such device")
-    return Fio(path, destroy=destroy, use_existing=use_existing, redact=redact)
+    return Fio(path, destroy=destroy, use_existing=use_existing, redact=redact, setup=setup)
 
 
 def _mode(path: Path) -> int | None:

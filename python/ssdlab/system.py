@@ -87,6 +87,12 @@ class System:
         found = self.read(place)
         return int(found) if found is not None and re.fullmatch(r"-?[0-9]{1,30}", found) else None
 
+    def chosen(self, place: str) -> str | None:
+        """The file's text; where it lists choices (``[none] mq-deadline``) the one in brackets."""
+        found = self.read(place)
+        active = re.search(r"\[([\w-]+)\]", found or "")
+        return active[1] if active else found
+
     def evidence(self, *places: str) -> tuple[Evidence, ...]:
         """What these files say, without those that say nothing."""
         told = ((place, self.read(place)) for place in places)

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from ssdlab import _core, safety, wear
+from ssdlab import _core, safety, tuning, wear
 from ssdlab._version import VERSION
 from ssdlab.errors import ExperimentError, InputError, Interrupted
 from ssdlab.fio import job as fio_job
@@ -171,6 +171,8 @@ class Fio:
     destroy: str | None = None
     use_existing: bool = False
     redact: bool = False
+    setup: str = tuning.NONE
+    """What is set on the drive and its system for the run (:mod:`ssdlab.tuning`)."""
 
     @property
     def name(self) -> str:
@@ -206,13 +208,25 @@ class Fio:
         with self._held(real_job, device) as held:
             if held.sentence and settings.notice is not None:
                 settings.notice(held.sentence)
-            if held.fresh and real_job.reads_first:
-                # What was never written is read faster than data.
-                _lay_out(held, settings)
-            return self.run_held(job, settings, held)
+            disk = self._disk(device)
+            with tuning.applied(
+                disk, self.setup, notice=settings.notice, claimed=bool(held.sentence)
+            ) as done:
+                if held.fresh and real_job.reads_first:
+                    # What was never written is read faster than data.
+                    _lay_out(held, settings)
+                formatted = tuning.wanted_block(self.setup) is not None
+                return self.run_held(job, settings, held.again() if formatted else held, done)
 
-    def run_held(self, job: JobText, settings: Settings, held: safety.Held) -> Result:
-        """Runs ``job`` on what the caller holds, after asking again whether it may be written.
+    def run_held(
+        self,
+        job: JobText,
+        settings: Settings,
+        held: safety.Held,
+        setup: Mapping[str, Any] | None = None,
+    ) -> Result:
+        """Runs ``job`` on what the caller holds and has set up as ``setup`` says, after asking
+        again whether it may be written.
 
         Raises as :meth:`run`.
         """
@@ -221,17 +235,19 @@ class Fio:
         # nobody knows the length beforehand it gets the name.
         path = held.path if held.capacity else self.path.absolute()
         real_job = fio_job.rewrite(job, path, held.capacity or None)
-        return self._measure(job, real_job, settings, held)
+        return self._measure(job, real_job, settings, held, setup)
 
     def _held(
         self, real_job: fio_job.RealJob, device: safety.BlockDevice | None
     ) -> AbstractContextManager[safety.Held]:
         """The target, held for what the job does to it."""
         plan = real_job.plan
+        formatted = tuning.wanted_block(self.setup) is not None
         if device is not None:
-            if not plan.writes:
+            if not plan.writes and not formatted:
                 return safety.look(device)
-            work = safety.Work("the job", plan.sentence(), plan.known_bytes)
+            does = plan.sentence() if plan.writes else "only reads"
+            work = safety.Work("the job", does + tuning.consent(self.setup), plan.known_bytes)
             return safety.claim(device, work, self.destroy)
         if name := next((one.name for one in real_job.sections if one.trims), None):
             raise InputError(
@@ -250,6 +266,12 @@ class Fio:
             return safety.hold_file(path, shown=self.path, size=size)
         return safety.make_file(path, size, shown=self.path, reserve=real_job.reserves)
 
+    def _disk(self, device: safety.BlockDevice | None) -> str | None:
+        """The kernel's name of the drive below the target."""
+        if device is not None:
+            return surroundings.whole_disk(device.name)
+        return surroundings.disk_of_file(self.path.absolute().parent)
+
     def _names(self, held: safety.Held) -> dict[str, str]:
         """What to call the paths that fio knows."""
         whole = str(self.path.absolute())
@@ -266,11 +288,14 @@ class Fio:
         real_job: fio_job.RealJob,
         settings: Settings,
         held: safety.Held,
+        setup: Mapping[str, Any] | None = None,
     ) -> Result:
         file = None if held.name else self.path.absolute()
         disk = held.name or surroundings.disk_of_file(self.path.absolute().parent)
         found = surroundings.describe(disk, file, redact=self.redact)
         found["fio_version"] = fio_run.version()
+        if setup is not None:
+            found["setup"] = setup
         before = surroundings.smart(disk, redact=self.redact)
         with _run_folder() as folder:
             for section in real_job.sections:

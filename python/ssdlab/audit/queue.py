@@ -29,8 +29,7 @@ def scheduler(scene: Scene) -> Iterator[Finding]:
         file = f"{drive.place}/queue/scheduler"
         line = scene.system.read(file)
         evidence = scene.system.evidence(file, f"{drive.place}/queue/rotational")
-        active = re.search(r"\[([\w-]+)\]", line or "")
-        name = active[1] if active else (line or "").strip()
+        name = scene.system.chosen(file) or ""
         if not re.fullmatch(r"[\w-]+", name):
             yield Finding(
                 "scheduler", drive.name, UNKNOWN, "the I/O scheduler could not be checked", evidence
@@ -121,7 +120,7 @@ def _write_cache(scene: Scene, drive: Drive) -> Finding:
     system = scene.system
     file = f"{drive.place}/queue/write_cache"
     kernel = system.read(file)
-    scsi = _scsi_cache(system, drive)
+    scsi = scsi_cache(system, drive)
     evidence = system.evidence(file, f"{drive.place}/queue/fua", *scsi[:1])
     own = system.read(scsi[0]) if scsi else None
     option = scene.mount.has("nobarrier", "barrier") if scene.mount else None
@@ -168,7 +167,7 @@ def _write_cache(scene: Scene, drive: Drive) -> Finding:
     return Finding("write-cache", drive.name, OK, what, evidence)
 
 
-def _scsi_cache(system: System, drive: Drive) -> list[str]:
+def scsi_cache(system: System, drive: Drive) -> list[str]:
     """The file that tells a SCSI disk's own cache."""
     base = f"{drive.place}/device/scsi_disk"
     return [f"{base}/{one}/cache_type" for one in system.listed(base)]

@@ -94,7 +94,7 @@ class Scene:
     @property
     def drives(self) -> list[Drive]:
         """The disks at the bottom."""
-        return [_drive(self.system, one.name) for one in self.layers if one.kind == "disk"]
+        return [drive_called(self.system, one.name) for one in self.layers if one.kind == "disk"]
 
 
 def look(system: System, target: str, ask: Callable[[str], Health]) -> Scene:
@@ -213,7 +213,8 @@ def _mapped(uuid: str) -> tuple[str, str]:
     return "mapped", "device mapper"
 
 
-def _drive(system: System, name: str) -> Drive:
+def drive_called(system: System, name: str) -> Drive:
+    """The disk with the kernel's name ``name``."""
     place = f"{CLASS}/{name}"
     way = system.resolve(place)
     flag = system.read(f"{place}/queue/rotational")

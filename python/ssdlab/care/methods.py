@@ -11,8 +11,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ssdlab.care import identify, programs
-from ssdlab.care.identify import AtaSecurity, NvmeErase
+from ssdlab.admin import identify, programs
+from ssdlab.admin.identify import AtaSecurity, NvmeErase
+from ssdlab.admin.nvme import controller, other_namespaces
 from ssdlab.care.layers import discard_limit
 from ssdlab.fio.surroundings import SYS_BLOCK, system_program
 from ssdlab.safety import BlockDevice
@@ -110,20 +111,6 @@ def remark(device: BlockDevice) -> str | None:
     return "for SCSI and SAS drives only TRIM is supported: FORMAT UNIT and SANITIZE are not sent"
 
 
-def controller(name: str) -> str:
-    """The control device of an NVMe namespace, such as ``/dev/nvme0`` for ``nvme0n1``."""
-    place = (SYS_BLOCK / name / "device").resolve()
-    if re.fullmatch(r"nvme\d+", place.name):
-        return f"/dev/{place.name}"
-    # A namespace with several paths hangs below a subsystem, which lists its controllers.
-    try:
-        found = sorted(p.name for p in place.iterdir() if re.fullmatch(r"nvme\d+", p.name))
-    except OSError:
-        found = []
-    match = re.match(r"nvme\d+", name)
-    return f"/dev/{found[0] if found else match[0] if match else name}"
-
-
 # --- NVMe
 
 
@@ -137,7 +124,7 @@ def _nvme(device: BlockDevice) -> list[Method]:
     can = identify.nvme_erase(said.out) if said.status == 0 else None
     if can is None:
         return [Method(KINDS[name], f"nvme id-ctrl fails: {said.complaint}") for name in names]
-    others = _other_namespaces(device, control)
+    others = other_namespaces(device.name, control)
     return [Method(KINDS[name], _nvme_obstacle(name, can, others)) for name in names]
 
 
@@ -152,17 +139,6 @@ def _nvme_obstacle(name: str, can: NvmeErase, others: str | None) -> str | None:
         return "the drive does not know it"
     wide = "sanitize" in name or can.format_erases_all
     return f"it would erase more than this namespace: {others}" if wide and others else None
-
-
-def _other_namespaces(device: BlockDevice, control: str) -> str | None:
-    """What else there is on the controller; None where there is nothing."""
-    said = programs.run(["nvme", "list-ns", control, "--all", "-o", "json"])
-    count = identify.nvme_namespaces(said.out) if said.status == 0 else None
-    if count is None:
-        match = re.match(r"nvme\d+", device.name)
-        prefix = match[0] if match else device.name
-        count = len([p for p in SYS_BLOCK.glob(f"{prefix}n*") if re.search(r"n\d+$", p.name)])
-    return f"the drive has {count} namespaces" if count > 1 else None
 
 
 # --- ATA

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ssdlab import safety
-from ssdlab.care import identify, programs
-from ssdlab.care.methods import KINDS, Method, available, controller, remark, security_of
+from ssdlab.admin import identify, programs
+from ssdlab.admin.nvme import FORMAT_PATIENCE_MS, controller
+from ssdlab.care.methods import KINDS, Method, available, remark, security_of
 from ssdlab.care.trim import UnsupportedError, allocated_bytes, discard, punch
 from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError, unknown_name
 from ssdlab.fio.job import size_text
@@ -26,7 +27,6 @@ _DISCARD_STEP = 1 << 30
 _PUNCH_STEP = 256 << 20
 _POLL_S = 1.0
 _BLKFLSBUF = 0x1261
-_FORMAT_PATIENCE_MS = 24 * 3600 * 1000
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ def _nvme_format(device: BlockDevice, one: Method, progress: ProgressCallback | 
         "format",
         str(device.path),
         f"--ses={2 if one.name.endswith('crypto') else 1}",
-        f"--timeout={_FORMAT_PATIENCE_MS}",
+        f"--timeout={FORMAT_PATIENCE_MS}",
         "--force",
     ]
     with _to_the_end(device):

@@ -41,7 +41,9 @@ def run_command(arguments: list[str]) -> int:
         from typer.main import get_command
 
         from ssdlab.cli.app import app
+        from ssdlab.cli.setup import restore_named
 
+        restore_named(arguments)
         status = get_command(app).main(arguments, prog_name="ssdlab", standalone_mode=False)
         sys.stdout.flush()
         # Typer answers some of the Ctrl-Cs itself, without a word.

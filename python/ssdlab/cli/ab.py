@@ -12,11 +12,11 @@ from typing import Annotated
 
 import typer
 
-from ssdlab import ab
+from ssdlab import ab, tuning
 from ssdlab.analysis.paired import order as runs_in_order
 from ssdlab.checks import examine, examine_run, of_result
 from ssdlab.cli.console import progress, stderr, stdout, table
-from ssdlab.cli.options import Destroy, FoundJson, Quiet, Redact, UseExistingFile
+from ssdlab.cli.options import Destroy, FoundJson, Quiet, Redact, SetUp, UseExistingFile
 from ssdlab.cli.run import notice, override, profile_names
 from ssdlab.cli.test import parameter, size_of
 from ssdlab.compare import share_text, span_text
@@ -192,6 +192,7 @@ def command(
         ),
     ] = 1,
     destroy: Destroy = None,
+    setup: SetUp = tuning.NONE,
     use_existing_file: UseExistingFile = False,
     redact: Redact = False,
     json_: FoundJson = None,
@@ -204,7 +205,9 @@ def command(
     if (protocol is None) == (job is None):
         raise InputError("give what to measure: either --protocol NAME or --job JOB.fio")
     wish = _Wish(
-        target=resolve(target, destroy=destroy, use_existing=use_existing_file, redact=redact),
+        target=resolve(
+            target, destroy=destroy, use_existing=use_existing_file, redact=redact, setup=setup
+        ),
         protocol=protocol,
         job=None if job is None else read_job(job),
         given=dict(parameter(text) for text in param or []),

@@ -23,6 +23,7 @@ from ssdlab.cli import (
     resume,
     run,
     scan,
+    setup,
     show,
     test,
     trace,
@@ -50,6 +51,7 @@ app.command("show")(show.command)
 app.command("reproduce")(reproduce.command)
 app.command("health", cls=health.PlugInCommand)(health.command)
 app.command("audit")(audit.command)
+app.command("setup")(setup.command)
 app.command("scan")(scan.command)
 app.command("trim")(trim.command)
 app.command("purge")(purge.command)

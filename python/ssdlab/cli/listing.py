@@ -16,6 +16,7 @@ from ssdlab.cli.output import check_place, write_json
 from ssdlab.errors import unknown_name
 from ssdlab.rig import profiles
 from ssdlab.store import RunStore
+from ssdlab.tuning import PRESETS, SETTINGS
 
 KINDS = (
     "drives",
@@ -26,6 +27,7 @@ KINDS = (
     "options",
     "traces",
     "checks",
+    "setups",
     "runs",
 )
 
@@ -44,7 +46,7 @@ def command(
         str | None, typer.Option("--json", metavar="FILE|-", help="Write the list as JSON.")
     ] = None,
 ) -> None:
-    """List drives, controllers, protocols, devices, policies, options, traces, checks or runs."""
+    """List what can be named: drives, protocols, policies, checks, setups, runs and more."""
     if kind not in KINDS:
         raise unknown_name("list", kind, KINDS)
     check_place(json_)
@@ -70,6 +72,11 @@ def _rows(kind: str, out: Path | None) -> tuple[list[str], list[list[str]]]:
 
         return ["protocol", "what it answers", "kind"], [
             [one.name, one.summary, GROUPS[one.group]] for one in protocols()
+        ]
+    if kind == "setups":
+        return ["setup", "what it sets", "values", "with pts", "source"], [
+            *([name, words, "", "", ""] for name, words in PRESETS.items()),
+            *([f"{s.name}=", s.summary, s.values, s.in_pts, s.source] for s in SETTINGS),
         ]
     if kind == "runs":
         entries = RunStore(out).entries()

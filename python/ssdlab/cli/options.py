@@ -44,6 +44,16 @@ Destroy = Annotated[
         "one: its kernel name; a loop device: also its backing file).",
     ),
 ]
+SetUp = Annotated[
+    str,
+    typer.Option(
+        "--setup",
+        metavar="NAME|NAME=VALUE,...",
+        help="Set a real drive and its system up for the run and restore everything after it: "
+        "none, pts, or settings from `ssdlab list setups`, such as "
+        "pts,write-cache=on,governor=performance.",
+    ),
+]
 UseExistingFile = Annotated[
     bool, typer.Option("--use-existing-file", help="Allow a plain file that exists to be written.")
 ]

@@ -9,10 +9,20 @@ from typing import Annotated
 
 import typer
 
+from ssdlab import tuning
 from ssdlab.checks import examine, of_result
 from ssdlab.cli.console import duration, latency, progress, rate, stderr, stdout, table
 from ssdlab.cli.findings import print_checks
-from ssdlab.cli.options import Destroy, KeptBelow, Quiet, Redact, Seed, SetKeys, UseExistingFile
+from ssdlab.cli.options import (
+    Destroy,
+    KeptBelow,
+    Quiet,
+    Redact,
+    Seed,
+    SetKeys,
+    SetUp,
+    UseExistingFile,
+)
 from ssdlab.engine.check import MARK, MARK_NOTE, any_doubt
 from ssdlab.errors import InputError
 from ssdlab.fio.job import size_text
@@ -61,6 +71,7 @@ def command(
     out: KeptBelow = None,
     redact: Redact = False,
     destroy: Destroy = None,
+    setup: SetUp = tuning.NONE,
     use_existing_file: UseExistingFile = False,
     quiet: Quiet = False,
 ) -> None:
@@ -69,7 +80,9 @@ def command(
         raise InputError("--json takes the document of one job; give one job file")
     overrides = dict(override(text) for text in set_ or [])
     texts = [read_job(job) for job in jobs]
-    target = resolve(on, destroy=destroy, use_existing=use_existing_file, redact=redact)
+    target = resolve(
+        on, destroy=destroy, use_existing=use_existing_file, redact=redact, setup=setup
+    )
     store = RunStore(out)
     store.prepare()
     if json_ not in (None, "-"):

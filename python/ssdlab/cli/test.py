@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from ssdlab import tuning
 from ssdlab.checks import examine_run
 from ssdlab.cli.console import duration, progress, stderr, stdout
 from ssdlab.cli.findings import print_checks, print_findings
@@ -22,9 +23,11 @@ from ssdlab.cli.options import (
     ReportFile,
     Seed,
     SetKeys,
+    SetUp,
     UseExistingFile,
 )
 from ssdlab.cli.run import notice, override, profile_names
+from ssdlab.cli.setup import say_preview
 from ssdlab.engine import findings
 from ssdlab.engine.folder import RunFolder
 from ssdlab.engine.runs import Announcement, Order, begin
@@ -99,6 +102,7 @@ def command(
         ),
     ] = None,
     destroy: Destroy = None,
+    setup: SetUp = tuning.NONE,
     use_existing_file: UseExistingFile = False,
     redact: Redact = False,
     json_: FoundJson = None,
@@ -109,7 +113,9 @@ def command(
     """Test a drive by a protocol: prepare it, wait for steady state, measure, judge."""
     order = Order(
         protocol=find(protocol),
-        target=resolve(target, destroy=destroy, use_existing=use_existing_file, redact=redact),
+        target=resolve(
+            target, destroy=destroy, use_existing=use_existing_file, redact=redact, setup=setup
+        ),
         given=dict(parameter(text) for text in param or []),
         quick=quick,
         scale=scale,
@@ -127,6 +133,8 @@ def command(
     def announce(what: Announcement) -> bool:
         if plan or not quiet:
             _say(stdout() if plan else console, what)
+        if plan:
+            say_preview(stdout(), order.target, what.setup.values)
         return not plan
 
     with progress(f"{protocol} on {order.target.name}", quiet=quiet) as callback:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ssdlab import _core, safety, scale
+from ssdlab import _core, safety, scale, tuning
 from ssdlab._version import VERSION
 from ssdlab.engine import estimate, snapshots
 from ssdlab.engine.check import Check
@@ -26,6 +26,7 @@ from ssdlab.engine.session import (
     logical_block,
     open_device,
     open_file,
+    present_block,
     scratch,
 )
 from ssdlab.engine.setup import MIB, Setup
@@ -142,6 +143,8 @@ def begin(
         return _execute(order.protocol, setup, session, folder, progress, examine)
     target = order.target
     assert isinstance(target, Fio)
+    target = set_up_for(target, values)
+    order = replace(order, target=target)
     find_fio()
     store.prepare()
     if target.path.is_block_device():
@@ -150,6 +153,7 @@ def begin(
         if not announce(_announcement(order, setup, order.rated_bytes)):
             return None
         with open_device(target, _work(setup, order.protocol), notice) as real:
+            setup = _setup(order, values, real.capacity, "device")
             folder = RunFolder.create(store, _manifest(order, values, real), None)
             return _execute(order.protocol, setup, real, folder, progress, examine)
     path, size = scratch(target, order.size, quick=order.quick)
@@ -157,7 +161,7 @@ def begin(
     if not announce(_announcement(order, setup, order.rated_bytes)):
         return None
     made = not path.exists()
-    with open_file(target, size, again=False) as real:
+    with open_file(target, size, notice, again=False) as real:
         setup = replace(setup, direct=real.direct)
         manifest = _manifest(order, values, real) | {"made_file": made}
         folder = RunFolder.create(store, manifest, None)
@@ -222,21 +226,34 @@ def _reopened(folder: RunFolder, notice: Notice, allowed: Allowed) -> Iterator[S
         destroy=allowed.destroy or manifest["destroy"],
         use_existing=True,
         redact=bool(manifest["redact"]),
+        setup=str(manifest.get("setup", tuning.NONE)),
     )
     if kind == "file":
-        with open_file(fio, int(manifest["capacity"]), again=True) as session:
+
+        def same(session: RealSession) -> None:
             _require_same(folder, session, "--use-existing-file", allowed.use_existing)
+
+        capacity = int(manifest["capacity"])
+        with open_file(fio, capacity, notice, again=True, verify=same) as session:
             yield session
         return
     if not fio.path.is_block_device():
         raise InputError(f"{fio.path}: there is no such device any more")
+    if (block := tuning.wanted_block(fio.setup)) is not None and present_block(fio) != block:
+        raise InputError(
+            f"{folder.id}: when it was stopped {fio.path} was formatted back from blocks of "
+            f"{block} bytes, which erased it; begin a new run"
+        )
     if safety.inspect(fio.path).capacity_bytes != int(manifest["capacity"]):
         raise RefusedError(f"{fio.path}: is another drive than the one the run was begun on")
     work = safety.Work(f"the protocol {manifest['protocol']}", "goes on writing")
-    with open_device(fio, work, notice) as session:
+
+    def same_drive(session: RealSession) -> None:
         assert session.device is not None
         option = f"--destroy {session.device.names[0]}"
         _require_same(folder, session, option, allowed.destroy is not None)
+
+    with open_device(fio, work, notice, verify=same_drive) as session:
         yield session
 
 
@@ -263,6 +280,13 @@ def _require_same(folder: RunFolder, session: RealSession, option: str, allowed:
         )
 
 
+def set_up_for(target: Fio, values: Mapping[str, int | float | str]) -> Fio:
+    """The target with the write cache as the PTS asks for it with a protocol's settings."""
+    if values.get("settings") != "client":
+        return target
+    return replace(target, setup=tuning.for_client(target.setup))
+
+
 def _resumption(folder: RunFolder, session: Session) -> list[str]:
     """Notes that a run goes on, and what happened to the drive meanwhile; sentences for people."""
     entries = folder.journal()
@@ -272,6 +296,8 @@ def _resumption(folder: RunFolder, session: Session) -> list[str]:
     gap = datetime.now(UTC) - datetime.fromisoformat(last.ended)
     told = [f"the drive was left alone for {_span(gap.total_seconds())}"]
     changes = session.changes(last.state)
+    if isinstance(session, RealSession) and session.setup is not None:
+        changes += _set_up_again(folder, session.setup)
     if changes and last.kind != "stop":
         told.append("in the step that was cut short, or by others: " + "; ".join(changes))
     else:
@@ -295,6 +321,19 @@ def _resumption(folder: RunFolder, session: Session) -> list[str]:
         None,
     )
     return [f"going on after step {number - 1}; since then {note}"]
+
+
+def _set_up_again(folder: RunFolder, setup: Mapping[str, Any]) -> list[str]:
+    """Notes how the drive is set up now; says so where that is another way than before."""
+    about = folder.manifest["about"]
+
+    def values(one: Mapping[str, Any] | None) -> dict[str, Any]:
+        return {r["setting"] + r["place"]: r["after"] for r in (one or {}).get("settings", [])}
+
+    before, about["setup"] = about.get("setup"), dict(setup)
+    if values(before) == values(setup):
+        return []
+    return ["what --setup could set is not what it was before"]
 
 
 def _execute(
@@ -474,6 +513,7 @@ def _manifest(
                 "path": str(target.path.absolute()),
                 "destroy": target.destroy,
                 "redact": target.redact,
+                "setup": target.setup,
             }
             if isinstance(target, Fio)
             else {}

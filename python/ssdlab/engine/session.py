@@ -8,12 +8,12 @@ import contextlib
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from ssdlab import _core, safety, wear
+from ssdlab import _core, safety, tuning, wear
 from ssdlab.care import purge as care_purge
 from ssdlab.care import trim as care_trim
 from ssdlab.errors import InputError, Interrupted
@@ -210,6 +210,8 @@ class RealSession:
     device: safety.BlockDevice | None = None
     """Where the target is a block device: it is claimed."""
     direct: bool = True
+    setup: Mapping[str, Any] | None = None
+    """What was set on the drive and its system for the session, where that was asked for."""
 
     @property
     def kind(self) -> Literal["file", "device"]:
@@ -298,7 +300,8 @@ class RealSession:
 
     def about(self) -> dict[str, Any]:
         file = self.target.path.absolute() if self.device is None else None
-        return surroundings.describe(self.disk, file, redact=self.target.redact)
+        found = surroundings.describe(self.disk, file, redact=self.target.redact)
+        return found if self.setup is None else found | {"setup": dict(self.setup)}
 
 
 FOREIGN_BYTES = 16 << 20
@@ -306,7 +309,17 @@ FOREIGN_BYTES = 16 << 20
 
 
 def logical_block(target: Fio) -> int:
-    """Bytes of a logical block of a device, or of the one below a file; 512 where nobody tells."""
+    """Bytes of a logical block of a device, or of the one below a file; 512 where nobody tells.
+
+    Of a device that is to be formatted for the run, those that it will have.
+    """
+    if (wanted := tuning.wanted_block(target.setup)) is not None:
+        return wanted
+    return present_block(target)
+
+
+def present_block(target: Fio) -> int:
+    """The same as the device is now."""
     device = target.path.is_block_device()
     disk = (
         safety.inspect(target.path).name
@@ -316,6 +329,14 @@ def logical_block(target: Fio) -> int:
     place = surroundings.SYS_BLOCK / (disk or "") / "queue" / "logical_block_size"
     text = surroundings.read_line(place) if disk else None
     return int(text) if text else 512
+
+
+Verify = Callable[[RealSession], None]
+"""Raises where a target that is held must not be written after all; asked before it is set up."""
+
+
+def _as_it_is(_session: RealSession) -> None:
+    """For a run that starts: the target is what was named."""
 
 
 def scratch(target: Fio, size: int | None, *, quick: bool) -> tuple[Path, int]:
@@ -345,7 +366,9 @@ def scratch(target: Fio, size: int | None, *, quick: bool) -> tuple[Path, int]:
 
 
 @contextlib.contextmanager
-def open_file(target: Fio, size: int, *, again: bool) -> Iterator[RealSession]:
+def open_file(
+    target: Fio, size: int, notice: Notice, *, again: bool, verify: Verify = _as_it_is
+) -> Iterator[RealSession]:
     """A plain file as a target; made unless the run goes on (``again``) with the one it has.
 
     The file stays: whoever runs the protocol removes it when all is done.
@@ -364,17 +387,26 @@ def open_file(target: Fio, size: int, *, again: bool) -> Iterator[RealSession]:
         else safety.make_file(path, size, shown=target.path, keep=True)
     ) as held:
         disk = surroundings.disk_of_file(path.parent)
-        yield RealSession(target, held, size, disk, direct=_takes_direct(path))
+        session = RealSession(target, held, size, disk, direct=_takes_direct(path))
+        verify(session)
+        with tuning.applied(disk, target.setup, notice=notice) as done:
+            yield replace(session, setup=done)
 
 
 @contextlib.contextmanager
-def open_device(target: Fio, work: safety.Work, notice: Notice) -> Iterator[RealSession]:
+def open_device(
+    target: Fio, work: safety.Work, notice: Notice, *, verify: Verify = _as_it_is
+) -> Iterator[RealSession]:
     """A block device as a target, claimed for as long as the session lasts."""
     find_fio()
     device = safety.inspect(target.path)
-    with safety.claim(device, work, target.destroy) as held:
+    whole = replace(work, does=work.does + tuning.consent(target.setup))
+    with safety.claim(device, whole, target.destroy) as held:
+        verify(RealSession(target, held, device.capacity_bytes, device.name, device))
         notice(held.sentence)
-        yield RealSession(target, held, device.capacity_bytes, device.name, device)
+        with tuning.applied(device.name, target.setup, notice=notice, claimed=True) as done:
+            held = held.again()  # a format may have changed its size
+            yield RealSession(target, held, held.capacity, device.name, device, setup=done)
 
 
 def _takes_direct(path: Path) -> bool:

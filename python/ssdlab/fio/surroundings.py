@@ -95,6 +95,18 @@ def disk_of_file(path: Path) -> str | None:
     return None
 
 
+def disk_below(path: Path) -> str | None:
+    """The kernel's name of the disk that ``path`` is, or lies on, or would if it were made."""
+    try:
+        if path.is_block_device():
+            name = kernel_name(path.resolve())
+            return None if name is None else whole_disk(name)
+    except OSError:
+        return None
+    whole = path.absolute()
+    return disk_of_file(whole if whole.exists() else whole.parent)
+
+
 def describe(disk: str | None, file: Path | None, *, redact: bool) -> dict[str, Any]:
     """The surroundings before a run: system, drive, and for a file its file system."""
     found: dict[str, Any] = {

@@ -296,7 +296,7 @@ def conditions(
         ("active range", f"{share:.3g} % of the drive, {setup.active:,} bytes"),
         (
             "volatile write cache",
-            f"the settings want it {settings.write_cache}; it is left as the drive has it",
+            f"the settings want it {settings.write_cache}; only --setup pts switches it",
         ),
         ("queue depth and threads", load or f"QD {depth(setup)}, TC {threads(setup)}"),
         ("data pattern", f"{data} % compressible" if data else "random"),

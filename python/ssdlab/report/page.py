@@ -9,6 +9,7 @@ from typing import Any
 
 from bokeh.plotting import figure
 
+from ssdlab import tuning
 from ssdlab.engine.check import MARK, any_doubt
 from ssdlab.report import model, style, tables, verdict, why
 from ssdlab.report.catalogue import Catalogue
@@ -362,7 +363,10 @@ class Page:
             (o.get("job"), o.get("option"), o.get("value"), o.get("line"))
             for o in meta.get("ignored_options") or []
         ]
-        surroundings = list(_flat(meta.get("surroundings") or {}))
+        around = dict(meta.get("surroundings") or {})
+        if setup := tuning.readable(around.get("setup")):
+            around["setup"] = setup
+        surroundings = list(_flat(around))
         counters = meta.get("counters") or {}
         make = self.tables.pairs
         return {

@@ -9,6 +9,7 @@ from typing import Any
 
 from bokeh.plotting import figure
 
+from ssdlab import tuning
 from ssdlab.engine.check import MARK
 from ssdlab.engine.findings import ProtocolRun
 from ssdlab.figures import Cell as Value
@@ -161,6 +162,7 @@ class Page:
             drive = {"simulated": manifest["name"], "what it is": about.get("summary", "")}
         system = {k: about[k] for k in ("kernel", "machine", "cpus") if k in about}
         system |= {f"file system {k}": v for k, v in about.get("file_system", {}).items()}
+        system |= {f"setup: {k}": v for k, v in tuning.readable(about.get("setup")).items()}
         size = self.numbers.size
         test: list[tuple[str, str]] = [
             (self.words("protocol.source"), self.run.source),

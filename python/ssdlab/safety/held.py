@@ -6,7 +6,7 @@ import contextlib
 import os
 import stat
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ssdlab.errors import RefusedError
@@ -40,6 +40,12 @@ class Held:
         """What a program that this one starts opens to get to just this medium, whatever has
         meanwhile become of the name in the folder."""
         return Path(f"/proc/{os.getpid()}/fd/{self.descriptor}")
+
+    def again(self) -> Held:
+        """The same device after it was formatted, which may have changed its size."""
+        size = os.lseek(self.descriptor, 0, os.SEEK_END)
+        sequence = None if self.name is None else sequence_of(self.name)
+        return replace(self, capacity=size, sequence=sequence)
 
     def remove(self) -> None:
         """Removes the file that was made for a run, unless another stands there now."""

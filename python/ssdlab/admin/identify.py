@@ -21,10 +21,31 @@ class NvmeErase:
     """FNA bit 1: an erase by Format reaches every namespace, not one alone."""
     format_crypto: bool
     """FNA bit 2: Format may erase by changing the key."""
+    format_shared: bool
+    """FNA bit 0: a format goes to every namespace, not to one alone."""
+    volatile_cache: bool
+    """VWC bit 0: has a volatile write cache."""
     sanitize_block: bool
     """SANICAP bit 1."""
     sanitize_crypto: bool
     """SANICAP bit 0."""
+
+
+@dataclass(frozen=True)
+class LbaFormat:
+    """From Identify Namespace: a format that the namespace may have."""
+
+    index: int
+    data_bytes: int
+    metadata_bytes: int
+    in_use: bool
+    relative_performance: int
+    """0 the best, 3 the worst."""
+
+    @property
+    def name(self) -> str:
+        """``4096``, or ``512+8`` with bytes of metadata."""
+        return f"{self.data_bytes}" + (f"+{self.metadata_bytes}" if self.metadata_bytes else "")
 
 
 @dataclass(frozen=True)
@@ -57,16 +78,46 @@ def nvme_erase(text: str) -> NvmeErase | None:
     answer = _object(text)
     try:
         oacs, fna = int(answer["oacs"]), int(answer["fna"])
-        sanicap = int(answer.get("sanicap", 0))
+        sanicap, vwc = int(answer.get("sanicap", 0)), int(answer.get("vwc", 0))
     except (KeyError, TypeError, ValueError):
         return None
     return NvmeErase(
         format=bool(oacs & 2),
         format_erases_all=bool(fna & 2),
         format_crypto=bool(fna & 4),
+        format_shared=bool(fna & 1),
+        volatile_cache=bool(vwc & 1),
         sanitize_block=bool(sanicap & 2),
         sanitize_crypto=bool(sanicap & 1),
     )
+
+
+def nvme_formats(text: str) -> list[LbaFormat]:
+    """Reads ``nvme id-ns -o json``; empty where it is no such answer."""
+    answer = _object(text)
+    try:
+        flbas = int(answer["flbas"])
+        # Bits 6:5 go above bits 3:0 where there are more than 16 formats.
+        current = (flbas & 0xF) | (flbas >> 1 & 0x30)
+        return [
+            LbaFormat(i, 1 << int(one["ds"]), int(one["ms"]), i == current, int(one.get("rp", 0)))
+            for i, one in enumerate(answer["lbafs"])
+            if int(one["ds"]) >= 9
+        ]
+    except (KeyError, TypeError, ValueError):
+        return []
+
+
+def nvme_feature(text: str) -> int | None:
+    """Reads the value that ``nvme get-feature`` prints, of any version; None where it is none."""
+    found = re.search(r"value\s*:\s*(?:0x)?([0-9a-fA-F]+)", text)
+    return int(found[1], 16) if found else None
+
+
+def ata_write_cache(text: str) -> bool | None:
+    """Reads ``hdparm -W``: whether the write cache is on; None where it does not say."""
+    found = re.search(r"write-caching\s*=\s*([01])\b", text)
+    return None if found is None else found[1] == "1"
 
 
 def nvme_namespaces(text: str) -> int | None:

@@ -1,0 +1,1 @@
+"""Administrators' programs (nvme, hdparm): run to their end, their answers read."""

@@ -1,0 +1,129 @@
+"""``ssdlab setup``: what ``--setup`` would set for a run, and what killed runs have left set."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from ssdlab import safety, tuning
+from ssdlab.cli.console import stderr, table
+from ssdlab.cli.options import Destroy, SaidJson, SetUp
+from ssdlab.cli.output import check_place, results, say, write_json
+from ssdlab.engine.runs import set_up_for
+from ssdlab.errors import InputError, SsdlabError
+from ssdlab.fio.surroundings import disk_below
+from ssdlab.rig import resolve
+from ssdlab.target import Fio, Target
+
+PTS = "pts"
+
+
+def command(
+    target: Annotated[
+        str | None,
+        typer.Argument(metavar="[TARGET]", help="A block device, or a plain file on the drive."),
+    ] = None,
+    setup: SetUp = PTS,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", "-n", help="Say what would be set where, and what cannot be."),
+    ] = False,
+    restore: Annotated[
+        bool,
+        typer.Option(
+            "--restore", help="Restore what killed runs have left set, on TARGET or everywhere."
+        ),
+    ] = False,
+    destroy: Destroy = None,
+    json_: SaidJson = None,
+) -> None:
+    """Show what --setup would set for a run, or restore what killed runs have left set."""
+    if dry_run == restore:
+        raise InputError(
+            "settings last as long as a run, so --setup goes with ssdlab run, test and ab; here "
+            "give --dry-run to see what it would set, or --restore to restore leftovers"
+        )
+    check_place(json_)
+    if restore:
+        _restore(target, destroy, json_)
+        return
+    if target is None:
+        raise InputError("--dry-run: name the drive or a file on it")
+    found = _real(target, setup)
+    records = tuning.preview(disk_below(found.path), found.setup)
+    write_json(json_, [one.as_json() for one in records])
+    console = results(json_)
+    say(console, f"{target}: what --setup {setup} would set; nothing was changed")
+    _print(console, records)
+
+
+def say_preview(console: Console, target: Target, values: Mapping[str, int | float | str]) -> None:
+    """What ``--setup`` of a target would set, where it was given; changes nothing."""
+    if not isinstance(target, Fio) or not tuning.parse(target.setup).wishes:
+        return
+    text = set_up_for(target, values).setup
+    say(console, f"  --setup {text} would set, and restore when the run ends:")
+    _print(console, tuning.preview(disk_below(target.path), text))
+
+
+def restore_named(arguments: Sequence[str]) -> None:
+    """Restores what killed runs have left set on the drives that a command line names."""
+    if not arguments or arguments[0] == "setup" or {"-h", "--help"} & set(arguments):
+        return
+    # Nobody asked for this, so it says nothing where it cannot be done.
+    with contextlib.suppress(SsdlabError, OSError, ValueError):
+        if tuning.any_left():
+            paths = (Path(one) for one in arguments if one and not one.startswith("-"))
+            for name in {disk_below(one) for one in paths} - {None}:
+                tuning.restore_left(_notice, name=name)
+
+
+def _restore(target: str | None, destroy: str | None, json_: str | None) -> None:
+    said: list[str] = []
+    if target is None:
+        if destroy is not None:
+            raise InputError("--destroy: name the drive that is to be formatted back")
+        count = tuning.restore_left(said.append)
+    else:
+        path = _real(target, tuning.NONE).path
+        name = disk_below(path)
+        if name is None:
+            raise InputError(f"{target}: the drive below it is not known")
+        count = _restore_on(path, name, destroy, said)
+    if not count:
+        said.append("no killed run has left anything set")
+    write_json(json_, {"runs": count, "said": said})
+    for one in said:
+        say(results(json_), one)
+
+
+def _restore_on(path: Path, name: str, destroy: str | None, said: list[str]) -> int:
+    if destroy is None:
+        return tuning.restore_left(said.append, name=name)
+    if not path.is_block_device():
+        raise InputError(f"{path}: --destroy names a drive; give the drive itself")
+    work = safety.Work("restoring its LBA format", "formats it if a killed run left another one")
+    with safety.claim(safety.inspect(path), work, destroy) as held:
+        _notice(held.sentence)
+        return tuning.restore_left(said.append, name=name, formats=True)
+
+
+def _real(target: str, setup: str) -> Fio:
+    found = resolve(target, setup=setup)
+    if not isinstance(found, Fio):
+        raise InputError(f"{target}: is a simulated drive; name a block device or a file")
+    return found
+
+
+def _notice(sentence: str) -> None:
+    say(stderr(), sentence)
+
+
+def _print(console: Console, records: Sequence[tuning.Record]) -> None:
+    columns = [(name, "left") for name in ("setting", "now", "would become", "place, or why not")]
+    console.print(table(columns, tuning.rows(records)))

@@ -1,0 +1,31 @@
+"""Sets a drive and its system up for a run (``--setup``), and restores everything after it.
+
+A setting is an entry of :data:`SETTINGS`. Every value is read before it is set and read back
+after; what a run has set stands in a journal on the disk before it is set, from which the next
+run, or ``ssdlab setup --restore``, restores what a killed one has left set.
+"""
+
+from ssdlab.tuning.apply import applied, preview, restore_left
+from ssdlab.tuning.journal import any_left
+from ssdlab.tuning.model import Record, Setting
+from ssdlab.tuning.request import NONE, consent, for_client, parse, wanted_block
+from ssdlab.tuning.settings import PRESETS, SETTINGS
+from ssdlab.tuning.words import readable, rows
+
+__all__ = [
+    "NONE",
+    "PRESETS",
+    "SETTINGS",
+    "Record",
+    "Setting",
+    "any_left",
+    "applied",
+    "consent",
+    "for_client",
+    "parse",
+    "preview",
+    "readable",
+    "restore_left",
+    "rows",
+    "wanted_block",
+]

@@ -1,0 +1,216 @@
+"""What runs have set, on the disk before they set it: what a killed run leaves can be restored.
+
+A run has a journal and a lock that ends with its process. One lock over all makes what a run finds,
+notes and restores one step, so that two runs at once do not restore over each other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ssdlab.audit import System
+from ssdlab.fio.surroundings import serial_of
+from ssdlab.store import sync_folder, write_error, writing
+from ssdlab.system import CLASS
+from ssdlab.tuning.model import Scope
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Which drive it is, also when another one has its name."""
+
+    name: str
+    serial: str | None
+    """Its serial number, or the file behind a loop device."""
+    instance: str | None
+    """The kernel's number of this appearance of a drive (diskseq)."""
+
+    def is_still(self, other: Identity, *, same_boot: bool) -> bool:
+        """Whether ``other``, seen now, is this drive."""
+        if self.serial != other.serial:
+            return False
+        if not same_boot:
+            return self.serial is not None
+        return (self.name, self.instance) == (other.name, other.instance)
+
+    def may_be(self, other: Identity) -> bool:
+        """Whether ``other`` is this drive, or now has its name."""
+        return self.name == other.name or self.is_still(other, same_boot=False)
+
+
+def identify(system: System, name: str) -> Identity:
+    """The drive with a kernel's name."""
+    place = f"{CLASS}/{name}"
+    serial = system.read(f"{place}/loop/backing_file")
+    for file in ("serial", "device/serial"):
+        serial = serial or system.read(f"{place}/{file}")
+    if serial is None and system.live:
+        serial = serial_of(name)
+    return Identity(name, serial, system.read(f"{place}/diskseq"))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A value that a run has set or is about to set."""
+
+    setting: str
+    means: str
+    place: str
+    before: str
+    set: str | None
+    """None where it is only restored after something else that changes it."""
+    scope: Scope
+    after: str | None = None
+    """What the place said after it was set."""
+
+    @property
+    def key(self) -> tuple[str, str, bool]:
+        """What is set, and whether it is."""
+        return self.means, self.place, self.set is None
+
+
+@dataclass
+class Journal:
+    """What one run has set."""
+
+    path: Path
+    pid: int
+    boot: str | None
+    target: str
+    """What was asked for, for people."""
+    drive: Identity | None
+    began_ns: int
+    """On the clock of this start of the system; tells which of two runs began first."""
+    entries: list[Entry] = field(default_factory=list)
+    alive: bool = False
+    """Whether its run still goes on."""
+
+    def save(self) -> None:
+        """Has it on the disk when this returns."""
+        document = {
+            "schema": SCHEMA,
+            "pid": self.pid,
+            "boot": self.boot,
+            "target": self.target,
+            "began_ns": self.began_ns,
+            "drive": None if self.drive is None else asdict(self.drive),
+            "entries": [asdict(one) for one in self.entries],
+        }
+        temporary = self.path.with_suffix(".partial")
+        with writing(self.path):
+            with temporary.open("w", encoding="utf-8") as file:
+                file.write(json.dumps(document, indent=1) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(self.path)
+            sync_folder(self.path.parent)
+
+    def settle(self) -> None:
+        """Keeps what is left to restore; removes the journal where nothing is."""
+        if self.entries:
+            self.save()
+            return
+        self.path.unlink(missing_ok=True)
+        self.path.with_suffix(".lock").unlink(missing_ok=True)
+
+
+def folder() -> Path:
+    """``$XDG_STATE_HOME/ssdlab/setup``, or ``~/.local/state/ssdlab/setup``."""
+    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(base) / "ssdlab" / "setup"
+
+
+def boot(system: System) -> str | None:
+    """What tells one start of the system from another."""
+    return system.read("proc/sys/kernel/random/boot_id")
+
+
+@contextlib.contextmanager
+def exclusively() -> Iterator[None]:
+    """Nobody else looks at journals or restores anything meanwhile."""
+    place = folder()
+    with writing(place):
+        place.mkdir(parents=True, exist_ok=True)
+        file = (place / "all.lock").open("w")
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextlib.contextmanager
+def started(system: System, target: str, drive: Identity | None) -> Iterator[Journal]:
+    """A new journal, alive as long as this lasts; within :func:`exclusively`.
+
+    It is not on the disk before it is saved, and whoever ends it removes it.
+    """
+    stem = f"{os.getpid()}-{secrets.token_hex(4)}"
+    path = folder() / f"{stem}.json"
+    try:
+        lock = path.with_suffix(".lock").open("w")
+    except OSError as error:
+        raise write_error(folder(), error) from None
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            began = time.monotonic_ns()
+            yield Journal(path, os.getpid(), boot(system), target, drive, began, alive=True)
+        finally:
+            if not path.exists():
+                path.with_suffix(".lock").unlink(missing_ok=True)
+
+
+def any_left() -> bool:
+    """Whether there is any journal at all, of the living or the dead."""
+    try:
+        return any(one.name.endswith(".json") for one in os.scandir(folder()))
+    except OSError:
+        return False
+
+
+def journals() -> list[Journal]:
+    """All of them, the oldest first; within :func:`exclusively`."""
+    found = [one for path in folder().glob("*.json") if (one := load(path)) is not None]
+    found.sort(key=lambda one: one.began_ns)
+    return [replace(one, alive=_is_alive(one.path)) for one in found]
+
+
+def load(path: Path) -> Journal | None:
+    """One from its file; None where it cannot be read."""
+    try:
+        document: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        if document["schema"] != SCHEMA:
+            return None
+        drive = document["drive"]
+        return Journal(
+            path,
+            int(document["pid"]),
+            document["boot"],
+            str(document["target"]),
+            None if drive is None else Identity(**drive),
+            int(document["began_ns"]),
+            [Entry(**one) for one in document["entries"]],
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _is_alive(path: Path) -> bool:
+    try:
+        with path.with_suffix(".lock").open("r+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False

@@ -1,0 +1,372 @@
+"""The settings: each is an entry of :data:`SETTINGS` and a function that says where it goes."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from ssdlab.admin import identify
+from ssdlab.admin.nvme import controller, other_namespaces
+from ssdlab.admin.programs import run as run_program
+from ssdlab.audit.queue import scsi_cache
+from ssdlab.audit.scene import Drive, ancestors
+from ssdlab.errors import ExperimentError
+from ssdlab.system import CLASS, System
+from ssdlab.tuning.means import MANAGED, cpu_list, cpu_set, formats
+from ssdlab.tuning.model import Closed, Knob, Setting, Subject
+
+Plan = Iterator[Knob | Closed]
+
+PRESETS = {
+    "none": "everything stays as it is",
+    "pts": "as the SNIA PTS asks for; a protocol with settings=client turns the write cache on",
+    "pts-client": "the same with the drive's write cache on, for loads of a client",
+}
+PTS = "pts", "pts-client"
+BOTTLENECK = "SNIA PTS, test platform: hardware and OS must not be the bottleneck"
+BLOCK = "Linux, Documentation/ABI/stable/sysfs-block"
+UNKNOWN_DRIVE = "the drive below it is not known"
+
+
+def both(value: str) -> dict[str, str]:
+    """The same in every preset of the PTS."""
+    return dict.fromkeys(PTS, value)
+
+
+def one_of(*values: str) -> Callable[[str], bool]:
+    """Whether a text is one of some words."""
+    return lambda text: text in values
+
+
+def matching(pattern: str) -> Callable[[str], bool]:
+    """Whether a text has a form."""
+    return lambda text: re.fullmatch(pattern, text) is not None
+
+
+def _file(system: System, setting: str, place: str, want: str, means: str = "file") -> Plan:
+    """A file to write to, or why it cannot be."""
+    if not system.exists(place):
+        yield Closed(setting, f"/{place}", "this system has no such file")
+    elif not _writable(system, place):
+        why = "it is read-only here" if os.geteuid() == 0 else "no permission: only root can"
+        yield Closed(setting, f"/{place}", why)
+    else:
+        yield Knob(setting, means, place, want)
+
+
+def _writable(system: System, place: str) -> bool:
+    """Whether it can be written; root may write to anything, but not every file takes it."""
+    path = system.root / place
+    try:
+        return os.access(path, os.W_OK) and path.stat().st_mode & 0o222 != 0
+    except OSError:
+        return False
+
+
+def _queue(
+    setting: str, file: str, words: Mapping[str, str] | None = None
+) -> Callable[[Subject, str], Plan]:
+    """A number in the drive's queue folder; ``words`` are what people say for some."""
+
+    def plan(subject: Subject, value: str) -> Plan:
+        if subject.drive is None:
+            yield Closed(setting, f"queue/{file}", UNKNOWN_DRIVE)
+            return
+        want = (words or {}).get(value, value)
+        yield from _file(subject.system, setting, f"{subject.drive.place}/queue/{file}", want)
+
+    return plan
+
+
+CPUS = r"local|\d+(-\d+)?(,\d+(-\d+)?)*"
+MERGES = {"on": "0", "simple": "1", "off": "2"}
+
+
+# --- write cache
+
+
+def write_cache(subject: Subject, value: str) -> Plan:
+    """The drive's own cache; the kernel's view of it (queue/write_cache) follows."""
+    drive, system = subject.drive, subject.system
+    if drive is None:
+        yield Closed("write-cache", "the drive", UNKNOWN_DRIVE)
+        return
+    name = f"/dev/{drive.name}"
+    if drive.virtual:
+        yield Closed("write-cache", name, "it is a virtual disk, whose cache the host decides on")
+    elif drive.bus == "NVMe":
+        yield from _nvme_cache(system, drive, value)
+    elif places := scsi_cache(system, drive):
+        yield from _scsi_cache(system, drive, places[0], value)
+    elif drive.bus == "SATA":
+        yield Knob("write-cache", "hdparm", name, value)
+    else:
+        yield Closed("write-cache", name, "it has no cache that could be switched")
+
+
+def _scsi_cache(system: System, drive: Drive, place: str, value: str) -> Plan:
+    now = system.read(place) or ""
+    on = now.startswith("write back")
+    want = now if on == (value == "on") else "write back" if value == "on" else "write through"
+    view = f"{drive.place}/queue/write_cache"
+    if system.exists(view):
+        # The kernel looks at the drive again, and forgets what it was told about flushing.
+        yield Knob("write-cache", "file", view, None)
+    yield from _file(system, "write-cache", place, want, "drive-file")
+
+
+def _nvme_cache(system: System, drive: Drive, value: str) -> Plan:
+    node = controller(drive.name, system.root / CLASS)
+    try:
+        said = run_program(["nvme", "id-ctrl", node, "-o", "json"])
+    except ExperimentError as error:
+        yield Closed("write-cache", node, f"{error.message}: sudo apt install nvme-cli")
+        return
+    about = identify.nvme_erase(said.out) if said.status == 0 else None
+    if about is None:
+        yield Closed("write-cache", node, f"nvme id-ctrl fails: {said.complaint}")
+    elif not about.volatile_cache:
+        yield Closed("write-cache", node, "the drive has no volatile write cache", value == "off")
+    else:
+        yield Knob("write-cache", "nvme-feature", node, value)
+
+
+# --- the queue
+
+
+def scheduler(subject: Subject, value: str) -> Plan:
+    """The I/O scheduler, and what is lost when it changes."""
+    drive, system = subject.drive, subject.system
+    if drive is None:
+        yield Closed("scheduler", "queue/scheduler", UNKNOWN_DRIVE)
+        return
+    place = f"{drive.place}/queue/scheduler"
+    there = (system.read(place) or "").replace("[", "").replace("]", "").split()
+    if there and value not in there:
+        yield Closed("scheduler", f"/{place}", f"the kernel offers {', '.join(there)}")
+        return
+    # Another scheduler begins with a queue depth and parameters of its own.
+    own = [f"{drive.place}/queue/iosched/{one}" for one in system.listed(f"{place[:-9]}iosched")]
+    for one in (f"{drive.place}/queue/nr_requests", f"{drive.place}/queue/wbt_lat_usec", *own):
+        if system.read(one) is not None and _writable(system, one):
+            yield Knob("scheduler", "file", one, None)
+    yield from _file(system, "scheduler", place, value)
+
+
+# --- processors
+
+
+def governor(subject: Subject, value: str) -> Plan:
+    """The frequency governor of every processor."""
+    base = "sys/devices/system/cpu/cpufreq"
+    policies = [f"{base}/{one}" for one in subject.system.listed(base) if one.startswith("policy")]
+    if not policies:
+        why = "this system does not let frequencies be set, as in most virtual machines"
+        yield Closed("governor", f"/{base}", why)
+    for policy in policies:
+        offered = (subject.system.read(f"{policy}/scaling_available_governors") or value).split()
+        place = f"{policy}/scaling_governor"
+        # What these hold is lost when the governor changes.
+        for one in (f"{policy}/scaling_setspeed", f"{policy}/energy_performance_preference"):
+            if (said := subject.system.read(one)) and said != "<unsupported>":
+                yield Knob("governor", "file", one, None)
+        if value in offered:
+            yield from _file(subject.system, "governor", place, value)
+        else:
+            yield Closed("governor", f"/{place}", f"the kernel offers {', '.join(offered)}")
+
+
+def local_cpus(subject: Subject) -> set[int] | None:
+    """The processors next to the drive; None where nobody knows. All, where there is one node."""
+    system, base = subject.system, "sys/devices/system/node"
+    nodes = [one for one in system.listed(base) if re.fullmatch(r"node\d+", one)]
+    if len(nodes) < 2:
+        return cpu_set(system.read("sys/devices/system/cpu/online") or "") or None
+    if subject.drive is None:
+        return None
+    for way in ancestors(subject.drive.way):
+        node = system.number(f"{way}/numa_node")
+        if node is not None and node >= 0:
+            return cpu_set(system.read(f"{base}/node{node}/cpulist") or "") or None
+    return None
+
+
+UNKNOWN_NODE = "the system does not tell which NUMA node the drive is at"
+
+
+def affinity(subject: Subject, value: str) -> Plan:
+    """The processors that fio runs on."""
+    wanted = local_cpus(subject) if value == "local" else cpu_set(value)
+    allowed = os.sched_getaffinity(0)
+    if wanted is None:
+        yield Closed("affinity", "fio's processes", UNKNOWN_NODE)
+    elif not wanted & allowed:
+        why = f"this process may run on {cpu_list(allowed)} only"
+        yield Closed("affinity", "fio's processes", why)
+    else:
+        yield Knob("affinity", "process", "", cpu_list(wanted & allowed))
+
+
+def irq(subject: Subject, value: str) -> Plan:
+    """The processors that answer the interrupts of an NVMe drive."""
+    drive, system = subject.drive, subject.system
+    if drive is None:
+        yield Closed("irq", "/proc/irq", UNKNOWN_DRIVE)
+        return
+    if drive.bus != "NVMe":
+        why = "only an NVMe drive has interrupts of its own"
+        yield Closed("irq", "/proc/irq", why)
+        return
+    places = [f"{way}/msi_irqs" for way in ancestors(drive.way)]
+    numbers = next((found for one in places if (found := system.listed(one))), [])
+    wanted = local_cpus(subject) if value == "local" else cpu_set(value)
+    if not numbers or wanted is None:
+        why = "the system does not list the drive's interrupts" if wanted else UNKNOWN_NODE
+        yield Closed("irq", "/proc/irq", why)
+        return
+    for number in sorted(numbers, key=int):
+        place = f"proc/irq/{number}/smp_affinity_list"
+        now = system.read(place) or ""
+        if cpu_set(now) and cpu_set(now) <= wanted:
+            yield Knob("irq", "interrupt", place, now)
+        elif _managed(system, number):
+            yield Closed("irq", f"/{place}", MANAGED)
+        else:
+            yield from _file(system, "irq", place, cpu_list(wanted), "interrupt")
+
+
+def _managed(system: System, number: str) -> bool:
+    """Whether the kernel itself says that nobody can move the interrupt; it may not tell."""
+    said = system.read(f"sys/kernel/debug/irq/irqs/{number}") or ""
+    return "IRQD_AFFINITY_MANAGED" in said
+
+
+# --- the LBA format
+
+
+def lba(subject: Subject, value: str) -> Plan:
+    """The size of a logical block, for which an NVMe drive is formatted: all data are lost."""
+    drive = subject.drive
+    if drive is None or drive.bus != "NVMe":
+        where = "the drive" if drive is None else f"/dev/{drive.name}"
+        yield Closed("lba", where, "only an NVMe drive can be formatted to another block size")
+        return
+    node, control = f"/dev/{drive.name}", controller(drive.name, subject.system.root / CLASS)
+    try:
+        said = run_program(["nvme", "id-ctrl", control, "-o", "json"])
+    except ExperimentError as error:
+        yield Closed("lba", node, f"{error.message}: sudo apt install nvme-cli")
+        return
+    can = identify.nvme_erase(said.out) if said.status == 0 else None
+    names = [one.name for one in formats(node)]
+    if can is None or not can.format:
+        yield Closed("lba", node, "the drive does not know Format NVM")
+    elif value not in names:
+        yield Closed("lba", node, f"the drive offers {', '.join(names) or 'no formats'}")
+    elif can.format_shared and (others := other_namespaces(drive.name, control)):
+        yield Closed("lba", node, f"it would format more than this namespace: {others}")
+    else:
+        yield Knob("lba", "nvme-format", node, value)
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        "lba",
+        "LBA format; erases the drive twice, so it needs --destroy",
+        "bytes, such as 4096 or 512",
+        matching(r"[1-9]\d{2,4}(\+\d+)?"),
+        {},
+        "NVM Express, Format NVM",
+        lba,
+    ),
+    Setting(
+        "write-cache",
+        "the drive's own volatile write cache",
+        "on, off",
+        one_of("on", "off"),
+        {"pts": "off", "pts-client": "on"},
+        "SNIA PTS-E: volatile write cache disabled (WCD); PTS-C: enabled (WCE)",
+        write_cache,
+    ),
+    Setting(
+        "scheduler",
+        "I/O scheduler",
+        "none, mq-deadline, kyber, bfq",
+        matching(r"[a-z][\w-]*"),
+        both("none"),
+        BOTTLENECK,
+        scheduler,
+    ),
+    Setting(
+        "governor",
+        "frequency governor of all processors",
+        "performance, powersave, schedutil ...",
+        matching(r"[a-z]\w*"),
+        both("performance"),
+        BOTTLENECK,
+        governor,
+        "cpus",
+    ),
+    Setting(
+        "affinity",
+        "processors that fio runs on",
+        "local (the drive's NUMA node), or a list such as 0-3",
+        matching(CPUS),
+        both("local"),
+        BOTTLENECK,
+        affinity,
+        "cpus",
+    ),
+    Setting(
+        "irq",
+        "processors that answer an NVMe drive's interrupts",
+        "local (the drive's NUMA node), or a list such as 0-3",
+        matching(CPUS),
+        both("local"),
+        BOTTLENECK,
+        irq,
+    ),
+    Setting(
+        "nr-requests",
+        "requests that may wait in the kernel",
+        "a number",
+        matching(r"[1-9]\d{0,5}"),
+        {},
+        BLOCK,
+        _queue("nr-requests", "nr_requests"),
+    ),
+    Setting(
+        "read-ahead",
+        "how far the kernel reads ahead (buffered I/O only)",
+        "KiB",
+        matching(r"\d{1,7}"),
+        {},
+        BLOCK,
+        _queue("read-ahead", "read_ahead_kb"),
+    ),
+    Setting(
+        "merges",
+        "whether the kernel merges neighbouring I/Os",
+        "on, simple, off",
+        one_of(*MERGES),
+        {},
+        BLOCK,
+        _queue("merges", "nomerges", MERGES),
+    ),
+    Setting(
+        "rq-affinity",
+        "on which processor an I/O completes: 0 any, 1 the submitter's group, 2 the submitter's",
+        "0, 1, 2",
+        one_of("0", "1", "2"),
+        {},
+        BLOCK,
+        _queue("rq-affinity", "rq_affinity"),
+    ),
+)
+"""In the order in which they are set; they are restored in the opposite one."""
+
+
+def block_bytes(value: str) -> int:
+    """Bytes of a logical block of an LBA format."""
+    return int(value.partition("+")[0])
