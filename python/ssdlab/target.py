@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,11 +21,13 @@ from ssdlab.fio import job as fio_job
 from ssdlab.fio import logs as fio_logs
 from ssdlab.fio import run as fio_run
 from ssdlab.fio import surroundings
+from ssdlab.fio.installed import installed
 from ssdlab.fio.observe import Observer
+from ssdlab.fio.options import ADDED_FOR_LOGS
 from ssdlab.jobfile import JobText
 from ssdlab.memory import available_bytes
 from ssdlab.progress import Progress, ProgressCallback
-from ssdlab.results import Result
+from ssdlab.results import JobShape, Result
 
 SEED_MAX = 2**64 - 1
 """Largest seed."""
@@ -46,6 +48,8 @@ class Settings:
     """Told, before the first write to a block device, what will be lost."""
     memory_bytes: int | None = None
     """What a simulation may take; None for all that is available."""
+    logs: bool = False
+    """Whether all of fio's logs are wanted (:attr:`ssdlab.results.Result.job_logs`)."""
 
 
 class Notice(Protocol):
@@ -68,6 +72,10 @@ class Target(Protocol):
         """Raises what :meth:`run` would about the text of ``job``, without running it."""
         ...
 
+    def shapes(self, job: JobText) -> list[JobShape]:
+        """The sections of ``job``; raises as :meth:`check`."""
+        ...
+
     def run(self, job: JobText, settings: Settings) -> Result:
         """Runs ``job`` to its end and tells what happened."""
         ...
@@ -84,13 +92,18 @@ class Sim:
 
     def check(self, job: JobText) -> None:
         """Raises InputError where ``job`` is no job for a simulated drive."""
-        _core.check_job(
+        self.shapes(job)
+
+    def shapes(self, job: JobText) -> list[JobShape]:
+        """The sections of ``job``; raises as :meth:`check`."""
+        text = _core.check_job(
             job.text,
             job_name=job.name,
             environment=dict(os.environ),
             include=job.include(),
             traces=job.traces(),
         )
+        return _sim_shapes(json.loads(text))
 
     def run(self, job: JobText, settings: Settings) -> Result:
         """Runs ``job`` in virtual time.
@@ -125,6 +138,7 @@ class Sim:
                 interval_ms=settings.interval_ms,
                 memory_bytes=_least(settings.memory_bytes, available_bytes()),
                 progress=report,  # also without a listener: it is where Ctrl-C arrives
+                log_avg_msec=log_interval(settings.interval_ms) if settings.logs else None,
             )
         except KeyboardInterrupt:
             raise Interrupted("stopped by Ctrl-C; nothing was kept") from None
@@ -132,15 +146,36 @@ class Sim:
             if stopped:
                 raise Interrupted("stopped; nothing was kept") from None
             raise
-        return sim_result(self.name, job, output)
+        shapes = self.shapes(job) if settings.logs else []
+        return sim_result(self.name, job, output, shapes)
+
+
+def log_interval(interval_ms: int) -> int:
+    """Milliseconds of a line of fio's logs of a simulated run: no longer than on a real drive."""
+    return min(interval_ms, int(ADDED_FOR_LOGS["log_avg_msec"]))
+
+
+def _sim_shapes(described: Mapping[str, Any]) -> list[JobShape]:
+    found = []
+    for job in described["jobs"]:
+        options = {**described["global_options"], **job["options"]}
+        rw = "replay" if "read_iolog" in options else options.get("rw", "read").split(":")[0]
+        name, depth, threads = job["name"], job["iodepth"], job["numjobs"]
+        found.append(JobShape(name, rw, depth, threads, options.get("bs", "4k")))
+    return found
 
 
 def _least(*amounts: int | None) -> int | None:
     return min((one for one in amounts if one is not None), default=None)
 
 
-def sim_result(name: str, job: JobText, output: _core.RunOutput) -> Result:
-    """The result of what the core measured in virtual time."""
+def sim_result(
+    name: str, job: JobText, output: _core.RunOutput, shapes: Sequence[JobShape] = ()
+) -> Result:
+    """The result of what the core measured in virtual time.
+
+    ``shapes`` are the sections whose logs are wanted.
+    """
     device = pl.DataFrame(output.device_series)
     document = json.loads(output.json)
     about = document["ssdlab"]
@@ -154,7 +189,8 @@ def sim_result(name: str, job: JobText, output: _core.RunOutput) -> Result:
         series_frame=pl.DataFrame(output.series),
         device_frame=device if device.width else None,
         rig_toml=output.rig_toml,
-        logs=output.logs,
+        logs=fio_logs.asked_by_job(output.logs),
+        job_logs=fio_logs.by_job(shapes, output.logs),
     )
 
 
@@ -178,7 +214,12 @@ class Fio:
 
     def check(self, job: JobText) -> None:
         """Raises where ``job`` is no job for a real target, or could reach beyond it."""
-        fio_job.rewrite(job, self.path, None)
+        self.shapes(job)
+
+    def shapes(self, job: JobText) -> list[JobShape]:
+        """The sections of ``job``; raises as :meth:`check`."""
+        real_job = fio_job.rewrite(job, self.path, None, known=installed())
+        return fio_logs.shapes(real_job.sections)
 
     def run(self, job: JobText, settings: Settings) -> Result:
         """Runs ``job`` with fio.
@@ -206,7 +247,7 @@ class Fio:
 
     def _run_on_device(self, job: JobText, settings: Settings) -> Result:
         device = safety.inspect(self.path)
-        real_job = fio_job.rewrite(job, device.path, device.capacity_bytes)
+        real_job = self._rewrite(job, settings, device)
         if not real_job.plan.writes:
             safety.check_readable(device)
             return self._measure(job, real_job, settings, device.name, device.capacity_bytes)
@@ -219,15 +260,24 @@ class Fio:
 
     def run_claimed(self, job: JobText, settings: Settings, device: safety.BlockDevice) -> Result:
         """Runs ``job`` on a block device for which the caller holds :func:`safety.claim`."""
-        real_job = fio_job.rewrite(job, device.path, device.capacity_bytes)
+        real_job = self._rewrite(job, settings, device)
         return self._measure(job, real_job, settings, device.name, device.capacity_bytes)
+
+    def _rewrite(
+        self, job: JobText, settings: Settings, device: safety.BlockDevice | None
+    ) -> fio_job.RealJob:
+        path, capacity = self.path.absolute(), None
+        if device is not None:
+            path, capacity = device.path, device.capacity_bytes
+        return fio_job.rewrite(job, path, capacity, known=installed(), logs=settings.logs)
 
     def _run_on_file(self, job: JobText, settings: Settings) -> Result:
         path = self.path.absolute()
-        real_job = fio_job.rewrite(job, path, None)
+        real_job = self._rewrite(job, settings, None)
         if name := next((one.name for one in real_job.sections if one.trims), None):
+            one = "a job" if name in real_job.included else f'job "{name}"'
             raise InputError(
-                f'{self.path}: job "{name}" trims, and fio cannot trim a plain file; '
+                f"{self.path}: {one} trims, and fio cannot trim a plain file; "
                 "run it on a block device or a simulated drive"
             )
         with self._scratch_file(path, real_job.plan.span_bytes):
@@ -258,8 +308,10 @@ class Fio:
                 f"{self.path}: cannot make this file ({error.strerror}); choose another folder"
             ) from None
         try:
-            free = shutil.disk_usage(path.parent).free
-            if size is not None and size > free:
+            usage = shutil.disk_usage(path.parent)
+            free = usage.free
+            # A file system in memory may have no size at all.
+            if size is not None and usage.total and size > free:
                 raise InputError(
                     f"{self.path}: the job needs {fio_job.size_text(size)}, "
                     f"but only {fio_job.size_text(free)} are free there"
@@ -302,10 +354,12 @@ class Fio:
                 folder,
                 read_only=not real_job.plan.writes and file is None,
                 progress=settings.progress,
+                included=real_job.included,
             )
             found["observed"] = observer.found()
             series = fio_logs.series(folder, real_job.sections, document)
-            kept = fio_logs.user_logs(folder)
+            logs = fio_logs.read(folder, everything=settings.logs)
+        shapes = fio_logs.shapes(real_job.sections) if settings.logs else []
         after = surroundings.smart(disk, redact=self.redact)
         if before is not None:
             found["smart"] = {"before": before, "after": after}
@@ -321,6 +375,7 @@ class Fio:
             },
             "ignored_options": [],
             "replaced_options": real_job.replaced,
+            "added_options": real_job.added,
             "preconditioning": "as found",
             "interval_ms": 1000,
             "surroundings": found,
@@ -328,7 +383,12 @@ class Fio:
         if self.redact:
             _redact_paths(document, str(self.path.absolute()), self.name)
         return Result(
-            name=self.name, document=document, job_text=job.text, series_frame=series, logs=kept
+            name=self.name,
+            document=document,
+            job_text=job.text,
+            series_frame=series,
+            logs=fio_logs.asked_by_job(logs),
+            job_logs=fio_logs.by_job(shapes, logs),
         )
 
 

@@ -9,11 +9,13 @@ import selectors
 import shutil
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from ssdlab.errors import ExperimentError, InputError, Interrupted, MissingProgramError
+from ssdlab.errors import ExperimentError, Interrupted, MissingProgramError
+from ssdlab.fio.complaints import failure
+from ssdlab.fio.options import Place
 from ssdlab.progress import Progress, ProgressCallback
 
 _OUTPUT = "fio.json"
@@ -41,12 +43,20 @@ def version() -> str:
 
 
 def run_fio(
-    job_text: str, folder: Path, *, read_only: bool, progress: ProgressCallback | None
+    job_text: str,
+    folder: Path,
+    *,
+    read_only: bool,
+    progress: ProgressCallback | None,
+    included: Mapping[str, Place] | None = None,
 ) -> dict[str, Any]:
     """Runs ``job_text`` with ``folder`` as working directory; the JSON+ document.
 
+    ``included`` is what included files say; no message quotes it.
+
     Raises:
-        ExperimentError: fio failed; the message says what fio said.
+        InputError: fio refuses the job; the message says what fio said.
+        ExperimentError: fio failed; the same holds.
         Interrupted: Ctrl-C, or ``progress`` returned False; fio has ended by then.
     """
     (folder / "job.fio").write_text(job_text, "utf-8")
@@ -79,7 +89,9 @@ def run_fio(
             raise
         errors.seek(0)
         said = errors.read().decode("utf-8", "replace")
-    return _document(folder / _OUTPUT, process.returncode, said + "\n" + chatter)
+    names = re.findall(r"^\[(.*)\]$", job_text, re.MULTILINE)
+    text = said + "\n" + chatter
+    return _document(folder / _OUTPUT, process.returncode, text, names, included or {})
 
 
 def _follow(process: subprocess.Popen[bytes], progress: ProgressCallback | None) -> str:
@@ -150,7 +162,9 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.stdout.close()
 
 
-def _document(path: Path, status: int, said: str) -> dict[str, Any]:
+def _document(
+    path: Path, status: int, said: str, names: Sequence[str], included: Mapping[str, Place]
+) -> dict[str, Any]:
     """The JSON+ document, or the error that fio reported."""
     try:
         text = path.read_text("utf-8")
@@ -175,26 +189,4 @@ def _document(path: Path, status: int, said: str) -> dict[str, Any]:
             f"fio ended well but left no whole result in {path.parent.parent}; "
             "if the disk is full there, free some space or set TMPDIR to another place"
         )
-    raise _failure(status, failed, said.splitlines())
-
-
-def _failure(status: int, failed: dict[str, Any] | None, lines: Sequence[str]) -> Exception:
-    """fio's complaint in one sentence."""
-    complaints = [line.strip() for line in lines if line.strip()]
-    number = int(failed["error"]) if failed else 0
-    if number == 0:
-        match = next((m for line in complaints if (m := re.search(r"\berr= *(\d+)", line))), None)
-        number = int(match[1]) if match else 0
-    if failed is not None or number:
-        job = f' in job "{failed["jobname"]}"' if failed else ""
-        reason = os.strerror(number) if number else f"exit status {status}"
-        hint = next((c for c in complaints if "does not support" in c or "direct" in c), "")
-        hint = f" ({hint.removeprefix('fio: ')})" if hint else ""
-        return ExperimentError(f"fio failed{job}: {reason}{hint}")
-    told = next(
-        (c for c in complaints if c.startswith("fio:")), complaints[0] if complaints else ""
-    )
-    told = told.removeprefix("fio: ")
-    if status == 1 and told:
-        return InputError(f"fio refuses the job: {told}")
-    return ExperimentError(f"fio ended with status {status}" + (f": {told}" if told else ""))
+    raise failure(status, failed, said.splitlines(), names, included)
