@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+import small_protocol
 from conftest import Outcome, make_result, needs_fio
 from ssdlab import logfolder
 from ssdlab.engine.folder import RunFolder
-from ssdlab.errors import InputError
+from ssdlab.errors import InputError, Interrupted
 from ssdlab.fio.logs import by_job
 from ssdlab.results import JobLogs, JobShape
+from test_engine import on, only, resume, run, steps
 
 JOB = """[global]
 ioengine=psync
@@ -201,6 +203,20 @@ def test_a_protocol_leaves_the_logs_of_each_step(
         assert list(folder.glob("*_iops.1.log"))
     done = cli(*test)
     assert (done.status, "is not empty" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_protocol_that_was_stopped_goes_on_writing_its_logs(kind: str, tmp_path: Path) -> None:
+    rig, store, logs = tmp_path / "small.toml", tmp_path / "runs", tmp_path / "logs"
+    rig.write_text(small_protocol.RIG)
+    order = on(rig, logs=logs) if kind == "sim" else on(tmp_path / "s", logs=logs, size=16 << 20)
+    with pytest.raises(Interrupted):
+        run(order, store, steps=5)
+    written = {one.name for one in logs.iterdir()}
+    resume(only(store))
+    jobs = {f"{one.number:05d}" for one in steps(only(store)) if one.kind == "job"}
+    assert written < {one.name for one in logs.iterdir()}
+    assert {one.name[:5] for one in logs.iterdir()} == jobs
 
 
 def test_the_last_look_before_writing_is_a_look_too(tmp_path: Path) -> None:

@@ -8,8 +8,7 @@ use std::sync::Arc;
 const INCLUDE_DEPTH_MAX: u32 = 16;
 
 /// All that is said of a line of an included file, beside where it stands.
-const UNQUOTED: &str =
-    "this line cannot be used in the job; lines of included files are not shown";
+const UNQUOTED: &str = "this line cannot be used in the job; lines of included files are not shown";
 
 /// Where a line of a job stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
