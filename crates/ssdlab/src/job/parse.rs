@@ -131,13 +131,13 @@ pub fn parse(text: &str, source: &ParseSource) -> Result<JobFile> {
     let mut file = JobFile::default();
     for section in &sections.jobs {
         let (job, ignored) = spec::build(section)?;
-        if let Some(name) = &job.schedule.wait_for {
-            if !file.jobs.iter().any(|j| j.name == *name) {
-                let hint = nearest(name, file.jobs.iter().filter_map(JobSpec::title))
-                    .map(|n| format!("; did you mean \"{n}\"?"))
-                    .unwrap_or_default();
-                return Err(job.error("wait_for", format!("no job \"{name}\" stands above{hint}")));
-            }
+        if let Some(name) = &job.schedule.wait_for
+            && !file.jobs.iter().any(|j| j.name == *name)
+        {
+            let hint = nearest(name, file.jobs.iter().filter_map(JobSpec::title))
+                .map(|n| format!("; did you mean \"{n}\"?"))
+                .unwrap_or_default();
+            return Err(job.error("wait_for", format!("no job \"{name}\" stands above{hint}")));
         }
         // Global lines come with every job: report them once.
         for entry in ignored {
