@@ -13,6 +13,7 @@ from ssdlab import _core
 from ssdlab.audit import CHECKS
 from ssdlab.checks import probes
 from ssdlab.cli.app import app
+from ssdlab.fio.options import ADDED, ADDED_FOR_LOGS, ALLOWED, REFUSED, REPLACED
 from ssdlab.health.attributes import EXPLAINED, TABLE, Meaning
 from ssdlab.protocols import protocols
 from ssdlab.rig import profiles
@@ -104,6 +105,22 @@ def page() -> Iterator[str]:
     ):
         names = ", ".join(f"`{o['name']}`" for o in options if o["effect"] == effect)
         yield f"\n{words}: {names}."
+    yield from real_options()
+
+
+def real_options() -> Iterator[str]:
+    """What becomes of a job's options on a real drive."""
+    sets = {**ADDED, **ADDED_FOR_LOGS}
+    logs = "fio's logs (with `--logs`, where the job does not set it)"
+    rows = [
+        (f"`{name}`", f"`{sets[name]}`" if name in sets else "", why)
+        for name, why in {**REPLACED, **dict.fromkeys(ADDED_FOR_LOGS, logs)}.items()
+    ]
+    heads = ("option", "set to", "why")
+    yield from section("Job options on real drives", heads, rows)
+    refused = ", ".join(f"`{name}` ({why})" for name, why in REFUSED.items())
+    yield f"\nRefused: {refused}."
+    yield f"\nPassed to fio as they are: {', '.join(f'`{name}`' for name in sorted(ALLOWED))}."
 
 
 def trace_formats() -> Iterator[str]:

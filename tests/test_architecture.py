@@ -16,7 +16,7 @@ LAYERS = (
     ("_version", "results", "jobfile", "wear"),
     ("store", "fio"),
     ("system", "admin"),
-    ("freeze", "traces"),
+    ("freeze", "logfolder", "traces"),
     ("safety", "health"),
     ("audit",),
     ("tuning",),

@@ -74,7 +74,7 @@ def test_a_missing_include_is_told_with_the_places(cli: Cli, tmp_path: Path) -> 
     path = tmp_path / "job.fio"
     path.write_text("[w]\ninclude more.fio\n")
     said = one_sentence(cli("run", path, "--on", tmp_path / "s"), 2)
-    assert "include more.fio: there is no" in said
+    assert "job.fio:2: include: cannot read more.fio: there is no" in said
 
 
 def test_a_folder_is_no_target(cli: Cli, job: Path, tmp_path: Path) -> None:

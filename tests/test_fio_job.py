@@ -8,6 +8,7 @@ import pytest
 
 from ssdlab.errors import InputError, RefusedError
 from ssdlab.fio.job import RealJob, parse_size, rewrite
+from ssdlab.fio.options import ADDED, ADDED_FOR_LOGS, ALLOWED, ENGINES, REFUSED, REPLACED
 from ssdlab.jobfile import JobText
 
 TARGET = Path("/data/scratch:1.bin")
@@ -103,7 +104,7 @@ def test_includes_are_read_in_place_and_checked(tmp_path: Path) -> None:
 
 def test_a_file_that_includes_itself_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a.fio").write_text("include a.fio\n")
-    with pytest.raises(InputError, match="includes itself"):
+    with pytest.raises(InputError, match=r"^a\.fio:1: this line cannot be used in the job"):
         rewrite(JobText("a.fio", "include a.fio\n", tmp_path), TARGET, None, {})
 
 
@@ -133,3 +134,34 @@ def test_the_plan_adds_what_each_section_writes() -> None:
 def test_a_job_that_reads_writes_nothing() -> None:
     plan = rewritten("[read]\nrw=randread\nsize=1g\n").plan
     assert (plan.writes, plan.sentence()) == (False, "writes nothing")
+
+
+def test_the_docs_name_what_ssdlab_sets_and_which_engines_pass() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "jobs.md").read_text("utf-8")
+    for name, value in {**ADDED, **ADDED_FOR_LOGS}.items():
+        written = f"`{name}={value}`" if value.isdigit() else f"`{name}`"
+        assert written in page
+    assert [f"`{engine}`" for engine in sorted(ENGINES) if f"`{engine}`" not in page] == []
+    assert ADDED.keys() <= REPLACED.keys()
+
+
+def test_every_option_has_one_fate() -> None:
+    kinds = [set(ALLOWED), set(REPLACED), set(REFUSED)]
+    assert sum(len(kind) for kind in kinds) == len(set.union(*kinds))
+
+
+def test_with_logs_each_section_writes_those_that_it_does_not_write_itself() -> None:
+    job = JobText("j", "[a]\nrw=read\n[b]\nrw=read\nwrite_bw_log=x\n", Path("/"))
+    text = rewrite(job, TARGET, 1 << 30, {}, logs=True).text
+    first, second = text.split("[b]")
+    for line in ("write_bw_log=ssdlab000", "write_lat_log=ssdlab000", "log_avg_msec=1000"):
+        assert line in first.splitlines()
+    assert "write_bw_log=x" in second.splitlines()
+    assert "write_bw_log=ssdlab001" not in second
+    assert "write_iops_log=ssdlab001" in second.splitlines()
+    assert "log_avg_msec" not in second
+
+
+def test_what_the_job_sets_as_ssdlab_would_is_not_called_replaced() -> None:
+    replaced = rewritten("[a]\nthread\nper_job_logs=1\nlog_hist_msec=500\n").replaced
+    assert [one["option"] for one in replaced] == ["log_hist_msec"]

@@ -1,4 +1,4 @@
-"""fio's own consumers read simulated results: fio-plot makes its charts from one."""
+"""fio's own consumers read what ssdlab leaves: fio-plot makes its charts from ``--logs``."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from pathlib import Path
 
 import pytest
 
-import ssdlab
+from conftest import needs_fio
+from ssdlab.cli import run_command
 
 JOB = """[randwrite]
 rw=randwrite
 bs=4k
-size=100%
+size={size}
 iodepth={depth}
 numjobs=1
+ioengine=libaio
 time_based
-runtime=5
-write_lat_log=randwrite-iodepth-{depth}-numjobs-1
-write_bw_log=randwrite-iodepth-{depth}-numjobs-1
-write_iops_log=randwrite-iodepth-{depth}-numjobs-1
+runtime=3
+rate_iops=500
 log_avg_msec=500
 """
 PNG = b"\x89PNG\r\n"
+TARGETS = ["sim", pytest.param("file", marks=[pytest.mark.real, needs_fio()])]
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Documents and logs of two depths, named the way fio-plot wants them."""
-    folder = tmp_path_factory.mktemp("fio-plot") / "4k"
-    folder.mkdir()
+@pytest.fixture(scope="module", params=TARGETS)
+def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What ``--logs`` leaves of two depths, of a simulated drive and of a file."""
+    folder = tmp_path_factory.mktemp("fio-plot")
     for depth in (1, 8):
-        job = JOB.format(depth=depth)
-        result = ssdlab.run(job, on="lab-reference", set={"capacity": "256MiB"})
-        (folder / f"randwrite-{depth}-1.json").write_text(result.json())
-        assert result.logs
-        for name, text in result.logs:
-            (folder / name).write_text(text)
-    return folder
+        job = folder / f"{depth}.fio"
+        simulated = request.param == "sim"
+        job.write_text(JOB.format(depth=depth, size="100%" if simulated else "8m"))
+        target = ["lab-reference", "--set", "capacity=256MiB"] if simulated else [folder / "s"]
+        command = ["run", job, "--on", *target, "--logs", folder / "4k", "--out", folder / "runs"]
+        assert run_command([str(one) for one in command]) == 0
+    return folder / "4k"
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
     ids=["bars", "depths and jobs", "latency histogram", "log lines"],
 )
-def test_fio_plot_charts_a_simulated_run(results: Path, tmp_path: Path, chart: list[str]) -> None:
+def test_fio_plot_charts_what_a_run_leaves(results: Path, tmp_path: Path, chart: list[str]) -> None:
     picture = tmp_path / "chart.png"
     program = str(Path(sys.executable).with_name("fio-plot"))
     done = subprocess.run(

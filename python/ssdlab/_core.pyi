@@ -180,6 +180,7 @@ class Drive:
         traces: Callable[[str], tuple[str, ReadingOptions, str, bool]] | None = None,
         progress: Callable[[Progress], bool] | None = None,
         interval_ms: int = 1000,
+        log_avg_msec: int | None = None,
     ) -> RunOutput: ...
     def idle(self, seconds: float) -> None: ...
     def trim(self, offset: int = 0, length: int | None = None) -> None: ...
@@ -203,6 +204,7 @@ def run(
     progress: Callable[[Progress], bool] | None = None,
     interval_ms: int = 1000,
     memory_bytes: int | None = None,
+    log_avg_msec: int | None = None,
 ) -> RunOutput: ...
 def check_job(
     job: str,

@@ -33,7 +33,7 @@ class JobText:
             found = next((place for place in places if _exists(place)), None)
             if found is None:
                 tried = " or ".join(str(place.absolute()) for place in dict.fromkeys(places))
-                raise InputError(f"{self.name}: include {path}: there is no {tried}")
+                raise InputError(f"there is no {tried}")
             return read_text(found, "included job file")
 
         return read

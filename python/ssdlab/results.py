@@ -91,6 +91,26 @@ class JobResult:
                 yield _direction(self.name, ddir, stats)
 
 
+@dataclass(frozen=True)
+class JobShape:
+    """What a section of a job file is called and how it loads the target."""
+
+    name: str
+    rw: str
+    """fio's word alone, without a suffix such as ``:64k``."""
+    iodepth: int
+    numjobs: int
+    bs: str = "4k"
+
+
+@dataclass(frozen=True)
+class JobLogs:
+    """fio's logs of one section: (``bw.1.log``, text), its threads counted from 1."""
+
+    shape: JobShape
+    files: Sequence[tuple[str, str]]
+
+
 @dataclass
 class Result:
     """What a run left: the fio JSON+ document, per-second series, and what it was run on.
@@ -106,6 +126,9 @@ class Result:
     device_frame: pl.DataFrame | None = field(default=None, repr=False)
     rig_toml: str | None = field(default=None, repr=False)
     logs: Sequence[tuple[str, str]] = field(default=(), repr=False)
+    """The logs that the job itself asked for: (file name, text)."""
+    job_logs: Sequence[JobLogs] = field(default=(), repr=False)
+    """All of fio's logs, where the run was asked for them; not kept with the run."""
     folder: Path | None = None
 
     @property

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,11 +22,13 @@ from ssdlab.fio import job as fio_job
 from ssdlab.fio import logs as fio_logs
 from ssdlab.fio import run as fio_run
 from ssdlab.fio import surroundings
+from ssdlab.fio.installed import installed
 from ssdlab.fio.observe import Observer
+from ssdlab.fio.options import ADDED_FOR_LOGS
 from ssdlab.jobfile import JobText
 from ssdlab.memory import available_bytes
 from ssdlab.progress import Progress, ProgressCallback
-from ssdlab.results import Result
+from ssdlab.results import JobShape, Result
 
 SEED_MAX = 2**64 - 1
 """Largest seed."""
@@ -47,6 +49,8 @@ class Settings:
     """Told, before the first write to a block device, what will be lost."""
     memory_bytes: int | None = None
     """What a simulation may take; None for all that is available."""
+    logs: bool = False
+    """Whether all of fio's logs are wanted (:attr:`ssdlab.results.Result.job_logs`)."""
 
 
 class Notice(Protocol):
@@ -69,6 +73,10 @@ class Target(Protocol):
         """Raises what :meth:`run` would about the text of ``job``, without running it."""
         ...
 
+    def shapes(self, job: JobText) -> list[JobShape]:
+        """The sections of ``job``; raises as :meth:`check`."""
+        ...
+
     def run(self, job: JobText, settings: Settings) -> Result:
         """Runs ``job`` to its end and tells what happened."""
         ...
@@ -85,13 +93,18 @@ class Sim:
 
     def check(self, job: JobText) -> None:
         """Raises InputError where ``job`` is no job for a simulated drive."""
-        _core.check_job(
+        self.shapes(job)
+
+    def shapes(self, job: JobText) -> list[JobShape]:
+        """The sections of ``job``; raises as :meth:`check`."""
+        text = _core.check_job(
             job.text,
             job_name=job.name,
             environment=dict(os.environ),
             include=job.include(),
             traces=job.traces(),
         )
+        return _sim_shapes(json.loads(text))
 
     def run(self, job: JobText, settings: Settings) -> Result:
         """Runs ``job`` in virtual time.
@@ -126,6 +139,7 @@ class Sim:
                 interval_ms=settings.interval_ms,
                 memory_bytes=_least(settings.memory_bytes, available_bytes()),
                 progress=report,  # also without a listener: it is where Ctrl-C arrives
+                log_avg_msec=log_interval(settings.interval_ms) if settings.logs else None,
             )
         except KeyboardInterrupt:
             raise Interrupted("stopped by Ctrl-C; nothing was kept") from None
@@ -133,15 +147,36 @@ class Sim:
             if stopped:
                 raise Interrupted("stopped; nothing was kept") from None
             raise
-        return sim_result(self.name, job, output)
+        shapes = self.shapes(job) if settings.logs else []
+        return sim_result(self.name, job, output, shapes)
+
+
+def log_interval(interval_ms: int) -> int:
+    """Milliseconds of a line of fio's logs of a simulated run: no longer than on a real drive."""
+    return min(interval_ms, int(ADDED_FOR_LOGS["log_avg_msec"]))
+
+
+def _sim_shapes(described: Mapping[str, Any]) -> list[JobShape]:
+    found = []
+    for job in described["jobs"]:
+        options = {**described["global_options"], **job["options"]}
+        rw = "replay" if "read_iolog" in options else options.get("rw", "read").split(":")[0]
+        name, depth, threads = job["name"], job["iodepth"], job["numjobs"]
+        found.append(JobShape(name, rw, depth, threads, options.get("bs", "4k")))
+    return found
 
 
 def _least(*amounts: int | None) -> int | None:
     return min((one for one in amounts if one is not None), default=None)
 
 
-def sim_result(name: str, job: JobText, output: _core.RunOutput) -> Result:
-    """The result of what the core measured in virtual time."""
+def sim_result(
+    name: str, job: JobText, output: _core.RunOutput, shapes: Sequence[JobShape] = ()
+) -> Result:
+    """The result of what the core measured in virtual time.
+
+    ``shapes`` are the sections whose logs are wanted.
+    """
     device = pl.DataFrame(output.device_series)
     document = json.loads(output.json)
     about = document["ssdlab"]
@@ -155,7 +190,8 @@ def sim_result(name: str, job: JobText, output: _core.RunOutput) -> Result:
         series_frame=pl.DataFrame(output.series),
         device_frame=device if device.width else None,
         rig_toml=output.rig_toml,
-        logs=output.logs,
+        logs=fio_logs.asked_by_job(output.logs),
+        job_logs=fio_logs.by_job(shapes, output.logs),
     )
 
 
@@ -181,7 +217,12 @@ class Fio:
 
     def check(self, job: JobText) -> None:
         """Raises where ``job`` is no job for a real target, or could reach beyond it."""
-        fio_job.rewrite(job, _ANY, None)
+        self.shapes(job)
+
+    def shapes(self, job: JobText) -> list[JobShape]:
+        """The sections of ``job``; raises as :meth:`check`."""
+        real_job = fio_job.rewrite(job, _ANY, None, known=installed())
+        return fio_logs.shapes(real_job.sections)
 
     def run(self, job: JobText, settings: Settings) -> Result:
         """Runs ``job`` with fio.
@@ -204,7 +245,8 @@ class Fio:
             raise InputError(f"{self.path}: the series of a real drive has intervals of 1000 ms")
         fio_run.find_fio()
         device = safety.inspect(self.path) if self.path.is_block_device() else None
-        real_job = fio_job.rewrite(job, _ANY, device.capacity_bytes if device else self._size())
+        capacity = device.capacity_bytes if device else self._size()
+        real_job = self._rewrite(job, settings, _ANY, capacity)
         with self._held(real_job, device) as held:
             if held.sentence and settings.notice is not None:
                 settings.notice(held.sentence)
@@ -212,7 +254,7 @@ class Fio:
             with tuning.applied(
                 disk, self.setup, notice=settings.notice, claimed=bool(held.sentence)
             ) as done:
-                if held.fresh and real_job.reads_first:
+                if held.fresh and held.capacity and real_job.reads_first:
                     # What was never written is read faster than data.
                     _lay_out(held, settings)
                 formatted = tuning.wanted_block(self.setup) is not None
@@ -234,8 +276,13 @@ class Fio:
         # fio makes a file longer by making it anew, which it cannot through a descriptor; where
         # nobody knows the length beforehand it gets the name.
         path = held.path if held.capacity else self.path.absolute()
-        real_job = fio_job.rewrite(job, path, held.capacity or None)
+        real_job = self._rewrite(job, settings, path, held.capacity or None)
         return self._measure(job, real_job, settings, held, setup)
+
+    def _rewrite(
+        self, job: JobText, settings: Settings, path: Path, capacity: int | None
+    ) -> fio_job.RealJob:
+        return fio_job.rewrite(job, path, capacity, known=installed(), logs=settings.logs)
 
     def _held(
         self, real_job: fio_job.RealJob, device: safety.BlockDevice | None
@@ -250,8 +297,9 @@ class Fio:
             work = safety.Work("the job", does + tuning.consent(self.setup), plan.known_bytes)
             return safety.claim(device, work, self.destroy)
         if name := next((one.name for one in real_job.sections if one.trims), None):
+            one = "a job" if name in real_job.included else f'job "{name}"'
             raise InputError(
-                f'{self.path}: job "{name}" trims, and fio cannot trim a plain file; '
+                f"{self.path}: {one} trims, and fio cannot trim a plain file; "
                 "run it on a block device or a simulated drive"
             )
         path, size = self.path.absolute(), plan.span_bytes or 0
@@ -272,7 +320,7 @@ class Fio:
             return surroundings.whole_disk(device.name)
         return surroundings.disk_of_file(self.path.absolute().parent)
 
-    def _names(self, held: safety.Held) -> dict[str, str]:
+    def _paths(self, held: safety.Held) -> dict[str, str]:
         """What to call the paths that fio knows."""
         whole = str(self.path.absolute())
         name = self.name if self.redact else whole
@@ -307,13 +355,15 @@ class Fio:
                 folder,
                 read_only=not real_job.plan.writes,
                 progress=settings.progress,
-                names=self._names(held),
+                paths=self._paths(held),
+                included=real_job.included,
             )
             found["observed"] = observer.found()
             if held.name is not None:
                 _require_arrival(self.path, real_job, document, found["observed"])
             series = fio_logs.series(folder, real_job.sections, document)
-            kept = fio_logs.user_logs(folder)
+            logs = fio_logs.read(folder, everything=settings.logs)
+        shapes = fio_logs.shapes(real_job.sections) if settings.logs else []
         after = surroundings.smart(disk, redact=self.redact)
         if before is not None:
             found["smart"] = {"before": before, "after": after}
@@ -329,12 +379,18 @@ class Fio:
             },
             "ignored_options": [],
             "replaced_options": real_job.replaced,
+            "added_options": real_job.added,
             "preconditioning": "as found",
             "interval_ms": 1000,
             "surroundings": found,
         }
         return Result(
-            name=self.name, document=document, job_text=job.text, series_frame=series, logs=kept
+            name=self.name,
+            document=document,
+            job_text=job.text,
+            series_frame=series,
+            logs=fio_logs.asked_by_job(logs),
+            job_logs=fio_logs.by_job(shapes, logs),
         )
 
 
@@ -373,7 +429,7 @@ def _lay_out(held: safety.Held, settings: Settings) -> None:
             place,
             read_only=False,
             progress=settings.progress,
-            names={str(held.path): str(held.shown)},
+            paths={str(held.path): str(held.shown)},
         )
 
 

@@ -1,6 +1,6 @@
 //! What Python passes in, made into what the core takes, and described as JSON.
 
-use crate::errors::to_python;
+use crate::errors::{input_error, to_python};
 use crate::traces::{self, Traces};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -14,8 +14,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 
-/// Reads a job file. An `OSError` of `include` becomes part of the core's message, with file and
-/// line; anything else that it raises goes through as it is.
+/// Reads a job file. An `OSError` or `InputError` of `include` becomes part of the core's message, with
+/// file and line; anything else that it raises goes through as it is.
 pub fn jobs(
     py: Python<'_>,
     text: &str,
@@ -33,6 +33,9 @@ pub fn jobs(
         text.map_err(|error| {
             if error.is_instance_of::<PyOSError>(py) {
                 return io::Error::other(os_problem(py, &error));
+            }
+            if let Some(sentence) = input_error(py, &error) {
+                return io::Error::other(sentence);
             }
             raised.replace(Some(error));
             io::Error::other("include failed")
@@ -108,7 +111,7 @@ pub fn describe_jobs(jobs: &JobFile) -> Value {
         let seconds = |ns: u64| ns as f64 / 1e9;
         json!({
             "name": spec.name,
-            "line": spec.line,
+            "line": spec.place.line,
             "iodepth": schedule.iodepth,
             "numjobs": schedule.numjobs,
             "runtime_s": schedule.runtime_ns.map(seconds),

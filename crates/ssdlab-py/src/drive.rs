@@ -146,7 +146,7 @@ impl Drive {
     /// Plays the job on the drive as `run` does. Its virtual time begins at 0; the drive goes on from
     /// where it was. `seed` is that of the job's streams.
     #[pyo3(signature = (job, *, job_name, seed=None, environment=None, include=None, traces=None,
-        progress=None, interval_ms=1000))]
+        progress=None, interval_ms=1000, log_avg_msec=None))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments, for Python's eyes")]
     fn run(
         &self,
@@ -159,9 +159,11 @@ impl Drive {
         traces: Option<Py<PyAny>>,
         progress: Option<Py<PyAny>>,
         interval_ms: u64,
+        log_avg_msec: Option<u64>,
     ) -> PyResult<RunOutput> {
         let traces = Traces::Read(&traces);
-        let jobs = arguments::jobs(py, job, job_name, environment, include, traces)?;
+        let mut jobs = arguments::jobs(py, job, job_name, environment, include, traces)?;
+        log_avg_msec.into_iter().for_each(|ms| jobs.complete_logs(ms));
         let interval_ns =
             arguments::interval_ns(interval_ms).map_err(|error| to_python(py, error))?;
         let mut observer = PythonObserver::new(progress);

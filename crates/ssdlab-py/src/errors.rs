@@ -27,3 +27,10 @@ pub fn to_python(py: Python<'_>, error: Error) -> PyErr {
         Err(_) => PyValueError::new_err(message),
     }
 }
+
+/// The sentence of an `ssdlab.errors.InputError` that Python code raised; None for anything else.
+pub fn input_error(py: Python<'_>, error: &PyErr) -> Option<String> {
+    let class = py.import("ssdlab.errors").and_then(|module| module.getattr("InputError")).ok()?;
+    let value = error.value(py);
+    value.is_instance(&class).ok().filter(|is| *is).map(|_| value.to_string())
+}

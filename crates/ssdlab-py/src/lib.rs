@@ -30,6 +30,8 @@ use std::collections::BTreeMap;
 /// and values as `--set` takes them. `include` reads a file that the job file includes. `traces` answers
 /// where a trace is that a job replays (`read_iolog`): path, options as of `TraceReader`, fit, open loop.
 /// `memory_bytes` is what is available: a rig that needs more is refused before it is built.
+/// `log_avg_msec` asks for all of fio's logs, as means over so long; those that the job does not ask for
+/// are named `ssdlab<job>_<type>.<process>.log`.
 /// `progress` is called about five times a second; False stops the run.
 ///
 /// Raises `ssdlab.errors.InputError` for anything wrong in the input, `ssdlab.errors.Interrupted` if
@@ -37,7 +39,7 @@ use std::collections::BTreeMap;
 #[pyfunction]
 #[pyo3(signature = (rig, job, *, rig_name, job_name, seed=1, prepare="fob", overrides=vec![],
     environment=None, include=None, traces=None, progress=None, interval_ms=1000,
-    memory_bytes=None))]
+    memory_bytes=None, log_avg_msec=None))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments, for Python's eyes")]
 fn run(
     py: Python<'_>,
@@ -54,10 +56,12 @@ fn run(
     progress: Option<Py<PyAny>>,
     interval_ms: u64,
     memory_bytes: Option<u64>,
+    log_avg_msec: Option<u64>,
 ) -> PyResult<RunOutput> {
     let to_py = |error| to_python(py, error);
     let traces = Traces::Read(&traces);
-    let jobs = arguments::jobs(py, job, job_name, environment, include, traces)?;
+    let mut jobs = arguments::jobs(py, job, job_name, environment, include, traces)?;
+    log_avg_msec.into_iter().for_each(|ms| jobs.complete_logs(ms));
     let rig = arguments::rig(rig, rig_name, &overrides).map_err(to_py)?;
     rig.check_memory(memory_bytes.unwrap_or(u64::MAX)).map_err(to_py)?;
     let state = arguments::steps(prepare).map_err(to_py)?;

@@ -1,7 +1,7 @@
 //! Block traces for Python: columns, profiles, conversion, and requests for replay.
 
 use crate::compressed::{self, Position, Sink, failed};
-use crate::errors::to_python;
+use crate::errors::{input_error, to_python};
 use crate::observer::PythonObserver;
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
@@ -366,8 +366,10 @@ pub fn attach(py: Python<'_>, mut jobs: JobFile, traces: Traces<'_>) -> PyResult
         let found = find.as_ref().ok_or_else(unread)?.call1(py, (replay.file.as_str(),));
         let found = found.and_then(|found| found.extract::<(PathBuf, Reading, String, bool)>(py));
         let (path, reading, fit, open_loop) = found.map_err(|error| {
-            raised = Some(error);
-            unread()
+            input_error(py, &error).map(Error::Unfit).unwrap_or_else(|| {
+                raised = Some(error);
+                unread()
+            })
         })?;
         let requests = if load { py.detach(|| requests(&path, &reading))? } else { Vec::new() };
         Ok(Attached { fit, open_loop, ..Attached::new(requests) })

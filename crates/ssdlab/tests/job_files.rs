@@ -136,6 +136,72 @@ fn errors_name_file_line_option_and_what_is_meant() {
     }
 }
 
+/// Reads a job file with the files that it may include, and draws I/Os; what is said about it.
+fn complaint(job: &str, files: &[(&str, &str)]) -> String {
+    let include = |name: &str| match files.iter().find(|(known, _)| *known == name) {
+        Some((_, text)) => Ok(text.to_string()),
+        None => Err(std::io::Error::other(format!("there is no {name}"))),
+    };
+    let source = ParseSource { file: "test.fio".into(), env: BTreeMap::new(), include: &include };
+    let unread = |replay: &ssdlab::job::Replay| Err(Error::Unfit(format!("no {}", replay.file)));
+    let drawn = parse(job, &source).and_then(|mut file| {
+        file.attach_traces(&mut { unread })?;
+        draw(&file, 64 * MIB, 10)
+    });
+    drawn.expect_err(job).to_string()
+}
+
+#[test]
+fn what_an_included_file_says_is_never_shown() {
+    let inside = [
+        "root:$6$hunter2:19000:0:99999",
+        "hunter2=1",
+        "iodepht=hunter2",
+        "bs=hunter2",
+        "[hunter2",
+        "[a]hunter2",
+        "\u{1}\u{2}hunter2\u{0}",
+        "size=${hunter2}",
+        "size=${hunter2",
+        "size=hunter2$ncpus",
+        "verify=hunter2",
+        "direct=hunter2",
+        "wait_for=hunter2",
+        "read_iolog=hunter2",
+        "include hunter2",
+        "include ${hunter2}",
+        "[hunter2]\nrw=read\nbs=4000",
+        "[hunter2]\nrw=read\nsize=128m",
+        "[hunter2]\ntime_based",
+        "[hunter2]\nnumjobs=4096\nnrfiles=4096",
+    ];
+    for text in inside {
+        let once = complaint("[a]\ninclude secret\n", &[("secret", text)]);
+        assert!(once.starts_with("secret:") && !once.contains("hunter2"), "{text:?}: {once:?}");
+        let files = [("between", "rw=read\n\ninclude secret\n"), ("secret", text)];
+        let twice = complaint("[a]\ninclude between\n", &files);
+        assert!(twice.starts_with("secret:") && !twice.contains("hunter2"), "{text:?}: {twice:?}");
+    }
+    let endless = complaint("include me\n", &[("me", "include me\n")]);
+    assert_eq!(
+        endless,
+        "me:1: this line cannot be used in the job; lines of included files are not shown"
+    );
+}
+
+#[test]
+fn an_error_in_the_file_itself_does_not_tell_names_that_an_included_file_gave() {
+    let files = [("named", "[hunter2]\nrw=read\n"), ("name", "name=hunter2\n")];
+    for (job, said) in [
+        ("include named\nbs=4000\n", "test.fio:2: bs: "),
+        ("[a]\nrw=read\ninclude name\nbs=4000\n", "test.fio:4: bs: "),
+        ("include named\n[b]\nwait_for=hunter\n", "test.fio:3: [b] wait_for: no job \"hunter\""),
+    ] {
+        let message = complaint(job, &files);
+        assert!(message.starts_with(said) && !message.contains("hunter2"), "{message:?}");
+    }
+}
+
 #[test]
 fn a_job_that_does_not_fit_says_both_sizes() {
     let fit = |text: &str| draw(&read(text).unwrap(), 64 * MIB, 10).unwrap_err().to_string();

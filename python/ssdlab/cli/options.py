@@ -22,6 +22,15 @@ FoundJson = Annotated[
 SaidJson = Annotated[
     str | None, typer.Option("--json", metavar="FILE|-", help="Write what is said as JSON.")
 ]
+LogFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--logs",
+        metavar="DIR",
+        help="Write fio's logs (bw, iops, lat, slat, clat, histograms) and a JSON document of each "
+        "job there, named as bench-fio names them: fio-plot -i DIR draws from it.",
+    ),
+]
 ReportFile = Annotated[
     Path | None, typer.Option("--report", metavar="FILE", help="Write an HTML report there.")
 ]

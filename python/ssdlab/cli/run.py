@@ -9,13 +9,14 @@ from typing import Annotated
 
 import typer
 
-from ssdlab import tuning
+from ssdlab import logfolder, tuning
 from ssdlab.checks import examine, of_result
 from ssdlab.cli.console import duration, latency, progress, rate, stderr, stdout, table
 from ssdlab.cli.findings import print_checks
 from ssdlab.cli.options import (
     Destroy,
     KeptBelow,
+    LogFolder,
     Quiet,
     Redact,
     Seed,
@@ -29,7 +30,7 @@ from ssdlab.fio.job import size_text
 from ssdlab.jobfile import read_job
 from ssdlab.results import Result
 from ssdlab.rig import profiles, resolve
-from ssdlab.store import RunStore, check_writable, write_whole
+from ssdlab.store import RunStore, check_writable, label, write_whole
 from ssdlab.target import Settings
 
 
@@ -69,6 +70,7 @@ def command(
         typer.Option("--json", metavar="FILE|-", help="Write the fio JSON+ document there."),
     ] = None,
     out: KeptBelow = None,
+    logs: LogFolder = None,
     redact: Redact = False,
     destroy: Destroy = None,
     setup: SetUp = tuning.NONE,
@@ -87,11 +89,14 @@ def command(
     store.prepare()
     if json_ not in (None, "-"):
         check_writable(Path(json_ or ""))
-    if len(texts) > 1:
+    places = _log_folders(logs, jobs)
+    if len(texts) > 1 or logs is not None:
         # The last job file should not turn out wrong after the first has run for an hour.
-        for text in texts:
-            target.check(text)
-    for text in texts:
+        for text, place in zip(texts, places, strict=True):
+            shapes = target.shapes(text)
+            if place is not None:
+                logfolder.prepare(place, shapes)
+    for text, place in zip(texts, places, strict=True):
         started = time.monotonic()
         with progress(f"{text.name} on {target.name}", quiet=quiet) as callback:
             settings = Settings(
@@ -100,15 +105,29 @@ def command(
                 overrides=overrides,
                 progress=callback,
                 notice=notice,
+                logs=place is not None,
             )
             result = target.run(text, settings)
         folder = store.save(result)
+        if place is not None:
+            logfolder.write(place, result)
         if json_ is not None:
             write_result(json_, result)
         if not quiet:
             print_result(
                 result, text.name, folder, time.monotonic() - started, to_stderr=json_ == "-"
             )
+
+
+def _log_folders(logs: Path | None, jobs: list[Path]) -> list[Path | None]:
+    """Where the logs of each job file go: to ``logs``, below it where there are several."""
+    if logs is None or len(jobs) == 1:
+        return [logs] * len(jobs)
+    names = [label(job.stem) for job in jobs]
+    return [
+        logs / (name if names.count(name) == 1 else f"{name}-{number}")
+        for number, name in enumerate(names, start=1)
+    ]
 
 
 def override(text: str) -> tuple[str, str]:
@@ -130,6 +149,14 @@ def write_result(place: str, result: Result) -> None:
         sys.stdout.write(result.json() + "\n")
         return
     write_whole(Path(place), result.json() + "\n")
+
+
+OPTIONS_SAID = {
+    "added_options": "set by ssdlab for fio",
+    "replaced_options": "decided by the target instead",
+    "ignored_options": "ignored, without meaning here",
+}
+"""What became of a job's options, by the list in the document."""
 
 
 def print_result(
@@ -155,12 +182,10 @@ def print_result(
     console.print(table(columns, rows))
     if doubted:
         console.print(MARK_NOTE, markup=False)
-    if replaced := result.ssdlab.get("replaced_options"):
-        names = ", ".join(dict.fromkeys(str(one["option"]) for one in replaced))
-        console.print(f"decided by the target instead: {names}", markup=False, soft_wrap=True)
-    if ignored := result.ssdlab.get("ignored_options"):
-        names = ", ".join(dict.fromkeys(str(one["option"]) for one in ignored))
-        console.print(f"ignored, without meaning here: {names}", markup=False, soft_wrap=True)
+    for key, what in OPTIONS_SAID.items():
+        if said := result.ssdlab.get(key):
+            names = ", ".join(dict.fromkeys(str(one["option"]) for one in said))
+            console.print(f"{what}: {names}", markup=False, soft_wrap=True)
     print_checks(console, checks)
     console.print(f"kept in {folder}", markup=False, soft_wrap=True)
 

@@ -18,6 +18,7 @@ from ssdlab.cli.options import (
     Destroy,
     FoundJson,
     KeptBelow,
+    LogFolder,
     Quiet,
     Redact,
     ReportFile,
@@ -108,6 +109,7 @@ def command(
     json_: FoundJson = None,
     report: ReportFile = None,
     out: KeptBelow = None,
+    logs: LogFolder = None,
     quiet: Quiet = False,
 ) -> None:
     """Test a drive by a protocol: prepare it, wait for steady state, measure, judge."""
@@ -123,6 +125,7 @@ def command(
         seed=seed,
         size=size_of(size),
         rated_bytes=None if tbw is None else tbw * 1e12,
+        logs=logs,
     )
     for path in (report, None if json_ in (None, "-") else Path(json_)):
         if path is not None:

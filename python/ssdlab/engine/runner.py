@@ -10,6 +10,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ssdlab import logfolder
 from ssdlab.engine import estimate
 from ssdlab.engine.folder import Entry, RunFolder
 from ssdlab.engine.protocol import Judgement, Protocol
@@ -21,6 +22,7 @@ from ssdlab.errors import ExperimentError, InputError, Interrupted
 from ssdlab.jobfile import JobText
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.results import Result
+from ssdlab.store import label
 
 CHECKPOINT_EVERY_S = 20.0
 """A simulated drive's state is kept when as much work as this would be lost..."""
@@ -50,6 +52,8 @@ class Execution:
         self.session, self.folder = session, folder
         self.progress = progress
         self.seed = int(folder.manifest.get("seed") or 1)
+        logs = folder.manifest.get("logs")
+        self._logs = None if logs is None else Path(logs)
         entries = folder.journal()
         self._done = {entry.key: entry for entry in entries if entry.kind not in MARKS}
         self._number = len(entries)
@@ -158,6 +162,7 @@ class Execution:
             seed=seed_of(self.seed, job.key),
             interval_ms=interval,
             progress=progress,
+            logs=self._logs is not None,
         )
 
     def _once(
@@ -197,6 +202,8 @@ class Execution:
                 state=self.session.state(),
             )
             self.folder.append(entry, result)
+            if result is not None and self._logs is not None:
+                logfolder.write(self._logs / f"{entry.number:05d}-{label(step.key)}", result)
             self._done[step.key] = entry
             self._note(entry, result)
         self._tally.end()

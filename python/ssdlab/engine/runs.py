@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ssdlab import _core, safety, scale, tuning
+from ssdlab import _core, logfolder, safety, scale, tuning
 from ssdlab._version import VERSION
 from ssdlab.engine import estimate, snapshots
 from ssdlab.engine.check import Check
@@ -68,6 +68,8 @@ class Order:
     """Bytes of the file on which a file target is measured."""
     rated_bytes: float | None = None
     """What may be written to the drive in its life, where the maker tells (TBW)."""
+    logs: Path | None = None
+    """Where fio's logs of every job go, in a folder for each step; None for nowhere."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ def begin(
         overrides = {**_smaller(order), **order.overrides}
         session: Session = SimSession(order.target, overrides, order.seed)
         setup = _setup(order, values, session.capacity, "sim")
-        if not announce(_announcement(order, setup, _endurance(order, session))):
+        if not _agreed(order, announce, setup, _endurance(order, session)):
             return None
         manifest = _manifest(order, values, session) | {"overrides": dict(overrides)}
         folder = RunFolder.create(store, manifest, order.target.rig)
@@ -150,7 +152,7 @@ def begin(
     if target.path.is_block_device():
         device = safety.inspect(target.path)
         setup = _setup(order, values, device.capacity_bytes, "device")
-        if not announce(_announcement(order, setup, order.rated_bytes)):
+        if not _agreed(order, announce, setup, order.rated_bytes):
             return None
         with open_device(target, _work(setup, order.protocol), notice) as real:
             setup = _setup(order, values, real.capacity, "device")
@@ -158,7 +160,7 @@ def begin(
             return _execute(order.protocol, setup, real, folder, progress, examine)
     path, size = scratch(target, order.size, quick=order.quick)
     setup = _setup(order, values, size, "file")
-    if not announce(_announcement(order, setup, order.rated_bytes)):
+    if not _agreed(order, announce, setup, order.rated_bytes):
         return None
     made = not path.exists()
     with open_file(target, size, notice, again=False) as real:
@@ -460,6 +462,14 @@ def _check_jobs(plan: Sequence[Step]) -> None:
             _core.check_job(step.text, job_name=step.key)
 
 
+def _agreed(order: Order, announce: Announce, setup: Setup, endurance: float | None) -> bool:
+    """Whether to begin; raises InputError where the logs could not be written."""
+    agreed = announce(_announcement(order, setup, endurance))
+    if agreed and order.logs is not None:
+        logfolder.prepare_empty(order.logs)
+    return agreed
+
+
 def _announcement(order: Order, setup: Setup, endurance: float | None) -> Announcement:
     plan = list(order.protocol.plan(setup))
     _check_jobs(plan)
@@ -508,6 +518,7 @@ def _manifest(
         "block": setup.block,
         "seed": order.seed,
         "version": VERSION,
+        "logs": None if order.logs is None else str(order.logs.absolute()),
         **(
             {
                 "path": str(target.path.absolute()),

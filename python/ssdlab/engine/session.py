@@ -27,7 +27,7 @@ from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.results import Result
 from ssdlab.rig import summary_of
 from ssdlab.safety import medium
-from ssdlab.target import Fio, Notice, Settings, Sim, sim_progress, sim_result
+from ssdlab.target import Fio, Notice, Settings, Sim, log_interval, sim_progress, sim_result
 
 FILE_BYTES = 8 << 30
 """Size of the file of a protocol on a file, where nothing else is said and the disk has room."""
@@ -60,9 +60,15 @@ class Session(Protocol):
         ...
 
     def run(
-        self, job: JobText, *, seed: int, interval_ms: int, progress: ProgressCallback
+        self,
+        job: JobText,
+        *,
+        seed: int,
+        interval_ms: int,
+        progress: ProgressCallback,
+        logs: bool = False,
     ) -> Result:
-        """Runs a job; the drive goes on from where it was."""
+        """Runs a job, with all of fio's logs if ``logs``; the drive goes on from where it was."""
         ...
 
     def purge(self, progress: ProgressCallback) -> str:
@@ -131,7 +137,13 @@ class SimSession:
         return self.drive.capacity_bytes
 
     def run(
-        self, job: JobText, *, seed: int, interval_ms: int, progress: ProgressCallback
+        self,
+        job: JobText,
+        *,
+        seed: int,
+        interval_ms: int,
+        progress: ProgressCallback,
+        logs: bool = False,
     ) -> Result:
         stopped = False
 
@@ -149,6 +161,7 @@ class SimSession:
                 include=job.include(),
                 progress=report,
                 interval_ms=interval_ms,
+                log_avg_msec=log_interval(interval_ms) if logs else None,
             )
         except KeyboardInterrupt:
             raise Interrupted("stopped by Ctrl-C") from None
@@ -156,7 +169,8 @@ class SimSession:
             if stopped:
                 raise Interrupted("stopped") from None
             raise
-        return sim_result(self.name, job, output)
+        shapes = self.target.shapes(job) if logs else []
+        return sim_result(self.name, job, output, shapes)
 
     def purge(self, progress: ProgressCallback) -> str:
         self.drive.purge()
@@ -229,9 +243,16 @@ class RealSession:
         return self.target.name
 
     def run(
-        self, job: JobText, *, seed: int, interval_ms: int, progress: ProgressCallback
+        self,
+        job: JobText,
+        *,
+        seed: int,
+        interval_ms: int,
+        progress: ProgressCallback,
+        logs: bool = False,
     ) -> Result:
-        return self.target.run_held(job, Settings(progress=progress), self.held)
+        settings = Settings(progress=progress, logs=logs)
+        return self.target.run_held(job, settings, self.held)
 
     def purge(self, progress: ProgressCallback) -> str:
         if self.device is not None:

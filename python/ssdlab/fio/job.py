@@ -1,8 +1,9 @@
 """Job files for real targets: made to touch the target and the run's folder, and nothing else.
 
 fio runs whatever a job file says: it opens any path, writes logs and traces anywhere, and starts
-programs. Here only options that are known to stay on the target pass. The target replaces every
-file name, logs go to the run's folder, and what could reach elsewhere is refused by name.
+programs. Here only options that are known to stay on the target pass (:mod:`ssdlab.fio.options`).
+The target replaces every file name, logs go to the run's folder, and what could reach elsewhere is
+refused by name.
 """
 
 from __future__ import annotations
@@ -13,92 +14,25 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ssdlab.errors import InputError, RefusedError, nearest
+from ssdlab.errors import InputError
+from ssdlab.fio.options import (
+    ADDED,
+    REPLACED,
+    VALUE_LOGS,
+    Known,
+    Place,
+    added,
+    checked,
+    without_included,
+)
 from ssdlab.fio.replay import OPTIONS as REPLAY_OPTIONS
 from ssdlab.fio.replay import Trace, plan_trace
 from ssdlab.jobfile import JobText
 
-ENGINES = frozenset(
-    """
-    sync psync vsync pvsync pvsync2 libaio posixaio io_uring mmap null
-    """.split()
-)
-"""Engines that do I/O on the files of the job and nowhere else."""
-
-ALIASES = {
-    "readwrite": "rw", "blocksize": "bs", "blockalign": "ba", "blocksize_range": "bsrange",
-    "blocksize_unaligned": "bs_unaligned", "iodepth_batch_submit": "iodepth_batch",
-    "iodepth_batch_complete": "iodepth_batch_complete_min", "io_limit": "io_size",
-    "iomem": "mem", "timeout": "runtime", "start_delay": "startdelay", "mem_align": "iomem_align",
-}  # fmt: skip
-
-ALLOWED = frozenset(
-    """
-    description name wait_for rw bs ba bsrange bssplit bs_unaligned randrepeat allrandrepeat
-    randseed norandommap ignore_error rw_sequencer softrandommap ioengine iodepth
-    iodepth_batch iodepth_batch_complete_min iodepth_batch_complete_max iodepth_low
-    serialize_overlap io_submit_mode size io_size fill_device filesize file_append offset
-    offset_increment offset_align number_ios random_generator random_distribution
-    percentage_random nrfiles file_service_type openfiles fallocate fadvise_hint fsync
-    fdatasync write_barrier sync_file_range direct atomic buffered overwrite loops numjobs
-    startdelay runtime time_based verify_only ramp_time clocksource mem iomem_align verify
-    do_verify verify_interval verify_offset verify_pattern verify_fatal verify_async
-    verify_backlog verify_backlog_batch experimental_verify verify_write_sequence
-    verify_header_seed trim_percentage trim_verify_zero trim_backlog trim_backlog_batch
-    zonemode zonesize zonecapacity zonerange zoneskip read_beyond_wp max_open_zones
-    job_max_open_zones ignore_zone_limits rwmixread rwmixwrite nice prio prioclass priohint
-    thinktime thinktime_spin thinktime_blocks thinktime_blocks_type thinktime_iotime rate
-    rate_min rate_process rate_cycle rate_ignore_thinktime rate_iops rate_iops_min
-    max_latency latency_target latency_window latency_percentile latency_run invalidate sync
-    write_hint create_serialize create_fsync create_on_open allow_file_create pre_read
-    cpumask cpus_allowed cpus_allowed_policy numa_cpu_nodes numa_mem_policy end_fsync
-    fsync_on_close exitall exit_what exitall_on_error stonewall wait_for_previous new_group
-    thread write_bw_log write_lat_log write_iops_log write_hist_log bwavgtime iopsavgtime
-    log_entries log_avg_msec log_max_value log_window_value log_offset log_prio
-    log_issue_time block_error_percentiles group_reporting stats zero_buffers refill_buffers
-    scramble_buffers buffer_pattern buffer_compress_percentage buffer_compress_chunk
-    dedupe_percentage dedupe_mode dedupe_working_set_percentage dedupe_global
-    clat_percentiles lat_percentiles slat_percentiles percentile_list significant_figures
-    disk_util gtod_reduce disable_lat disable_clat disable_slat disable_bw_measurement
-    gtod_cpu continue_on_error kb_base unit_base flow_id flow flow_sleep steadystate
-    steadystate_duration steadystate_ramp_time steadystate_check_interval ss ss_dur ss_ramp
-    userspace_reap cmdprio_percentage cmdprio_class cmdprio cmdprio_bssplit nowait hipri
-    hipri_percentage fixedbufs registerfiles sqthread_poll sqthread_poll_cpu nonvectored
-    uncached force_async lockmem hugepage-size read_iolog replay_no_stall replay_time_scale
-    replay_redirect replay_align replay_scale
-    """.split()
-)
-"""Options that pass unchanged (logs and memory with a closer look)."""
-
-REPLACED = frozenset(
-    """
-    filename directory filename_format unique_filename opendir lockfile unlink
-    unlink_each_loop log_hist_msec log_hist_coarseness log_unix_epoch log_alternate_epoch
-    log_alternate_epoch_clock_id log_compression log_compression_cpus log_store_compressed
-    per_job_logs unified_rw_reporting create_only verify_state_save error_dump verify_dump
-    """.split()
-)
-"""Options that ssdlab decides itself on a real target; what the job says is recorded instead."""
-
-REFUSED = {
-    "exec_prerun": "it starts a program",
-    "exec_postrun": "it starts a program",
-    "write_iolog": "it writes a trace to a file of its own",
-    "merge_blktrace_file": "it writes a trace to a file of its own",
-    "allow_mounted_write": "a mounted drive is never written",
-    "ioscheduler": "it changes a setting of the system",
-    "profile": "a profile chooses its own options",
-    "cgroup": "it changes settings of the system",
-    "cgroup_root": "it changes settings of the system",
-    "uid": "it changes the user that writes",
-    "gid": "it changes the user that writes",
-    "verify_state_load": "it reads state from a file of its own",
-}
-"""Options that could reach beyond the target, and how."""
-
 FIRST_ALONE = frozenset({"stonewall", "wait_for_previous", "new_group"}) | REPLAY_OPTIONS
 """Options of a section that the further threads of its trace do not repeat."""
-_LOGS = frozenset({"write_bw_log", "write_lat_log", "write_iops_log", "write_hist_log"})
+INCLUDE_DEPTH_MAX = 16
+"""Includes may nest this deep, as in fio."""
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 _SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "": 1.0}
 
@@ -189,6 +123,10 @@ class RealJob:
     plan: Plan
     replaced: list[dict[str, object]]
     """Options of the job that the target or the run's folder replaced."""
+    included: Mapping[str, Place] = field(default_factory=dict)
+    """What included files say, by word; messages do not quote it."""
+    added: list[dict[str, object]] = field(default_factory=list)
+    """What ssdlab added to each section; TARGET stands for the target's name."""
 
     @property
     def reads_first(self) -> bool:
@@ -219,18 +157,26 @@ def rewrite(
     target: Path,
     capacity: int | None,
     environment: Mapping[str, str] | None = None,
+    *,
+    known: Known | None = None,
+    logs: bool = False,
 ) -> RealJob:
     """The job with every file name replaced by ``target`` and per-second histograms added.
 
+    ``known`` is the fio that will run it; with ``logs`` it writes all of fio's logs.
+
     Raises:
         RefusedError: an option or engine that could reach beyond the target.
-        InputError: an option nobody knows, or a target whose name a job file cannot carry.
+        InputError: an option nobody knows, or the installed fio does not, or a target whose name a
+            job file cannot carry.
     """
     filename = _escaped(target)
     lines: list[str] = ["; the job as ssdlab gave it to fio"]
     sections: list[Section] = []
     globals_: dict[str, str | None] = {}
     replaced: list[dict[str, object]] = []
+    extras: list[dict[str, object]] = []
+    included: dict[str, Place] = {}
     current: Section | None = None
 
     def close() -> None:
@@ -239,7 +185,11 @@ def rewrite(
         if "read_iolog" not in current.effective:
             add(current)
             return
-        trace = plan_trace(job, current.effective, capacity, f"ssdlab{len(sections):03d}.iolog")
+        iolog = f"ssdlab{len(sections):03d}.iolog"
+        try:
+            trace = plan_trace(job, current.effective, capacity, iolog)
+        except InputError as error:
+            raise without_included(error, included) from None
         for one in trace.dealt():
             section = replace(current, trace=one)
             if one.lane:
@@ -257,28 +207,34 @@ def rewrite(
 
     def add(section: Section) -> None:
         prefix = f"ssdlab{len(sections):03d}"
-        lines.extend([f"filename={filename}", f"write_hist_log={prefix}"])
-        lines.extend(["log_hist_msec=1000", "log_hist_coarseness=0", "per_job_logs=1"])
-        # Threads, not processes: should ssdlab be killed, fio meets its closed pipe and ends
-        # with all its jobs, instead of leaving writers behind that nobody watches.
-        lines.append("thread=1")
+        lines.append(f"filename={filename}")
+        more = added(prefix, section.effective, logs=logs)
+        lines.extend(_line(*one) for one in more.items())
+        more = {"filename": ADDED["filename"], **more}
+        extras.extend({"job": section.name, "option": o, "value": v} for o, v in more.items())
         sections.append(section)
 
     env = os.environ if environment is None else environment
-    for where, raw in _lines(job.name, job.text, job.include(), depth=0):
+    for place, raw in _lines(job.name, job.text, job.include(), depth=0):
         if raw.startswith("["):
             close()
             name = raw[1 : raw.rfind("]")] if "]" in raw else raw[1:]
             current = Section(name, effective=dict(globals_))
+            if place.included:
+                included[name.strip()] = place
             lines.append(f"[{name}]")
             continue
         if current is None:
             continue  # fio skips what comes before the first section
-        option, value = _checked(where, raw, env)
-        if option in REPLACED or option == "write_hist_log":
+        option, value = checked(place, raw, env, known)
+        if place.included:
+            included |= {word: place for word in (option, value) if word}
+        if option in REPLACED:
+            if ADDED.get(option) == (value or "1"):
+                continue
             replaced.append({"job": current.name, "option": option, "value": value or "1"})
             continue
-        if option in _LOGS:
+        if option in VALUE_LOGS:
             value = _log_prefix(value, current.name)
         (globals_ if current.name == "global" else current.effective)[option] = value
         if option in REPLAY_OPTIONS:
@@ -288,7 +244,8 @@ def rewrite(
     close()
     if not sections:
         raise InputError(f"{job.name}: has no job section, such as [write]")
-    return RealJob("\n".join(lines) + "\n", sections, _plan(sections, capacity), replaced)
+    plan = _plan(sections, capacity)
+    return RealJob("\n".join(lines) + "\n", sections, plan, replaced, included, extras)
 
 
 def _line(option: str, value: str | None) -> str:
@@ -305,54 +262,26 @@ def layout(target: Path, size: int) -> str:
 
 def _lines(
     name: str, text: str, include: Callable[[str], str], depth: int
-) -> Iterator[tuple[str, str]]:
+) -> Iterator[tuple[Place, str]]:
     """(place, line) without comments and blanks; includes are read in place."""
-    if depth > 16:
-        raise InputError(f"{name}: includes itself")
     for number, line in enumerate(text.splitlines(), start=1):
         # fio ends a line at ; and # wherever they stand.
         bare = re.split("[;#]", line, maxsplit=1)[0].strip()
         if not bare:
             continue
+        place = Place(name, number, included=depth > 0)
         match = re.match(r"include\s+(.+)", bare)
-        if match:
-            path = match[1].strip()
-            yield from _lines(path, include(path), include, depth + 1)
-        else:
-            yield f"{name}:{number}", bare
-
-
-def _checked(where: str, raw: str, environment: Mapping[str, str]) -> tuple[str, str | None]:
-    """The option's canonical name and value, once it is known to stay on the target."""
-
-    def variable(match: re.Match[str]) -> str:
-        if match[1] not in environment:
-            raise InputError(f"{where}: the environment variable {match[1]} is not set")
-        return environment[match[1]]
-
-    line = re.sub(r"\$\{(\w+)\}", variable, raw)
-    if any(ord(c) < 32 and c != "\t" for c in line):
-        raise InputError(f"{where}: there is a control character in the line")
-    written, has_value, rest = line.partition("=")
-    written, value = written.strip(), rest.strip() if has_value else None
-    option = ALIASES.get(written, written)
-    if option in REFUSED or option.startswith("cgroup"):
-        reason = REFUSED.get(option, REFUSED["cgroup"])
-        raise RefusedError(f"{where}: {written}: not on a real target, because {reason}")
-    if option not in ALLOWED and option not in REPLACED:
-        near = nearest(written, ALLOWED | ALIASES.keys())
-        hint = f' (did you mean "{near}"?)' if near else ""
-        raise InputError(
-            f'{where}: "{written}" is no fio option that is known to stay on the target{hint}'
-        )
-    if option == "ioengine" and (value or "") not in ENGINES:
-        raise RefusedError(
-            f"{where}: ioengine={value}: not on a real target; "
-            f"engines that stay on it: {', '.join(sorted(ENGINES))}"
-        )
-    if option == "mem" and value is not None and ":" in value:
-        raise RefusedError(f"{where}: {written}: not on a real target, because it names a file")
-    return option, value
+        if match is None:
+            yield place, bare
+            continue
+        if depth >= INCLUDE_DEPTH_MAX:
+            raise place.error(f"include: files include each other more than {depth} deep")
+        path = match[1].strip()
+        try:
+            found = include(path)
+        except InputError as error:
+            raise place.error(f"include: cannot read {path}: {error.message}") from None
+        yield from _lines(path, found, include, depth + 1)
 
 
 def _log_prefix(value: str | None, section: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import polars as pl
 
 from ssdlab.errors import ExperimentError
 from ssdlab.fio.job import Section
-from ssdlab.results import DIRECTIONS, SERIES_SCHEMA
+from ssdlab.results import DIRECTIONS, SERIES_SCHEMA, JobLogs, JobShape
 
 BINS = 1856
 """29 groups of 64 bins (fio: PLAT_BITS 6)."""
@@ -48,7 +49,7 @@ def bin_index(value: int) -> int:
 
 def series(folder: Path, sections: Sequence[Section], document: Mapping[str, Any]) -> pl.DataFrame:
     """The job series of a finished fio run; ``folder`` holds the logs ``ssdlab<section>_...``."""
-    by_section = _document_jobs(sections, document)
+    by_section = entries([_title(section) for section in sections], document)
     starts = _starts(sections, by_section)
     rows: list[dict[str, object]] = []
     for numbers in _folded(by_section):
@@ -67,19 +68,17 @@ def series(folder: Path, sections: Sequence[Section], document: Mapping[str, Any
     return pl.DataFrame(rows, schema=SERIES_SCHEMA).sort("time_s", maintain_order=True)
 
 
-def _document_jobs(
-    sections: Sequence[Section], document: Mapping[str, Any]
-) -> list[list[Mapping[str, Any]]]:
-    """The document's jobs of each section.
+def entries(titles: Sequence[str], document: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:
+    """The document's jobs of each section, of which ``titles`` are the names.
 
     A section makes ``numjobs`` entries in a row, or one where group_reporting folds it; sections
     folded together have theirs under the first.
     """
-    found: list[list[Mapping[str, Any]]] = [[] for _ in sections]
+    found: list[list[Mapping[str, Any]]] = [[] for _ in titles]
     position = 0
     for job in document.get("jobs", []):
         name = job.get("jobname")
-        later = (i for i in range(position, len(sections)) if _title(sections[i]) == name)
+        later = (i for i in range(position, len(titles)) if titles[i] == name)
         position = next(later, position)
         found[position].append(job)
     return found
@@ -193,7 +192,47 @@ def _rows(
     return rows
 
 
-def user_logs(folder: Path) -> list[tuple[str, str]]:
-    """The logs that the job itself asked for: (file name, text)."""
-    paths = sorted(folder.glob("*.log"))
-    return [(p.name, p.read_text()) for p in paths if not re.match(r"ssdlab\d{3}_", p.name)]
+def shapes(sections: Sequence[Section]) -> list[JobShape]:
+    """The shape of each section; the threads of a trace are one."""
+    found: list[JobShape] = []
+    for section in sections:
+        threads = max(1, section.count("numjobs", 1))
+        if section.trace is not None and section.trace.lane:
+            found[-1] = replace(found[-1], numjobs=found[-1].numjobs + threads)
+            continue
+        rw = "replay" if section.trace is not None else section.get("rw", "read")
+        depth, size = section.count("iodepth", 1), section.get("bs", "4k")
+        found.append(JobShape(_title(section), rw.split(":")[0].strip(), depth, threads, size))
+    return found
+
+
+_OURS = re.compile(r"ssdlab\d{3}_")
+"""How logs begin that the job did not ask for."""
+
+
+def read(folder: Path, *, everything: bool) -> list[tuple[str, str]]:
+    """The logs of a finished fio run: (file name, text); those the job asked for, or everything."""
+    paths = [p for p in sorted(folder.glob("*.log")) if everything or not _OURS.match(p.name)]
+    return [(path.name, path.read_text()) for path in paths]
+
+
+def asked_by_job(logs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Those of ``logs`` that the job itself asked for."""
+    return [(name, text) for name, text in logs if not _OURS.match(name)]
+
+
+def by_job(shapes: Sequence[JobShape], logs: Sequence[tuple[str, str]]) -> list[JobLogs]:
+    """``logs`` by section. fio numbers the threads of all sections through, from 1."""
+    numbered = re.compile(r"_(bw|iops|lat|slat|clat|clat_hist)\.(\d+)\.log$")
+    known = [(match, text) for name, text in logs if (match := numbered.search(name))]
+    found, first = [], 1
+    for shape in shapes:
+        threads = range(first, first + shape.numjobs)
+        files = [
+            (f"{match[1]}.{int(match[2]) - first + 1}.log", text)
+            for match, text in known
+            if int(match[2]) in threads
+        ]
+        found.append(JobLogs(shape, files))
+        first += shape.numjobs
+    return found

@@ -14,7 +14,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any
 
-from ssdlab.errors import ExperimentError, InputError, Interrupted, MissingProgramError
+from ssdlab.errors import ExperimentError, Interrupted, MissingProgramError
+from ssdlab.fio.complaints import failure
+from ssdlab.fio.options import Place
 from ssdlab.progress import Progress, ProgressCallback
 
 _OUTPUT = "fio.json"
@@ -47,14 +49,17 @@ def run_fio(
     *,
     read_only: bool,
     progress: ProgressCallback | None,
-    names: Mapping[str, str] = MappingProxyType({}),
+    paths: Mapping[str, str] = MappingProxyType({}),
+    included: Mapping[str, Place] | None = None,
 ) -> dict[str, Any]:
     """Runs ``job_text`` with ``folder`` as working directory; the JSON+ document.
 
-    ``names``: what people call the paths that fio was given, in all that it says.
+    ``paths``: what people call the paths that fio was given, in all that it says. ``included`` is
+    what included files say; no message quotes it.
 
     Raises:
-        ExperimentError: fio failed; the message says what fio said.
+        InputError: fio refuses the job; the message says what fio said.
+        ExperimentError: fio failed; the same holds.
         Interrupted: Ctrl-C, or ``progress`` returned False; fio has ended by then.
     """
     (folder / "job.fio").write_text(job_text, "utf-8")
@@ -87,7 +92,14 @@ def run_fio(
             raise
         errors.seek(0)
         said = errors.read().decode("utf-8", "replace")
-    return _document(folder / _OUTPUT, process.returncode, said + "\n" + chatter, names)
+    names = re.findall(r"^\[(.*)\]$", job_text, re.MULTILINE)
+    text = said + "\n" + chatter
+    whole = _output(folder / _OUTPUT)
+    for path, name in paths.items():
+        # As a piece of JSON, and as fio's own words.
+        whole = whole.replace(json.dumps(path)[1:-1], json.dumps(name)[1:-1])
+        text = text.replace(path, name)
+    return _document(folder, process.returncode, whole, text, names, included or {})
 
 
 def _follow(process: subprocess.Popen[bytes], progress: ProgressCallback | None) -> str:
@@ -158,15 +170,22 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.stdout.close()
 
 
-def _document(path: Path, status: int, said: str, names: Mapping[str, str]) -> dict[str, Any]:
-    """The JSON+ document, or the error that fio reported."""
+def _output(path: Path) -> str:
     try:
-        text = path.read_text("utf-8")
+        return path.read_text("utf-8")
     except OSError:
-        text = ""
-    for path_of_fio, name in names.items():
-        text = text.replace(json.dumps(path_of_fio)[1:-1], json.dumps(name)[1:-1])
-        said = said.replace(path_of_fio, name)
+        return ""
+
+
+def _document(
+    folder: Path,
+    status: int,
+    text: str,
+    said: str,
+    names: Sequence[str],
+    included: Mapping[str, Place],
+) -> dict[str, Any]:
+    """The JSON+ document, or the error that fio reported."""
     # fio may print warnings before the document.
     start = text.find("{")
     document: dict[str, Any] = {}
@@ -183,29 +202,7 @@ def _document(path: Path, status: int, said: str, names: Mapping[str, str]) -> d
         return document
     if status == 0 and failed is None:
         raise ExperimentError(
-            f"fio ended well but left no whole result in {path.parent.parent}; "
+            f"fio ended well but left no whole result in {folder.parent}; "
             "if the disk is full there, free some space or set TMPDIR to another place"
         )
-    raise _failure(status, failed, said.splitlines())
-
-
-def _failure(status: int, failed: dict[str, Any] | None, lines: Sequence[str]) -> Exception:
-    """fio's complaint in one sentence."""
-    complaints = [line.strip() for line in lines if line.strip()]
-    number = int(failed["error"]) if failed else 0
-    if number == 0:
-        match = next((m for line in complaints if (m := re.search(r"\berr= *(\d+)", line))), None)
-        number = int(match[1]) if match else 0
-    if failed is not None or number:
-        job = f' in job "{failed["jobname"]}"' if failed else ""
-        reason = os.strerror(number) if number else f"exit status {status}"
-        hint = next((c for c in complaints if "does not support" in c or "direct" in c), "")
-        hint = f" ({hint.removeprefix('fio: ')})" if hint else ""
-        return ExperimentError(f"fio failed{job}: {reason}{hint}")
-    told = next(
-        (c for c in complaints if c.startswith("fio:")), complaints[0] if complaints else ""
-    )
-    told = told.removeprefix("fio: ")
-    if status == 1 and told:
-        return InputError(f"fio refuses the job: {told}")
-    return ExperimentError(f"fio ended with status {status}" + (f": {told}" if told else ""))
+    raise failure(status, failed, said.splitlines(), names, included)

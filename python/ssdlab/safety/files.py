@@ -137,8 +137,10 @@ def exists(name: Path) -> InputError:
 
 def check_room(path: Path, size: int, name: Path) -> None:
     """Raises InputError where a file of ``size`` bytes does not fit beside ``path``."""
-    free = shutil.disk_usage(path.parent).free
-    if size > free:
+    room = shutil.disk_usage(path.parent)
+    free = room.free
+    # A file system in memory may have no size at all.
+    if room.total and size > free:
         raise InputError(
             f"{name}: needs {size_text(size)}, but only {size_text(free)} are free there"
         )

@@ -20,6 +20,7 @@ mod spec;
 mod values;
 
 pub use generator::Generator;
+pub use ini::Place;
 pub use layout::Files;
 pub use parse::{Ignored, JobFile, ParseSource, parse};
 pub use pattern::{Amount, BlockSizes, Distribution, FileService, Pattern, RandomGenerator, Zones};
@@ -100,15 +101,28 @@ pub struct Logging {
     pub shared_files: bool,
 }
 
+impl Logging {
+    /// Asks for every log of fio, one file for each process: those that the job does not ask for begin
+    /// with `prefix`, and hold means over `avg_msec` unless the job chose an interval or logs each I/O.
+    pub fn complete(&mut self, prefix: &str, avg_msec: u64) {
+        let values = [&mut self.bw, &mut self.lat, &mut self.iops];
+        if self.avg_msec == 0 && values.iter().all(|log| log.is_none()) {
+            self.avg_msec = avg_msec;
+        }
+        for log in values.into_iter().chain([&mut self.hist]) {
+            log.get_or_insert_with(|| prefix.to_string());
+        }
+        self.shared_files = false;
+    }
+}
+
 /// One job of a job file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobSpec {
     /// Name of the section (`name=` overrides it).
     pub name: String,
-    /// Job file it stands in, for messages.
-    pub file: String,
-    /// Line of the section, from 1.
-    pub line: u32,
+    /// Where the section begins.
+    pub place: Place,
     /// When its I/Os are issued.
     pub schedule: Schedule,
     /// Which logs and summaries it writes.
@@ -119,19 +133,24 @@ pub struct JobSpec {
     pub replay: Option<Replay>,
     /// The job's own options by fio's names (not those of `[global]`), for JSON `job options`.
     pub options: Vec<(String, String)>,
-    /// File and line of every option with a meaning, `[global]` included, by fio's name.
-    pub places: BTreeMap<&'static str, (String, u32)>,
+    /// Where every option with a meaning stands, those of `[global]` too, by fio's name.
+    pub places: BTreeMap<&'static str, Place>,
 }
 
 impl JobSpec {
     /// An error at `option` of this job, or at the section where the option was not written.
     pub fn error(&self, option: &str, problem: impl Into<String>) -> Error {
-        let (file, line) = match self.places.get(option) {
-            Some((file, line)) => (file.clone(), *line),
-            None => (self.file.clone(), self.line),
-        };
-        let option = format!("[{}] {option}", self.name);
-        Error::Job { file, line, option, problem: problem.into() }
+        let place = self.places.get(option).unwrap_or(&self.place);
+        match self.title() {
+            Some(name) => place.error(&format!("[{name}] {option}"), problem),
+            None => place.error(option, problem),
+        }
+    }
+
+    /// The name, unless an included file gave it: then messages do not tell it.
+    pub fn title(&self) -> Option<&str> {
+        let named = self.places.get("name").unwrap_or(&self.place);
+        (!named.included).then_some(self.name.as_str())
     }
 }
 

@@ -58,7 +58,13 @@ impl JobFile {
     ) -> Result<()> {
         for job in &mut self.jobs {
             let Some(replay) = &mut job.replay else { continue };
-            let attached = read(replay)?;
+            let attached = match read(replay) {
+                Ok(attached) => attached,
+                Err(error) => match job.places.get("read_iolog") {
+                    Some(place) if place.included => return Err(place.error("read_iolog", "")),
+                    _ => return Err(error),
+                },
+            };
             if attached.open_loop && !replay.no_stall {
                 let depth = attached.requests.len().clamp(1, OPEN_LOOP_DEPTH);
                 job.schedule.iodepth = depth as u32;
@@ -66,6 +72,13 @@ impl JobFile {
             replay.attached = Some(attached);
         }
         self.check_size()
+    }
+
+    /// Asks for every log of every job ([`super::Logging::complete`]); those of job `n` begin with `ssdlab00n`.
+    pub fn complete_logs(&mut self, avg_msec: u64) {
+        for (number, job) in self.jobs.iter_mut().enumerate() {
+            job.logging.complete(&format!("ssdlab{number:03}"), avg_msec);
+        }
     }
 
     /// What depends on the other jobs: report groups, and the regions of files.
@@ -118,14 +131,13 @@ pub fn parse(text: &str, source: &ParseSource) -> Result<JobFile> {
     let mut file = JobFile::default();
     for section in &sections.jobs {
         let (job, ignored) = spec::build(section)?;
-        if let Some(name) = &job.schedule.wait_for {
-            let earlier = || file.jobs.iter().map(|j| j.name.as_str());
-            if !earlier().any(|n| n == name) {
-                let hint = nearest(name, earlier())
-                    .map(|n| format!("; did you mean \"{n}\"?"))
-                    .unwrap_or_default();
-                return Err(job.error("wait_for", format!("no job \"{name}\" stands above{hint}")));
-            }
+        if let Some(name) = &job.schedule.wait_for
+            && !file.jobs.iter().any(|j| j.name == *name)
+        {
+            let hint = nearest(name, file.jobs.iter().filter_map(JobSpec::title))
+                .map(|n| format!("; did you mean \"{n}\"?"))
+                .unwrap_or_default();
+            return Err(job.error("wait_for", format!("no job \"{name}\" stands above{hint}")));
         }
         // Global lines come with every job: report them once.
         for entry in ignored {

@@ -54,8 +54,7 @@ impl Draft {
         Draft {
             spec: JobSpec {
                 name: section.name.clone(),
-                file: section.file.to_string(),
-                line: section.number,
+                place: section.place.clone(),
                 schedule,
                 logging: Logging::default(),
                 pattern: Pattern::default(),
@@ -97,12 +96,12 @@ impl Draft {
                     job: job.to_string(),
                     option: line.name.clone(),
                     value: line.value.clone().unwrap_or_default(),
-                    line: line.number,
+                    line: line.place.line,
                 });
                 return Ok(());
             }
         }
-        self.spec.places.insert(option.name, (line.file.to_string(), line.number));
+        self.spec.places.insert(option.name, line.place.clone());
         let known = self
             .offsets(option.name, value)
             .and_then(|done| if done { Ok(true) } else { self.operations(option.name, value) })
@@ -274,12 +273,6 @@ impl Draft {
         self.replayed();
         let spec = &mut self.spec;
         spec.pattern.compressible = if self.zero_buffers { 100 } else { self.compress };
-        let whole = |file: String, problem: &str| Error::Job {
-            file,
-            line: section.number,
-            option: format!("[{}]", section.name),
-            problem: problem.to_string(),
-        };
         if spec.schedule.time_based && spec.schedule.runtime_ns.is_none() {
             let problem = "needs runtime: how long the job is to begin again and again";
             return Err(spec.error("time_based", problem));
@@ -290,7 +283,7 @@ impl Draft {
         let files = u64::from(spec.pattern.files.count.max(1));
         if u64::from(spec.schedule.numjobs) * files > FILES_MAX {
             let problem = format!("numjobs times nrfiles is more than {FILES_MAX}");
-            return Err(whole(spec.file.clone(), &problem));
+            return Err(section.place.error(&format!("[{}]", section.name), problem));
         }
         spec.pattern.zones = match (self.strided, self.zone) {
             (true, [Some(size), range, skip]) => {

@@ -406,9 +406,10 @@ impl<'a> Driver<'a> {
         assert!(in_flight == 0, "device {} lost {in_flight} commands", self.device.kind());
         let waiting = self.processes.iter().find(|p| p.stage == Stage::Waiting);
         let Some(waiting) = waiting.filter(|_| self.running == 0) else { return Ok(()) };
-        let name = &self.jobs.jobs[waiting.job as usize].name;
+        let title = self.jobs.jobs[waiting.job as usize].title();
+        let job = title.map_or("a job".to_string(), |name| format!("job \"{name}\""));
         Err(Error::Unfit(format!(
-            "job \"{name}\" can never start: what it waits for (wait_for) waits for it"
+            "{job} can never start: what it waits for (wait_for) waits for it"
         )))
     }
 
