@@ -12,7 +12,7 @@ PACKAGE = Path(ssdlab.__file__).parent
 
 LAYERS = (
     ("errors", "progress", "memory", "_core", "profiles", "figures"),
-    ("pool", "tracefile"),
+    ("pool", "tracefile", "output"),
     ("_version", "results", "jobfile", "wear"),
     ("store", "fio"),
     ("freeze", "openers", "traces"),

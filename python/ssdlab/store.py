@@ -8,7 +8,6 @@ folder, which the next writer clears away. The SQLite index is a cache of the ma
 from __future__ import annotations
 
 import contextlib
-import errno
 import io
 import json
 import os
@@ -25,7 +24,8 @@ from typing import Any
 
 import polars as pl
 
-from ssdlab.errors import ExperimentError, InputError, SsdlabError
+from ssdlab.errors import InputError
+from ssdlab.output import write_to, writing
 from ssdlab.results import Result
 
 INDEX = "index.sqlite"
@@ -48,55 +48,6 @@ def default_root() -> Path:
     """``$XDG_DATA_HOME/ssdlab/runs``, or ``~/.local/share/ssdlab/runs``."""
     base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
     return Path(base) / "ssdlab" / "runs"
-
-
-@contextlib.contextmanager
-def writing(place: Path) -> Iterator[None]:
-    """Turns the ways in which a disk says no into one sentence about ``place``."""
-    try:
-        yield
-    except OSError as error:
-        raise write_error(place, error) from error
-
-
-def write_error(place: Path, error: OSError) -> SsdlabError:
-    """The sentence for a write below ``place`` that failed."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return ExperimentError(
-            f"{place}: the disk is full; free some space or choose another place"
-        )
-    if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-        return InputError(f"{place}: cannot write there ({error.strerror}); choose another folder")
-    if error.errno in (errno.ENOTDIR, errno.EEXIST):
-        return InputError(f"{place}: is not a folder; choose another one")
-    if error.errno == errno.ENOENT:
-        return InputError(f"{place}: the folder does not exist")
-    return ExperimentError(f"{place}: cannot write ({error.strerror or error})")
-
-
-def check_writable(path: Path) -> None:
-    """Proves that a file can be written at ``path``, before the work for it begins."""
-    if path.is_dir():
-        raise InputError(f"{path}: is a folder; give the name of a file")
-    with writing(path), tempfile.NamedTemporaryFile(dir=path.absolute().parent):
-        pass
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Writes beside ``path`` and renames: a reader never sees half a file, nor is one left."""
-    with writing(path):
-        descriptor, name = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}-")
-        try:
-            # A name that came from a file system need not be text.
-            with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
-                file.write(text)
-            mask = os.umask(0)
-            os.umask(mask)
-            Path(name).chmod(0o666 & ~mask)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
 
 
 class RunStore:
@@ -255,12 +206,12 @@ def _run_id(result: Result, created: datetime) -> str:
 
 
 def _write_run(folder: Path, result: Result, run_id: str, created: datetime) -> None:
-    _write(folder / "result.json", result.json())
-    _write(folder / "job.fio", result.job_text)
+    write_to(folder / "result.json", result.json())
+    write_to(folder / "job.fio", result.job_text)
     if result.rig_toml is not None:
-        _write(folder / "rig.toml", result.rig_toml)
+        write_to(folder / "rig.toml", result.rig_toml)
     for name, text in result.logs:
-        _write(folder / Path(name).name, text)
+        write_to(folder / Path(name).name, text)
     _write_parquet(folder / "series.parquet", result.series_frame)
     if result.device_frame is not None:
         _write_parquet(folder / "device.parquet", result.device_frame)
@@ -274,25 +225,15 @@ def _write_run(folder: Path, result: Result, run_id: str, created: datetime) -> 
         "version": result.ssdlab.get("version"),
         "status": "complete",
     }
-    _write(folder / "manifest.json", json.dumps(manifest, indent=2) + "\n")
+    write_to(folder / "manifest.json", json.dumps(manifest, indent=2) + "\n")
     sync_folder(folder)
-
-
-def _write(path: Path, text: str) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _write_parquet(path: Path, frame: pl.DataFrame) -> None:
     # By way of memory: polars reports a full disk as an error of its own without errno.
     buffer = io.BytesIO()
     frame.write_parquet(buffer)
-    with path.open("wb") as file:
-        file.write(buffer.getbuffer())
-        file.flush()
-        os.fsync(file.fileno())
+    write_to(path, buffer.getvalue())
 
 
 def sync_folder(folder: Path) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -13,8 +11,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from ssdlab.cli.console import duration, stderr, stdout, table
-from ssdlab.cli.options import KeptWhere, Redact
+from ssdlab.cli.console import duration, table
+from ssdlab.cli.options import Json, KeptWhere, Redact
+from ssdlab.cli.output import results, write_json
 from ssdlab.errors import InputError
 from ssdlab.fio.job import size_text
 from ssdlab.health import Finding, Health, Projection, Snapshots, judge, load, project, worst
@@ -22,7 +21,7 @@ from ssdlab.health.change import same_drive
 from ssdlab.health.history import in_order
 from ssdlab.health.sources import history as snapshots_at
 from ssdlab.rig import profiles
-from ssdlab.store import RunStore, check_writable, write_whole
+from ssdlab.store import RunStore
 
 NOT_TOLD = "not told"
 FAR_YEARS = 30
@@ -66,23 +65,20 @@ def command(
     attributes: Annotated[
         bool, typer.Option("--attributes", help="Show every attribute of ATA drives too.")
     ] = False,
-    json_: Annotated[
-        str | None, typer.Option("--json", metavar="FILE|-", help="Write all of it as JSON.")
-    ] = None,
+    json_: Json = None,
     redact: Redact = False,
     out: KeptWhere = None,
 ) -> None:
     """Say how worn and how healthy drives are, and how long they will last."""
     rating = None if tbw is None else parse_size(tbw)
-    if json_ not in (None, "-"):
-        check_writable(Path(json_ or ""))
     store = RunStore(out)
     drives = [drive for target in targets for drive in _load(target, store)]
     drives = _with_history(drives, history or [], store)
     if redact:
         drives = [drive.redacted(number) for number, drive in enumerate(drives, 1)]
     reports = [_report(drive, rating) for drive in drives]
-    console = stderr() if json_ == "-" else stdout()
+    write_json(json_, {"schema": 1, "drives": [document(one) for one in reports]})
+    console = results(json_)
     if len(reports) == 1:
         _print_one(console, reports[0])
     else:
@@ -90,12 +86,6 @@ def command(
     if attributes:
         for report in reports:
             _print_attributes(console, report)
-    if json_ is not None:
-        text = json.dumps({"schema": 1, "drives": [document(one) for one in reports]}, indent=2)
-        if json_ == "-":
-            sys.stdout.write(text + "\n")
-        else:
-            write_whole(Path(json_), text + "\n")
 
 
 def parse_size(text: str) -> float:

@@ -11,8 +11,8 @@ from ssdlab import _core
 from ssdlab.arrays.attachment import shipped_attachments
 from ssdlab.audit import CHECKS
 from ssdlab.cli.console import stdout, table
-from ssdlab.cli.options import KeptWhere
-from ssdlab.cli.output import check_place, write_json
+from ssdlab.cli.options import Json, KeptWhere
+from ssdlab.cli.output import on_stdout, write_json
 from ssdlab.errors import unknown_name
 from ssdlab.rig import profiles
 from ssdlab.store import RunStore
@@ -40,17 +40,14 @@ def command(
         ),
     ],
     out: KeptWhere = None,
-    json_: Annotated[
-        str | None, typer.Option("--json", metavar="FILE|-", help="Write the list as JSON.")
-    ] = None,
+    json_: Json = None,
 ) -> None:
     """List drives, controllers, protocols, devices, policies, options, traces, checks or runs."""
     if kind not in KINDS:
         raise unknown_name("list", kind, KINDS)
-    check_place(json_)
     headings, rows = _rows(kind, out)
     write_json(json_, [dict(zip(headings, row, strict=True)) for row in rows])
-    if json_ == "-":
+    if on_stdout(json_):
         return
     if rows:
         stdout().print(table([(heading, "left") for heading in headings], rows))

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from ssdlab.checks import examine, of_result
-from ssdlab.cli.console import duration, latency, progress, rate, stderr, stdout, table
+from ssdlab.cli.console import duration, latency, progress, rate, stderr, table
 from ssdlab.cli.findings import print_checks
-from ssdlab.cli.options import Destroy, KeptBelow, Quiet, Redact, Seed, SetKeys, UseExistingFile
+from ssdlab.cli.options import (
+    Destroy,
+    Json,
+    KeptBelow,
+    Quiet,
+    Redact,
+    Seed,
+    SetKeys,
+    UseExistingFile,
+)
+from ssdlab.cli.output import results
 from ssdlab.engine.check import MARK, MARK_NOTE, any_doubt
 from ssdlab.errors import InputError
 from ssdlab.fio.job import size_text
 from ssdlab.jobfile import read_job
 from ssdlab.results import Result
 from ssdlab.rig import profiles, resolve
-from ssdlab.store import RunStore, check_writable, write_whole
+from ssdlab.store import RunStore
 from ssdlab.target import Settings
 
 
@@ -54,10 +64,7 @@ def command(
             "steps after it shrinks by N percent).",
         ),
     ] = None,
-    json_: Annotated[
-        str | None,
-        typer.Option("--json", metavar="FILE|-", help="Write the fio JSON+ document there."),
-    ] = None,
+    json_: Json = None,
     out: KeptBelow = None,
     redact: Redact = False,
     destroy: Destroy = None,
@@ -72,8 +79,6 @@ def command(
     target = resolve(on, destroy=destroy, use_existing=use_existing_file, redact=redact)
     store = RunStore(out)
     store.prepare()
-    if json_ not in (None, "-"):
-        check_writable(Path(json_ or ""))
     if len(texts) > 1:
         # The last job file should not turn out wrong after the first has run for an hour.
         for text in texts:
@@ -91,11 +96,10 @@ def command(
             result = target.run(text, settings)
         folder = store.save(result)
         if json_ is not None:
-            write_result(json_, result)
+            json_.write(result.json() + "\n")
         if not quiet:
-            print_result(
-                result, text.name, folder, time.monotonic() - started, to_stderr=json_ == "-"
-            )
+            seconds = time.monotonic() - started
+            print_result(result, text.name, folder, seconds, results(json_))
 
 
 def override(text: str) -> tuple[str, str]:
@@ -111,19 +115,8 @@ def notice(sentence: str) -> None:
     stderr().print(sentence, markup=False, soft_wrap=True)
 
 
-def write_result(place: str, result: Result) -> None:
-    """Writes the document of a result where ``--json`` says."""
-    if place == "-":
-        sys.stdout.write(result.json() + "\n")
-        return
-    write_whole(Path(place), result.json() + "\n")
-
-
-def print_result(
-    result: Result, job: str, folder: Path, seconds: float, *, to_stderr: bool
-) -> None:
+def print_result(result: Result, job: str, folder: Path, seconds: float, console: Console) -> None:
     """Says what a run found."""
-    console = stderr() if to_stderr else stdout()
     console.print(_headline(result, job, seconds), markup=False, soft_wrap=True)
     columns = [("job", "left"), ("direction", "left"), ("I/Os", "right"), ("amount", "right")]
     columns += [("IOPS", "right"), ("throughput", "right")]

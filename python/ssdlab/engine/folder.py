@@ -22,8 +22,9 @@ from typing import Any, Literal
 import polars as pl
 
 from ssdlab.errors import InputError
+from ssdlab.output import write_to, writing
 from ssdlab.results import Result
-from ssdlab.store import RunStore, label, sync_folder, write_whole, writing
+from ssdlab.store import RunStore, label, sync_folder
 
 MANIFEST = "manifest.json"
 JOURNAL = "journal.ndjson"
@@ -83,7 +84,7 @@ class RunFolder:
         with writing(folder.path):
             (folder.path / "steps").mkdir(parents=True)
             if rig is not None:
-                write_whole(folder.path / "rig.toml", rig)
+                write_to(folder.path / "rig.toml", rig)
             (folder.path / JOURNAL).touch()
         folder.set_status("running")
         sync_folder(store.root)
@@ -113,7 +114,7 @@ class RunFolder:
     def set_status(self, status: Status) -> None:
         """Notes how the run is."""
         self.manifest["status"] = status
-        write_whole(self.path / MANIFEST, json.dumps(self.manifest, indent=2) + "\n")
+        write_to(self.path / MANIFEST, json.dumps(self.manifest, indent=2) + "\n")
 
     def rig(self) -> str | None:
         """The rig that was asked for, before any key was changed."""
@@ -148,7 +149,7 @@ class RunFolder:
         path = self.path / JOURNAL
         text = "".join(json.dumps(asdict(entry)) + "\n" for entry in self.journal())
         if path.read_text("utf-8", errors="replace") != text:
-            write_whole(path, text)
+            write_to(path, text)
 
     def append(self, entry: Entry, result: Result | None) -> None:
         """Keeps a finished step; it is on the disk when this returns."""
@@ -197,7 +198,7 @@ class RunFolder:
 
     def write_findings(self, document: Mapping[str, Any]) -> None:
         """Keeps what the protocol found."""
-        write_whole(self.path / FINDINGS, json.dumps(document, indent=1) + "\n")
+        write_to(self.path / FINDINGS, json.dumps(document, indent=1) + "\n")
 
 
 def is_protocol_run(path: Path) -> bool:
@@ -212,19 +213,16 @@ def is_protocol_run(path: Path) -> bool:
 def _write_archive(path: Path, result: Result) -> None:
     """One file, so that one sync keeps a whole step."""
     frames = {"series.parquet": result.series_frame, "device.parquet": result.device_frame}
-    temporary = path.with_suffix(".partial")
-    with temporary.open("wb") as file:
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-            _add(archive, "result.json", result.json(indent=None).encode())
-            _add(archive, "job.fio", result.job_text.encode())
-            for name, frame in frames.items():
-                if frame is not None:
-                    buffer = io.BytesIO()
-                    frame.write_parquet(buffer)
-                    _add(archive, name, buffer.getvalue())
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+        _add(archive, "result.json", result.json(indent=None).encode())
+        _add(archive, "job.fio", result.job_text.encode())
+        for name, frame in frames.items():
+            if frame is not None:
+                buffer = io.BytesIO()
+                frame.write_parquet(buffer)
+                _add(archive, name, buffer.getvalue())
+    write_to(path, whole.getvalue())
     sync_folder(path.parent)
 
 

@@ -13,7 +13,7 @@ from ssdlab.fio.job import size_text
 from ssdlab.health.change import Change, compare
 from ssdlab.health.sources import PROTOCOL_SNAPSHOTS as FILE
 from ssdlab.health.sources import of_protocol
-from ssdlab.store import write_whole
+from ssdlab.output import write_to
 
 __all__ = ["FILE", "counted", "keep"]
 
@@ -24,7 +24,7 @@ def keep(folder: Path, snapshot: Mapping[str, Any] | None) -> None:
         return
     found = _document(folder)
     found["after" if "before" in found else "before"] = dict(snapshot)
-    write_whole(folder / FILE, json.dumps(found) + "\n")
+    write_to(folder / FILE, json.dumps(found) + "\n")
 
 
 def counted(folder: Path, name: str) -> Table | None:
