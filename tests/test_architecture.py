@@ -14,6 +14,7 @@ LAYERS = (
     ("errors", "progress", "memory", "_core", "profiles", "figures"),
     ("pool", "tracefile", "output"),
     ("_version", "results", "jobfile", "wear"),
+    ("documents",),
     ("store", "fio"),
     ("freeze", "openers", "traces"),
     ("safety", "health"),

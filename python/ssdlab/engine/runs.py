@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ssdlab import _core, safety, scale
+from ssdlab import _core, documents, safety, scale
 from ssdlab._version import VERSION
 from ssdlab.engine import estimate, snapshots
 from ssdlab.engine.check import Check
@@ -35,7 +35,7 @@ from ssdlab.fio.job import size_text
 from ssdlab.fio.run import find_fio
 from ssdlab.progress import ProgressCallback
 from ssdlab.rig import profiles
-from ssdlab.store import RunStore
+from ssdlab.store import MANIFEST, RunStore
 from ssdlab.target import Fio, Notice, Sim, Target
 from ssdlab.wear import flash_of
 
@@ -170,13 +170,14 @@ def go_on(
     if manifest.get("status") == "complete":
         raise InputError(f"{folder.id}: is complete; ssdlab report {folder.id} shows it")
     protocol = find(str(manifest["protocol"]))
+    values = _values(folder, protocol)
     with folder.locked(), _reopened(folder, notice) as session:
         folder.mend_journal()
         setup = Setup(
             capacity=session.capacity,
             kind=session.kind,
             active=int(manifest["active"]),
-            values=manifest["values"],
+            values=values,
             divisor=float(manifest["divisor"]),
             quick=bool(manifest["quick"]),
             direct=session.direct,
@@ -185,6 +186,17 @@ def go_on(
         for sentence in _resumption(folder, session):
             notice(sentence)
         return _execute(protocol, setup, session, folder, progress, examine, locked=True)
+
+
+def _values(folder: RunFolder, protocol: Protocol) -> dict[str, int | float | str]:
+    """The parameters that the run was begun with."""
+    given = folder.manifest["values"]
+    try:
+        if missing := [one.name for one in protocol.parameters if one.name not in given]:
+            raise InputError(f"values.{missing[0]} is missing")
+        return protocol.values({name: str(value) for name, value in given.items()})
+    except InputError as error:
+        raise documents.damaged(folder.path / MANIFEST, error.message) from None
 
 
 @contextlib.contextmanager
