@@ -171,6 +171,10 @@ def go_on(
         raise InputError(f"{folder.id}: is complete; ssdlab report {folder.id} shows it")
     protocol = find(str(manifest["protocol"]))
     values = _values(folder, protocol)
+    # What is damaged is told before work begins that needs it at the end.
+    for entry in folder.check():
+        if entry.kind == "job":
+            folder.load(entry)
     with folder.locked(), _reopened(folder, notice) as session:
         folder.mend_journal()
         setup = Setup(

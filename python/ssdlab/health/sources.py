@@ -135,9 +135,10 @@ def _of_folder(folder: Path) -> list[Snapshots]:
 
 
 def _of_run(folder: Path, name: str) -> Snapshots:
+    protocol = "protocol" in read_manifest(folder)
     if (folder / PROTOCOL_SNAPSHOTS).exists():
         return Snapshots(name, tuple(of_protocol(folder, name)))
-    if "protocol" in read_manifest(folder):
+    if protocol:
         raise InputError(f"{name}: holds no SMART data of the drive")
     return Snapshots(name, tuple(_of_result(read_result(folder).get("ssdlab") or {}, name)))
 
