@@ -63,7 +63,8 @@ def put(*keys: str | int, value: Any) -> Damage:
         found: Any = document
         for key in keys[:-1]:
             found = found[key]
-        assert keys[-1] in found or isinstance(found, list), "damages nothing"
+        if isinstance(found, dict):
+            assert keys[-1] in found, "damages nothing"
         found[keys[-1]] = value
         path.write_text(json.dumps(document))
 
