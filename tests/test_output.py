@@ -122,7 +122,7 @@ def test_a_dangling_link_makes_its_target(tmp_path: Path) -> None:
     assert link.is_symlink()
     assert (tmp_path / "target").read_text() == "new"
     (tmp_path / "nowhere").symlink_to("gone/target")
-    with pytest.raises(InputError, match="gone: the folder does not exist"):
+    with pytest.raises(InputError, match=r"nowhere: the folder .*/gone does not exist"):
         Output(tmp_path / "nowhere")
     (tmp_path / "round").symlink_to("round")
     with pytest.raises(InputError, match="symbolic links"):
@@ -189,8 +189,8 @@ def test_a_socket_may_be_standard_output(tmp_path: Path) -> None:
     [
         (".", "is a folder; give the name of a file"),
         ("new/", "is a folder; give the name of a file"),
-        ("gone/x", "gone: the folder does not exist"),
-        ("file/x", "file: is not a folder"),
+        ("gone/x", "gone/x: the folder "),
+        ("file/x", "/file is not a folder"),
         ("/dev/fd/77", "nothing is open there"),
         ("x" * 300, "File name too long"),
         ("", "is empty"),

@@ -195,7 +195,7 @@ class Output:
             try:
                 found = os.open(self._name, os.O_PATH)
             except (FileNotFoundError, NotADirectoryError):
-                self._file = _File(os.path.realpath(self._name), None)
+                self._file = _File(self, os.path.realpath(self._name), None)
                 return
             try:
                 self._take(found)
@@ -215,7 +215,7 @@ class Output:
             self._stream = self._own(standard)
         elif stat.S_ISREG(status.st_mode):
             os.close(os.open(again, os.O_WRONLY))
-            self._file = _File(str(Path(again).readlink()), status)
+            self._file = _File(self, str(Path(again).readlink()), status)
         elif stat.S_ISSOCK(status.st_mode):
             self._stream = _connected(again)
         else:
@@ -249,11 +249,15 @@ Place = Output | Path | str
 class _File:
     """A plain file that is replaced whole, or made. Its folder stays open, so it stays the same."""
 
-    def __init__(self, path: str, was: os.stat_result | None) -> None:
+    def __init__(self, place: Output, path: str, was: os.stat_result | None) -> None:
         self._parent, self._name = os.path.split(path)
         self._was = was
-        with writing(self._parent):
+        try:
             self._folder = os.open(self._parent, os.O_PATH | os.O_DIRECTORY)
+        except FileNotFoundError:
+            raise InputError(f"{place}: the folder {self._parent} does not exist") from None
+        except NotADirectoryError:
+            raise InputError(f"{place}: {self._parent} is not a folder") from None
         try:
             self._check()
             os.unlink(self._made(), dir_fd=self._folder)
