@@ -12,8 +12,9 @@ PACKAGE = Path(ssdlab.__file__).parent
 
 LAYERS = (
     ("errors", "progress", "memory", "_core", "profiles", "figures"),
-    ("pool", "tracefile"),
+    ("pool", "tracefile", "output"),
     ("_version", "results", "jobfile", "wear"),
+    ("documents",),
     ("store", "fio"),
     ("system", "admin"),
     ("freeze", "logfolder", "traces"),

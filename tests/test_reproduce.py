@@ -12,7 +12,7 @@ import pytest
 import browser
 from conftest import Outcome
 from ssdlab import _core
-from ssdlab.cli.reproduce import write_pages
+from ssdlab.cli.reproduce import pages_in, write_pages
 from ssdlab.errors import Interrupted
 from ssdlab.experiments import EXPERIMENTS, consistency, find, fragmentation
 from ssdlab.experiments.base import Experiment, Findings, Line, Mode, Published
@@ -87,9 +87,10 @@ def fragmented() -> Run:
 def test_all_experiments_share_a_page(tmp_path: Path, fragmented: Run) -> None:
     twin = replace(fragmented.outcome.experiment, name="twin", title="The twin")
     outcomes = [fragmented.outcome, replace(fragmented.outcome, experiment=twin)]
-    pages = write_pages(outcomes, tmp_path)
-    assert [page.name for page in pages] == ["fragmentation.html", "twin.html", "index.html"]
-    text = pages[-1].read_text()
+    pages = pages_in([one.experiment for one in outcomes], tmp_path)
+    write_pages(outcomes, pages)
+    assert [page.path.name for page in pages] == ["fragmentation.html", "twin.html", "index.html"]
+    text = pages[-1].path.read_text()
     assert "The twin" in text
     assert fragmentation.EXPERIMENT.title in text
     assert "All experiments" in text
@@ -97,9 +98,10 @@ def test_all_experiments_share_a_page(tmp_path: Path, fragmented: Run) -> None:
 
 @pytest.mark.skipif(bool(browser.missing()), reason=browser.missing() or "-")
 def test_the_page_draws_all_its_figures(tmp_path: Path, fragmented: Run) -> None:
-    (page,) = write_pages([fragmented.outcome], tmp_path)
+    (page,) = pages_in([fragmented.outcome.experiment], tmp_path)
+    write_pages([fragmented.outcome], [page])
     with browser.tab() as tab:
-        tab.open(page, 1280)
+        tab.open(page.path, 1280)
         assert tab.complaints == []
         assert [url for url in tab.requests if not url.startswith(("file:", "data:"))] == []
         drawn = tab.run("[...document.querySelectorAll('.chart')].filter(c => c.firstChild).length")

@@ -15,8 +15,9 @@ from typing import Any
 
 from ssdlab.errors import InputError
 from ssdlab.fio.logs import entries
+from ssdlab.output import write_to, writing
 from ssdlab.results import JobShape, Result
-from ssdlab.store import label, write_whole, writing
+from ssdlab.store import label
 
 
 def prepare(folder: Path, shapes: Sequence[JobShape]) -> None:
@@ -59,11 +60,11 @@ def write(folder: Path, result: Result) -> None:
             place.mkdir(parents=True, exist_ok=True)
         _check_free(place, logs.shape)
         for ending, text in logs.files:
-            write_whole(place / f"{_stem(logs.shape)}_{ending}", text)
+            write_to(place / f"{_stem(logs.shape)}_{ending}", text)
         # Sections that group_reporting folds together have one document, under the first.
         if jobs:
             document = _document(result.document, logs.shape, jobs)
-            write_whole(place / _json_name(logs.shape), json.dumps(document, indent=2) + "\n")
+            write_to(place / _json_name(logs.shape), json.dumps(document, indent=2) + "\n")
 
 
 def _places(folder: Path, shapes: Sequence[JobShape]) -> list[Path]:

@@ -8,7 +8,6 @@ folder, which the next writer clears away. The SQLite index is a cache of the ma
 from __future__ import annotations
 
 import contextlib
-import errno
 import io
 import json
 import os
@@ -25,11 +24,16 @@ from typing import Any
 
 import polars as pl
 
-from ssdlab.errors import ExperimentError, InputError, SsdlabError
+from ssdlab import documents
+from ssdlab.errors import InputError
+from ssdlab.output import write_to, writing
 from ssdlab.results import Result
 
 INDEX = "index.sqlite"
+MANIFEST = "manifest.json"
 _TEMPORARY = ".partial-"
+_Row = tuple[str, str, str, str, str]
+"""Id, created, target, kind, jobs."""
 
 
 @dataclass(frozen=True)
@@ -48,55 +52,6 @@ def default_root() -> Path:
     """``$XDG_DATA_HOME/ssdlab/runs``, or ``~/.local/share/ssdlab/runs``."""
     base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
     return Path(base) / "ssdlab" / "runs"
-
-
-@contextlib.contextmanager
-def writing(place: Path) -> Iterator[None]:
-    """Turns the ways in which a disk says no into one sentence about ``place``."""
-    try:
-        yield
-    except OSError as error:
-        raise write_error(place, error) from error
-
-
-def write_error(place: Path, error: OSError) -> SsdlabError:
-    """The sentence for a write below ``place`` that failed."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return ExperimentError(
-            f"{place}: the disk is full; free some space or choose another place"
-        )
-    if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-        return InputError(f"{place}: cannot write there ({error.strerror}); choose another folder")
-    if error.errno in (errno.ENOTDIR, errno.EEXIST):
-        return InputError(f"{place}: is not a folder; choose another one")
-    if error.errno == errno.ENOENT:
-        return InputError(f"{place}: the folder does not exist")
-    return ExperimentError(f"{place}: cannot write ({error.strerror or error})")
-
-
-def check_writable(path: Path) -> None:
-    """Proves that a file can be written at ``path``, before the work for it begins."""
-    if path.is_dir():
-        raise InputError(f"{path}: is a folder; give the name of a file")
-    with writing(path), tempfile.NamedTemporaryFile(dir=path.absolute().parent):
-        pass
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Writes beside ``path`` and renames: a reader never sees half a file, nor is one left."""
-    with writing(path):
-        descriptor, name = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}-")
-        try:
-            # A name that came from a file system need not be text.
-            with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
-                file.write(text)
-            mask = os.umask(0)
-            os.umask(mask)
-            Path(name).chmod(0o666 & ~mask)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
 
 
 class RunStore:
@@ -137,11 +92,10 @@ class RunStore:
     def find(self, name: str) -> Path:
         """The folder of the run called ``name``: a path, a full id, or an unambiguous piece."""
         for folder in (Path(name), self.root / name):
-            with contextlib.suppress(OSError):
-                if (folder / "manifest.json").is_file():
+            with contextlib.suppress(OSError, ValueError):
+                if (folder / MANIFEST).is_file():
                     return folder
-        ids = [entry.id for entry in self.entries()]
-        matches = [run_id for run_id in ids if name and name in run_id]
+        matches = sorted(run_id for run_id in self._stamps() if name and name in run_id)
         if len(matches) == 1:
             return self.root / matches[0]
         if matches:
@@ -150,49 +104,61 @@ class RunStore:
         raise InputError(f'no run is called "{name}" in {self.root}; "ssdlab list runs" shows them')
 
     def entries(self) -> list[RunEntry]:
-        """All runs, oldest first. The index is rebuilt when it does not agree with the folders."""
+        """All runs whose manifest can be read, oldest first."""
+        return self.listing()[0]
+
+    def listing(self) -> tuple[list[RunEntry], list[InputError]]:
+        """All runs, oldest first, and what is wrong with those whose manifest is damaged.
+
+        Only manifests that have changed since the index was written are read.
+        """
+        stamps = self._stamps()
+        known = self._read_index()
+        rows = {run_id: known[run_id, stamp] for run_id, stamp in stamps.items()
+                if (run_id, stamp) in known}  # fmt: skip
+        wrong = []
+        for run_id in sorted(stamps.keys() - rows.keys()):
+            try:
+                rows[run_id] = _index_row(self.root / run_id)
+            except InputError as error:
+                wrong.append(error)
+        if {(run_id, stamps[run_id]) for run_id in rows} != known.keys():
+            self._write_index([(*row, stamps[run_id]) for run_id, row in rows.items()])
+        ordered = sorted(rows.values(), key=lambda row: (row[1], row[0]))
+        return [RunEntry(*row, folder=self.root / row[0]) for row in ordered], wrong
+
+    def _stamps(self) -> dict[str, str]:
+        """The runs that have a manifest, by id."""
         try:
             names = os.listdir(self.root)
         except FileNotFoundError:
-            return []
+            return {}
         except OSError as error:
             raise InputError(f"{self.root}: cannot be read ({error.strerror})") from None
-        folders = {name for name in names if (self.root / name / "manifest.json").is_file()}
-        folders = {name for name in folders if not name.startswith(_TEMPORARY)}
-        rows = self._read_index()
-        if rows is None or {row[0] for row in rows} != folders:
-            rows = self.reindex()
-        return [RunEntry(*row, folder=self.root / row[0]) for row in rows]
+        found = ((n, _stamp(self.root / n)) for n in names if not n.startswith(_TEMPORARY))
+        return {name: stamp for name, stamp in found if stamp is not None}
 
-    def reindex(self) -> list[tuple[str, str, str, str, str]]:
-        """Rebuilds the index from the manifests; its rows."""
-        rows = [
-            row
-            for path in sorted(self.root.glob("*/manifest.json"))
-            if not path.parent.name.startswith(_TEMPORARY) and (row := _index_row(path.parent))
-        ]
-        rows.sort(key=lambda row: (row[1], row[0]))
+    def _remember(self, folder: Path) -> None:
+        with contextlib.suppress(sqlite3.Error, OSError), self._index() as database:
+            row = (*_index_row(folder), _stamp(folder))
+            database.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    def _read_index(self) -> dict[tuple[str, str], _Row]:
+        """The rows by id and stamp of the manifest that they were made of."""
+        try:
+            with self._index() as database:
+                rows = list(database.execute("SELECT * FROM runs"))
+                return {(row[0], row[5]): row[:5] for row in rows}
+        except (sqlite3.Error, OSError, IndexError):
+            with contextlib.suppress(OSError):
+                (self.root / INDEX).unlink()
+            return {}
+
+    def _write_index(self, rows: list[tuple[str, ...]]) -> None:
         # A store on a read-only disk can still be listed; it just has no index.
         with contextlib.suppress(sqlite3.Error, OSError), self._index() as database:
             database.execute("DELETE FROM runs")
-            database.executemany("INSERT INTO runs VALUES (?, ?, ?, ?, ?)", rows)
-        return rows
-
-    def _remember(self, folder: Path) -> None:
-        row = _index_row(folder)
-        if row is None:
-            return
-        with contextlib.suppress(sqlite3.Error, OSError), self._index() as database:
-            database.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?)", row)
-
-    def _read_index(self) -> list[tuple[str, str, str, str, str]] | None:
-        try:
-            with self._index() as database:
-                return list(database.execute("SELECT * FROM runs ORDER BY created, id"))
-        except (sqlite3.Error, OSError):
-            with contextlib.suppress(OSError):
-                (self.root / INDEX).unlink()
-            return None
+            database.executemany("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?)", rows)
 
     @contextlib.contextmanager
     def _index(self) -> Iterator[sqlite3.Connection]:
@@ -201,7 +167,8 @@ class RunStore:
             with database:
                 database.execute(
                     "CREATE TABLE IF NOT EXISTS runs "
-                    "(id TEXT PRIMARY KEY, created TEXT, target TEXT, kind TEXT, jobs TEXT)"
+                    "(id TEXT PRIMARY KEY, created TEXT, target TEXT, kind TEXT, jobs TEXT, "
+                    "stamp TEXT)"
                 )
                 yield database
         finally:
@@ -217,32 +184,49 @@ class RunStore:
 
 def load_run(folder: Path) -> Result:
     """Reads a run folder; refuses one that is not whole."""
-    manifest = _manifest(folder)
-    if manifest is not None and "protocol" in manifest:
+    manifest = read_manifest(folder)
+    if "protocol" in manifest:
         raise InputError(
             f"{folder.name}: is the run of the protocol {manifest['protocol']}, not a single one; "
             "ssdlab report and ssdlab compare take it"
         )
-    if manifest is None or manifest.get("status") != "complete":
-        raise InputError(f"{folder}: is not a complete run (no valid manifest.json in it)")
-    try:
-        document = json.loads((folder / "result.json").read_text("utf-8"))
-        if not isinstance(document, dict) or not isinstance(document.get("jobs"), list):
-            raise ValueError("result.json is no fio document with jobs")
-        device = folder / "device.parquet"
-        rig = folder / "rig.toml"
-        return Result(
-            name=str(manifest.get("name", folder.name)),
-            document=document,
-            job_text=(folder / "job.fio").read_text("utf-8"),
-            series_frame=pl.read_parquet(folder / "series.parquet"),
-            device_frame=pl.read_parquet(device) if device.exists() else None,
-            rig_toml=rig.read_text("utf-8") if rig.exists() else None,
-            logs=[(p.name, p.read_text("utf-8")) for p in sorted(folder.glob("*.log"))],
-            folder=folder,
-        )
-    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"{folder}: the run cannot be read ({error})") from error
+    if manifest.get("status") != "complete":
+        raise InputError(f"{folder}: is not a complete run (status in {MANIFEST})")
+    device, rig = folder / "device.parquet", folder / "rig.toml"
+    series = folder / "series.parquet"
+    return Result(
+        name=str(manifest.get("name", folder.name)),
+        document=read_result(folder),
+        job_text=documents.read_text(folder / "job.fio"),
+        series_frame=documents.series(documents.read_bytes(series), series),
+        device_frame=documents.device(documents.read_bytes(device), device)
+        if device.exists()
+        else None,
+        rig_toml=documents.read_rig(rig) if rig.exists() else None,
+        logs=[(p.name, documents.read_text(p)) for p in sorted(folder.glob("*.log"))],
+        folder=folder,
+    )
+
+
+def read_result(folder: Path) -> dict[str, Any]:
+    """The ``result.json`` of a run of one job file; InputError where it is damaged."""
+    path = folder / "result.json"
+    return documents.document(documents.read_bytes(path), path)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a run of either kind.
+
+    Raises InputError where there is none, or it is damaged.
+    """
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise InputError(f"{folder}: is not a complete run (there is no {MANIFEST} in it)")
+    found = documents.parsed(documents.read_bytes(path), path)
+    protocol = isinstance(found, dict) and "protocol" in found
+    documents.checked(found, documents.ProtocolManifest if protocol else documents.Manifest, path)
+    manifest: dict[str, Any] = found
+    return manifest
 
 
 def label(name: str) -> str:
@@ -255,12 +239,12 @@ def _run_id(result: Result, created: datetime) -> str:
 
 
 def _write_run(folder: Path, result: Result, run_id: str, created: datetime) -> None:
-    _write(folder / "result.json", result.json())
-    _write(folder / "job.fio", result.job_text)
+    write_to(folder / "result.json", result.json())
+    write_to(folder / "job.fio", result.job_text)
     if result.rig_toml is not None:
-        _write(folder / "rig.toml", result.rig_toml)
+        write_to(folder / "rig.toml", result.rig_toml)
     for name, text in result.logs:
-        _write(folder / Path(name).name, text)
+        write_to(folder / Path(name).name, text)
     _write_parquet(folder / "series.parquet", result.series_frame)
     if result.device_frame is not None:
         _write_parquet(folder / "device.parquet", result.device_frame)
@@ -274,25 +258,15 @@ def _write_run(folder: Path, result: Result, run_id: str, created: datetime) -> 
         "version": result.ssdlab.get("version"),
         "status": "complete",
     }
-    _write(folder / "manifest.json", json.dumps(manifest, indent=2) + "\n")
+    write_to(folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
     sync_folder(folder)
-
-
-def _write(path: Path, text: str) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _write_parquet(path: Path, frame: pl.DataFrame) -> None:
     # By way of memory: polars reports a full disk as an error of its own without errno.
     buffer = io.BytesIO()
     frame.write_parquet(buffer)
-    with path.open("wb") as file:
-        file.write(buffer.getbuffer())
-        file.flush()
-        os.fsync(file.fileno())
+    write_to(path, buffer.getvalue())
 
 
 def sync_folder(folder: Path) -> None:
@@ -304,25 +278,20 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _manifest(folder: Path) -> dict[str, Any] | None:
-    try:
-        found = json.loads((folder / "manifest.json").read_text("utf-8"))
-    except (OSError, ValueError):
-        return None
-    if not isinstance(found, dict):
-        return None
-    # What has been edited into another shape is no manifest either.
-    whole = isinstance(found.get("target", {}), dict) and isinstance(found.get("jobs", []), list)
-    return found if whole else None
-
-
-def _index_row(folder: Path) -> tuple[str, str, str, str, str] | None:
-    manifest = _manifest(folder)
-    if manifest is None:
-        return None
-    target = manifest.get("target") or {}
-    jobs = ", ".join(str(job) for job in manifest.get("jobs", []))
+def _index_row(folder: Path) -> _Row:
+    manifest = read_manifest(folder)
+    target = manifest.get("target", {})
+    jobs = ", ".join(manifest.get("jobs", []))
     if (status := manifest.get("status", "complete")) != "complete":
         jobs += f" ({status})"
-    name, kind = str(target.get("name", "")), str(target.get("kind", ""))
-    return folder.name, str(manifest.get("created", "")), name, kind, jobs
+    name, kind = target.get("name", ""), target.get("kind", "")
+    return folder.name, manifest.get("created", ""), name, kind, jobs
+
+
+def _stamp(folder: Path) -> str | None:
+    """What changes whenever the manifest of a run does; None without one."""
+    try:
+        status = (folder / MANIFEST).stat()
+    except OSError:
+        return None
+    return f"{status.st_mtime_ns} {status.st_size} {status.st_ino}"

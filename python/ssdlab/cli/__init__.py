@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
+from ssdlab.cli.streams import keep_open
 from ssdlab.errors import ExperimentError, InputError, Interrupted, SsdlabError
 
 _STOPPED = Interrupted("stopped by Ctrl-C")
@@ -21,6 +22,7 @@ _STOPPED = Interrupted("stopped by Ctrl-C")
 
 def main() -> None:
     """The entry point: runs the command and leaves with its exit status."""
+    keep_open()
     _answer(_leave)
     import ssdlab.cli.app  # noqa: F401  (loads what is heavy)
 
@@ -52,10 +54,6 @@ def run_command(arguments: list[str]) -> int:
         return _fail(error)
     except KeyboardInterrupt:
         return _fail(_STOPPED)
-    except BrokenPipeError:
-        # The reader left (`ssdlab list ... | head`): nothing more to say to it.
-        _silence_stdout()
-        return 0
     except OSError as error:
         _silence_stdout()
         return _fail(_of_system(error))

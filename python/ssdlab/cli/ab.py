@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import statistics
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +13,9 @@ import typer
 from ssdlab import ab, tuning
 from ssdlab.analysis.paired import order as runs_in_order
 from ssdlab.checks import examine, examine_run, of_result
-from ssdlab.cli.console import progress, stderr, stdout, table
-from ssdlab.cli.options import Destroy, FoundJson, Quiet, Redact, SetUp, UseExistingFile
+from ssdlab.cli.console import progress, stderr, table
+from ssdlab.cli.options import Destroy, Json, Quiet, Redact, SetUp, UseExistingFile
+from ssdlab.cli.output import results, write_json
 from ssdlab.cli.run import notice, override, profile_names
 from ssdlab.cli.test import parameter, size_of
 from ssdlab.compare import share_text, span_text
@@ -27,10 +26,11 @@ from ssdlab.engine.session import SimSession
 from ssdlab.errors import ExperimentError, InputError
 from ssdlab.figures import figure_text
 from ssdlab.jobfile import JobText, read_job
+from ssdlab.output import Output
 from ssdlab.progress import ProgressCallback
 from ssdlab.protocols import find, protocols
 from ssdlab.rig import resolve
-from ssdlab.store import RunStore, check_writable, write_whole
+from ssdlab.store import RunStore
 from ssdlab.target import SEED_MAX, Settings, Sim, Target
 
 REPEATS = 4
@@ -195,7 +195,7 @@ def command(
     setup: SetUp = tuning.NONE,
     use_existing_file: UseExistingFile = False,
     redact: Redact = False,
-    json_: FoundJson = None,
+    json_: Json = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Keep the runs below this folder.")
     ] = None,
@@ -222,8 +222,6 @@ def command(
     )
     _check(wish, to_a, to_b)
     _try_out(wish)
-    if json_ not in (None, "-"):
-        check_writable(Path(json_ or ""))
     wish.store.prepare()
     simulated = isinstance(wish.target, Sim)
     undoable = simulated or to_a is not None
@@ -338,16 +336,12 @@ def _switch(text: str | None) -> None:
     ab.command(text)
 
 
-def _show(found: ab.Outcome, *, json_: str | None, quiet: bool) -> None:
+def _show(found: ab.Outcome, *, json_: Output | None, quiet: bool) -> None:
     said = ab.sentences(found, lambda d: f"{share_text(d.share)} ({span_text(d)})")
-    text = json.dumps(ab.as_json(found, said), indent=2) + "\n"
-    if json_ == "-":
-        sys.stdout.write(text)
-    elif json_ is not None:
-        write_whole(Path(json_), text)
+    write_json(json_, ab.as_json(found, said))
     if quiet:
         return
-    console = stderr() if json_ == "-" else stdout()
+    console = results(json_)
     for sentence in said:
         console.print(sentence, markup=False, soft_wrap=True)
     columns = [("number", "left"), ("unit", "left"), ("A", "right"), ("B", "right")]

@@ -19,18 +19,18 @@ from ssdlab.arrays.grid import shapes
 from ssdlab.arrays.measured import measured_drive
 from ssdlab.arrays.rigs import LEVELS, MEMBERS_MIN, Drive, Shape, array_rig, size_text
 from ssdlab.arrays.workloads import DEPTH, WORKLOADS, job, workload
-from ssdlab.cli.console import duration, progress, table
-from ssdlab.cli.options import Quiet, Seed, SetKeys
-from ssdlab.cli.output import check_place, results, say, write_json
+from ssdlab.cli.console import duration, progress, stderr, table
+from ssdlab.cli.options import Json, Page, Quiet, Seed, SetKeys
+from ssdlab.cli.output import results, say, write_json
 from ssdlab.cli.run import override, profile_names
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.figures import Cell, figure_text
 from ssdlab.fio.job import parse_size
 from ssdlab.jobfile import JobText, read_job, read_text
+from ssdlab.output import Output, make_folder, write_to
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.rig import profile, profiles
 from ssdlab.scale import capacity_of, reduced
-from ssdlab.store import check_writable, write_whole, writing
 
 MEMBER_BYTES = 1 << 30
 """Drives that ship with ssdlab are made about this small unless ``--scale`` says otherwise."""
@@ -119,12 +119,8 @@ def command(
         float | None, typer.Option("--price", min=0.0, metavar="X", help="Price of one drive.")
     ] = None,
     seed: Seed = 1,
-    json_: Annotated[
-        str | None, typer.Option("--json", metavar="FILE|-", help="Write the tables as JSON.")
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write an HTML page.")
-    ] = None,
+    json_: Json = None,
+    output: Page = None,
     save_rigs: Annotated[
         Path | None,
         typer.Option("--save-rigs", metavar="DIR", help="Only write the arrays as rig files."),
@@ -143,9 +139,6 @@ def command(
     if save_rigs is not None:
         _save(one, grid.shapes, save_rigs, behind)
         return
-    check_place(json_)
-    if output is not None:
-        check_writable(output)
     text, name, options, state = _load(job_file, load, depth)
     overrides = dict(override(text) for text in set_ or [])
     order = _order(one, prepare or state, overrides, scale, seed, price, simulated=measured is None)
@@ -271,7 +264,7 @@ def _grid(levels: list[str], counts: list[int], chunks: list[int], quiet: bool) 
         )
     if short and not quiet:
         left = ", ".join(dict.fromkeys(f"{one.level_name} of {one.count}" for one in short))
-        say(results("-"), f"left out, too few drives for the level: {left}")
+        say(stderr(), f"left out, too few drives for the level: {left}")
     return Grid(good, levels, counts, chunks)
 
 
@@ -358,17 +351,18 @@ def _document(order: Order, load: JobText, chapters: Sequence[Chapter]) -> dict[
 
 
 def _save(drive: Drive, grid: Sequence[Shape], folder: Path, behind: Attachment) -> None:
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     for shape in grid:
         chunk = "" if shape.level in ("1", "linear") else f"-{shape.chunk >> 10}k"
         name = f"{LEVELS[shape.level]}-{shape.count}{chunk}-{drive.name}.toml"
-        write_whole(folder / name, array_rig(drive, shape, behind))
+        write_to(folder / name, array_rig(drive, shape, behind))
     say(results(None), f"wrote {len(grid)} rigs to {folder}")
 
 
-def _print(chapters: Sequence[Chapter], note: str, page: Path | None, json_: str | None) -> None:
-    console = results(json_)
+def _print(
+    chapters: Sequence[Chapter], note: str, page: Output | None, json_: Output | None
+) -> None:
+    console = results(json_, page)
     say(console, note, "bold")
     for chapter in chapters:
         if len(chapters) > 1:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -13,9 +11,10 @@ import typer
 from rich.console import Console
 
 from ssdlab.audit import Finding, Layer, Scene, Status, System, audit_path
-from ssdlab.cli.console import stderr, stdout, table
+from ssdlab.cli.console import table
+from ssdlab.cli.options import Json
+from ssdlab.cli.output import results, write_json
 from ssdlab.errors import InputError
-from ssdlab.store import check_writable, write_whole
 
 
 def command(
@@ -36,24 +35,14 @@ def command(
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print only findings that are not ok.")
     ] = False,
-    json_: Annotated[
-        str | None, typer.Option("--json", metavar="FILE|-", help="Write all findings as JSON.")
-    ] = None,
+    json_: Json = None,
 ) -> None:
     """Check the settings below a path: TRIM, queues, caches, links, alignment. Changes nothing."""
-    if json_ not in (None, "-"):
-        check_writable(Path(json_ or ""))
     if root != Path("/") and not (root / "sys" / "class" / "block").is_dir():
         raise InputError(f"--root {root}: has no sys/class/block in it")
     scene, findings = audit_path(target, System(root))
-    console = stderr() if json_ == "-" else stdout()
-    _print(console, scene, findings, quiet=quiet)
-    if json_ is not None:
-        text = json.dumps(document(scene, findings), indent=2)
-        if json_ == "-":
-            sys.stdout.write(text + "\n")
-        else:
-            write_whole(Path(json_), text + "\n")
+    write_json(json_, document(scene, findings))
+    _print(results(json_), scene, findings, quiet=quiet)
 
 
 def document(scene: Scene, findings: Sequence[Finding]) -> dict[str, Any]:

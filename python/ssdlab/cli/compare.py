@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
-import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,11 +10,13 @@ from rich.console import Console
 
 from ssdlab import compare
 from ssdlab.analysis.differences import Row
-from ssdlab.cli.console import stderr, stdout, table
-from ssdlab.cli.options import KeptWhere
+from ssdlab.cli.console import table
+from ssdlab.cli.options import Json, KeptWhere, Page
+from ssdlab.cli.output import results, write_json
 from ssdlab.compare import LETTERS, Comparison, Party
 from ssdlab.engine.check import MARK, MARK_NOTE
-from ssdlab.store import RunStore, check_writable, write_whole
+from ssdlab.output import Output
+from ssdlab.store import RunStore
 
 CUT = 60
 """Longer facts are cut on the terminal."""
@@ -43,33 +42,19 @@ def command(
             "--each", help="Every run by itself, also where several are repeats of the same."
         ),
     ] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Write an HTML report there."),
-    ] = None,
-    json_: Annotated[
-        str | None,
-        typer.Option("--json", metavar="FILE|-", help="Write the comparison there, for scripts."),
-    ] = None,
+    output: Page = None,
+    json_: Json = None,
     out: KeptWhere = None,
 ) -> None:
     """Compare runs: how large differences are, and whether the noise allows to see them."""
-    for path in (output, None if json_ in (None, "-") else Path(json_)):
-        if path is not None:
-            check_writable(path)
     found = compare.load(runs, RunStore(out), each=each)
     show(found, json_=json_, output=output)
 
 
-def show(found: Comparison, *, json_: str | None, output: Path | None) -> None:
+def show(found: Comparison, *, json_: Output | None, output: Output | None) -> None:
     """Writes and prints a comparison; what is asked for is written though nobody reads on."""
-    console = stderr() if json_ == "-" else stdout()
-    if json_ is not None:
-        text = json.dumps(found.as_json(), indent=2) + "\n"
-        if json_ == "-":
-            sys.stdout.write(text)
-        else:
-            write_whole(Path(json_), text)
+    console = results(json_, output)
+    write_json(json_, found.as_json())
     if output is not None:
         from ssdlab.report import compare_page  # heavy: only where it is used
 

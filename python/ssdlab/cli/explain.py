@@ -11,8 +11,8 @@ import typer
 from ssdlab import explain
 from ssdlab.analysis.attribution import Breakdown
 from ssdlab.cli.console import latency, progress, table
-from ssdlab.cli.options import KeptWhere
-from ssdlab.cli.output import check_place, results, write_json
+from ssdlab.cli.options import Json, KeptWhere
+from ssdlab.cli.output import results, write_json
 from ssdlab.explain import Direction, Outcome, Wear
 from ssdlab.progress import Progress
 from ssdlab.report import why
@@ -44,13 +44,10 @@ def command(
         bool,
         typer.Option("--try/--no-try", help="Repeat the run with one thing changed at a time."),
     ] = True,
-    json_: Annotated[
-        str | None, typer.Option("--json", metavar="FILE|-", help="Write what is said as JSON.")
-    ] = None,
+    json_: Json = None,
     out: KeptWhere = None,
 ) -> None:
     """Say where the time of a simulated run went, and what would help."""
-    check_place(json_)
     result = Result.load(RunStore(out).find(run))
     found = explain.directions(result)
     console = results(json_)
@@ -73,8 +70,7 @@ def command(
         outcomes = _try(result, main)
         console.print(f"{main.job}, {main.ddir}, with one thing changed:", markup=False)
         console.print(_table(outcomes))
-    if json_ is not None:
-        write_json(json_, _document(found, causes, wear, outcomes))
+    write_json(json_, _document(found, causes, wear, outcomes))
 
 
 def _time(direction: Direction) -> list[str]:

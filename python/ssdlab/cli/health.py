@@ -17,15 +17,16 @@ from typer.core import TyperCommand
 
 from ssdlab.cli.console import PIPE_WIDTH
 from ssdlab.cli.health_words import print_attributes, print_many, print_one, print_trouble
-from ssdlab.cli.options import KeptWhere, Redact
-from ssdlab.cli.output import check_place, results, write_json
+from ssdlab.cli.options import Json, KeptWhere, Redact, opened
+from ssdlab.cli.output import on_stdout, results, write_json
 from ssdlab.errors import InputError, SsdlabError
 from ssdlab.health import Snapshots, plugin, prometheus
 from ssdlab.health.report import Reading, Report, Unread, survey, unread_error
 from ssdlab.health.sources import history as snapshots_at
 from ssdlab.health.sources import read
+from ssdlab.output import Output
 from ssdlab.rig import profiles
-from ssdlab.store import RunStore, write_whole
+from ssdlab.store import RunStore
 
 EXIT_CODE = "--exit-code"
 SCHEMA = 1
@@ -69,23 +70,24 @@ ExitCode = Annotated[
         "data, and exit status 0 good, 1 watch, 2 replace, 3 unknown or not readable.",
     ),
 ]
-Json = Annotated[
-    str | None, typer.Option("--json", metavar="FILE|-", help="Write all of it as JSON.")
-]
 JsonLines = Annotated[
-    str | None,
+    Output | None,
     typer.Option(
         "--json-lines",
         metavar="FILE|-",
         help="Write a JSON object per drive and line; to - each as soon as the drive is read.",
+        parser=str,
+        callback=opened,
     ),
 ]
 Prometheus = Annotated[
-    str | None,
+    Output | None,
     typer.Option(
         "--prometheus",
         metavar="FILE|-",
         help="Write metrics for the textfile collector of node_exporter; FILE ends in .prom.",
+        parser=str,
+        callback=opened,
     ),
 ]
 
@@ -101,9 +103,9 @@ class PlugInCommand(TyperCommand):
         except Exception as error:
             # Typer's own exceptions, of which it exports none, carry their sentence.
             message = getattr(error, "format_message", None)
-            if not asked or message is None:
+            if not asked or not (message or isinstance(error, SsdlabError)):
                 raise
-            print(plugin.failure(message()))
+            print(plugin.failure(message() if message else str(error)))
             raise typer.Exit(plugin.State.UNKNOWN) from None
 
 
@@ -111,55 +113,49 @@ class PlugInCommand(TyperCommand):
 class Outputs:
     """Where the answer is written besides the terminal."""
 
-    json: str | None
-    json_lines: str | None
-    prometheus: str | None
+    json: Output | None
+    json_lines: Output | None
+    prometheus: Output | None
     redact: bool
 
     def check(self, *, terminal: bool) -> None:
-        """Raises InputError where one cannot be written, or two want standard output."""
+        """Raises InputError where two want standard output, or a name is none for metrics."""
         options = {
             "--json": self.json,
             "--json-lines": self.json_lines,
             "--prometheus": self.prometheus,
         }
-        standard = [option for option, place in options.items() if place == "-"]
+        standard = [option for option, place in options.items() if on_stdout(place)]
         if len(standard) > 1 or (standard and terminal):
             other = EXIT_CODE if terminal else standard[1]
             raise InputError(
                 f"{standard[0]} - and {other} both write to standard output; name a file for "
                 f"{standard[0]}"
             )
-        name = self.prometheus
-        if name not in (None, "-") and Path(name or "").suffix != prometheus.SUFFIX:
+        metrics = self.prometheus
+        if metrics is not None and metrics.is_file and metrics.path.suffix != prometheus.SUFFIX:
             raise InputError(
-                f"--prometheus {name}: the name must end in {prometheus.SUFFIX}, since "
+                f"--prometheus {metrics}: the name must end in {prometheus.SUFFIX}, since "
                 "node_exporter's textfile collector reads no other files"
             )
-        for place in options.values():
-            check_place(place)
 
     @property
     def console(self) -> Console:
         """Where the words for people go: not among what is for programs."""
-        return results("-" if "-" in (self.json, self.json_lines, self.prometheus) else None)
+        return results(self.json, self.json_lines, self.prometheus)
 
     def one(self, reading: Reading) -> None:
         """Writes what is written of each drive as it is read."""
-        if self.json_lines == "-":
+        if on_stdout(self.json_lines):
             sys.stdout.write(_line(reading))
             sys.stdout.flush()
 
     def all(self, readings: Sequence[Reading]) -> None:
         """Writes what is written once all drives are read."""
-        if self.json_lines not in (None, "-"):
-            write_whole(Path(self.json_lines or ""), "".join(map(_line, readings)))
+        if self.json_lines is not None and not self.json_lines.is_stdout:
+            self.json_lines.write("".join(map(_line, readings)))
         if self.prometheus is not None:
-            text = prometheus.exposition(readings, serials=not self.redact)
-            if self.prometheus == "-":
-                sys.stdout.write(text)
-            else:
-                write_whole(Path(self.prometheus), text)
+            self.prometheus.write(prometheus.exposition(readings, serials=not self.redact))
         if any(isinstance(one, Report) for one in readings):
             write_json(self.json, document(readings))
 

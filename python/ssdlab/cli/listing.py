@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,9 +10,9 @@ from ssdlab import _core
 from ssdlab.arrays.attachment import shipped_attachments
 from ssdlab.audit import CHECKS
 from ssdlab.cli.console import stdout, table
-from ssdlab.cli.options import KeptWhere
-from ssdlab.cli.output import check_place, write_json
-from ssdlab.errors import unknown_name
+from ssdlab.cli.options import Json, KeptWhere
+from ssdlab.cli.output import on_stdout, write_json
+from ssdlab.errors import InputError, unknown_name
 from ssdlab.rig import profiles
 from ssdlab.store import RunStore
 from ssdlab.tuning import PRESETS, SETTINGS
@@ -42,25 +41,29 @@ def command(
         ),
     ],
     out: KeptWhere = None,
-    json_: Annotated[
-        str | None, typer.Option("--json", metavar="FILE|-", help="Write the list as JSON.")
-    ] = None,
+    json_: Json = None,
 ) -> None:
     """List what can be named: drives, protocols, policies, checks, setups, runs and more."""
     if kind not in KINDS:
         raise unknown_name("list", kind, KINDS)
-    check_place(json_)
-    headings, rows = _rows(kind, out)
-    write_json(json_, [dict(zip(headings, row, strict=True)) for row in rows])
-    if json_ == "-":
-        return
-    if rows:
-        stdout().print(table([(heading, "left") for heading in headings], rows))
+    wrong: list[InputError] = []
+    if kind == "runs":
+        entries, wrong = RunStore(out).listing()
+        headings = ["run", "created", "target", "kind", "jobs"]
+        rows = [[e.id, e.created, e.target, e.kind, _short(e.jobs)] for e in entries]
     else:
+        headings, rows = _rows(kind)
+    write_json(json_, [dict(zip(headings, row, strict=True)) for row in rows])
+    if rows and not on_stdout(json_):
+        stdout().print(table([(heading, "left") for heading in headings], rows))
+    if wrong:
+        more = f"; {len(wrong) - 1} more runs are damaged" if wrong[1:] else ""
+        raise InputError(wrong[0].message + more)
+    if not rows and not on_stdout(json_):
         stdout().print(f"there are no {kind} yet")
 
 
-def _rows(kind: str, out: Path | None) -> tuple[list[str], list[list[str]]]:
+def _rows(kind: str) -> tuple[list[str], list[list[str]]]:
     if kind == "drives":
         return ["drive", "what it is"], [[one.name, one.summary] for one in profiles()]
     if kind == "controllers":
@@ -78,10 +81,6 @@ def _rows(kind: str, out: Path | None) -> tuple[list[str], list[list[str]]]:
             *([name, words, "", "", ""] for name, words in PRESETS.items()),
             *([f"{s.name}=", s.summary, s.values, s.in_pts, s.source] for s in SETTINGS),
         ]
-    if kind == "runs":
-        entries = RunStore(out).entries()
-        heads = ["run", "created", "target", "kind", "jobs"]
-        return heads, [[e.id, e.created, e.target, e.kind, _short(e.jobs)] for e in entries]
     if kind == "traces":
         from ssdlab.cli.trace import FORMAT_HEADS, format_rows
 

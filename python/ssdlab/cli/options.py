@@ -7,7 +7,18 @@ from typing import Annotated
 
 import typer
 
+from ssdlab.output import Output
 from ssdlab.target import SEED_MAX
+
+
+def opened(context: typer.Context, place: str | None) -> Output | None:
+    """The place of a document, opened before the work for it begins and closed after it."""
+    if place is None or context.resilient_parsing:  # completion opens nothing
+        return None
+    output = Output(place)
+    context.call_on_close(output.close)
+    return output
+
 
 KeptBelow = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="Keep the run below this folder.")
@@ -15,12 +26,15 @@ KeptBelow = Annotated[
 KeptWhere = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="Where the runs are kept.")
 ]
-FoundJson = Annotated[
-    str | None,
-    typer.Option("--json", metavar="FILE|-", help="Write what was found there, for scripts."),
-]
-SaidJson = Annotated[
-    str | None, typer.Option("--json", metavar="FILE|-", help="Write what is said as JSON.")
+Json = Annotated[
+    Output | None,
+    typer.Option(
+        "--json",
+        metavar="FILE|-",
+        help="Write the result as JSON there; - is standard output.",
+        parser=str,
+        callback=opened,
+    ),
 ]
 LogFolder = Annotated[
     Path | None,
@@ -31,8 +45,17 @@ LogFolder = Annotated[
         "job there, named as bench-fio names them: fio-plot -i DIR draws from it.",
     ),
 ]
-ReportFile = Annotated[
-    Path | None, typer.Option("--report", metavar="FILE", help="Write an HTML report there.")
+Page = Annotated[
+    Output | None,
+    typer.Option(
+        "--report",
+        "-o",
+        "--output",
+        metavar="FILE|-",
+        help="Write an HTML report there.",
+        parser=str,
+        callback=opened,
+    ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no table.")]
 QuietWords = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no words.")]

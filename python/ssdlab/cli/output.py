@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-import sys
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from ssdlab.cli.console import stderr, stdout
 from ssdlab.errors import InputError
-from ssdlab.store import check_writable, write_whole
+from ssdlab.output import Output
 
 _DECIMAL = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY = {"ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40}
@@ -28,26 +27,28 @@ def parse_bytes(option: str, text: str) -> int:
     return int(float(match[1]) * factor)
 
 
-def check_place(place: str | None) -> None:
-    """Raises InputError where ``--json`` names a file that cannot be written."""
-    if place not in (None, "-"):
-        check_writable(Path(place or ""))
+def on_stdout(*documents: Output | None) -> bool:
+    """Whether one of the documents goes to standard output, where words would spoil it."""
+    return any(one is not None and one.is_stdout for one in documents)
 
 
-def results(place: str | None) -> Console:
-    """Where the words for people go: not among the JSON on stdout."""
-    return stderr() if place == "-" else stdout()
+def results(*documents: Output | None) -> Console:
+    """Where the words for people go: not among a document on standard output."""
+    return stderr() if on_stdout(*documents) else stdout()
 
 
-def write_json(place: str | None, document: Any) -> None:
-    """Writes ``document`` where ``--json`` says."""
-    if place is None:
-        return
-    text = json.dumps(document, indent=2, allow_nan=False) + "\n"
-    if place == "-":
-        sys.stdout.write(text)
-    else:
-        write_whole(Path(place), text)
+def write_json(place: Output | None, document: Any) -> None:
+    """Writes ``document`` where ``--json`` says; what is no finite number is null."""
+    if place is not None:
+        place.write(json.dumps(_finite(document), indent=2, allow_nan=False) + "\n")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    return [_finite(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def say(console: Console, text: str, style: str | None = None) -> None:

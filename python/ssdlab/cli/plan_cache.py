@@ -14,12 +14,13 @@ from ssdlab import _core
 from ssdlab.arrays.chapters import Chapter
 from ssdlab.cli.array import _text
 from ssdlab.cli.console import duration, progress, table
-from ssdlab.cli.options import Quiet, Seed
-from ssdlab.cli.output import check_place, results, say, write_json
+from ssdlab.cli.options import Json, Page, Quiet, Seed
+from ssdlab.cli.output import results, say, write_json
 from ssdlab.cli.trace_options import Action, Block, Device, Format, SkipDamaged, Window, reading
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.fio.job import parse_size
 from ssdlab.jobfile import read_job
+from ssdlab.output import Output
 from ssdlab.plan.cache import Plan, Wish, plan
 from ssdlab.plan.candidates import MODES, THRESHOLD_MAX, Fast, fast
 from ssdlab.plan.curves import SHARES
@@ -27,7 +28,6 @@ from ssdlab.plan.prices import prices
 from ssdlab.plan.rows import CLOSE, GAIN_MIN, GOALS, REUSE_MIN, Rules
 from ssdlab.plan.stores import FORMS, store
 from ssdlab.plan.tables import chapters
-from ssdlab.store import check_writable
 from ssdlab.tracefile import FITS, existing
 
 QUICK: dict[str, Any] = {
@@ -147,12 +147,8 @@ def command(
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer candidates and passes, for a first look.")
     ] = False,
-    json_: Annotated[
-        str | None, typer.Option("--json", metavar="FILE|-", help="Write everything as JSON.")
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write an HTML page.")
-    ] = None,
+    json_: Json = None,
+    output: Page = None,
     quiet: Quiet = False,
 ) -> None:
     """Find the cache for a load: size, block, policy, mode; speed, warm-up, wear and price."""
@@ -162,9 +158,6 @@ def command(
         raise unknown_name("goal", goal, GOALS)
     if fit not in FITS:
         raise InputError(f'--fit "{fit}": expected {", ".join(FITS)}')
-    check_place(json_)
-    if output is not None:
-        check_writable(output)
     wish = Wish(
         pool=store(pool),
         fasts=_fasts(cache),
@@ -359,7 +352,7 @@ def _note(found: Plan, seconds: float | None) -> str:
     )
 
 
-def _page(found: Plan, told: Sequence[Chapter], output: Path, note: str) -> None:
+def _page(found: Plan, told: Sequence[Chapter], output: Output, note: str) -> None:
     from ssdlab.report import array_page  # heavy: only where it is used
 
     best = found.choice.best
@@ -373,8 +366,8 @@ def _page(found: Plan, told: Sequence[Chapter], output: Path, note: str) -> None
     )  # fmt: skip
 
 
-def _print(told: Sequence[Chapter], note: str, page: Path | None, json_: str | None) -> None:
-    console = results(json_)
+def _print(told: Sequence[Chapter], note: str, page: Output | None, json_: Output | None) -> None:
+    console = results(json_, page)
     say(console, note, "bold")
     for chapter in reversed(told):
         say(console, f"\n{chapter.title}", "bold")

@@ -13,11 +13,12 @@ from ssdlab.arrays.chapters import Chapter
 from ssdlab.arrays.workloads import WORKLOADS, workload
 from ssdlab.arrays.workloads import job as named_job
 from ssdlab.cli.console import duration, progress, table
-from ssdlab.cli.options import Quiet, Seed
-from ssdlab.cli.output import check_place, parse_bytes, results, say, write_json
+from ssdlab.cli.options import Json, Page, Quiet, Seed
+from ssdlab.cli.output import parse_bytes, results, say, write_json
 from ssdlab.errors import InputError
 from ssdlab.figures import Cell, figure_text
 from ssdlab.jobfile import read_job
+from ssdlab.output import Output
 from ssdlab.plan.prices import Prices, prices
 from ssdlab.plan.storage.candidates import DEFAULTS, SYNTAX, Candidate, candidate
 from ssdlab.plan.storage.loads import DEPTH, HOT_BYTES, HotSet
@@ -26,7 +27,6 @@ from ssdlab.plan.storage.own import OwnLoad, measure_own
 from ssdlab.plan.storage.rows import WRITES_PER_DAY, assumptions, rows
 from ssdlab.plan.storage.sizes import check
 from ssdlab.plan.storage.tables import chapter, document
-from ssdlab.store import check_writable
 
 WHOLE = 1 << 62
 """A hot set that is larger than any store fills it."""
@@ -93,12 +93,8 @@ def command(
     quick: Annotated[
         bool, typer.Option("--quick", help="A rough look: shorter and smaller.")
     ] = False,
-    json_: Annotated[
-        str | None, typer.Option("--json", metavar="FILE|-", help="Write the tables as JSON.")
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write an HTML page.")
-    ] = None,
+    json_: Json = None,
+    output: Page = None,
     quiet: Quiet = False,
 ) -> None:
     """Compare what may be bought: speed, space, life, safety, price; and what to take for what."""
@@ -113,9 +109,6 @@ def command(
         raise InputError(
             "--scale is for --job and --workload; else sizes are chosen by the hot set"
         )
-    check_place(json_)
-    if output is not None:
-        check_writable(output)
     started = time.monotonic()
     with progress(f"{len(candidates)} candidates", quiet=quiet) as callback:
         if own is None:
@@ -217,19 +210,19 @@ def _document(
 
 def _page(
     said: Chapter, candidates: Sequence[Candidate], own: OwnLoad | None, cost: Prices,
-    notes: Sequence[str], path: Path,
+    notes: Sequence[str], output: Output,
 ) -> None:  # fmt: skip
     from ssdlab.report import array_page  # heavy: only where it is used
 
     texts = [] if own is None else [(own.job.name, own.job.text)]
     texts += [(one.text, one.rig()) for one in candidates]
     array_page.render(
-        [said], path, title="Which storage to buy", kind="plan", notes=notes, texts=texts
+        [said], output, title="Which storage to buy", kind="plan", notes=notes, texts=texts
     )
 
 
-def _print(said: Chapter, notes: Sequence[str], page: Path | None, json_: str | None) -> None:
-    console = results(json_)
+def _print(said: Chapter, notes: Sequence[str], page: Output | None, json_: Output | None) -> None:
+    console = results(json_, page)
     say(console, notes[0], "bold")
     for note in notes[1:]:
         say(console, note)

@@ -13,10 +13,11 @@ from ssdlab.care.blockio import place_of
 from ssdlab.care.methods import KINDS, Method, available, remark
 from ssdlab.care.purge import Purged, purge, purge_file
 from ssdlab.cli.console import duration, progress, stderr, table
-from ssdlab.cli.options import QuietWords, SaidJson
-from ssdlab.cli.output import check_place, results, say, write_json
+from ssdlab.cli.options import Json, QuietWords
+from ssdlab.cli.output import results, say, write_json
 from ssdlab.errors import InputError
 from ssdlab.fio.job import size_text
+from ssdlab.output import Output
 from ssdlab.safety import BlockDevice
 
 
@@ -54,11 +55,10 @@ def command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", "-n", help="Only say which ways the drive has.")
     ] = False,
-    json_: SaidJson = None,
+    json_: Json = None,
     quiet: QuietWords = False,
 ) -> None:
     """Purge a drive: it erases all it holds, so that it is as new. Overwriting is no purge."""
-    check_place(json_)
     place = place_of(target)
     if not place.is_device:
         if method not in (None, "punch"):
@@ -86,14 +86,14 @@ def _notice(sentence: str) -> None:
     say(stderr(), sentence)
 
 
-def _print(done: Purged, json_: str | None) -> None:
+def _print(done: Purged, json_: Output | None) -> None:
     console = results(json_)
     for said in done.tried:
         say(console, f"not used: {said}")
     say(console, f"{done.sentence} (in {duration(done.seconds)})")
 
 
-def _dry_run(device: BlockDevice, json_: str | None) -> None:
+def _dry_run(device: BlockDevice, json_: Output | None) -> None:
     name = f", {device.names[0]}" if device.names else ""
     head = f"{device.path} ({size_text(device.capacity_bytes)}{name})"
     if said := remark(device):
@@ -102,7 +102,9 @@ def _dry_run(device: BlockDevice, json_: str | None) -> None:
     _say_ways(available(device), head, json_, refused)
 
 
-def _say_ways(ways: list[Method], head: str, json_: str | None, refused: str | None = None) -> None:
+def _say_ways(
+    ways: list[Method], head: str, json_: Output | None, refused: str | None = None
+) -> None:
     first = next((one for one in ways if one.obstacle is None), None)
     rows = [
         [

@@ -20,9 +20,10 @@ from ssdlab.care.refresh import (
     why_refused,
 )
 from ssdlab.cli.console import duration, progress, stderr, table
-from ssdlab.cli.options import QuietWords, SaidJson
-from ssdlab.cli.output import check_place, results, say, write_json
+from ssdlab.cli.options import Json, QuietWords
+from ssdlab.cli.output import results, say, write_json
 from ssdlab.fio.job import size_text
+from ssdlab.output import Output
 
 
 def command(
@@ -57,11 +58,10 @@ def command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", "-n", help="Only say what would be written.")
     ] = False,
-    json_: SaidJson = None,
+    json_: Json = None,
     quiet: QuietWords = False,
 ) -> None:
     """Rewrite a file or drive in place with its own data, so that it reads fast again."""
-    check_place(json_)
     place = place_of(target)
     if dry_run:
         planned = plan(target)
@@ -95,7 +95,7 @@ def _notice(sentence: str) -> None:
     say(stderr(), sentence)
 
 
-def _print(done: Refreshed, json_: str | None) -> None:
+def _print(done: Refreshed, json_: Output | None) -> None:
     console = results(json_)
     took = duration(done.seconds)
     head = f"refreshed {done.plan.place.path}: {size_text(done.written_bytes)} rewritten in {took}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,13 +14,12 @@ from ssdlab.analysis.losses import RUNS_MAX
 from ssdlab.analysis.reliability import HOURS_PER_YEAR, LEVELS, MEMBERS_MAX
 from ssdlab.cli.console import progress, table
 from ssdlab.cli.health import parse_size
-from ssdlab.cli.options import Seed
-from ssdlab.cli.output import check_place, parse_bytes, results, say, write_json
+from ssdlab.cli.options import Json, Page, Seed
+from ssdlab.cli.output import on_stdout, parse_bytes, results, say, write_json
 from ssdlab.errors import InputError
 from ssdlab.progress import Progress
 from ssdlab.reliability import Question, Study
 from ssdlab.report import reliability_page as page
-from ssdlab.store import check_writable
 
 AFR_PERCENT = 1.0
 """2 906 SSDs of a cloud provider: 25 failures in 934 441 drive days, 0.98 failures per 100 drive
@@ -158,18 +156,10 @@ def command(
         typer.Option("--runs", min=100, max=RUNS_MAX, metavar="N", help="Lives to simulate."),
     ] = 50_000,
     seed: Seed = 0,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Write an HTML report there."),
-    ] = None,
-    json_: Annotated[
-        str | None, typer.Option("--json", metavar="FILE|-", help="Write what is said as JSON.")
-    ] = None,
+    output: Page = None,
+    json_: Json = None,
 ) -> None:
     """Say how likely an array loses data: by closed form and by simulation, with wear."""
-    check_place(json_)
-    if output is not None:
-        check_writable(output)
     if (tbw is None) != (writes_per_day is None):
         raise InputError("wear takes both --tbw and --writes-per-day, found one of them")
     wear_only = {"--stagger": stagger, "--models": models, "--renew-at": renew_at}
@@ -200,12 +190,12 @@ def command(
         runs=runs,
         seed=seed,
     )
-    with progress("simulating lives", quiet=json_ == "-") as callback:
+    with progress("simulating lives", quiet=on_stdout(json_, output)) as callback:
         found = reliability.study(question, lambda share: callback(Progress(share)))
-    _show(results(json_), found)
     write_json(json_, found.document())
     if output is not None:
         page.render(found, output)
+    _show(results(json_, output), found)
 
 
 def _levels(text: str | None) -> tuple[str, ...]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ssdlab.cli.console import stdout
-from ssdlab.cli.options import KeptWhere
+from ssdlab.cli.options import KeptWhere, Page
+from ssdlab.cli.output import results
 from ssdlab.engine.folder import RunFolder, is_protocol_run
 from ssdlab.errors import InputError
+from ssdlab.output import Output
 from ssdlab.results import Result
-from ssdlab.store import RunStore, check_writable
+from ssdlab.store import RunStore
 
 
 def _run_ids(incomplete: str) -> list[str]:
@@ -28,14 +28,12 @@ def command(
             autocompletion=_run_ids,
         ),
     ],
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="The HTML file to write.")
-    ] = Path("report.html"),
+    output: Page = None,
     title: Annotated[str | None, typer.Option("--title", help="Heading of the report.")] = None,
     out: KeptWhere = None,
 ) -> None:
-    """Write one HTML report that compares runs, or shows what a protocol found."""
-    check_writable(output)
+    """Write one HTML report (report.html) that compares runs, or shows what a protocol found."""
+    output = output or Output("report.html")
     store = RunStore(out)
     folders = [store.find(run) for run in runs]
     tests = [folder for folder in folders if is_protocol_run(folder)]
@@ -53,4 +51,4 @@ def command(
         from ssdlab.report import render  # heavy: only where it is used
 
         render([Result.load(folder) for folder in folders], output, title=title)
-    stdout().print(f"wrote {output}", markup=False, soft_wrap=True)
+    results(output).print(f"wrote {output}", markup=False, soft_wrap=True)

@@ -10,13 +10,13 @@ import typer
 from rich.console import Console
 
 from ssdlab.cli.console import duration, progress, stdout, table
-from ssdlab.cli.options import Quiet
-from ssdlab.cli.output import check_place, results, write_json
+from ssdlab.cli.options import Json, Quiet
+from ssdlab.cli.output import results, write_json
 from ssdlab.errors import InputError
 from ssdlab.experiments import EXPERIMENTS, find
 from ssdlab.experiments.base import Experiment, Line, Mode, Outcome
 from ssdlab.experiments.runner import run
-from ssdlab.store import writing
+from ssdlab.output import Output, make_folder, write_to
 
 
 def _names(incomplete: str) -> list[str]:
@@ -37,10 +37,7 @@ def command(
     ] = False,
     full: Annotated[bool, typer.Option("--full", help="Drives and times at full size.")] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Seed of the runs.")] = 1,
-    json_: Annotated[
-        str | None,
-        typer.Option("--json", metavar="FILE|-", help="Write the table there, as JSON."),
-    ] = None,
+    json_: Json = None,
     output: Annotated[
         Path,
         typer.Option("-o", "--output", metavar="DIR", help="Folder for the pages."),
@@ -62,15 +59,13 @@ def command(
     if save_jobs is not None:
         _save_jobs(experiments, save_jobs)
         return
-    check_place(json_)
-    with writing(output):
-        output.mkdir(parents=True, exist_ok=True)
+    pages = pages_in(experiments, output)
     mode: Mode = "quick" if quick else "full" if full else "reduced"
     started = time.monotonic()
     what = experiments[0].name if len(experiments) == 1 else f"{len(experiments)} experiments"
     with progress(what, quiet=quiet) as callback:
         outcomes = run(experiments, mode, seed=seed, progress=callback)
-    pages = write_pages(outcomes, output)
+    write_pages(outcomes, pages)
     write_json(json_, _document(outcomes))
     if not quiet:
         console = results(json_)
@@ -82,26 +77,26 @@ def command(
 
 
 def _save_jobs(experiments: list[Experiment], folder: Path) -> None:
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        files = {n: text for one in experiments for n, text in one.job_files().items()}
-        for name, text in files.items():
-            (folder / name).write_text(text, "utf-8")
+    make_folder(folder)
+    files = {n: text for one in experiments for n, text in one.job_files().items()}
+    for name, text in files.items():
+        write_to(folder / name, text)
     stdout().print(f"wrote {len(files)} job files to {folder}", markup=False, soft_wrap=True)
 
 
-def write_pages(outcomes: list[Outcome], folder: Path) -> list[Path]:
+def pages_in(experiments: list[Experiment], folder: Path) -> list[Output]:
+    """The places of the pages, each opened: one for each experiment, and for several one of all."""
+    names = [one.name for one in experiments] + ["index"] * (len(experiments) > 1)
+    return [Output(make_folder(folder) / f"{name}.html") for name in names]
+
+
+def write_pages(outcomes: list[Outcome], pages: list[Output]) -> None:
     """A page for each experiment, and for several one with all of them, which comes last."""
     from ssdlab.report import reproduction  # heavy: only where it is used
 
-    pages = []
-    for outcome in outcomes:
-        pages.append(folder / f"{outcome.experiment.name}.html")
-        reproduction.render([outcome], pages[-1])
-    if len(outcomes) > 1:
-        pages.append(folder / "index.html")
-        reproduction.render(outcomes, pages[-1])
-    return pages
+    shown = [[one] for one in outcomes] + [outcomes] * (len(outcomes) > 1)
+    for some, page in zip(shown, pages, strict=True):
+        reproduction.render(some, page)
 
 
 def _document(outcomes: list[Outcome]) -> list[dict[str, Any]]:

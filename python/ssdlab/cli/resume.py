@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ssdlab.checks import examine_run
 from ssdlab.cli.console import progress
-from ssdlab.cli.options import (
-    Destroy,
-    FoundJson,
-    KeptWhere,
-    Quiet,
-    ReportFile,
-    UseExistingFile,
-)
+from ssdlab.cli.options import Destroy, Json, KeptWhere, Page, Quiet, UseExistingFile
 from ssdlab.cli.run import notice
 from ssdlab.cli.test import show
 from ssdlab.engine.folder import RunFolder
 from ssdlab.engine.runs import go_on
 from ssdlab.protocols import find
-from ssdlab.store import RunStore, check_writable
+from ssdlab.store import RunStore
 
 
 def _run_ids(incomplete: str) -> list[str]:
@@ -41,15 +33,12 @@ def command(
     ],
     destroy: Destroy = None,
     use_existing_file: UseExistingFile = False,
-    json_: FoundJson = None,
-    report: ReportFile = None,
+    json_: Json = None,
+    report: Page = None,
     out: KeptWhere = None,
     quiet: Quiet = False,
 ) -> None:
     """Go on with a protocol's run after Ctrl-C, a kill or a power failure."""
-    for path in (report, None if json_ in (None, "-") else Path(json_)):
-        if path is not None:
-            check_writable(path)
     folder = RunFolder.open(RunStore(out).find(run))
     started = time.monotonic()
     what = f"{folder.manifest['protocol']} on {folder.manifest['name']}"

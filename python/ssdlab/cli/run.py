@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from ssdlab import logfolder, tuning
 from ssdlab.checks import examine, of_result
-from ssdlab.cli.console import duration, latency, progress, rate, stderr, stdout, table
+from ssdlab.cli.console import duration, latency, progress, rate, stderr, table
 from ssdlab.cli.findings import print_checks
 from ssdlab.cli.options import (
     Destroy,
+    Json,
     KeptBelow,
     LogFolder,
     Quiet,
@@ -24,13 +25,14 @@ from ssdlab.cli.options import (
     SetUp,
     UseExistingFile,
 )
+from ssdlab.cli.output import results
 from ssdlab.engine.check import MARK, MARK_NOTE, any_doubt
 from ssdlab.errors import InputError
 from ssdlab.fio.job import size_text
 from ssdlab.jobfile import read_job
 from ssdlab.results import Result
 from ssdlab.rig import profiles, resolve
-from ssdlab.store import RunStore, check_writable, label, write_whole
+from ssdlab.store import RunStore, label
 from ssdlab.target import Settings
 
 
@@ -65,10 +67,7 @@ def command(
             "steps after it shrinks by N percent).",
         ),
     ] = None,
-    json_: Annotated[
-        str | None,
-        typer.Option("--json", metavar="FILE|-", help="Write the fio JSON+ document there."),
-    ] = None,
+    json_: Json = None,
     out: KeptBelow = None,
     logs: LogFolder = None,
     redact: Redact = False,
@@ -87,8 +86,6 @@ def command(
     )
     store = RunStore(out)
     store.prepare()
-    if json_ not in (None, "-"):
-        check_writable(Path(json_ or ""))
     places = _log_folders(logs, jobs)
     if len(texts) > 1 or logs is not None:
         # The last job file should not turn out wrong after the first has run for an hour.
@@ -112,11 +109,10 @@ def command(
         if place is not None:
             logfolder.write(place, result)
         if json_ is not None:
-            write_result(json_, result)
+            json_.write(result.json() + "\n")
         if not quiet:
-            print_result(
-                result, text.name, folder, time.monotonic() - started, to_stderr=json_ == "-"
-            )
+            seconds = time.monotonic() - started
+            print_result(result, text.name, folder, seconds, results(json_))
 
 
 def _log_folders(logs: Path | None, jobs: list[Path]) -> list[Path | None]:
@@ -143,14 +139,6 @@ def notice(sentence: str) -> None:
     stderr().print(sentence, markup=False, soft_wrap=True)
 
 
-def write_result(place: str, result: Result) -> None:
-    """Writes the document of a result where ``--json`` says."""
-    if place == "-":
-        sys.stdout.write(result.json() + "\n")
-        return
-    write_whole(Path(place), result.json() + "\n")
-
-
 OPTIONS_SAID = {
     "added_options": "set by ssdlab for fio",
     "replaced_options": "decided by the target instead",
@@ -159,11 +147,8 @@ OPTIONS_SAID = {
 """What became of a job's options, by the list in the document."""
 
 
-def print_result(
-    result: Result, job: str, folder: Path, seconds: float, *, to_stderr: bool
-) -> None:
+def print_result(result: Result, job: str, folder: Path, seconds: float, console: Console) -> None:
     """Says what a run found."""
-    console = stderr() if to_stderr else stdout()
     console.print(_headline(result, job, seconds), markup=False, soft_wrap=True)
     columns = [("job", "left"), ("direction", "left"), ("I/Os", "right"), ("amount", "right")]
     columns += [("IOPS", "right"), ("throughput", "right")]

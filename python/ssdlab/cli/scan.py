@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,12 +15,12 @@ from ssdlab.care.scan import QUICK_BYTES, Scan, blank, require_whole, scan
 from ssdlab.care.scanmap import STATES, State, cells
 from ssdlab.care.simscan import PREPARE, scan_simulated
 from ssdlab.cli.console import duration, latency, progress, table
-from ssdlab.cli.options import SetKeys
-from ssdlab.cli.output import check_place, parse_bytes, results, say, write_json
+from ssdlab.cli.options import Json, Page, SetKeys
+from ssdlab.cli.output import parse_bytes, results, say, write_json
 from ssdlab.errors import ExperimentError, InputError, Interrupted
 from ssdlab.fio.job import size_text
+from ssdlab.output import Output
 from ssdlab.rig import profiles, resolve
-from ssdlab.store import check_writable
 from ssdlab.target import Fio, Sim
 
 COLUMNS = 64
@@ -64,13 +63,8 @@ def command(
         str | None,
         typer.Option("--size", metavar="SIZE", help="Read so much from the beginning: 20GB."),
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Write the map as a page (HTML)."),
-    ] = None,
-    json_: Annotated[
-        str | None, typer.Option("--json", metavar="FILE|-", help="Write what is found as JSON.")
-    ] = None,
+    output: Page = None,
+    json_: Json = None,
     prepare: Annotated[
         str | None,
         typer.Option(
@@ -88,9 +82,6 @@ def command(
     wanted = None if whole else parse_bytes("--size", size) if size else QUICK_BYTES
     if wanted is not None and wanted < 1:
         raise InputError("--size: found 0, expected at least one byte")
-    check_place(json_)
-    if output is not None:
-        check_writable(output)
     what = resolve(target)
     with progress(f"scanning {target}", quiet=quiet) as callback:
         if isinstance(what, Sim):
@@ -122,18 +113,19 @@ def command(
     _show(found, output, json_, quiet=quiet)
 
 
-def _show(found: Scan, output: Path | None, json_: str | None, *, quiet: bool) -> None:
+def _show(found: Scan, output: Output | None, json_: Output | None, *, quiet: bool) -> None:
     """Says and writes what was found, also by a scan that ended early; leaves with its status."""
     require_whole(found)
     write_json(json_, scansay.document(found))
-    if not quiet:
-        _print(found, results(json_))
     if output is not None:
         from ssdlab.report.scan import render  # heavy: only where it is used
 
         render(found, output)
-        if not quiet:
-            say(results(json_), f"wrote {output}")
+    if not quiet:
+        console = results(json_, output)
+        _print(found, console)
+        if output is not None:
+            say(console, f"wrote {output}")
     if found.stopped:
         done = f"{size_text(found.read_bytes)} of {size_text(found.wanted_bytes)}"
         sentence = f"{found.target}: {found.stopped} after {done}; what was found is kept"

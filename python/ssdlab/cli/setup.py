@@ -12,11 +12,12 @@ from rich.console import Console
 
 from ssdlab import safety, tuning
 from ssdlab.cli.console import stderr, table
-from ssdlab.cli.options import Destroy, SaidJson, SetUp
-from ssdlab.cli.output import check_place, results, say, write_json
+from ssdlab.cli.options import Destroy, Json, SetUp
+from ssdlab.cli.output import results, say, write_json
 from ssdlab.engine.runs import set_up_for
 from ssdlab.errors import InputError, SsdlabError
 from ssdlab.fio.surroundings import disk_below
+from ssdlab.output import Output
 from ssdlab.rig import resolve
 from ssdlab.target import Fio, Target
 
@@ -40,7 +41,7 @@ def command(
         ),
     ] = False,
     destroy: Destroy = None,
-    json_: SaidJson = None,
+    json_: Json = None,
 ) -> None:
     """Show what --setup would set for a run, or restore what killed runs have left set."""
     if dry_run == restore:
@@ -48,7 +49,6 @@ def command(
             "settings last as long as a run, so --setup goes with ssdlab run, test and ab; here "
             "give --dry-run to see what it would set, or --restore to restore leftovers"
         )
-    check_place(json_)
     if restore:
         _restore(target, destroy, json_)
         return
@@ -83,7 +83,7 @@ def restore_named(arguments: Sequence[str]) -> None:
                 tuning.restore_left(_notice, name=name)
 
 
-def _restore(target: str | None, destroy: str | None, json_: str | None) -> None:
+def _restore(target: str | None, destroy: str | None, json_: Output | None) -> None:
     said: list[str] = []
     if target is None:
         if destroy is not None:

@@ -12,7 +12,8 @@ import typer
 from ssdlab import _core
 from ssdlab.arrays.attachment import Attachment, shipped_attachments
 from ssdlab.cli.console import duration, stdout, table
-from ssdlab.cli.output import check_place, say, write_json
+from ssdlab.cli.options import Json
+from ssdlab.cli.output import on_stdout, say, write_json
 from ssdlab.engine import estimate
 from ssdlab.engine.protocol import EXAMPLE_BYTES, Protocol, example_setup
 from ssdlab.errors import UnknownNameError, nearest
@@ -36,13 +37,9 @@ def command(
             autocompletion=_names,
         ),
     ],
-    json_: Annotated[
-        str | None,
-        typer.Option("--json", metavar="FILE|-", help="Write what is shown as JSON."),
-    ] = None,
+    json_: Json = None,
 ) -> None:
     """Show a drive or controller with its sources, a protocol, device, policy or job option."""
-    check_place(json_)
     found = list(_things(name))
     if not found:
         near = nearest(name, _names())
@@ -52,7 +49,7 @@ def command(
             f"{hint}; ssdlab list drives|controllers|protocols|devices|policies|options names them"
         )
     write_json(json_, [one.as_json(name) for one in found])
-    if json_ != "-":
+    if not on_stdout(json_):
         for one in found:
             one.print()
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,17 +14,18 @@ from ssdlab.cli.console import duration, progress, stderr, stdout
 from ssdlab.cli.findings import print_checks, print_findings
 from ssdlab.cli.options import (
     Destroy,
-    FoundJson,
+    Json,
     KeptBelow,
     LogFolder,
+    Page,
     Quiet,
     Redact,
-    ReportFile,
     Seed,
     SetKeys,
     SetUp,
     UseExistingFile,
 )
+from ssdlab.cli.output import results
 from ssdlab.cli.run import notice, override, profile_names
 from ssdlab.cli.setup import say_preview
 from ssdlab.engine import findings
@@ -34,9 +33,10 @@ from ssdlab.engine.folder import RunFolder
 from ssdlab.engine.runs import Announcement, Order, begin
 from ssdlab.errors import InputError
 from ssdlab.fio.job import parse_size, size_text
+from ssdlab.output import Output
 from ssdlab.protocols import find, protocols
 from ssdlab.rig import resolve
-from ssdlab.store import RunStore, check_writable, write_whole
+from ssdlab.store import RunStore
 
 
 def _protocol_names(incomplete: str) -> list[str]:
@@ -106,8 +106,8 @@ def command(
     setup: SetUp = tuning.NONE,
     use_existing_file: UseExistingFile = False,
     redact: Redact = False,
-    json_: FoundJson = None,
-    report: ReportFile = None,
+    json_: Json = None,
+    report: Page = None,
     out: KeptBelow = None,
     logs: LogFolder = None,
     quiet: Quiet = False,
@@ -127,9 +127,6 @@ def command(
         rated_bytes=None if tbw is None else tbw * 1e12,
         logs=logs,
     )
-    for path in (report, None if json_ in (None, "-") else Path(json_)):
-        if path is not None:
-            check_writable(path)
     started = time.monotonic()
     console = stderr()
 
@@ -154,11 +151,22 @@ def command(
 
 
 def show(
-    folder: RunFolder, *, json_: str | None, report: Path | None, quiet: bool, started: float
+    folder: RunFolder,
+    *,
+    json_: Output | None,
+    report: Output | None,
+    quiet: bool,
+    started: float,
 ) -> None:
     """Prints and writes what a run has found."""
     run = findings.read(folder)
-    console = stderr() if json_ == "-" else stdout()
+    if json_ is not None:
+        json_.write(findings.as_json(run) + "\n")
+    if report is not None:
+        from ssdlab.report import protocol_page  # heavy: only where it is used
+
+        protocol_page.render(run, report)
+    console = results(json_, report)
     if not quiet:
         took = duration(time.monotonic() - started)
         what = "a quick look, not a steady measurement: " if run.quick else ""
@@ -167,15 +175,7 @@ def show(
         print_findings(console, run, run.marks())
         print_checks(console, run.findings.checks)
         console.print(f"kept in {folder.path}", markup=False, soft_wrap=True)
-    if json_ == "-":
-        sys.stdout.write(findings.as_json(run) + "\n")
-    elif json_ is not None:
-        write_whole(Path(json_), findings.as_json(run) + "\n")
-    if report is not None:
-        from ssdlab.report import protocol_page  # heavy: only where it is used
-
-        protocol_page.render(run, report)
-        if not quiet:
+        if report is not None:
             console.print(f"wrote {report}", markup=False, soft_wrap=True)
 
 

@@ -10,9 +10,9 @@ import typer
 
 from ssdlab import _core
 from ssdlab.cli import trace_replay
-from ssdlab.cli.console import progress, table
-from ssdlab.cli.options import Quiet, ReportFile, SaidJson
-from ssdlab.cli.output import check_place, parse_bytes, results, say, write_json
+from ssdlab.cli.console import progress, stdout, table
+from ssdlab.cli.options import Json, Page, Quiet, opened
+from ssdlab.cli.output import on_stdout, parse_bytes, results, say, write_json
 from ssdlab.cli.trace_options import (
     Action,
     Block,
@@ -23,8 +23,8 @@ from ssdlab.cli.trace_options import (
     reading,
 )
 from ssdlab.errors import InputError
+from ssdlab.output import Output
 from ssdlab.report import trace_page
-from ssdlab.store import check_writable, write_whole
 from ssdlab.traces import fit, profile
 from ssdlab.traces.convert import convert as convert_trace
 
@@ -35,6 +35,15 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 FORMAT_HEADS = ["format", "what it is", "written", "loses when written"]
+OutFile = Annotated[
+    Output,
+    typer.Argument(
+        metavar="OUT|-",
+        help="File to write; .gz, .zst and .xz compress.",
+        parser=str,
+        callback=opened,
+    ),
+]
 TraceFile = Annotated[Path, typer.Argument(metavar="TRACE", help="A trace, compressed or not.")]
 To = Annotated[
     str | None,
@@ -51,14 +60,11 @@ def info(
     skip_damaged: SkipDamaged = False,
     window: Window = None,
     device: Device = None,
-    report: ReportFile = None,
-    json_: SaidJson = None,
+    report: Page = None,
+    json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
     """Say what a trace is like: sizes, mix, footprint, working set, reuse, order, arrivals."""
-    check_place(json_)
-    if report is not None:
-        check_writable(report)
     how = reading(format_, action, block, skip_damaged, window, device)
     with progress(f"reading {trace}", quiet=quiet) as callback:
         found = profile.profile(trace, how, callback)
@@ -67,7 +73,7 @@ def info(
         trace_page.render(found, report)
     if quiet:
         return
-    console = results(json_)
+    console = results(json_, report)
     say(console, f"{trace}")
     console.print(table([("", "left"), ("", "left")], profile.facts(found)))
     heads = [("size", "right"), ("reads", "right"), ("writes", "right"), ("trims", "right")]
@@ -81,9 +87,7 @@ def info(
 @app.command("convert")
 def convert(
     trace: TraceFile,
-    out: Annotated[
-        Path, typer.Argument(metavar="OUT", help="File to write; .gz, .zst and .xz compress.")
-    ],
+    out: OutFile,
     to: To = None,
     format_: Format = None,
     action: Action = "Q",
@@ -93,11 +97,10 @@ def convert(
     file: Annotated[
         str, typer.Option("--file", metavar="NAME", help="File or device that an iolog names.")
     ] = "trace.dat",
-    json_: SaidJson = None,
+    json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
     """Write a trace in another format."""
-    check_place(json_)
     how = reading(format_, action, block, skip_damaged, None, device)
     _written(trace, out, to, how, file, block, json_, quiet)
 
@@ -105,7 +108,7 @@ def convert(
 @app.command("sample")
 def sample(
     trace: TraceFile,
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write.")],
+    out: OutFile,
     share: Annotated[
         str | None,
         typer.Option(
@@ -122,11 +125,10 @@ def sample(
     block: Block = "4096B",
     skip_damaged: SkipDamaged = False,
     device: Device = None,
-    json_: SaidJson = None,
+    json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
     """Write a part of a trace: a share of its addresses, a window of its time."""
-    check_place(json_)
     if share is None and window is None:
         raise InputError("give --share PERCENT, --window FROM-TO, or both")
     how = reading(format_, action, block, skip_damaged, window, device, _share(share))
@@ -145,12 +147,12 @@ def _share(text: str | None) -> float:
 
 def _written(
     trace: Path,
-    out: Path,
+    out: Output,
     to: str | None,
     how: Any,
     file: str,
     block: str,
-    json_: str | None,
+    json_: Output | None,
     quiet: bool,
 ) -> None:
     with progress(f"writing {out}", quiet=quiet) as callback:
@@ -161,7 +163,7 @@ def _written(
     write_json(json_, done)
     if quiet:
         return
-    console = results(json_)
+    console = results(json_, out)
     left = f", {done['left_out']:,} that it cannot say are left out" if done["left_out"] else ""
     say(console, f"{out}: {done['requests']:,} requests as {done['to']}{left}")
     if done["loses"]:
@@ -171,7 +173,10 @@ def _written(
 @app.command("to-fio")
 def to_fio(
     trace: TraceFile,
-    job: Annotated[Path, typer.Argument(metavar="JOB.fio", help="Job file to write.")],
+    job: Annotated[
+        Output,
+        typer.Argument(metavar="JOB.fio|-", help="Job file to write.", parser=str, callback=opened),
+    ],
     fit_: Annotated[
         bool,
         typer.Option(
@@ -189,32 +194,32 @@ def to_fio(
     file: Annotated[
         str, typer.Option("--file", metavar="NAME", help="File or device that the iolog names.")
     ] = "trace.dat",
-    json_: SaidJson = None,
+    json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
     """Write a job for fio that replays the trace (with an iolog beside it), or behaves like it."""
-    check_place(json_)
-    check_writable(job)
+    if not (fit_ or job.is_file):
+        raise InputError(f"{job}: the iolog goes beside the job; name a plain file, or give --fit")
     how = reading(format_, action, block, skip_damaged, window, device)
+    iolog = None if fit_ else Output(job.path.with_suffix(".iolog"))
     with progress(f"reading {trace}", quiet=quiet) as callback:
         found = profile.profile(trace, how, callback)
     notes: list[str] = []
     files = [str(job)]
-    if fit_:
+    if iolog is None:
         if not found["requests_by_kind"]["read"] + found["requests_by_kind"]["write"]:
             raise InputError(f"{trace}: neither reads nor writes, so there is nothing to fit")
         text, notes = fit.fitted_job(trace.name, found)
     else:
-        iolog = job.with_suffix(".iolog")
         with progress(f"writing {iolog}", quiet=quiet) as callback:
             convert_trace(trace, iolog, "iolog-v3", how, file=file, progress=callback)
-        text = fit.replay_job(trace.name, iolog.name, found)
+        text = fit.replay_job(trace.name, iolog.path.name, found)
         files.append(str(iolog))
-    write_whole(job, text)
+    job.write(text)
     write_json(json_, {"files": files, "job": text, "notes": notes})
     if quiet:
         return
-    console = results(json_)
+    console = results(json_, job)
     say(console, text.rstrip())
     say(console, f"written: {', '.join(files)}")
     for note in notes:
@@ -222,13 +227,12 @@ def to_fio(
 
 
 @app.command("list")
-def list_(json_: SaidJson = None) -> None:
+def list_(json_: Json = None) -> None:
     """List the formats of traces."""
-    check_place(json_)
     rows = format_rows()
     write_json(json_, cast("list[dict[str, Any]]", _core.trace_formats()))
-    if json_ != "-":
-        results(json_).print(table([(head, "left") for head in FORMAT_HEADS], rows))
+    if not on_stdout(json_):
+        stdout().print(table([(head, "left") for head in FORMAT_HEADS], rows))
 
 
 def format_rows() -> list[list[str]]:

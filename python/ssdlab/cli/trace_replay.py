@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from ssdlab.cli.console import progress
-from ssdlab.cli.options import Destroy, KeptBelow, Quiet, Redact, ReportFile, Seed, SetKeys
+from ssdlab.cli.options import Destroy, Json, KeptBelow, Page, Quiet, Redact, Seed, SetKeys
 from ssdlab.cli.options import UseExistingFile as UseExisting
-from ssdlab.cli.output import parse_bytes
-from ssdlab.cli.run import notice, override, print_result, profile_names, write_result
+from ssdlab.cli.output import parse_bytes, results
+from ssdlab.cli.run import notice, override, print_result, profile_names
 from ssdlab.cli.trace_options import (
     Action,
     Block,
@@ -26,7 +26,7 @@ from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
 from ssdlab.report import render
 from ssdlab.rig import resolve
-from ssdlab.store import RunStore, check_writable
+from ssdlab.store import RunStore
 from ssdlab.target import Settings, Sim
 from ssdlab.tracefile import FITS, Replay, existing
 
@@ -83,11 +83,8 @@ def command(
     skip_damaged: SkipDamaged = False,
     window: Window = None,
     device: Device = None,
-    report: ReportFile = None,
-    json_: Annotated[
-        str | None,
-        typer.Option("--json", metavar="FILE|-", help="Write the fio JSON+ document there."),
-    ] = None,
+    report: Page = None,
+    json_: Json = None,
     out: KeptBelow = None,
     redact: Redact = False,
     destroy: Destroy = None,
@@ -111,9 +108,6 @@ def command(
     job = replay_job(existing(trace), speed, depth, replay, simulated=simulated)
     store = RunStore(out)
     store.prepare()
-    for place in (Path(json_) if json_ not in (None, "-") else None, report):
-        if place is not None:
-            check_writable(place)
     overrides = dict(override(text) for text in set_ or [])
     started = time.monotonic()
     with progress(f"{trace.name} on {target.name}", quiet=quiet) as callback:
@@ -123,12 +117,12 @@ def command(
         result = target.run(job, settings)
     folder = store.save(result)
     if json_ is not None:
-        write_result(json_, result)
+        json_.write(result.json() + "\n")
     if report is not None:
         render([result], report)
     if not quiet:
         seconds = time.monotonic() - started
-        print_result(result, trace.name, folder, seconds, to_stderr=json_ == "-")
+        print_result(result, trace.name, folder, seconds, results(json_, report))
 
 
 def replay_job(

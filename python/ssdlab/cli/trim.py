@@ -10,8 +10,8 @@ import typer
 
 from ssdlab.care.trim import Trimmed, trim
 from ssdlab.cli.console import duration
-from ssdlab.cli.options import SaidJson
-from ssdlab.cli.output import check_place, parse_bytes, results, say, write_json
+from ssdlab.cli.options import Json
+from ssdlab.cli.output import parse_bytes, results, say, write_json
 from ssdlab.fio.job import size_text
 
 
@@ -29,10 +29,9 @@ def command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", "-n", help="Only say what there is to trim.")
     ] = False,
-    json_: SaidJson = None,
+    json_: Json = None,
 ) -> None:
     """Tell the drive which blocks of a file system are free (TRIM), and how far down that gets."""
-    check_place(json_)
     done = trim(path, min_bytes=parse_bytes("--min", min_), dry_run=dry_run)
     write_json(json_, _document(done))
     console = results(json_)

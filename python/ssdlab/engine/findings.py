@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
+from ssdlab import documents
 from ssdlab.engine import snapshots
 from ssdlab.engine.check import Check, marked
 from ssdlab.engine.folder import FINDINGS, Entry, RunFolder
@@ -102,19 +103,38 @@ def write(folder: RunFolder, findings: Findings) -> None:
 def read(folder: RunFolder) -> ProtocolRun:
     """A run with what it found.
 
-    Raises InputError where it was killed before it could say anything.
+    Raises InputError where it was killed before it could say anything, or a file of it is damaged.
     """
-    try:
-        text = (folder.path / FINDINGS).read_text("utf-8")
-        findings = TypeAdapter(Findings).validate_json(text)
-    except OSError:
+    path = folder.path / FINDINGS
+    if not path.exists():
         raise InputError(
             f"{folder.id}: was killed before it found anything; ssdlab resume {folder.id} goes on"
-        ) from None
-    except ValidationError as error:
-        where = ".".join(str(part) for part in error.errors()[0]["loc"])
-        raise InputError(f"{folder.path / FINDINGS}: cannot be read (at {where})") from None
-    return ProtocolRun(folder.id, folder.manifest, findings, folder.journal(), folder)
+        )
+    document = documents.parsed(documents.read_bytes(path), path)
+    findings = documents.checked(document, _FINDINGS, path)
+    if (why := _misfit(findings)) is not None:
+        raise documents.damaged(path, why)
+    return ProtocolRun(folder.id, folder.manifest, findings, folder.check(), folder)
+
+
+_FINDINGS = TypeAdapter(Findings)
+
+
+def _misfit(findings: Findings) -> str | None:
+    """What in findings cannot belong together."""
+    for record in findings.rounds:
+        if any(len(values) != record.count for values in record.values.values()):
+            return f"rounds {record.key}: not a value for each round"
+        if record.window < 2 or record.values.keys() != record.units.keys():
+            return f"rounds {record.key}: units or window are missing"
+    for table in findings.judgement.tables:
+        if any(len(row) != len(table.columns) for row in table.rows):
+            return f"table {table.title}: a row of another length"
+    for figure in findings.judgement.figures:
+        for curve in figure.curves:
+            if len(curve.x) != len(curve.y) or (curve.z and len(curve.z) != len(curve.x)):
+                return f"figure {figure.title}: a curve of two lengths"
+    return None
 
 
 def as_json(run: ProtocolRun) -> str:

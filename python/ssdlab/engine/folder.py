@@ -19,13 +19,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-import polars as pl
+from pydantic import TypeAdapter
 
+from ssdlab import documents
 from ssdlab.errors import InputError
+from ssdlab.output import write_to, writing
 from ssdlab.results import Result
-from ssdlab.store import RunStore, label, sync_folder, write_whole, writing
+from ssdlab.store import MANIFEST, RunStore, label, read_manifest, sync_folder
 
-MANIFEST = "manifest.json"
 JOURNAL = "journal.ndjson"
 FINDINGS = "findings.json"
 SCHEMA = 1
@@ -44,8 +45,8 @@ class Entry:
     kind: Literal["job", "purge", "trim", "idle", "stop", "resume"]
     title: str
     measured: bool
-    began: str
-    ended: str
+    began: documents.Moment
+    ended: documents.Moment
     note: str = ""
     """What a step without a result had to say; of a resumption, what happened meanwhile."""
     state: Mapping[str, Any] = field(default_factory=dict)
@@ -57,6 +58,9 @@ class Entry:
     def file(self) -> str:
         """Its result, below the folder."""
         return f"steps/{self.number:05d}.zip"
+
+
+_ENTRY = TypeAdapter(Entry)
 
 
 class RunFolder:
@@ -83,7 +87,7 @@ class RunFolder:
         with writing(folder.path):
             (folder.path / "steps").mkdir(parents=True)
             if rig is not None:
-                write_whole(folder.path / "rig.toml", rig)
+                write_to(folder.path / "rig.toml", rig)
             (folder.path / JOURNAL).touch()
         folder.set_status("running")
         sync_folder(store.root)
@@ -93,13 +97,10 @@ class RunFolder:
     def open(cls, path: Path) -> RunFolder:
         """The folder of a run that was begun.
 
-        Raises InputError where it is none.
+        Raises InputError where it is none, or its manifest is damaged.
         """
-        try:
-            manifest = json.loads((path / MANIFEST).read_text("utf-8"))
-        except (OSError, ValueError):
-            raise InputError(f"{path}: is no run (no valid {MANIFEST} in it)") from None
-        if not isinstance(manifest, dict) or "protocol" not in manifest:
+        manifest = read_manifest(path)
+        if "protocol" not in manifest:
             raise InputError(f"{path}: is a single run, not that of a protocol")
         if manifest.get("schema") != SCHEMA:
             raise InputError(f"{path}: was written by another version of ssdlab")
@@ -113,12 +114,12 @@ class RunFolder:
     def set_status(self, status: Status) -> None:
         """Notes how the run is."""
         self.manifest["status"] = status
-        write_whole(self.path / MANIFEST, json.dumps(self.manifest, indent=2) + "\n")
+        write_to(self.path / MANIFEST, json.dumps(self.manifest, indent=2) + "\n")
 
     def rig(self) -> str | None:
         """The rig that was asked for, before any key was changed."""
         path = self.path / "rig.toml"
-        return path.read_text("utf-8") if path.exists() else None
+        return documents.read_rig(path) if path.exists() else None
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -134,21 +135,20 @@ class RunFolder:
             yield
 
     def journal(self) -> list[Entry]:
-        """The finished steps in order. A line cut short by a power failure was never finished."""
-        entries = []
-        for line in (self.path / JOURNAL).read_text("utf-8", errors="replace").splitlines():
-            try:
-                entries.append(Entry(**json.loads(line)))
-            except (ValueError, TypeError):
-                break
-        return entries
+        """The finished steps in order. A line cut short by a power failure was never finished.
+
+        Raises InputError where a whole line is none of a journal.
+        """
+        path = self.path / JOURNAL
+        lines = documents.read_bytes(path).split(b"\n")[:-1]
+        return [_entry(number, line, path) for number, line in enumerate(lines, 1)]
 
     def mend_journal(self) -> None:
         """Cuts off a half-written line, so that the next one stands alone."""
         path = self.path / JOURNAL
         text = "".join(json.dumps(asdict(entry)) + "\n" for entry in self.journal())
-        if path.read_text("utf-8", errors="replace") != text:
-            write_whole(path, text)
+        if documents.read_bytes(path) != text.encode():
+            write_to(path, text)
 
     def append(self, entry: Entry, result: Result | None) -> None:
         """Keeps a finished step; it is on the disk when this returns."""
@@ -166,29 +166,32 @@ class RunFolder:
         Raises InputError where its file cannot be read.
         """
         path = self.path / entry.file
-        try:
-            with zipfile.ZipFile(path) as archive:
-                names = set(archive.namelist())
-                device = "device.parquet"
-                return Result(
-                    name=str(self.manifest.get("name", "")),
-                    document=json.loads(archive.read("result.json")),
-                    job_text=archive.read("job.fio").decode("utf-8"),
-                    series_frame=pl.read_parquet(io.BytesIO(archive.read("series.parquet"))),
-                    device_frame=pl.read_parquet(io.BytesIO(archive.read(device)))
-                    if device in names
-                    else None,
-                )
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile, pl.exceptions.PolarsError) as e:
-            raise InputError(f"{path}: the result of this step cannot be read ({e})") from e
+        with documents.archive(path) as archive:
+            device = "device.parquet"
+            return Result(
+                name=str(self.manifest["name"]),
+                document=documents.document(archive.read("result.json"), path),
+                job_text=documents.decoded(archive.read("job.fio"), path),
+                series_frame=documents.series(archive.read("series.parquet"), path),
+                device_frame=documents.device(archive.read(device), path)
+                if device in archive.namelist()
+                else None,
+            )
 
     def job_text(self, entry: Entry) -> str:
-        """The job file of a finished step; empty where its file cannot be read."""
-        try:
-            with zipfile.ZipFile(self.path / entry.file) as archive:
-                return archive.read("job.fio").decode("utf-8")
-        except (OSError, KeyError, zipfile.BadZipFile):
-            return ""
+        """The job file of a finished step; InputError where its file cannot be read."""
+        path = self.path / entry.file
+        with documents.archive(path) as archive:
+            return documents.decoded(archive.read("job.fio"), path)
+
+    def check(self) -> list[Entry]:
+        """The journal; InputError where a finished job has not left a whole file."""
+        entries = self.journal()
+        for entry in entries:
+            if entry.kind == "job":
+                with documents.archive(self.path / entry.file):
+                    pass
+        return entries
 
     def checkpoints(self) -> list[tuple[int, Path]]:
         """Kept states of a simulated drive: after which step, and where; the newest first."""
@@ -197,34 +200,35 @@ class RunFolder:
 
     def write_findings(self, document: Mapping[str, Any]) -> None:
         """Keeps what the protocol found."""
-        write_whole(self.path / FINDINGS, json.dumps(document, indent=1) + "\n")
+        write_to(self.path / FINDINGS, json.dumps(document, indent=1) + "\n")
 
 
 def is_protocol_run(path: Path) -> bool:
-    """Whether a folder is the run of a protocol."""
-    try:
-        manifest = json.loads((path / MANIFEST).read_text("utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(manifest, dict) and "protocol" in manifest
+    """Whether a folder is the run of a protocol; InputError where its manifest is damaged."""
+    return "protocol" in read_manifest(path)
+
+
+def _entry(number: int, line: bytes, path: Path) -> Entry:
+    place = f"{path}, line {number}"
+    entry = documents.checked(documents.parsed(line, place), _ENTRY, place)
+    if entry.number != number:
+        raise documents.damaged(place, f"it is line {entry.number} of another order")
+    return entry
 
 
 def _write_archive(path: Path, result: Result) -> None:
     """One file, so that one sync keeps a whole step."""
     frames = {"series.parquet": result.series_frame, "device.parquet": result.device_frame}
-    temporary = path.with_suffix(".partial")
-    with temporary.open("wb") as file:
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-            _add(archive, "result.json", result.json(indent=None).encode())
-            _add(archive, "job.fio", result.job_text.encode())
-            for name, frame in frames.items():
-                if frame is not None:
-                    buffer = io.BytesIO()
-                    frame.write_parquet(buffer)
-                    _add(archive, name, buffer.getvalue())
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+        _add(archive, "result.json", result.json(indent=None).encode())
+        _add(archive, "job.fio", result.job_text.encode())
+        for name, frame in frames.items():
+            if frame is not None:
+                buffer = io.BytesIO()
+                frame.write_parquet(buffer)
+                _add(archive, name, buffer.getvalue())
+    write_to(path, whole.getvalue())
     sync_folder(path.parent)
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ssdlab import _core, logfolder, safety, scale, tuning
+from ssdlab import _core, documents, logfolder, safety, scale, tuning
 from ssdlab._version import VERSION
 from ssdlab.engine import estimate, snapshots
 from ssdlab.engine.check import Check
@@ -37,7 +37,7 @@ from ssdlab.fio.run import find_fio
 from ssdlab.progress import ProgressCallback
 from ssdlab.rig import profiles
 from ssdlab.safety import medium
-from ssdlab.store import RunStore
+from ssdlab.store import MANIFEST, RunStore
 from ssdlab.target import Fio, Notice, Sim, Target
 from ssdlab.wear import flash_of
 
@@ -191,6 +191,11 @@ def go_on(
     if manifest.get("status") == "complete":
         raise InputError(f"{folder.id}: is complete; ssdlab report {folder.id} shows it")
     protocol = find(str(manifest["protocol"]))
+    values = _values(folder, protocol)
+    # What is damaged is told before work begins that needs it at the end.
+    for entry in folder.check():
+        if entry.kind == "job":
+            folder.load(entry)
     allowed = Allowed(destroy, use_existing)
     with folder.locked(), _reopened(folder, notice, allowed) as session:
         folder.mend_journal()
@@ -198,7 +203,7 @@ def go_on(
             capacity=session.capacity,
             kind=session.kind,
             active=int(manifest["active"]),
-            values=manifest["values"],
+            values=values,
             divisor=float(manifest["divisor"]),
             quick=bool(manifest["quick"]),
             direct=session.direct,
@@ -207,6 +212,17 @@ def go_on(
         for sentence in _resumption(folder, session):
             notice(sentence)
         return _execute(protocol, setup, session, folder, progress, examine, locked=True)
+
+
+def _values(folder: RunFolder, protocol: Protocol) -> dict[str, int | float | str]:
+    """The parameters that the run was begun with."""
+    given = folder.manifest["values"]
+    try:
+        if missing := [one.name for one in protocol.parameters if one.name not in given]:
+            raise InputError(f"values.{missing[0]} is missing")
+        return protocol.values({name: str(value) for name, value in given.items()})
+    except InputError as error:
+        raise documents.damaged(folder.path / MANIFEST, error.message) from None
 
 
 @contextlib.contextmanager

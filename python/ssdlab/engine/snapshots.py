@@ -12,8 +12,8 @@ from ssdlab.figures import Column, Table
 from ssdlab.fio.job import size_text
 from ssdlab.health.change import Change, compare
 from ssdlab.health.sources import PROTOCOL_SNAPSHOTS as FILE
-from ssdlab.health.sources import of_protocol
-from ssdlab.store import write_whole
+from ssdlab.health.sources import of_protocol, protocol_snapshots
+from ssdlab.output import write_to
 
 __all__ = ["FILE", "counted", "keep"]
 
@@ -22,14 +22,14 @@ def keep(folder: Path, snapshot: Mapping[str, Any] | None) -> None:
     """Keeps a snapshot: the first as the one before the run, each later one as the one after."""
     if snapshot is None:
         return
-    found = _document(folder)
+    found = protocol_snapshots(folder)
     found["after" if "before" in found else "before"] = dict(snapshot)
-    write_whole(folder / FILE, json.dumps(found) + "\n")
+    write_to(folder / FILE, json.dumps(found) + "\n")
 
 
 def counted(folder: Path, name: str) -> Table | None:
     """What the drive counted in a run, as a table; None without two snapshots of it."""
-    if not (folder / FILE).exists():
+    if len(protocol_snapshots(folder)) < 2:
         return None
     try:
         before, after = of_protocol(folder, name)
@@ -60,11 +60,3 @@ def _size(count: int | None) -> str | None:
 
 def _number(value: float | None, unit: str) -> str | None:
     return None if value is None else f"{value:.3g}{unit}"
-
-
-def _document(folder: Path) -> dict[str, Any]:
-    try:
-        found = json.loads((folder / FILE).read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}

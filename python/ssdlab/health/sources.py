@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import StringConstraints, TypeAdapter
+
+from ssdlab import documents
 from ssdlab.errors import InputError, MissingProgramError
 from ssdlab.fio import surroundings
 from ssdlab.fio.surroundings import system_program
@@ -18,7 +20,7 @@ from ssdlab.health import smartctl
 from ssdlab.health.json_access import at, text
 from ssdlab.health.model import Health
 from ssdlab.health.simulated import from_wear
-from ssdlab.store import RunStore
+from ssdlab.store import RunStore, read_manifest, read_result
 
 LARGEST = 64 << 20
 """Bytes of the largest file that is read; smartctl writes tens of kB, a run at most some MB."""
@@ -155,25 +157,35 @@ def _of_document(content: str, name: str) -> Snapshots:
 
 
 def _of_run(folder: Path, name: str) -> Snapshots:
+    protocol = "protocol" in read_manifest(folder)
     if (folder / PROTOCOL_SNAPSHOTS).exists():
         return Snapshots(name, tuple(of_protocol(folder, name)))
-    try:
-        document = json.loads((folder / "result.json").read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{folder}: the run cannot be read ({error})") from None
-    about = document.get("ssdlab") if isinstance(document, Mapping) else None
-    return Snapshots(name, tuple(_of_result(about or {}, name)))
+    if protocol:
+        raise InputError(f"{name}: holds no SMART data of the drive")
+    return Snapshots(name, tuple(_of_result(read_result(folder).get("ssdlab") or {}, name)))
 
 
 def of_protocol(folder: Path, name: str) -> Iterator[Health]:
     """The snapshots before and after the run of a protocol."""
-    try:
-        documents = json.loads((folder / PROTOCOL_SNAPSHOTS).read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{folder}: the run cannot be read ({error})") from None
-    for when, document in documents.items():
+    for when, document in protocol_snapshots(folder).items():
         label = f"{name} ({when})"
         yield from_wear(document, label) if "wear" in document else smartctl.parse(document, label)
+
+
+def protocol_snapshots(folder: Path) -> dict[str, dict[str, Any]]:
+    """The snapshots as they are kept, by ``before`` and ``after``; none where nothing was kept.
+
+    Raises InputError where their file is damaged.
+    """
+    path = folder / PROTOCOL_SNAPSHOTS
+    if not path.exists():
+        return {}
+    found = documents.parsed(documents.read_bytes(path), path)
+    return documents.checked(found, _SNAPSHOTS, path)
+
+
+_When = Annotated[str, StringConstraints(pattern="^(before|after)$")]
+_SNAPSHOTS = TypeAdapter(dict[_When, dict[str, Any]])
 
 
 def _of_result(about: Mapping[str, Any], name: str) -> Iterator[Health]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal
 
 from bokeh.plotting import figure
@@ -12,11 +11,11 @@ from ssdlab.arrays.chapters import Chapter
 from ssdlab.figures import Cell as Value
 from ssdlab.figures import Table as Measured
 from ssdlab.figures import figure_text
+from ssdlab.output import Place, write_to
 from ssdlab.report import drawing
 from ssdlab.report.catalogue import ENGLISH, Catalogue
 from ssdlab.report.shell import filled
 from ssdlab.report.tables import Cell, Table
-from ssdlab.store import write_whole
 
 KINDS = {"arrays": "array.kind", "plan": "plan.kind"}
 """What stands above the title."""
@@ -24,7 +23,7 @@ KINDS = {"arrays": "array.kind", "plan": "plan.kind"}
 
 def render(
     chapters: Sequence[Chapter],
-    path: Path,
+    place: Place,
     *,
     title: str,
     notes: Sequence[str] = (),
@@ -33,7 +32,7 @@ def render(
 ) -> None:
     """Writes the page; ``notes`` say what was run, ``texts`` are job files and rigs by name.
 
-    Raises InputError if the place cannot be written, ExperimentError if the disk is full.
+    Raises as :class:`ssdlab.output.Output` does.
     """
     words = ENGLISH
     drawn: dict[str, figure] = {}
@@ -64,7 +63,7 @@ def render(
         texts=texts,
         kind=KINDS[kind],
     )
-    write_whole(path, page)
+    write_to(place, page)
 
 
 def _cells(table: Measured, words: Catalogue) -> Table:

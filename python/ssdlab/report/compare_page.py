@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from bokeh.plotting import figure
@@ -24,13 +23,13 @@ from ssdlab.compare import (
 )
 from ssdlab.engine.check import MARK, any_doubt
 from ssdlab.figures import Curve, Figure, Style
+from ssdlab.output import Place, write_to
 from ssdlab.report import drawing, style
 from ssdlab.report.catalogue import ENGLISH, Catalogue
 from ssdlab.report.numbers import THIN
 from ssdlab.report.shell import filled
 from ssdlab.report.tables import Cell, Table
 from ssdlab.results import DIRECTIONS, Result
-from ssdlab.store import write_whole
 
 LINES: tuple[Style, ...] = ("line", "dashed", "dotted")
 """Curves of one chart, where colours tell the sides apart."""
@@ -40,12 +39,12 @@ FACTS_MAX = 200
 """Longer facts are cut."""
 
 
-def render(found: Comparison, path: Path, *, title: str | None = None) -> None:
+def render(found: Comparison, place: Place, *, title: str | None = None) -> None:
     """Writes the page.
 
-    Raises InputError if the place cannot be written, ExperimentError if the disk is full.
+    Raises as :class:`ssdlab.output.Output` does.
     """
-    write_whole(path, Page(found, title, ENGLISH).html())
+    write_to(place, Page(found, title, ENGLISH).html())
 
 
 class Page:

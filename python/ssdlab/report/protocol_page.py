@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from bokeh.plotting import figure
@@ -15,23 +14,23 @@ from ssdlab.engine.findings import ProtocolRun
 from ssdlab.figures import Cell as Value
 from ssdlab.figures import Column, Figure, Number, figure_text, heading, in_gigabytes, says_only
 from ssdlab.figures import Table as Measured
+from ssdlab.output import Place, write_to
 from ssdlab.report import drawing
 from ssdlab.report.catalogue import ENGLISH, Catalogue
 from ssdlab.report.numbers import Numbers
 from ssdlab.report.shell import filled
 from ssdlab.report.tables import Cell, Table
-from ssdlab.store import write_whole
 
 NARROW = 4
 """Tables of so few columns do not take the whole width."""
 
 
-def render(run: ProtocolRun, path: Path, *, title: str | None = None) -> None:
+def render(run: ProtocolRun, place: Place, *, title: str | None = None) -> None:
     """Writes the page.
 
-    Raises InputError if the place cannot be written, ExperimentError if the disk is full.
+    Raises as :class:`ssdlab.output.Output` does.
     """
-    write_whole(path, Page(run, title, ENGLISH).html())
+    write_to(place, Page(run, title, ENGLISH).html())
 
 
 class Page:

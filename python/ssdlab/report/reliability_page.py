@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
 from bokeh.plotting import figure
 
 from ssdlab.analysis.losses import Chance
+from ssdlab.output import Place, write_to
 from ssdlab.reliability import Simulated, Study
 from ssdlab.report import drawing
 from ssdlab.report.catalogue import ENGLISH
 from ssdlab.report.shell import filled
 from ssdlab.report.tables import Cell, Table
-from ssdlab.store import write_whole
 
 ACCELERATED = "*"
 """Behind a chance from lives in which failures were made frequent."""
@@ -23,10 +22,10 @@ Plain = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 """Title, head and rows of a table."""
 
 
-def render(found: Study, path: Path) -> None:
+def render(found: Study, place: Place) -> None:
     """Writes the page.
 
-    Raises InputError if the place cannot be written, ExperimentError if the disk is full.
+    Raises as :class:`ssdlab.output.Output` does.
     """
     figures: dict[str, figure] = {}
     question = found.question
@@ -43,8 +42,8 @@ def render(found: Study, path: Path) -> None:
         }
         for title, head, rows in tables(found)
     ]
-    write_whole(
-        path,
+    write_to(
+        place,
         filled(
             "reliability.html.j2",
             ENGLISH,

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from bokeh.plotting import figure
 
 from ssdlab.experiments.base import Line, Outcome
+from ssdlab.output import Place, write_to
 from ssdlab.report import drawing
 from ssdlab.report.catalogue import ENGLISH, Catalogue
 from ssdlab.report.numbers import Numbers
 from ssdlab.report.shell import filled
 from ssdlab.report.tables import Cell, Table
-from ssdlab.store import write_whole
 
 NEAR = 0.15
 """A prediction this near is a good one."""
@@ -22,12 +21,12 @@ FACTOR = 1.5
 """One within this factor is a fair one; beyond it the page says why."""
 
 
-def render(outcomes: Sequence[Outcome], path: Path, *, title: str | None = None) -> None:
+def render(outcomes: Sequence[Outcome], place: Place, *, title: str | None = None) -> None:
     """Writes one page with these experiments.
 
-    Raises InputError if the place cannot be written, ExperimentError if the disk is full.
+    Raises as :class:`ssdlab.output.Output` does.
     """
-    write_whole(path, Page(outcomes, title, ENGLISH).html())
+    write_to(place, Page(outcomes, title, ENGLISH).html())
 
 
 def near(line: Line) -> bool:

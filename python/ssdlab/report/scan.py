@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,13 @@ from ssdlab.care import scansay
 from ssdlab.care.blockio import PIECE_BYTES
 from ssdlab.care.scan import Scan, Slow
 from ssdlab.care.scanmap import STATES, Cell, State, cells
+from ssdlab.output import Place, write_to
 from ssdlab.report import plot, style
 from ssdlab.report.catalogue import ENGLISH, Catalogue
 from ssdlab.report.numbers import Numbers
 from ssdlab.report.shell import filled
 from ssdlab.report.tables import Cell as TableCell
 from ssdlab.report.tables import Table
-from ssdlab.store import write_whole
 
 COLUMNS = 64
 ROWS_MAX = 24
@@ -48,12 +47,12 @@ COLOURS: Mapping[State, str] = {
 _UNITS = ((10**12, "unit.tb"), (10**9, "unit.gb"), (10**6, "unit.mb"), (10**3, "unit.kb"))
 
 
-def render(found: Scan, path: Path) -> None:
+def render(found: Scan, place: Place) -> None:
     """Writes the page of one scan: one HTML file without network access.
 
-    Raises InputError if the place cannot be written, ExperimentError if the disk is full.
+    Raises as :class:`ssdlab.output.Output` does.
     """
-    write_whole(path, Page(found, ENGLISH).html())
+    write_to(place, Page(found, ENGLISH).html())
 
 
 class Page:

@@ -7,18 +7,18 @@ from typing import Any
 
 from bokeh.plotting import figure
 
+from ssdlab.output import Place, write_to
 from ssdlab.report import drawing
 from ssdlab.report.catalogue import ENGLISH
 from ssdlab.report.shell import filled
 from ssdlab.report.tables import Cell, Table
-from ssdlab.store import write_whole
 from ssdlab.traces import profile
 
 
-def render(found: dict[str, Any], path: Path) -> None:
+def render(found: dict[str, Any], place: Place) -> None:
     """Writes the page of what :func:`ssdlab.traces.profile.profile` found.
 
-    Raises InputError if the place cannot be written, ExperimentError if the disk is full.
+    Raises as :class:`ssdlab.output.Output` does.
     """
     figures: dict[str, figure] = {}
     charts = drawing.groups("chart", profile.figures(found), figures)
@@ -33,7 +33,7 @@ def render(found: dict[str, Any], path: Path) -> None:
         sizes=_table(("size", "reads", "writes", "trims", "share"), profile.size_rows(found, 20)),
         groups=charts,
     )
-    write_whole(path, text)
+    write_to(place, text)
 
 
 def _table(head: tuple[str, ...], rows: list[list[str]], labels: int = 1) -> Table:

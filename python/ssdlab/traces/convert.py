@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
+import contextlib
 from pathlib import Path
 from typing import Any
 
 from ssdlab import _core
 from ssdlab.errors import InputError, Interrupted, unknown_name
+from ssdlab.output import Output, Place
 from ssdlab.progress import ProgressCallback
-from ssdlab.store import check_writable, writing
 from ssdlab.tracefile import Reading, existing
 from ssdlab.traces.profile import told
 
@@ -45,7 +45,7 @@ def format_of(name: Path, asked: str | None) -> str:
 
 def convert(
     source: str | Path,
-    out: Path,
+    out: Place,
     to: str | None = None,
     reading: Reading | None = None,
     *,
@@ -55,30 +55,28 @@ def convert(
 ) -> dict[str, Any]:
     """Writes a trace to ``out``, compressed as its suffix says; what was written.
 
-    ``out`` takes its place whole or not at all.
+    A plain file takes its place whole or not at all; ``out`` may be a pipe too.
 
     Raises:
         InputError: as :func:`ssdlab.traces.open`, or a format that cannot be written.
+        RefusedError: ``out`` is a block device.
         ExperimentError: the disk is full.
         Interrupted: Ctrl-C, or ``progress`` returned False; nothing is left behind.
     """
-    path, name = existing(source), format_of(out, to)
-    check_writable(out)
-    if out.exists() and path.samefile(out):
-        raise InputError(f"{out}: is the trace that is read; give another name to write to")
-    with writing(out):
-        folder = tempfile.TemporaryDirectory(dir=out.absolute().parent, prefix=f".{out.name}-")
-        with folder as place:
-            part = Path(place) / "part"
+    place = out if isinstance(out, Output) else Output(out)
+    with contextlib.closing(place):
+        path, name = existing(source), format_of(place.path, to)
+        if place.is_same(path):
+            raise InputError(f"{out}: is the trace that is read; give another name to write to")
+        with place.writer() as part:
             try:
                 done = _core.trace_convert(
-                    path, (reading or Reading()).options(), part, to=name, name=out.name,
+                    path, (reading or Reading()).options(), part, to=name, name=place.path.name,
                     file=file, block_bytes=block_bytes, progress=told(progress),
                 )  # fmt: skip
             except KeyboardInterrupt:
                 raise Interrupted("stopped by Ctrl-C; nothing was kept") from None
             if not done["requests"]:
                 raise InputError(f"{source}: no request of it can be said in the format {name}")
-            part.replace(out)
     loses = next(one["loses"] for one in _core.trace_formats() if one["name"] == name)
     return {"source": str(source), "file": str(out), "to": name, "loses": loses, **done}

@@ -19,7 +19,8 @@ from typing import Any
 
 from ssdlab.audit import System
 from ssdlab.fio.surroundings import serial_of
-from ssdlab.store import sync_folder, write_error, writing
+from ssdlab.output import write_error, writing
+from ssdlab.store import sync_folder
 from ssdlab.system import CLASS
 from ssdlab.tuning.model import Scope
 
