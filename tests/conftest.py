@@ -5,14 +5,20 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from scheduling import (  # noqa: F401 - pytest takes its hooks from here
+    pytest_collection_modifyitems,
+    pytest_runtest_protocol,
+    pytest_sessionstart,
+)
 from ssdlab.cli import run_command
+from ssdlab.engine.steps import Rounds, Step, Then
 from ssdlab.results import SERIES_SCHEMA, Result
 
 MIB = 1 << 20
@@ -49,8 +55,8 @@ def cli(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
 
 
 def needs_fio() -> pytest.MarkDecorator:
-    """Skips where the real fio is missing."""
-    return pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+    """Runs the real fio; skipped where that is missing, but with ``CI`` set no test starts then."""
+    return pytest.mark.real
 
 
 class Loop:
@@ -124,3 +130,15 @@ def make_result(name: str, *, device: bool = False) -> Result:
         rig_toml="name = 'x'\n",
         logs=[("w_iops.1.log", "1000, 5, 1, 0, 0\n")],
     )
+
+
+def flat(steps: Sequence[Step]) -> Iterator[Step]:
+    """All steps; two of each rounds, and what is expected of those that depend on results."""
+    for step in steps:
+        if isinstance(step, Rounds):
+            for number in (1, 2):
+                yield from flat(step.jobs(number))
+        elif isinstance(step, Then):
+            yield from flat(step.expected)
+        else:
+            yield step

@@ -633,6 +633,7 @@ def test_fio_reading_a_hole_is_not_believed(tmp_path: Path) -> None:
 
 @pytest.mark.real
 @pytest.mark.root
+@pytest.mark.alone
 @needs_fio()
 def test_a_second_fio_on_the_same_device_is_other_load(loop: Loop) -> None:
     job = f"[r]\nrw=randread\nsize=32m\ndirect=1\nrate_iops=300\n{BASE}"

@@ -377,6 +377,7 @@ def test_a_live_file_system_goes_on_and_keeps_what_is_written_meanwhile(
 
 
 @pytest.mark.root
+@pytest.mark.alone
 @pytest.mark.parametrize("how", ["kill -9", "Ctrl-C", "stop signal"])
 def test_whatever_ends_it_the_file_system_is_thawed(
     loop: Loop, mounted: Path, how: str, tmp_path: Path

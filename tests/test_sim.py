@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,7 +22,7 @@ import ssdlab
 from conftest import Outcome
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.results import SERIES_SCHEMA
-from ssdlab.rig import profiles
+from ssdlab.rig import Profile, profiles
 
 SMALL = {"capacity": "256MiB"}
 JOB = """[global]
@@ -103,12 +104,14 @@ def test_a_simulated_run_is_stored_and_read_back_whole(tmp_path: Path) -> None:
     assert again.device_series() is not None
 
 
-@pytest.mark.parametrize("name", [one.name for one in profiles()])
-def test_every_shipped_profile_runs_a_job_and_tells_what_it_is(name: str) -> None:
+@pytest.mark.large
+@pytest.mark.parametrize("drive", profiles(), ids=lambda one: one.name)
+def test_every_shipped_profile_is_a_rig_named_after_its_file_and_runs_a_job(drive: Profile) -> None:
+    assert tomllib.loads(drive.text)["name"] == drive.name
     job = "[w]\nrw=randwrite\nbs=4k\niodepth=4\nnumber_ios=200\nsize=100%\n"
-    result = ssdlab.run(job, on=name)
+    result = ssdlab.run(job, on=drive.name)
     assert result.frame()["ios"].item() == 200
-    assert result.ssdlab["target"]["summary"]
+    assert result.ssdlab["target"]["summary"] == drive.summary != ""
 
 
 def test_simulations_share_a_machine_without_sharing_anything() -> None:
@@ -118,6 +121,7 @@ def test_simulations_share_a_machine_without_sharing_anything() -> None:
     assert alone == together
 
 
+@pytest.mark.alone
 def test_the_core_lets_other_threads_run() -> None:
     ticks = 0
     stop = threading.Event()

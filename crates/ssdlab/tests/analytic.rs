@@ -1,6 +1,6 @@
 //! The simulator against closed forms: write amplification, occupancy, throughput, latency.
 
-mod common;
+use crate::common;
 
 use common::models;
 use common::{Sets, command, lab_ssd};

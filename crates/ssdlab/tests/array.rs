@@ -1,7 +1,7 @@
 //! Arrays against what is known exactly: md's layouts, capacities, the commands that a write costs,
 //! the worked example of a slow member, and closed forms of waiting for the slowest.
 
-mod common;
+use crate::common;
 
 use common::{Measured, closed_loop, command, counters};
 use ssdlab::array::{Array, ArrayKeys};

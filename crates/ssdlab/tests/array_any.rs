@@ -2,7 +2,7 @@
 //! below links and partitions; with members that fail, spares and losses of power. All promises hold,
 //! and data survive exactly when the level says so.
 
-mod common;
+use crate::common;
 
 use common::audit::{Audit, random_script};
 use common::cases;

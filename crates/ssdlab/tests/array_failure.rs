@@ -1,7 +1,7 @@
 //! Members that fail: data survive exactly when the level says so, with commands in flight; what is
 //! lost is counted; rebuilding keeps to its rate.
 
-mod common;
+use crate::common;
 
 use common::audit::{Audit, random_script};
 use common::rigs::{Shape, build, hold_to_promises};

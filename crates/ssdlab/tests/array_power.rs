@@ -1,7 +1,7 @@
 //! Losses of power in arrays: what was acknowledged survives exactly when it should; what the write
 //! hole takes is counted to the byte; copies and parity agree again after resynchronisation.
 
-mod common;
+use crate::common;
 
 use common::host::Host;
 use common::rigs::build;

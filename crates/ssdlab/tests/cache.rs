@@ -1,7 +1,6 @@
 //! What every replacement policy promises, and each against a plain model of itself.
 
-#[path = "common/cache_models.rs"]
-mod models;
+use crate::common::{cache_models as models, cases};
 
 use models::{fewest_misses, model};
 use proptest::collection::vec;
@@ -53,7 +52,7 @@ fn requests(keys: &[u64], writes: u64) -> Vec<Request> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
+    #![proptest_config(cases(300))]
 
     #[test]
     fn every_policy_does_what_its_plain_model_does(keys in trace(), capacity in 1usize..45) {

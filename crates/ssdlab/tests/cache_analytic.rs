@@ -1,7 +1,6 @@
 //! Hit ratios against closed forms, and sampled curves against whole ones.
 
-#[path = "common/draws.rs"]
-mod draws;
+use crate::common::draws;
 
 use draws::{draws, zipf_law};
 use ssdlab::cache::curve::{Curve, Sampling, lru_curve, replay_curve, sizes_up_to};

@@ -1,6 +1,6 @@
 //! The cache as a device: who waits for what, how it warms up, what it writes, and what is lost when it fails.
 
-mod common;
+use crate::common;
 
 use common::audit::{Audit, Step, random_script};
 use common::rigs::{SAMPLES, Shape, build, hold_to_promises, stack};

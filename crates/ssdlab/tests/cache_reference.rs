@@ -1,7 +1,6 @@
 //! Hit ratios of a real trace, against those of libCacheSim 0.3.5. Needs the folder that `SSDLAB_TRACES` names.
 
-#[path = "common/traces.rs"]
-mod traces;
+use crate::common::traces;
 
 use ssdlab::cache::curve::{Sampling, lru_curve};
 use ssdlab::cache::{Parameters, Request, hit_ratio};

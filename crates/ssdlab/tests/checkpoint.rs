@@ -1,8 +1,7 @@
 //! Checkpoints in files: what is refused and how, and that nothing half-written stays.
 
-mod common;
-#[allow(dead_code, reason = "not every test file needs all helpers")]
-mod support;
+use crate::common;
+use crate::support;
 
 use common::{cases, lab_reference};
 use proptest::prelude::*;

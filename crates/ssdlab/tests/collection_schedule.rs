@@ -1,6 +1,6 @@
 //! When a drive works for itself: batches of collection, idle time, the limit on host writes, parity.
 
-mod common;
+use crate::common;
 
 use common::models;
 use common::{

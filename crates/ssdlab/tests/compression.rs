@@ -1,6 +1,6 @@
 //! Compression in the drive: what shrinks is programmed, collected and read as what it takes.
 
-mod common;
+use crate::common;
 
 use common::models;
 use common::{Sets, closed_loop, command, lab_reference, lab_ssd};

@@ -1,6 +1,6 @@
 //! What a controller card does, in closed form: caps, queue, RAM that fills and drains, the elevator.
 
-mod common;
+use crate::common;
 
 use common::rigs::build;
 use common::{closed_loop, command, counters};

@@ -1,6 +1,6 @@
 //! What a fio job file means in virtual time, on a device whose behaviour is known in closed form.
 
-mod support;
+use crate::support;
 
 use ssdlab::Error;
 use ssdlab::run::{Observer, Progress, RunOptions, RunResult, run};

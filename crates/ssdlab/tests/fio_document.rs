@@ -1,6 +1,6 @@
 //! The document and the logs, held against those of the real fio.
 
-mod support;
+use crate::support;
 
 use serde_json::Value;
 use ssdlab::run::{LogFile, RunResult};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::{document_text, null, play};
+use support::{document_text, has_fio, null, play};
 
 /// The same jobs for both; only the engine is fio's own business. Flags are written with their
 /// value: fio does not list bare ones among the options, where here they stand as 1.
@@ -26,22 +26,18 @@ fn folder(name: &str) -> PathBuf {
     path
 }
 
-/// Runs fio's null engine in `folder` on a job file; `None`, with the reason, where fio is missing.
+/// Runs fio's null engine in `folder` on a job file; `None` where fio is missing.
 fn fio(folder: &Path, job: &str) -> Option<Value> {
+    if !has_fio() {
+        return None;
+    }
     let job = job.replacen("[global]\n", "[global]\nioengine=null\n", 1);
     fs::write(folder.join("job.fio"), job).unwrap();
     let arguments = ["--output-format=json+", "--output=out.json", "job.fio"];
-    match Command::new("fio").args(arguments).current_dir(folder).output() {
-        Err(error) => {
-            eprintln!("skipped: fio cannot be run ({error}); install the package fio");
-            None
-        }
-        Ok(output) => {
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            let text = fs::read_to_string(folder.join("out.json")).unwrap();
-            Some(serde_json::from_str(&text).unwrap())
-        }
-    }
+    let output = Command::new("fio").args(arguments).current_dir(folder).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = fs::read_to_string(folder.join("out.json")).unwrap();
+    Some(serde_json::from_str(&text).unwrap())
 }
 
 /// The shape of a document: every path with the type of what stands there. Keys that are numbers

@@ -1,6 +1,6 @@
 //! Snapshots of rig x workload x seed: whatever changes a number is seen in review.
 
-mod common;
+use crate::common;
 
 use common::{Measured, Sets, closed_loop, command, fill_sequentially, lab_reference};
 use ssdlab::device::{Command, Device, Op};

@@ -1,6 +1,6 @@
 //! Hard disks against closed forms: access times, rates, the order of the queue, caches.
 
-mod common;
+use crate::common;
 
 use common::{Measured, closed_loop, command};
 use ssdlab::device::{Device, Op};

@@ -1,5 +1,7 @@
 //! Job files as people write them: fixtures, examples, and text that is no job file at all.
 
+use crate::common::cases;
+use crate::support::has_fio;
 use proptest::prelude::*;
 use ssdlab::error::Error;
 use ssdlab::job::{Generator, JobFile, ParseSource, options, parse};
@@ -62,8 +64,7 @@ fn fixtures_and_examples_run_on_a_drive() {
 
 #[test]
 fn fio_accepts_the_fixtures_and_examples_too() {
-    if Command::new("fio").arg("--version").output().is_err() {
-        eprintln!("skipped: fio is not installed, and it is what this test compares with");
+    if !has_fio() {
         return;
     }
     for path in job_files() {
@@ -370,7 +371,7 @@ fn sane_line() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(cases(2000))]
 
     #[test]
     fn no_text_makes_the_parser_panic(lines in prop::collection::vec(line(), 0..12)) {

@@ -1,6 +1,6 @@
 //! Kinds of map against what they must equal, and against closed forms.
 
-mod common;
+use crate::common;
 
 use common::rigs::Shape;
 use common::{Sets, closed_loop, command, fill_sequentially, lab_reference, lab_ssd, ssd_of};

@@ -1,6 +1,6 @@
 //! Drives given by measured latencies: what was measured comes out again.
 
-mod common;
+use crate::common;
 
 use common::{closed_loop, command};
 use ssdlab::device::{Device, Op};

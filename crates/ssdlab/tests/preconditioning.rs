@@ -1,7 +1,7 @@
 //! The untimed path leaves what the timed path would have left: exactly, where placement does not
 //! depend on timing; otherwise the same write amplification and occupancy of superblocks.
 
-mod common;
+use crate::common;
 
 use common::audit::Step;
 use common::rigs::{Shape, any_ssd, fitting};

@@ -1,6 +1,6 @@
 //! Preconditioning, and the write amplification that runs report, on a small simulated drive.
 
-mod support;
+use crate::support;
 
 use ssdlab::device::Device;
 use ssdlab::rig::Rig;

@@ -1,7 +1,7 @@
 //! Properties over anything that can be drawn: the page map against a plain map, rigs against any
 //! text, units against their own notation.
 
-mod common;
+use crate::common;
 
 use common::audit::{Audit, random_script};
 use common::rigs::{SAMPLES, stack};

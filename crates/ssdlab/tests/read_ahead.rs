@@ -1,6 +1,6 @@
 //! Sequential reading: read-ahead, and what random overwrites do to it (internal fragmentation).
 
-mod common;
+use crate::common;
 
 use common::audit::{Audit, Step};
 use common::rigs::{Shape, build};

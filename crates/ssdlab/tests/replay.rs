@@ -1,13 +1,13 @@
 //! Replaying traces: when requests are issued and what their latency counts from, on devices whose answer
 //! is known by hand; and beside the real fio.
 
-mod support;
+use crate::support;
 
 use ssdlab::Error;
 use ssdlab::job::{Attached, JobFile, ParseSource, parse};
 use ssdlab::run::{RunOptions, RunResult, run};
 use ssdlab::trace::{Kind, Request};
-use support::{jobs, null};
+use support::{has_fio, jobs, null};
 
 const US: u64 = 1000;
 
@@ -135,8 +135,7 @@ fn what_is_wrong_with_replay_options_is_said() {
 /// and alignment.
 #[test]
 fn fio_replays_the_same_places() {
-    if std::process::Command::new("fio").arg("--version").output().is_err() {
-        eprintln!("skipped: fio is not installed");
+    if !has_fio() {
         return;
     }
     let folder = std::env::temp_dir().join(format!("ssdlab-replay-{}", std::process::id()));

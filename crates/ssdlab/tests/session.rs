@@ -1,8 +1,7 @@
 //! A device that lives across several runs: what is between them, and what it may not do.
 
-mod common;
-#[allow(dead_code, reason = "not every test file needs all helpers")]
-mod support;
+use crate::common;
+use crate::support;
 
 use common::{Sets, lab_reference};
 use ssdlab::Error;

@@ -1,6 +1,6 @@
 //! A bandwidth that members share, and links with a latency: closed forms.
 
-mod common;
+use crate::common;
 
 use common::rigs::build;
 use common::{Measured, closed_loop, command, counters};

@@ -1,6 +1,6 @@
 //! The SLC cache against closed forms: speed before and after it is full, its length, what is folded.
 
-mod common;
+use crate::common;
 
 use common::{closed_loop, command, counters, fill_sequentially, ssd_of};
 use ssdlab::device::ssd::Ssd;

@@ -166,6 +166,22 @@ fn nothing_reads_a_clock_or_iterates_in_hash_order() {
 }
 
 #[test]
+fn every_test_file_is_part_of_the_suite() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let suite = fs::read_to_string(root.join("suite.rs")).unwrap();
+    let named = |name: &str| suite.lines().any(|line| line == format!("mod {name};"));
+    let forgotten: Vec<String> = fs::read_dir(&root)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "rs"))
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_string())
+        .filter(|name| name != "suite" && !named(name))
+        .collect();
+    assert!(forgotten.is_empty(), "not in tests/suite.rs, so never run: {forgotten:?}");
+    assert!(named("laws") && named("tidy"));
+}
+
+#[test]
 fn every_named_thing_says_what_it_is() {
     let mut seen = Vec::new();
     for listing in catalogue() {

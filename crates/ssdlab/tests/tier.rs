@@ -1,6 +1,6 @@
 //! Tiers: what lies where, what moving costs and when it pays, and what is lost when one of them fails.
 
-mod common;
+use crate::common;
 
 use common::audit::{Audit, Step, random_script};
 use common::rigs::{SAMPLES, build, hold_to_promises, stack};

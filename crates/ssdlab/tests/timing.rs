@@ -1,6 +1,6 @@
 //! Latency and throughput in time against closed forms: idle latency, dies and channels, links.
 
-mod common;
+use crate::common;
 
 use common::{Measured, Sets, closed_loop, command, fill_sequentially, lab_reference};
 use ssdlab::device::{Device, Op};

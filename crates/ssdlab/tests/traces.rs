@@ -1,5 +1,6 @@
 //! Traces: every format on requests worked out by hand, what is written reads back, nothing panics.
 
+use crate::common::cases;
 use proptest::prelude::*;
 use ssdlab::trace::profile::Profile;
 use ssdlab::trace::{
@@ -359,7 +360,7 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(cases(96))]
 
     /// What can be written reads back, as far as the format says that it keeps it.
     #[test]

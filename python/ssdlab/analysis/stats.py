@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 CONFIDENCE = 0.95
 """Of all intervals here."""
@@ -36,6 +37,7 @@ def t_cdf(t: float, df: float) -> float:
     return tail if t < 0 else 1.0 - tail
 
 
+@lru_cache(maxsize=1024)
 def t_quantile(share: float, df: float) -> float:
     """The value that Student's t with `df` degrees of freedom does not exceed with chance `share`.
 

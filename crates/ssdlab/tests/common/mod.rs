@@ -1,11 +1,13 @@
 //! What the integration tests share: rigs, an auditing closed-loop driver, a version oracle.
-#![allow(dead_code)] // every test binary uses a part of it
 
 pub mod audit;
+pub mod cache_models;
+pub mod draws;
 pub mod host;
 pub mod models;
 pub mod oracle;
 pub mod rigs;
+pub mod traces;
 
 use proptest::test_runner::{Config, RngSeed};
 use ssdlab::device::ssd::{Ssd, SsdKeys};
@@ -17,11 +19,17 @@ use std::collections::BTreeMap;
 pub const LAB_REFERENCE: &str =
     include_str!("../../../../python/ssdlab/profiles/lab-reference.toml");
 
-/// So many cases, the same in every run. `PROPTEST_CASES` and `PROPTEST_RNG_SEED` search further.
+/// Whether laws search for rare faults: `./lab test --long`.
+pub fn long() -> bool {
+    std::env::var_os("SSDLAB_LONG").is_some_and(|value| !value.is_empty())
+}
+
+/// So many cases, the same in every run, ten times as many where there is time. `PROPTEST_CASES` and
+/// `PROPTEST_RNG_SEED` search further.
 pub fn cases(number: u32) -> Config {
     let mut config = Config { failure_persistence: None, ..Config::default() };
     if std::env::var_os("PROPTEST_CASES").is_none() {
-        config.cases = number;
+        config.cases = if long() { 10 * number } else { number };
     }
     if std::env::var_os("PROPTEST_RNG_SEED").is_none() {
         config.rng_seed = RngSeed::Fixed(1);

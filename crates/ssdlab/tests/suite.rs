@@ -1,0 +1,42 @@
+//! All tests of the core that use it from outside, in one program: the core, its helpers and what they
+//! instantiate are compiled and linked once, and the threads of one process are never idle while a long
+//! test of another file is under way. `cargo test --test suite laws::` runs one file.
+
+mod common;
+mod support;
+
+mod analytic;
+mod array;
+mod array_any;
+mod array_failure;
+mod array_power;
+mod bad_input;
+mod cache;
+mod cache_analytic;
+mod cache_device;
+mod cache_reference;
+mod checkpoint;
+mod collection_schedule;
+mod compression;
+mod controller;
+mod driver;
+mod fio_document;
+mod golden;
+mod hdd;
+mod job_files;
+mod job_fio_oracle;
+mod laws;
+mod maps;
+mod measured;
+mod preconditioning;
+mod prepare;
+mod properties;
+mod read_ahead;
+mod replay;
+mod session;
+mod shared_paths;
+mod slc_cache;
+mod tidy;
+mod tier;
+mod timing;
+mod traces;

@@ -1,0 +1,96 @@
+"""Which tests run beside which, and what a machine must have that answers for a commit.
+
+`./lab test` runs pytest in two processes. What a test's markers and fixtures say decides where it
+goes; nobody keeps a list:
+
+- ``real`` and ``root`` (the real fio, loop devices, mounts): one after the other, in one process;
+- ``large`` (a whole drive in memory): one after the other, in one process;
+- tests of a file that share a fixture: in one process, so that it is made once;
+- all others: wherever there is room;
+- ``alone`` (holds the wall clock to a limit, or asks whether the machine is quiet): while nothing
+  else of the tests is under way.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+
+import browser
+
+GROUPS = MappingProxyType({"real": "drives", "root": "drives", "large": "large"})
+"""The group of a marker."""
+LONG = bool(os.environ.get("SSDLAB_LONG"))
+"""Whether tests go through all of what they else go through in part (`./lab test --long`)."""
+FOLDER = Path(__file__).parent
+TURN, WORK = Path(__file__), FOLDER / "conftest.py"
+"""What is locked: any two files that are there."""
+
+
+def missing_tools() -> list[str]:
+    """What the tests compare with or look through, and this machine lacks."""
+    missing = [] if shutil.which("fio") else ["fio"]
+    return missing + [reason for reason in [browser.missing()] if reason]
+
+
+def pytest_sessionstart() -> None:
+    """Elsewhere a test is skipped where its oracle is missing; with ``CI`` set nothing may."""
+    if os.environ.get("CI") and (missing := missing_tools()):
+        pytest.exit(f"CI is set, and tests would be skipped for want of: {', '.join(missing)}", 1)
+
+
+def shared_fixtures(item: pytest.Item) -> bool:
+    """Whether the test takes part in a fixture of ours that outlives a test."""
+    if not isinstance(item, pytest.Function):
+        return False
+    definitions = item._fixtureinfo.name2fixturedefs.values()
+    return any(
+        one.scope != "function" and one.func.__module__ == item.module.__name__
+        for found in definitions
+        for one in found
+    )
+
+
+def group_of(item: pytest.Item) -> str | None:
+    """Those of one group run one after the other in one process."""
+    for marker, group in GROUPS.items():
+        if item.get_closest_marker(marker):
+            return group
+    return item.path.name if shared_fixtures(item) else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Marks what the markers do not say but the fixtures do, groups, and skips what has no fio."""
+    for item in items:
+        if "loop" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.root)
+        if item.get_closest_marker("real") and shutil.which("fio") is None:
+            item.add_marker(pytest.mark.skip(reason="fio is not installed"))
+        if config.pluginmanager.hasplugin("xdist") and (group := group_of(item)):
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+@contextmanager
+def locked(path: Path, kind: int) -> Generator[None]:
+    """Holds a lock on a file, against the other processes of the tests."""
+    with path.open("rb") as file:
+        fcntl.flock(file, kind)
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Tests that run alone exclude all others; whoever waits has the next turn."""
+    alone = item.get_closest_marker("alone") is not None
+    with ExitStack() as held:
+        with locked(TURN, fcntl.LOCK_EX):
+            held.enter_context(locked(WORK, fcntl.LOCK_EX if alone else fcntl.LOCK_SH))
+        return (yield)

@@ -1,0 +1,81 @@
+"""Which tests run beside which, and that nothing passes for want of its oracle."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import Loop
+from scheduling import WORK, group_of, locked
+
+
+def free(kind: int) -> bool:
+    """Whether another test could start now that takes the lock in this way."""
+    try:
+        with locked(WORK, kind | fcntl.LOCK_NB):
+            return True
+    except BlockingIOError:
+        return False
+
+
+@pytest.fixture(scope="module")
+def shared() -> int:
+    return 1
+
+
+@pytest.mark.real
+def test_tests_of_the_real_fio_run_one_after_the_other(request: pytest.FixtureRequest) -> None:
+    assert group_of(request.node) == "drives"
+
+
+def test_whoever_asks_for_a_loop_device_is_among_them(
+    loop: Loop, request: pytest.FixtureRequest
+) -> None:
+    assert loop.path.exists()
+    assert group_of(request.node) == "drives"
+
+
+@pytest.mark.large
+def test_whole_drives_are_in_memory_one_at_a_time(request: pytest.FixtureRequest) -> None:
+    assert group_of(request.node) == "large"
+
+
+def test_a_fixture_of_a_file_is_made_in_one_process(
+    shared: int, request: pytest.FixtureRequest
+) -> None:
+    assert group_of(request.node) == Path(__file__).name
+
+
+def test_others_run_anywhere_and_beside_each_other(request: pytest.FixtureRequest) -> None:
+    assert group_of(request.node) is None
+    assert free(fcntl.LOCK_SH)
+    assert not free(fcntl.LOCK_EX)
+
+
+@pytest.mark.alone
+def test_one_that_measures_time_runs_alone() -> None:
+    assert not free(fcntl.LOCK_SH)
+
+
+@pytest.mark.parametrize("ci", ["true", ""])
+def test_with_ci_set_nothing_runs_without_fio(ci: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"{__file__}::{REAL}"],
+        env={**os.environ, "PATH": str(tmp_path), "CI": ci},
+        capture_output=True,
+        text=True,
+    )
+    said = done.stdout + done.stderr
+    if ci:
+        assert done.returncode == 1
+        assert "CI is set, and tests would be skipped for want of: fio" in said
+    else:
+        assert done.returncode == 0 and "fio is not installed" in said
+
+
+REAL = test_tests_of_the_real_fio_run_one_after_the_other.__name__
