@@ -15,7 +15,7 @@ LAYERS = (
     ("pool", "tracefile"),
     ("_version", "results", "jobfile", "wear"),
     ("store", "fio"),
-    ("freeze", "openers", "traces"),
+    ("freeze", "openers", "rating", "traces"),
     ("safety", "health"),
     ("audit",),
     ("target",),

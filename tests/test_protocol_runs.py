@@ -15,8 +15,9 @@ from ssdlab.checks import examine_run
 from ssdlab.engine import findings, setup
 from ssdlab.engine.findings import ProtocolRun
 from ssdlab.engine.folder import RunFolder
+from ssdlab.engine.plans import Order
 from ssdlab.engine.protocol import Protocol
-from ssdlab.engine.runs import Order, begin
+from ssdlab.engine.runs import begin
 from ssdlab.engine.setup import MIB
 from ssdlab.protocols import protocols
 from ssdlab.report import protocol_page

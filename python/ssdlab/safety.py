@@ -33,6 +33,7 @@ from ssdlab.fio.surroundings import (
 )
 from ssdlab.freeze import Freezer
 from ssdlab.openers import openers_of
+from ssdlab.rating import Rating, between, share_text
 
 _VIRTUAL = re.compile(r"(loop|md|dm-|nbd|zram|ram|ublkb|vd|xvd)\w*$")
 """Devices that have no serial by nature; they are named by their kernel name instead."""
@@ -52,7 +53,21 @@ class Work:
     does: str
     """Such as ``writes up to 8 GB``."""
     written_bytes: int = 0
-    """As far as known; 0 where it writes nothing or nobody knows."""
+    """At least, as far as known."""
+    written_most_bytes: int = 0
+    """At most; what is less than `written_bytes` says nothing. 0 for both where it writes nothing
+    or nobody knows."""
+    rated_bytes: float | None = None
+    """What may be written to the drive in its life; None where nobody tells."""
+    rated_by: str = ""
+    """Who tells that, such as ``--tbw``."""
+
+    @staticmethod
+    def of(who: str, does: str, low: int, high: int, rating: Rating | None) -> Work:
+        """Work that writes ``low`` to ``high`` bytes to a drive of that rating."""
+        if rating is None:
+            return Work(who, does, low, high)
+        return Work(who, does, low, high, rating.bytes, rating.source)
 
 
 @dataclass(frozen=True)
@@ -180,11 +195,15 @@ def check_readable(device: BlockDevice) -> None:
 
 def warning(device: BlockDevice, work: Work) -> str:
     """What ``work`` will do to a drive: bytes, drive writes, and share of its endurance."""
-    worn = "; the share of its endurance is unknown, because its rated TBW is unknown"
     return (
         f"{_described(device)}: all data on it will be lost; {work.who} {work.does}"
-        f"{_fills(device, work)}{worn if work.written_bytes else ''}"
+        f"{_fills(device, work)}"
     )
+
+
+def amount(low: int, high: int) -> str:
+    """How many bytes are written, for people."""
+    return between(low, high, size_text)
 
 
 def _described(device: BlockDevice) -> str:
@@ -192,8 +211,13 @@ def _described(device: BlockDevice) -> str:
 
 
 def _fills(device: BlockDevice, work: Work) -> str:
-    share = work.written_bytes / device.capacity_bytes
-    return f" ({share:.2g} drive writes)" if work.written_bytes else ""
+    """Drive writes and share of the endurance of what is written."""
+    low, high = work.written_bytes, max(work.written_bytes, work.written_most_bytes)
+    if not high:
+        return ""
+    fills = between(low / device.capacity_bytes, high / device.capacity_bytes, "{:.2g}".format)
+    rating = None if work.rated_bytes is None else Rating(work.rated_bytes, work.rated_by)
+    return f" ({fills} drive writes), {share_text(low, high, rating)}"
 
 
 def _open(device: BlockDevice, flags: int) -> int:

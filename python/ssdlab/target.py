@@ -25,6 +25,7 @@ from ssdlab.fio.observe import Observer
 from ssdlab.jobfile import JobText
 from ssdlab.memory import available_bytes
 from ssdlab.progress import Progress, ProgressCallback
+from ssdlab.rating import Rating
 from ssdlab.results import Result
 
 SEED_MAX = 2**64 - 1
@@ -44,6 +45,8 @@ class Settings:
     progress: ProgressCallback | None = None
     notice: Notice | None = None
     """Told, before the first write to a block device, what will be lost."""
+    rating: Rating | None = None
+    """What may be written to the drive in its life, where anybody tells."""
     memory_bytes: int | None = None
     """What a simulation may take; None for all that is available."""
 
@@ -211,7 +214,13 @@ class Fio:
             safety.check_readable(device)
             return self._measure(job, real_job, settings, device.name, device.capacity_bytes)
         plan = real_job.plan
-        work = safety.Work("the job", plan.sentence(), plan.known_bytes)
+        work = safety.Work.of(
+            "the job",
+            plan.sentence(),
+            plan.known_bytes,
+            plan.most_bytes,
+            settings.rating,
+        )
         with safety.claim(device, work, self.destroy) as sentence:
             if settings.notice is not None:
                 settings.notice(sentence)

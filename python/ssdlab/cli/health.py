@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -14,7 +13,7 @@ import typer
 from rich.console import Console
 
 from ssdlab.cli.console import duration, stderr, stdout, table
-from ssdlab.cli.options import KeptWhere, Redact
+from ssdlab.cli.options import KeptWhere, Redact, Tbw, rated
 from ssdlab.errors import InputError
 from ssdlab.fio.job import size_text
 from ssdlab.health import Finding, Health, Projection, Snapshots, judge, load, project, worst
@@ -57,12 +56,7 @@ def command(
             "runs, or `runs` for all that are kept. May be given again.",
         ),
     ] = None,
-    tbw: Annotated[
-        str | None,
-        typer.Option(
-            "--tbw", metavar="SIZE", help="What may be written by the maker's rating, as 600TB."
-        ),
-    ] = None,
+    tbw: Tbw = None,
     attributes: Annotated[
         bool, typer.Option("--attributes", help="Show every attribute of ATA drives too.")
     ] = False,
@@ -73,7 +67,7 @@ def command(
     out: KeptWhere = None,
 ) -> None:
     """Say how worn and how healthy drives are, and how long they will last."""
-    rating = None if tbw is None else parse_size(tbw)
+    rating = rated(tbw)
     if json_ not in (None, "-"):
         check_writable(Path(json_ or ""))
     store = RunStore(out)
@@ -96,15 +90,6 @@ def command(
             sys.stdout.write(text + "\n")
         else:
             write_whole(Path(json_), text + "\n")
-
-
-def parse_size(text: str) -> float:
-    """Bytes of a rating such as ``600TB``; without a unit it is in TB."""
-    found = re.fullmatch(r"\s*(\d{1,9}(?:\.\d+)?)\s*(GB|TB|PB)?W?\s*", text, re.IGNORECASE)
-    size = 0.0 if found is None else float(found[1])
-    if found is None or size == 0:
-        raise InputError(f'--tbw "{text}": expected a size such as 600TB, 1.2PB or 800 (TB)')
-    return size * {"GB": 1e9, "TB": 1e12, "PB": 1e15}[(found[2] or "TB").upper()]
 
 
 def _load(target: str, store: RunStore) -> list[Snapshots]:

@@ -10,12 +10,15 @@ import typer
 
 from ssdlab.checks import examine_run
 from ssdlab.cli.console import progress
-from ssdlab.cli.options import FoundJson, KeptWhere, Quiet, ReportFile
+from ssdlab.cli.options import FoundJson, KeptWhere, Quiet, ReportFile, Tbw, rated
 from ssdlab.cli.run import notice
-from ssdlab.cli.test import show
+from ssdlab.cli.test import say_plan, show
 from ssdlab.engine.folder import RunFolder
+from ssdlab.engine.plans import rest
+from ssdlab.engine.ratings import rating_of
 from ssdlab.engine.runs import go_on
 from ssdlab.protocols import find
+from ssdlab.rating import Rating
 from ssdlab.store import RunStore, check_writable
 
 
@@ -32,18 +35,33 @@ def command(
             autocompletion=_run_ids,
         ),
     ],
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Say what is left to do, and do nothing.")
+    ] = False,
+    tbw: Tbw = None,
     json_: FoundJson = None,
     report: ReportFile = None,
     out: KeptWhere = None,
     quiet: Quiet = False,
 ) -> None:
     """Go on with a protocol's run after Ctrl-C, a kill or a power failure."""
+    rating = rated(tbw)
     for path in (report, None if json_ in (None, "-") else Path(json_)):
         if path is not None:
             check_writable(path)
     folder = RunFolder.open(RunStore(out).find(run))
+    if folder.manifest["kind"] != "sim":
+        found = rating_of(Path(folder.manifest["path"]), rating)
+    else:
+        found = None if rating is None else Rating(rating, "--tbw")
+    if plan:
+        what = rest(folder, find(str(folder.manifest["protocol"])), found)
+        say_plan(what, json_, quiet=quiet)
+        return
     started = time.monotonic()
-    what = f"{folder.manifest['protocol']} on {folder.manifest['name']}"
-    with progress(what, quiet=quiet) as callback:
-        finished = go_on(folder, find, progress=callback, notice=notice, examine=examine_run)
+    title = f"{folder.manifest['protocol']} on {folder.manifest['name']}"
+    with progress(title, quiet=quiet) as callback:
+        finished = go_on(
+            folder, find, progress=callback, notice=notice, examine=examine_run, rating=found
+        )
     show(finished.folder, json_=json_, report=report, quiet=quiet, started=started)

@@ -12,8 +12,19 @@ import typer
 from ssdlab.checks import examine, of_result
 from ssdlab.cli.console import duration, latency, progress, rate, stderr, stdout, table
 from ssdlab.cli.findings import print_checks
-from ssdlab.cli.options import Destroy, KeptBelow, Quiet, Redact, Seed, SetKeys, UseExistingFile
+from ssdlab.cli.options import (
+    Destroy,
+    KeptBelow,
+    Quiet,
+    Redact,
+    Seed,
+    SetKeys,
+    Tbw,
+    UseExistingFile,
+    rated,
+)
 from ssdlab.engine.check import MARK, MARK_NOTE, any_doubt
+from ssdlab.engine.ratings import rating_for
 from ssdlab.errors import InputError
 from ssdlab.fio.job import size_text
 from ssdlab.jobfile import read_job
@@ -62,6 +73,7 @@ def command(
     redact: Redact = False,
     destroy: Destroy = None,
     use_existing_file: UseExistingFile = False,
+    tbw: Tbw = None,
     quiet: Quiet = False,
 ) -> None:
     """Run fio jobs on a simulated or real drive."""
@@ -70,6 +82,7 @@ def command(
     overrides = dict(override(text) for text in set_ or [])
     texts = [read_job(job) for job in jobs]
     target = resolve(on, destroy=destroy, use_existing=use_existing_file, redact=redact)
+    rating = rating_for(target, rated(tbw))
     store = RunStore(out)
     store.prepare()
     if json_ not in (None, "-"):
@@ -87,6 +100,7 @@ def command(
                 overrides=overrides,
                 progress=callback,
                 notice=notice,
+                rating=rating,
             )
             result = target.run(text, settings)
         folder = store.save(result)

@@ -347,16 +347,22 @@ def open_file(target: Fio, size: int, *, again: bool) -> Iterator[RealSession]:
     find_fio()
     path = target.path.absolute()
     if again:
-        if not path.is_file() or path.stat().st_size < size:
-            raise InputError(
-                f"{target.path}: the file of this run is gone or was cut, and with it the state "
-                "that the run had brought it into; begin a new run"
-            )
+        check_left_file(target, size)
     else:
         _make(target, path, size)
     disk = surroundings.disk_of_file(path.parent)
     kept = Fio(target.path, use_existing=True, redact=target.redact)
     yield RealSession(kept, size, disk, direct=_takes_direct(path))
+
+
+def check_left_file(target: Fio, size: int) -> None:
+    """Raises InputError where the file of a run that was begun is not as it was left."""
+    path = target.path.absolute()
+    if not path.is_file() or path.stat().st_size < size:
+        raise InputError(
+            f"{target.path}: the file of this run is gone or was cut, and with it the state "
+            "that the run had brought it into; begin a new run"
+        )
 
 
 @contextlib.contextmanager
