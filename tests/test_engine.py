@@ -412,11 +412,11 @@ def test_the_estimate_adds_up_fills_times_and_rounds() -> None:
     job = setup.job("mix", "", "randrw", "4k", seconds=60, read_percent=70)
     fast, slow = 400e6 * WITHIN, 400e6 / WITHIN
     speeds = assumed("400MB/s,97656.25iops")
-    one = estimate.of([setup.fill(times=2), job, Idle("rest", 30)], speeds, real=False)
+    one = estimate.of([setup.fill(times=2), job, Idle("rest", 30)], speeds, "sim")
     assert one.soon == pytest.approx((90 + (2 << 30) / fast, 90 + (2 << 30) / slow))
     assert one.never == one.soon
     assert one.written == pytest.approx(((2 << 30) + 18 * slow, (2 << 30) + 18 * fast))
-    rounds = estimate.of([Rounds("r", "", lambda n: [job], [], most=25)], speeds, real=False)
+    rounds = estimate.of([Rounds("r", "", lambda n: [job], [], most=25)], speeds, "sim")
     assert (rounds.steps_min, rounds.steps_max) == (5, 25)
     assert (rounds.soon, rounds.never) == ((300, 300), (1500, 1500))
 
@@ -449,9 +449,9 @@ def test_a_rest_in_virtual_time_weighs_nothing_in_progress() -> None:
     setup = Setup(1 << 30, "sim", 1 << 30)
     job = setup.job("job", "", "randread", "4k", seconds=60)
     steps: list[Step] = [job, Idle("rest", 3600), Rounds("r", "", lambda n: [job], [], most=25)]
-    virtual = estimate.load(steps, GUESS, real=False)
+    virtual = estimate.load(steps, GUESS, "sim")
     assert virtual == {None: 60 * 6}
-    real = estimate.load(steps, GUESS, real=True)
+    real = estimate.load(steps, GUESS, "device")
     assert real == {None: pytest.approx(60 * 6 + 3600 + 6 * estimate.OVERHEAD_S.middle)}
 
 

@@ -76,7 +76,7 @@ def work_of(device: BlockDevice, rating: Rating | None = None) -> Work:
     wears it at most as one drive write does."""
     return Work.of(
         "the purge",
-        "writes nothing, but erases every block once, with the wear of at most one drive write",
+        "erases every block, which wears it like one drive write at most though nothing is written",
         0,
         device.capacity_bytes,
         rating,

@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from ssdlab.engine.records import Records, RoundsRecord
 from ssdlab.engine.speed import GUESS, Span, Speeds
 from ssdlab.engine.steps import Idle, Job, Purge, Repeated, Rounds, Shape, Step, Then, Trim
 
-OVERHEAD_S = Span(0.4, 1.2)
+OVERHEAD_S = Span(0.5, 1.0)
 """Of a job under the real fio: starting it, and reading what it wrote."""
-PURGE_S = Span(0.1, 10.0)
-"""Of a purge or TRIM of a real target; a drive that erases itself for minutes says so itself."""
+PURGE_S = {"sim": Span(0.0, 0.0), "file": Span(0.1, 1.0), "device": Span(0.2, 20.0)}
+"""Of a purge or TRIM by kind of target; a drive that erases itself for minutes says so itself."""
+BUFFER_BYTES = 16 << 20
+"""What the write buffer of a drive may take at once."""
 NOTHING = Span(0.0, 0.0)
 
 Expected = Step | Repeated
+Kind = Literal["sim", "file", "device"]
 
 
 @dataclass(frozen=True)
@@ -44,18 +48,18 @@ class Estimate:
         )
 
 
-def of(steps: Iterable[Expected], speeds: Speeds = GUESS, *, real: bool = True) -> Estimate:
-    """The estimate of some steps; ``real``: under fio, and not in virtual time."""
-    return sum((_of(step, speeds, real) for step in steps), Estimate())
+def of(steps: Iterable[Expected], speeds: Speeds = GUESS, kind: Kind = "device") -> Estimate:
+    """The estimate of some steps on a target of a kind."""
+    return sum((_of(step, speeds, kind) for step in steps), Estimate())
 
 
-def _of(step: Expected, speeds: Speeds, real: bool) -> Estimate:
+def _of(step: Expected, speeds: Speeds, kind: Kind) -> Estimate:
     if isinstance(step, Rounds):
-        return _times(of(step.jobs(1), speeds, real=real), min(step.window, step.most), step.most)
+        return _times(of(step.jobs(1), speeds, kind), min(step.window, step.most), step.most)
     if isinstance(step, Repeated):
-        one = _of(step.job, speeds, real)
+        one = _of(step.job, speeds, kind)
         assert step.job.seconds is not None
-        moves = speeds.of(step.job.shape).times(step.job.seconds)
+        moves = _moves(step.job, speeds.of(step.job.shape), step.job.seconds)
         # A fast drive has moved the amount in few jobs, a slow one may never do.
         few, many = (max(1, math.ceil(step.amount / one)) for one in (moves.high, moves.low))
         slow = _times(one, min(step.least, many), min(step.most, many))
@@ -73,10 +77,12 @@ def _of(step: Expected, speeds: Speeds, real: bool) -> Estimate:
             ),
         )
     if isinstance(step, Then):
-        return of(step.expected, speeds, real=real)
+        return of(step.expected, speeds, kind)
     seconds, written = _bounds(step, speeds)
-    if real and not isinstance(step, Idle):
-        seconds += OVERHEAD_S if isinstance(step, Job) else PURGE_S
+    if isinstance(step, (Purge, Trim)):
+        seconds += PURGE_S[kind]
+    elif isinstance(step, Job) and kind != "sim":
+        seconds += OVERHEAD_S
     return Estimate(1, 1, seconds, seconds, written)
 
 
@@ -98,11 +104,21 @@ def _bounds(step: Job | Purge | Trim | Idle, speeds: Speeds) -> tuple[Span, Span
         return NOTHING, NOTHING
     speed, share = speeds.of(step.shape), step.shape.write_share
     if step.seconds is not None:
-        return Span(step.seconds, step.seconds), speed.times(step.seconds * share)
+        # I/Os in flight at the end of the time are waited for.
+        late = step.shape.bs * step.shape.in_flight
+        soonest = max(0, late - BUFFER_BYTES) / speed.high
+        seconds = Span(step.seconds + soonest, step.seconds + late / speed.low)
+        return seconds, _moves(step, speed, step.seconds).times(share)
     most_s = math.inf if step.most_s is None else step.most_s
     seconds = Span(*(min(step.amount / one, most_s) for one in (speed.high, speed.low)))
     moved = Span(*(min(float(step.amount), one * most_s) for one in speed))
     return seconds, moved.times(share)
+
+
+def _moves(job: Job, speed: Span, seconds: float) -> Span:
+    """Bytes that a job bounded by time moves, with those in flight at its end."""
+    late = job.shape.bs * job.shape.in_flight
+    return Span(speed.low * seconds, speed.high * seconds + late)
 
 
 def jobs(steps: Iterable[Expected]) -> Iterator[Job]:
@@ -126,26 +142,26 @@ class Load(dict[Shape | None, float]):
             self[shape] = self.get(shape, 0.0) + times * value
 
 
-def load(steps: Iterable[Expected], speeds: Speeds, *, real: bool) -> Load:
+def load(steps: Iterable[Expected], speeds: Speeds, kind: Kind) -> Load:
     """What steps come to, rounds at their fewest; resting in virtual time takes no time."""
     total = Load()
     for step in steps:
         if isinstance(step, Rounds):
-            total.add(load(step.jobs(1), speeds, real=real), min(step.window, step.most))
+            total.add(load(step.jobs(1), speeds, kind), min(step.window, step.most))
         elif isinstance(step, Then):
-            total.add(load(step.expected, speeds, real=real))
+            total.add(load(step.expected, speeds, kind))
         elif isinstance(step, Repeated):
             assert step.job.seconds is not None
-            each = speeds.of(step.job.shape).middle * step.job.seconds
+            each = _moves(step.job, speeds.of(step.job.shape), step.job.seconds).middle
             count = min(step.least, math.ceil(step.amount / each))
-            total.add(load([step.job], speeds, real=real), count)
+            total.add(load([step.job], speeds, kind), count)
         elif isinstance(step, Job):
             total.add(_load_of(step, speeds))
-            total.add({None: OVERHEAD_S.middle if real else 0.0})
+            total.add({None: OVERHEAD_S.middle if kind != "sim" else 0.0})
         elif isinstance(step, Idle):
-            total.add({None: step.seconds if real else 0.0})
+            total.add({None: step.seconds if kind != "sim" else 0.0})
         else:
-            total.add({None: PURGE_S.middle if real else 0.0})
+            total.add({None: PURGE_S[kind].middle})
     return total
 
 

@@ -179,16 +179,15 @@ def rest(folder: RunFolder, protocol: Protocol, rating: Rating | None = None) ->
     speeds = read(manifest.get("speeds"))
     if found := sources.of_folder(folder):
         speeds = speeds.with_measured(found, f"as measured so far in the run {folder.id}")
-    real = setup.kind != "sim"
     return Announcement(
         protocol,
         str(manifest["name"]),
         setup,
-        estimate.of(left, speeds, real=real),
+        estimate.of(left, speeds, setup.kind),
         speeds,
         _guessed(left, speeds),
         rating,
-        _refused(lambda: _still_there(manifest)) if real else None,
+        _refused(lambda: _still_there(manifest)) if setup.kind != "sim" else None,
         len(done),
     )
 
@@ -199,7 +198,7 @@ def announcement(order: Order, setup: Setup, store: RunStore) -> Announcement:
     for job in estimate.jobs(steps):
         _core.check_job(job.text, job_name=job.key)
     speeds = _speeds(order, setup, store)
-    found = estimate.of(steps, speeds, real=setup.kind != "sim")
+    found = estimate.of(steps, speeds, setup.kind)
     guessed = _guessed(steps, speeds)
     return Announcement(
         order.protocol, order.target.name, setup, found, speeds, guessed, order.rating

@@ -31,6 +31,8 @@ LEAST_SUPERBLOCKS = 128
 into, its write amplification is nothing like that of the whole drive."""
 MOST_CAPACITY = 16 << 30
 """What is larger takes too long to rehearse on."""
+LONGEST_S = 0.2
+"""Virtual seconds of the shortest job at most: its speed shows sooner."""
 PATIENCE_S = 20.0
 """Of the whole rehearsal; what it has not come to by then is guessed."""
 
@@ -78,12 +80,15 @@ def rehearse(
         wanted = max(wanted, min(MOST_CAPACITY, int(setup.capacity * LEAST_SIM_S / shortest)))
     try:
         session = small_drive(name, min(wanted, setup.capacity), seed, overrides)
+        shorter = setup.capacity / session.capacity
+        if shortest is not None:
+            shorter = max(shorter, shortest / LONGEST_S)
         small = replace(
             setup,
             capacity=session.capacity,
             kind="sim",
             active=int(session.capacity * setup.active / setup.capacity) // MIB * MIB,
-            divisor=setup.divisor * setup.capacity / session.capacity,
+            divisor=setup.divisor * shorter,
         )
         going = _Rehearsal(session)
         going.steps(protocol.plan(small))
@@ -99,6 +104,7 @@ class _Rehearsal:
     def __init__(self, session: SimSession) -> None:
         self.session = session
         self.moved: list[Moved] = []
+        self._count = 0
         self._began = time.monotonic()
 
     def steps(self, steps: Iterable[estimate.Expected]) -> None:
@@ -138,7 +144,11 @@ class _Rehearsal:
             return None
         text = JobText(job.key, job.text, Path.cwd())
         try:
-            result = self.session.run(text, seed=1, interval_ms=1000, progress=self._go_on)
+            # A seed of its own for each: the same one would write the same places again.
+            self._count += 1
+            result = self.session.run(
+                text, seed=self._count, interval_ms=1000, progress=self._go_on
+            )
         except Interrupted:
             if self._late():
                 return None

@@ -140,7 +140,7 @@ class Execution:
         self._tally.where = self._tally.steadiness = ""
 
     def _load(self, steps: Sequence[estimate.Expected]) -> estimate.Load:
-        return estimate.load(steps, self._speeds, real=self.session.kind != "sim")
+        return estimate.load(steps, self._speeds, self.session.kind)
 
     def _run(self, job: Job, progress: ProgressCallback) -> Result:
         interval = 1000

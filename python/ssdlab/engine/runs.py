@@ -119,7 +119,7 @@ def _probed(
     if not sources.worth_probing(plan, what.speeds, what.setup):
         return what
     speeds = sources.probe(session, what.setup, plan, progress)
-    better = replace(what, speeds=speeds, estimate=estimate.of(plan, speeds))
+    better = replace(what, speeds=speeds, estimate=estimate.of(plan, speeds, what.setup.kind))
     announce(better)
     return better
 

@@ -99,7 +99,7 @@ def worth_probing(plan: Sequence[Step], speeds: Speeds, setup: Setup) -> bool:
     nothing of it is left, and before a long run of unknown length."""
     if speeds.source != "guess" or not isinstance(plan[0], Purge) or setup.kind == "sim":
         return False
-    whole = estimate.of(plan, speeds)
+    whole = estimate.of(plan, speeds, setup.kind)
     unknown = whole.never.high > 3 * whole.never.low
     return unknown and whole.never.high * PROBE_SHARE > PROBE_S and bool(_shapes(plan))
 

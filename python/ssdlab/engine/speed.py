@@ -15,8 +15,8 @@ from ssdlab.errors import InputError
 from ssdlab.fio.job import FASTEST
 from ssdlab.results import Result
 
-WITHIN = 1.6
-"""Speeds that were measured or given hold within this factor, down and up: high / low is 2.56."""
+WITHIN = 1.45
+"""Speeds that were measured or given hold within this factor, down and up: high / low is 2.1."""
 PURE = 0.02
 """Shares of writes below this, or as near to 1, are those of one direction alone."""
 
