@@ -18,7 +18,8 @@ from scheduling import (  # noqa: F401 - pytest takes its hooks from here
     pytest_sessionstart,
 )
 from ssdlab.cli import run_command
-from ssdlab.engine.steps import Rounds, Step, Then
+from ssdlab.engine.estimate import Expected
+from ssdlab.engine.steps import Repeated, Rounds, Step, Then
 from ssdlab.results import SERIES_SCHEMA, Result
 
 MIB = 1 << 20
@@ -132,7 +133,7 @@ def make_result(name: str, *, device: bool = False) -> Result:
     )
 
 
-def flat(steps: Sequence[Step]) -> Iterator[Step]:
+def flat(steps: Sequence[Expected]) -> Iterator[Step]:
     """All steps; two of each rounds, and what is expected of those that depend on results."""
     for step in steps:
         if isinstance(step, Rounds):
@@ -140,5 +141,7 @@ def flat(steps: Sequence[Step]) -> Iterator[Step]:
                 yield from flat(step.jobs(number))
         elif isinstance(step, Then):
             yield from flat(step.expected)
+        elif isinstance(step, Repeated):
+            yield step.job
         else:
             yield step

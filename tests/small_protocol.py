@@ -9,9 +9,10 @@ from pathlib import Path
 
 from ssdlab.checks import examine_run
 from ssdlab.engine.folder import RunFolder
+from ssdlab.engine.plans import Order
 from ssdlab.engine.protocol import Judgement, Protocol
 from ssdlab.engine.records import Records
-from ssdlab.engine.runs import Order, begin, go_on
+from ssdlab.engine.runs import begin, go_on
 from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Idle, Job, Purge, Rounds, Step, Then, Tracked, Trim, in_round
 from ssdlab.errors import SsdlabError

@@ -17,7 +17,7 @@ LAYERS = (
     ("documents",),
     ("store", "fio"),
     ("system", "admin"),
-    ("freeze", "logfolder", "traces"),
+    ("freeze", "logfolder", "rating", "traces"),
     ("safety", "health"),
     ("audit",),
     ("tuning",),

@@ -22,9 +22,11 @@ from ssdlab import safety
 from ssdlab.checks import examine_run
 from ssdlab.engine import estimate, findings, session
 from ssdlab.engine.folder import FINDINGS, JOURNAL, Entry, RunFolder
+from ssdlab.engine.plans import Announcement, Order
 from ssdlab.engine.records import RoundsRecord
-from ssdlab.engine.runs import Announcement, Finished, Order, begin, go_on
+from ssdlab.engine.runs import Finished, begin, go_on
 from ssdlab.engine.setup import MIB, Parameter, Setup
+from ssdlab.engine.speed import GUESS, WITHIN, assumed
 from ssdlab.engine.steps import Idle, Rounds, Step
 from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError, SsdlabError
 from ssdlab.fio import surroundings
@@ -412,13 +414,15 @@ def test_another_version_does_not_go_on_with_a_simulated_run(rig: Path, tmp_path
 def test_the_estimate_adds_up_fills_times_and_rounds() -> None:
     setup = Setup(1 << 30, "file", 1 << 30, {"rounds": 8})
     job = setup.job("mix", "", "randrw", "4k", seconds=60, read_percent=70)
-    one = estimate.of([setup.fill(times=2), job, Idle("rest", 30)])
-    assert one.written_bytes == 2 << 30
-    assert one.writing_min_s == pytest.approx(18)
-    assert one.seconds_min == pytest.approx(90 + (2 << 30) / estimate.GUESS_BYTES_PER_S)
-    rounds = estimate.of([Rounds("r", "", lambda n: [job], [], most=25)])
+    fast, slow = 400e6 * WITHIN, 400e6 / WITHIN
+    speeds = assumed("400MB/s,97656.25iops")
+    one = estimate.of([setup.fill(times=2), job, Idle("rest", 30)], speeds, "sim")
+    assert one.soon == pytest.approx((90 + (2 << 30) / fast, 90 + (2 << 30) / slow))
+    assert one.never == one.soon
+    assert one.written == pytest.approx(((2 << 30) + 18 * slow, (2 << 30) + 18 * fast))
+    rounds = estimate.of([Rounds("r", "", lambda n: [job], [], most=25)], speeds, "sim")
     assert (rounds.steps_min, rounds.steps_max) == (5, 25)
-    assert (rounds.seconds_min, rounds.seconds_max) == (300, 1500)
+    assert (rounds.soon, rounds.never) == ((300, 300), (1500, 1500))
 
 
 def test_rounds_beyond_the_fewest_are_reckoned_with_when_they_come(
@@ -449,8 +453,10 @@ def test_a_rest_in_virtual_time_weighs_nothing_in_progress() -> None:
     setup = Setup(1 << 30, "sim", 1 << 30)
     job = setup.job("job", "", "randread", "4k", seconds=60)
     steps: list[Step] = [job, Idle("rest", 3600), Rounds("r", "", lambda n: [job], [], most=25)]
-    assert estimate.work(steps, virtual=True) == 60 * 6
-    assert estimate.work(steps, virtual=False) == 60 * 6 + 3600
+    virtual = estimate.load(steps, GUESS, "sim")
+    assert virtual == {None: 60 * 6}
+    real = estimate.load(steps, GUESS, "device")
+    assert real == {None: pytest.approx(60 * 6 + 3600 + 6 * estimate.OVERHEAD_S.middle)}
 
 
 def test_a_quick_look_takes_a_minutes_worth_in_a_second() -> None:
@@ -528,10 +534,10 @@ def test_a_run_that_fails_in_its_first_step_leaves_nothing(
 def test_a_rig_without_flash_has_no_endurance(tmp_path: Path) -> None:
     text = '[device]\nkind = "null"\ncapacity = "64MiB"\nservice_time = "100us"\nservers = 4\n'
     order = Order(small_protocol.PROTOCOL, Sim("null", text))
-    told: list[float | None] = []
+    told: list[tuple[float, float] | None] = []
 
     def announce(what: Announcement) -> bool:
-        told.append(what.endurance_share)
+        told.append(what.endurance_share())
         return False
 
     begin(

@@ -26,10 +26,10 @@ from health_samples import (
     smartctl,
 )
 from ssdlab.cli import health_words as shown
-from ssdlab.cli.health import parse_size
 from ssdlab.errors import InputError, SsdlabError
 from ssdlab.health import judge, parse, project, read_document
 from ssdlab.health.report import Report
+from ssdlab.rating import parse_tbw
 from ssdlab.store import RunStore
 
 Cli = Callable[..., Outcome]
@@ -343,11 +343,11 @@ def test_an_empty_folder_and_a_file_that_is_no_text_are_one_sentence(
 
 
 def test_a_rating_is_a_size() -> None:
-    assert parse_size("600TB") == parse_size("600") == parse_size("0.6pb") == 600e12
-    assert parse_size("750 TBW") == 750e12
+    assert parse_tbw("600TB") == parse_tbw("600") == parse_tbw("0.6pb") == 600e12
+    assert parse_tbw("750 TBW") == 750e12
     for wrong in ("", "0", "-3TB", "many", "600TiB", "1e9"):
         with pytest.raises(InputError, match="expected a size such as 600TB"):
-            parse_size(wrong)
+            parse_tbw(wrong)
 
 
 def test_the_real_smartctls_answer_about_a_disk_without_smart_is_one_sentence(

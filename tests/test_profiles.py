@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import ssdlab
-from ssdlab.engine.runs import LEAST_SUPERBLOCKS, QUICK_CAPACITY
+from ssdlab.engine.plans import QUICK_CAPACITY
+from ssdlab.engine.rehearsal import LEAST_SUPERBLOCKS
 from ssdlab.jobfile import read_job
 from ssdlab.rig import Profile, leaves, profile, profiles, resolve
 from ssdlab.scale import capacity_of, reduced

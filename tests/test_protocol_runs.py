@@ -19,10 +19,11 @@ from ssdlab.engine import findings, setup
 from ssdlab.engine.check import Check
 from ssdlab.engine.findings import ProtocolRun
 from ssdlab.engine.folder import RunFolder
+from ssdlab.engine.plans import Order
 from ssdlab.engine.protocol import Judgement, Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.runner import Execution
-from ssdlab.engine.runs import Examine, Order, begin
+from ssdlab.engine.runs import Examine, begin
 from ssdlab.engine.setup import MIB
 from ssdlab.figures import Cell
 from ssdlab.protocols import find, protocols, pts_demand, pts_iops

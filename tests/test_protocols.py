@@ -21,6 +21,7 @@ from ssdlab.engine.protocol import Judgement
 from ssdlab.engine.readings import Readings, Series
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import Setup
+from ssdlab.engine.speed import assumed
 from ssdlab.engine.steps import Idle, Job, Step, Then
 from ssdlab.errors import InputError
 from ssdlab.figures import Cell
@@ -31,6 +32,8 @@ from ssdlab.results import SERIES_SCHEMA, Result
 from ssdlab.target import Fio, Settings
 
 MIB, GIB = 1 << 20, 1 << 30
+EVEN = assumed("400MB/s,97656iops")
+"""A drive that moves 400 MB/s whatever it is asked for."""
 NAMES = [one.name for one in protocols()]
 
 
@@ -117,8 +120,8 @@ def test_a_judge_answers_before_anything_is_measured(name: str) -> None:
 
 
 def test_block_sizes_are_swept_new_and_used_for_five_minutes_each() -> None:
-    whole = estimate.of(find("block-size").plan(setup_of("block-size")))
-    assert whole.seconds_max == pytest.approx(4 * 12 * 300 + 18 * 3600 + 13)
+    whole = estimate.of(find("block-size").plan(setup_of("block-size")), EVEN, "sim")
+    assert whole.never.middle == pytest.approx(4 * 12 * 300 + 18 * 3600 + 13, rel=1e-3)
     assert len(jobs("block-size")) == 4 * 12 + 1
 
 
@@ -129,8 +132,8 @@ def test_blocks_below_the_logical_block_are_left_out() -> None:
 
 
 def test_random_writes_against_time_take_four_hours_for_each_block() -> None:
-    whole = estimate.of(find("write-over-time").plan(setup_of("write-over-time")))
-    assert whole.writing_max_s == 7 * 4 * 3600
+    found = estimate.jobs(find("write-over-time").plan(setup_of("write-over-time")))
+    assert sum((job.seconds or 0) * job.shape.write_share for job in found) == 7 * 4 * 3600
 
 
 def test_a_spare_area_is_never_written() -> None:
@@ -161,9 +164,11 @@ def test_fragmentation_keeps_its_proportions_where_the_target_is_small() -> None
 
 
 def test_recovery_writes_everything_twice_and_trims_it() -> None:
-    whole = estimate.of(find("recovery").plan(setup_of("recovery")))
-    assert whole.written_bytes == 2 * GIB
-    assert whole.seconds_max == pytest.approx(4 * 60 + 1800 + 2 + 2 * GIB / 400e6)
+    whole = estimate.of(find("recovery").plan(setup_of("recovery")), EVEN, "sim")
+    jobs_ = estimate.jobs(find("recovery").plan(setup_of("recovery")))
+    assert sum(job.amount * job.shape.write_share for job in jobs_) == 2 * GIB
+    low, high = whole.never
+    assert low < 4 * 60 + 1800 + 2 * GIB / 400e6 < high
     assert find("recovery").trims
 
 

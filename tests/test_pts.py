@@ -180,8 +180,8 @@ def test_a_plan_begins_with_a_purge_and_can_be_estimated(name: str) -> None:
     steps = find(name).plan(setup_of(name))
     assert isinstance(steps[0], Purge)
     whole = estimate.of(steps)
-    assert whole.seconds_max >= whole.seconds_min > 0
-    assert whole.written_bytes > 0 or whole.writing_min_s > 0
+    assert whole.never.high >= whole.soon.high >= whole.soon.low > 0
+    assert whole.written.high >= whole.written.low > 0
 
 
 @EVERY
@@ -223,7 +223,7 @@ def test_a_round_of_iops_has_56_minutes() -> None:
     assert {one.name for one in loop.tracked} == {
         "RND 4 KiB, R/W 0/100", "RND 64 KiB, R/W 65/35", "RND 1024 KiB, R/W 100/0",
     }  # fmt: skip
-    shares = {job.key: round(100 * job.write_share) for job in jobs}
+    shares = {job.key: round(100 * job.shape.write_share) for job in jobs}
     assert shares[in_round(3, "r65-b4k")] == 35
     assert shares[in_round(3, "r0-b512")] == 100
     assert shares[in_round(3, "r100-b1024k")] == 0
@@ -303,8 +303,8 @@ def test_the_composite_load_is_that_of_the_standard() -> None:
         assert split["4k"] == "67"
         assert "bs" not in said
         assert said["random_distribution"] == "zoned:50/5:30/15:20/80"
-    assert {round(job.write_share, 2) for job in grid} == {0.6}
-    assert {job.write_share for job in loop.jobs(1)} == {1.0}
+    assert {round(job.shape.write_share, 2) for job in grid} == {0.6}
+    assert {job.shape.write_share for job in loop.jobs(1)} == {1.0}
 
 
 def test_composite_sizes_are_rounded_up_to_larger_logical_blocks() -> None:

@@ -19,7 +19,8 @@ import pytest
 import ssdlab
 from conftest import Loop, Outcome, needs_fio
 from ssdlab.engine.folder import RunFolder
-from ssdlab.engine.runs import Order, begin, go_on
+from ssdlab.engine.plans import Order
+from ssdlab.engine.runs import begin, go_on
 from ssdlab.errors import ExperimentError, InputError, Interrupted
 from ssdlab.fio import run as fio_run
 from ssdlab.progress import Progress

@@ -28,6 +28,7 @@ from ssdlab.fio.options import ADDED_FOR_LOGS
 from ssdlab.jobfile import JobText
 from ssdlab.memory import available_bytes
 from ssdlab.progress import Progress, ProgressCallback
+from ssdlab.rating import Rating
 from ssdlab.results import JobShape, Result
 
 SEED_MAX = 2**64 - 1
@@ -47,6 +48,8 @@ class Settings:
     progress: ProgressCallback | None = None
     notice: Notice | None = None
     """Told, before the first write to a block device, what will be lost."""
+    rating: Rating | None = None
+    """What may be written to the drive in its life, where anybody tells."""
     memory_bytes: int | None = None
     """What a simulation may take; None for all that is available."""
     logs: bool = False
@@ -247,7 +250,7 @@ class Fio:
         device = safety.inspect(self.path) if self.path.is_block_device() else None
         capacity = device.capacity_bytes if device else self._size()
         real_job = self._rewrite(job, settings, _ANY, capacity)
-        with self._held(real_job, device) as held:
+        with self._held(real_job, device, settings.rating) as held:
             if held.sentence and settings.notice is not None:
                 settings.notice(held.sentence)
             disk = self._disk(device)
@@ -285,7 +288,10 @@ class Fio:
         return fio_job.rewrite(job, path, capacity, known=installed(), logs=settings.logs)
 
     def _held(
-        self, real_job: fio_job.RealJob, device: safety.BlockDevice | None
+        self,
+        real_job: fio_job.RealJob,
+        device: safety.BlockDevice | None,
+        rating: Rating | None,
     ) -> AbstractContextManager[safety.Held]:
         """The target, held for what the job does to it."""
         plan = real_job.plan
@@ -294,7 +300,13 @@ class Fio:
             if not plan.writes and not formatted:
                 return safety.look(device)
             does = plan.sentence() if plan.writes else "only reads"
-            work = safety.Work("the job", does + tuning.consent(self.setup), plan.known_bytes)
+            work = safety.Work.of(
+                "the job",
+                does + tuning.consent(self.setup),
+                plan.known_bytes,
+                plan.most_bytes,
+                rating,
+            )
             return safety.claim(device, work, self.destroy)
         if name := next((one.name for one in real_job.sections if one.trims), None):
             one = "a job" if name in real_job.included else f'job "{name}"'

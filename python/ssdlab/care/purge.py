@@ -18,6 +18,7 @@ from ssdlab.care.trim import UnsupportedError, allocated_bytes, discard, punch
 from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError, unknown_name
 from ssdlab.fio.job import size_text
 from ssdlab.progress import Progress, ProgressCallback
+from ssdlab.rating import Rating
 from ssdlab.safety import BlockDevice, Work
 
 Notice = Callable[[str], None]
@@ -47,12 +48,14 @@ def purge(
     *,
     destroy: str | None,
     method: str | None = None,
+    rating: Rating | None = None,
     progress: ProgressCallback | None = None,
     notice: Notice | None = None,
 ) -> Purged:
     """Claims ``device`` and purges it; all data on it are lost.
 
     ``method`` names one of :data:`ssdlab.care.methods.KINDS`; without it the strongest is taken.
+    ``rating`` is for the sentence that says what it costs.
 
     Raises:
         RefusedError: the device is in use, holds data, or is not named by ``destroy``.
@@ -62,10 +65,22 @@ def purge(
     """
     if method is not None:
         _known(method)
-    with safety.claim(device, Work("the purge", "erases every block"), destroy) as held:
+    with safety.claim(device, work_of(device, rating), destroy) as held:
         if notice is not None:
             notice(held.sentence)
         return purge_claimed(device, method=method, progress=progress, notice=notice)
+
+
+def work_of(device: BlockDevice, rating: Rating | None = None) -> Work:
+    """What a purge does to a drive: the host writes nothing, but each block is erased once, which
+    wears it at most as one drive write does."""
+    return Work.of(
+        "the purge",
+        "erases every block, which wears it like one drive write at most though nothing is written",
+        0,
+        device.capacity_bytes,
+        rating,
+    )
 
 
 def purge_claimed(

@@ -32,6 +32,7 @@ from ssdlab.care.measure import TELL_EVERY_S, Speed, Stretches, measure, pieces_
 from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError
 from ssdlab.fio.job import size_text
 from ssdlab.progress import Progress, ProgressCallback
+from ssdlab.rating import Rating, share_text
 from ssdlab.safety import Work
 
 Notice = Callable[[str], None]
@@ -151,6 +152,7 @@ def refresh_file(
     path: Path,
     *,
     unshare: bool = False,
+    rating: Rating | None = None,
     progress: ProgressCallback | None = None,
     notice: Notice | None = None,
 ) -> Refreshed:
@@ -171,7 +173,8 @@ def refresh_file(
         with alone_with(descriptor, path):
             pass  # who has it open now is told before the measuring, not after
         if notice is not None:
-            notice(f"{path}: {planned.sentence()}, every byte as it was read")
+            share = share_text(0, planned.data_bytes, rating)
+            notice(f"{path}: {planned.sentence()}, {share}, every byte as it was read")
         stretches = data_stretches(descriptor, planned.place.size_bytes)
         block = block_of(descriptor, path)
         first, second, third = _thirds(progress)
@@ -221,6 +224,7 @@ def refresh_device(
     rewrite: str | None,
     freeze: bool = False,
     slice_s: float = SLICE_S,
+    rating: Rating | None = None,
     progress: ProgressCallback | None = None,
     notice: Notice | None = None,
 ) -> Refreshed:
@@ -238,7 +242,14 @@ def refresh_device(
         raise InputError(f"--slice: found {slice_s:g}, expected seconds up to {SLICE_MAX_S:g}")
     planned = plan(path)
     device = safety.inspect(path)
-    work = Work("refreshing", f"writes up to {size_text(planned.data_bytes)}", planned.data_bytes)
+    # What holds nothing but zeros is left alone, and that shows only on the way.
+    work = Work.of(
+        "refreshing",
+        f"writes {safety.amount(0, planned.data_bytes)}",
+        0,
+        planned.data_bytes,
+        rating,
+    )
     limit = slice_s + _WATCH_S
     try:
         with safety.claim_for_rewrite(device, work, rewrite, freeze=freeze, limit_s=limit) as leave:

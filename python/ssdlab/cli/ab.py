@@ -14,14 +14,16 @@ from ssdlab import ab, tuning
 from ssdlab.analysis.paired import order as runs_in_order
 from ssdlab.checks import examine, examine_run, of_result
 from ssdlab.cli.console import progress, stderr, table
-from ssdlab.cli.options import Destroy, Json, Quiet, Redact, SetUp, UseExistingFile
+from ssdlab.cli.options import Destroy, Json, Quiet, Redact, SetUp, Tbw, UseExistingFile, rated
 from ssdlab.cli.output import results, write_json
 from ssdlab.cli.run import notice, override, profile_names
 from ssdlab.cli.test import parameter, size_of
 from ssdlab.compare import share_text, span_text
 from ssdlab.engine import findings
 from ssdlab.engine.check import Check
-from ssdlab.engine.runs import Order, begin
+from ssdlab.engine.plans import Order
+from ssdlab.engine.ratings import rating_for
+from ssdlab.engine.runs import begin
 from ssdlab.engine.session import SimSession
 from ssdlab.errors import ExperimentError, InputError
 from ssdlab.figures import figure_text
@@ -29,6 +31,7 @@ from ssdlab.jobfile import JobText, read_job
 from ssdlab.output import Output
 from ssdlab.progress import ProgressCallback
 from ssdlab.protocols import find, protocols
+from ssdlab.rating import Rating
 from ssdlab.rig import resolve
 from ssdlab.store import RunStore
 from ssdlab.target import SEED_MAX, Settings, Sim, Target
@@ -57,6 +60,7 @@ class _Wish:
     prepare: str | None
     seed: int
     store: RunStore
+    rating: Rating | None
 
     @property
     def what(self) -> str:
@@ -74,6 +78,7 @@ class _Wish:
             overrides=overrides,
             seed=seed,
             size=self.size,
+            rating=self.rating,
         )
 
     def run(self, side: str, place: int, callback: ProgressCallback) -> ab.Run:
@@ -87,6 +92,7 @@ class _Wish:
                 overrides=overrides,
                 progress=callback,
                 notice=notice,
+                rating=self.rating,
             )
             result = self.target.run(self.job, settings)
             folder = self.store.save(result)
@@ -195,6 +201,7 @@ def command(
     setup: SetUp = tuning.NONE,
     use_existing_file: UseExistingFile = False,
     redact: Redact = False,
+    tbw: Tbw = None,
     json_: Json = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Keep the runs below this folder.")
@@ -204,10 +211,11 @@ def command(
     """Try a change: repeat a measurement with and without it and say whether it mattered."""
     if (protocol is None) == (job is None):
         raise InputError("give what to measure: either --protocol NAME or --job JOB.fio")
+    on = resolve(
+        target, destroy=destroy, use_existing=use_existing_file, redact=redact, setup=setup
+    )
     wish = _Wish(
-        target=resolve(
-            target, destroy=destroy, use_existing=use_existing_file, redact=redact, setup=setup
-        ),
+        target=on,
         protocol=protocol,
         job=None if job is None else read_job(job),
         given=dict(parameter(text) for text in param or []),
@@ -219,6 +227,7 @@ def command(
         prepare=prepare,
         seed=seed,
         store=RunStore(out),
+        rating=rating_for(on, rated(tbw)),
     )
     _check(wish, to_a, to_b)
     _try_out(wish)

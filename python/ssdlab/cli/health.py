@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from typer.core import TyperCommand
 
 from ssdlab.cli.console import PIPE_WIDTH
 from ssdlab.cli.health_words import print_attributes, print_many, print_one, print_trouble
-from ssdlab.cli.options import Json, KeptWhere, Redact, opened
+from ssdlab.cli.options import Json, KeptWhere, Redact, Tbw, opened, rated
 from ssdlab.cli.output import on_stdout, results, write_json
 from ssdlab.errors import InputError, SsdlabError
 from ssdlab.health import Snapshots, plugin, prometheus
@@ -48,10 +47,6 @@ History = Annotated[
         help="Earlier snapshots of the same drives: a document, a folder, a run, a folder of "
         "runs, or `runs` for all that are kept. May be given again.",
     ),
-]
-Tbw = Annotated[
-    str | None,
-    typer.Option("--tbw", metavar="SIZE", help="Rated endurance (TBW) of the drives, as 600TB."),
 ]
 Attributes = Annotated[
     bool, typer.Option("--attributes", help="Show every attribute of ATA drives too.")
@@ -184,7 +179,7 @@ def command(
             targets,
             lambda name: _read(name, store),
             earlier={place: snapshots_at(place, store) for place in history or []},
-            tbw_bytes=None if tbw is None else parse_size(tbw),
+            tbw_bytes=rated(tbw),
             redact=redact,
         ):
             outputs.one(one)
@@ -198,15 +193,6 @@ def command(
     _print(outputs.console, found, quiet=quiet, attributes=attributes)
     if (error := unread_error(found)) is not None:
         raise error
-
-
-def parse_size(text: str) -> float:
-    """Bytes of a rating such as ``600TB``; without a unit it is in TB."""
-    found = re.fullmatch(r"\s*(\d{1,9}(?:\.\d+)?)\s*(GB|TB|PB)?W?\s*", text, re.IGNORECASE)
-    size = 0.0 if found is None else float(found[1])
-    if found is None or size == 0:
-        raise InputError(f'--tbw "{text}": expected a size such as 600TB, 1.2PB or 800 (TB)')
-    return size * {"GB": 1e9, "TB": 1e12, "PB": 1e15}[(found[2] or "TB").upper()]
 
 
 def document(readings: Sequence[Reading]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ssdlab.output import Output
+from ssdlab.rating import parse_tbw
 from ssdlab.target import SEED_MAX
 
 
@@ -86,6 +87,27 @@ SetUp = Annotated[
         "pts,write-cache=on,governor=performance.",
     ),
 ]
+Tbw = Annotated[
+    str | None,
+    typer.Option(
+        "--tbw",
+        metavar="SIZE",
+        help="Rated endurance of a drive: 600TB, 1.2PB, or a number of TB.",
+    ),
+]
+AssumeSpeed = Annotated[
+    str | None,
+    typer.Option(
+        "--assume-speed",
+        metavar="SPEED",
+        help="How fast the drive is, for the plan: 200MB/s, 5000iops, or both, 500MB/s,20kiops.",
+    ),
+]
 UseExistingFile = Annotated[
     bool, typer.Option("--use-existing-file", help="Allow a plain file that exists to be written.")
 ]
+
+
+def rated(tbw: str | None) -> float | None:
+    """The bytes of ``--tbw``; raises InputError where it is no size."""
+    return None if tbw is None else parse_tbw(tbw)

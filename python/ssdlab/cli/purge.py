@@ -11,10 +11,11 @@ import typer
 from ssdlab import safety
 from ssdlab.care.blockio import place_of
 from ssdlab.care.methods import KINDS, Method, available, remark
-from ssdlab.care.purge import Purged, purge, purge_file
+from ssdlab.care.purge import Purged, purge, purge_file, work_of
 from ssdlab.cli.console import duration, progress, stderr, table
-from ssdlab.cli.options import Json, QuietWords
+from ssdlab.cli.options import Json, QuietWords, Tbw, rated
 from ssdlab.cli.output import results, say, write_json
+from ssdlab.engine.ratings import rating_of
 from ssdlab.errors import InputError
 from ssdlab.fio.job import size_text
 from ssdlab.output import Output
@@ -52,6 +53,7 @@ def command(
         bool,
         typer.Option("--use-existing-file", help="Allow a plain file to lose what is in it."),
     ] = False,
+    tbw: Tbw = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", "-n", help="Only say which ways the drive has.")
     ] = False,
@@ -59,6 +61,7 @@ def command(
     quiet: QuietWords = False,
 ) -> None:
     """Purge a drive: it erases all it holds, so that it is as new. Overwriting is no purge."""
+    given = rated(tbw)
     place = place_of(target)
     if not place.is_device:
         if method not in (None, "punch"):
@@ -73,10 +76,18 @@ def command(
     else:
         device = safety.inspect(target)
         if dry_run:
-            _dry_run(device, json_)
+            _dry_run(device, json_, given)
             return
+        rating = rating_of(target, given)
         with progress(f"purging {target}", quiet=quiet) as callback:
-            done = purge(device, destroy=destroy, method=method, progress=callback, notice=_notice)
+            done = purge(
+                device,
+                destroy=destroy,
+                method=method,
+                rating=rating,
+                progress=callback,
+                notice=_notice,
+            )
     write_json(json_, asdict(done))
     if not quiet:
         _print(done, json_)
@@ -93,13 +104,15 @@ def _print(done: Purged, json_: Output | None) -> None:
     say(console, f"{done.sentence} (in {duration(done.seconds)})")
 
 
-def _dry_run(device: BlockDevice, json_: Output | None) -> None:
+def _dry_run(device: BlockDevice, json_: Output | None, given: float | None) -> None:
     name = f", {device.names[0]}" if device.names else ""
     head = f"{device.path} ({size_text(device.capacity_bytes)}{name})"
     if said := remark(device):
         head += f"; {said}"
     refused = safety.why_refused(device)
     _say_ways(available(device), head, json_, refused)
+    would = safety.warning(device, work_of(device, rating_of(device.path, given)))
+    say(results(json_), f"if it is purged: {would}")
 
 
 def _say_ways(

@@ -20,10 +20,12 @@ from ssdlab.care.refresh import (
     why_refused,
 )
 from ssdlab.cli.console import duration, progress, stderr, table
-from ssdlab.cli.options import Json, QuietWords
+from ssdlab.cli.options import Json, QuietWords, Tbw, rated
 from ssdlab.cli.output import results, say, write_json
+from ssdlab.engine.ratings import rating_of
 from ssdlab.fio.job import size_text
 from ssdlab.output import Output
+from ssdlab.rating import share_text
 
 
 def command(
@@ -55,6 +57,7 @@ def command(
             "--unshare", help="Allow a file to lose what it shares with reflinks and snapshots."
         ),
     ] = False,
+    tbw: Tbw = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", "-n", help="Only say what would be written.")
     ] = False,
@@ -63,12 +66,14 @@ def command(
 ) -> None:
     """Rewrite a file or drive in place with its own data, so that it reads fast again."""
     place = place_of(target)
+    rating = rating_of(target, rated(tbw))
     if dry_run:
         planned = plan(target)
         refused = why_refused(target, freeze=freeze, unshare=unshare)
         write_json(json_, {**_planned(planned), "refused": refused})
         console = results(json_)
-        say(console, f"{target}: {planned.sentence()}; nothing was written yet")
+        share = share_text(0, planned.data_bytes, rating)
+        say(console, f"{target}: {planned.sentence()}, {share}; nothing was written yet")
         for remark in planned.remarks:
             say(console, remark)
         if refused is not None:
@@ -81,11 +86,14 @@ def command(
                 rewrite=rewrite,
                 freeze=freeze,
                 slice_s=slice_s,
+                rating=rating,
                 progress=callback,
                 notice=_notice,
             )
         else:
-            done = refresh_file(target, unshare=unshare, progress=callback, notice=_notice)
+            done = refresh_file(
+                target, unshare=unshare, rating=rating, progress=callback, notice=_notice
+            )
     write_json(json_, _document(done))
     if not quiet:
         _print(done, json_)

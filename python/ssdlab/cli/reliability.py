@@ -13,8 +13,7 @@ from ssdlab import reliability
 from ssdlab.analysis.losses import RUNS_MAX
 from ssdlab.analysis.reliability import HOURS_PER_YEAR, LEVELS, MEMBERS_MAX
 from ssdlab.cli.console import progress, table
-from ssdlab.cli.health import parse_size
-from ssdlab.cli.options import Json, Page, Seed
+from ssdlab.cli.options import Json, Page, Seed, Tbw, rated
 from ssdlab.cli.output import on_stdout, parse_bytes, results, say, write_json
 from ssdlab.errors import InputError
 from ssdlab.progress import Progress
@@ -97,10 +96,7 @@ def command(
     years: Annotated[
         float, typer.Option("--years", metavar="YEARS", help="That the array is in service.")
     ] = 5.0,
-    tbw: Annotated[
-        str | None,
-        typer.Option("--tbw", metavar="SIZE", help="Rated endurance of a drive, such as 7PB."),
-    ] = None,
+    tbw: Tbw = None,
     writes_per_day: Annotated[
         str | None,
         typer.Option(
@@ -177,7 +173,7 @@ def command(
         replace_hours=replace_after,
         one_at_a_time=one_at_a_time,
         years=years,
-        tbw_bytes=None if tbw is None else parse_size(tbw),
+        tbw_bytes=rated(tbw),
         writes_per_day_bytes=None
         if writes_per_day is None
         else parse_bytes("--writes-per-day", writes_per_day),

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ssdlab.checks import examine_run
 from ssdlab.cli.console import progress
-from ssdlab.cli.options import Destroy, Json, KeptWhere, Page, Quiet, UseExistingFile
+from ssdlab.cli.options import Destroy, Json, KeptWhere, Page, Quiet, Tbw, UseExistingFile, rated
 from ssdlab.cli.run import notice
-from ssdlab.cli.test import show
+from ssdlab.cli.test import say_plan, show
 from ssdlab.engine.folder import RunFolder
+from ssdlab.engine.plans import rest
+from ssdlab.engine.ratings import rating_of
 from ssdlab.engine.runs import go_on
 from ssdlab.protocols import find
+from ssdlab.rating import Rating
 from ssdlab.store import RunStore
 
 
@@ -31,6 +35,10 @@ def command(
             autocompletion=_run_ids,
         ),
     ],
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Say what is left to do, and do nothing.")
+    ] = False,
+    tbw: Tbw = None,
     destroy: Destroy = None,
     use_existing_file: UseExistingFile = False,
     json_: Json = None,
@@ -39,10 +47,19 @@ def command(
     quiet: Quiet = False,
 ) -> None:
     """Go on with a protocol's run after Ctrl-C, a kill or a power failure."""
+    rating = rated(tbw)
     folder = RunFolder.open(RunStore(out).find(run))
+    if folder.manifest["kind"] != "sim":
+        found = rating_of(Path(folder.manifest["path"]), rating)
+    else:
+        found = None if rating is None else Rating(rating, "--tbw")
+    if plan:
+        what = rest(folder, find(str(folder.manifest["protocol"])), found)
+        say_plan(what, json_, quiet=quiet)
+        return
     started = time.monotonic()
-    what = f"{folder.manifest['protocol']} on {folder.manifest['name']}"
-    with progress(what, quiet=quiet) as callback:
+    title = f"{folder.manifest['protocol']} on {folder.manifest['name']}"
+    with progress(title, quiet=quiet) as callback:
         finished = go_on(
             folder,
             find,
@@ -51,5 +68,6 @@ def command(
             examine=examine_run,
             destroy=destroy,
             use_existing=use_existing_file,
+            rating=found,
         )
     show(finished.folder, json_=json_, report=report, quiet=quiet, started=started)

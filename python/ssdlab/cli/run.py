@@ -23,10 +23,13 @@ from ssdlab.cli.options import (
     Seed,
     SetKeys,
     SetUp,
+    Tbw,
     UseExistingFile,
+    rated,
 )
 from ssdlab.cli.output import results
 from ssdlab.engine.check import MARK, MARK_NOTE, any_doubt
+from ssdlab.engine.ratings import rating_for
 from ssdlab.errors import InputError
 from ssdlab.fio.job import size_text
 from ssdlab.jobfile import read_job
@@ -74,6 +77,7 @@ def command(
     destroy: Destroy = None,
     setup: SetUp = tuning.NONE,
     use_existing_file: UseExistingFile = False,
+    tbw: Tbw = None,
     quiet: Quiet = False,
 ) -> None:
     """Run fio jobs on a simulated or real drive."""
@@ -84,6 +88,7 @@ def command(
     target = resolve(
         on, destroy=destroy, use_existing=use_existing_file, redact=redact, setup=setup
     )
+    rating = rating_for(target, rated(tbw))
     store = RunStore(out)
     store.prepare()
     places = _log_folders(logs, jobs)
@@ -103,6 +108,7 @@ def command(
                 progress=callback,
                 notice=notice,
                 logs=place is not None,
+                rating=rating,
             )
             result = target.run(text, settings)
         folder = store.save(result)

@@ -16,9 +16,14 @@ from ssdlab.cli.options import Json
 from ssdlab.cli.output import on_stdout, say, write_json
 from ssdlab.engine import estimate
 from ssdlab.engine.protocol import EXAMPLE_BYTES, Protocol, example_setup
+from ssdlab.engine.speed import assumed
 from ssdlab.errors import UnknownNameError, nearest
 from ssdlab.protocols import protocols
+from ssdlab.rating import between
 from ssdlab.rig import Profile, leaves, profiles
+
+EXAMPLE_SPEED = "500MB/s,50kiops"
+"""Of the drive by which a protocol is explained."""
 
 
 def _names(incomplete: str = "") -> list[str]:
@@ -132,16 +137,15 @@ def _protocol(protocol: Protocol) -> _Thing:
         (one.name, ", ".join(one.choices) or type(one.default).__name__, str(one.default), one.help)
         for one in protocol.parameters
     )
-    about = estimate.of(list(protocol.plan(example_setup(protocol))))
-    least, most = duration(about.seconds_min), duration(about.seconds_max)
-    span = least if least == most else f"{least} to {most}"
+    about = estimate.of(protocol.plan(example_setup(protocol)), assumed(EXAMPLE_SPEED))
+    span = between(about.soon.low, about.never.high, duration)
     return _Thing(
         "protocol",
         f"{protocol.name} (protocol): {protocol.summary}",
         protocol.source,
         ("parameter", "values", "default", "meaning"),
         rows,
-        f"on a drive of {EXAMPLE_BYTES // 10**9} GB it takes about {span}",
+        f"on a drive of {EXAMPLE_BYTES // 10**9} GB and {EXAMPLE_SPEED} it takes {span}",
     )
 
 

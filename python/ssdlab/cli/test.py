@@ -10,9 +10,10 @@ from rich.console import Console
 
 from ssdlab import tuning
 from ssdlab.checks import examine_run
-from ssdlab.cli.console import duration, progress, stderr, stdout
+from ssdlab.cli.console import duration, progress, stderr
 from ssdlab.cli.findings import print_checks, print_findings
 from ssdlab.cli.options import (
+    AssumeSpeed,
     Destroy,
     Json,
     KeptBelow,
@@ -23,19 +24,27 @@ from ssdlab.cli.options import (
     Seed,
     SetKeys,
     SetUp,
+    Tbw,
     UseExistingFile,
+    rated,
 )
-from ssdlab.cli.output import results
+from ssdlab.cli.output import results, write_json
 from ssdlab.cli.run import notice, override, profile_names
 from ssdlab.cli.setup import say_preview
 from ssdlab.engine import findings
 from ssdlab.engine.folder import RunFolder
-from ssdlab.engine.runs import Announcement, Order, begin
+from ssdlab.engine.plans import Announcement, Order
+from ssdlab.engine.plans import plan as make_plan
+from ssdlab.engine.ratings import rating_for
+from ssdlab.engine.runs import begin
+from ssdlab.engine.speed import assumed
 from ssdlab.errors import InputError
 from ssdlab.fio.job import parse_size, size_text
 from ssdlab.output import Output
 from ssdlab.protocols import find, protocols
-from ssdlab.rig import resolve
+from ssdlab.rating import between, share_text
+from ssdlab.rig import profile, resolve
+from ssdlab.safety import amount
 from ssdlab.store import RunStore
 
 
@@ -93,15 +102,17 @@ def command(
     ] = 1,
     set_: SetKeys = None,
     seed: Seed = 1,
-    tbw: Annotated[
-        float | None,
+    assume_speed: AssumeSpeed = None,
+    like: Annotated[
+        str | None,
         typer.Option(
-            "--tbw",
-            min=0.001,
-            metavar="TB",
-            help="Terabytes that the maker allows to be written, for the share of endurance.",
+            "--like",
+            metavar="PROFILE",
+            help="Or a simulated drive that it is like, for the plan.",
+            autocompletion=profile_names,
         ),
     ] = None,
+    tbw: Tbw = None,
     destroy: Destroy = None,
     setup: SetUp = tuning.NONE,
     use_existing_file: UseExistingFile = False,
@@ -113,29 +124,37 @@ def command(
     quiet: Quiet = False,
 ) -> None:
     """Test a drive by a protocol: prepare it, wait for steady state, measure, judge."""
+    rating = rated(tbw)
+    on = resolve(
+        target, destroy=destroy, use_existing=use_existing_file, redact=redact, setup=setup
+    )
     order = Order(
         protocol=find(protocol),
-        target=resolve(
-            target, destroy=destroy, use_existing=use_existing_file, redact=redact, setup=setup
-        ),
+        target=on,
         given=dict(parameter(text) for text in param or []),
         quick=quick,
         scale=scale,
         overrides=dict(override(text) for text in set_ or []),
         seed=seed,
         size=size_of(size),
-        rated_bytes=None if tbw is None else tbw * 1e12,
+        rating=rating_for(on, rating),
+        assume=None if assume_speed is None else assumed(assume_speed),
+        like=like and profile(like).name,
         logs=logs,
     )
+    if plan:
+        what = make_plan(order, RunStore(out))
+        say_plan(what, json_, quiet=quiet)
+        if not quiet:
+            say_preview(results(json_), order.target, what.setup.values)
+        return
     started = time.monotonic()
     console = stderr()
 
     def announce(what: Announcement) -> bool:
-        if plan or not quiet:
-            _say(stdout() if plan else console, what)
-        if plan:
-            say_preview(stdout(), order.target, what.setup.values)
-        return not plan
+        if not quiet:
+            _say(console, what)
+        return True
 
     with progress(f"{protocol} on {order.target.name}", quiet=quiet) as callback:
         finished = begin(
@@ -146,8 +165,8 @@ def command(
             announce=announce,
             examine=examine_run,
         )
-    if finished is not None:
-        show(finished.folder, json_=json_, report=report, quiet=quiet, started=started)
+    assert finished is not None
+    show(finished.folder, json_=json_, report=report, quiet=quiet, started=started)
 
 
 def show(
@@ -192,32 +211,37 @@ def _say(console: Console, what: Announcement) -> None:
     share = setup.active / setup.capacity
     part = "all" if share > 0.999 else f"{share:.0%}"
     tell(f"  works on {part} of {size_text(setup.capacity)}; {protocol.summary}")
-    steps = (
-        f"{about.steps_min}"
-        if about.steps_min == about.steps_max
-        else (f"{about.steps_min} to {about.steps_max}")
-    )
-    least, most = duration(about.seconds_min), duration(about.seconds_max)
-    span = least if least == most else f"{least} (steady at once) to {most} (never steady)"
-    clock = " of simulated time" if setup.kind == "sim" else ""
-    tell(f"  {steps} steps, about {span}{clock}")
-    writes = [f"at least {size_text(about.written_bytes)}"] if about.written_bytes else []
-    if about.writing_max_s:
-        least, most = duration(about.writing_min_s), duration(about.writing_max_s)
-        times = least if least == most else f"{least} to {most}"
-        writes.append(f"as fast as the drive takes it for {times}")
-    if writes:
-        tell(f"  writes {' and '.join(writes)}; {_share(what)}")
+    steps = between(about.steps_min, about.steps_max, str)
+    done = f"{what.done} steps are done; " if what.done else ""
+    tell(f"  {done}{steps} steps, about {time_text(what)}")
+    tell(f"  speed: {what.assumption}")
+    written = about.written
+    if written.high:
+        worn = share_text(written.low, written.high, what.rating)
+        tell(f"  writes {amount(round(written.low), round(written.high))}: {worn}")
 
 
-def _share(what: Announcement) -> str:
-    share = what.endurance_share
-    if share is None:
-        return "its share of the drive's endurance is unknown, because the rated TBW is (--tbw)"
-    if share == 0:
-        return "its share of the drive's endurance depends on how fast that is"
-    written = f"{share:.2%}" if share >= 0.001 else f"{share:.2g}"
-    return f"that is at least {written} of what the drive takes in its life"
+def time_text(what: Announcement) -> str:
+    """How long it takes: the range of speed, and of rounds that are never steady."""
+    soon, never = what.estimate.soon, what.estimate.never
+    clock = " of simulated time" if what.setup.kind == "sim" else ""
+    span = between(soon.low, soon.high, duration) + clock
+    longest = duration(never.high)
+    if longest == duration(soon.high):
+        return span
+    return f"{span}; up to {longest} if it never gets steady"
+
+
+def say_plan(what: Announcement, json_: Output | None, *, quiet: bool) -> None:
+    """Prints a plan, and writes it where ``--json`` says."""
+    write_json(json_, what.document())
+    if quiet:
+        return
+    console = results(json_)
+    _say(console, what)
+    if what.refused is not None:
+        text = f"  as it is now it would be refused: {what.refused}"
+        console.print(text, markup=False, soft_wrap=True)
 
 
 def parameter(text: str) -> tuple[str, str]:

@@ -1,93 +1,243 @@
-"""How long a protocol takes and how much it writes, before it begins and while it goes on."""
+"""How long a protocol takes and how much it writes: before it begins, and of what is left of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
-from ssdlab.engine.steps import Idle, Job, Purge, Rounds, Step, Then, Trim
+from ssdlab.engine.records import Records, RoundsRecord
+from ssdlab.engine.speed import GUESS, Span, Speeds
+from ssdlab.engine.steps import Idle, Job, Purge, Repeated, Rounds, Shape, Step, Then, Trim
 
-GUESS_BYTES_PER_S = 400e6
-"""Speed that is assumed for a job bounded by its amount, where nothing is known yet."""
-OVERHEAD_S = 0.7
+OVERHEAD_S = Span(0.5, 1.0)
 """Of a job under the real fio: starting it, and reading what it wrote."""
+PURGE_S = {"sim": Span(0.0, 0.0), "file": Span(0.1, 1.0), "device": Span(0.2, 20.0)}
+"""Of a purge or TRIM by kind of target; a drive that erases itself for minutes says so itself."""
+BUFFER_BYTES = 16 << 20
+"""What the write buffer of a drive may take at once."""
+NOTHING = Span(0.0, 0.0)
+
+Expected = Step | Repeated
+Kind = Literal["sim", "file", "device"]
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Sums over steps; of rounds, the fewest and the most."""
+    """Sums over steps, low and high."""
 
     steps_min: int = 0
     steps_max: int = 0
-    seconds_min: float = 0.0
-    seconds_max: float = 0.0
-    written_bytes: int = 0
-    """By jobs that an amount bounds."""
-    writing_min_s: float = 0.0
-    """Time in which jobs write as fast as they can, weighted with the share of writes."""
-    writing_max_s: float = 0.0
+    soon: Span = NOTHING
+    """Seconds, if every round test is steady at once: between the fastest and the slowest that the
+    drive may be."""
+    never: Span = NOTHING
+    """Seconds, if none is ever steady."""
+    written: Span = NOTHING
+    """Bytes: at least by the slow drive that is steady at once, at most by the fast one that never
+    is."""
 
     def __add__(self, other: Estimate) -> Estimate:
         return Estimate(
             self.steps_min + other.steps_min,
             self.steps_max + other.steps_max,
-            self.seconds_min + other.seconds_min,
-            self.seconds_max + other.seconds_max,
-            self.written_bytes + other.written_bytes,
-            self.writing_min_s + other.writing_min_s,
-            self.writing_max_s + other.writing_max_s,
+            self.soon + other.soon,
+            self.never + other.never,
+            self.written + other.written,
         )
 
 
-def cost(step: Job | Purge | Trim | Idle) -> float:
-    """Seconds that a step is expected to take."""
-    if isinstance(step, Job):
-        return step.seconds or step.amount / GUESS_BYTES_PER_S
-    return step.seconds if isinstance(step, Idle) else 1.0
+def of(steps: Iterable[Expected], speeds: Speeds = GUESS, kind: Kind = "device") -> Estimate:
+    """The estimate of some steps on a target of a kind."""
+    return sum((_of(step, speeds, kind) for step in steps), Estimate())
 
 
-def of(steps: Sequence[Step]) -> Estimate:
-    """The estimate of some steps."""
-    return sum((_of(step) for step in steps), Estimate())
-
-
-def _of(step: Step) -> Estimate:
+def _of(step: Expected, speeds: Speeds, kind: Kind) -> Estimate:
     if isinstance(step, Rounds):
-        one = of(step.jobs(1))
-        least, most = min(step.window, step.most), step.most
+        return _times(of(step.jobs(1), speeds, kind), min(step.window, step.most), step.most)
+    if isinstance(step, Repeated):
+        one = _of(step.job, speeds, kind)
+        assert step.job.seconds is not None
+        moves = _moves(step.job, speeds.of(step.job.shape), step.job.seconds)
+        # A fast drive has moved the amount in few jobs, a slow one may never do.
+        few, many = (max(1, math.ceil(step.amount / one)) for one in (moves.high, moves.low))
+        slow = _times(one, min(step.least, many), min(step.most, many))
+        fast = _times(one, min(step.least, few), min(step.most, few))
+        share = step.job.shape.write_share
         return Estimate(
-            one.steps_min * least,
-            one.steps_max * most,
-            one.seconds_min * least,
-            one.seconds_max * most,
-            one.written_bytes * least,
-            one.writing_min_s * least,
-            one.writing_max_s * most,
+            fast.steps_min,
+            slow.steps_max,
+            Span(fast.soon.low, slow.soon.high),
+            Span(fast.never.low, slow.never.high),
+            Span(
+                min(slow.written.low, step.amount * share),
+                # The last job goes on to its end.
+                min(fast.written.high, step.amount * share + moves.high),
+            ),
         )
     if isinstance(step, Then):
-        return of(step.expected)
-    seconds = cost(step)
+        return of(step.expected, speeds, kind)
+    seconds, written = _bounds(step, speeds)
+    if isinstance(step, (Purge, Trim)):
+        seconds += PURGE_S[kind]
+    elif isinstance(step, Job) and kind != "sim":
+        seconds += OVERHEAD_S
+    return Estimate(1, 1, seconds, seconds, written)
+
+
+def _times(one: Estimate, least: int, most: int) -> Estimate:
+    return Estimate(
+        one.steps_min * least,
+        one.steps_max * most,
+        one.soon.times(least),
+        one.never.times(most),
+        Span(one.written.low * least, one.written.high * most),
+    )
+
+
+def _bounds(step: Job | Purge | Trim | Idle, speeds: Speeds) -> tuple[Span, Span]:
+    """Seconds and bytes written of a step."""
+    if isinstance(step, Idle):
+        return Span(step.seconds, step.seconds), NOTHING
     if not isinstance(step, Job):
-        return Estimate(1, 1, seconds, seconds)
-    writing = step.write_share * step.seconds if step.seconds else 0.0
-    written = round(step.amount * step.write_share)
-    return Estimate(1, 1, seconds, seconds, written, writing, writing)
+        return NOTHING, NOTHING
+    speed, share = speeds.of(step.shape), step.shape.write_share
+    if step.seconds is not None:
+        # I/Os in flight at the end of the time are waited for.
+        late = step.shape.bs * step.shape.in_flight
+        soonest = max(0, late - BUFFER_BYTES) / speed.high
+        seconds = Span(step.seconds + soonest, step.seconds + late / speed.low)
+        return seconds, _moves(step, speed, step.seconds).times(share)
+    most_s = math.inf if step.most_s is None else step.most_s
+    seconds = Span(*(min(step.amount / one, most_s) for one in (speed.high, speed.low)))
+    moved = Span(*(min(float(step.amount), one * most_s) for one in speed))
+    return seconds, moved.times(share)
 
 
-def work(steps: Sequence[Step], *, virtual: bool) -> float:
-    """What steps weigh in progress, rounds at their fewest: seconds, but resting in virtual time
-    takes none."""
-    total = 0.0
+def _moves(job: Job, speed: Span, seconds: float) -> Span:
+    """Bytes that a job bounded by time moves, with those in flight at its end."""
+    late = job.shape.bs * job.shape.in_flight
+    return Span(speed.low * seconds, speed.high * seconds + late)
+
+
+def jobs(steps: Iterable[Expected]) -> Iterator[Job]:
+    """The jobs of steps as far as they are known beforehand, those of rounds once."""
     for step in steps:
         if isinstance(step, Rounds):
-            total += work(step.jobs(1), virtual=virtual) * min(step.window, step.most)
+            yield from step.jobs(1)
         elif isinstance(step, Then):
-            total += work(step.expected, virtual=virtual)
+            yield from jobs(step.expected)
+        elif isinstance(step, (Job, Repeated)):
+            yield step.job if isinstance(step, Repeated) else step
+
+
+class Load(dict[Shape | None, float]):
+    """What is to be done: bytes by the shape of the jobs that move them, under None seconds that
+    pass however fast the drive is."""
+
+    def add(self, other: Mapping[Shape | None, float], times: float = 1.0) -> None:
+        """Adds so many times another load."""
+        for shape, value in other.items():
+            self[shape] = self.get(shape, 0.0) + times * value
+
+
+def load(steps: Iterable[Expected], speeds: Speeds, kind: Kind) -> Load:
+    """What steps come to, rounds at their fewest; resting in virtual time takes no time."""
+    total = Load()
+    for step in steps:
+        if isinstance(step, Rounds):
+            total.add(load(step.jobs(1), speeds, kind), min(step.window, step.most))
+        elif isinstance(step, Then):
+            total.add(load(step.expected, speeds, kind))
+        elif isinstance(step, Repeated):
+            assert step.job.seconds is not None
+            each = _moves(step.job, speeds.of(step.job.shape), step.job.seconds).middle
+            count = min(step.least, math.ceil(step.amount / each))
+            total.add(load([step.job], speeds, kind), count)
+        elif isinstance(step, Job):
+            total.add(_load_of(step, speeds))
+            total.add({None: OVERHEAD_S.middle if kind != "sim" else 0.0})
+        elif isinstance(step, Idle):
+            total.add({None: step.seconds if kind != "sim" else 0.0})
         else:
-            total += weight(step, virtual=virtual)
+            total.add({None: PURGE_S[kind].middle})
     return total
 
 
-def weight(step: Job | Purge | Trim | Idle, *, virtual: bool) -> float:
-    """What a step weighs in progress."""
-    return 0.0 if virtual and isinstance(step, Idle) else cost(step)
+def _load_of(job: Job, speeds: Speeds) -> Load:
+    if job.seconds is not None:
+        return Load({None: job.seconds})
+    if job.most_s is not None and job.most_s < job.amount / speeds.of(job.shape).middle:
+        return Load({None: job.most_s})
+    return Load({job.shape: float(job.amount)})
+
+
+def amounts(steps: Iterable[Expected]) -> Iterator[tuple[Shape, int]]:
+    """Of the jobs whose time depends on the speed: shape and bytes."""
+    for step in steps:
+        if isinstance(step, Then):
+            yield from amounts(step.expected)
+        elif isinstance(step, Rounds):
+            yield from amounts(step.jobs(1))
+        elif isinstance(step, Repeated):
+            yield step.job.shape, step.amount
+        elif isinstance(step, Job) and step.seconds is None:
+            yield step.shape, step.amount
+
+
+def remaining(
+    steps: Sequence[Step], done: Callable[[str], bool], records: Records
+) -> list[Expected]:
+    """What of a plan is left where the steps of some keys are ``done``."""
+    left: list[Expected] = []
+    for step in steps:
+        if isinstance(step, Rounds):
+            left += _rounds_left(step, done, records)
+        elif isinstance(step, Then):
+            # Only where all before it is done it can be known what it makes.
+            left += [step] if left else remaining(step.make(records), done, records)
+        elif not done(step.key):
+            left.append(step)
+    return left
+
+
+def _rounds_left(step: Rounds, done: Callable[[str], bool], records: Records) -> list[Expected]:
+    count, record = 0, None
+    while count < step.most and all(done(job.key) for job in step.jobs(count + 1)):
+        count += 1
+        record = rounds_record(step, records, record)
+        records.rounds[step.key] = record
+        if record.steady:
+            return []
+    if count == step.most:
+        return []
+    number, most = count + 1, step.most - count - 1
+    begun: list[Expected] = [job for job in step.jobs(number) if not done(job.key)]
+    if most == 0:
+        return begun
+    least = max(0, step.window - number)
+    return [*begun, replace(step, jobs=lambda n: step.jobs(number + n), window=least, most=most)]
+
+
+def rounds_record(step: Rounds, records: Records, before: RoundsRecord | None) -> RoundsRecord:
+    """What the rounds came to, those ``before`` and the one that has just ended."""
+    number = 1 if before is None else before.count + 1
+    values = {
+        one.name: [
+            *(() if before is None else before.values[one.name]),
+            float(one.value(records, number)),
+        ]
+        for one in step.tracked
+    }
+    keys = () if before is None else before.keys
+    return RoundsRecord(
+        key=step.key,
+        title=step.title,
+        count=number,
+        values=values,
+        units={one.name: one.unit for one in step.tracked},
+        window=step.window,
+        most=step.most,
+        keys=(*keys, *(job.key for job in step.jobs(number))),
+    )

@@ -53,6 +53,8 @@ class Entry:
     """Of a real drive after the step, for a resumption."""
     changes: Sequence[str] = ()
     """Of a resumption: what happened to the drive in between, a piece of a sentence each."""
+    moved: Mapping[str, Any] = field(default_factory=dict)
+    """Of a job: its shape, bytes and seconds (:class:`ssdlab.engine.speed.Moved`)."""
 
     @property
     def file(self) -> str:

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,7 +17,9 @@ from ssdlab.engine.protocol import Judgement, Protocol
 from ssdlab.engine.records import Records, RoundsRecord
 from ssdlab.engine.session import Session
 from ssdlab.engine.setup import Setup
+from ssdlab.engine.speed import GUESS, Moved, Speeds, moved_by
 from ssdlab.engine.steps import Idle, Job, Purge, Rounds, Step, Then, Trim
+from ssdlab.engine.tally import Tally
 from ssdlab.errors import ExperimentError, InputError, Interrupted
 from ssdlab.jobfile import JobText
 from ssdlab.progress import Progress, ProgressCallback
@@ -30,6 +32,9 @@ CHECKPOINT_COST = 10.0
 """...and it is at least so many times the work of keeping it."""
 INTERVALS = 100
 """Intervals of the series of a short simulated job."""
+INTERVAL_BYTES_PER_S = 400e6
+"""Speed by which the intervals of one bounded by its amount are chosen: part of what is measured,
+so it must not depend on what else is known of the drive."""
 
 MARKS = ("stop", "resume")
 """Lines of the journal that are no steps."""
@@ -47,6 +52,7 @@ class Execution:
         session: Session,
         folder: RunFolder,
         progress: ProgressCallback,
+        speeds: Speeds = GUESS,
     ) -> None:
         self.protocol, self.setup = protocol, setup
         self.session, self.folder = session, folder
@@ -59,9 +65,8 @@ class Execution:
         self._number = len(entries)
         self._replayed_to = 0
         self.records = Records(load=lambda key: folder.load(self._done[key]))
-        self._virtual = session.kind == "sim"
-        whole = estimate.work(list(protocol.plan(setup)), virtual=self._virtual)
-        self._tally = _Tally(whole)
+        self._speeds = speeds
+        self._tally = Tally(self._load(protocol.plan(setup)), speeds, virtual=session.kind == "sim")
         self._kept_at = time.monotonic()
         self._keeping_s = 0.0
 
@@ -103,8 +108,8 @@ class Execution:
             self._rounds(step)
         elif isinstance(step, Then):
             made = step.make(self.records)
-            more = estimate.work(made, virtual=self._virtual)
-            self._tally.expect(more - estimate.work(step.expected, virtual=self._virtual))
+            more = "the drive asks for more steps"
+            self._tally.expect(self._load(made), self._load(step.expected), more)
             for one in made:
                 self._step(one)
         elif isinstance(step, Job):
@@ -122,41 +127,32 @@ class Execution:
         return f"left alone for {step.seconds:g} s"
 
     def _rounds(self, step: Rounds) -> None:
-        values: dict[str, list[float]] = {one.name: [] for one in step.tracked}
-        keys: list[str] = []
+        record: RoundsRecord | None = None
         for number in range(1, step.most + 1):
             self._tally.where = f"round {number} of at most {step.most}"
             jobs = step.jobs(number)
             if number > step.window:
                 # So many were not reckoned with.
-                self._tally.expect(estimate.work(jobs, virtual=self._virtual))
+                self._tally.expect(self._load(jobs), because="not yet steady, another round")
             for job in jobs:
                 self._step(job)
-                keys.append(job.key)
-            for one in step.tracked:
-                values[one.name].append(one.value(self.records, number))
-            record = RoundsRecord(
-                key=step.key,
-                title=step.title,
-                count=number,
-                values={name: list(found) for name, found in values.items()},
-                units={one.name: one.unit for one in step.tracked},
-                window=step.window,
-                most=step.most,
-                keys=tuple(keys),
-            )
+            record = estimate.rounds_record(step, self.records, record)
             self.records.rounds[step.key] = record
             self._tally.steadiness = _steadiness(record)
             if record.steady:
                 break
         self._tally.where = self._tally.steadiness = ""
 
+    def _load(self, steps: Sequence[estimate.Expected]) -> estimate.Load:
+        return estimate.load(steps, self._speeds, self.session.kind)
+
     def _run(self, job: Job, progress: ProgressCallback) -> Result:
         interval = 1000
         if self.session.kind == "sim":
             # Nobody knows how fast an amount will be moved: fine enough for a fast drive.
             parts = INTERVALS if job.seconds is not None else 4 * INTERVALS
-            interval = max(1, min(interval, round(1000 * estimate.cost(job) / parts)))
+            expected = job.seconds or job.amount / INTERVAL_BYTES_PER_S
+            interval = max(1, min(interval, round(1000 * expected / parts)))
         return self.session.run(
             JobText(job.key, job.text, Path.cwd()),
             seed=seed_of(self.seed, job.key),
@@ -173,23 +169,24 @@ class Execution:
     ) -> None:
         """Does a step and keeps it, unless that has been done."""
         found = self._done.get(step.key)
-        weight = estimate.weight(step, virtual=self._virtual)
+        load = self._load([step])
         if found is not None and (self.session.kind != "sim" or found.number <= self._replayed_to):
             self._note(found, None)
-            self._tally.skip(weight)
+            self._tally.skip(load, Moved.read(found.moved))
             return
         began = _now()
-        self._tally.begin(step.title, weight, again=found is not None)
+        self._tally.begin(step.title, load, again=found is not None)
         # Asked here too: a short step may end before it reports for the first time.
         if not self._progress(Progress(0.0)):
             raise Interrupted("stopped")
         answer = action(self._progress)
+        result = answer if isinstance(answer, Result) else None
+        moved = moved_by(step, result) if result is not None and isinstance(step, Job) else None
         if found is not None:
             self._compare(found, answer)
             self._note(found, None)
         else:
             self._number += 1
-            result = answer if isinstance(answer, Result) else None
             entry = Entry(
                 number=self._number,
                 key=step.key,
@@ -200,13 +197,14 @@ class Execution:
                 ended=_now(),
                 note=answer if isinstance(answer, str) else "",
                 state=self.session.state(),
+                moved=moved.document() if moved is not None else {},
             )
             self.folder.append(entry, result)
             if result is not None and self._logs is not None:
                 logfolder.write(self._logs / f"{entry.number:05d}-{label(step.key)}", result)
             self._done[step.key] = entry
             self._note(entry, result)
-        self._tally.end()
+        self._tally.end(moved)
         self._checkpoint((found or self._done[step.key]).number)
 
     def _note(self, entry: Entry, result: Result | None) -> None:
@@ -274,47 +272,3 @@ def _steadiness(record: RoundsRecord) -> str:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-class _Tally:
-    """How far the whole protocol is."""
-
-    def __init__(self, whole: float) -> None:
-        # Of rounds, what they come to if the drive is steady soon; more as they come.
-        self._total = max(whole, 1e-9)
-        self._done = self._worked = 0.0
-        self._weight = self._fraction = 0.0
-        self._title = ""
-        self._started = time.monotonic()
-        self.where = self.steadiness = ""
-
-    def expect(self, weight: float) -> None:
-        """There is more to do than was reckoned with, or less."""
-        self._total += weight
-
-    def skip(self, weight: float) -> None:
-        """A step was done before."""
-        self._done += weight
-
-    def begin(self, title: str, weight: float, *, again: bool) -> None:
-        """A step begins."""
-        self._title = f"{title} (again, to bring the drive back)" if again else title
-        self._weight, self._fraction = weight, 0.0
-
-    def end(self) -> None:
-        """It is finished."""
-        self._done += self._weight
-        self._worked += self._weight
-        self._weight = self._fraction = 0.0
-
-    def news(self, news: Progress) -> Progress:
-        """The progress of the whole from that of the step."""
-        # A sign of life says nothing of how far it is.
-        self._fraction = self._fraction if news.fraction is None else news.fraction
-        part = self._weight * self._fraction
-        done = self._done + part
-        total = max(self._total, self._done + self._weight)
-        worked, elapsed = self._worked + part, time.monotonic() - self._started
-        eta = elapsed / worked * (total - done) if worked > 0 else None
-        parts = (self.where, self._title, news.text, self.steadiness)
-        return Progress(min(done / total, 0.999), eta, ", ".join(p for p in parts if p))

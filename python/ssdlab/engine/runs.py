@@ -5,90 +5,35 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from ssdlab import _core, documents, logfolder, safety, scale, tuning
+from ssdlab import logfolder, safety, tuning
 from ssdlab._version import VERSION
-from ssdlab.engine import estimate, snapshots
+from ssdlab.engine import estimate, plans, snapshots, sources
 from ssdlab.engine.check import Check
-from ssdlab.engine.estimate import Estimate
 from ssdlab.engine.findings import Findings, write
 from ssdlab.engine.folder import Entry, RunFolder, Status
+from ssdlab.engine.plans import Announcement, Order, check, setup_of
 from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.ratings import of_flash
 from ssdlab.engine.runner import Execution
 from ssdlab.engine.session import (
     RealSession,
     Session,
     SimSession,
-    logical_block,
     open_device,
     open_file,
-    present_block,
     scratch,
 )
-from ssdlab.engine.setup import MIB, Setup
-from ssdlab.engine.steps import Job, Rounds, Step, Then
 from ssdlab.errors import InputError, Interrupted, RefusedError, SsdlabError
-from ssdlab.fio.job import size_text
 from ssdlab.fio.run import find_fio
 from ssdlab.progress import ProgressCallback
-from ssdlab.rig import profiles
+from ssdlab.rating import Rating
 from ssdlab.safety import medium
-from ssdlab.store import MANIFEST, RunStore
-from ssdlab.target import Fio, Notice, Sim, Target
-from ssdlab.wear import flash_of
-
-QUICK_CAPACITY = 4 << 30
-"""A simulated drive is made at least this small for a quick look..."""
-LEAST_CAPACITY = 512 << 20
-"""...and never smaller than this."""
-LEAST_SUPERBLOCKS = 128
-"""With fewer, a drive made smaller has hardly any reserve beside the blocks that it writes into,
-and its write amplification is nothing like that of the whole drive."""
-
-
-@dataclass(frozen=True)
-class Order:
-    """A protocol on a target, as somebody asks for it."""
-
-    protocol: Protocol
-    target: Target
-    given: Mapping[str, str] = field(default_factory=dict)
-    """Parameters of the protocol, as text."""
-    quick: bool = False
-    scale: int = 1
-    """Simulated profiles: the drive and all durations so many times smaller."""
-    overrides: Mapping[str, str] = field(default_factory=dict)
-    """Keys of a simulated rig."""
-    seed: int = 1
-    size: int | None = None
-    """Bytes of the file on which a file target is measured."""
-    rated_bytes: float | None = None
-    """What may be written to the drive in its life, where the maker tells (TBW)."""
-    logs: Path | None = None
-    """Where fio's logs of every job go, in a folder for each step; None for nowhere."""
-
-
-@dataclass(frozen=True)
-class Announcement:
-    """What a protocol is going to do, before it does anything."""
-
-    protocol: Protocol
-    target: str
-    setup: Setup
-    estimate: Estimate
-    endurance_bytes: float | None
-    """What may be written to the drive in its life; None where nobody tells."""
-
-    @property
-    def endurance_share(self) -> float | None:
-        """Share of that which is written at least, by jobs that an amount bounds."""
-        if not self.endurance_bytes:
-            return None
-        return self.estimate.written_bytes / self.endurance_bytes
+from ssdlab.store import RunStore
+from ssdlab.target import Fio, Notice, Sim
 
 
 @dataclass(frozen=True)
@@ -133,16 +78,16 @@ def begin(
         ExperimentError: a step failed; the same holds.
     """
     values = order.protocol.values(order.given)
-    _check(order)
+    check(order)
     if isinstance(order.target, Sim):
-        overrides = {**_smaller(order), **order.overrides}
-        session: Session = SimSession(order.target, overrides, order.seed)
-        setup = _setup(order, values, session.capacity, "sim")
-        if not _agreed(order, announce, setup, _endurance(order, session)):
+        session = plans.simulated(order)
+        what = plans.announcement(order, setup_of(order, values, session.capacity, "sim"), store)
+        what = replace(what, rating=order.rating or of_flash(session))
+        if not _agreed(order, announce, what):
             return None
-        manifest = _manifest(order, values, session) | {"overrides": dict(overrides)}
+        manifest = _manifest(order, what, session) | {"overrides": dict(session.overrides)}
         folder = RunFolder.create(store, manifest, order.target.rig)
-        return _execute(order.protocol, setup, session, folder, progress, examine)
+        return _execute(what, session, folder, progress, examine)
     target = order.target
     assert isinstance(target, Fio)
     target = set_up_for(target, values)
@@ -151,23 +96,44 @@ def begin(
     store.prepare()
     if target.path.is_block_device():
         device = safety.inspect(target.path)
-        setup = _setup(order, values, device.capacity_bytes, "device")
-        if not _agreed(order, announce, setup, order.rated_bytes):
+        setup = setup_of(order, values, device.capacity_bytes, "device")
+        what = plans.announcement(order, setup, store)
+        if not _agreed(order, announce, what):
             return None
-        with open_device(target, _work(setup, order.protocol), notice) as real:
-            setup = _setup(order, values, real.capacity, "device")
-            folder = RunFolder.create(store, _manifest(order, values, real), None)
-            return _execute(order.protocol, setup, real, folder, progress, examine)
+        with open_device(target, what.work(), notice) as real:
+            what = replace(what, setup=setup_of(order, values, real.capacity, "device"))
+            what = _probed(what, real, progress, announce)
+            folder = RunFolder.create(store, _manifest(order, what, real), None)
+            return _execute(what, real, folder, progress, examine)
     path, size = scratch(target, order.size, quick=order.quick)
-    setup = _setup(order, values, size, "file")
-    if not _agreed(order, announce, setup, order.rated_bytes):
+    what = plans.announcement(order, setup_of(order, values, size, "file"), store)
+    if not _agreed(order, announce, what):
         return None
     made = not path.exists()
     with open_file(target, size, notice, again=False) as real:
-        setup = replace(setup, direct=real.direct)
-        manifest = _manifest(order, values, real) | {"made_file": made}
+        what = replace(what, setup=replace(what.setup, direct=real.direct))
+        try:
+            what = _probed(what, real, progress, announce)
+        except BaseException:
+            if made:
+                real.held.remove()
+            raise
+        manifest = _manifest(order, what, real) | {"made_file": made}
         folder = RunFolder.create(store, manifest, None)
-        return _execute(order.protocol, setup, real, folder, progress, examine)
+        return _execute(what, real, folder, progress, examine)
+
+
+def _probed(
+    what: Announcement, session: Session, progress: ProgressCallback, announce: Announce
+) -> Announcement:
+    """The plan by half a minute of measuring, where nothing else was known of the drive."""
+    plan = list(what.protocol.plan(what.setup))
+    if not sources.worth_probing(plan, what.speeds, what.setup):
+        return what
+    speeds = sources.probe(session, what.setup, plan, progress)
+    better = replace(what, speeds=speeds, estimate=estimate.of(plan, speeds, what.setup.kind))
+    announce(better)
+    return better
 
 
 def go_on(
@@ -179,6 +145,7 @@ def go_on(
     examine: Examine = lambda _execution: (),
     destroy: str | None = None,
     use_existing: bool = False,
+    rating: Rating | None = None,
 ) -> Finished:
     """Goes on with a run from its last finished step.
 
@@ -191,42 +158,24 @@ def go_on(
     if manifest.get("status") == "complete":
         raise InputError(f"{folder.id}: is complete; ssdlab report {folder.id} shows it")
     protocol = find(str(manifest["protocol"]))
-    values = _values(folder, protocol)
+    what = plans.rest(folder, protocol, rating)
     # What is damaged is told before work begins that needs it at the end.
     for entry in folder.check():
         if entry.kind == "job":
             folder.load(entry)
     allowed = Allowed(destroy, use_existing)
-    with folder.locked(), _reopened(folder, notice, allowed) as session:
+    with folder.locked(), _reopened(folder, what, notice, allowed) as session:
         folder.mend_journal()
-        setup = Setup(
-            capacity=session.capacity,
-            kind=session.kind,
-            active=int(manifest["active"]),
-            values=values,
-            divisor=float(manifest["divisor"]),
-            quick=bool(manifest["quick"]),
-            direct=session.direct,
-            block=int(manifest.get("block", 512)),
-        )
+        what = replace(what, setup=replace(what.setup, direct=session.direct))
         for sentence in _resumption(folder, session):
             notice(sentence)
-        return _execute(protocol, setup, session, folder, progress, examine, locked=True)
-
-
-def _values(folder: RunFolder, protocol: Protocol) -> dict[str, int | float | str]:
-    """The parameters that the run was begun with."""
-    given = folder.manifest["values"]
-    try:
-        if missing := [one.name for one in protocol.parameters if one.name not in given]:
-            raise InputError(f"values.{missing[0]} is missing")
-        return protocol.values({name: str(value) for name, value in given.items()})
-    except InputError as error:
-        raise documents.damaged(folder.path / MANIFEST, error.message) from None
+        return _execute(what, session, folder, progress, examine, locked=True)
 
 
 @contextlib.contextmanager
-def _reopened(folder: RunFolder, notice: Notice, allowed: Allowed) -> Iterator[Session]:
+def _reopened(
+    folder: RunFolder, what: Announcement, notice: Notice, allowed: Allowed
+) -> Iterator[Session]:
     """The target of a run as it was left."""
     manifest = folder.manifest
     kind = manifest["kind"]
@@ -239,13 +188,7 @@ def _reopened(folder: RunFolder, notice: Notice, allowed: Allowed) -> Iterator[S
         target = Sim(str(manifest["name"]), folder.rig() or "")
         yield SimSession(target, manifest["overrides"], int(manifest["seed"]))
         return
-    fio = Fio(
-        Path(manifest["path"]),
-        destroy=allowed.destroy or manifest["destroy"],
-        use_existing=True,
-        redact=bool(manifest["redact"]),
-        setup=str(manifest.get("setup", tuning.NONE)),
-    )
+    fio = plans.left_target(manifest, allowed.destroy)
     if kind == "file":
 
         def same(session: RealSession) -> None:
@@ -255,23 +198,14 @@ def _reopened(folder: RunFolder, notice: Notice, allowed: Allowed) -> Iterator[S
         with open_file(fio, capacity, notice, again=True, verify=same) as session:
             yield session
         return
-    if not fio.path.is_block_device():
-        raise InputError(f"{fio.path}: there is no such device any more")
-    if (block := tuning.wanted_block(fio.setup)) is not None and present_block(fio) != block:
-        raise InputError(
-            f"{folder.id}: when it was stopped {fio.path} was formatted back from blocks of "
-            f"{block} bytes, which erased it; begin a new run"
-        )
-    if safety.inspect(fio.path).capacity_bytes != int(manifest["capacity"]):
-        raise RefusedError(f"{fio.path}: is another drive than the one the run was begun on")
-    work = safety.Work(f"the protocol {manifest['protocol']}", "goes on writing")
+    plans.same_device(fio, manifest)
 
     def same_drive(session: RealSession) -> None:
         assert session.device is not None
         option = f"--destroy {session.device.names[0]}"
         _require_same(folder, session, option, allowed.destroy is not None)
 
-    with open_device(fio, work, notice, verify=same_drive) as session:
+    with open_device(fio, what.work(), notice, verify=same_drive) as session:
         yield session
 
 
@@ -355,8 +289,7 @@ def _set_up_again(folder: RunFolder, setup: Mapping[str, Any]) -> list[str]:
 
 
 def _execute(
-    protocol: Protocol,
-    setup: Setup,
+    what: Announcement,
     session: Session,
     folder: RunFolder,
     progress: ProgressCallback,
@@ -368,7 +301,7 @@ def _execute(
         folder.set_status("running")
         if not (folder.path / snapshots.FILE).exists():
             snapshots.keep(folder.path, session.snapshot())
-        execution = Execution(protocol, setup, session, folder, progress)
+        execution = Execution(what.protocol, what.setup, session, folder, progress, what.speeds)
         try:
             execution.run()
         except (Interrupted, KeyboardInterrupt):
@@ -427,93 +360,17 @@ def _file_kept(folder: RunFolder) -> str:
     return f" (for that, {folder.manifest['path']} stays where it is)"
 
 
-def _check(order: Order) -> None:
-    sim = isinstance(order.target, Sim)
-    if not sim and order.overrides:
-        raise InputError("--set changes simulated drives; a real one is as it is")
-    if not sim and order.scale != 1:
-        raise InputError("--scale makes simulated drives smaller; a real one is as it is")
-    if sim and order.size is not None:
-        raise InputError("--size is that of a file; a simulated drive has --set capacity=...")
-    if order.scale != 1 and order.target.name not in {one.name for one in profiles()}:
-        raise InputError("--scale needs one of the shipped drives; a rig file is as it is")
-
-
-def _smaller(order: Order) -> dict[str, str]:
-    """Overrides that make a shipped drive smaller, where that is asked for."""
-    known = {one.name for one in profiles()}
-    if order.target.name not in known or "capacity" in order.overrides:
-        return {}
-    factor = order.scale
-    capacity = scale.capacity_of(order.target.name)
-    if order.quick:
-        factor = max(factor, round(order.protocol.quick_divisor), capacity // QUICK_CAPACITY)
-    factor = max(1, min(factor, capacity // LEAST_CAPACITY))
-    return scale.reduced(order.target.name, factor, fewest=LEAST_SUPERBLOCKS)
-
-
-def _setup(
-    order: Order, values: Mapping[str, int | float | str], capacity: int, kind: Any
-) -> Setup:
-    share = order.protocol.active_share(values)
-    return Setup(
-        capacity=capacity,
-        kind=kind,
-        active=int(capacity * share) // MIB * MIB or capacity,
-        values=values,
-        divisor=order.scale * (order.protocol.quick_divisor if order.quick else 1.0),
-        quick=order.quick,
-        block=logical_block(order.target) if isinstance(order.target, Fio) else 512,
-    )
-
-
-def _check_jobs(plan: Sequence[Step]) -> None:
-    """Raises what is wrong in the jobs of a plan, as far as they are known beforehand."""
-    for step in plan:
-        if isinstance(step, Rounds):
-            _check_jobs(step.jobs(1))
-        elif isinstance(step, Then):
-            _check_jobs(step.expected)
-        elif isinstance(step, Job):
-            _core.check_job(step.text, job_name=step.key)
-
-
-def _agreed(order: Order, announce: Announce, setup: Setup, endurance: float | None) -> bool:
+def _agreed(order: Order, announce: Announce, what: Announcement) -> bool:
     """Whether to begin; raises InputError where the logs could not be written."""
-    agreed = announce(_announcement(order, setup, endurance))
+    agreed = announce(what)
     if agreed and order.logs is not None:
         logfolder.prepare_empty(order.logs)
     return agreed
 
 
-def _announcement(order: Order, setup: Setup, endurance: float | None) -> Announcement:
-    plan = list(order.protocol.plan(setup))
-    _check_jobs(plan)
-    return Announcement(order.protocol, order.target.name, setup, estimate.of(plan), endurance)
-
-
-def _endurance(order: Order, session: Session) -> float | None:
-    """What the flash of a simulated drive takes in all; what is rated goes before."""
-    if order.rated_bytes is not None or not isinstance(session, SimSession):
-        return order.rated_bytes
-    flash = flash_of(session.drive.counters())
-    return None if flash is None else float(flash.rated_pe_cycles * flash.physical_bytes)
-
-
-def _work(setup: Setup, protocol: Protocol) -> safety.Work:
-    whole = estimate.of(list(protocol.plan(setup)))
-    does = f"writes at least {size_text(whole.written_bytes)}"
-    if whole.writing_max_s:
-        does += f" and as fast as it can for up to {whole.writing_max_s:g} s"
-    return safety.Work(f"the protocol {protocol.name}", does, whole.written_bytes)
-
-
-def _manifest(
-    order: Order, values: Mapping[str, int | float | str], session: Session
-) -> dict[str, Any]:
+def _manifest(order: Order, what: Announcement, session: Session) -> dict[str, Any]:
     real = isinstance(session, RealSession)
-    target = order.target
-    setup = _setup(order, values, session.capacity, session.kind)
+    target, setup = order.target, what.setup
     return {
         "protocol": order.protocol.name,
         "name": target.name,
@@ -528,13 +385,14 @@ def _manifest(
         **({"medium": session.ids} if isinstance(session, RealSession) else {}),
         "capacity": session.capacity,
         "active": setup.active,
-        "values": dict(values),
+        "values": dict(setup.values),
         "divisor": setup.divisor,
         "quick": order.quick,
         "block": setup.block,
         "seed": order.seed,
         "version": VERSION,
         "logs": None if order.logs is None else str(order.logs.absolute()),
+        "speeds": what.speeds.document(),
         **(
             {
                 "path": str(target.path.absolute()),

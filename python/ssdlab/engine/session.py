@@ -396,11 +396,8 @@ def open_file(
     """
     find_fio()
     path = target.path.absolute()
-    if again and (not path.is_file() or path.stat().st_size < size):
-        raise InputError(
-            f"{target.path}: the file of this run is gone or was cut, and with it the state "
-            "that the run had brought it into; begin a new run"
-        )
+    if again:
+        check_left_file(target, size)
     there = again or (target.use_existing and path.exists())
     with (
         safety.hold_file(path, shown=target.path, size=size)
@@ -412,6 +409,16 @@ def open_file(
         verify(session)
         with tuning.applied(disk, target.setup, notice=notice) as done:
             yield replace(session, setup=done)
+
+
+def check_left_file(target: Fio, size: int) -> None:
+    """Raises InputError where the file of a run that was begun is not as it was left."""
+    path = target.path.absolute()
+    if not path.is_file() or path.stat().st_size < size:
+        raise InputError(
+            f"{target.path}: the file of this run is gone or was cut, and with it the state "
+            "that the run had brought it into; begin a new run"
+        )
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ssdlab.engine.steps import ROUNDS_MAX, Job
+from ssdlab.engine.steps import ROUNDS_MAX, Job, Shape
 from ssdlab.errors import InputError, unknown_name
 
 MIB = 1 << 20
@@ -187,7 +187,13 @@ class Setup:
             text=text,
             seconds=takes,
             amount=moved,
-            write_share=_write_share(rw, read_percent),
+            shape=Shape(
+                rw.startswith("rand"),
+                size or 4 * KIB,
+                depth * threads,
+                _write_share(rw, read_percent),
+            ),
+            most_s=None if seconds is not None else _runtime_s(lines.get("runtime")),
             measured=measured,
         )
 
@@ -211,14 +217,14 @@ class Setup:
         longest = max(jobs, key=lambda job: job.seconds or 0.0)
         # group_reporting would add the jobs of a group up under the name of the first.
         moved = sum(job.amount for job in jobs)
-        shares = [job.write_share for job in jobs]
+        shares = [job.shape.write_share for job in jobs]
         return replace(
             longest,
             key=key,
             title=title,
             text="\n".join(f"{job.text}new_group=1\n" for job in jobs),
             amount=moved,
-            write_share=max(shares),
+            shape=replace(longest.shape, write_share=max(shares)),
         )
 
 
@@ -228,6 +234,14 @@ def bytes_of(bs: str | int) -> int:
         return bs
     found = re.fullmatch(r"(\d+)([kmg]?)", bs.lower())
     return int(found[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[found[2]] if found else 0
+
+
+def _runtime_s(runtime: str | int | None) -> float | None:
+    """Seconds of fio's ``runtime``, bare or in ms as protocols write it."""
+    if runtime is None:
+        return None
+    text = str(runtime)
+    return float(text.removesuffix("ms")) / 1000 if text.endswith("ms") else float(text)
 
 
 def _write_share(rw: str, read_percent: int | None) -> float:

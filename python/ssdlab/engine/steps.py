@@ -16,6 +16,19 @@ ROUNDS_MAX = 25
 
 
 @dataclass(frozen=True)
+class Shape:
+    """How a job asks a drive for I/O: what its speed depends on."""
+
+    random: bool = False
+    bs: int = 128 << 10
+    """Bytes of an I/O; of a list of sizes, the smallest."""
+    in_flight: int = 1
+    """I/Os in flight, of all threads."""
+    write_share: float = 0.0
+    """Share of what is moved that is written."""
+
+
+@dataclass(frozen=True)
 class Job:
     """One fio job run to its end. Made by :meth:`ssdlab.engine.setup.Setup.job`."""
 
@@ -29,8 +42,9 @@ class Job:
     """How long it takes; None where an amount of data bounds it."""
     amount: int = 0
     """Bytes that it moves where an amount bounds it."""
-    write_share: float = 0.0
-    """Share of what it moves that is written."""
+    shape: Shape = Shape()
+    most_s: float | None = None
+    """Where an amount bounds it: it ends after so long even so."""
     measured: bool = True
     """Whether it is a measurement; otherwise it only brings the drive into a state."""
 
@@ -87,12 +101,27 @@ class Rounds:
 
 
 @dataclass(frozen=True)
+class Repeated:
+    """Jobs alike that follow one another until an amount is moved, the drive is steady, or there
+    were enough of them: what a :class:`Then` may expect."""
+
+    job: Job
+    """Any one of them, bounded by time."""
+    amount: int
+    """Bytes that all move together before they end."""
+    least: int
+    """How many there are if the drive is steady as soon as it can be."""
+    most: int
+    """How many there are at most."""
+
+
+@dataclass(frozen=True)
 class Then:
     """Steps that depend on what has been measured before them."""
 
     key: str
     make: Callable[[Records], Sequence[Step]]
-    expected: Sequence[Step] = ()
+    expected: Sequence[Step | Repeated] = ()
     """About what they will be, for the estimate."""
 
 

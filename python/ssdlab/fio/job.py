@@ -33,6 +33,8 @@ FIRST_ALONE = frozenset({"stonewall", "wait_for_previous", "new_group"}) | REPLA
 """Options of a section that the further threads of its trace do not repeat."""
 INCLUDE_DEPTH_MAX = 16
 """Includes may nest this deep, as in fio."""
+FASTEST = 14e9
+"""Bytes per second that no drive exceeds: what PCIe 5.0 carries over four lanes."""
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 _SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "": 1.0}
 
@@ -103,6 +105,11 @@ class Plan:
     """Time during which jobs bounded by time alone write as fast as they can."""
     span_bytes: int | None
     """The size the target file will have; None where the job does not say."""
+
+    @property
+    def most_bytes(self) -> int:
+        """Bytes that will be written at most by all jobs, on the fastest of drives."""
+        return self.known_bytes + round(self.open_seconds * FASTEST)
 
     def sentence(self) -> str:
         """How much the job writes, for people."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -10,7 +9,7 @@ from ssdlab.engine import steady_report
 from ssdlab.engine.protocol import Judgement, Protocol
 from ssdlab.engine.records import Records, RoundsRecord
 from ssdlab.engine.setup import KIB, Parameter, Setup
-from ssdlab.engine.steps import WINDOW, Job, Purge, Step, Then
+from ssdlab.engine.steps import WINDOW, Job, Purge, Repeated, Step, Then
 from ssdlab.figures import Cell, Column, Curve, Figure, Number, Table
 from ssdlab.protocols import pts_common as pts
 
@@ -47,16 +46,17 @@ def plan(setup: Setup) -> list[Step]:
     return [Purge(), _after(setup, 1, 0, 0)]
 
 
-def _after(setup: Setup, first: int, done: int, before: int) -> Then:
+def _after(setup: Setup, first: int, done: int, before: int, each_wrote: int = 0) -> Then:
     """What follows ``done`` records, of which those from ``first`` on are the last batch; the ones
-    before them wrote ``before`` bytes.
+    before them wrote ``before`` bytes, and they themselves are expected to write ``each_wrote``.
 
     It looks at no later record, so a run that was stopped goes on with the same steps.
     """
+    written = before + (done + 1 - first) * each_wrote
     return Then(
         f"after{done:04d}",
         lambda records: _next(records, setup, first, done, before),
-        () if done else (_expected(setup),),
+        _expected(setup, done, written),
     )
 
 
@@ -72,13 +72,10 @@ def _next(records: Records, setup: Setup, first: int, done: int, before: int) ->
     count = min(each - done % each, most - done)
     # Half of what is missing at the last record's speed, then half of the rest: so the last batch
     # is a record, even if the drive becomes faster.
-    if batch:
-        missing = (wanted - written) / max(1, _bytes(records, batch[-1]))
-        count = min(count, max(1, int(missing / 2)))
-    else:
-        count = 1
+    last = _bytes(records, batch[-1]) if batch else 0
+    count = min(count, max(1, int((wanted - written) / max(1, last) / 2))) if batch else 1
     jobs = [_job(setup, n) for n in range(done + 1, done + count + 1)]
-    return [*jobs, _after(setup, done + 1, done + count, written)]
+    return [*jobs, _after(setup, done + 1, done + count, written, last)]
 
 
 def _job(setup: Setup, number: int) -> Job:
@@ -93,18 +90,14 @@ def _job(setup: Setup, number: int) -> Job:
     )
 
 
-def _expected(setup: Setup) -> Job:
-    """All of it, for the estimate."""
-    threads = pts.threads(setup)
-    return setup.job(
-        "expected",
-        "all records",
-        "randwrite",
-        BLOCK,
-        depth=pts.depth(setup),
-        threads=threads,
-        amount=math.ceil(setup.number("times") * setup.active / threads),
-    )
+def _expected(setup: Setup, done: int, written: int) -> tuple[Repeated, ...]:
+    """The records after the first ``done``, for the estimate."""
+    missing = int(setup.number("times") * setup.active) - written
+    most, each = _most(setup) - done, _round(setup)
+    if missing <= 0 or most <= 0:
+        return ()
+    least = max(WINDOW * each - done, each - done % each)
+    return (Repeated(_job(setup, done + 1), missing, min(least, most), most),)
 
 
 def _most(setup: Setup) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -114,7 +114,7 @@ def _after(setup: Setup, phase: Phase, done: int, passes: int, before: float) ->
     return Then(
         f"{phase.name}-after{done:03d}",
         lambda records: _next(records, setup, phase, done, passes, before),
-        () if done else (_expected(setup, phase),),
+        (_expected(setup, phase, before + (setup.seconds(PIECE_S) if done else 0)),),
     )
 
 
@@ -148,9 +148,9 @@ def _next(
     return [job, _after(setup, phase, done + 1, again, spent)]
 
 
-def _expected(setup: Setup, phase: Phase) -> Job:
-    """All of it, for the estimate."""
-    return setup.job(
+def _expected(setup: Setup, phase: Phase, spent: float) -> Job:
+    """What is left of it after ``spent`` seconds, for the estimate."""
+    job = setup.job(
         f"{phase.name}-expected",
         phase.title,
         "write",
@@ -158,6 +158,7 @@ def _expected(setup: Setup, phase: Phase) -> Job:
         depth=pts.depth(setup),
         seconds=_whole_s(setup, phase),
     )
+    return replace(job, seconds=max(0.0, setup.seconds(_whole_s(setup, phase)) - spent))
 
 
 def judge(records: Records, setup: Setup) -> Judgement:

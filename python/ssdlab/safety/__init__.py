@@ -13,6 +13,7 @@ system may be there, and even be mounted, but then it is frozen for every slice.
 from ssdlab.safety.device import (
     BlockDevice,
     Work,
+    amount,
     claim,
     inspect,
     look,
@@ -35,6 +36,7 @@ __all__ = [
     "Held",
     "Rewriting",
     "Work",
+    "amount",
     "claim",
     "claim_for_rewrite",
     "exists",

@@ -23,6 +23,7 @@ from ssdlab.fio.surroundings import (
     system_program,
     whole_disk,
 )
+from ssdlab.rating import Rating, between, share_text
 from ssdlab.safety import uses
 from ssdlab.safety.held import Held, sequence_of
 from ssdlab.safety.openers import unseen
@@ -42,7 +43,21 @@ class Work:
     does: str
     """Such as ``writes up to 8 GB``."""
     written_bytes: int = 0
-    """As far as known; 0 where it writes nothing or nobody knows."""
+    """At least, as far as known."""
+    written_most_bytes: int = 0
+    """At most; what is less than `written_bytes` says nothing. 0 for both where it writes nothing
+    or nobody knows."""
+    rated_bytes: float | None = None
+    """What may be written to the drive in its life; None where nobody tells."""
+    rated_by: str = ""
+    """Who tells that, such as ``--tbw``."""
+
+    @staticmethod
+    def of(who: str, does: str, low: int, high: int, rating: Rating | None) -> Work:
+        """Work that writes ``low`` to ``high`` bytes to a drive of that rating."""
+        if rating is None:
+            return Work(who, does, low, high)
+        return Work(who, does, low, high, rating.bytes, rating.source)
 
 
 @dataclass(frozen=True)
@@ -127,11 +142,15 @@ def why_refused(device: BlockDevice) -> str | None:
 
 def warning(device: BlockDevice, work: Work) -> str:
     """What ``work`` will do to a drive: bytes, drive writes, and share of its endurance."""
-    worn = "; the share of its endurance is unknown, because its rated TBW is unknown"
     return (
         f"{described(device)}: all data on it will be lost; {work.who} {work.does}"
-        f"{fills(device, work)}{worn if work.written_bytes else ''}"
+        f"{fills(device, work)}"
     )
+
+
+def amount(low: int, high: int) -> str:
+    """How many bytes are written, for people."""
+    return between(low, high, size_text)
 
 
 def described(device: BlockDevice) -> str:
@@ -140,9 +159,13 @@ def described(device: BlockDevice) -> str:
 
 
 def fills(device: BlockDevice, work: Work) -> str:
-    """How often ``work`` writes the drive, in brackets; nothing where nobody knows."""
-    share = work.written_bytes / device.capacity_bytes
-    return f" ({share:.2g} drive writes)" if work.written_bytes else ""
+    """Drive writes and share of the endurance of what is written; nothing where nobody knows."""
+    low, high = work.written_bytes, max(work.written_bytes, work.written_most_bytes)
+    if not high:
+        return ""
+    times = between(low / device.capacity_bytes, high / device.capacity_bytes, "{:.2g}".format)
+    rating = None if work.rated_bytes is None else Rating(work.rated_bytes, work.rated_by)
+    return f" ({times} drive writes), {share_text(low, high, rating)}"
 
 
 def held(

@@ -1,0 +1,117 @@
+"""Who tells how much may be written to a drive: its owner, the drive itself, a profile of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ssdlab.engine.rehearsal import LEAST_CAPACITY, small_drive
+from ssdlab.engine.session import SimSession
+from ssdlab.errors import InputError
+from ssdlab.fio import surroundings
+from ssdlab.health import smartctl
+from ssdlab.rating import Rating
+from ssdlab.rig import Profile, profiles
+from ssdlab.scale import capacity_of
+from ssdlab.target import Fio, Target
+from ssdlab.wear import flash_of
+
+LEAST_USED = 5
+"""Percent of wear from which on what was written so far says what may be written in all: wear is
+told in steps of 1 %."""
+_SIZES = 0.05
+"""Capacities that differ by less than this share are those of the same model."""
+
+
+def rating_of(path: Path, given: float | None) -> Rating | None:
+    """The rated endurance of the drive at or below ``path``: what is ``given`` (bytes, by
+    ``--tbw``), else what the drive's own counters say, else what a profile of its model says."""
+    if given is not None:
+        return Rating(given, "--tbw")
+    disk = disk_of(path)
+    if disk is None:
+        return None
+    place = surroundings.SYS_BLOCK / disk
+    model = surroundings.read_line(place / "device" / "model")
+    capacity = 512 * int(surroundings.read_line(place / "size") or 0)
+    answer = surroundings.smart(disk, redact=False)
+    return _by_wear(answer, disk) or _by_profile(model, capacity)
+
+
+def rating_for(target: Target, given: float | None) -> Rating | None:
+    """The same for any target; of a simulated drive only what is ``given``, for its flash tells
+    when it is built."""
+    if isinstance(target, Fio):
+        return rating_of(target.path, given)
+    return None if given is None else Rating(given, "--tbw")
+
+
+def disk_of(path: Path) -> str | None:
+    """The kernel's name of the drive that ``path`` is, or that it is a file on."""
+    try:
+        if path.is_block_device():
+            name = surroundings.kernel_name(path)
+            return None if name is None else surroundings.whole_disk(name)
+        return surroundings.disk_of_file(path if path.exists() else path.absolute().parent)
+    except OSError:
+        return None
+
+
+def _by_wear(answer: Mapping[str, Any] | None, name: str) -> Rating | None:
+    """A drive that tells what was written and how much of its life that took."""
+    if answer is None:
+        return None
+    try:
+        health = smartctl.parse(answer, name)
+    except InputError:
+        return None
+    used, written = health.used_percent, health.written_bytes
+    if not written or used is None or used < LEAST_USED:
+        return None
+    return Rating(
+        100 * written / used, f"by its own SMART counters, {used:.0f} % used by what was written"
+    )
+
+
+def _by_profile(model: str | None, capacity: int) -> Rating | None:
+    """What the flash of a shipped profile of the same model takes."""
+    for one in profiles() if model else ():
+        if not is_model(one, model or ""):
+            continue
+        if abs(capacity_of(one.name) / capacity - 1) > _SIZES:
+            continue
+        small = small_drive(one.name, LEAST_CAPACITY, 1)
+        found = of_flash(small, capacity)
+        return found and Rating(found.bytes, f"{found.source} in the profile {one.name}")
+    return None
+
+
+def of_flash(session: SimSession, capacity: int | None = None) -> Rating | None:
+    """What the flash of a simulated drive takes in all, of one of ``capacity`` bytes in proportion;
+    None where there is no flash."""
+    flash = flash_of(session.drive.counters())
+    if flash is None:
+        return None
+    size = (capacity or session.capacity) / session.capacity
+    cycles = flash.rated_pe_cycles
+    return Rating(cycles * flash.physical_bytes * size, f"its flash, {cycles:,} cycles")
+
+
+def is_model(profile: Profile, model: str) -> bool:
+    """Whether a drive that calls itself ``model`` is the profile's: by the words of its name, or
+    by the part number in its summary."""
+    words = set(_words(model))
+    names = re.findall(r"\(([A-Z0-9-]{6,})\)", profile.summary)
+    if any(one.lower() in model.lower() for one in names):
+        return True
+    wanted = _words(profile.name)
+    # The maker's name is often left out by the drive.
+    return len(wanted) > 2 and set(wanted[1:]) <= words
+
+
+def _words(text: str) -> list[str]:
+    """``Samsung SSD 970 PRO 512GB`` as samsung, ssd, 970, pro, 512."""
+    found = re.findall(r"[a-z]+\d+[a-z0-9]*|[a-z]+|\d+(?:\.\d+)?", text.lower())
+    return [str(1000 * int(w[:-2])) if re.fullmatch(r"\dtb", w) else w for w in found]

@@ -1,0 +1,146 @@
+"""Where the speed of a drive is known from, best first: what somebody says, a profile, an earlier
+run of the same drive, half a minute of probing; else a guess."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ssdlab.engine import estimate
+from ssdlab.engine.folder import RunFolder, is_protocol_run
+from ssdlab.engine.ratings import disk_of
+from ssdlab.engine.session import Session
+from ssdlab.engine.setup import Setup, bytes_of
+from ssdlab.engine.speed import Moved, Span, Speeds, around, measured, moved_by
+from ssdlab.engine.steps import Job, Purge, Shape, Step
+from ssdlab.errors import InputError
+from ssdlab.fio import surroundings
+from ssdlab.jobfile import JobText
+from ssdlab.progress import ProgressCallback
+from ssdlab.store import RunStore
+
+PROBE_S = 30.0
+"""How long a drive is probed before a run."""
+PROBE_SHARE = 0.02
+"""A run that may take less than so many times longer is not worth a probe."""
+PROBE_SHAPES = 3
+"""Kinds of jobs that are probed at most: those that move the most."""
+LATEST = 50
+"""Runs of the store that are looked at."""
+
+
+def earlier(path: Path, store: RunStore) -> Speeds | None:
+    """The speeds in the latest run of the same drive: the same path, or the same model."""
+    model = _model(disk_of(path))
+    for entry in reversed(store.entries()[-LATEST:]):
+        if entry.kind != "fio":
+            continue
+        found = list(_moved_in(entry.folder, str(path.absolute()), model))
+        if found:
+            return Speeds(measured(found), "earlier", f"as measured in the run {entry.id}")
+    return None
+
+
+def of_folder(folder: RunFolder) -> list[Moved]:
+    """What the finished jobs of a protocol's run have moved."""
+    found = (Moved.read(entry.moved) for entry in folder.journal())
+    return [one for one in found if one is not None]
+
+
+def _model(disk: str | None) -> str | None:
+    return disk and surroundings.read_line(surroundings.SYS_BLOCK / disk / "device" / "model")
+
+
+def _moved_in(path: Path, target: str, model: str | None) -> Iterator[Moved]:
+    try:
+        if is_protocol_run(path):
+            folder = RunFolder.open(path)
+            if _same(folder.manifest.get("about", {}), folder.manifest.get("path"), target, model):
+                yield from of_folder(folder)
+            return
+        document = json.loads((path / "result.json").read_text("utf-8"))
+        about = document["ssdlab"]
+        name = str(Path(about["target"]["name"]).absolute())
+        jobs = document["jobs"]
+        # Jobs beside each other share the drive, so none shows what it can do.
+        if len(jobs) == 1 and _same(about.get("surroundings", {}), name, target, model):
+            yield from _of_job(jobs[0], document.get("global options", {}))
+    except (InputError, OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
+        return
+
+
+def _same(about: Mapping[str, Any], path: str | None, target: str, model: str | None) -> bool:
+    return path == target or (model is not None and about.get("drive", {}).get("model") == model)
+
+
+def _of_job(raw: Mapping[str, Any], common: Mapping[str, Any]) -> Iterator[Moved]:
+    """What a single run's job moved, where its options say how."""
+    options = {**common, **raw["job options"]}
+    rw = str(options.get("rw", options.get("readwrite", "read")))
+    sides = [raw[one] for one in ("read", "write")]
+    moved = [int(one["io_bytes"]) for one in sides]
+    seconds = max(float(one["runtime"]) for one in sides) / 1000
+    size = bytes_of(str(options.get("bs", "4k")))
+    if not size or not sum(moved) or seconds <= 0:
+        return
+    depth = int(options.get("iodepth", 1)) * int(options.get("numjobs", 1))
+    shape = Shape(rw.startswith("rand"), size, depth, round(moved[1] / sum(moved), 2))
+    yield Moved(shape, sum(moved), seconds)
+
+
+# --- probing
+
+
+def worth_probing(plan: Sequence[Step], speeds: Speeds, setup: Setup) -> bool:
+    """Whether half a minute of writing says more than it costs: only before a purge, after which
+    nothing of it is left, and before a long run of unknown length."""
+    if speeds.source != "guess" or not isinstance(plan[0], Purge) or setup.kind == "sim":
+        return False
+    whole = estimate.of(plan, speeds, setup.kind)
+    unknown = whole.never.high > 3 * whole.never.low
+    return unknown and whole.never.high * PROBE_SHARE > PROBE_S and bool(_shapes(plan))
+
+
+def probe(
+    session: Session, setup: Setup, plan: Sequence[Step], progress: ProgressCallback
+) -> Speeds:
+    """The speeds in half a minute of the jobs that an amount bounds."""
+    shapes = _shapes(plan)
+    known: dict[Shape, Span] = {}
+    for number, shape in enumerate(shapes):
+        job = _brief(setup, f"probe{number}", shape, PROBE_S / len(shapes))
+        text = JobText(job.key, job.text, Path.cwd())
+        result = session.run(text, seed=1, interval_ms=1000, progress=progress)
+        if found := moved_by(job, result):
+            # Random writes become slower as the drive fills, and hardly ever faster.
+            late = shape.random and shape.write_share > 0
+            value = found.bytes / found.seconds
+            known[shape] = around(value, 2.5, 1.2) if late else around(value)
+    words = f"as probed for {PROBE_S:g} s; drives that fill up may become slower than that"
+    return Speeds(known, "probe", words)
+
+
+def _brief(setup: Setup, key: str, shape: Shape, seconds: float) -> Job:
+    percent = round(100 * (1 - shape.write_share))
+    rw = {0: "write", 100: "read"}.get(percent, "rw")
+    return setup.job(
+        key,
+        "probe",
+        f"rand{rw}" if shape.random else rw,
+        shape.bs,
+        depth=shape.in_flight,
+        seconds=seconds * setup.divisor,
+        read_percent=percent if rw == "rw" else None,
+        measured=False,
+    )
+
+
+def _shapes(plan: Iterable[estimate.Expected]) -> list[Shape]:
+    """Of the jobs whose length depends on the speed, those that move the most first."""
+    moved: dict[Shape, int] = {}
+    for shape, amount in estimate.amounts(plan):
+        moved[shape] = moved.get(shape, 0) + amount
+    return sorted(moved, key=lambda shape: -moved[shape])[:PROBE_SHAPES]

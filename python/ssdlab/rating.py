@@ -1,0 +1,66 @@
+"""How much may be written to a drive in its life, and who says so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ssdlab.errors import InputError
+from ssdlab.fio.job import size_text
+
+Number = TypeVar("Number", int, float)
+
+_UNITS = {"GB": 1e9, "TB": 1e12, "PB": 1e15}
+
+
+@dataclass(frozen=True)
+class Rating:
+    """The rated endurance of a drive."""
+
+    bytes: float
+    """That the host may write."""
+    source: str
+    """Such as ``--tbw``."""
+
+
+def parse_tbw(text: str) -> float:
+    """Bytes of a rating such as ``600TB`` or ``1.2PBW``; a bare number is in TB.
+
+    Raises InputError where it is none.
+    """
+    found = re.fullmatch(r"\s*(\d{1,9}(?:\.\d+)?)\s*(GB|TB|PB)?W?\s*", text, re.IGNORECASE)
+    size = 0.0 if found is None else float(found[1])
+    if found is None or size == 0:
+        raise InputError(f'--tbw "{text}": expected a size such as 600TB, 1.2PB or 800 (TB)')
+    return size * _UNITS[(found[2] or "TB").upper()]
+
+
+def share_text(low: float, high: float, rating: Rating | None) -> str:
+    """Which share of the endurance of a drive so many bytes are, for people."""
+    if rating is None:
+        return "its share of the endurance is unknown, because the rated TBW is (--tbw 600TB)"
+    shares = between(low / rating.bytes, high / rating.bytes, _percent)
+    return f"{shares} of the endurance of {_rated_text(rating)}"
+
+
+def between(low: Number, high: Number, text: Callable[[Number], str]) -> str:
+    """A range for people; one value where both read alike."""
+    first, last = text(low), text(high)
+    if first == last:
+        return first
+    return f"up to {last}" if not low else f"{first} to {last}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:,.0f} %"
+
+
+def _rated_text(rating: Rating) -> str:
+    size = (
+        f"{rating.bytes / 1e15:.4g} PB"
+        if rating.bytes >= 999.95e12
+        else size_text(int(rating.bytes))
+    )
+    return f"{size} ({rating.source})"

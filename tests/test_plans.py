@@ -1,0 +1,389 @@
+"""Plans: what a run takes is within what was said before, and the progress on the way is honest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import small_protocol
+from conftest import Loop, Outcome, needs_fio
+from ssdlab.engine import estimate, sources
+from ssdlab.engine.folder import RunFolder
+from ssdlab.engine.plans import Announcement, Order, plan
+from ssdlab.engine.runs import begin
+from ssdlab.engine.setup import MIB, Setup
+from ssdlab.engine.speed import GUESS, Moved, Speeds, assumed, measured, read
+from ssdlab.engine.steps import Idle, Job, Shape
+from ssdlab.engine.tally import Tally
+from ssdlab.errors import InputError, Interrupted
+from ssdlab.progress import Progress
+from ssdlab.protocols import find
+from ssdlab.rating import Rating
+from ssdlab.rig import resolve
+from ssdlab.store import RunStore
+from ssdlab.target import Sim
+
+Cli = Callable[..., Outcome]
+
+NULL = """
+[device]
+kind = "link"
+bandwidth = "200MB/s"
+queue_slots = 1024
+[device.below]
+kind = "null"
+capacity = "64MiB"
+service_time = "400us"
+servers = 2
+"""
+"""5000 IOPS, as long as that is not more than 200 MB/s."""
+
+
+def done(order: Order, store: Path) -> tuple[Announcement, RunFolder]:
+    """Runs it to its end; the last plan that was announced, and the run."""
+    told: list[Announcement] = []
+
+    def announce(what: Announcement) -> bool:
+        told.append(what)
+        return True
+
+    finished = begin(
+        order,
+        RunStore(store),
+        progress=lambda _news: True,
+        notice=lambda _sentence: None,
+        announce=announce,
+    )
+    assert finished is not None
+    return told[-1], finished.folder
+
+
+def moved(folder: RunFolder) -> list[Moved]:
+    """What its jobs moved."""
+    return sources.of_folder(folder)
+
+
+def hold(what: Announcement, seconds: float, folder: RunFolder) -> None:
+    """The run kept to its plan, and the plan is narrow where the speed is known."""
+    written = sum(one.bytes * one.shape.write_share for one in moved(folder))
+    assert what.estimate.soon.low <= seconds <= what.estimate.never.high, what.estimate
+    low, high = what.estimate.written
+    assert 0.95 * low <= written <= 1.05 * high
+    steps = sum(entry.kind == "job" for entry in folder.journal())
+    assert what.estimate.steps_min <= steps + 1 <= what.estimate.steps_max + 1
+    assert what.estimate.soon.high <= 3 * what.estimate.soon.low
+    assert what.estimate.never.high <= 3 * what.estimate.never.low
+
+
+# --- the run ends inside its plan
+
+
+@pytest.mark.parametrize("name", ["pts-wsat", "pts-iops"])
+def test_a_drive_of_the_speed_that_is_assumed_keeps_to_the_plan(name: str, tmp_path: Path) -> None:
+    order = Order(
+        replace(find(name), quick_divisor=600),
+        Sim("null", NULL),
+        quick=True,
+        assume=assumed("5000iops,200MB/s"),
+    )
+    what, folder = done(order, tmp_path)
+    hold(what, sum(one.seconds for one in moved(folder)), folder)
+
+
+@pytest.mark.parametrize("name", ["pts-wsat", "pts-iops"])
+@pytest.mark.parametrize("drive", ["demo-client", "intel-x25-m-g2-160"])
+def test_a_simulated_drive_keeps_to_the_plan_that_a_small_one_gives(
+    name: str, drive: str, tmp_path: Path
+) -> None:
+    what, folder = done(
+        Order(replace(find(name), quick_divisor=600), resolve(drive), quick=True), tmp_path
+    )
+    assert what.speeds.source == "profile" and not what.guessed
+    hold(what, sum(one.seconds for one in moved(folder)), folder)
+
+
+@needs_fio()
+def test_a_file_keeps_to_the_plan_by_its_measured_speed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Setup.job
+
+    def limited(setup: Setup, *args: Any, **more: Any) -> Job:
+        # Held to a speed by fio itself, for what else the machine does must not decide.
+        return whole(setup, *args, **(more | {"options": {"rate_iops": 300}}))
+
+    monkeypatch.setattr(Setup, "job", limited)
+    order = Order(
+        find("pts-wsat"), resolve(tmp_path / "f.bin"), {"times": "2"}, quick=True, size=32 * MIB
+    )
+    known = replace(order, assume=assumed("1200iops"))
+    for one, source in ((order, "guess"), (order, "earlier"), (known, "assumed")):
+        what, folder = done(one, tmp_path / "runs")
+        assert what.speeds.source == source
+        entries = folder.journal()
+        began, ended = (datetime.fromisoformat(at) for at in (entries[0].began, entries[-1].ended))
+        took = (ended - began).total_seconds()
+        assert what.estimate.soon.low <= took <= what.estimate.never.high
+        if source == "guess":
+            assert what.estimate.never.high > 10 * what.estimate.never.low
+            first = folder.id
+        else:
+            hold(what, took, folder)
+            assert source == "assumed" or first in what.assumption
+
+
+# --- where speeds are known from
+
+
+def test_speeds_are_read_as_people_write_them() -> None:
+    both = assumed("500MB/s, 20kIOPS")
+    sequential, small = Shape(False, 1 << 20, 32, 1.0), Shape(True, 4096, 32, 1.0)
+    assert both.of(sequential).middle == pytest.approx(500e6)
+    assert both.of(small).middle == pytest.approx(20e3 * 4096)
+    # Large blocks at random are bounded by the bandwidth, smaller ones are as many.
+    assert both.of(replace(small, bs=1 << 20)).middle == pytest.approx(500e6, rel=1e-3)
+    assert both.of(replace(small, bs=8192)).middle == pytest.approx(20e3 * 8192, rel=1e-3)
+    assert both.of(replace(small, bs=512)).middle == pytest.approx(20e3 * 512)
+    assert assumed("1.5GiB/s").of(sequential).middle == pytest.approx(1.5 * (1 << 30))
+    assert both.of(small).high / both.of(small).low <= 3
+    assert not both.guessed(small)
+    alone = assumed("5000iops")
+    assert alone.guessed(sequential) and alone.of(sequential) == GUESS.of(sequential)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0", "0iops", "fast", "5k", "1MB/s,2MB/s", "-5iops", "5 iops x"]
+)
+def test_no_speed_is_one_sentence(text: str) -> None:
+    with pytest.raises(InputError, match="expected a speed above 0 such as 200MB/s"):
+        assumed(text)
+
+
+def test_what_was_measured_counts_by_the_time_it_took() -> None:
+    shape = Shape(True, 4096, 32, 1.0)
+    found = measured([Moved(shape, 1000, 1.0), Moved(shape, 1000, 9.0)])
+    assert found[shape].middle == pytest.approx(200)
+    speeds = Speeds(found, "earlier", "a run")
+    assert read(json.loads(json.dumps(speeds.document()))) == speeds
+    one = Moved(shape, 7, 2.0)
+    assert Moved.read(json.loads(json.dumps(one.document()))) == one
+    assert Moved.read({}) is None
+
+
+def test_a_mix_takes_the_time_of_its_reads_and_of_its_writes() -> None:
+    shape = Shape(True, 4096, 1, 0.0)
+    known = measured([Moved(shape, 300, 1.0), Moved(replace(shape, write_share=1.0), 100, 1.0)])
+    speeds = Speeds(known, "earlier", "a run")
+    assert speeds.of(replace(shape, write_share=0.5)).middle == pytest.approx(150)
+
+
+def test_only_a_long_run_of_unknown_length_that_purges_first_is_probed() -> None:
+    setup = Setup(100 << 30, "device", 100 << 30, find("pts-wsat").values({}))
+    steps = list(find("pts-wsat").plan(setup))
+    assert sources.worth_probing(steps, GUESS, setup)
+    assert not sources.worth_probing(steps, assumed("5000iops"), setup)
+    assert not sources.worth_probing(steps[1:], GUESS, setup)
+    assert not sources.worth_probing([*steps[:1], Idle("rest", 1e6)], GUESS, setup)
+
+
+@needs_fio()
+def test_a_drive_is_probed_before_a_long_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "PROBE_S", 1.0)
+    monkeypatch.setattr(sources, "PROBE_SHARE", 10.0)
+    order = Order(
+        find("pts-wsat"), resolve(tmp_path / "f.bin"), {"times": "1"}, quick=True, size=32 * MIB
+    )
+    what, folder = done(order, tmp_path / "runs")
+    assert what.speeds.source == "probe"
+    assert what.estimate.never.high <= 3 * what.estimate.never.low
+    assert folder.manifest["speeds"]["source"] == "probe"
+
+
+# --- bytes and endurance
+
+
+def test_bytes_and_their_share_of_the_rating_are_low_and_high(tmp_path: Path) -> None:
+    order = Order(
+        find("pts-wsat"),
+        resolve(tmp_path / "f.bin"),
+        size=64 * MIB,
+        assume=assumed("5000iops"),
+        rating=Rating(600e12, "--tbw"),
+    )
+    what = plan(order, RunStore(tmp_path / "runs"))
+    low, high = what.estimate.written
+    assert 0 < low < high
+    assert what.endurance_share() == (low / 600e12, high / 600e12)
+    work = what.work()
+    assert (work.written_bytes, work.written_most_bytes) == (round(low), round(high))
+    assert work.rated_bytes == 600e12
+
+
+# --- progress
+
+
+class Fake:
+    """A run whose drive is so many times slower than was expected, on a clock of its own."""
+
+    def __init__(self, slower: float) -> None:
+        self.now, self.slower = 0.0, slower
+        self.speeds = assumed("400MB/s,50kiops")
+        self.setup = Setup(8 << 30, "device", 8 << 30)
+        self.jobs = [
+            self.setup.fill("fill", 2.0),
+            *(self.setup.job(f"r{n}", "", "randwrite", "4k", seconds=6) for n in range(5)),
+            self.setup.job("w", "", "randwrite", "4k", amount=1 << 30),
+            self.setup.job("again", "", "randwrite", "4k", amount=1 << 30),
+            self.setup.fill("last", 1.0),
+        ]
+        self.told: list[tuple[float, Progress]] = []
+
+    def tally(self) -> Tally:
+        whole = estimate.load(self.jobs, self.speeds, "sim")
+        return Tally(whole, self.speeds, virtual=False, clock=lambda: self.now)
+
+    def run(self) -> None:
+        tally = self.tally()
+        for job in self.jobs:
+            load = estimate.load([job], self.speeds, "sim")
+            tally.begin(job.title, load, again=False)
+            speed = self.speeds.of(job.shape).middle / self.slower
+            length = job.seconds or job.amount / speed
+            for part in range(101):
+                self.told.append((self.now, tally.news(Progress(part / 101))))
+                self.now += length / 101
+            tally.end(Moved(job.shape, job.amount or int(speed * length), length))
+
+
+@pytest.mark.parametrize("slower", [10.0, 1.0, 0.2])
+def test_progress_falls_only_where_it_says_so_and_the_time_left_converges(slower: float) -> None:
+    fake = Fake(slower)
+    fake.run()
+    assert len(fake.told) == 9 * 101
+    for (_, one), (_, other) in zip(fake.told, fake.told[1:], strict=False):
+        assert one.fraction is not None and other.fraction is not None
+        if other.fraction < one.fraction - 0.01:
+            assert "re-estimated" in other.text
+    for at, news in fake.told[len(fake.told) // 2 :]:
+        left = fake.now - at
+        assert news.eta_s is not None
+        # Of random writes by amount nothing is known before the first of them.
+        if left > 1:
+            assert news.eta_s == pytest.approx(left, rel=0.35), (at, news)
+    at, news = fake.told[-102]
+    assert news.eta_s == pytest.approx(fake.now - at, rel=0.1)
+    said = {text for _, news in fake.told if (text := news.text.partition("re-estimated: ")[2])}
+    expected = {10.0: {"slower than planned"}, 1.0: set(), 0.2: {"faster than planned"}}
+    assert said == expected[slower]
+
+
+def test_a_simulated_run_learns_the_speed_of_virtual_time() -> None:
+    fake = Fake(10.0)
+    clock = [0.0]
+    tally = Tally(
+        estimate.load(fake.jobs, fake.speeds, "sim"),
+        fake.speeds,
+        virtual=True,
+        clock=lambda: clock[0],
+    )
+    wall = 0.001
+    """Seconds of ours for one of the drive's."""
+    for job in fake.jobs:
+        tally.begin(job.title, estimate.load([job], fake.speeds, "sim"), again=False)
+        speed = fake.speeds.of(job.shape).middle / 10
+        length = job.seconds or job.amount / speed
+        clock[0] += wall * length
+        tally.end(Moved(job.shape, int(speed * length), length))
+        if job.key == "again":
+            news = tally.news(Progress(None))
+            left = wall * fake.jobs[-1].amount / (fake.speeds.of(fake.jobs[-1].shape).middle / 10)
+            assert news.eta_s == pytest.approx(left, rel=0.05)
+
+
+# --- the command
+
+
+@needs_fio()
+def test_a_plan_of_a_device_says_what_would_be_refused_and_opens_nothing_for_writing(
+    cli: Cli, loop: Loop, tmp_path: Path
+) -> None:
+    before = loop.backing.stat()
+    words = ("test", loop.path, "-p", "pts-wsat", "--plan", "--tbw", "600", "--out", tmp_path)
+    said = cli(*words)
+    assert said.status == 0
+    assert f"--destroy {loop.name}" in said.out and "would be refused" in said.out
+    assert "of the endurance of 600 TB (--tbw)" in said.out
+    named = cli(*words, "--destroy", loop.name, "--json", "-")
+    document = json.loads(named.out)
+    assert named.status == 0 and document["refused"] is None
+    assert document["seconds_low"] < document["seconds_high"]
+    assert document["bytes_low"] < document["bytes_high"]
+    assert document["endurance_share_low"] == document["bytes_low"] / 600e12
+    assert "no speed known" in document["assumption"]
+    after = loop.backing.stat()
+    assert (after.st_mtime_ns, after.st_blocks) == (before.st_mtime_ns, before.st_blocks)
+    assert not list(tmp_path.glob("2*"))
+
+
+@needs_fio()
+def test_a_plan_of_a_file_says_what_would_be_refused(cli: Cli, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.bin"
+    mine.write_bytes(b"mine")
+    said = cli("test", mine, "-p", "pts-wsat", "--plan", "--json", "-", "--size", "64m")
+    assert said.status == 0
+    assert "--use-existing-file" in json.loads(said.out)["refused"]
+    large = cli("test", tmp_path / "new.bin", "-p", "pts-wsat", "--plan", "--size", "900t")
+    assert large.status == 0 and "does not fit" in large.out
+    assert mine.read_bytes() == b"mine" and not (tmp_path / "new.bin").exists()
+
+
+def test_a_plan_of_what_is_left_leaves_out_what_is_done(cli: Cli, tmp_path: Path) -> None:
+    rig = tmp_path / "small.toml"
+    rig.write_text(small_protocol.RIG)
+    store = tmp_path / "runs"
+    count = 0
+
+    def stop(_news: Progress) -> bool:
+        nonlocal count
+        count = sum(len(p.read_text().splitlines()) for p in store.glob("*/journal.ndjson"))
+        return count < 12
+
+    order = Order(find("pts-iops"), resolve(rig), quick=True)
+    with pytest.raises(Interrupted):
+        begin(
+            order,
+            RunStore(store),
+            progress=stop,
+            notice=print,
+            announce=lambda _what: True,
+        )
+    whole = cli("test", rig, "-p", "pts-iops", "--quick", "--plan", "--json", "-")
+    (run,) = [one.name for one in store.iterdir() if one.is_dir()]
+    left = cli("resume", run, "--plan", "--json", "-", "--out", store)
+    assert left.status == 0, left.err
+    a, b = json.loads(whole.out), json.loads(left.out)
+    assert b["steps_done"] == count
+    assert (a["steps_low"] - b["steps_low"], a["steps_high"] - b["steps_high"]) == (count, count)
+    assert run in b["assumption"]
+    assert b["seconds_low"] < a["seconds_low"]
+
+
+def test_a_wrong_speed_or_profile_is_one_sentence(cli: Cli, tmp_path: Path) -> None:
+    plan_ = ("test", tmp_path / "f.bin", "-p", "pts-wsat", "--plan", "--size", "64m")
+    for more, words in (
+        (("--assume-speed", "0"), "expected a speed above 0"),
+        (("--like", "demo-cliant"), 'did you mean "demo-client"?'),
+        (("--like", "demo-client", "--assume-speed", "5iops"), "give one"),
+        (("--tbw", "many"), "expected a size such as 600TB"),
+    ):
+        said = cli(*plan_, *more)
+        assert said.status == 2 and said.out == "" and words in said.err
+        assert len(said.err.splitlines()) == 1
