@@ -13,7 +13,8 @@ import pytest
 
 import small_protocol
 from conftest import Loop, Outcome, needs_fio
-from ssdlab.engine import estimate, sources
+from ssdlab import safety
+from ssdlab.engine import estimate, ratings, sources
 from ssdlab.engine.folder import RunFolder
 from ssdlab.engine.plans import Announcement, Order, plan
 from ssdlab.engine.runs import begin
@@ -25,7 +26,7 @@ from ssdlab.errors import InputError, Interrupted
 from ssdlab.progress import Progress
 from ssdlab.protocols import find
 from ssdlab.rating import Rating
-from ssdlab.rig import resolve
+from ssdlab.rig import profile, resolve
 from ssdlab.store import RunStore
 from ssdlab.target import Sim
 
@@ -225,6 +226,54 @@ def test_bytes_and_their_share_of_the_rating_are_low_and_high(tmp_path: Path) ->
     work = what.work()
     assert (work.written_bytes, work.written_most_bytes) == (round(low), round(high))
     assert work.rated_bytes == 600e12
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (134 << 20, 134 << 20, "(2 drive writes), 0.14 % of the endurance of 100 GB (--tbw)"),
+        (67 << 20, 670 << 20, "(1 to 10 drive writes), 0.07 % to 0.7 % of the endurance of"),
+        (0, 67 << 20, "(up to 1 drive writes), up to 0.07 % of the endurance of"),
+    ],
+)
+def test_the_consent_says_bytes_drive_writes_and_the_share_of_the_endurance(
+    low: int, high: int, words: str
+) -> None:
+    device = safety.BlockDevice(Path("/dev/x"), "x", 67 << 20, ("S1",))
+    work = safety.Work.of("the job", f"writes {safety.amount(low, high)}", low, high, None)
+    said = safety.warning(device, work)
+    assert "/dev/x (S1, 70.25 MB): all data on it will be lost; the job writes " in said
+    assert "its share of the endurance is unknown" in said
+    work = safety.Work.of("the job", "writes", low, high, Rating(100e9, "--tbw"))
+    assert words in safety.warning(device, work)
+
+
+def test_a_drive_is_of_a_profile_by_the_words_of_its_name_or_its_part_number() -> None:
+    assert ratings.is_model(profile("samsung-970-pro-512"), "Samsung SSD 970 PRO 512GB")
+    assert ratings.is_model(profile("intel-x25-m-g2-160"), "INTEL SSDSA2MH160G2GC")
+    assert ratings.is_model(profile("samsung-980-1000"), "Samsung SSD 980 1TB")
+    assert not ratings.is_model(profile("samsung-970-pro-512"), "Samsung SSD 970 PRO 1TB")
+    assert not ratings.is_model(profile("samsung-970-pro-512"), "Samsung SSD 970 EVO 512GB")
+    assert not ratings.is_model(profile("samsung-980-1000"), "Samsung SSD 980 PRO 1TB")
+    found = ratings._by_profile("Samsung SSD 970 PRO 512GB", 512110190592)
+    assert found is not None and "profile samsung-970-pro-512" in found.source
+    assert found.bytes == pytest.approx(3000 * 512e9 * 1.0737, rel=0.02)
+    assert ratings._by_profile("Samsung SSD 970 PRO 512GB", 10**12) is None
+
+
+def test_a_worn_drive_tells_its_rating_by_what_wore_it() -> None:
+    log = {"data_units_written": 60 * 10**12 // 512_000, "percentage_used": 10}
+    answer: dict[str, Any] = {
+        "smartctl": {"version": [7, 3], "exit_status": 0},
+        "device": {"protocol": "NVMe"},
+        "model_name": "A drive",
+        "smart_status": {"passed": True},
+        "nvme_smart_health_information_log": log,
+    }
+    found = ratings._by_wear(answer, "x")
+    assert found is not None and found.bytes == pytest.approx(600e12, rel=1e-6)
+    log["percentage_used"] = 2
+    assert ratings._by_wear(answer, "x") is None
 
 
 # --- progress

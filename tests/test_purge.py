@@ -375,7 +375,10 @@ def test_a_loop_device_is_trimmed_and_that_is_no_real_purge(loop: Loop, cli: Cli
     assert outcome.status == 0, outcome.err
     found = json.loads(outcome.out)
     assert (found["method"], found["real"]) == ("discard", False)
-    assert "all data on it will be lost; the purge erases every block" in outcome.err
+    assert (
+        "all data on it will be lost; the purge erases every block, which wears it like one"
+        in outcome.err
+    )
     assert "no real purge" in outcome.err
     assert loop.path.read_bytes() == bytes(64 * MIB)
     assert loop.backing.stat().st_blocks * 512 < MIB

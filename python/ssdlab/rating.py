@@ -50,10 +50,14 @@ def between(low: Number, high: Number, text: Callable[[Number], str]) -> str:
     first, last = text(low), text(high)
     if first == last:
         return first
-    return f"up to {last}" if not low else f"{first} to {last}"
+    if not low:
+        return last if last.startswith("under") else f"up to {last}"
+    return f"{first} to {last}"
 
 
 def _percent(share: float) -> str:
+    if 0 < share < 1e-5:
+        return "under 0.001 %"
     return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:,.0f} %"
 
 

@@ -24,6 +24,9 @@ told in steps of 1 %."""
 _SIZES = 0.05
 """Capacities that differ by less than this share are those of the same model."""
 
+_MEANINGLESS = frozenset({"ssd", "gb", "nvme", "series"})
+"""Words of a model's name that tell no model from another."""
+
 
 def rating_of(path: Path, given: float | None) -> Rating | None:
     """The rated endurance of the drive at or below ``path``: what is ``given`` (bytes, by
@@ -106,12 +109,12 @@ def is_model(profile: Profile, model: str) -> bool:
     names = re.findall(r"\(([A-Z0-9-]{6,})\)", profile.summary)
     if any(one.lower() in model.lower() for one in names):
         return True
-    wanted = _words(profile.name)
-    # The maker's name is often left out by the drive.
-    return len(wanted) > 2 and set(wanted[1:]) <= words
+    maker, *wanted = _words(profile.name)
+    # The maker's name is often left out by the drive; any other word makes it another model.
+    return len(wanted) > 1 and words - {maker, *_MEANINGLESS} == set(wanted)
 
 
 def _words(text: str) -> list[str]:
-    """``Samsung SSD 970 PRO 512GB`` as samsung, ssd, 970, pro, 512."""
-    found = re.findall(r"[a-z]+\d+[a-z0-9]*|[a-z]+|\d+(?:\.\d+)?", text.lower())
-    return [str(1000 * int(w[:-2])) if re.fullmatch(r"\dtb", w) else w for w in found]
+    """``Samsung SSD 970 PRO 512GB`` as samsung, ssd, 970, pro, 512, gb; 1TB as 1000."""
+    lower = re.sub(r"\b(\d+)\s*tb\b", lambda size: f"{size[1]}000", text.lower())
+    return re.findall(r"[a-z]+\d+[a-z0-9]*|[a-z]+|\d+", lower)

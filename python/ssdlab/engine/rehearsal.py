@@ -33,6 +33,8 @@ MOST_CAPACITY = 16 << 30
 """What is larger takes too long to rehearse on."""
 LONGEST_S = 0.2
 """Virtual seconds of the shortest job at most: its speed shows sooner."""
+ROUNDS = 3
+"""Rounds that are rehearsed: in the first the drive is hardly ever as slow as it will be."""
 PATIENCE_S = 20.0
 """Of the whole rehearsal; what it has not come to by then is guessed."""
 
@@ -110,7 +112,8 @@ class _Rehearsal:
     def steps(self, steps: Iterable[estimate.Expected]) -> None:
         for step in steps:
             if isinstance(step, Rounds):
-                self.steps(step.jobs(1))
+                for number in range(1, min(ROUNDS, step.most) + 1):
+                    self.steps(step.jobs(number))
             elif isinstance(step, Then):
                 self.steps(step.expected)
             elif isinstance(step, Repeated):
