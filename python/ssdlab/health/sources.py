@@ -15,7 +15,6 @@ from pydantic import StringConstraints, TypeAdapter
 from ssdlab import documents
 from ssdlab.errors import InputError, MissingProgramError
 from ssdlab.fio import surroundings
-from ssdlab.fio.surroundings import system_program
 from ssdlab.health import smartctl
 from ssdlab.health.json_access import at, text
 from ssdlab.health.model import Health
@@ -120,7 +119,7 @@ def live(path: Path) -> Health:
     name = surroundings.kernel_name(path)
     if name is None:
         raise InputError(f"{path}: the kernel does not know this block device")
-    if system_program("smartctl") is None:
+    if surroundings.system_program("smartctl") is None:
         raise MissingProgramError(
             f"smartctl is not installed, and it is needed to read SMART data: {HOW_TO_INSTALL}"
         )
