@@ -366,6 +366,27 @@ def test_a_dry_run_says_what_would_be_refused_and_why(loop: Loop, cli: Cli, comm
         assert "it would be refused" in outcome.err
 
 
+@needs_fio()
+@pytest.mark.root
+def test_the_plan_of_a_job_says_what_would_be_refused_and_writes_nothing(
+    loop: Loop, writes: Path, cli: Cli, tmp_path: Path
+) -> None:
+    outcome = cli("run", writes, "--on", loop.path, "--plan", "--json", "-")
+    (planned,) = json.loads(outcome.out)
+    assert outcome.status == 0
+    assert f"add --destroy {loop.name}" in planned["refused"]
+    assert planned["bytes_low"] == planned["bytes_high"] == 4 * MIB
+    named = cli("run", writes, "--on", loop.path, "-n", "--destroy", loop.name, "--tbw", "1TB")
+    assert "all data on it will be lost; the job writes up to 4.194 MB" in named.out
+    assert "refused" not in named.out
+    assert loop.backing.read_bytes().strip(b"\0") == b""
+    (tmp_path / "there").touch()
+    assert "--use-existing-file" in cli("run", writes, "--on", tmp_path / "there", "-n").out
+    assert "refused" not in cli("run", writes, "--on", tmp_path / "new", "-n").out
+    assert not (tmp_path / "new").exists()
+    assert not (tmp_path / "data").exists()
+
+
 @pytest.mark.root
 @pytest.mark.parametrize("command", ["purge", "refresh"])
 def test_a_dry_run_on_a_file_in_use_says_so(mounted_image: Path, cli: Cli, command: str) -> None:

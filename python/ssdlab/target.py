@@ -56,6 +56,21 @@ class Settings:
     """Whether all of fio's logs are wanted (:attr:`ssdlab.results.Result.job_logs`)."""
 
 
+@dataclass(frozen=True)
+class Preview:
+    """What a job would do to a real target."""
+
+    sentence: str
+    """For people: what will be lost, bytes, drive writes, share of the endurance."""
+    bytes_low: int
+    bytes_high: int
+    """On the fastest of drives, where jobs are bounded by time."""
+    open_seconds: float
+    """Time during which jobs bounded by time alone write as fast as they can."""
+    refused: str | None
+    """Why it would be refused as it is now; None where it would not."""
+
+
 class Notice(Protocol):
     """Receives one sentence for people."""
 
@@ -263,6 +278,27 @@ class Fio:
                 formatted = tuning.wanted_block(self.setup) is not None
                 return self.run_held(job, settings, held.again() if formatted else held, done)
 
+    def preview(self, job: JobText, settings: Settings) -> Preview:
+        """What :meth:`run` would do and what would be refused; changes nothing.
+
+        Raises InputError where the job is wrong.
+        """
+        device = safety.inspect(self.path) if self.path.is_block_device() else None
+        capacity = device.capacity_bytes if device else self._size()
+        plan = self._rewrite(job, settings, _ANY, capacity).plan
+        path = self.path.absolute()
+        refused, sentence = None, f"{self.path}: the job {plan.sentence()}"
+        if device is not None and plan.writes:
+            sentence = safety.warning(device, self._work(plan, settings.rating))
+            refused = safety.why_refused(device) or safety.why_unnamed(device, self.destroy)
+        elif device is None and (plan.writes or not path.exists()):
+            refused = safety.why_file_refused(path, allowed=self.use_existing)
+        return Preview(sentence, plan.known_bytes, plan.most_bytes, plan.open_seconds, refused)
+
+    def _work(self, plan: fio_job.Plan, rating: Rating | None) -> safety.Work:
+        does = (plan.sentence() if plan.writes else "only reads") + tuning.consent(self.setup)
+        return safety.Work.of("the job", does, plan.known_bytes, plan.most_bytes, rating)
+
     def run_held(
         self,
         job: JobText,
@@ -299,15 +335,7 @@ class Fio:
         if device is not None:
             if not plan.writes and not formatted:
                 return safety.look(device)
-            does = plan.sentence() if plan.writes else "only reads"
-            work = safety.Work.of(
-                "the job",
-                does + tuning.consent(self.setup),
-                plan.known_bytes,
-                plan.most_bytes,
-                rating,
-            )
-            return safety.claim(device, work, self.destroy)
+            return safety.claim(device, self._work(plan, rating), self.destroy)
         if name := next((one.name for one in real_job.sections if one.trims), None):
             one = "a job" if name in real_job.included else f'job "{name}"'
             raise InputError(

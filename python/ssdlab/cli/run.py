@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -27,16 +28,18 @@ from ssdlab.cli.options import (
     UseExistingFile,
     rated,
 )
-from ssdlab.cli.output import results
+from ssdlab.cli.output import results, say, write_json
 from ssdlab.engine.check import MARK, MARK_NOTE, any_doubt
 from ssdlab.engine.ratings import rating_for
 from ssdlab.errors import InputError
 from ssdlab.fio.job import size_text
-from ssdlab.jobfile import read_job
+from ssdlab.jobfile import JobText, read_job
+from ssdlab.output import Output
+from ssdlab.rating import Rating
 from ssdlab.results import Result
 from ssdlab.rig import profiles, resolve
 from ssdlab.store import RunStore, label
-from ssdlab.target import Settings
+from ssdlab.target import Fio, Settings, Target
 
 
 def profile_names(incomplete: str) -> list[str]:
@@ -78,6 +81,12 @@ def command(
     setup: SetUp = tuning.NONE,
     use_existing_file: UseExistingFile = False,
     tbw: Tbw = None,
+    plan: Annotated[
+        bool,
+        typer.Option(
+            "--plan", "-n", help="Say what would be done and what would be refused; do nothing."
+        ),
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Run fio jobs on a simulated or real drive."""
@@ -89,6 +98,9 @@ def command(
         on, destroy=destroy, use_existing=use_existing_file, redact=redact, setup=setup
     )
     rating = rating_for(target, rated(tbw))
+    if plan:
+        _say_plans(target, texts, rating, json_)
+        return
     store = RunStore(out)
     store.prepare()
     places = _log_folders(logs, jobs)
@@ -119,6 +131,26 @@ def command(
         if not quiet:
             seconds = time.monotonic() - started
             print_result(result, text.name, folder, seconds, results(json_))
+
+
+def _say_plans(
+    target: Target, texts: list[JobText], rating: Rating | None, json_: Output | None
+) -> None:
+    """What each job would do; nothing is run, and nothing opened for writing."""
+    plans: list[dict[str, object]] = []
+    for text in texts:
+        if isinstance(target, Fio):
+            plans.append(asdict(target.preview(text, Settings(rating=rating))))
+        else:
+            target.check(text)
+            said = f"{target.name}: is simulated, so no drive is written"
+            plans.append({"sentence": said, "refused": None})
+    write_json(json_, [{"job": text.name, **one} for text, one in zip(texts, plans, strict=True)])
+    console = results(json_)
+    for text, one in zip(texts, plans, strict=True):
+        say(console, f"{text.name}: {one['sentence']}; nothing was done yet")
+        if one["refused"] is not None:
+            say(console, f"but as it is now it would be refused: {one['refused']}")
 
 
 def _log_folders(logs: Path | None, jobs: list[Path]) -> list[Path | None]:

@@ -258,11 +258,7 @@ def _refused(check: Callable[[], object]) -> str | None:
 
 def _refused_device(device: safety.BlockDevice, target: Fio) -> str | None:
     """Why a run would not be allowed to write to a device."""
-    if (reason := safety.why_refused(device)) is not None:
-        return reason
-    if target.destroy not in device.names:
-        return f"{device.path}: is not named; to allow it, add --destroy {device.names[0]}"
-    return None
+    return safety.why_refused(device) or safety.why_unnamed(device, target.destroy)
 
 
 def left_target(manifest: Mapping[str, Any], destroy: str | None = None) -> Fio:

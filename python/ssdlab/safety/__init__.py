@@ -20,6 +20,7 @@ from ssdlab.safety.device import (
     opened,
     warning,
     why_refused,
+    why_unnamed,
 )
 from ssdlab.safety.files import (
     exists,
@@ -50,4 +51,5 @@ __all__ = [
     "why_file_refused",
     "why_refused",
     "why_rewrite_refused",
+    "why_unnamed",
 ]

@@ -140,6 +140,13 @@ def why_refused(device: BlockDevice) -> str | None:
     return None
 
 
+def why_unnamed(device: BlockDevice, destroy: str | None) -> str | None:
+    """Why :func:`claim` would refuse ``destroy`` as the name of this device; None where not."""
+    if not device.names or destroy in device.names:
+        return None
+    return f"{device.path}: is not named; to allow it, add --destroy {device.names[0]}"
+
+
 def warning(device: BlockDevice, work: Work) -> str:
     """What ``work`` will do to a drive: bytes, drive writes, and share of its endurance."""
     return (
