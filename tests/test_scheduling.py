@@ -31,6 +31,8 @@ def shared() -> int:
 @pytest.mark.real
 def test_tests_of_the_real_fio_run_one_after_the_other(request: pytest.FixtureRequest) -> None:
     assert group_of(request.node) == "drives"
+    if getattr(request.config.option, "loadgroup", False):
+        assert request.node.nodeid.endswith("@drives"), "pytest-xdist does not see the groups"
 
 
 def test_whoever_asks_for_a_loop_device_is_among_them(

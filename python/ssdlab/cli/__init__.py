@@ -95,8 +95,9 @@ def _of_system(error: OSError) -> SsdlabError:
 
 def _silence_stdout() -> None:
     """What is still unsaid must not fail again when the program ends."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with contextlib.suppress(OSError):
+        # By number: whoever runs commands inside a process may have put a file of his there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _answer(handler: Callable[[int, FrameType | None], None]) -> None:
