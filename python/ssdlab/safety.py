@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ssdlab.errors import InputError, MissingProgramError, RefusedError
-from ssdlab.fio.job import size_text
 from ssdlab.fio.surroundings import (
     SYS_BLOCK,
     kernel_name,
@@ -33,6 +32,7 @@ from ssdlab.fio.surroundings import (
 )
 from ssdlab.freeze import Freezer
 from ssdlab.openers import openers_of
+from ssdlab.units import size_text
 
 _VIRTUAL = re.compile(r"(loop|md|dm-|nbd|zram|ram|ublkb|vd|xvd)\w*$")
 """Devices that have no serial by nature; they are named by their kernel name instead."""

@@ -26,6 +26,7 @@ from ssdlab.jobfile import JobText
 from ssdlab.memory import available_bytes
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.results import Result
+from ssdlab.units import size_text
 
 SEED_MAX = 2**64 - 1
 """Largest seed."""
@@ -178,7 +179,9 @@ class Fio:
 
     def check(self, job: JobText) -> None:
         """Raises where ``job`` is no job for a real target, or could reach beyond it."""
-        fio_job.rewrite(job, self.path, None)
+        block = self.path.is_block_device()
+        capacity = safety.inspect(self.path).capacity_bytes if block else None
+        fio_job.rewrite(job, self.path, capacity, file_bytes=self._file_bytes())
 
     def run(self, job: JobText, settings: Settings) -> Result:
         """Runs ``job`` with fio.
@@ -224,7 +227,12 @@ class Fio:
 
     def _run_on_file(self, job: JobText, settings: Settings) -> Result:
         path = self.path.absolute()
-        real_job = fio_job.rewrite(job, path, None)
+        real_job = fio_job.rewrite(job, path, None, file_bytes=self._file_bytes())
+        if name := next((o.name for o in real_job.sections if o.flag("fill_device")), None):
+            raise InputError(
+                f'{self.path}: job "{name}" has fill_device, which would leave no room in the '
+                "file system; give the job a size"
+            )
         if name := next((one.name for one in real_job.sections if one.trims), None):
             raise InputError(
                 f'{self.path}: job "{name}" trims, and fio cannot trim a plain file; '
@@ -234,14 +242,29 @@ class Fio:
             disk = surroundings.disk_of_file(path.parent)
             return self._measure(job, real_job, settings, disk, real_job.plan.span_bytes)
 
+    def _file_bytes(self) -> int:
+        """What an existing file has that the job may use."""
+        used = self.use_existing and self.path.is_file()
+        return self.path.stat().st_size if used else 0
+
+    def _check_room(self, folder: Path, size: int) -> None:
+        """Raises InputError where the file system has no room for ``size`` more bytes."""
+        free = shutil.disk_usage(folder).free
+        if size > free:
+            raise InputError(
+                f"{self.path}: the job needs {size_text(size)}, "
+                f"but only {size_text(free)} are free there"
+            )
+
     @contextlib.contextmanager
-    def _scratch_file(self, path: Path, size: int | None) -> Iterator[None]:
+    def _scratch_file(self, path: Path, size: int) -> Iterator[None]:
         """Makes the file for the time of the run; never touches one that was there unasked."""
         if self.use_existing and path.exists():
             if not path.is_file() or path.is_symlink():
                 raise InputError(f"{self.path}: is not a plain file, so it cannot be a target")
             if not os.access(path, os.R_OK | os.W_OK):
                 raise InputError(f"{self.path}: no permission to write this file")
+            self._check_room(path.parent, size - path.stat().st_size)
             yield
             return
         try:
@@ -258,12 +281,7 @@ class Fio:
                 f"{self.path}: cannot make this file ({error.strerror}); choose another folder"
             ) from None
         try:
-            free = shutil.disk_usage(path.parent).free
-            if size is not None and size > free:
-                raise InputError(
-                    f"{self.path}: the job needs {fio_job.size_text(size)}, "
-                    f"but only {fio_job.size_text(free)} are free there"
-                )
+            self._check_room(path.parent, size)
             yield
         finally:
             path.unlink(missing_ok=True)

@@ -15,9 +15,9 @@ from ssdlab.care import identify, programs
 from ssdlab.care.methods import KINDS, Method, available, controller, remark, security_of
 from ssdlab.care.trim import UnsupportedError, allocated_bytes, discard, punch
 from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError, unknown_name
-from ssdlab.fio.job import size_text
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.safety import BlockDevice, Work
+from ssdlab.units import size_text
 
 Notice = Callable[[str], None]
 

@@ -16,13 +16,13 @@ from rich.console import Console
 from ssdlab.cli.console import duration, stderr, stdout, table
 from ssdlab.cli.options import KeptWhere, Redact
 from ssdlab.errors import InputError
-from ssdlab.fio.job import size_text
 from ssdlab.health import Finding, Health, Projection, Snapshots, judge, load, project, worst
 from ssdlab.health.change import same_drive
 from ssdlab.health.history import in_order
 from ssdlab.health.sources import history as snapshots_at
 from ssdlab.rig import profiles
 from ssdlab.store import RunStore, check_writable, write_whole
+from ssdlab.units import size_text
 
 NOT_TOLD = "not told"
 FAR_YEARS = 30

@@ -14,7 +14,7 @@ from ssdlab.arrays.workloads import WORKLOADS, workload
 from ssdlab.arrays.workloads import job as named_job
 from ssdlab.cli.console import duration, progress, table
 from ssdlab.cli.options import Quiet, Seed
-from ssdlab.cli.output import check_place, parse_bytes, results, say, write_json
+from ssdlab.cli.output import check_place, results, say, write_json
 from ssdlab.errors import InputError
 from ssdlab.figures import Cell, figure_text
 from ssdlab.jobfile import read_job
@@ -27,6 +27,7 @@ from ssdlab.plan.storage.rows import WRITES_PER_DAY, assumptions, rows
 from ssdlab.plan.storage.sizes import check
 from ssdlab.plan.storage.tables import chapter, document
 from ssdlab.store import check_writable
+from ssdlab.units import parse_bytes
 
 WHOLE = 1 << 62
 """A hot set that is larger than any store fills it."""

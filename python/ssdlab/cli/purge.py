@@ -16,8 +16,8 @@ from ssdlab.cli.console import duration, progress, stderr, table
 from ssdlab.cli.options import QuietWords, SaidJson
 from ssdlab.cli.output import check_place, results, say, write_json
 from ssdlab.errors import InputError
-from ssdlab.fio.job import size_text
 from ssdlab.safety import BlockDevice
+from ssdlab.units import size_text
 
 
 def _methods(incomplete: str) -> list[str]:

@@ -21,7 +21,7 @@ from ssdlab.care.refresh import (
 from ssdlab.cli.console import duration, progress, stderr, table
 from ssdlab.cli.options import QuietWords, SaidJson
 from ssdlab.cli.output import check_place, results, say, write_json
-from ssdlab.fio.job import size_text
+from ssdlab.units import size_text
 
 
 def command(

@@ -15,12 +15,12 @@ from ssdlab.cli.findings import print_checks
 from ssdlab.cli.options import Destroy, KeptBelow, Quiet, Redact, Seed, SetKeys, UseExistingFile
 from ssdlab.engine.check import MARK, MARK_NOTE, any_doubt
 from ssdlab.errors import InputError
-from ssdlab.fio.job import size_text
 from ssdlab.jobfile import read_job
 from ssdlab.results import Result
 from ssdlab.rig import profiles, resolve
 from ssdlab.store import RunStore, check_writable, write_whole
 from ssdlab.target import Settings
+from ssdlab.units import size_text
 
 
 def profile_names(incomplete: str) -> list[str]:

@@ -29,10 +29,10 @@ from ssdlab.engine import findings
 from ssdlab.engine.folder import RunFolder
 from ssdlab.engine.runs import Announcement, Order, begin
 from ssdlab.errors import InputError
-from ssdlab.fio.job import parse_size, size_text
 from ssdlab.protocols import find, protocols
 from ssdlab.rig import resolve
 from ssdlab.store import RunStore, check_writable, write_whole
+from ssdlab.units import parse_bytes, size_text
 
 
 def _protocol_names(incomplete: str) -> list[str]:
@@ -221,7 +221,7 @@ def size_of(text: str | None) -> int | None:
     """The bytes of ``--size``."""
     if text is None:
         return None
-    size = parse_size(text, None)
+    size = parse_bytes("--size", text)
     if not size:
-        raise InputError(f'--size "{text}": expected a size such as 8g or 512m')
+        raise InputError(f'--size "{text}": expected more than nothing, such as 8g or 512m')
     return size

@@ -11,7 +11,6 @@ import typer
 from ssdlab.cli.console import progress
 from ssdlab.cli.options import Destroy, KeptBelow, Quiet, Redact, ReportFile, Seed, SetKeys
 from ssdlab.cli.options import UseExistingFile as UseExisting
-from ssdlab.cli.output import parse_bytes
 from ssdlab.cli.run import notice, override, print_result, profile_names, write_result
 from ssdlab.cli.trace_options import (
     Action,
@@ -29,6 +28,7 @@ from ssdlab.rig import resolve
 from ssdlab.store import RunStore, check_writable
 from ssdlab.target import Settings, Sim
 from ssdlab.tracefile import FITS, Replay, existing
+from ssdlab.units import parse_bytes
 
 DEPTH_OPEN = 32
 """I/Os that fio keeps in flight at most where it follows the times of a trace."""

@@ -11,8 +11,8 @@ import typer
 from ssdlab.care.trim import Trimmed, trim
 from ssdlab.cli.console import duration
 from ssdlab.cli.options import SaidJson
-from ssdlab.cli.output import check_place, parse_bytes, results, say, write_json
-from ssdlab.fio.job import size_text
+from ssdlab.cli.output import check_place, results, say, write_json
+from ssdlab.units import parse_bytes, size_text
 
 
 def command(

@@ -31,12 +31,12 @@ from ssdlab.engine.session import (
 from ssdlab.engine.setup import MIB, Setup
 from ssdlab.engine.steps import Job, Rounds, Step, Then
 from ssdlab.errors import InputError, Interrupted, SsdlabError
-from ssdlab.fio.job import size_text
 from ssdlab.fio.run import find_fio
 from ssdlab.progress import ProgressCallback
 from ssdlab.rig import profiles
 from ssdlab.store import RunStore
 from ssdlab.target import Fio, Notice, Sim, Target
+from ssdlab.units import size_text
 from ssdlab.wear import flash_of
 
 QUICK_CAPACITY = 4 << 30

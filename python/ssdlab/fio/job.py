@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from ssdlab import _core
 from ssdlab.errors import InputError, RefusedError, nearest
 from ssdlab.fio.replay import OPTIONS as REPLAY_OPTIONS
 from ssdlab.fio.replay import Trace, plan_trace
 from ssdlab.jobfile import JobText
+from ssdlab.units import size_text
 
 ENGINES = frozenset(
     """
@@ -98,9 +101,10 @@ REFUSED = {
 
 FIRST_ALONE = frozenset({"stonewall", "wait_for_previous", "new_group"}) | REPLAY_OPTIONS
 """Options of a section that the further threads of its trace do not repeat."""
+WRITE, TRIM = 1, 2
+"""Places among the directions."""
+_LINE = re.compile(r"^job:(\d+)")
 _LOGS = frozenset({"write_bw_log", "write_lat_log", "write_iops_log", "write_hist_log"})
-_UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
-_SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "": 1.0}
 
 
 @dataclass
@@ -112,6 +116,8 @@ class Section:
     effective: dict[str, str | None] = field(default_factory=dict)
     trace: Trace | None = None
     """What it replays in place of its pattern."""
+    processes: list[_core.PlannedProcess] = field(default_factory=list)
+    """What fio will make of it, process by process."""
 
     def get(self, option: str, default: str = "") -> str:
         """The effective value as text; a bare option reads as ``1``."""
@@ -122,34 +128,24 @@ class Section:
         """Whether a boolean option is on."""
         return self.get(option, "0").strip().lower() in ("1", "true", "yes", "on")
 
-    def count(self, option: str, default: int) -> int:
-        """A small whole number, or ``default`` where the value is not one (fio will complain)."""
-        text = self.get(option, str(default))
-        return int(text) if text.isdigit() else default
-
-    def seconds(self, option: str) -> float:
-        """A time in seconds; 0 where absent or unreadable. Bare numbers are seconds."""
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|us|[dhms]?)", self.get(option, "0").strip())
-        return float(match[1]) * _SECONDS[match[2]] if match else 0.0
+    @property
+    def trims(self) -> bool:
+        """Whether the section deallocates blocks."""
+        if self.trace is not None:
+            return self.trace.trims
+        return any(one["shares"][TRIM] > 0 for one in self.processes)
 
     @property
     def writes(self) -> bool:
         """Whether the section writes or trims."""
         if self.trace is not None:
             return self.trace.writes
-        return self.get("rw", "read").split(":")[0].strip() not in ("read", "randread")
+        return any(one["shares"][WRITE] + one["shares"][TRIM] > 0 for one in self.processes)
 
     @property
-    def trims(self) -> bool:
-        """Whether the section deallocates blocks."""
-        if self.trace is not None:
-            return self.trace.trims
-        return "trim" in self.get("rw", "read").split(":")[0]
-
-    @property
-    def starts_new_stage(self) -> bool:
-        """Whether the section waits for all before it."""
-        return any(option in ("stonewall", "wait_for_previous") for option in self.effective)
+    def first(self) -> _core.PlannedProcess:
+        """What its first process is going to do."""
+        return self.processes[0]
 
 
 @dataclass(frozen=True)
@@ -157,18 +153,23 @@ class Plan:
     """What a job will do to its target, as far as the file tells."""
 
     writes: bool
+    """Whether it writes or trims."""
     known_bytes: int
     """Bytes that will be written at most by jobs bounded by size."""
+    trimmed_bytes: int
+    """Bytes that they will deallocate."""
     open_seconds: float
     """Time during which jobs bounded by time alone write as fast as they can."""
-    span_bytes: int | None
-    """The size the target file will have; None where the job does not say."""
+    span_bytes: int
+    """The size of the device, or the one the target file will have."""
 
     def sentence(self) -> str:
         """How much the job writes, for people."""
         if not self.writes:
             return "writes nothing"
         parts = [f"writes up to {size_text(self.known_bytes)}"] if self.known_bytes else []
+        if self.trimmed_bytes:
+            parts.append(f"trims up to {size_text(self.trimmed_bytes)}")
         if self.open_seconds:
             parts.append(f"writes as fast as it can for {self.open_seconds:g} s")
         return " and ".join(parts) or "writes an amount that the job file does not tell"
@@ -185,23 +186,17 @@ class RealJob:
     """Options of the job that the target or the run's folder replaced."""
 
 
-def size_text(count: int) -> str:
-    """A size for people: decimal, as drives are sold."""
-    value, unit = float(count), "B"
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if value < 1000 or unit == "TB":
-            break
-        value /= 1000
-    return f"{value:.4g} {unit}"
-
-
 def rewrite(
     job: JobText,
     target: Path,
     capacity: int | None,
     environment: Mapping[str, str] | None = None,
+    *,
+    file_bytes: int = 0,
 ) -> RealJob:
     """The job with every file name replaced by ``target`` and per-second histograms added.
+
+    ``capacity`` is that of a block device; None is a plain file that has ``file_bytes`` so far.
 
     Raises:
         RefusedError: an option or engine that could reach beyond the target.
@@ -212,6 +207,7 @@ def rewrite(
     sections: list[Section] = []
     globals_: dict[str, str | None] = {}
     replaced: list[dict[str, object]] = []
+    places: dict[int, str] = {}
     current: Section | None = None
 
     def close() -> None:
@@ -252,6 +248,7 @@ def rewrite(
             name = raw[1 : raw.rfind("]")] if "]" in raw else raw[1:]
             current = Section(name, effective=dict(globals_))
             lines.append(f"[{name}]")
+            places[len(lines)] = where
             continue
         if current is None:
             continue  # fio skips what comes before the first section
@@ -266,10 +263,12 @@ def rewrite(
             continue  # the section's trace says them
         current.own.append((option, value))
         lines.append(_line(option, value))
+        places[len(lines)] = where
     close()
     if not sections:
         raise InputError(f"{job.name}: has no job section, such as [write]")
-    return RealJob("\n".join(lines) + "\n", sections, _plan(sections, capacity), replaced)
+    text = "\n".join(lines) + "\n"
+    return RealJob(text, sections, _plan(text, places, sections, capacity, file_bytes), replaced)
 
 
 def _line(option: str, value: str | None) -> str:
@@ -352,50 +351,54 @@ def _escaped(target: Path) -> str:
     return text.replace(":", "\\:")
 
 
-def parse_size(text: str, capacity: int | None) -> int | None:
-    """A fio size in bytes; percentages of ``capacity``; None where it cannot be told."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:([kmgtp]?)i?b?|(%))", text.strip().lower())
-    if match is None:
-        return None
-    if match[3]:
-        return None if capacity is None else int(capacity * float(match[1]) / 100)
-    return int(float(match[1]) * (1 << _UNITS[match[2]]))
+def _plan(
+    text: str,
+    places: Mapping[int, str],
+    sections: Sequence[Section],
+    capacity: int | None,
+    file_bytes: int,
+) -> Plan:
+    """What the sections will do, as the core reads the text that fio is given.
 
-
-def _plan(sections: list[Section], capacity: int | None) -> Plan:
-    known, seconds, span = 0, 0.0, 0
-    unknown_span = False
+    ``places`` says for each of its lines where it came from.
+    """
+    host = {"$ncpus": str(os.cpu_count() or 1), "$mb_memory": str(_memory_mib())}
+    try:
+        planned = _core.job_plan(
+            text,
+            job_name="job",
+            target_bytes=file_bytes if capacity is None else capacity,
+            file=capacity is None,
+            environment=host,
+        )
+    except InputError as error:
+        raise InputError(_LINE.sub(lambda m: _nearest(places, int(m[1])), str(error))) from None
+    for one in planned["processes"]:
+        sections[one["job"]].processes.append(one)
+    known, trimmed, span = 0, 0, planned["target_bytes"]
+    seconds: dict[int, float] = defaultdict(float)
     for section in sections:
         if section.trace is not None:
             span = max(span, section.trace.end_bytes)
-            if section.trace.lane:
-                continue  # the first thread's plan is that of all
-            known += section.trace.write_bytes * max(1, section.count("numjobs", 1))
+            if section.trace.lane == 0:  # the first thread's plan is that of all
+                known += section.trace.write_bytes * len(section.processes)
             continue
-        size = parse_size(section.get("filesize") or section.get("size") or "100%", capacity)
-        offset = parse_size(section.get("offset", "0"), capacity)
-        if size is None or offset is None:
-            unknown_span = True
-        else:
-            whole = "size" not in section.effective and capacity is not None
-            span = max(span, size if whole else size + offset)
-        if not section.writes:
-            continue
-        amount = parse_size(section.get("io_size") or section.get("size") or "100%", capacity)
-        if section.flag("time_based") or amount is None:
-            seconds += section.seconds("runtime")
-        else:
-            share = _write_share(section)
-            clones = max(1, section.count("numjobs", 1)) * max(1, section.count("loops", 1))
-            known += int(amount * share) * clones
+        for one in section.processes if section.writes else ():
+            if one["bytes"] is not None:
+                known += one["bytes"][WRITE]
+                trimmed += one["bytes"][TRIM]
+            else:
+                lasts = one["ramp_s"] + (one["runtime_s"] or 0.0)
+                seconds[one["stage"]] = max(seconds[one["stage"]], lasts)
     writes = any(section.writes for section in sections)
-    return Plan(writes, known, seconds, None if unknown_span else span)
+    return Plan(writes, known, trimmed, sum(seconds.values()), span)
 
 
-def _write_share(section: Section) -> float:
-    rw = section.get("rw", "read").split(":")[0]
-    if rw not in ("rw", "readwrite", "randrw"):
-        return 1.0
-    if "rwmixwrite" in section.effective:
-        return min(100, section.count("rwmixwrite", 50)) / 100
-    return 1.0 - min(100, section.count("rwmixread", 50)) / 100
+def _nearest(places: Mapping[int, str], line: int) -> str:
+    """Where a line of the text for fio came from; those in between belong to the one before."""
+    return next((places[number] for number in range(line, 0, -1) if number in places), "job")
+
+
+def _memory_mib() -> int:
+    """Memory of the host in MiB, as fio counts it for ``$mb_memory``."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20

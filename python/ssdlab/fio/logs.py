@@ -109,10 +109,11 @@ def _starts(
     """
     starts: list[float] = []
     stage_start = stage_end = 0.0
+    stage = 0
     for section, own in zip(sections, jobs, strict=True):
-        if section.starts_new_stage:
-            stage_start = stage_end
-        begin = stage_start + section.seconds("startdelay") + section.seconds("ramp_time")
+        if section.first["stage"] > stage:
+            stage, stage_start = section.first["stage"], stage_end
+        begin = stage_start + section.first["start_delay_s"][0] + section.first["ramp_s"]
         starts.append(begin)
         length = max((float(job.get("job_runtime", 0)) for job in own), default=0.0) / 1000.0
         stage_end = max(stage_end, begin + length)
