@@ -11,8 +11,8 @@ import ssdlab
 PACKAGE = Path(ssdlab.__file__).parent
 
 LAYERS = (
-    ("errors", "progress", "memory", "_core", "profiles", "figures", "units"),
-    ("pool", "tracefile"),
+    ("errors", "progress", "memory", "_core", "profiles", "figures"),
+    ("pool", "tracefile", "units"),
     ("_version", "results", "jobfile", "wear"),
     ("store", "fio"),
     ("freeze", "openers", "traces"),

@@ -50,10 +50,11 @@ def command(
         str, typer.Option("--levels", metavar="LIST", help="RAID levels: 0, 1, 10, 5, 6, linear.")
     ] = "0,10,5,6",
     count: Annotated[
-        str, typer.Option("--count", metavar="LIST", help="Numbers of drives.")
+        str, typer.Option("--count", metavar="LIST", help="Numbers of drives: 2,4,8 or 2..32x2.")
     ] = "4,8",
     chunk: Annotated[
-        str, typer.Option("--chunk", metavar="LIST", help="Sizes of a chunk, such as 64k,512k.")
+        str,
+        typer.Option("--chunk", metavar="LIST", help="Sizes of a chunk: 64k,512k or 64k..1mx2."),
     ] = "512k",
     job_file: Annotated[
         Path | None, typer.Option("--job", metavar="JOB.fio", help="The load, as a fio job file.")

@@ -183,7 +183,7 @@ def summary_rows(result: Result) -> list[list[str]]:
             f"{row['ios']:,}",
             size_text(row["io_bytes"]),
             rate(row["iops"]),
-            rate(row["bw_bytes"] / 1e6, " MB/s"),
+            rate(None if row["bw_bytes"] is None else row["bw_bytes"] / 1e6, " MB/s"),
             latency(row["clat_mean_ns"]),
             latency(row["clat_p50_ns"]),
             latency(row["clat_p99_ns"]),
