@@ -224,7 +224,7 @@ def facts(
         capacity=size,
         surroundings={**(surroundings or {}), **(about.get("surroundings") or {})},
         rig=known,
-        flash=text is None or (known is not None and known.flash),
+        flash=not text or (known is not None and known.flash),
     )
 
 
@@ -353,9 +353,12 @@ def _spans(rows: pl.DataFrame, interval_s: float) -> Iterator[tuple[float, float
 
 def _rig(text: str | None) -> Rig | None:
     """The numbers of a rig that decide what a short or small test sees."""
-    rig = None if text is None else _core.Rig(text, rig_name="rig")
-    ssds = [] if rig is None else rig.find("ssd")
-    if rig is None or not ssds:
+    try:
+        rig = _core.Rig(text or "", rig_name="rig")
+    except InputError:
+        return None  # a kept run whose rig is gone is judged by what is left
+    ssds = rig.find("ssd")
+    if not ssds:
         return None
     first = ssds[0]
     cache = [rig.bytes(f"{first}ftl.slc_cache.{part}_size") or 0 for part in ("static", "dynamic")]

@@ -218,7 +218,7 @@ def rewrite(
             return
         trace = plan_trace(job, current.effective, capacity, f"ssdlab{len(sections):03d}.iolog")
         for one in trace.dealt():
-            section = replace(current, trace=one)
+            section = replace(current, trace=one, processes=[])
             if one.lane:
                 lines.append(f"[{current.name}]")
                 lines.extend(_line(*own) for own in current.own if own[0] not in FIRST_ALONE)
