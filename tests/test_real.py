@@ -152,7 +152,7 @@ def test_redaction_strikes_out_what_names_one_drive() -> None:
 
 def test_a_job_that_fio_refuses_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="fio refuses the job"):
-        ssdlab.run("[a]\nrw=sideways\nsize=1m\n", on=tmp_path / "s")
+        ssdlab.run("[a]\nverify=sideways\nsize=1m\n", on=tmp_path / "s")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -169,7 +169,9 @@ def test_a_disk_that_fills_up_is_one_sentence(tmp_path: Path) -> None:
         pytest.skip("a small file system needs root")
     try:
         job = "[a]\nrw=write\nbs=1m\nsize=3m\nfallocate=none\nioengine=psync\n"
-        (tmp_path / "full").write_bytes(bytes(0))
+        # Its holes have room on paper only.
+        with (tmp_path / "full").open("wb") as file:
+            file.truncate(16 << 20)
         target = ssdlab.Fio(tmp_path / "full", use_existing=True)
         with pytest.raises(ExperimentError, match="No space left on device"):
             ssdlab.run(job.replace("3m", "16m"), on=target)

@@ -15,9 +15,10 @@ def counts(setup: Setup, name: str, *, most: int = DEPTH_MAX) -> list[int]:
 
     Raises InputError where the parameter is no such list.
     """
+    text = setup.text(name)
     expected = f"whole numbers from 1 to {most}, such as 1,4,32 or 1..32x2"
     return units.counts(
-        f"--param {name}", setup.text(name), expected, lambda number: 1 <= number <= most
+        f"--param {name}={text}:", text, expected, lambda number: 1 <= number <= most
     )
 
 
@@ -30,7 +31,7 @@ def blocks(setup: Setup, name: str) -> list[int]:
     text = setup.text(name)
     expected = "block sizes in whole sectors of 512 bytes, such as 512,4k,1m or 4k..1mx2"
     sizes = units.sizes(
-        f"--param {name}", text, expected, lambda size: size >= 512 and size % 512 == 0
+        f"--param {name}={text}:", text, expected, lambda size: size >= 512 and size % 512 == 0
     )
     smallest = setup.block
     found = [size for size in sizes if size % smallest == 0]
