@@ -41,7 +41,7 @@ const SEQUENTIAL: &[Case] = &[
     case("trim", "rw=trim size=1m bs=16k"),
     on_file("uneven", "rw=write size=10000"),
     on_file("uneven-end", "rw=write size=100k bs=12k"),
-    case("si-base", "kb_base=1000 rw=read size=64k bs=4kib"),
+    on_file("si-base", "kb_base=1000 rw=read size=64k bs=4kib"),
     case("skip", "rw=write:64k size=1m"),
     case("backwards", "rw=read:-12k size=1m offset=1m"),
     case("same-place", "rw=read:-4k size=64k"),
