@@ -12,7 +12,7 @@ PACKAGE = Path(ssdlab.__file__).parent
 
 LAYERS = (
     ("errors", "progress", "memory", "_core", "profiles", "figures"),
-    ("pool", "tracefile", "output"),
+    ("pool", "tracefile", "output", "units"),
     ("_version", "results", "jobfile", "wear"),
     ("documents",),
     ("store", "fio"),

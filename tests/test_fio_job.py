@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from ssdlab.errors import InputError, RefusedError
-from ssdlab.fio.job import RealJob, parse_size, rewrite
+from ssdlab.fio.job import RealJob, rewrite
 from ssdlab.fio.options import ADDED, ADDED_FOR_LOGS, ALLOWED, ENGINES, REFUSED, REPLACED
 from ssdlab.jobfile import JobText
 
@@ -96,7 +97,7 @@ def test_a_job_without_sections_is_an_error() -> None:
 
 def test_includes_are_read_in_place_and_checked(tmp_path: Path) -> None:
     (tmp_path / "inc.fio").write_text("filename=/dev/sda\nbs=8k\n")
-    job = JobText("job.fio", "[a]\ninclude inc.fio\n", tmp_path)
+    job = JobText("job.fio", "[a]\nsize=1m\ninclude inc.fio\n", tmp_path)
     text = rewrite(job, TARGET, None, {}).text
     assert "bs=8k" in text
     assert "/dev/sda" not in text
@@ -112,14 +113,6 @@ def test_comments_end_a_line_as_in_fio() -> None:
     assert "bs=8k" in lines_of("[a]\nbs=8k ; half of it\n# rw=write\n")
 
 
-@pytest.mark.parametrize(
-    ("text", "size"),
-    [("4k", 4096), ("1M", 1 << 20), ("2GiB", 2 << 30), ("50%", 1 << 29), ("7", 7), ("x", None)],
-)
-def test_sizes_are_read_as_fio_reads_them(text: str, size: int | None) -> None:
-    assert parse_size(text, 1 << 30) == size
-
-
 def test_the_plan_adds_what_each_section_writes() -> None:
     plan = rewritten(
         "[global]\nsize=100m\n[fill]\nrw=write\n[mix]\nrw=randrw\nrwmixread=70\nnumjobs=2\n"
@@ -128,7 +121,40 @@ def test_the_plan_adds_what_each_section_writes() -> None:
     assert plan.writes
     assert plan.known_bytes == (100 << 20) + 2 * int((100 << 20) * 0.3)
     assert plan.open_seconds == 120.0
-    assert plan.span_bytes == 100 << 20
+    assert plan.span_bytes == 1 << 30
+    assert plan.sentence() == "writes up to 167.8 MB and writes as fast as it can for 120 s"
+
+
+def test_trims_are_no_writes_in_the_plan() -> None:
+    plan = rewritten("[a]\nrw=randtrim\nsize=8m\n[b]\nrw=trimwrite\nsize=1m\n").plan
+    assert (plan.writes, plan.known_bytes, plan.trimmed_bytes) == (True, 1 << 20, 9 << 20)
+
+
+def test_a_size_that_the_plan_cannot_read_is_an_error_at_its_line() -> None:
+    with pytest.raises(InputError, match=r'^job\.fio:4: size: found "1\.5m"'):
+        rewritten("; a comment\n[a]\nbs=4k\nsize=1.5m\n")
+
+
+def test_what_lies_beyond_the_device_is_an_error_at_its_line() -> None:
+    with pytest.raises(InputError, match=r"^job\.fio:3: \[a\] size: .* does not fit"):
+        rewritten("[a]\nrw=write\nsize=2g\n")
+
+
+def test_a_new_file_needs_a_size() -> None:
+    job = JobText("job.fio", "[a]\nrw=write\nbs=4k\n", Path("/"))
+    with pytest.raises(InputError, match=r"^job\.fio:1: \[a\] size: is needed"):
+        rewrite(job, TARGET, None, {})
+
+
+def test_an_existing_file_is_as_large_as_it_is_or_as_the_job_makes_it() -> None:
+    job = JobText("job.fio", "[a]\nrw=write\n[b]\nrw=write\noffset=1m\nsize=1m\n", Path("/"))
+    assert rewrite(job, TARGET, None, {}, file_bytes=8 << 20).plan.span_bytes == 8 << 20
+    assert rewrite(job, TARGET, None, {}, file_bytes=1 << 20).plan.span_bytes == 2 << 20
+
+
+def test_options_that_only_fio_knows_do_not_stand_in_the_way_of_the_plan() -> None:
+    text = "[a]\nrw=randwrite\nsize=1m\nverify=crc32c\nzonemode=zbd\nnumjobs=$ncpus\n"
+    assert rewritten(text).plan.known_bytes == (os.cpu_count() or 1) << 20
 
 
 def test_a_job_that_reads_writes_nothing() -> None:

@@ -11,13 +11,16 @@ from ssdlab.tracefile import ReadingOptions
 
 __all__ = [
     "Drive",
+    "Rig",
     "RunOutput",
     "TraceReader",
     "check_job",
     "device_keys",
     "hit_ratio",
     "job_options",
+    "job_plan",
     "miss_ratio_curve",
+    "parse_fio_size",
     "registries",
     "rig_check",
     "run",
@@ -66,6 +69,42 @@ class JobOption(TypedDict):
     effect: Literal["applied", "ignored", "refused"]
     example: str
     summary: str
+
+@type_check_only
+class PlannedProcess(TypedDict):
+    """What one process of a job is going to do; by direction means reads, writes, TRIMs."""
+
+    job: int
+    """Place of its job in the job file."""
+    name: str
+    line: int
+    thread: int
+    stage: int
+    """Later ones wait for earlier ones (``stonewall``)."""
+    rw: str
+    shares: list[float]
+    """Of its I/Os, by direction."""
+    block_bytes: list[tuple[int, int]]
+    """Smallest and largest, by direction."""
+    regions: list[tuple[int, int]]
+    """Offset and length in bytes, by file."""
+    bytes: list[int] | None
+    """By direction; None: until time is up, or what a trace holds."""
+    replays: bool
+    iodepth: int
+    runtime_s: float | None
+    time_based: bool
+    ramp_s: float
+    start_delay_s: tuple[float, float]
+    """From, to."""
+
+@type_check_only
+class JobPlan(TypedDict):
+    """What a job file is going to do."""
+
+    target_bytes: int
+    """Of the device, or what the file will have."""
+    processes: list[PlannedProcess]
 
 @type_check_only
 class HitRatio(TypedDict):
@@ -124,6 +163,24 @@ class TraceReader:
     @property
     def fraction(self) -> float: ...
     def batch(self, limit: int) -> dict[str, npt.NDArray[Any]] | None: ...
+
+@final
+class Rig:
+    """A rig: a tree of devices before it is built."""
+
+    def __new__(cls, text: str, *, rig_name: str) -> Rig: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def summary(self) -> str: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    def get(self, key: str) -> str | None: ...
+    def bytes(self, key: str) -> int | None: ...
+    def set(self, key: str, value: str) -> None: ...
+    def find(self, kind: str) -> list[str]: ...
+    def scale(self, factor: int, *, fewest: int = 1) -> list[tuple[str, str]]: ...
+    def to_toml(self) -> str: ...
 
 @final
 class RunOutput:
@@ -214,6 +271,16 @@ def check_job(
     include: Callable[[str], str] | None = None,
     traces: Callable[[str], tuple[str, ReadingOptions, str, bool]] | None = None,
 ) -> str: ...
+def job_plan(
+    job: str,
+    *,
+    job_name: str,
+    target_bytes: int | None = None,
+    file: bool = False,
+    environment: Mapping[str, str] | None = None,
+    include: Callable[[str], str] | None = None,
+) -> JobPlan: ...
+def parse_fio_size(text: str, kb_base: int = 1024) -> int: ...
 def rig_check(rig: str, *, rig_name: str, overrides: Sequence[tuple[str, str]] = ...) -> str: ...
 def registries() -> list[RegistryEntry]: ...
 def device_keys() -> list[DeviceKey]: ...

@@ -6,13 +6,12 @@ its own rig, job, seed and preparation and one key of the rig set differently.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from ssdlab import _core
 from ssdlab.analysis import flash
 from ssdlab.analysis.attribution import Breakdown, breakdowns
 from ssdlab.errors import InputError
@@ -122,17 +121,22 @@ def _growth(result: Result) -> dict[str, float]:
 
 def changes(result: Result) -> list[Change]:
     """What is worth trying on this run's rig; empty where there is no SSD in it."""
-    ssd = _find(tomllib.loads(result.rig_toml or "").get("device", {}), "ssd")
-    if ssd is None:
+    rig = _core.Rig(result.rig_toml, rig_name=result.name) if result.rig_toml else None
+    places = [] if rig is None else rig.find("ssd")
+    place = next((one for one in places if not one.replace("below.", "")), None)
+    if rig is None or place is None:
         return []
-    ftl = ssd.get("ftl", {})
-    gc = ftl.get("gc", {})
-    spare = float(ftl.get("over_provisioning", 0.07))
-    other = "cost-benefit" if gc.get("victim", "greedy") == "greedy" else "greedy"
-    pace = "blocking" if gc.get("pace", "blocking") == "paced" else "paced"
-    apart = not gc.get("separate_frontier", False)
+
+    def said(key: str, default: str = "") -> str:
+        found = rig.get(f"{place}{key}")
+        return default if found is None else found
+
+    spare = float(said("ftl.over_provisioning", "0.07"))
+    other = "cost-benefit" if said("ftl.gc.victim", "greedy") == "greedy" else "greedy"
+    pace = "blocking" if said("ftl.gc.pace", "blocking") == "paced" else "paced"
+    apart = said("ftl.gc.separate_frontier", "false") != "true"
     found = [
-        *_slc_changes(ftl.get("slc_cache")),
+        *(_slc_changes(said("ftl.slc_cache.when_full", "fold")) if said("ftl.slc_cache") else ()),
         Change(
             "no-collection",
             "hardly any collection (three times the flash as spare)",
@@ -151,7 +155,7 @@ def changes(result: Result) -> list[Change]:
             {"ftl.gc.separate_frontier": str(apart).lower()},
         ),
     ]
-    if ftl.get("placement", "round-robin") != "least-busy":
+    if said("ftl.placement", "round-robin") != "least-busy":
         found.append(
             Change(
                 "placement",
@@ -159,11 +163,11 @@ def changes(result: Result) -> list[Change]:
                 {"ftl.placement": "least-busy"},
             )
         )
-    if ftl.get("parity", {}).get("stripe", 0):
+    if said("ftl.parity.stripe", "0") != "0":
         found.append(
             Change("parity", "no parity inside the drive", {"ftl.parity.stripe": "0"}),
         )
-    if "write_limit" in ssd.get("controller", {}):
+    if said("controller.write_limit"):
         found.append(
             Change(
                 "write-limit",
@@ -172,7 +176,7 @@ def changes(result: Result) -> list[Change]:
             )
         )
     reads = any(stats.ddir == "read" for job in result.jobs for stats in job.directions())
-    if reads and not ssd.get("nand", {}).get("suspend", {}).get("program", False):
+    if reads and said("nand.suspend.program", "false") != "true":
         found.append(
             Change(
                 "suspend",
@@ -180,7 +184,7 @@ def changes(result: Result) -> list[Change]:
                 {"nand.suspend.program": "true", "nand.suspend.erase": "true"},
             )
         )
-    if "write_buffer" not in ssd:
+    if not said("write_buffer"):
         found.append(
             Change(
                 "buffer",
@@ -192,10 +196,8 @@ def changes(result: Result) -> list[Change]:
     return found
 
 
-def _slc_changes(cache: Mapping[str, Any] | None) -> list[Change]:
-    if cache is None:
-        return []
-    folds = cache.get("when_full", "fold") == "fold"
+def _slc_changes(when_full: str) -> list[Change]:
+    folds = when_full == "fold"
     sentence = "go past the full SLC cache" if folds else "wait for the full SLC cache to be folded"
     none = {"ftl.slc_cache.static_size": "0B", "ftl.slc_cache.dynamic_size": "0B"}
     return [
@@ -260,12 +262,3 @@ def attempt(
 
     with ThreadPoolExecutor(threads) as pool:
         return [one for one in pool.map(one, range(len(tried))) if one is not None]
-
-
-def _find(device: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
-    """The first device of this kind from the top down."""
-    while device:
-        if device.get("kind") == kind:
-            return device
-        device = device.get("below", {})
-    return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ssdlab.errors import InputError
-from ssdlab.fio.job import size_text
+from ssdlab.units import size_text
 
 Number = TypeVar("Number", int, float)
 

@@ -237,8 +237,9 @@ def _row(stats: DirectionStats) -> dict[str, Any]:
         "ios": stats.ios,
         "io_bytes": stats.io_bytes,
         "runtime_s": stats.runtime_s,
-        "iops": stats.iops,
-        "bw_bytes": stats.bw_bytes,
+        # What took no time has no rate; the 0 of the document would read as a standstill.
+        "iops": stats.iops if stats.runtime_s else None,
+        "bw_bytes": stats.bw_bytes if stats.runtime_s else None,
         "clat_mean_ns": stats.lat_mean_ns,
         "clat_p50_ns": stats.percentile_ns(50.0),
         "clat_p99_ns": stats.percentile_ns(99.0),

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import stat
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from ssdlab import tuning
+from ssdlab import _core, tuning
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.jobfile import read_text
 from ssdlab.target import Fio, Sim, Target
@@ -37,9 +36,7 @@ def profiles() -> list[Profile]:
 
 def summary_of(rig: str) -> str:
     """What a rig, as text, says that it is."""
-    summary = tomllib.loads(rig).get("summary", "")
-    # Any leaf may carry its source.
-    return str(summary.get("value", "") if isinstance(summary, dict) else summary)
+    return _core.Rig(rig, rig_name="rig").summary
 
 
 def profile(name: str) -> Profile:

@@ -30,6 +30,7 @@ from ssdlab.memory import available_bytes
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.rating import Rating
 from ssdlab.results import JobShape, Result
+from ssdlab.units import size_text
 
 SEED_MAX = 2**64 - 1
 """Largest seed."""
@@ -239,7 +240,9 @@ class Fio:
 
     def shapes(self, job: JobText) -> list[JobShape]:
         """The sections of ``job``; raises as :meth:`check`."""
-        real_job = fio_job.rewrite(job, _ANY, None, known=installed())
+        device = safety.inspect(self.path) if self.path.is_block_device() else None
+        capacity = device.capacity_bytes if device else None
+        real_job = self._rewrite(job, Settings(), _ANY, capacity, self._size())
         return fio_logs.shapes(real_job.sections)
 
     def run(self, job: JobText, settings: Settings) -> Result:
@@ -263,8 +266,7 @@ class Fio:
             raise InputError(f"{self.path}: the series of a real drive has intervals of 1000 ms")
         fio_run.find_fio()
         device = safety.inspect(self.path) if self.path.is_block_device() else None
-        capacity = device.capacity_bytes if device else self._size()
-        real_job = self._rewrite(job, settings, _ANY, capacity)
+        real_job = self._seen(job, settings, device)
         with self._held(real_job, device, settings.rating) as held:
             if held.sentence and settings.notice is not None:
                 settings.notice(held.sentence)
@@ -284,8 +286,7 @@ class Fio:
         Raises InputError where the job is wrong.
         """
         device = safety.inspect(self.path) if self.path.is_block_device() else None
-        capacity = device.capacity_bytes if device else self._size()
-        plan = self._rewrite(job, settings, _ANY, capacity).plan
+        plan = self._seen(job, settings, device).plan
         path = self.path.absolute()
         refused, sentence = None, f"{self.path}: the job {plan.sentence()}"
         if device is not None and plan.writes:
@@ -312,16 +313,29 @@ class Fio:
         Raises as :meth:`run`.
         """
         held.check()
-        # fio makes a file longer by making it anew, which it cannot through a descriptor; where
-        # nobody knows the length beforehand it gets the name.
-        path = held.path if held.capacity else self.path.absolute()
-        real_job = self._rewrite(job, settings, path, held.capacity or None)
+        real_job = self._rewrite(
+            job, settings, held.path, held.capacity if held.name else None, held.capacity
+        )
         return self._measure(job, real_job, settings, held, setup)
 
-    def _rewrite(
-        self, job: JobText, settings: Settings, path: Path, capacity: int | None
+    def _seen(
+        self, job: JobText, settings: Settings, device: safety.BlockDevice | None
     ) -> fio_job.RealJob:
-        return fio_job.rewrite(job, path, capacity, known=installed(), logs=settings.logs)
+        """The job for the target as it is now, to be looked at and not run."""
+        capacity = None if device is None else device.capacity_bytes
+        return self._rewrite(job, settings, _ANY, capacity, self._size())
+
+    def _rewrite(
+        self, job: JobText, settings: Settings, path: Path, capacity: int | None, file_bytes: int
+    ) -> fio_job.RealJob:
+        return fio_job.rewrite(
+            job,
+            path,
+            capacity,
+            file_bytes=file_bytes,
+            known=installed(),
+            logs=settings.logs,
+        )
 
     def _held(
         self,
@@ -336,18 +350,24 @@ class Fio:
             if not plan.writes and not formatted:
                 return safety.look(device)
             return safety.claim(device, self._work(plan, rating), self.destroy)
+        if name := next((o.name for o in real_job.sections if o.flag("fill_device")), None):
+            one = "a job" if name in real_job.included else f'job "{name}"'
+            raise InputError(
+                f"{self.path}: {one} has fill_device, which would leave no room in the "
+                "file system; give the job a size"
+            )
         if name := next((one.name for one in real_job.sections if one.trims), None):
             one = "a job" if name in real_job.included else f'job "{name}"'
             raise InputError(
                 f"{self.path}: {one} trims, and fio cannot trim a plain file; "
                 "run it on a block device or a simulated drive"
             )
-        path, size = self.path.absolute(), plan.span_bytes or 0
+        path, size = self.path.absolute(), plan.span_bytes
         if path.exists() and not plan.writes:
             if size > path.stat().st_size:
                 raise InputError(
-                    f"{self.path}: holds {fio_job.size_text(path.stat().st_size)}, and the job "
-                    f"reads up to {fio_job.size_text(size)}; give it a smaller size, or a new file"
+                    f"{self.path}: holds {size_text(path.stat().st_size)}, and the job "
+                    f"reads up to {size_text(size)}; give it a smaller size, or a new file"
                 )
             return safety.look_at_file(path, shown=self.path)
         if path.exists() and self.use_existing:
@@ -366,9 +386,9 @@ class Fio:
         name = self.name if self.redact else whole
         return {str(held.path): name, whole: name}
 
-    def _size(self) -> int | None:
-        """Bytes of the file, where it is there."""
-        return self.path.stat().st_size if self.path.is_file() else None
+    def _size(self) -> int:
+        """Bytes of the file; none where there is no file yet."""
+        return self.path.stat().st_size if self.path.is_file() else 0
 
     def _measure(
         self,
@@ -456,8 +476,8 @@ def _require_arrival(
         if told >= LEAST_BYTES and seen[f"{ddir}_bytes"] < told / 2:
             verb = {"read": "read", "write": "written"}[ddir]
             raise ExperimentError(
-                f"{path}: fio reports {fio_job.size_text(told)} {verb} with direct I/O, but the "
-                f"kernel counted {fio_job.size_text(seen[f'{ddir}_bytes'])} on this drive: its I/O "
+                f"{path}: fio reports {size_text(told)} {verb} with direct I/O, but the "
+                f"kernel counted {size_text(seen[f'{ddir}_bytes'])} on this drive: its I/O "
                 "never reached it, so nothing was measured"
             )
 

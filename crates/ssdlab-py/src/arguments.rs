@@ -14,8 +14,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 
-/// Reads a job file. An `OSError` or `InputError` of `include` becomes part of the core's message, with
-/// file and line; anything else that it raises goes through as it is.
+/// Reads a job file for a simulated drive, with its traces.
 pub fn jobs(
     py: Python<'_>,
     text: &str,
@@ -23,6 +22,23 @@ pub fn jobs(
     environment: Option<BTreeMap<String, String>>,
     include: Option<Py<PyAny>>,
     traces: Traces<'_>,
+) -> PyResult<JobFile> {
+    let jobs = job_file(py, text, name, environment, include, parse)?;
+    traces::attach(py, jobs, traces)
+}
+
+/// How the core reads a job file.
+type ReadJobs = fn(&str, &ParseSource) -> Result<JobFile>;
+
+/// Reads a job file. An `OSError` or `InputError` of `include` becomes part of the core's message, with
+/// file and line; anything else that it raises goes through as it is.
+pub fn job_file(
+    py: Python<'_>,
+    text: &str,
+    name: &str,
+    environment: Option<BTreeMap<String, String>>,
+    include: Option<Py<PyAny>>,
+    read_jobs: ReadJobs,
 ) -> PyResult<JobFile> {
     let raised: RefCell<Option<PyErr>> = RefCell::new(None);
     let read = |path: &str| -> io::Result<String> {
@@ -46,10 +62,10 @@ pub fn jobs(
         env: environment.unwrap_or_default(),
         include: &read,
     };
-    let parsed = parse(text, &source);
+    let parsed = read_jobs(text, &source);
     match raised.take() {
         Some(error) => Err(error),
-        None => traces::attach(py, parsed.map_err(|error| to_python(py, error))?, traces),
+        None => parsed.map_err(|error| to_python(py, error)),
     }
 }
 

@@ -10,6 +10,8 @@ mod drive;
 mod errors;
 mod observer;
 mod output;
+mod plan;
+mod rig;
 mod traces;
 
 use crate::drive::Drive;
@@ -172,9 +174,12 @@ fn job_options(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("version", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<Drive>()?;
+    module.add_class::<rig::PyRig>()?;
     module.add_class::<RunOutput>()?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(check_job, module)?)?;
+    module.add_function(wrap_pyfunction!(plan::job_plan, module)?)?;
+    module.add_function(wrap_pyfunction!(plan::parse_fio_size, module)?)?;
     module.add_function(wrap_pyfunction!(rig_check, module)?)?;
     module.add_function(wrap_pyfunction!(registries, module)?)?;
     module.add_function(wrap_pyfunction!(device_keys, module)?)?;

@@ -17,6 +17,8 @@
 
 mod compare;
 mod explain;
+mod look;
+mod scale;
 
 use crate::device::{Build, DEVICES, Device, Kind};
 use crate::error::{Error, Result};
@@ -89,7 +91,7 @@ impl Rig {
     pub fn set(&mut self, key: &str, value: &str) -> Result<()> {
         let (value, source) = read_value(key, value)?;
         let (mut place, own) = device_of(key);
-        if matches!(own, "below" | "cache" | "fast" | "member" | "members") {
+        if PARTS.contains(&own) {
             return Err(Error::rig(key, "is a device, expected one of its keys"));
         }
         if key.split('.').any(str::is_empty) {
@@ -115,16 +117,12 @@ impl Rig {
                 Err(e) if explain::knowledge(&e).is_some() => unknown.push(e),
                 Err(e) => return Err(e),
             }
-            place.push(if self.device_at(&place, "member") { "member" } else { "below" });
+            let members =
+                self.device_at(&place).is_some_and(|device| device.contains_key("member"));
+            place.push(if members { "member" } else { "below" });
         }
         let none = || Error::rig(key, "there is no device below that one");
         Err(explain::nearest_miss(unknown).unwrap_or_else(none))
-    }
-
-    /// Whether the device at `place` has a device in its table `key`.
-    fn device_at(&self, place: &[&str], key: &str) -> bool {
-        let mut device = self.device.clone();
-        descend(&mut device, place).is_some_and(|device| device.contains_key(key))
     }
 
     /// Builds the devices.
@@ -133,9 +131,14 @@ impl Rig {
         build_device(self.device.clone(), &build).map_err(|e| e.in_file(&self.file))
     }
 
+    /// Memory that the devices take, bytes, estimated.
+    pub fn memory_bytes(&self) -> Result<u64> {
+        memory_of(self.device.clone()).map_err(|e| e.in_file(&self.file))
+    }
+
     /// Refuses a rig that needs more than `available` bytes of memory, before anything is built.
     pub fn check_memory(&self, available: u64) -> Result<()> {
-        let needed = memory_of(self.device.clone()).map_err(|e| e.in_file(&self.file))?;
+        let needed = self.memory_bytes()?;
         if needed <= available {
             return Ok(());
         }
@@ -163,6 +166,9 @@ impl Rig {
         toml::to_string(&table).unwrap_or_default()
     }
 }
+
+/// The keys under which a device has those that it is made of.
+const PARTS: [&str; 5] = ["below", "cache", "fast", "member", "members"];
 
 /// Takes the kind out of a device's table.
 fn take_kind(table: &mut Table) -> Result<&'static Kind> {
@@ -281,7 +287,7 @@ pub fn at_most_an_hour(key: &str, time: Nanos) -> Result<()> {
 
 /// Whether a device's own keys can be read (what is below is not looked at).
 fn check(mut table: Table) -> Result<()> {
-    ["below", "cache", "fast", "member", "members"].iter().for_each(|key| drop(table.remove(*key)));
+    PARTS.iter().for_each(|part| drop(table.remove(*part)));
     (take_kind(&mut table)?.check)(table)
 }
 

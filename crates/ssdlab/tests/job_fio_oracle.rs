@@ -40,9 +40,9 @@ const fn on_file(name: &'static str, options: &'static str) -> Case {
 const SEQUENTIAL: &[Case] = &[
     case("plain", "rw=read size=1m"),
     case("trim", "rw=trim size=1m bs=16k"),
-    case("uneven", "rw=write size=10000"),
-    case("uneven-end", "rw=write size=100k bs=12k"),
-    case("si-base", "kb_base=1000 rw=read size=64k bs=4kib"),
+    on_file("uneven", "rw=write size=10000"),
+    on_file("uneven-end", "rw=write size=100k bs=12k"),
+    on_file("si-base", "kb_base=1000 rw=read size=64k bs=4kib"),
     case("skip", "rw=write:64k size=1m"),
     case("backwards", "rw=read:-12k size=1m offset=1m"),
     case("same-place", "rw=read:-4k size=64k"),
@@ -177,8 +177,20 @@ const STATISTICS: &[Case] = &[
     ),
 ];
 
+/// As [`SEQUENTIAL`], behind all others: what fio draws depends on the number of a job.
+const UNEVEN: &[Case] = &[
+    on_file("uneven-passes", "rw=read size=10000 loops=2"),
+    on_file("uneven-more", "rw=read size=10000 io_size=30000"),
+    on_file("uneven-less", "rw=read size=10000 io_size=7000"),
+    on_file("uneven-file", "rw=read offset=512k size=523000"),
+    on_file("file-size-bounds", "rw=read filesize=256k offset=128k size=25%"),
+    on_file("file-size-whole", "rw=read filesize=1m offset=128k size=25%"),
+    on_file("file-size-share", "rw=read filesize=256k size=64k io_size=50%"),
+    on_file("file-size-below", "rw=read filesize=64k size=128k"),
+];
+
 fn all() -> impl Iterator<Item = &'static Case> {
-    SEQUENTIAL.iter().chain(COVERAGE).chain(AMOUNT).chain(STATISTICS)
+    SEQUENTIAL.iter().chain(COVERAGE).chain(AMOUNT).chain(STATISTICS).chain(UNEVEN)
 }
 
 fn section(case: &Case) -> String {
@@ -352,7 +364,7 @@ fn jobs_do_what_fio_does() {
 
 fn difference(case: &Case, ours: &[Step], theirs: &[Step]) -> Option<String> {
     let among = |cases: &[Case]| cases.iter().any(|c| c.name == case.name);
-    if among(SEQUENTIAL) {
+    if among(SEQUENTIAL) || among(UNEVEN) {
         let at = (0..ours.len().max(theirs.len())).find(|i| ours.get(*i) != theirs.get(*i))?;
         let (us, them) = (ours.get(at), theirs.get(at));
         let (a, b) = (ours.len(), theirs.len());

@@ -7,9 +7,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from ssdlab import _core
 from ssdlab.arrays.rigs import Drive, toml_text
 from ssdlab.errors import InputError
-from ssdlab.fio.job import parse_size
 from ssdlab.jobfile import read_text
 from ssdlab.results import JobResult
 from ssdlab.store import RunStore
@@ -133,5 +133,7 @@ def _capacity(document: dict[str, Any]) -> str:
 
 
 def _number(text: object) -> int:
-    found = parse_size(str(text), None)
-    return max(1, found or 1)
+    try:
+        return max(1, _core.parse_fio_size(str(text)))
+    except InputError:
+        return 1

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ssdlab.fio.job import size_text
 from ssdlab.fio.mounts import Mount
 from ssdlab.fio.surroundings import (
     SYS_BLOCK,
@@ -16,6 +15,7 @@ from ssdlab.fio.surroundings import (
     read_line,
     whole_disk,
 )
+from ssdlab.units import size_text
 
 _DEPTH_MAX = 16
 

@@ -16,10 +16,10 @@ from ssdlab.admin.nvme import FORMAT_PATIENCE_MS, controller
 from ssdlab.care.methods import KINDS, Method, available, remark, security_of
 from ssdlab.care.trim import UnsupportedError, allocated_bytes, discard, punch
 from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError, unknown_name
-from ssdlab.fio.job import size_text
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.rating import Rating
 from ssdlab.safety import BlockDevice, Work
+from ssdlab.units import size_text
 
 Notice = Callable[[str], None]
 

@@ -30,10 +30,10 @@ from ssdlab.care.extents import (
 from ssdlab.care.livewrite import step_bytes, write_past_cache
 from ssdlab.care.measure import TELL_EVERY_S, Speed, Stretches, measure, pieces_of, tell
 from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError
-from ssdlab.fio.job import size_text
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.rating import Rating, share_text
 from ssdlab.safety import Work
+from ssdlab.units import size_text
 
 Notice = Callable[[str], None]
 

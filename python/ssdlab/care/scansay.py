@@ -7,7 +7,7 @@ from typing import Any
 
 from ssdlab.care.blockio import PIECE_BYTES
 from ssdlab.care.scan import REPEATED_MAX, Scan
-from ssdlab.fio.job import size_text
+from ssdlab.units import size_text
 
 RANGES_MAX = 3
 """So many slow stretches are named."""

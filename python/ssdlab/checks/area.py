@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ssdlab.checks.base import Case, Found, Probe, StepEvidence
 from ssdlab.checks.facts import Facts, Moved, Work
-from ssdlab.fio.job import parse_size, size_text
+from ssdlab.units import size_text
 
 Floats = npt.NDArray[np.float64]
 
@@ -131,9 +131,8 @@ class _Grid:
             else:
                 # Each worker goes through the same range, or through one of its own further on.
                 done = min(length, int(moved.bytes / max(1, _workers(work))))
-                step = parse_size(work.option("offset_increment") or "0", self._capacity) or 0
-                for worker in range(_workers(work) if step else 1):
-                    own = self._cells(work.offset + worker * step, done)
+                for offset, _ in work.regions or ((0, length),):
+                    own = self._cells(offset, done)
                     self._share[own] = 0.0 if moved is trimmed else 1.0
 
     def empty(self, work: Work) -> float | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,13 +10,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ssdlab import _core
 from ssdlab.analysis import series, steady
 from ssdlab.analysis.comparison import Workload, workloads
-from ssdlab.fio.job import parse_size
+from ssdlab.errors import InputError
 from ssdlab.results import DIRECTIONS, Result
 
 QUEUED_ENGINES = frozenset({"libaio", "io_uring", "posixaio", "null"})
 """fio engines that keep several I/Os in flight; the others wait for each."""
+_FILES = frozenset({"filename", "directory", "nrfiles", "filename_format", "read_iolog"})
+"""Options that say what files are called: the target stands for all of them."""
 GAP = 1.5
 """A row that covers more than so many intervals has swallowed one."""
 TOGETHER = 0.5
@@ -68,14 +70,25 @@ class Work:
     cpu_percent: float
     """User and system time of a worker, percent of one processor."""
     moved: tuple[Moved, ...]
-    offset: int
-    length: int | None
-    """Bytes of the range it works on; None where nobody can tell."""
+    regions: tuple[tuple[int, int], ...]
+    """Offset and length in bytes of what each worker works on, each once; none where nobody can
+    tell."""
 
     @property
     def name(self) -> str:
         """The job's name."""
         return self.workload.name
+
+    @property
+    def offset(self) -> int:
+        """Where the first worker begins."""
+        return min((offset for offset, _ in self.regions), default=0)
+
+    @property
+    def length(self) -> int | None:
+        """Bytes from there to the end of the last; None where nobody can tell."""
+        ends = [offset + length for offset, length in self.regions]
+        return max(ends) - self.offset if ends else None
 
     def option(self, *names: str) -> str:
         """An option's value; empty if it is not set."""
@@ -101,7 +114,11 @@ class Work:
     @property
     def block(self) -> int | None:
         """Bytes of a block; None where there are several sizes."""
-        return parse_size((self.option("bs", "blocksize") or "4k").split(",")[0], None)
+        first = (self.option("bs", "blocksize") or "4k").split(",")[0]
+        try:
+            return _core.parse_fio_size(first, 1000 if self.option("kb_base") == "1000" else 1024)
+        except InputError:
+            return None
 
     @property
     def engine(self) -> str:
@@ -133,6 +150,8 @@ class Rig:
     compresses: bool
     buffer_bytes: int
     slc_bytes: int
+    flash: bool
+    """False where a hard disk is part of it."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +224,7 @@ def facts(
         capacity=size,
         surroundings={**(surroundings or {}), **(about.get("surroundings") or {})},
         rig=known,
-        flash=text is None or (known is not None and not _first(_devices(text), "hdd")),
+        flash=not text or (known is not None and known.flash),
     )
 
 
@@ -233,22 +252,26 @@ def _work(
         if (stats := [s for d, s in raw if d == ddir and s.get("total_ios")])
     )
     cpu = [float(j.get("usr_cpu") or 0) + float(j.get("sys_cpu") or 0) for j in jobs]
-    offset = parse_size(workload.option("offset") or "0", capacity) or 0
-    size = parse_size(workload.option("size") or "100%", capacity)
-    step = parse_size(workload.option("offset_increment") or "0", capacity) or 0
-    workers = _count(workload.option("numjobs"), 1)
-    length = None if size is None else size + step * (workers - 1)
-    if length is not None and capacity is not None:
-        length = min(length, max(0, capacity - offset))
     return Work(
         workload=workload,
         seconds=max((float(j.get("job_runtime") or 0) for j in jobs), default=0.0) / 1000,
         error=max((abs(int(j.get("error") or 0)) for j in jobs), default=0),
         cpu_percent=max(cpu, default=0.0),
         moved=moved,
-        offset=offset,
-        length=length,
+        regions=_regions(workload, capacity),
     )
+
+
+def _regions(workload: Workload, capacity: int | None) -> tuple[tuple[int, int], ...]:
+    """What the workers work on, as the core reads the options; none where it cannot."""
+    options = {key: value for key, value in workload.options.items() if key not in _FILES}
+    lines = [f"{key}={value}" if value else key for key, value in options.items()]
+    text = "\n".join(["[job]", *lines])
+    try:
+        planned = _core.job_plan(text, job_name=workload.name, target_bytes=capacity)
+    except InputError:
+        return ()
+    return tuple(dict.fromkeys(r for one in planned["processes"] for r in one["regions"]))
 
 
 def _moved(ddir: str, stats: list[Mapping[str, Any]], sampled: Sampling | None) -> Moved:
@@ -330,48 +353,21 @@ def _spans(rows: pl.DataFrame, interval_s: float) -> Iterator[tuple[float, float
 
 def _rig(text: str | None) -> Rig | None:
     """The numbers of a rig that decide what a short or small test sees."""
-    ssd = _first(_devices(text), "ssd")
-    if ssd is None:
+    try:
+        rig = _core.Rig(text or "", rig_name="rig")
+    except InputError:
+        return None  # a kept run whose rig is gone is judged by what is left
+    ssds = rig.find("ssd")
+    if not ssds:
         return None
-    ftl = _value(ssd.get("ftl")) or {}
-    cache = _value(ftl.get("slc_cache")) or {}
-    buffer = _value(ssd.get("write_buffer")) or {}
+    first = ssds[0]
+    cache = [rig.bytes(f"{first}ftl.slc_cache.{part}_size") or 0 for part in ("static", "dynamic")]
     return Rig(
-        compresses=bool(ftl.get("compression")),
-        buffer_bytes=_bytes(buffer.get("size")),
-        slc_bytes=_bytes(cache.get("static_size")) + _bytes(cache.get("dynamic_size")),
+        compresses=rig.get(f"{first}ftl.compression") is not None,
+        buffer_bytes=rig.bytes(f"{first}write_buffer.size") or 0,
+        slc_bytes=sum(cache),
+        flash=not rig.find("hdd"),
     )
-
-
-def _devices(text: str | None) -> Any:
-    """The tree of devices of a rig."""
-    return tomllib.loads(text).get("device", {}) if text else {}
-
-
-def _first(device: Any, kind: str) -> Mapping[str, Any] | None:
-    """The first device of a kind in a tree of devices."""
-    if isinstance(device, Mapping):
-        if _value(device.get("kind")) == kind:
-            return device
-        device = list(device.values())
-    if isinstance(device, list):
-        return next((found for one in device if (found := _first(one, kind)) is not None), None)
-    return None
-
-
-def _value(leaf: Any) -> Any:
-    """A leaf without its source."""
-    return leaf["value"] if isinstance(leaf, Mapping) and "value" in leaf else leaf
-
-
-def _bytes(leaf: Any) -> int:
-    """A size as rigs write it: ``4GiB`` is binary, ``4GB`` decimal."""
-    text = str(_value(leaf) or "0").strip()
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kKMGT]?)(i?)B?", text)
-    if match is None:
-        return 0
-    power = " KMGT".index(match[2].upper() or " ")
-    return int(float(match[1]) * (1024 if match[3] else 1000) ** power)
 
 
 def _count(text: str, default: int) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 from ssdlab.checks.base import Case, Found, Probe
 from ssdlab.checks.facts import Facts, Work
 from ssdlab.engine.check import Status
-from ssdlab.fio.job import size_text
+from ssdlab.units import size_text
 
 SLACK = 4 << 20
 """Bytes of others that nobody minds: a file system's journal, a log."""

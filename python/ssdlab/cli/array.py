@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ssdlab import _core
+from ssdlab import _core, units
 from ssdlab.arrays import studies
 from ssdlab.arrays.attachment import DIRECT, Attachment, attachment, with_bus
 from ssdlab.arrays.chapters import Chapter
 from ssdlab.arrays.compare import Order, study
 from ssdlab.arrays.grid import shapes
 from ssdlab.arrays.measured import measured_drive
-from ssdlab.arrays.rigs import LEVELS, MEMBERS_MIN, Drive, Shape, array_rig, size_text
+from ssdlab.arrays.rigs import LEVELS, MEMBERS_MIN, Drive, Shape, array_rig
 from ssdlab.arrays.workloads import DEPTH, WORKLOADS, job, workload
 from ssdlab.cli.console import duration, progress, stderr, table
 from ssdlab.cli.options import Json, Page, Quiet, Seed, SetKeys
@@ -25,7 +25,6 @@ from ssdlab.cli.output import results, say, write_json
 from ssdlab.cli.run import override, profile_names
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.figures import Cell, figure_text
-from ssdlab.fio.job import parse_size
 from ssdlab.jobfile import JobText, read_job, read_text
 from ssdlab.output import Output, make_folder, write_to
 from ssdlab.progress import Progress, ProgressCallback
@@ -51,10 +50,11 @@ def command(
         str, typer.Option("--levels", metavar="LIST", help="RAID levels: 0, 1, 10, 5, 6, linear.")
     ] = "0,10,5,6",
     count: Annotated[
-        str, typer.Option("--count", metavar="LIST", help="Numbers of drives.")
+        str, typer.Option("--count", metavar="LIST", help="Numbers of drives: 2,4,8 or 2..32x2.")
     ] = "4,8",
     chunk: Annotated[
-        str, typer.Option("--chunk", metavar="LIST", help="Sizes of a chunk, such as 64k,512k.")
+        str,
+        typer.Option("--chunk", metavar="LIST", help="Sizes of a chunk: 64k,512k or 64k..1mx2."),
     ] = "512k",
     job_file: Annotated[
         Path | None, typer.Option("--job", metavar="JOB.fio", help="The load, as a fio job file.")
@@ -222,7 +222,7 @@ def _studies(names: Sequence[str]) -> list[str]:
 
 
 def _levels(text: str) -> list[str]:
-    found = [one.lower().removeprefix("raid") for one in _parts("--levels", text)]
+    found = [one.lower().removeprefix("raid") for one in units.words("--levels", text)]
     for one in found:
         if one not in LEVELS:
             raise unknown_name("RAID level", one, LEVELS)
@@ -230,29 +230,13 @@ def _levels(text: str) -> list[str]:
 
 
 def _counts(text: str) -> list[int]:
-    found = []
-    for one in _parts("--count", text):
-        if not one.isdecimal() or not 1 <= int(one) <= 255:
-            raise InputError(f'--count "{one}": expected numbers from 1 to 255, such as 2,4,8')
-        found.append(int(one))
-    return sorted(set(found))
+    expected = "numbers from 1 to 255, such as 2,4,8 or 2..32x2"
+    return units.counts("--count", text, expected, lambda count: 1 <= count <= 255)
 
 
 def _chunks(text: str) -> list[int]:
-    found = []
-    for one in _parts("--chunk", text):
-        size = parse_size(one, None)
-        if not size or size % 4096:
-            raise InputError(f'--chunk "{one}": expected multiples of 4k, such as 64k,512k')
-        found.append(size)
-    return sorted(set(found))
-
-
-def _parts(option: str, text: str) -> Iterator[str]:
-    parts = [one.strip() for one in text.split(",")]
-    if not all(parts):
-        raise InputError(f'{option} "{text}": expected values joined by commas')
-    return iter(parts)
+    expected = "multiples of 4k, such as 64k,512k"
+    return units.sizes("--chunk", text, expected, lambda size: size > 0 and size % 4096 == 0)
 
 
 def _grid(levels: list[str], counts: list[int], chunks: list[int], quiet: bool) -> Grid:
@@ -323,18 +307,16 @@ def _smaller(drive: Drive, full: int) -> dict[str, str]:
 
 def _note(order: Order, load: JobText, seconds: float) -> str:
     size = order.overrides.get("capacity")
-    small = f"; drives simulated at {_size(size)} each" if size and order.capacity_bytes else ""
+    small = ""
+    if size and order.capacity_bytes:
+        each = units.parse_bytes("capacity", size)
+        small = f"; drives simulated at {each / 1e6:,.0f} MB each"
     state = "new" if order.prepare == "fob" else f"prepared with {order.prepare}"
     behind = f" behind {order.attachment.name}" if order.attachment else ""
     return (
         f"{load.name} on arrays of {order.drive.name}{behind}, {state}{small}; "
         f"took {duration(seconds)}"
     )
-
-
-def _size(text: str) -> str:
-    size = parse_size(text.removesuffix("B"), None)
-    return f"{size / 1e6:,.0f} MB" if size else size_text(0)
 
 
 def _document(order: Order, load: JobText, chapters: Sequence[Chapter]) -> dict[str, object]:

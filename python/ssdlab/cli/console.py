@@ -146,8 +146,10 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
 
 
-def rate(value: float, unit: str = "") -> str:
-    """A rate in whole numbers, or with three digits where it is small."""
+def rate(value: float | None, unit: str = "") -> str:
+    """A rate in whole numbers, or with three digits where it is small; a dash for None."""
+    if value is None:
+        return "-"
     return f"{value:,.0f}{unit}" if value >= 99.95 else f"{value:.3g}{unit}"
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 
 from ssdlab.cli.console import duration, table
-from ssdlab.fio.job import size_text
 from ssdlab.health import Health, Projection
 from ssdlab.health.report import Report
+from ssdlab.units import size_text
 
 NOT_REPORTED = "not reported"
 FAR_YEARS = 30

@@ -1,30 +1,15 @@
-"""What commands take and write alike: sizes, and documents as JSON."""
+"""What commands write alike: words for people, and documents as JSON."""
 
 from __future__ import annotations
 
 import json
 import math
-import re
 from typing import Any
 
 from rich.console import Console
 
 from ssdlab.cli.console import stderr, stdout
-from ssdlab.errors import InputError
 from ssdlab.output import Output
-
-_DECIMAL = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-_BINARY = {"ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40}
-
-
-def parse_bytes(option: str, text: str) -> int:
-    """A size such as ``1.5GB`` (decimal) or ``2GiB`` (binary), in bytes."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?i?)(b?)", text.strip().lower())
-    unit = match[2] if match else "?"
-    factor = (_DECIMAL | _BINARY).get(unit)
-    if match is None or factor is None or (unit and not match[3]):
-        raise InputError(f'{option} "{text}": write it as a size, such as 1.5GB or 512MiB')
-    return int(float(match[1]) * factor)
 
 
 def on_stdout(*documents: Output | None) -> bool:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ssdlab import _core
+from ssdlab import _core, units
 from ssdlab.arrays.chapters import Chapter
 from ssdlab.cli.array import _text
 from ssdlab.cli.console import duration, progress, table
@@ -18,7 +18,6 @@ from ssdlab.cli.options import Json, Page, Quiet, Seed
 from ssdlab.cli.output import results, say, write_json
 from ssdlab.cli.trace_options import Action, Block, Device, Format, SkipDamaged, Window, reading
 from ssdlab.errors import InputError, unknown_name
-from ssdlab.fio.job import parse_size
 from ssdlab.jobfile import read_job
 from ssdlab.output import Output
 from ssdlab.plan.cache import Plan, Wish, plan
@@ -208,54 +207,29 @@ def _lists(
     """The wish with the lists of the command line in it."""
     changes: dict[str, Any] = {}
     if sizes is not None:
-        changes["sizes"] = sorted(_all("--sizes", sizes, _size))
+        expected = "sizes from 1m on, such as 16G,32G or 4g..64gx2"
+        changes["sizes"] = units.sizes(
+            "--sizes", sizes, expected, lambda size: size >= 1 << 20 and size % 4096 == 0
+        )
     if blocks is not None:
-        changes["blocks"] = _all("--blocks", blocks, _block)
+        expected = "powers of two from 512 bytes to 64 MiB, such as 16k,64k"
+        changes["blocks"] = units.sizes(
+            "--blocks", blocks, expected,
+            lambda size: 512 <= size <= 64 << 20 and size & (size - 1) == 0,
+        )  # fmt: skip
     if thresholds is not None:
-        changes["thresholds"] = _all("--thresholds", thresholds, _threshold)
+        expected = f"numbers of uses from 1 to {THRESHOLD_MAX}, such as 1,2"
+        changes["thresholds"] = units.counts(
+            "--thresholds", thresholds, expected, lambda uses: 1 <= uses <= THRESHOLD_MAX
+        )
     if policies is not None:
-        changes["policies"] = _all("--policies", policies, _policy)
+        changes["policies"] = [_policy(one) for one in units.words("--policies", policies)]
     if modes is not None:
-        changes["modes"] = _all("--modes", modes, _mode)
+        changes["modes"] = [_mode(one) for one in units.words("--modes", modes)]
     return replace(wish, **changes)
 
 
-def _all(option: str, text: str, of: Callable[[str, str], Any]) -> list[Any]:
-    return list(dict.fromkeys(of(option, one) for one in _parts(option, text)))
-
-
-def _parts(option: str, text: str) -> Iterator[str]:
-    parts = [one.strip() for one in text.split(",")]
-    if not all(parts):
-        raise InputError(f'{option} "{text}": expected values joined by commas')
-    return iter(parts)
-
-
-def _size(option: str, text: str) -> int:
-    size = parse_size(text.lower().removesuffix("b").removesuffix("i"), None)
-    if not size or size < 1 << 20 or size % 4096:
-        raise InputError(f'{option} "{text}": expected sizes from 1m on, such as 16G,32G')
-    return size
-
-
-def _block(option: str, text: str) -> int:
-    size = parse_size(text.lower().removesuffix("b").removesuffix("i"), None)
-    if not size or not 512 <= size <= 64 << 20 or size & (size - 1):
-        raise InputError(
-            f'{option} "{text}": expected powers of two from 512 bytes to 64 MiB, such as 16k,64k'
-        )
-    return size
-
-
-def _threshold(option: str, text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= THRESHOLD_MAX:
-        raise InputError(
-            f'{option} "{text}": expected numbers of uses from 1 to {THRESHOLD_MAX}, such as 1,2'
-        )
-    return int(text)
-
-
-def _policy(option: str, text: str) -> str:
+def _policy(text: str) -> str:
     known = [one["name"] for one in _core.registries() if one["kind"] == "replacement policy"]
     known = [name for name in known if name != "optimal"]  # it knows the future
     if text not in known:
@@ -263,7 +237,7 @@ def _policy(option: str, text: str) -> str:
     return text
 
 
-def _mode(option: str, text: str) -> str:
+def _mode(text: str) -> str:
     if text not in MODES:
         raise unknown_name("mode of a cache", text, MODES)
     return text

@@ -14,7 +14,7 @@ from ssdlab.arrays.workloads import WORKLOADS, workload
 from ssdlab.arrays.workloads import job as named_job
 from ssdlab.cli.console import duration, progress, table
 from ssdlab.cli.options import Json, Page, Quiet, Seed
-from ssdlab.cli.output import parse_bytes, results, say, write_json
+from ssdlab.cli.output import results, say, write_json
 from ssdlab.errors import InputError
 from ssdlab.figures import Cell, figure_text
 from ssdlab.jobfile import read_job
@@ -27,6 +27,7 @@ from ssdlab.plan.storage.own import OwnLoad, measure_own
 from ssdlab.plan.storage.rows import WRITES_PER_DAY, assumptions, rows
 from ssdlab.plan.storage.sizes import check
 from ssdlab.plan.storage.tables import chapter, document
+from ssdlab.units import parse_bytes
 
 WHOLE = 1 << 62
 """A hot set that is larger than any store fills it."""

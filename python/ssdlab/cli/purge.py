@@ -17,9 +17,9 @@ from ssdlab.cli.options import Json, QuietWords, Tbw, rated
 from ssdlab.cli.output import results, say, write_json
 from ssdlab.engine.ratings import rating_of
 from ssdlab.errors import InputError
-from ssdlab.fio.job import size_text
 from ssdlab.output import Output
 from ssdlab.safety import BlockDevice
+from ssdlab.units import size_text
 
 
 def _methods(incomplete: str) -> list[str]:

@@ -23,9 +23,9 @@ from ssdlab.cli.console import duration, progress, stderr, table
 from ssdlab.cli.options import Json, QuietWords, Tbw, rated
 from ssdlab.cli.output import results, say, write_json
 from ssdlab.engine.ratings import rating_of
-from ssdlab.fio.job import size_text
 from ssdlab.output import Output
 from ssdlab.rating import share_text
+from ssdlab.units import size_text
 
 
 def command(

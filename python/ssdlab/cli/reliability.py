@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from ssdlab import reliability
+from ssdlab import reliability, units
 from ssdlab.analysis.losses import RUNS_MAX
 from ssdlab.analysis.reliability import HOURS_PER_YEAR, LEVELS, MEMBERS_MAX
 from ssdlab.cli.console import progress, table
 from ssdlab.cli.options import Json, Page, Seed, Tbw, rated
-from ssdlab.cli.output import on_stdout, parse_bytes, results, say, write_json
+from ssdlab.cli.output import on_stdout, results, say, write_json
 from ssdlab.errors import InputError
 from ssdlab.progress import Progress
 from ssdlab.reliability import Question, Study
 from ssdlab.report import reliability_page as page
+from ssdlab.units import parse_bytes
 
 AFR_PERCENT = 1.0
 """2 906 SSDs of a cloud provider: 25 failures in 934 441 drive days, 0.98 failures per 100 drive
@@ -197,7 +197,7 @@ def command(
 def _levels(text: str | None) -> tuple[str, ...]:
     if text is None:
         return ()
-    return tuple(one.strip().lower().removeprefix("raid") for one in text.split(","))
+    return tuple(one.lower().removeprefix("raid") for one in units.words("--levels", text))
 
 
 def _failures(afr: float | None, mtbf: float | None) -> float:
@@ -223,13 +223,9 @@ def _share(option: str, percent: float) -> float:
 def _percents(option: str, text: str | None) -> tuple[float, ...]:
     if text is None:
         return ()
-    found = []
-    for one in text.split(","):
-        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%?\s*", one)
-        if match is None:
-            raise InputError(f'{option} "{text}": expected percent, such as 10 or 0,15,30,45')
-        found.append(_share(option, float(match[1])))
-    return tuple(found)
+    expected = "percent, such as 10 or 0,15,30,45 or 0..45/4"
+    found = units.percents(option, text, expected, lambda percent: 0 <= percent <= 1000)
+    return tuple(percent / 100 for percent in found)
 
 
 def _show(console: Console, found: Study) -> None:

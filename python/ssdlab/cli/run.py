@@ -32,7 +32,6 @@ from ssdlab.cli.output import results, say, write_json
 from ssdlab.engine.check import MARK, MARK_NOTE, any_doubt
 from ssdlab.engine.ratings import rating_for
 from ssdlab.errors import InputError
-from ssdlab.fio.job import size_text
 from ssdlab.jobfile import JobText, read_job
 from ssdlab.output import Output
 from ssdlab.rating import Rating
@@ -40,6 +39,7 @@ from ssdlab.results import Result
 from ssdlab.rig import profiles, resolve
 from ssdlab.store import RunStore, label
 from ssdlab.target import Fio, Settings, Target
+from ssdlab.units import size_text
 
 
 def profile_names(incomplete: str) -> list[str]:
@@ -244,7 +244,7 @@ def summary_rows(result: Result) -> list[list[str]]:
             f"{row['ios']:,}",
             size_text(row["io_bytes"]),
             rate(row["iops"]),
-            rate(row["bw_bytes"] / 1e6, " MB/s"),
+            rate(None if row["bw_bytes"] is None else row["bw_bytes"] / 1e6, " MB/s"),
             latency(row["clat_mean_ns"]),
             latency(row["clat_p50_ns"]),
             latency(row["clat_p99_ns"]),

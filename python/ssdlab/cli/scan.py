@@ -16,12 +16,12 @@ from ssdlab.care.scanmap import STATES, State, cells
 from ssdlab.care.simscan import PREPARE, scan_simulated
 from ssdlab.cli.console import duration, latency, progress, table
 from ssdlab.cli.options import Json, Page, SetKeys
-from ssdlab.cli.output import parse_bytes, results, say, write_json
+from ssdlab.cli.output import results, say, write_json
 from ssdlab.errors import ExperimentError, InputError, Interrupted
-from ssdlab.fio.job import size_text
 from ssdlab.output import Output
 from ssdlab.rig import profiles, resolve
 from ssdlab.target import Fio, Sim
+from ssdlab.units import parse_bytes, size_text
 
 COLUMNS = 64
 """Cells in a row of the map."""

@@ -39,13 +39,13 @@ from ssdlab.engine.ratings import rating_for
 from ssdlab.engine.runs import begin
 from ssdlab.engine.speed import assumed
 from ssdlab.errors import InputError
-from ssdlab.fio.job import parse_size, size_text
 from ssdlab.output import Output
 from ssdlab.protocols import find, protocols
 from ssdlab.rating import between, share_text
 from ssdlab.rig import profile, resolve
 from ssdlab.safety import amount
 from ssdlab.store import RunStore
+from ssdlab.units import parse_bytes, size_text
 
 
 def _protocol_names(incomplete: str) -> list[str]:
@@ -256,7 +256,7 @@ def size_of(text: str | None) -> int | None:
     """The bytes of ``--size``."""
     if text is None:
         return None
-    size = parse_size(text, None)
+    size = parse_bytes("--size", text)
     if not size:
-        raise InputError(f'--size "{text}": expected a size such as 8g or 512m')
+        raise InputError(f'--size "{text}": expected more than nothing, such as 8g or 512m')
     return size

@@ -12,7 +12,7 @@ from ssdlab import _core
 from ssdlab.cli import trace_replay
 from ssdlab.cli.console import progress, stdout, table
 from ssdlab.cli.options import Json, Page, Quiet, opened
-from ssdlab.cli.output import on_stdout, parse_bytes, results, say, write_json
+from ssdlab.cli.output import on_stdout, results, say, write_json
 from ssdlab.cli.trace_options import (
     Action,
     Block,
@@ -27,6 +27,7 @@ from ssdlab.output import Output
 from ssdlab.report import trace_page
 from ssdlab.traces import fit, profile
 from ssdlab.traces.convert import convert as convert_trace
+from ssdlab.units import parse_bytes
 
 app = typer.Typer(
     name="trace",

@@ -8,9 +8,9 @@ from typing import Annotated, Literal, cast
 import typer
 
 from ssdlab import _core
-from ssdlab.cli.output import parse_bytes
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.tracefile import TIME_MAX_NS, Reading
+from ssdlab.units import parse_bytes
 
 
 def _formats(incomplete: str) -> list[str]:

@@ -11,7 +11,7 @@ import typer
 from ssdlab.cli.console import progress
 from ssdlab.cli.options import Destroy, Json, KeptBelow, Page, Quiet, Redact, Seed, SetKeys
 from ssdlab.cli.options import UseExistingFile as UseExisting
-from ssdlab.cli.output import parse_bytes, results
+from ssdlab.cli.output import results
 from ssdlab.cli.run import notice, override, print_result, profile_names
 from ssdlab.cli.trace_options import (
     Action,
@@ -29,6 +29,7 @@ from ssdlab.rig import resolve
 from ssdlab.store import RunStore
 from ssdlab.target import Settings, Sim
 from ssdlab.tracefile import FITS, Replay, existing
+from ssdlab.units import parse_bytes
 
 DEPTH_OPEN = 32
 """I/Os that fio keeps in flight at most where it follows the times of a trace."""

@@ -11,8 +11,8 @@ import typer
 from ssdlab.care.trim import Trimmed, trim
 from ssdlab.cli.console import duration
 from ssdlab.cli.options import Json
-from ssdlab.cli.output import parse_bytes, results, say, write_json
-from ssdlab.fio.job import size_text
+from ssdlab.cli.output import results, say, write_json
+from ssdlab.units import parse_bytes, size_text
 
 
 def command(

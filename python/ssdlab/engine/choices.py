@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ssdlab.engine.setup import Setup, bytes_of
+from ssdlab import units
+from ssdlab.engine.setup import Setup
 from ssdlab.errors import InputError
 
 DEPTH_MAX = 1024
@@ -10,36 +11,30 @@ DEPTH_MAX = 1024
 
 
 def counts(setup: Setup, name: str, *, most: int = DEPTH_MAX) -> list[int]:
-    """Whole numbers from 1 to ``most``, separated by commas, each once, ascending.
+    """Whole numbers from 1 to ``most`` (:mod:`ssdlab.units` says how), each once, ascending.
 
     Raises InputError where the parameter is no such list.
     """
     text = setup.text(name)
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    good = [int(part) for part in parts if part.isdecimal() and 1 <= int(part) <= most]
-    if not parts or len(good) != len(parts):
-        raise InputError(
-            f"--param {name}={text}: expected whole numbers from 1 to {most}, such as 1,4,32"
-        )
-    return sorted(set(good))
+    expected = f"whole numbers from 1 to {most}, such as 1,4,32 or 1..32x2"
+    return units.counts(
+        f"--param {name}={text}:", text, expected, lambda number: 1 <= number <= most
+    )
 
 
 def blocks(setup: Setup, name: str) -> list[int]:
-    """Block sizes in bytes, separated by commas, each once, ascending.
+    """Block sizes in bytes (:mod:`ssdlab.units` says how), each once, ascending.
 
     Sizes below the target's logical block are left out: no I/O can have them.
     Raises InputError where the parameter is no such list, or nothing remains of it.
     """
     text = setup.text(name)
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    sizes = [bytes_of(part) for part in parts]
-    if not parts or any(size < 512 or size % 512 for size in sizes):
-        raise InputError(
-            f"--param {name}={text}: expected block sizes in whole sectors of 512 bytes, "
-            "such as 512,4k,1m"
-        )
+    expected = "block sizes in whole sectors of 512 bytes, such as 512,4k,1m or 4k..1mx2"
+    sizes = units.sizes(
+        f"--param {name}={text}:", text, expected, lambda size: size >= 512 and size % 512 == 0
+    )
     smallest = setup.block
-    found = sorted({size for size in sizes if size % smallest == 0})
+    found = [size for size in sizes if size % smallest == 0]
     if not found:
         raise InputError(
             f"--param {name}={text}: the target has logical blocks of {smallest} bytes, "

@@ -18,7 +18,6 @@ from ssdlab.care import purge as care_purge
 from ssdlab.care import trim as care_trim
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.fio import surroundings
-from ssdlab.fio.job import size_text
 from ssdlab.fio.run import find_fio
 from ssdlab.health import smartctl
 from ssdlab.jobfile import JobText
@@ -28,6 +27,7 @@ from ssdlab.results import Result
 from ssdlab.rig import summary_of
 from ssdlab.safety import medium
 from ssdlab.target import Fio, Notice, Settings, Sim, log_interval, sim_progress, sim_result
+from ssdlab.units import size_text
 
 FILE_BYTES = 8 << 30
 """Size of the file of a protocol on a file, where nothing else is said and the disk has room."""

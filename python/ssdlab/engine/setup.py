@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from ssdlab import _core
 from ssdlab.engine.steps import ROUNDS_MAX, Job, Shape
 from ssdlab.errors import InputError, unknown_name
 
@@ -229,11 +230,14 @@ class Setup:
 
 
 def bytes_of(bs: str | int) -> int:
-    """A block size as fio writes it, in bytes; 0 where it is a list of several."""
+    """A block size as fio reads it, in bytes: the largest where directions have their own.
+
+    Raises InputError where it is none.
+    """
     if isinstance(bs, int):
         return bs
-    found = re.fullmatch(r"(\d+)([kmg]?)", bs.lower())
-    return int(found[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[found[2]] if found else 0
+    parts = [one for one in bs.split(",") if one.strip()] or [bs]
+    return max(map(_core.parse_fio_size, parts))
 
 
 def _runtime_s(runtime: str | int | None) -> float | None:

@@ -9,11 +9,11 @@ from typing import Any
 
 from ssdlab.errors import InputError
 from ssdlab.figures import Column, Table
-from ssdlab.fio.job import size_text
 from ssdlab.health.change import Change, compare
 from ssdlab.health.sources import PROTOCOL_SNAPSHOTS as FILE
 from ssdlab.health.sources import of_protocol, protocol_snapshots
 from ssdlab.output import write_to
+from ssdlab.units import size_text
 
 __all__ = ["FILE", "counted", "keep"]
 

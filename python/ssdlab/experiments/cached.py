@@ -14,7 +14,7 @@ from ssdlab.arrays.attachment import DIRECT, Attachment
 from ssdlab.arrays.rigs import CHUNK, LEVELS, STRIPED, device_of, shipped, toml_text
 from ssdlab.experiments.measure import Floats
 from ssdlab.results import DIRECTIONS, Result
-from ssdlab.scale import UNIT, capacity_of, reduced
+from ssdlab.scale import capacity_of, reduced
 
 FEWEST = 128
 """Superblocks of an SSD of a cache, at least."""
@@ -46,7 +46,7 @@ class Members:
         for key, value in {**reduced(self.drive, own, fewest=FEWEST), **dict(self.keys)}.items():
             _set(member, key, value)
         if own < factor:
-            size = capacity_of(self.drive) // factor // UNIT * UNIT
+            size = capacity_of(self.drive) // factor // 4096 * 4096
             member = {"kind": "partition", "size": f"{size}B", "below": member}
         return {**keys, "member": member}
 

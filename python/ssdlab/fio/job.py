@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ssdlab.errors import InputError
+from ssdlab import _core
+from ssdlab.errors import InputError, SsdlabError
 from ssdlab.fio.options import (
     ADDED,
     REPLACED,
@@ -28,6 +30,7 @@ from ssdlab.fio.options import (
 from ssdlab.fio.replay import OPTIONS as REPLAY_OPTIONS
 from ssdlab.fio.replay import Trace, plan_trace
 from ssdlab.jobfile import JobText
+from ssdlab.units import size_text
 
 FIRST_ALONE = frozenset({"stonewall", "wait_for_previous", "new_group"}) | REPLAY_OPTIONS
 """Options of a section that the further threads of its trace do not repeat."""
@@ -35,8 +38,9 @@ INCLUDE_DEPTH_MAX = 16
 """Includes may nest this deep, as in fio."""
 FASTEST = 14e9
 """Bytes per second that no drive exceeds: what PCIe 5.0 carries over four lanes."""
-_UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
-_SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "": 1.0}
+WRITE, TRIM = 1, 2
+"""Places among the directions."""
+_LINE = re.compile(r"job:(\d+): ")
 
 
 @dataclass
@@ -48,6 +52,8 @@ class Section:
     effective: dict[str, str | None] = field(default_factory=dict)
     trace: Trace | None = None
     """What it replays in place of its pattern."""
+    processes: list[_core.PlannedProcess] = field(default_factory=list)
+    """What fio will make of it, process by process."""
 
     def get(self, option: str, default: str = "") -> str:
         """The effective value as text; a bare option reads as ``1``."""
@@ -58,29 +64,19 @@ class Section:
         """Whether a boolean option is on."""
         return self.get(option, "0").strip().lower() in ("1", "true", "yes", "on")
 
-    def count(self, option: str, default: int) -> int:
-        """A small whole number, or ``default`` where the value is not one (fio will complain)."""
-        text = self.get(option, str(default))
-        return int(text) if text.isdigit() else default
-
-    def seconds(self, option: str) -> float:
-        """A time in seconds; 0 where absent or unreadable. Bare numbers are seconds."""
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|us|[dhms]?)", self.get(option, "0").strip())
-        return float(match[1]) * _SECONDS[match[2]] if match else 0.0
+    @property
+    def trims(self) -> bool:
+        """Whether the section deallocates blocks."""
+        if self.trace is not None:
+            return self.trace.trims
+        return any(one["shares"][TRIM] > 0 for one in self.processes)
 
     @property
     def writes(self) -> bool:
         """Whether the section writes or trims."""
         if self.trace is not None:
             return self.trace.writes
-        return self.get("rw", "read").split(":")[0].strip() not in ("read", "randread")
-
-    @property
-    def trims(self) -> bool:
-        """Whether the section deallocates blocks."""
-        if self.trace is not None:
-            return self.trace.trims
-        return "trim" in self.get("rw", "read").split(":")[0]
+        return any(one["shares"][WRITE] + one["shares"][TRIM] > 0 for one in self.processes)
 
     @property
     def is_direct(self) -> bool:
@@ -89,9 +85,9 @@ class Section:
         return past and self.get("ioengine", "psync") not in ("null", "mmap")
 
     @property
-    def starts_new_stage(self) -> bool:
-        """Whether the section waits for all before it."""
-        return any(option in ("stonewall", "wait_for_previous") for option in self.effective)
+    def first(self) -> _core.PlannedProcess:
+        """What its first process is going to do."""
+        return self.processes[0]
 
 
 @dataclass(frozen=True)
@@ -99,12 +95,15 @@ class Plan:
     """What a job will do to its target, as far as the file tells."""
 
     writes: bool
+    """Whether it writes or trims."""
     known_bytes: int
     """Bytes that will be written at most by jobs bounded by size."""
+    trimmed_bytes: int
+    """Bytes that they will deallocate."""
     open_seconds: float
     """Time during which jobs bounded by time alone write as fast as they can."""
-    span_bytes: int | None
-    """The size the target file will have; None where the job does not say."""
+    span_bytes: int
+    """The size of the device, or the one the target file will have."""
 
     @property
     def most_bytes(self) -> int:
@@ -116,6 +115,8 @@ class Plan:
         if not self.writes:
             return "writes nothing"
         parts = [f"writes up to {size_text(self.known_bytes)}"] if self.known_bytes else []
+        if self.trimmed_bytes:
+            parts.append(f"trims up to {size_text(self.trimmed_bytes)}")
         if self.open_seconds:
             parts.append(f"writes as fast as it can for {self.open_seconds:g} s")
         return " and ".join(parts) or "writes an amount that the job file does not tell"
@@ -149,27 +150,19 @@ class RealJob:
         return self.sections[0].get("fallocate", "native") not in ("none", "truncate", "0")
 
 
-def size_text(count: int) -> str:
-    """A size for people: decimal, as drives are sold."""
-    value, unit = float(count), "B"
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if value < 1000 or unit == "TB":
-            break
-        value /= 1000
-    return f"{value:.4g} {unit}"
-
-
 def rewrite(
     job: JobText,
     target: Path,
     capacity: int | None,
     environment: Mapping[str, str] | None = None,
     *,
+    file_bytes: int = 0,
     known: Known | None = None,
     logs: bool = False,
 ) -> RealJob:
     """The job with every file name replaced by ``target`` and per-second histograms added.
 
+    ``capacity`` is that of a block device; None is a plain file that has ``file_bytes`` so far.
     ``known`` is the fio that will run it; with ``logs`` it writes all of fio's logs.
 
     Raises:
@@ -184,6 +177,7 @@ def rewrite(
     replaced: list[dict[str, object]] = []
     extras: list[dict[str, object]] = []
     included: dict[str, Place] = {}
+    places: dict[int, Place] = {}
     current: Section | None = None
 
     def close() -> None:
@@ -194,11 +188,12 @@ def rewrite(
             return
         iolog = f"ssdlab{len(sections):03d}.iolog"
         try:
-            trace = plan_trace(job, current.effective, capacity, iolog)
+            room = capacity or file_bytes or None
+            trace = plan_trace(job, current.effective, room, iolog)
         except InputError as error:
             raise without_included(error, included) from None
         for one in trace.dealt():
-            section = replace(current, trace=one)
+            section = replace(current, trace=one, processes=[])
             if one.lane:
                 lines.append(f"[{current.name}]")
                 lines.extend(_line(*own) for own in current.own if own[0] not in FIRST_ALONE)
@@ -230,6 +225,7 @@ def rewrite(
             if place.included:
                 included[name.strip()] = place
             lines.append(f"[{name}]")
+            places[len(lines)] = place
             continue
         if current is None:
             continue  # fio skips what comes before the first section
@@ -248,11 +244,16 @@ def rewrite(
             continue  # the section's trace says them
         current.own.append((option, value))
         lines.append(_line(option, value))
+        places[len(lines)] = place
     close()
     if not sections:
         raise InputError(f"{job.name}: has no job section, such as [write]")
-    plan = _plan(sections, capacity)
-    return RealJob("\n".join(lines) + "\n", sections, plan, replaced, included, extras)
+    text = "\n".join(lines) + "\n"
+    try:
+        plan = _plan(text, sections, capacity, file_bytes)
+    except InputError as error:
+        raise _at_its_line(error, places, included) from None
+    return RealJob(text, sections, plan, replaced, included, extras)
 
 
 def _line(option: str, value: str | None) -> str:
@@ -307,50 +308,51 @@ def _escaped(target: Path) -> str:
     return text.replace(":", "\\:")
 
 
-def parse_size(text: str, capacity: int | None) -> int | None:
-    """A fio size in bytes; percentages of ``capacity``; None where it cannot be told."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:([kmgtp]?)i?b?|(%))", text.strip().lower())
-    if match is None:
-        return None
-    if match[3]:
-        return None if capacity is None else int(capacity * float(match[1]) / 100)
-    return int(float(match[1]) * (1 << _UNITS[match[2]]))
-
-
-def _plan(sections: list[Section], capacity: int | None) -> Plan:
-    known, seconds, span = 0, 0.0, 0
-    unknown_span = False
+def _plan(text: str, sections: Sequence[Section], capacity: int | None, file_bytes: int) -> Plan:
+    """What the sections will do, as the core reads the text that fio is given."""
+    host = {"$ncpus": str(os.cpu_count() or 1), "$mb_memory": str(_memory_mib())}
+    planned = _core.job_plan(
+        text,
+        job_name="job",
+        target_bytes=file_bytes if capacity is None else capacity,
+        file=capacity is None,
+        environment=host,
+    )
+    for one in planned["processes"]:
+        sections[one["job"]].processes.append(one)
+    known, trimmed, span = 0, 0, planned["target_bytes"]
+    seconds: dict[int, float] = defaultdict(float)
     for section in sections:
         if section.trace is not None:
             span = max(span, section.trace.end_bytes)
-            if section.trace.lane:
-                continue  # the first thread's plan is that of all
-            known += section.trace.write_bytes * max(1, section.count("numjobs", 1))
+            if section.trace.lane == 0:  # the first thread's plan is that of all
+                known += section.trace.write_bytes * len(section.processes)
             continue
-        size = parse_size(section.get("filesize") or section.get("size") or "100%", capacity)
-        offset = parse_size(section.get("offset", "0"), capacity)
-        if size is None or offset is None:
-            unknown_span = True
-        else:
-            whole = "size" not in section.effective and capacity is not None
-            span = max(span, size if whole else size + offset)
-        if not section.writes:
-            continue
-        amount = parse_size(section.get("io_size") or section.get("size") or "100%", capacity)
-        if section.flag("time_based") or amount is None:
-            seconds += section.seconds("runtime")
-        else:
-            share = _write_share(section)
-            clones = max(1, section.count("numjobs", 1)) * max(1, section.count("loops", 1))
-            known += int(amount * share) * clones
+        for one in section.processes if section.writes else ():
+            if one["bytes"] is not None:
+                known += one["bytes"][WRITE]
+                trimmed += one["bytes"][TRIM]
+            else:
+                lasts = one["ramp_s"] + (one["runtime_s"] or 0.0)
+                seconds[one["stage"]] = max(seconds[one["stage"]], lasts)
     writes = any(section.writes for section in sections)
-    return Plan(writes, known, seconds, None if unknown_span else span)
+    return Plan(writes, known, trimmed, sum(seconds.values()), span)
 
 
-def _write_share(section: Section) -> float:
-    rw = section.get("rw", "read").split(":")[0]
-    if rw not in ("rw", "readwrite", "randrw"):
-        return 1.0
-    if "rwmixwrite" in section.effective:
-        return min(100, section.count("rwmixwrite", 50)) / 100
-    return 1.0 - min(100, section.count("rwmixread", 50)) / 100
+def _at_its_line(
+    error: SsdlabError, places: Mapping[int, Place], included: Mapping[str, Place]
+) -> SsdlabError:
+    """An error in the text for fio, at the line of the job that it came from; lines in between
+    belong to the one before.
+    """
+    found = _LINE.match(error.message)
+    lines = range(int(found[1]), 0, -1) if found else ()
+    place = next((places[line] for line in lines if line in places), None)
+    if found is None or place is None:
+        return without_included(error, included)
+    return without_included(place.error(error.message[found.end() :]), included)
+
+
+def _memory_mib() -> int:
+    """Memory of the host in MiB, as fio counts it for ``$mb_memory``."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20

@@ -108,10 +108,11 @@ def _starts(
     """
     starts: list[float] = []
     stage_start = stage_end = 0.0
+    stage = 0
     for section, own in zip(sections, jobs, strict=True):
-        if section.starts_new_stage:
-            stage_start = stage_end
-        begin = stage_start + section.seconds("startdelay") + section.seconds("ramp_time")
+        if section.first["stage"] > stage:
+            stage, stage_start = section.first["stage"], stage_end
+        begin = stage_start + section.first["start_delay_s"][0] + section.first["ramp_s"]
         starts.append(begin)
         length = max((float(job.get("job_runtime", 0)) for job in own), default=0.0) / 1000.0
         stage_end = max(stage_end, begin + length)
@@ -196,12 +197,12 @@ def shapes(sections: Sequence[Section]) -> list[JobShape]:
     """The shape of each section; the threads of a trace are one."""
     found: list[JobShape] = []
     for section in sections:
-        threads = max(1, section.count("numjobs", 1))
+        threads = len(section.processes)
         if section.trace is not None and section.trace.lane:
             found[-1] = replace(found[-1], numjobs=found[-1].numjobs + threads)
             continue
         rw = "replay" if section.trace is not None else section.get("rw", "read")
-        depth, size = section.count("iodepth", 1), section.get("bs", "4k")
+        depth, size = section.first["iodepth"], section.get("bs", "4k")
         found.append(JobShape(_title(section), rw.split(":")[0].strip(), depth, threads, size))
     return found
 

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ssdlab.fio.job import size_text
+from ssdlab.units import size_text
 
 MOUNTINFO = Path("/proc/self/mountinfo")
 

@@ -32,7 +32,6 @@ LANES_MAX = 64
 Until version 3.36 fio looks for completions during a timed replay only when its queue is full: at
 a depth above 1 latencies are those of the pauses, or are not counted at all. So a section with a
 depth is replayed by as many threads, each with its share of the requests and one at a time."""
-_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 @dataclass(frozen=True)
@@ -129,7 +128,7 @@ def _number(job: JobText, options: Mapping[str, str | None], name: str, default:
     text = options.get(name)
     if text is None:
         return default
-    match = re.fullmatch(r"(\d+)([kmg]?)(?:i?b)?", text.strip().lower())
-    if match is None:
-        raise InputError(f'{job.name}: {name}: found "{text}", expected a whole number')
-    return int(match[1]) * _UNITS[match[2]]
+    try:
+        return _core.parse_fio_size(text, 1000 if options.get("kb_base") == "1000" else 1024)
+    except InputError as error:
+        raise InputError(f"{job.name}: {name}: {error}") from None

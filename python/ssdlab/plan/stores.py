@@ -20,9 +20,9 @@ from ssdlab.arrays.rigs import (
     toml_text,
 )  # fmt: skip
 from ssdlab.errors import InputError, unknown_name
-from ssdlab.fio.job import parse_size
 from ssdlab.jobfile import read_text
 from ssdlab.rig import profiles
+from ssdlab.units import parse_bytes
 
 FORMS = "NAME, FILE.toml, or LEVEL:COUNT:NAME[:CHUNK] such as raid10:6:seagate-constellation-500"
 """What :func:`store` reads, for help texts and messages."""
@@ -69,7 +69,7 @@ def store(text: str) -> Store:
         raise InputError(
             f'"{text}": found {parts[1]} drives, expected from {MEMBERS_MIN[level]} to 255'
         )
-    chunk = CHUNK if len(parts) == 3 else parse_size(parts[3], None)
+    chunk = CHUNK if len(parts) == 3 else parse_bytes(f'"{text}": chunk', parts[3])
     if not chunk or chunk % 4096:
         raise InputError(f'"{text}": chunk {parts[-1]}, expected a multiple of 4k, such as 64k')
     drive = _drive(parts[2])

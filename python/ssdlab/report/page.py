@@ -9,8 +9,9 @@ from typing import Any
 
 from bokeh.plotting import figure
 
-from ssdlab import tuning
+from ssdlab import _core, tuning
 from ssdlab.engine.check import MARK, any_doubt
+from ssdlab.errors import InputError
 from ssdlab.report import model, style, tables, verdict, why
 from ssdlab.report.catalogue import Catalogue
 from ssdlab.report.charts import Kind, Panel, SectionCharts, SectionPainter
@@ -412,10 +413,10 @@ class Page:
 
 def _block_size(text: str, numbers: Numbers) -> str:
     """A plain fio size (4k, 1m, 4096) in words; anything finer as it is."""
-    found = re.fullmatch(r"(\d+)([kmg]?)(?:i?b)?", text.strip().lower())
-    if not found:
+    try:
+        return numbers.size(_core.parse_fio_size(text))
+    except InputError:
         return text
-    return numbers.size(int(found[1]) * {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}[found[2]])
 
 
 def _flat(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ssdlab.errors import InputError, MissingProgramError, RefusedError
-from ssdlab.fio.job import size_text
 from ssdlab.fio.surroundings import (
     SYS_BLOCK,
     backing_file,
@@ -29,6 +28,7 @@ from ssdlab.safety.held import Held, sequence_of
 from ssdlab.safety.openers import unseen
 from ssdlab.safety.uses import Use
 from ssdlab.system import System
+from ssdlab.units import size_text
 
 _VIRTUAL = re.compile(r"(loop|md|dm-|nbd|zram|ram|ublkb|vd|xvd)\w*$")
 """Devices that have no serial by nature; they are named by their kernel name instead."""

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ssdlab.errors import ExperimentError, InputError, RefusedError
-from ssdlab.fio.job import size_text
 from ssdlab.safety import uses
 from ssdlab.safety.held import Held
 from ssdlab.system import System
+from ssdlab.units import size_text
 
 _FLOCK = struct.Struct("hhqqixxxx")
 """``struct flock`` on 64-bit Linux: type, whence, start, length, process."""

@@ -1,12 +1,12 @@
 //! The sequence of I/Os of one process of a job.
 
-use super::pattern::{Amount, BlockSizes, FileService, Pattern};
-use super::region::{Order, Range, Region, Remember, Rules, Streams, Strips, unique_blocks};
+use super::extent::{Amounts, Target, ranges, strips, whole_sectors};
+use super::pattern::{BlockSizes, FileService, Pattern};
+use super::region::{Order, Region, Rules, Streams};
 use super::{Io, JobSpec};
-use crate::device::{Op, SECTOR};
+use crate::device::Op;
 use crate::error::Result;
 use crate::rng::Stream;
-use crate::units::Bytes;
 
 const READ: usize = 0;
 const WRITE: usize = 1;
@@ -34,13 +34,7 @@ pub struct Generator {
     until_random: u32,
     /// Second half of a trim-and-write.
     pending: Option<Io>,
-    /// Bytes of one pass.
-    pass_limit: u64,
-    /// Bytes and I/Os of all passes; `u64::MAX`: no limit.
-    byte_limit: u64,
-    io_limit: u64,
-    /// `io_size`, if given: passes go on until it is reached.
-    io_size: Option<u64>,
+    amounts: Amounts,
     pass_bytes: u64,
     pass_ios: u64,
     bytes: u64,
@@ -52,7 +46,6 @@ pub struct Generator {
     last_was_flush: bool,
     flushes: bool,
     finished: bool,
-    expected_bytes: u64,
 }
 
 impl Generator {
@@ -68,27 +61,13 @@ impl Generator {
         let [offset, mix] = ["offset", "mix"].map(stream);
         let [order, size, file] = ["order", "size", "file"].map(stream);
         let mut streams = Streams { offset, mix, order, size, file };
-        let ranges = ranges(spec, thread, capacity, &mut stream("filesize"))?;
+        let ranges = ranges(spec, thread, Target::Device(capacity), &mut stream("filesize"))?;
         let mut regions = Vec::with_capacity(ranges.len());
         for range in &ranges {
             let strips = strips(spec, range.room)?;
             regions.push(Region::new(pattern, *range, strips, &mut streams.offset));
         }
-        let available = ranges.iter().fold(0u64, |sum, r| sum.saturating_add(r.span));
-        let size = match pattern.size {
-            Some(Amount::Bytes(n)) => n.min(available),
-            _ => available,
-        };
-        let io_size = pattern.io_size.map(|a| a.of(size));
-        let align = std::array::from_fn(|d| match pattern.align[d] {
-            0 => pattern.sizes[d].min(),
-            n => n,
-        });
-        let unbounded =
-            pattern.random && matches!(unique_blocks(pattern, &align), Remember::Nothing);
-        let halves = 1 + u64::from(pattern.trim_then_write);
-        let amount = io_size.unwrap_or(size).saturating_mul(pattern.loops);
-        let ios = pattern.number_ios.saturating_mul(pattern.loops).saturating_mul(halves);
+        let amounts = Amounts::new(pattern, &ranges);
         let endless = spec.schedule.time_based;
         Ok(Generator {
             rules: Rules { endless, skip: pattern.skip },
@@ -98,10 +77,7 @@ impl Generator {
             file: 0,
             until_random: 1,
             pending: None,
-            pass_limit: if unbounded { size.max(io_size.unwrap_or(0)) } else { size },
-            byte_limit: amount,
-            io_limit: if ios == 0 { u64::MAX } else { ios },
-            io_size,
+            amounts,
             pass_bytes: 0,
             pass_ios: 0,
             bytes: 0,
@@ -114,16 +90,6 @@ impl Generator {
                 && pattern.directions[WRITE]
                 && !pattern.trim_then_write,
             finished: false,
-            expected_bytes: match io_size {
-                // Whole passes, both halves counted, until io_size is reached.
-                Some(io_size) if io_size > size && !unbounded => {
-                    let pass = size.saturating_mul(halves);
-                    let least = pass.saturating_mul(pattern.loops);
-                    let passes = if halves > 1 { io_size.div_ceil(pass) * pass } else { io_size };
-                    least.max(passes)
-                }
-                _ => amount.saturating_mul(halves),
-            },
             pattern: pattern.clone(),
         })
     }
@@ -131,16 +97,15 @@ impl Generator {
     /// Bytes that the process will move in all, flushes aside, as far as can be told beforehand;
     /// `None`: until time is up.
     pub fn expected_bytes(&self) -> Option<u64> {
-        let by_ios = self.io_limit.saturating_mul(self.pattern.block_max());
-        (!self.rules.endless).then_some(self.expected_bytes.min(by_ios))
+        (!self.rules.endless).then_some(self.amounts.moved)
     }
 
     /// I/Os that the process will do in all, flushes aside; `None` where sizes vary or until time
     /// is up.
     pub fn expected_ios(&self) -> Option<u64> {
         let (min, max) = (self.pattern.block_min(), self.pattern.block_max());
-        let by_bytes = self.expected_bytes / min;
-        (!self.rules.endless && min == max).then_some(by_bytes.min(self.io_limit))
+        let by_bytes = self.amounts.moved_by_size / min;
+        (!self.rules.endless && min == max).then_some(by_bytes.min(self.amounts.ios))
     }
 
     /// The next I/O; `None` when the amount is done (never for a time-based job).
@@ -166,9 +131,9 @@ impl Generator {
                 return None;
             }
             let exhausted = !self.rules.endless
-                && (self.bytes >= self.byte_limit
-                    || self.ios >= self.io_limit
-                    || self.pass_bytes >= self.pass_limit);
+                && (self.bytes >= self.amounts.bytes
+                    || self.ios >= self.amounts.ios
+                    || self.pass_bytes >= self.amounts.pass);
             if !exhausted {
                 if self.flushes && self.flush_is_due() {
                     self.last_was_flush = true;
@@ -303,11 +268,11 @@ impl Generator {
         self.passes += 1;
         let moved = self.pass_ios > 0;
         let wrote = self.pattern.end_fsync && self.pattern.directions[WRITE] && moved;
-        let more = match self.io_size {
+        let more = match self.amounts.io_size {
             _ if !moved => false,
             _ if self.rules.endless || self.passes < self.pattern.loops => true,
             Some(io_size) => {
-                self.ios < self.io_limit
+                self.ios < self.amounts.ios
                     && io_size.saturating_sub(self.bytes_all) >= self.pattern.block_max()
             }
             None => false,
@@ -368,120 +333,4 @@ fn draw_fitting(
     }
     let found = (0..LENGTH_DRAWS_MAX).map(|_| draw(rng)).find(|len| *len <= room);
     Some(found.unwrap_or(min))
-}
-
-/// Where the process works in each of its files.
-fn ranges(spec: &JobSpec, thread: u32, capacity: u64, rng: &mut Stream) -> Result<Vec<Range>> {
-    let p = &spec.pattern;
-    let files = p.files.regions(&spec.name, thread, capacity);
-    let files = files.map_err(|e| spec.error("size", e.to_string()))?;
-    let block = p.block_min();
-    let count = files.len() as u64;
-    let mut ranges = Vec::with_capacity(files.len());
-    for (index, (start, file)) in files.into_iter().enumerate() {
-        let offset = offset_in(spec, thread, file);
-        if offset >= file {
-            let problem =
-                format!("begins at {}, and there are only {}", Bytes(offset), Bytes(file));
-            return Err(spec.error("offset", problem));
-        }
-        let room = file - offset;
-        let span = match (p.file_size, p.size) {
-            (Some((low, high)), _) => {
-                let size = low + rng.below(high - low + 1) / block * block;
-                size.saturating_sub(offset)
-            }
-            (None, Some(Amount::Bytes(size))) => {
-                // What does not divide evenly goes to the first files, block by block.
-                let extra = (size % count) / block > index as u64;
-                size / count + if extra { block } else { 0 }
-            }
-            (None, Some(percent)) => percent.of(file).min(room) / block * block,
-            (None, None) => room,
-        };
-        if span > room {
-            let problem = format!(
-                "{} from offset {} on does not fit into {}",
-                Bytes(span),
-                Bytes(offset),
-                Bytes(file)
-            );
-            return Err(
-                spec.error(if p.file_size.is_some() { "filesize" } else { "size" }, problem)
-            );
-        }
-        if span < block {
-            let problem = format!("{} is less than one I/O of {}", Bytes(span), Bytes(block));
-            return Err(spec.error("size", problem));
-        }
-        ranges.push(Range { base: start + offset, span, room, file });
-    }
-    Ok(ranges)
-}
-
-/// Where the range begins in a file of `file` bytes; percentages are rounded up to a block.
-fn offset_in(spec: &JobSpec, thread: u32, file: u64) -> u64 {
-    let p = &spec.pattern;
-    let align = if p.offset_align > 0 { p.offset_align } else { p.block_min() };
-    let relative = matches!(p.offset, Amount::Percent(_))
-        || (matches!(p.offset_increment, Amount::Percent(_)) && thread > 0);
-    let step = p.offset_increment.of(file).saturating_mul(u64::from(thread));
-    let offset = p.offset.of(file).saturating_add(step);
-    if relative { offset.div_ceil(align).saturating_mul(align) } else { offset }
-}
-
-fn strips(spec: &JobSpec, room: u64) -> Result<Option<Strips>> {
-    let Some(zones) = spec.pattern.zones else { return Ok(None) };
-    let block = spec.pattern.block_min();
-    let bytes = |amount: Amount| match amount {
-        Amount::Bytes(n) => n,
-        percent => percent.of(room) / block * block,
-    };
-    let strips =
-        Strips { range: bytes(zones.range), size: bytes(zones.size), skip: bytes(zones.skip) };
-    for (option, bytes) in [("zonerange", strips.range), ("zonesize", strips.size)] {
-        if bytes < block {
-            let problem = format!("{} is less than one I/O of {}", Bytes(bytes), Bytes(block));
-            return Err(spec.error(option, problem));
-        }
-    }
-    Ok(Some(strips))
-}
-
-/// A drive is read and written in whole sectors.
-fn whole_sectors(spec: &JobSpec) -> Result<()> {
-    let p = &spec.pattern;
-    let check = |option: &str, bytes: u64| {
-        if bytes.is_multiple_of(SECTOR) {
-            return Ok(());
-        }
-        let problem = format!("{bytes} bytes: a drive moves whole sectors of {SECTOR} bytes");
-        Err(spec.error(option, problem))
-    };
-    for d in (0..3).filter(|d| p.directions[*d]) {
-        match &p.sizes[d] {
-            BlockSizes::Fixed(n) => check("bs", *n)?,
-            BlockSizes::Range { min, max } => {
-                check("bsrange", *min)?;
-                check("bsrange", *max)?;
-            }
-            BlockSizes::Split(parts) => {
-                parts.iter().try_for_each(|part| check("bssplit", part.0))?;
-            }
-        }
-        check("ba", p.align[d])?;
-    }
-    check("rw", p.skip.unsigned_abs())?;
-    for (option, amount) in [("offset", p.offset), ("offset_increment", p.offset_increment)] {
-        if let Amount::Bytes(n) = amount {
-            check(option, n)?;
-        }
-    }
-    check("offset_align", p.offset_align)?;
-    for zone in p.zones.iter().flat_map(|z| [z.range, z.skip]) {
-        if let Amount::Bytes(n) = zone {
-            check("zonemode", n)?;
-        }
-    }
-    Ok(())
 }

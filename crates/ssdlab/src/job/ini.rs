@@ -172,7 +172,9 @@ impl Reader<'_, '_> {
         }
         out.push_str(rest);
         for word in ["$ncpus", "$mb_memory"] {
-            if out.contains(word) {
+            if let Some(value) = self.source.env.get(word) {
+                out = out.replace(word, value);
+            } else if out.contains(word) {
                 let problem = format!(
                     "{word} is a property of this host and means nothing to a simulated drive; \
                      write a number"

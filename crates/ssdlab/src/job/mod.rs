@@ -5,6 +5,7 @@
 //! by the job's [`Schedule`].
 
 mod distribution;
+mod extent;
 mod generator;
 mod ini;
 mod layout;
@@ -12,17 +13,19 @@ mod lfsr;
 pub mod options;
 mod parse;
 mod pattern;
+pub mod plan;
 mod random_map;
 mod region;
 mod replay;
-mod size;
+pub mod size;
 mod spec;
 mod values;
 
+pub use extent::Target;
 pub use generator::Generator;
 pub use ini::Place;
 pub use layout::Files;
-pub use parse::{Ignored, JobFile, ParseSource, parse};
+pub use parse::{Ignored, JobFile, ParseSource, parse, parse_for_fio};
 pub use pattern::{Amount, BlockSizes, Distribution, FileService, Pattern, RandomGenerator, Zones};
 pub use replay::{Attached, Replay};
 

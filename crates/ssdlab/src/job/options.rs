@@ -62,6 +62,41 @@ pub fn meant(name: &str) -> Option<&'static str> {
     nearest(name, all().flat_map(|o| names(o).collect::<Vec<_>>()))
 }
 
+/// Whether what moves where and when depends on the option called `name`.
+pub fn is_planned(name: &str) -> bool {
+    find(name).is_some_and(|option| PLANNED.contains(&option.name))
+}
+
+/// The options that a plan of a job needs.
+const PLANNED: &[&str] = &[
+    "kb_base",
+    "name",
+    "rw",
+    "rwmixread",
+    "rwmixwrite",
+    "bs",
+    "bsrange",
+    "bssplit",
+    "ba",
+    "nrfiles",
+    "filesize",
+    "size",
+    "io_size",
+    "offset",
+    "offset_increment",
+    "offset_align",
+    "number_ios",
+    "loops",
+    "iodepth",
+    "numjobs",
+    "runtime",
+    "time_based",
+    "ramp_time",
+    "startdelay",
+    "stonewall",
+    "wait_for",
+];
+
 /// Every known option: those with a meaning, then the ignored, then the unsupported.
 pub fn all() -> impl Iterator<Item = &'static JobOption> {
     SEMANTIC.iter().chain(IGNORED).chain(UNSUPPORTED)

@@ -1,6 +1,7 @@
 //! From the text of a job file to [`JobSpec`]s.
 
 use super::replay::{Attached, OPEN_LOOP_DEPTH, Replay};
+use super::spec::Reader;
 use super::{JobSpec, ini, layout, options, spec};
 use crate::error::{Error, Result, nearest};
 use std::collections::BTreeMap;
@@ -9,7 +10,7 @@ use std::collections::BTreeMap;
 pub struct ParseSource<'a> {
     /// Name of the job file in messages.
     pub file: String,
-    /// The environment for `${NAME}`.
+    /// The environment for `${NAME}`, and `$ncpus` and `$mb_memory` where the host is to be meant.
     pub env: BTreeMap<String, String>,
     /// Reads the file named by an `include` line.
     pub include: &'a dyn Fn(&str) -> std::io::Result<String>,
@@ -127,10 +128,23 @@ pub(super) const IN_FLIGHT_MAX: u64 = 1 << 22;
 /// [`Error::Job`] with file, line and option for anything fio would refuse or a simulated drive
 /// cannot do.
 pub fn parse(text: &str, source: &ParseSource) -> Result<JobFile> {
+    read(text, source, Reader::Simulation)
+}
+
+/// Reads a job file that the real fio will run: options without a say in what moves where and when
+/// are left to it.
+///
+/// # Errors
+/// [`Error::Job`] as [`parse`], where places, amounts or times cannot be told.
+pub fn parse_for_fio(text: &str, source: &ParseSource) -> Result<JobFile> {
+    read(text, source, Reader::Fio)
+}
+
+fn read(text: &str, source: &ParseSource, reader: Reader) -> Result<JobFile> {
     let sections = ini::read(text, source)?;
     let mut file = JobFile::default();
     for section in &sections.jobs {
-        let (job, ignored) = spec::build(section)?;
+        let (job, ignored) = spec::build(section, reader)?;
         if let Some(name) = &job.schedule.wait_for
             && !file.jobs.iter().any(|j| j.name == *name)
         {

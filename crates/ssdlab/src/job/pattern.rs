@@ -47,6 +47,19 @@ impl BlockSizes {
             BlockSizes::Split(parts) => parts.iter().map(|p| p.0).min().unwrap_or(0),
         }
     }
+    /// The mean size, bytes.
+    pub fn mean(&self) -> f64 {
+        match self {
+            BlockSizes::Fixed(n) => *n as f64,
+            // Uniform up to the largest, rounded up to the smallest.
+            BlockSizes::Range { min, max } => {
+                let whole = max / min;
+                let up_to = (min * whole * (whole + 1) / 2) as f64 * *min as f64;
+                (up_to + (max - min * whole) as f64 * *max as f64) / *max as f64
+            }
+            BlockSizes::Split(parts) => parts.iter().map(|p| p.0 as f64 * p.1 / 100.0).sum(),
+        }
+    }
     /// The largest size, bytes.
     pub fn max(&self) -> u64 {
         match self {
@@ -155,6 +168,8 @@ pub struct Pattern {
     pub offset: Amount,
     /// `offset_increment`.
     pub offset_increment: Amount,
+    /// `file_append`: the range begins where the file has ended so far.
+    pub append: bool,
     /// `offset_align`, bytes; 0: the smallest block.
     pub offset_align: u64,
     /// `number_ios`; 0: no limit.
@@ -205,6 +220,7 @@ impl Default for Pattern {
             io_size: None,
             offset: Amount::Bytes(0),
             offset_increment: Amount::Bytes(0),
+            append: false,
             offset_align: 0,
             number_ios: 0,
             loops: 1,
@@ -227,6 +243,27 @@ impl Pattern {
     /// Smallest I/O of the directions that take part, bytes.
     pub fn block_min(&self) -> u64 {
         self.taking_part().map(BlockSizes::min).min().unwrap_or(512)
+    }
+    /// fio's `rw`, without what stands behind a colon.
+    pub fn mode(&self) -> String {
+        let order = if self.random { "rand" } else { "" };
+        let directions = match self.directions {
+            _ if self.trim_then_write => "trimwrite",
+            [true, true, _] => "rw",
+            [true, ..] => "read",
+            [_, true, _] => "write",
+            _ => "trim",
+        };
+        format!("{order}{directions}")
+    }
+    /// Shares of the directions in the I/Os, 0 ..= 1.
+    pub fn shares(&self) -> PerDirection<f64> {
+        let percent = |n: u32| f64::from(n) / 100.0;
+        match self.directions {
+            _ if self.trim_then_write => [0.0, 0.5, 0.5],
+            [true, true, _] => [percent(self.mix_read), percent(100 - self.mix_read), 0.0],
+            only => only.map(|takes_part| f64::from(u8::from(takes_part))),
+        }
     }
     /// Largest I/O of the directions that take part, bytes.
     pub fn block_max(&self) -> u64 {

@@ -174,7 +174,7 @@ impl Region {
             Order::Same => Some(self.last_start[direction]),
         };
         let (offset, len) = match (sequential, order) {
-            (Some(offset), _) => match draw_len(&mut streams.size, self.limit() - offset) {
+            (Some(offset), _) => match draw_len(&mut streams.size, self.reach() - offset) {
                 Some(len) => (offset, len),
                 None if rules.endless => {
                     (self.strip_base, draw_len(&mut streams.size, self.limit() - self.strip_base)?)
@@ -198,6 +198,13 @@ impl Region {
             Some(strips) => self.strip_base.saturating_add(strips.range).min(self.range.span),
             None => self.range.span,
         }
+    }
+
+    /// Where an I/O that follows another must end: as in fio the last one of a range that is no whole
+    /// number of blocks goes beyond it, if the file does.
+    #[inline]
+    fn reach(&self) -> u64 {
+        if self.strips.is_some() { self.limit() } else { self.range.room }
     }
 
     fn enter_strip(&mut self, streams: &mut Streams) {

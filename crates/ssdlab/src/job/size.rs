@@ -36,20 +36,32 @@ pub fn amount(text: &str, base: u64) -> Result<Amount> {
     }
 }
 
+const MICROSECOND: u64 = 1_000;
+
 /// A time in ns; a number without a unit counts in `unit` ns.
 ///
 /// # Errors
-/// [`Error::Value`] for an unknown unit or a fraction.
+/// [`Error::Value`] for an unknown unit, or a fraction of another unit than the option's.
 pub fn time(text: &str, unit: u64) -> Result<u64> {
     let wrong = || {
-        let default = if unit == 1_000 { "microseconds" } else { "seconds" };
+        let default = if unit == MICROSECOND { "microseconds" } else { "seconds" };
         Error::value(
             text,
             format!("a whole number of {default}, or one with us, ms, s, m, h or d behind it"),
         )
     };
     let (number, suffix) = split(text).ok_or_else(wrong)?;
-    let factor = match suffix.as_str() {
+    // fio reads up to the point and takes the option's own unit, whatever stands behind: 0.5 is 0.
+    let own = if unit == MICROSECOND { "us" } else { "s" };
+    let suffix = match suffix.strip_prefix('.') {
+        Some(rest) => {
+            let fraction = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+            let read = rest.len() > fraction.len() && (fraction.is_empty() || fraction == own);
+            if read { "" } else { suffix.as_str() }
+        }
+        None => suffix.as_str(),
+    };
+    let factor = match suffix {
         "" => unit,
         "us" | "usec" => 1_000,
         "ms" | "msec" => 1_000_000,
@@ -161,7 +173,9 @@ mod tests {
         }
         assert!(amount("50.5%", 1024).is_err());
         assert!(amount("101%", 1024).is_err());
-        assert!(time("0.5", 1_000).is_err());
+        assert!(time("1.5ms", 1_000).is_err(), "1 us to fio");
+        assert!(time("1.5m", 1_000_000_000).is_err(), "1 s to fio");
+        assert!(time("1.", 1_000).is_err());
         assert!(time("1sec", 1_000).is_err());
     }
 
@@ -171,6 +185,14 @@ mod tests {
         assert_eq!(time("5", 1_000), Ok(5_000));
         assert_eq!(time("500MS", 1_000), Ok(500_000_000));
         assert_eq!(time("2m", 1_000), Ok(120_000_000_000));
+    }
+
+    #[test]
+    fn of_a_fraction_of_a_second_the_whole_part_counts_as_in_fio() {
+        // Tried on fio 3.33 (`startdelay=`, time to the end).
+        for (text, seconds) in [("0.5", 0), ("1.7", 1), ("1.6s", 1)] {
+            assert_eq!(time(text, 1_000_000_000), Ok(seconds * 1_000_000_000), "{text}");
+        }
     }
 
     #[test]

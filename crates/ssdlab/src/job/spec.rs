@@ -28,28 +28,39 @@ pub struct Draft {
     compress: u8,
     zero_buffers: bool,
     replay: Replay,
+    reader: Reader,
+}
+
+/// Who is going to run the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// A simulated drive: every option must have a meaning on it.
+    Simulation,
+    /// The real fio, which knows its options itself: only what a plan needs is read.
+    Fio,
 }
 
 /// Reads the options of `section`.
 ///
 /// # Errors
 /// [`Error::Job`] for an unknown option, a wrong value, or options that contradict each other.
-pub fn build(section: &Section) -> Result<(JobSpec, Vec<Ignored>)> {
-    let mut draft = Draft::new(section);
-    // Sizes depend on kb_base wherever it stands.
-    for line in &section.lines {
-        if line.name == "kb_base" {
-            draft.line(line)?;
+pub fn build(section: &Section, reader: Reader) -> Result<(JobSpec, Vec<Ignored>)> {
+    let mut draft = Draft::new(section, reader);
+    // Sizes depend on the kb_base of their section wherever it stands, those of [global] on its own.
+    for global in [true, false] {
+        let lines = || section.lines.iter().filter(|line| line.global == global);
+        for line in lines().filter(|line| line.name == "kb_base").chain(lines()) {
+            match draft.line(line) {
+                Err(_) if reader == Reader::Fio && !options::is_planned(&line.name) => {}
+                read => read?,
+            }
         }
-    }
-    for line in &section.lines {
-        draft.line(line)?;
     }
     draft.finish(section)
 }
 
 impl Draft {
-    fn new(section: &Section) -> Self {
+    fn new(section: &Section, reader: Reader) -> Self {
         let schedule = Schedule { iodepth: 1, numjobs: 1, ..Schedule::default() };
         Draft {
             spec: JobSpec {
@@ -72,6 +83,7 @@ impl Draft {
             compress: 0,
             zero_buffers: false,
             replay: Replay::default(),
+            reader,
         }
     }
 
@@ -83,6 +95,7 @@ impl Draft {
         }
         let off = matches!(value, "0" | "none" | "no");
         match option.class {
+            Class::Unsupported if self.reader == Reader::Fio => {}
             Class::Unsupported if !off => {
                 return Err(line.error(format!(
                     "fio has this option ({}), but simulated drives do not support it",
@@ -112,7 +125,11 @@ impl Draft {
                 false => self.replay.option(option.name, value, self.base),
             })
             .map_err(|e| line.error(e.to_string()))?;
-        assert!(known, "option {} is in the table and nothing reads it", option.name);
+        assert!(
+            known || option.class == Class::Unsupported,
+            "option {} is in the table and nothing reads it",
+            option.name
+        );
         Ok(())
     }
 
@@ -181,6 +198,7 @@ impl Draft {
             "offset" => p.offset = amount(value)?,
             "offset_increment" => p.offset_increment = amount(value)?,
             "offset_align" => p.offset_align = size::bytes(value, base)?,
+            "file_append" => p.append = value != "0",
             "number_ios" => p.number_ios = size::bytes(value, base)?,
             "loops" => p.loops = size::bytes(value, base)?.max(1),
             "norandommap" => p.norandommap = value != "0",
@@ -274,8 +292,13 @@ impl Draft {
         let spec = &mut self.spec;
         spec.pattern.compressible = if self.zero_buffers { 100 } else { self.compress };
         if spec.schedule.time_based && spec.schedule.runtime_ns.is_none() {
-            let problem = "needs runtime: how long the job is to begin again and again";
-            return Err(spec.error("time_based", problem));
+            if self.reader == Reader::Fio {
+                // fio says so and goes on.
+                spec.schedule.time_based = false;
+            } else {
+                let problem = "needs runtime: how long the job is to begin again and again";
+                return Err(spec.error("time_based", problem));
+            }
         }
         if spec.schedule.thinktime_ns > 0 && spec.schedule.thinktime_blocks == 0 {
             spec.schedule.thinktime_blocks = 1;

@@ -28,6 +28,7 @@ from ssdlab.plan.storage.sizes import (
 from ssdlab.plan.stores import Store
 from ssdlab.progress import ProgressCallback
 from ssdlab.scale import capacity_of
+from ssdlab.units import parse_bytes
 
 RAM_FILLS_BYTES_PER_S = 200e6
 """A card's RAM is full after its size divided by this, wherever writes go below it slower."""
@@ -411,7 +412,4 @@ def ram_bytes(card: Attachment) -> int:
     """RAM of a card; 0 without one."""
     size = ((card.controller or {}).get("cache") or {}).get("size", 0)
     text = str(size["value"] if isinstance(size, dict) else size)
-    for unit, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)):
-        if text.endswith(unit):
-            return int(float(text.removesuffix(unit)) * factor)
-    return 0
+    return parse_bytes("controller.cache.size", text)

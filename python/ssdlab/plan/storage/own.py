@@ -6,10 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ssdlab import pool
+from ssdlab import _core, pool
 from ssdlab.arrays.rigs import toml_text
 from ssdlab.errors import InputError
-from ssdlab.fio.job import parse_size
 from ssdlab.jobfile import JobText
 from ssdlab.plan.storage.bed import Bed, Ran, stage, wear_of
 from ssdlab.plan.storage.candidates import Candidate, drives
@@ -45,7 +44,7 @@ ROOM = 4
 FILLED, GROWN = 0.99, 0.01
 """A cache is warm when it is full to this, or when a lap has added less than this of it."""
 _ABSOLUTE = re.compile(
-    r"^\s*(size|offset|offset_increment|filesize)\s*=\s*([1-9][\d.]*\s*[kmgtp]?i?b?)\s*$",
+    r"^\s*(size|offset|offset_increment|filesize)\s*=\s*([1-9]\d{0,17}(?:[kmgt](?:i?b)?)?)\s*$",
     re.IGNORECASE | re.MULTILINE,
 )
 
@@ -68,7 +67,8 @@ class OwnLoad:
     @property
     def extent(self) -> int:
         """Bytes that the places and amounts which the job names add up to; 0 if it names none."""
-        return sum(parse_size(found[2], None) or 0 for found in _ABSOLUTE.finditer(self.job.text))
+        found = _ABSOLUTE.finditer(self.job.text)
+        return sum(_core.parse_fio_size(one[2]) for one in found)
 
 
 def measure_own(

@@ -1,0 +1,225 @@
+//! Where a process of a job works in its files, and how much it moves: what fio makes of `size`,
+//! `filesize`, `offset` and their kin once it knows how large the files are.
+
+use super::JobSpec;
+use super::pattern::{Amount, BlockSizes, Pattern};
+use super::region::{Range, Remember, Strips, unique_blocks};
+use crate::device::SECTOR;
+use crate::error::Result;
+use crate::rng::Stream;
+use crate::units::Bytes;
+
+/// What the files of a job are on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A device of this many bytes: what reaches beyond it is an error.
+    Device(u64),
+    /// A plain file that has this many bytes so far: fio makes it as long as the job needs.
+    File(u64),
+}
+
+/// How much a process does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Amounts {
+    /// Bytes of one pass.
+    pub pass: u64,
+    /// Bytes of all passes, of a trim-and-write the writes alone.
+    pub bytes: u64,
+    /// I/Os of all passes; `u64::MAX`: no limit.
+    pub ios: u64,
+    /// `io_size`, if given: passes go on until it is reached.
+    pub io_size: Option<u64>,
+    /// Bytes that it moves in all as sizes have it, both halves of a trim-and-write.
+    pub moved_by_size: u64,
+    /// The same, where the number of I/Os may end it earlier.
+    pub moved: u64,
+}
+
+impl Amounts {
+    /// The amounts of a process that works in `ranges`.
+    pub fn new(pattern: &Pattern, ranges: &[Range]) -> Self {
+        let available = ranges.iter().fold(0u64, |sum, r| sum.saturating_add(r.span));
+        let size = match pattern.size {
+            Some(Amount::Bytes(n)) => n.min(available),
+            _ => available,
+        };
+        let io_size = pattern.io_size.map(|amount| match amount {
+            Amount::Bytes(n) => n,
+            // fio takes the share of the files' ranges, not of size.
+            share => ranges.iter().map(|r| share.of(r.span)).sum::<u64>().min(size),
+        });
+        let align = std::array::from_fn(|d| match pattern.align[d] {
+            0 => pattern.sizes[d].min(),
+            n => n,
+        });
+        let unbounded =
+            pattern.random && matches!(unique_blocks(pattern, &align), Remember::Nothing);
+        let halves = 1 + u64::from(pattern.trim_then_write);
+        let bytes = io_size.unwrap_or(size).saturating_mul(pattern.loops);
+        let ios = match pattern.number_ios.saturating_mul(pattern.loops).saturating_mul(halves) {
+            0 => u64::MAX,
+            ios => ios,
+        };
+        let moved_by_size = match io_size {
+            // Whole passes, both halves counted, until io_size is reached.
+            Some(io_size) if io_size > size && !unbounded => {
+                let pass = size.saturating_mul(halves);
+                let least = pass.saturating_mul(pattern.loops);
+                let passes = if halves > 1 { io_size.div_ceil(pass) * pass } else { io_size };
+                least.max(passes)
+            }
+            _ => bytes.saturating_mul(halves),
+        };
+        Amounts {
+            pass: if unbounded { size.max(io_size.unwrap_or(0)) } else { size },
+            bytes,
+            ios,
+            io_size,
+            moved_by_size,
+            moved: moved_by_size.min(ios.saturating_mul(pattern.block_max())),
+        }
+    }
+}
+
+/// Where the process works in each of its files. `rng` draws sizes of files where a range is given.
+///
+/// # Errors
+/// [`crate::Error::Job`] where there is no room, or less than one I/O of it.
+pub fn ranges(spec: &JobSpec, thread: u32, target: Target, rng: &mut Stream) -> Result<Vec<Range>> {
+    let p = &spec.pattern;
+    let (Target::Device(capacity) | Target::File(capacity)) = target;
+    let files = p.files.regions(&spec.name, thread, capacity);
+    let files = files.map_err(|e| spec.error("size", e.to_string()))?;
+    let block = p.block_min();
+    let count = files.len() as u64;
+    let mut ranges = Vec::with_capacity(files.len());
+    for (index, (start, file)) in files.into_iter().enumerate() {
+        let grows = matches!(target, Target::File(_));
+        let offset = if grows && p.append { file } else { offset_in(spec, thread, file) };
+        let too_far = |file: u64| {
+            let problem =
+                format!("begins at {}, and there are only {}", Bytes(offset), Bytes(file));
+            spec.error("offset", problem)
+        };
+        if offset >= file && !grows {
+            return Err(too_far(file));
+        }
+        let rest = file.saturating_sub(offset);
+        // fio keeps a size that lies within filesize, and makes it so otherwise.
+        let whole = match p.file_size {
+            Some((low, high)) if file < low || file > high || file != capacity => {
+                let whole = low + rng.below(high - low + 1) / block * block;
+                Some(if grows { high } else { whole })
+            }
+            _ => None,
+        };
+        let span = match (whole, p.file_size, p.size) {
+            (Some(whole), ..) => whole.checked_sub(offset).ok_or_else(|| too_far(whole))?,
+            (None, None, Some(Amount::Bytes(size))) => {
+                // What does not divide evenly goes to the first files, block by block.
+                let extra = (size % count) / block > index as u64;
+                size / count + if extra { block } else { 0 }
+            }
+            _ => rest,
+        };
+        let span = match p.size {
+            Some(share @ Amount::Percent(percent)) if percent < 100.0 => {
+                share.of(span + offset).min(span) / block * block
+            }
+            _ => span,
+        };
+        let file = if grows { file.max(offset.saturating_add(span)) } else { file };
+        let room = file - offset;
+        if span > room {
+            let problem = format!(
+                "{} from offset {} on does not fit into {}",
+                Bytes(span),
+                Bytes(offset),
+                Bytes(file)
+            );
+            let option = if p.file_size.is_some() { "filesize" } else { "size" };
+            return Err(spec.error(option, problem));
+        }
+        if span == 0 && grows {
+            let problem = "is needed: a file that is still empty has no size of its own";
+            return Err(spec.error("size", problem));
+        }
+        if span < block {
+            let problem = format!("{} is less than one I/O of {}", Bytes(span), Bytes(block));
+            return Err(spec.error("size", problem));
+        }
+        ranges.push(Range { base: start + offset, span, room, file });
+    }
+    Ok(ranges)
+}
+
+/// Where the range begins in a file of `file` bytes; percentages are rounded up to a block.
+fn offset_in(spec: &JobSpec, thread: u32, file: u64) -> u64 {
+    let p = &spec.pattern;
+    let align = if p.offset_align > 0 { p.offset_align } else { p.block_min() };
+    let relative = matches!(p.offset, Amount::Percent(_))
+        || (matches!(p.offset_increment, Amount::Percent(_)) && thread > 0);
+    let step = p.offset_increment.of(file).saturating_mul(u64::from(thread));
+    let offset = p.offset.of(file).saturating_add(step);
+    if relative { offset.div_ceil(align).saturating_mul(align) } else { offset }
+}
+
+/// The strips of a file with `room` bytes from the start of the range on, if there are any.
+///
+/// # Errors
+/// [`crate::Error::Job`] where a strip has no room for an I/O.
+pub fn strips(spec: &JobSpec, room: u64) -> Result<Option<Strips>> {
+    let Some(zones) = spec.pattern.zones else { return Ok(None) };
+    let block = spec.pattern.block_min();
+    let bytes = |amount: Amount| match amount {
+        Amount::Bytes(n) => n,
+        percent => percent.of(room) / block * block,
+    };
+    let strips =
+        Strips { range: bytes(zones.range), size: bytes(zones.size), skip: bytes(zones.skip) };
+    for (option, bytes) in [("zonerange", strips.range), ("zonesize", strips.size)] {
+        if bytes < block {
+            let problem = format!("{} is less than one I/O of {}", Bytes(bytes), Bytes(block));
+            return Err(spec.error(option, problem));
+        }
+    }
+    Ok(Some(strips))
+}
+
+/// Refuses what is not whole sectors: a drive is read and written in those.
+pub fn whole_sectors(spec: &JobSpec) -> Result<()> {
+    let p = &spec.pattern;
+    let check = |option: &str, bytes: u64| {
+        if bytes.is_multiple_of(SECTOR) {
+            return Ok(());
+        }
+        let problem = format!("{bytes} bytes: a drive moves whole sectors of {SECTOR} bytes");
+        Err(spec.error(option, problem))
+    };
+    for d in (0..3).filter(|d| p.directions[*d]) {
+        match &p.sizes[d] {
+            BlockSizes::Fixed(n) => check("bs", *n)?,
+            BlockSizes::Range { min, max } => {
+                check("bsrange", *min)?;
+                check("bsrange", *max)?;
+            }
+            BlockSizes::Split(parts) => {
+                parts.iter().try_for_each(|part| check("bssplit", part.0))?;
+            }
+        }
+        check("ba", p.align[d])?;
+    }
+    check("rw", p.skip.unsigned_abs())?;
+    for (option, amount) in [("offset", p.offset), ("offset_increment", p.offset_increment)] {
+        if let Amount::Bytes(n) = amount {
+            check(option, n)?;
+        }
+    }
+    check("offset_align", p.offset_align)?;
+    for zone in p.zones.iter().flat_map(|z| [z.range, z.skip]) {
+        if let Amount::Bytes(n) = zone {
+            check("zonemode", n)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! What a rig says: the values of its keys, and where its devices are.
+
+use super::{PARTS, Rig, device_of, plain};
+use crate::error::Result;
+use crate::units::{Bytes, Nanos};
+use toml::{Table, Value};
+
+impl Rig {
+    /// The value at `key` as text, a table as TOML; `None` where the rig says nothing. `key` is one
+    /// as [`Rig::set`] takes it, and the first device on the way down that has it answers.
+    pub fn get(&self, key: &str) -> Option<String> {
+        let (mut place, own) = device_of(key);
+        loop {
+            let device = self.device_at(&place)?;
+            if let Some(found) = value_at(device, own) {
+                return Some(plain(found));
+            }
+            place.push(if device.contains_key("member") { "member" } else { "below" });
+        }
+    }
+
+    /// The value at `key` as a size, bytes.
+    ///
+    /// # Errors
+    /// [`crate::Error::Value`] where it is none.
+    pub fn bytes(&self, key: &str) -> Result<Option<u64>> {
+        let size = self.get(key).map(|text| Bytes::parse(&text)).transpose();
+        Ok(size.map_err(|e| e.under(key))?.map(|size| size.0))
+    }
+
+    /// The value at `key` as a time, ns.
+    ///
+    /// # Errors
+    /// [`crate::Error::Value`] where it is none.
+    pub fn nanos(&self, key: &str) -> Result<Option<u64>> {
+        let time = self.get(key).map(|text| Nanos::parse(&text)).transpose();
+        Ok(time.map_err(|e| e.under(key))?.map(|time| time.0))
+    }
+
+    /// Where the devices of a kind are: what stands before their keys, such as `below.`, each
+    /// device before those that it is made of.
+    pub fn find(&self, kind: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        find_below(&self.device, kind, "", &mut found);
+        found
+    }
+
+    /// The table of the device at `place`.
+    pub(super) fn device_at(&self, place: &[&str]) -> Option<&Table> {
+        let mut steps = place.iter();
+        let mut device = &self.device;
+        while let Some(step) = steps.next() {
+            device = match device.get(*step)? {
+                Value::Array(all) => all.get(steps.next()?.parse::<usize>().ok()?)?.as_table()?,
+                one => one.as_table()?,
+            };
+        }
+        Some(device)
+    }
+}
+
+fn value_at<'a>(device: &'a Table, key: &str) -> Option<&'a Value> {
+    let mut steps = key.split('.');
+    let first = device.get(steps.next()?)?;
+    steps.try_fold(first, |value, step| value.get(step))
+}
+
+fn find_below(device: &Table, kind: &str, place: &str, found: &mut Vec<String>) {
+    if device.get("kind").and_then(Value::as_str) == Some(kind) {
+        found.push(place.to_string());
+    }
+    for part in PARTS {
+        match device.get(part) {
+            Some(Value::Table(inner)) => {
+                find_below(inner, kind, &format!("{place}{part}."), found);
+            }
+            Some(Value::Array(all)) => {
+                for (i, inner) in all.iter().enumerate() {
+                    let Some(inner) = inner.as_table() else { continue };
+                    find_below(inner, kind, &format!("{place}{part}.{i}."), found);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RIG: &str = r#"
+        [device]
+        kind = "cache"
+        [device.cache]
+        kind = "ssd"
+        capacity = { value = "4GiB", source = "datasheet" }
+        [device.below]
+        kind = "array"
+        level = "raid0"
+        [[device.below.members]]
+        kind = "hdd"
+        [[device.below.members]]
+        kind = "link"
+        queue_slots = 32
+        [device.below.members.below]
+        kind = "ssd"
+        ftl = { gc = { victim = "greedy", low = 0.5 } }
+    "#;
+
+    #[test]
+    fn a_key_is_found_where_set_would_put_it() {
+        let rig = Rig::parse(RIG, "t").unwrap();
+        assert_eq!(rig.get("cache.capacity").as_deref(), Some("4GiB"));
+        assert_eq!(rig.bytes("cache.capacity"), Ok(Some(4 << 30)));
+        assert_eq!(rig.get("level").as_deref(), Some("raid0"), "looked for below");
+        assert_eq!(rig.get("below.members.1.ftl.gc.low").as_deref(), Some("0.5"));
+        assert_eq!(rig.get("below.members.1.queue_slots").as_deref(), Some("32"));
+        assert_eq!(rig.get("below.members.0.ftl.gc.low"), None);
+        assert_eq!(rig.get("below.members.7.kind"), None);
+        assert!(rig.nanos("cache.capacity").is_err());
+    }
+
+    #[test]
+    fn devices_of_a_kind_are_found_wherever_they_are() {
+        let rig = Rig::parse(RIG, "t").unwrap();
+        assert_eq!(rig.find("ssd"), ["below.members.1.below.", "cache."]);
+        assert_eq!(rig.find("cache"), [""]);
+        assert!(rig.find("tier").is_empty());
+    }
+}

@@ -1,0 +1,163 @@
+"""Sizes as options and people write them, and lists of values.
+
+An option reads ``8g``, ``8G`` and ``8GiB`` as 2^33 bytes and ``8GB`` as 8,000,000,000, as drives
+are sold. Job files are fio's, which reads some otherwise (:func:`ssdlab._core.parse_fio_size`).
+
+A list is values joined by commas. In the place of a value ``1..256x2`` stands for the numbers from
+1 to 256 that double each time, ``10%..100%/8`` for eight numbers at equal distances, the ends among
+them, and ``2..6`` for all whole numbers from 2 to 6.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import TypeVar
+
+from ssdlab.errors import InputError
+
+N = TypeVar("N", int, float)
+
+VALUES_MAX = 1000
+"""A list of more values is a slip."""
+
+_SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*([kmgtp]?)(i?)(b?)", re.IGNORECASE | re.ASCII)
+_PERCENT = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*%?", re.ASCII)
+_RANGE = re.compile(r"(.+?)\.\.(.+?)(?:x(\d+(?:\.\d+)?)|/(\d+))?")
+
+
+def size_text(count: int) -> str:
+    """A size for people: decimal, as drives are sold."""
+    value, unit = float(count), "B"
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if value < 1000 or unit == "TB":
+            break
+        value /= 1000
+    return f"{value:.4g} {unit}"
+
+
+def parse_bytes(where: str, text: str) -> int:
+    """A size in bytes, such as ``8g`` or ``8GiB`` (binary) or ``1.5GB`` (decimal).
+
+    Parts of a byte are dropped. Raises InputError, beginning with ``where``, for anything else.
+    """
+    size = _bytes(text)
+    if size is None:
+        raise InputError(f'{where} "{text}": write it as a size, such as 8g, 512MiB or 1.5GB')
+    return int(size)
+
+
+def sizes(
+    where: str, text: str, expected: str, fits: Callable[[int], bool] = lambda size: size > 0
+) -> list[int]:
+    """The sizes of a list in bytes, each once, ascending.
+
+    Raises InputError where one is no size or does not fit; ``expected`` says what would be right.
+    """
+    return sorted(set(_numbers(where, text, expected, _bytes, round, fits)))
+
+
+def counts(where: str, text: str, expected: str, fits: Callable[[int], bool]) -> list[int]:
+    """The whole numbers of a list, each once, ascending; shares may be written with a ``%``.
+
+    Raises InputError where one is no whole number or does not fit; ``expected`` says what would be
+    right.
+    """
+    return sorted(set(_numbers(where, text, expected, _whole, round, fits)))
+
+
+def percents(where: str, text: str, expected: str, fits: Callable[[float], bool]) -> list[float]:
+    """The percentages of a list as they stand; a ``%`` behind them is no more than clear.
+
+    Raises InputError where one is no number or does not fit; ``expected`` says what would be right.
+    """
+    return _numbers(where, text, expected, _percent, float, fits)
+
+
+def words(where: str, text: str) -> list[str]:
+    """The parts of a list of names, each once, in their order.
+
+    Raises InputError where one is empty.
+    """
+    return list(dict.fromkeys(_parts(where, text)))
+
+
+def _parts(where: str, text: str) -> list[str]:
+    parts = [one.strip() for one in text.split(",")]
+    if not all(parts):
+        raise InputError(f'{where} "{text}": expected values joined by commas')
+    return parts
+
+
+def _numbers(
+    where: str,
+    text: str,
+    expected: str,
+    read: Callable[[str], Fraction | None],
+    make: Callable[[Fraction], N],
+    fits: Callable[[N], bool],
+) -> list[N]:
+    found: list[N] = []
+    for part in _parts(where, text):
+        for value in map(make, _values(where, part, expected, read)):
+            if not fits(value):
+                raise InputError(f'{where} "{part}": expected {expected}')
+            found.append(value)
+            if len(found) > VALUES_MAX:
+                raise InputError(
+                    f'{where} "{part}": is more than {VALUES_MAX} values; '
+                    "write a factor behind a range (1..256x2) or a number of values (1..256/8)"
+                )
+    return found
+
+
+def _values(
+    where: str, part: str, expected: str, read: Callable[[str], Fraction | None]
+) -> Iterator[Fraction]:
+    """The value or the range of values that a part of a list stands for."""
+    span = _RANGE.fullmatch(part)
+    ends = [read(one) for one in (span.groups()[:2] if span else [part])]
+    low, high = ends[0], ends[-1]
+    if low is None or high is None:
+        raise InputError(f'{where} "{part}": expected {expected}')
+    if span is None:
+        yield low
+        return
+    factor, number = span[3], span[4]
+    if low > high or (factor and (low == 0 or Fraction(factor) <= 1)) or number in ("0", "1"):
+        raise InputError(
+            f'{where} "{part}": a range goes up, by a factor above 1 (1..256x2) '
+            "or in at least two values (1..256/8)"
+        )
+    if number:
+        steps = int(number) - 1
+        yield from (low + (high - low) * step / steps for step in range(steps + 1))
+        return
+    value = low
+    while value <= high:
+        yield value
+        value = value * Fraction(factor) if factor else value + 1
+
+
+def _bytes(text: str) -> Fraction | None:
+    """Bytes, parts of one dropped; None where the text is no size."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None or (match[3] and not match[2]):
+        return None
+    power = " kmgtp".index(match[2].lower() or " ")
+    if not power and "." in match[1]:
+        return None
+    return Fraction(
+        int(Fraction(match[1]) * (1000 if match[4] and not match[3] else 1024) ** power)
+    )
+
+
+def _whole(text: str) -> Fraction | None:
+    number = _percent(text)
+    return number if number is not None and number.denominator == 1 else None
+
+
+def _percent(text: str) -> Fraction | None:
+    match = _PERCENT.fullmatch(text.strip())
+    return None if match is None else Fraction(match[1])

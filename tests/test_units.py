@@ -1,0 +1,85 @@
+"""Sizes as options write them, and lists of values: one grammar for all commands."""
+
+from __future__ import annotations
+
+import pytest
+
+from ssdlab.errors import InputError
+from ssdlab.units import counts, parse_bytes, percents, size_text, sizes, words
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("8g", 8 << 30), ("8G", 8 << 30), ("8GiB", 8 << 30), ("8 gib", 8 << 30), ("8Gi", 8 << 30),
+        ("8GB", 8 * 10**9), ("1.5GB", 1_500_000_000), ("0.5k", 512), ("4kB", 4000), ("7", 7),
+        ("7B", 7), ("2.4GiB", 2_576_980_377), ("1p", 1 << 50), ("0.3GB", 300_000_000),
+    ],
+)  # fmt: skip
+def test_a_size_without_b_is_binary_and_one_with_b_decimal(text: str, size: int) -> None:
+    assert parse_bytes("--size", text) == size
+
+
+@pytest.mark.parametrize("text", ["", "x", "8x", "-1", "1.5", "1.5B", "8iB", "1e9", "٣k", "8 G B"])
+def test_what_is_no_size_is_one_sentence_with_the_option(text: str) -> None:
+    with pytest.raises(InputError, match=r"^--size .*write it as a size, such as 8g"):
+        parse_bytes("--size", text)
+
+
+def test_sizes_read_back() -> None:
+    for size in (0, 999, 1000, 8 * 10**9, 15 * 10**12):
+        number, unit = size_text(size).split()
+        assert parse_bytes("it", number + unit) == size
+
+
+def even(value: float) -> bool:
+    return value % 2 == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("4", [4]), ("8,4,4", [4, 8]), ("2..256x2", [2, 4, 8, 16, 32, 64, 128, 256]),
+        ("10%..100%/4", [10, 40, 70, 100]), ("2..20/4", [2, 8, 14, 20]), ("2..5x2", [2, 4]),
+        ("4,100..300/3,8", [4, 8, 100, 200, 300]),
+    ],
+)  # fmt: skip
+def test_ranges_multiply_or_step(text: str, values: list[int]) -> None:
+    assert counts("--count", text, "even numbers", even) == values
+
+
+def test_a_bare_range_is_every_whole_number() -> None:
+    assert counts("--count", "2..6", "numbers", lambda _: True) == [2, 3, 4, 5, 6]
+
+
+def test_a_range_of_sizes_keeps_its_units() -> None:
+    assert sizes("--bs", "4k..64kx4,1m", "sizes") == [4096, 16384, 65536, 1 << 20]
+    assert sizes("--bs", "1GB..2GB/3", "sizes") == [10**9, 1_500_000_000, 2 * 10**9]
+
+
+def test_percentages_keep_their_order_and_repeat() -> None:
+    assert percents("--stagger", "30, 0%,0,2.5", "percent", lambda _: True) == [30, 0, 0, 2.5]
+
+
+def test_names_are_taken_once_in_their_order() -> None:
+    assert words("--levels", "5, 10,5") == ["5", "10"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "joined by commas"), ("2,,4", "joined by commas"), ("3", "expected even numbers"),
+        ("x", "expected even numbers"), ("8..2x2", "range goes up"), ("2..8x1", "range goes up"),
+        ("0..8x2", "a range goes up"), ("2..8/1", "a range goes up"), ("2..", "expected even"),
+        ("2..x..8", "expected even"), ("2..8x", "expected even"), ("1.5", "expected even"),
+        ("2..6", "expected even numbers"), ("2..9/99", "expected"),
+    ],
+)  # fmt: skip
+def test_a_list_that_is_none_is_one_sentence(text: str, problem: str) -> None:
+    with pytest.raises(InputError, match=rf"^--count \".*({problem})"):
+        counts("--count", text, "even numbers", even)
+
+
+def test_a_list_is_not_endless() -> None:
+    with pytest.raises(InputError, match="more than 1000 values"):
+        sizes("--bs", "1..1g", "sizes")
