@@ -1,4 +1,5 @@
-"""Where the real fio refuses a job or a run fails, its own sentence is shown, once."""
+"""Where the real fio refuses a job or a run fails, its own sentence is shown, once; what is read
+beforehand, to know what a job will do, is told at its line."""
 
 from __future__ import annotations
 
@@ -17,18 +18,8 @@ from ssdlab.fio.complaints import failure
 pytestmark = [pytest.mark.real, needs_fio()]
 
 REFUSED = {
-    "rw=read": "you need to specify size=",
-    "rw=sideways\nsize=1m": "failed parsing rw=sideways (valid values: read, write, trim, ",
-    "rw=write\nsize=1m\nbs=abc": "failed parsing bs=abc",
-    "rw=write\nsize=1m\nbs=0": "failed parsing bs=0 (bs: min value out of range: 0 (1 min))",
-    "rw=write\nsize=1m\niodepth=abc": "failed parsing iodepth=abc",
-    "rw=write\nsize=1m\nbs=2m": "size too small, must not be less than minimum block size: ",
-    "rw=read\nsize=1m\noffset=2m\nfilesize=1m": "you need to specify valid offset=",
-    "rw=randrw\nsize=1m\nrwmixread=150": "max value out of range: 150 (100 max)",
     "rw=randread\nsize=1m\nrandom_distribution=zipf:abc": "random postfix parsing failed",
     "rw=randread\nsize=1m\nrandom_distribution=gauss": "valid values: random, zipf, pareto, ",
-    "rw=randread\nsize=1m\nbsrange=8k": "failed parsing bsrange=8k",
-    "rw=write\nsize=1m\nwait_for=zz": "waitee job zz unknown",
     "rw=write\nsize=1m\nsteadystate=foo:1": "failed parsing steadystate=foo:1",
     "rw=write\nsize=1m\ncpus_allowed=1000": "CPU 1000 too large",
     "rw=write\nsize=1m\nzonemode=zbd": "Specifying the zone size is mandatory",
@@ -36,12 +27,26 @@ REFUSED = {
     "rw=write\nsize=1m\nprio=99": "max value out of range: 99 (7 max)",
     "rw=read\nsize=1m\nioengine=psync\nsqthread_poll=1": "Bad option <sqthread_poll=1>",
     "rw=write\nsize=1m\nbuffer_pattern=zzz": "failed parsing buffer_pattern=zzz",
-    "rw=write\nsize": "Option size requires an argument",
-    "rw=write\nsize=": "failed parsing size=",
     "rw=write\nsize=1m\npercentile_list=abc": "not a floating point value: abc",
-    "rw=read\nsize=1m\nnumjobs=100000": "maximum number of jobs reached",
 }
 """Options of a job that fio 3 refuses, and what it prints."""
+
+PLANNED = {
+    "rw=read": "1: [broken] size: is needed",
+    "rw=sideways\nsize=1m": '2: rw: found "sideways", expected read, write, trim, ',
+    "rw=write\nsize=1m\nbs=abc": '4: bs: found "abc", expected a whole number',
+    "rw=write\nsize=1m\nbs=0": '4: bs: found "0", expected a size above 0',
+    "rw=write\nsize=1m\niodepth=abc": '4: iodepth: found "abc", expected a whole number',
+    "rw=write\nsize=1m\nbs=2m": "3: [broken] size: 1MiB is less than one I/O of 2MiB",
+    "rw=read\nsize=1m\noffset=2m\nfilesize=1m": "4: [broken] offset: begins at 2MiB",
+    "rw=randrw\nsize=1m\nrwmixread=150": '4: rwmixread: found "150", expected a whole percentage',
+    "rw=randread\nsize=1m\nbsrange=8k": '4: bsrange: found "8k", expected a range of sizes',
+    "rw=write\nsize=1m\nwait_for=zz": '4: [broken] wait_for: no job "zz" stands above',
+    "rw=write\nsize": "3: size: needs a value",
+    "rw=write\nsize=": "3: size: needs a value",
+    "rw=read\nsize=1m\nnumjobs=100000": '4: numjobs: found "100000", expected a number from 1 to',
+}
+"""Options that fio refuses too, read beforehand because they say what moves where and when."""
 
 
 def refusal(job: str, scratch: Path) -> SsdlabError:
@@ -60,9 +65,19 @@ def test_a_job_that_fio_refuses_says_what_fio_says(options: str, tmp_path: Path)
     assert type(error) is InputError
 
 
+@pytest.mark.parametrize("options", PLANNED, ids=lambda text: text.replace("\n", " "))
+def test_what_the_plan_cannot_read_is_told_at_its_line_before_fio_starts(
+    options: str, tmp_path: Path
+) -> None:
+    error = refusal(f"[broken]\n{options}\n", tmp_path / "s")
+    assert error.message.startswith(f"<job>:{PLANNED[options]}")
+    assert type(error) is InputError
+
+
 def test_the_job_among_several_is_named(tmp_path: Path) -> None:
-    error = refusal("[good]\nrw=write\nsize=1m\n[bad]\nrw=write\nbs=x\n", tmp_path / "s")
-    assert error.message == 'fio refuses job "bad": failed parsing bs=x'
+    job = "[good]\nrw=write\nsize=1m\n[bad]\nrw=write\nsize=1m\nprio=x\n"
+    error = refusal(job, tmp_path / "s")
+    assert error.message == 'fio refuses job "bad": failed parsing prio=x'
 
 
 def test_a_run_that_fails_says_what_fio_says_and_is_no_wrong_input(tmp_path: Path) -> None:

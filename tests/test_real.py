@@ -151,8 +151,8 @@ def test_redaction_strikes_out_what_names_one_drive() -> None:
 
 
 def test_a_job_that_fio_refuses_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r'^fio refuses job "a": failed parsing rw=sideways'):
-        ssdlab.run("[a]\nrw=sideways\nsize=1m\n", on=tmp_path / "s")
+    with pytest.raises(InputError, match=r'^fio refuses job "a": failed parsing verify=sideways'):
+        ssdlab.run("[a]\nverify=sideways\nsize=1m\n", on=tmp_path / "s")
     assert list(tmp_path.iterdir()) == []
 
 
