@@ -328,7 +328,7 @@ def test_what_cannot_be_scanned_is_one_sentence(tmp_path: Path, cli: Cli) -> Non
     for arguments, words in (
         ((empty,), "is empty"),
         ((tmp_path / "gone.bin",), "there is no such file"),
-        ((empty, "--size", "1.5G"), "write it as a size"),
+        ((empty, "--size", "1.5X"), "write it as a size"),
         ((empty, "--size", "0"), "at least one byte"),
         ((empty, "--whole", "--size", "1GB"), "exclude each other"),
         ((empty, "--prepare", "steady"), "for simulated drives"),

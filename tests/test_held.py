@@ -276,6 +276,24 @@ def job(text: str) -> ssdlab.jobfile.JobText:
     return ssdlab.jobfile.read_job(text)
 
 
+def test_a_copy_of_this_process_that_becomes_another_program_is_no_user(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    with safety.make_file(file, MIB) as held:
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:  # as between fork and exec, with all descriptors of its parent
+            os.read(reading, 1)
+            os._exit(0)
+        try:
+            assert Path(f"/proc/{child}/fd/{held.descriptor}").stat().st_ino == file.stat().st_ino
+            held.check()
+        finally:
+            os.write(writing, b"x")
+            os.waitpid(child, 0)
+            os.close(reading)
+            os.close(writing)
+
+
 @needs_fio()
 @pytest.mark.root
 def test_a_device_that_comes_into_use_between_steps_stops_the_run(loop: Loop) -> None:

@@ -37,13 +37,23 @@ def openers(system: System, wanted: Key) -> list[Opener]:
     """
     found = []
     for pid in system.processes():
-        if pid == os.getpid() and system.live:
+        if system.live and _is_own(system, pid):
             continue
         modes = list(_modes(system, pid, wanted))
         if modes:
             program = system.read(f"proc/{pid}/comm") or "a program"
             found.append(Opener(pid, program, any(modes)))
     return found
+
+
+def _is_own(system: System, pid: int) -> bool:
+    """Whether it is this process, or a copy of it that is about to become another program."""
+    if pid == os.getpid():
+        return True
+    # After the program's name, which may hold anything, in brackets: state and parent (proc(5)).
+    fields = (system.read(f"proc/{pid}/stat") or "").rpartition(")")[2].split()
+    own = system.read("proc/self/cmdline")
+    return fields[1:2] == [str(os.getpid())] and system.read(f"proc/{pid}/cmdline") == own
 
 
 def unseen(system: System) -> bool:
