@@ -32,7 +32,8 @@ REFUSED = {
 """Options of a job that fio 3 refuses, and what it prints."""
 
 PLANNED = {
-    "rw=read": "1: [broken] size: is needed",
+    "rw=read": "1: [broken] size: is needed, as the file is still empty; "
+    "fio says: you need to specify size=",
     "rw=sideways\nsize=1m": '2: rw: found "sideways", expected read, write, trim, ',
     "rw=write\nsize=1m\nbs=abc": '4: bs: found "abc", expected a whole number',
     "rw=write\nsize=1m\nbs=0": '4: bs: found "0", expected a size above 0',

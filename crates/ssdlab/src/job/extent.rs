@@ -141,7 +141,8 @@ pub fn ranges(spec: &JobSpec, thread: u32, target: Target, rng: &mut Stream) -> 
             return Err(spec.error(option, problem));
         }
         if span == 0 && grows {
-            let problem = "is needed: a file that is still empty has no size of its own";
+            let problem =
+                "is needed, as the file is still empty; fio says: you need to specify size=";
             return Err(spec.error("size", problem));
         }
         if span < block {
