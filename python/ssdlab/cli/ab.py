@@ -175,7 +175,7 @@ def command(
     ] = False,
     scale: Annotated[
         int,
-        typer.Option("--scale", min=1, metavar="N", help="A shipped drive so many times smaller."),
+        typer.Option("--scale", min=1, metavar="N", help="Scale a shipped drive down by N."),
     ] = 1,
     size: Annotated[
         str | None,

@@ -97,7 +97,7 @@ def command(
             "--scale",
             min=1,
             metavar="N",
-            help="A shipped drive and all durations so many times smaller.",
+            help="Scale a shipped drive and all durations down by N.",
         ),
     ] = 1,
     set_: SetKeys = None,

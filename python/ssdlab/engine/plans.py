@@ -40,7 +40,7 @@ class Order:
     """Parameters of the protocol, as text."""
     quick: bool = False
     scale: int = 1
-    """Simulated profiles: the drive and all durations so many times smaller."""
+    """Simulated profiles: the drive and all durations scaled down by this."""
     overrides: Mapping[str, str] = field(default_factory=dict)
     """Keys of a simulated rig."""
     seed: int = 1
