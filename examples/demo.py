@@ -17,8 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import ssdlab
-from ssdlab.cli.console import duration, progress, stdout, table
-from ssdlab.cli.run import summary_rows, waf_text
+from ssdlab.cli.console import duration, latency, progress, rate, stdout, table
 from ssdlab.report import render
 
 HERE = Path(__file__).parent
@@ -119,15 +118,21 @@ def install_fio() -> bool:
 
 def show(results: list[ssdlab.Result]) -> None:
     """A short table: what each drive did."""
-    columns = [("drive", "left"), ("job", "left"), ("IOPS", "right"), ("throughput", "right")]
-    columns += [("latency p50", "right"), ("latency p99.9", "right")]
-    columns += [("write amplification", "right")]
-    rows = []
-    for result in results:
-        rows += [
-            [result.name, row[0], row[4], row[5], row[7], row[9], waf_text(result, row) or "-"]
-            for row in summary_rows(result)
+    columns = [("drive", "left"), ("job", "left"), ("IOPS", "right"), ("MB/s", "right")]
+    columns += [("clat p50", "right"), ("clat p99.9", "right"), ("WA", "right")]
+    rows = [
+        [
+            result.name,
+            one["job"],
+            rate(one["iops"]),
+            rate(None if one["bw_bytes"] is None else one["bw_bytes"] / 1e6),
+            latency(one["clat_p50_ns"]),
+            latency(one["clat_p999_ns"]),
+            "-" if one["waf"] is None else f"{one['waf']:.2f}",
         ]
+        for result in results
+        for one in result.summary()
+    ]
     stdout().print(table(columns, rows))
 
 

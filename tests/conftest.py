@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -20,6 +21,7 @@ from scheduling import (  # noqa: F401 - pytest takes its hooks from here
 from ssdlab.cli import run_command
 from ssdlab.engine.estimate import Expected
 from ssdlab.engine.steps import Repeated, Rounds, Step, Then
+from ssdlab.histogram import BINS, Histogram, bin_index
 from ssdlab.results import SERIES_SCHEMA, Result
 
 MIB = 1 << 20
@@ -101,6 +103,17 @@ def loop(tmp_path: Path) -> Iterator[Loop]:
         yield device
     finally:
         device.close()
+
+
+def histogram_of(counts: Mapping[int, int]) -> Histogram:
+    """A histogram of latencies in ns and how many."""
+    bins = np.zeros(BINS, dtype=np.int64)
+    np.add.at(bins, bin_index([*counts]), [*counts.values()])
+    found = Histogram.of_counts(bins)
+    total = float(sum(ns * count for ns, count in counts.items()))
+    return replace(
+        found, sum_ns=total, min_ns=min(counts, default=0), max_ns=max(counts, default=0)
+    )
 
 
 def make_result(name: str, *, device: bool = False) -> Result:

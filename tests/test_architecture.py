@@ -12,7 +12,7 @@ PACKAGE = Path(ssdlab.__file__).parent
 
 LAYERS = (
     ("errors", "progress", "memory", "_core", "profiles", "figures"),
-    ("pool", "tracefile", "output", "units"),
+    ("pool", "tracefile", "output", "units", "histogram"),
     ("_version", "results", "jobfile", "wear"),
     ("documents",),
     ("store", "fio"),
@@ -39,8 +39,9 @@ LAYERS = (
 )
 """From the bottom up; a module imports from its own layer's siblings of the same name or below."""
 
-LAZY = {("results", "store")}
-"""Imports inside a function that point up on purpose: `Result.save` is a convenience."""
+LAZY = {("results", "store"), ("results", "analysis")}
+"""Imports inside a function that point up on purpose: `Result.save` and `Result.summary` are
+conveniences."""
 
 
 def level(part: str) -> int:

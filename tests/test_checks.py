@@ -506,8 +506,8 @@ def test_a_simulated_drive_tells_its_slc_cache() -> None:
 
 
 def test_sampling_tells_gaps_from_seconds_without_io() -> None:
-    gap = sampling(gap_result().series_frame, 1.0, judged=False)
-    stall = sampling(stall_result().series_frame, 1.0, judged=False)
+    gap = sampling(gap_result().series_frame, 1.0)
+    stall = sampling(stall_result().series_frame, 1.0)
     assert gap is not None and stall is not None
     assert [gap.gap_s, gap.zero_s] == pytest.approx([3.0, 0.0])
     assert [stall.gap_s, stall.zero_s] == pytest.approx([0.0, 2.0])

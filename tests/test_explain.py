@@ -29,22 +29,29 @@ def result() -> ssdlab.Result:
     return ssdlab.run(JOB, on="lab-reference", set=SMALL, prepare="steady")
 
 
+def written(result: ssdlab.Result) -> dict[str, float]:
+    """Write amplification by cause."""
+    direction = explain.main_write(result)
+    return {} if direction is None else flash.causes(direction.growth)
+
+
 def test_the_parts_of_the_mean_add_up_to_the_mean_latency(result: ssdlab.Result) -> None:
-    (direction,) = explain.directions(result)
-    mean = direction.points[0]
-    assert mean.total_ns == pytest.approx(direction.stats.lat_mean_ns, rel=1e-6)
+    (explained,) = explain.directions(result)
+    mean, latency = explained.points[0], explained.measured.latency
+    assert latency is not None
+    assert mean.total_ns == pytest.approx(latency.mean_ns, rel=1e-6)
     assert mean.largest is not None
     assert mean.largest[0] == "die_collection"
 
 
 def test_the_causes_of_write_amplification_add_up_to_it(result: ssdlab.Result) -> None:
-    causes = explain.programs(result)
+    causes = written(result)
     assert causes["host"] == pytest.approx(1.0)
     assert sum(causes.values()) == pytest.approx(result.waf or 0, rel=1e-3)
 
 
 def test_without_collection_its_time_and_its_writes_are_gone(result: ssdlab.Result) -> None:
-    (direction,) = explain.directions(result)
+    direction = explain.directions(result)[0].measured
     tried = [one for one in explain.changes(result) if one.name == "no-collection"]
     before = explain.outcome(result, direction)
     (after,) = explain.attempt(result, direction, tried)
@@ -61,8 +68,8 @@ def test_without_its_slc_cache_a_drive_that_folds_writes_everything_once() -> No
         "ftl.slc_cache": "{static_size='8MiB', t_read='25us', t_program='200us'}",
     }
     result = ssdlab.run(JOB, on="lab-reference", set=small)
-    (direction,) = explain.directions(result)
-    causes = explain.programs(result)
+    direction = explain.directions(result)[0].measured
+    causes = written(result)
     assert causes["fold"] > 0.5
     tried = [one for one in explain.changes(result) if "slc" in one.name]
     assert [one.name for one in tried] == ["no-slc-cache", "slc-full"]
@@ -75,7 +82,7 @@ def test_without_its_slc_cache_a_drive_that_folds_writes_everything_once() -> No
 
 
 def test_every_change_that_is_offered_can_be_tried(result: ssdlab.Result) -> None:
-    (direction,) = explain.directions(result)
+    direction = explain.directions(result)[0].measured
     offered = explain.changes(result)
     tried = explain.attempt(result, direction, offered)
     assert [one.change for one in tried] == offered
@@ -83,7 +90,7 @@ def test_every_change_that_is_offered_can_be_tried(result: ssdlab.Result) -> Non
 
 
 def test_a_try_that_changes_nothing_gives_the_same_numbers(result: ssdlab.Result) -> None:
-    (direction,) = explain.directions(result)
+    direction = explain.directions(result)[0].measured
     same = explain.Change("same", "the victim policy it has", {"ftl.gc.victim": "greedy"})
     (after,) = explain.attempt(result, direction, [same])
     before = explain.outcome(result, direction)
@@ -120,12 +127,12 @@ def test_a_real_run_is_refused_in_words(
 def test_parity_and_the_write_limit_show_as_causes_and_go_when_switched_off() -> None:
     own = {"ftl.parity.stripe": 8, "controller.write_limit": "3MB/s", "capacity": "512MiB"}
     result = ssdlab.run(JOB, on="lab-reference", set=SMALL | own, prepare="steady")
-    causes = explain.programs(result)
+    causes = written(result)
     # One program in eight, of all that is programmed.
     assert causes["parity"] == pytest.approx(sum(causes.values()) / 8, rel=0.01)
     assert sum(causes.values()) == pytest.approx(result.waf or 0, rel=1e-3)
-    (direction,) = explain.directions(result)
-    mean = direction.points[0]
+    (explained,) = explain.directions(result)
+    direction, mean = explained.measured, explained.points[0]
     assert mean.largest is not None and mean.largest[0] == "write_limit"
     tried = [one for one in explain.changes(result) if one.name in ("parity", "write-limit")]
     without_parity, without_limit = explain.attempt(result, direction, tried)
@@ -191,7 +198,9 @@ def test_the_wear_of_the_cells_is_that_of_the_erases(
 ) -> None:
     long = JOB.replace("30000", "400000")
     result = worn({"ftl.over_provisioning": 0.6} | more, long)
-    found = explain.wear_of(result)
+    direction = explain.main_write(result)
+    assert direction is not None
+    found = explain.wear_of(result, direction.growth)
     assert found is not None and found.endurance is not None
     grown = totals(result)
     room = grown["data_erases_sum"] * found.flash.superblock_bytes / (400_000 * 4096)
@@ -237,7 +246,7 @@ def test_a_rig_without_an_ssd_has_no_wear(tmp_path: Path) -> None:
     )
     result = ssdlab.run(JOB, on=rig)
     assert "wear" not in result.ssdlab
-    assert explain.wear_of(result) is None
+    assert explain.wear_of(result, {}) is None
 
 
 def test_the_command_says_how_long_the_flash_lasts(

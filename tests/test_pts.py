@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from conftest import Outcome, needs_fio
+from conftest import Outcome, histogram_of, needs_fio
 from fio_parser import refused
 from ssdlab import _core
 from ssdlab.engine import estimate, steady_report
@@ -496,16 +496,16 @@ def test_numbers_are_means_of_the_measurement_window() -> None:
 
 
 def test_percentiles_of_a_window_are_those_of_all_its_ios() -> None:
-    bins = {1_000: 989, 5_000: 10, 80_000: 1}
-    assert pts.percentile_us(bins, 98.9, 81.0) == 1.0
-    assert pts.percentile_us(bins, 99.0, 81.0) == 5.0
-    assert pts.percentile_us(bins, 99.9, 81.0) == 5.0
-    assert pts.percentile_us(bins, 99.99, 79.0) == 79.0, "never above the longest one"
-    assert pts.percentile_us({}, 50.0, 0.0) is None
+    bins = histogram_of({1_004: 9_890, 5_024: 100, 80_384: 9, 80_300: 1})
+    assert bins.percentile_us(98.9) == 1.004
+    assert bins.percentile_us(99.0) == 5.024
+    assert bins.percentile_us(99.9) == 5.024
+    assert bins.percentile_us(99.99) == 80.384
+    assert bins.percentile_us(99.999) is None, "nobody is the slowest in 100,000 of 10,000"
 
 
 def test_the_outline_of_a_histogram_keeps_every_io() -> None:
-    bins = {900: 5, 1_100: 7, 64_000: 3}
+    bins = histogram_of({900: 5, 1_100: 7, 64_000: 3})
     curve = pts.histogram_curve("x", bins)
     assert sum(y for y in curve.y if y >= 1) == 15
     assert curve.x[0] <= 0.9 < 64.0 < curve.x[-1]

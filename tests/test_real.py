@@ -19,8 +19,8 @@ import pytest
 import ssdlab
 from conftest import Outcome, needs_fio
 from ssdlab.errors import ExperimentError, InputError, Interrupted, MissingProgramError
-from ssdlab.fio.logs import VALUES, bin_index
 from ssdlab.fio.surroundings import REDACTED, _without_secrets
+from ssdlab.histogram import VALUES, bin_index
 from ssdlab.results import SERIES_SCHEMA
 
 pytestmark = [pytest.mark.real, needs_fio()]

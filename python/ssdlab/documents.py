@@ -31,7 +31,7 @@ from pydantic import (
 
 from ssdlab import wear
 from ssdlab.errors import InputError
-from ssdlab.results import SERIES_SCHEMA
+from ssdlab.results import LATENCY_SCHEMA, SERIES_SCHEMA
 
 T = TypeVar("T")
 COUNT_MAX = 2**64 - 1
@@ -441,7 +441,9 @@ def document(data: bytes, place: object) -> dict[str, Any]:
 _DOCUMENT = TypeAdapter(Document)
 
 
-def frame(data: bytes, place: object, columns: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
+def frame(
+    data: bytes, place: object, columns: Mapping[str, pl.DataType | type[pl.DataType]]
+) -> pl.DataFrame:
     """A table in Parquet that has these columns, and otherwise only numbers.
 
     Raises InputError where it is none.
@@ -452,7 +454,7 @@ def frame(data: bytes, place: object, columns: Mapping[str, type[pl.DataType]]) 
         raise damaged(place, str(error).partition("\n")[0]) from None
     for name, kind in columns.items():
         if found.schema.get(name) != kind:
-            raise damaged(place, f"column {name}: expected {kind.__name__}")
+            raise damaged(place, f"column {name}: expected {kind}")
     for name, given in found.schema.items():
         if name not in columns and not given.is_numeric():
             raise damaged(place, f"column {name}: expected numbers")
@@ -467,6 +469,11 @@ def series(data: bytes, place: object) -> pl.DataFrame:
 def device(data: bytes, place: object) -> pl.DataFrame:
     """A ``device.parquet``."""
     return frame(data, place, {"time_s": pl.Float64})
+
+
+def latency(data: bytes, place: object) -> pl.DataFrame:
+    """A ``latency.parquet``."""
+    return frame(data, place, LATENCY_SCHEMA)
 
 
 _IN_ARCHIVE = {"result.json", "job.fio", "series.parquet"}

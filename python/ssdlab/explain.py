@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ssdlab import _core
-from ssdlab.analysis import flash
-from ssdlab.analysis.attribution import Breakdown, breakdowns
+from ssdlab.analysis import attribution
+from ssdlab.analysis.attribution import Breakdown
+from ssdlab.analysis.measurement import Direction
 from ssdlab.errors import InputError
+from ssdlab.histogram import NOTHING
 from ssdlab.jobfile import JobText
 from ssdlab.progress import Progress
-from ssdlab.results import DirectionStats, Result
+from ssdlab.results import Result
 from ssdlab.target import Settings, Sim
 from ssdlab.wear import Endurance, Flash, Smart, endurance, flash_of, smart
 
@@ -41,12 +43,10 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Direction:
+class Explained:
     """Where the time of one direction of a job went."""
 
-    job: str
-    ddir: str
-    stats: DirectionStats
+    measured: Direction
     points: Sequence[Breakdown]
 
 
@@ -65,58 +65,42 @@ class Outcome:
 
     change: Change | None
     iops: float
-    p999_ns: int
+    p999_ns: float
     waf: float | None
 
 
-def directions(result: Result) -> list[Direction]:
+def directions(result: Result) -> list[Explained]:
     """Every direction of every job, with its breakdowns.
 
     Raises:
         InputError: a real drive does not tell where its time goes.
     """
-    attribution = result.attribution
-    if attribution is None:
+    if result.attribution is None:
         raise InputError(
             f"{result.name}: a real drive does not tell where its time goes; "
             "explain a simulated run of the same job"
         )
-    found = []
-    for job in result.jobs:
-        own = attribution.get("jobs", {}).get(job.name, attribution)
-        for stats in job.directions():
-            if direction := own.get(stats.ddir):
-                points = breakdowns(attribution["parts"], direction)
-                found.append(Direction(job.name, stats.ddir, stats, points))
-    return found
+    found = result.measurement.directions
+    return [Explained(one, attribution.of_direction(result, one)[0]) for one in found]
 
 
-def programs(result: Result) -> dict[str, float]:
-    """Write amplification of the run by cause: units programmed per unit that the host wrote.
+def main_write(result: Result) -> Direction | None:
+    """The direction whose write amplification and endurance are told: the writes of the last job
+    that wrote; None where nothing is written to flash."""
+    found = [one for one in result.measurement.directions if one.waf is not None]
+    return found[-1] if found else None
 
-    Empty where the drive is not flash or nothing was written while the run went on.
-    """
-    return flash.causes(_growth(result))
 
-
-def wear_of(result: Result, growth: Mapping[str, float] | None = None) -> Wear | None:
+def wear_of(result: Result, growth: Mapping[str, float]) -> Wear | None:
     """The SMART counters at the end of the run, and how long the flash lasts if all goes on as in
-    the stretch in which the counters grew by `growth` (`analysis.flash.grown`; None: the whole
-    run). None where the rig has no SSD."""
+    the stretch in which the counters grew by `growth` (`analysis.flash.grown`). None where the rig
+    has no SSD."""
     counters = result.ssdlab.get("counters") or {}
     found = flash_of(counters)
     if found is None:
         return None
     health = smart(found, counters)
-    grown = _growth(result) if growth is None else growth
-    return Wear(found, health, endurance(found, health, grown))
-
-
-def _growth(result: Result) -> dict[str, float]:
-    frame = result.device_series()
-    if frame is None or frame.height < 2:
-        return {}
-    return flash.grown(frame, float(frame["time_s"][0]), float(frame["time_s"][-1]))
+    return Wear(found, health, endurance(found, health, growth))
 
 
 def changes(result: Result) -> list[Change]:
@@ -212,14 +196,11 @@ def _slc_changes(when_full: str) -> list[Change]:
 
 def outcome(result: Result, direction: Direction, change: Change | None = None) -> Outcome:
     """What became of the job and direction in ``result``."""
-    for job in result.jobs:
-        for stats in job.directions():
-            if (job.name, stats.ddir) == (direction.job, direction.ddir):
-                p999 = stats.percentile_ns(99.9) or stats.lat_max_ns
-                spans = result.ssdlab.get("jobs", [])
-                waf = next((s.get("waf") for s in spans if s["name"] == job.name), result.waf)
-                return Outcome(change, stats.iops, p999, waf)
-    raise InputError(f"{result.name}: job {direction.job} did no {direction.ddir}")
+    found = result.measurement.of(direction.job, direction.ddir)
+    if found is None or found.iops is None:
+        raise InputError(f"{result.name}: job {direction.job} did no {direction.ddir}")
+    latency = found.latency or NOTHING
+    return Outcome(change, found.iops, latency.percentile_ns(99.9) or latency.max_ns, found.waf)
 
 
 def attempt(

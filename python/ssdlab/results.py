@@ -9,10 +9,16 @@ import html
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
+
+from ssdlab.histogram import KINDS, NOTHING, Histogram
+
+if TYPE_CHECKING:
+    from ssdlab.analysis.measurement import Measurement
 
 DIRECTIONS = ("read", "write", "trim")
 
@@ -32,10 +38,27 @@ SERIES_SCHEMA: dict[str, type[pl.DataType]] = {
 }
 """Columns every series has; simulated ones add ``part_<name>_ns``."""
 
+LATENCY_SCHEMA = pl.Schema(
+    [
+        ("time_s", pl.Float64()),
+        ("length_s", pl.Float64()),
+        ("job", pl.String()),
+        ("ddir", pl.String()),
+        ("kind", pl.String()),
+        ("ios", pl.UInt64()),
+        ("sum_ns", pl.Float64()),
+        ("min_ns", pl.UInt64()),
+        ("max_ns", pl.UInt64()),
+        ("bins", pl.List(pl.UInt16())),
+        ("counts", pl.List(pl.UInt64())),
+    ]
+)
+"""Columns of the latencies by segment: ``time_s`` is its end, ``bins`` are fio's indices."""
+
 
 @dataclass(frozen=True)
 class DirectionStats:
-    """What one job did in one direction. Latencies are completion latencies in nanoseconds."""
+    """What one job did in one direction, from its beginning to its end, as fio's document says."""
 
     job: str
     ddir: str
@@ -44,25 +67,23 @@ class DirectionStats:
     runtime_s: float
     iops: float
     bw_bytes: float
-    lat_mean_ns: float
-    lat_max_ns: int
-    percentiles_ns: Mapping[float, int]
-    bins: Mapping[int, int]
+    latencies: Mapping[str, Histogram] = field(repr=False)
+    """By kind (:data:`ssdlab.histogram.KINDS`), as far as the document has them."""
 
-    def percentile_ns(self, percent: float) -> int | None:
-        """The latency that ``percent`` of the I/Os did not exceed, from fio's bins (+-0.8 %).
+    @property
+    def clat(self) -> Histogram:
+        """Completion latencies: what fio shows by default, on every target."""
+        return self.latencies.get("clat", NOTHING)
 
-        Never above the largest one seen, though its bin's middle may be; None without bins.
-        """
-        total = sum(self.bins.values())
-        if total == 0:
-            return None
-        wanted, seen = percent / 100.0 * total, 0
-        for value, count in sorted(self.bins.items()):
-            seen += count
-            if seen >= wanted:
-                return min(value, self.lat_max_ns)
-        return self.lat_max_ns
+    @property
+    def lat_mean_ns(self) -> float:
+        """Mean completion latency."""
+        return self.clat.mean_ns or 0.0
+
+    @property
+    def lat_max_ns(self) -> int:
+        """Largest completion latency."""
+        return int(self.clat.max_ns)
 
 
 @dataclass(frozen=True)
@@ -90,6 +111,11 @@ class JobResult:
             if stats.get("total_ios", 0) > 0:
                 yield _direction(self.name, ddir, stats)
 
+    def sync(self) -> Histogram | None:
+        """How long its flushes took (fsync, fdatasync, sync_file_range); None without any."""
+        found = Histogram.of_document(self.raw.get("sync") or {}, "lat")
+        return found if found is not None and found.ios else None
+
 
 @dataclass(frozen=True)
 class JobShape:
@@ -111,7 +137,7 @@ class JobLogs:
     files: Sequence[tuple[str, str]]
 
 
-@dataclass
+@dataclass(eq=False)
 class Result:
     """What a run left: the fio JSON+ document, per-second series, and what it was run on.
 
@@ -124,12 +150,38 @@ class Result:
     job_text: str = field(repr=False)
     series_frame: pl.DataFrame = field(repr=False)
     device_frame: pl.DataFrame | None = field(default=None, repr=False)
+    latency_frame: pl.DataFrame | None = field(default=None, repr=False)
+    """Histograms of the run's segments; columns: :data:`LATENCY_SCHEMA`. None in old runs."""
     rig_toml: str | None = field(default=None, repr=False)
     logs: Sequence[tuple[str, str]] = field(default=(), repr=False)
     """The logs that the job itself asked for: (file name, text)."""
     job_logs: Sequence[JobLogs] = field(default=(), repr=False)
     """All of fio's logs, where the run was asked for them; not kept with the run."""
     folder: Path | None = None
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both say the same, wherever they are kept."""
+        if not isinstance(other, Result):
+            return NotImplemented
+        return (
+            (self.name, self.document, self.job_text, self.rig_toml)
+            == (other.name, other.document, other.job_text, other.rig_toml)
+            and [*self.logs] == [*other.logs]
+            and all(
+                (a is None and b is None) or (a is not None and b is not None and a.equals(b))
+                for a, b in zip(self._frames(), other._frames(), strict=True)
+            )
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _frames(self) -> tuple[pl.DataFrame | None, ...]:
+        return self.series_frame, self.device_frame, self.latency_frame
+
+    @property
+    def interval_s(self) -> float:
+        """Length of an interval of the series."""
+        return float(self.ssdlab.get("interval_ms") or 1000) / 1000
 
     @property
     def ssdlab(self) -> dict[str, Any]:
@@ -165,8 +217,24 @@ class Result:
         found = [job.get("waf") for job in self.ssdlab.get("jobs", []) if job.get("name") == name]
         return float(found[0]) if len(found) == 1 and found[0] is not None else None
 
+    @cached_property
+    def measurement(self) -> Measurement:
+        """Rates, latencies and write amplification of each job, over its measurement window."""
+        from ssdlab.analysis.measurement import measure
+
+        return measure(self)
+
+    def summary(self) -> list[dict[str, Any]]:
+        """The numbers of the run, one entry per job and direction: what every command shows.
+
+        Each is of the job's measurement window (``window_s``, seconds since the job began): from
+        where it is steady (``steady``), else the whole job. See docs/results.md.
+        """
+        return self.measurement.summary()
+
     def frame(self) -> pl.DataFrame:
-        """One row per job and direction: counts, rates, latencies (completion, ns)."""
+        """One row per job and direction, of the whole job as fio's document has it: counts, rates,
+        completion latencies. :meth:`summary` has those of the measurement window."""
         rows = [_row(stats) for job in self.jobs for stats in job.directions()]
         return pl.DataFrame(rows, schema=_FRAME_SCHEMA)
 
@@ -184,8 +252,10 @@ class Result:
         return self.device_frame
 
     def json(self, indent: int | None = 2) -> str:
-        """The document as JSON text, the way ``fio --output-format=json+`` writes it."""
-        return json.dumps(self.document, indent=indent)
+        """The document as JSON text, the way ``fio --output-format=json+`` writes it, with
+        :meth:`summary` in its object ``ssdlab``."""
+        told = {**self.ssdlab, "summary": self.summary()}
+        return json.dumps({**self.document, "ssdlab": told}, indent=indent)
 
     def save(self, root: Path | str | None = None) -> Path:
         """Stores the run as a folder under ``root`` (default: the user's store); its path."""
@@ -223,10 +293,10 @@ _FRAME_SCHEMA: dict[str, type[pl.DataType]] = {
     "iops": pl.Float64,
     "bw_bytes": pl.Float64,
     "clat_mean_ns": pl.Float64,
-    "clat_p50_ns": pl.UInt64,
-    "clat_p99_ns": pl.UInt64,
-    "clat_p999_ns": pl.UInt64,
-    "clat_max_ns": pl.UInt64,
+    "clat_p50_ns": pl.Float64,
+    "clat_p99_ns": pl.Float64,
+    "clat_p999_ns": pl.Float64,
+    "clat_max_ns": pl.Float64,
 }
 
 
@@ -240,18 +310,16 @@ def _row(stats: DirectionStats) -> dict[str, Any]:
         # What took no time has no rate; the 0 of the document would read as a standstill.
         "iops": stats.iops if stats.runtime_s else None,
         "bw_bytes": stats.bw_bytes if stats.runtime_s else None,
-        "clat_mean_ns": stats.lat_mean_ns,
-        "clat_p50_ns": stats.percentile_ns(50.0),
-        "clat_p99_ns": stats.percentile_ns(99.0),
-        "clat_p999_ns": stats.percentile_ns(99.9),
-        "clat_max_ns": stats.lat_max_ns,
+        "clat_mean_ns": stats.clat.mean_ns,
+        "clat_p50_ns": stats.clat.percentile_ns(50.0),
+        "clat_p99_ns": stats.clat.percentile_ns(99.0),
+        "clat_p999_ns": stats.clat.percentile_ns(99.9),
+        "clat_max_ns": stats.clat.max_ns,
     }
 
 
 def _direction(job: str, ddir: str, raw: Mapping[str, Any]) -> DirectionStats:
-    # lat_percentiles=1 with clat_percentiles=0 moves the bins from clat_ns to lat_ns.
-    clat = raw.get("clat_ns") or {}
-    lat = clat if clat.get("bins") else (raw.get("lat_ns") or clat)
+    found = {kind: Histogram.of_document(raw, kind) for kind in KINDS}
     return DirectionStats(
         job=job,
         ddir=ddir,
@@ -260,10 +328,7 @@ def _direction(job: str, ddir: str, raw: Mapping[str, Any]) -> DirectionStats:
         runtime_s=float(raw.get("runtime", 0)) / 1000.0,
         iops=float(raw["iops"]),
         bw_bytes=float(raw["bw_bytes"]),
-        lat_mean_ns=float(lat.get("mean", 0.0)),
-        lat_max_ns=int(lat.get("max", 0)),
-        percentiles_ns={float(k): int(v) for k, v in (lat.get("percentile") or {}).items()},
-        bins={int(k): int(v) for k, v in (lat.get("bins") or {}).items()},
+        latencies={kind: one for kind, one in found.items() if one is not None},
     )
 
 

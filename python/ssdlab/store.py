@@ -91,6 +91,15 @@ class RunStore:
 
     def find(self, name: str) -> Path:
         """The folder of the run called ``name``: a path, a full id, or an unambiguous piece."""
+        found = self.seek(name)
+        if found is None:
+            raise InputError(
+                f'no run is called "{name}" in {self.root}; "ssdlab list runs" shows them'
+            )
+        return found
+
+    def seek(self, name: str) -> Path | None:
+        """The same; None where there is no such run. InputError where a piece fits several."""
         for folder in (Path(name), self.root / name):
             with contextlib.suppress(OSError, ValueError):
                 if (folder / MANIFEST).is_file():
@@ -101,7 +110,7 @@ class RunStore:
         if matches:
             first = ", ".join(matches[:4]) + (" ..." if len(matches) > 4 else "")
             raise InputError(f'"{name}" fits {len(matches)} runs: {first}; give more of it')
-        raise InputError(f'no run is called "{name}" in {self.root}; "ssdlab list runs" shows them')
+        return None
 
     def entries(self) -> list[RunEntry]:
         """All runs whose manifest can be read, oldest first."""
@@ -193,7 +202,7 @@ def load_run(folder: Path) -> Result:
     if manifest.get("status") != "complete":
         raise InputError(f"{folder}: is not a complete run (status in {MANIFEST})")
     device, rig = folder / "device.parquet", folder / "rig.toml"
-    series = folder / "series.parquet"
+    series, latency = folder / "series.parquet", folder / "latency.parquet"
     return Result(
         name=str(manifest.get("name", folder.name)),
         document=read_result(folder),
@@ -201,6 +210,9 @@ def load_run(folder: Path) -> Result:
         series_frame=documents.series(documents.read_bytes(series), series),
         device_frame=documents.device(documents.read_bytes(device), device)
         if device.exists()
+        else None,
+        latency_frame=documents.latency(documents.read_bytes(latency), latency)
+        if latency.exists()
         else None,
         rig_toml=documents.read_rig(rig) if rig.exists() else None,
         logs=[(p.name, documents.read_text(p)) for p in sorted(folder.glob("*.log"))],
@@ -239,7 +251,7 @@ def _run_id(result: Result, created: datetime) -> str:
 
 
 def _write_run(folder: Path, result: Result, run_id: str, created: datetime) -> None:
-    write_to(folder / "result.json", result.json())
+    write_to(folder / "result.json", json.dumps(result.document, indent=2))
     write_to(folder / "job.fio", result.job_text)
     if result.rig_toml is not None:
         write_to(folder / "rig.toml", result.rig_toml)
@@ -248,6 +260,8 @@ def _write_run(folder: Path, result: Result, run_id: str, created: datetime) -> 
     _write_parquet(folder / "series.parquet", result.series_frame)
     if result.device_frame is not None:
         _write_parquet(folder / "device.parquet", result.device_frame)
+    if result.latency_frame is not None:
+        _write_parquet(folder / "latency.parquet", result.latency_frame)
     manifest = {
         "id": run_id,
         "name": result.name,

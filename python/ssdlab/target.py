@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 import polars as pl
 
 from ssdlab import _core, safety, tuning, wear
@@ -29,7 +30,7 @@ from ssdlab.jobfile import JobText
 from ssdlab.memory import available_bytes
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.rating import Rating
-from ssdlab.results import JobShape, Result
+from ssdlab.results import LATENCY_SCHEMA, JobShape, Result
 from ssdlab.units import size_text
 
 SEED_MAX = 2**64 - 1
@@ -208,10 +209,23 @@ def sim_result(
         job_text=job.text,
         series_frame=pl.DataFrame(output.series),
         device_frame=device if device.width else None,
+        latency_frame=_segments(output.latency) if hasattr(output, "latency") else None,
         rig_toml=output.rig_toml,
         logs=fio_logs.asked_by_job(output.logs),
         job_logs=fio_logs.by_job(shapes, output.logs),
     )
+
+
+def _segments(columns: Mapping[str, Any]) -> pl.DataFrame:
+    """The latencies by segment; the core gives the bins of all rows in one piece, with the place
+    at which those of each row begin."""
+    flat = {name: columns[name] for name in ("bins", "counts")}
+    rest = {name: values for name, values in columns.items() if name not in (*flat, "offsets")}
+    row = np.repeat(np.arange(len(columns["offsets"]) - 1), np.diff(columns["offsets"]))
+    lists = pl.DataFrame({"row": row, **flat}).group_by("row", maintain_order=True).all()
+    whole = pl.DataFrame(rest).with_row_index("row").join(lists, on="row", how="left")
+    empty = [pl.col(name).fill_null([]) for name in flat]
+    return whole.with_columns(empty).drop("row").select(LATENCY_SCHEMA.names()).cast(LATENCY_SCHEMA)
 
 
 @dataclass(frozen=True)
@@ -421,7 +435,7 @@ class Fio:
             found["observed"] = observer.found()
             if held.name is not None:
                 _require_arrival(self.path, real_job, document, found["observed"])
-            series = fio_logs.series(folder, real_job.sections, document)
+            series, latency = fio_logs.series(folder, real_job.sections, document)
             logs = fio_logs.read(folder, everything=settings.logs)
         shapes = fio_logs.shapes(real_job.sections) if settings.logs else []
         after = surroundings.smart(disk, redact=self.redact)
@@ -449,6 +463,7 @@ class Fio:
             document=document,
             job_text=job.text,
             series_frame=series,
+            latency_frame=latency,
             logs=fio_logs.asked_by_job(logs),
             job_logs=fio_logs.by_job(shapes, logs),
         )

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from ssdlab.analysis.measurement import Direction
+    from ssdlab.results import Result
 
 Point = Literal["mean", "p99", "p99.9", "worst"]
 
@@ -21,6 +27,8 @@ class Breakdown:
     ios: int
     ns: dict[str, float]
     """By part, in the order of the result's list; parts without time are left out."""
+    whole: bool = True
+    """Whether it is of the whole job, else of its measurement window."""
 
     @property
     def total_ns(self) -> float:
@@ -57,6 +65,27 @@ def breakdowns(parts: Sequence[str], direction: Mapping[str, Any]) -> list[Break
         chosen = _class_at(classes, rank * ios)
         out.append(_breakdown(point, parts, chosen["ns"], int(chosen["ios"])))
     return out
+
+
+def of_direction(result: Result, direction: Direction) -> tuple[list[Breakdown], bool]:
+    """The breakdowns of one direction of a job, the mean over its measurement window, and whether
+    they cover other jobs of the run as well. The slowest I/Os are known for the whole job only.
+
+    Empty where the target does not tell where the time goes.
+    """
+    found = result.attribution
+    if not found:
+        return [], False
+    parts, by_job = found.get("parts", []), found.get("jobs")
+    own = found if by_job is None else by_job.get(direction.job, {})
+    told = own.get(direction.ddir)
+    points = breakdowns(parts, told) if told else []
+    if points and not direction.window.whole and by_job is not None:
+        columns = [f"part_{part}_ns" for part in parts]
+        inside = direction.inside.select(pl.col(columns).sum()).row(0)
+        points[0] = replace(_breakdown("mean", parts, inside, direction.ios or 1), whole=False)
+    others = {one["name"] for one in result.ssdlab.get("jobs", []) if one["name"] != direction.job}
+    return points, by_job is None and bool(others)
 
 
 def _class_at(classes: Sequence[Mapping[str, Any]], rank: float) -> Mapping[str, Any]:

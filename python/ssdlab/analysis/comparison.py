@@ -27,6 +27,16 @@ class Workload:
         """What the job does to the drive, without how long or where."""
         return tuple(self.option(*names).lower() for names in SHAPE_OPTIONS)
 
+    @property
+    def rw(self) -> str:
+        """The pattern without its modifiers: ``randread``."""
+        return (self.option("rw", "readwrite") or "read").split(":")[0].strip().lower()
+
+    def fills(self, last: str) -> bool:
+        """Whether it only prepares the drive: a sequential write with another job after it, of
+        which ``last`` is the name."""
+        return self.rw == "write" and self.name != last
+
     def option(self, *names: str) -> str:
         """The value of the first of these option names that is set; empty if none is."""
         return next((self.options[name] for name in names if name in self.options), "")

@@ -12,12 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from ssdlab.analysis import comparison, noise, series
+from ssdlab.analysis import comparison, noise
+from ssdlab.analysis.measurement import SYNC, Direction
 from ssdlab.analysis.stats import Estimate, around, holm, mean_of, welch
 from ssdlab.figures import Better
-from ssdlab.results import DIRECTIONS, DirectionStats, JobResult, Result
+from ssdlab.histogram import NOTHING, us
+from ssdlab.results import DIRECTIONS, Result
 
 BIN_ERROR = 1 / 64 / math.sqrt(12)
 """Standard error of a percentile from fio's bins, which are 1/64 of their value wide."""
@@ -95,27 +98,30 @@ class Side:
 
 
 def quantities(sides: Sequence[Side]) -> list[Quantity]:
-    """What ordinary runs are compared by: for each job and direction seven numbers.
+    """What ordinary runs are compared by: for each job and direction the numbers of its measurement
+    window.
 
     Jobs are aligned as in a report: by name, else by what they do.
     """
     flat = [(place, result) for place, side in enumerate(sides) for result in side.results]
     found: list[Quantity] = []
     for group in comparison.align([result.document for _, result in flat]):
-        for ddir in DIRECTIONS:
+        for ddir in (*DIRECTIONS, SYNC):
             measured = [
-                (flat[member.run][0], _measured(flat[member.run][1], member, ddir))
+                (
+                    flat[member.run][0],
+                    _measured(flat[member.run][1].measurement.of(member.name, ddir)),
+                )
                 for member in group.members
             ]
-            if not any(values for _, values in measured):
-                continue
             for name, (unit, better) in QUANTITIES.items():
                 own = tuple(
                     tuple(v[name] for at, v in measured if at == place and name in v)
                     for place in range(len(sides))
                 )
-                coarse = BIN_ERROR if name in PERCENTILES else 0.0
-                found.append(Quantity(f"{group.name}, {ddir}", name, unit, better, own, coarse))
+                if any(one.value is not None for side in own for one in side):
+                    coarse = BIN_ERROR if name in PERCENTILES else 0.0
+                    found.append(Quantity(f"{group.name}, {ddir}", name, unit, better, own, coarse))
     return found
 
 
@@ -128,30 +134,40 @@ QUANTITIES: dict[str, tuple[str, Better]] = {
     "p50 latency": ("us", "lower"),
     "p99 latency": ("us", "lower"),
     "p99.9 latency": ("us", "lower"),
-    "longest latency": ("us", "lower"),
+    "max latency": ("us", "lower"),
+    "write amplification": ("", "lower"),
 }
-"""What jobs are compared by: unit, and which way is good."""
-PERCENTILES = ("p50 latency", "p99 latency", "p99.9 latency")
+"""What jobs are compared by: unit, and which way is good. Latencies are completion latencies, those
+of flushes their whole time."""
+PERCENTILES = {"p50 latency": 50.0, "p99 latency": 99.0, "p99.9 latency": 99.9}
 """Those that come from fio's bins."""
 
 
-def _measured(result: Result, workload: comparison.Workload, ddir: str) -> dict[str, Measured]:
-    stats = _joined(workload, ddir)
-    if stats is None:
+def _measured(direction: Direction | None) -> dict[str, Measured]:
+    if direction is None:
         return {}
-    interval_s = float(result.ssdlab.get("interval_ms") or 1000) / 1000
-    rows = result.series(workload.name, ddir)
-    bins = series.per_second(rows, interval_s) if rows.height else None
-    ios = None if bins is None else bins["ios"].cast(pl.Float64).to_numpy()
+    inside = direction.inside
+    ios = inside["ios"].cast(pl.Float64).to_numpy()
+    latency = direction.latency or NOTHING
     parts: dict[str, tuple[float | None, noise.Resampled | None]] = {
-        "IOPS": (stats.iops, _resampled(bins, "iops", None)),
-        THROUGHPUT: (stats.bw_bytes / 1e6, _resampled(bins, "bw_bytes", None)),
-        "mean latency": (stats.lat_mean_ns / 1e3, _resampled(bins, "lat_mean_ns", ios)),
-        "p50 latency": (_us(stats.percentile_ns(50.0)), _medians(rows, interval_s)),
-        "p99 latency": (_us(stats.percentile_ns(99.0)), _resampled(bins, "lat_p99_ns", ios)),
-        "p99.9 latency": (_us(stats.percentile_ns(99.9)), None),
-        "longest latency": (_us(stats.lat_max_ns), None),
+        "IOPS": (direction.iops, _resampled(inside, "iops")),
+        THROUGHPUT: (
+            None if direction.bw_bytes is None else direction.bw_bytes / 1e6,
+            _resampled(inside, "bw_bytes"),
+        ),
+        "mean latency": (us(latency.mean_ns), _resampled(inside, "lat_mean_ns", ios)),
+        "max latency": (us(latency.max_ns) if latency.ios else None, None),
+        "write amplification": (direction.waf, None),
     }
+    segments = direction.segment_counts() if latency.known else None
+    for name, percent in PERCENTILES.items():
+        value = latency.percentile_us(percent)
+        drawn = (
+            noise.resample_percentile(*segments, percent)
+            if value is not None and segments
+            else None
+        )
+        parts[name] = (value, drawn)
     return {name: _with_noise(value, own) for name, (value, own) in parts.items()}
 
 
@@ -161,65 +177,12 @@ def _with_noise(value: float | None, own: noise.Resampled | None) -> Measured:
     return Measured(value, own.error / own.value, own.df)
 
 
-def _us(nanoseconds: float | None) -> float | None:
-    return None if nanoseconds is None else nanoseconds / 1e3
-
-
 def _resampled(
-    bins: pl.DataFrame | None,
-    column: str,
-    weights: np.ndarray[tuple[int], np.dtype[np.float64]] | None,
+    bins: pl.DataFrame, column: str, weights: npt.NDArray[np.float64] | None = None
 ) -> noise.Resampled | None:
-    if bins is None or bins.is_empty():
+    if bins.is_empty():
         return None
     return noise.resample(bins[column].cast(pl.Float64).to_numpy(), weights)
-
-
-def _medians(rows: pl.DataFrame, interval_s: float) -> noise.Resampled | None:
-    """Noise of the median from those of the intervals, weighted by I/Os (sectioning)."""
-    if rows.is_empty():
-        return None
-    joined = (
-        rows.filter(pl.col("ios") > 0)
-        .with_columns(at=(pl.col("time_s") / interval_s).ceil())
-        .group_by("at", maintain_order=True)
-        .agg(
-            (pl.col("lat_p50_ns").cast(pl.Float64) * pl.col("ios")).sum() / pl.col("ios").sum(),
-            pl.col("ios").sum().cast(pl.Float64),
-        )
-        .sort("at")
-    )
-    return noise.resample(joined["lat_p50_ns"].to_numpy(), joined["ios"].to_numpy())
-
-
-def _joined(workload: comparison.Workload, ddir: str) -> DirectionStats | None:
-    """All workers of a job together."""
-    found = [
-        stats
-        for raw in workload.jobs
-        for stats in JobResult(workload.name, raw).directions()
-        if stats.ddir == ddir
-    ]
-    if not found:
-        return None
-    ios = sum(one.ios for one in found)
-    bins: dict[int, int] = {}
-    for one in found:
-        for value, count in one.bins.items():
-            bins[value] = bins.get(value, 0) + count
-    return DirectionStats(
-        job=workload.name,
-        ddir=ddir,
-        ios=ios,
-        io_bytes=sum(one.io_bytes for one in found),
-        runtime_s=max(one.runtime_s for one in found),
-        iops=sum(one.iops for one in found),
-        bw_bytes=sum(one.bw_bytes for one in found),
-        lat_mean_ns=sum(one.lat_mean_ns * one.ios for one in found) / ios,
-        lat_max_ns=max(one.lat_max_ns for one in found),
-        percentiles_ns={},
-        bins=bins,
-    )
 
 
 def compare(found: Sequence[Quantity]) -> list[Row]:

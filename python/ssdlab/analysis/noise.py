@@ -1,4 +1,5 @@
-"""How sure the mean of a series is: neighbouring seconds are alike, so they are drawn in blocks.
+"""How sure a mean or percentile of a series is: neighbouring seconds are alike, so they are drawn
+in blocks.
 
 The circular block bootstrap (Politis and Romano 1992) draws blocks of neighbours with replacement;
 their length is chosen from the autocorrelation (Politis and White 2004, corrected by Patton,
@@ -30,7 +31,7 @@ BLOCKS_MIN = 3
 
 @dataclass(frozen=True)
 class Resampled:
-    """Means of resamples of one series."""
+    """Means, or percentiles, of resamples of one series."""
 
     value: float
     draws: Floats
@@ -39,13 +40,13 @@ class Resampled:
     samples: int
 
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the mean."""
+        """The 95 % interval of the value."""
         half = self.error * t_quantile(0.5 + CONFIDENCE / 2, self.df)
         return self.value - half, self.value + half
 
     @property
     def error(self) -> float:
-        """Standard error of the mean. The draws' own is too small where blocks are few."""
+        """Standard error of the value. The draws' own is too small where blocks are few."""
         blocks = self.samples / self.block
         return float(self.draws.std()) * math.sqrt(blocks / max(1.0, blocks - 1))
 
@@ -103,6 +104,51 @@ def resample(
     w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
     known = np.isfinite(y) & (w > 0)
     y, w = y[known], w[known]
+    block = _block(y)
+    if block is None:
+        return None
+    starts = _starts(len(y), block, seed)
+    top, bottom = _block_sums(y * w, block)[starts], _block_sums(w, block)[starts]
+    draws = top.sum(axis=1) / bottom.sum(axis=1)
+    return Resampled(float((y * w).sum() / w.sum()), draws, block, len(y))
+
+
+def resample_percentile(
+    segments: npt.ArrayLike, values: npt.ArrayLike, percent: float, seed: int = 1
+) -> Resampled | None:
+    """Draws a percentile anew from the histograms of consecutive segments, a row of counts each;
+    ``values`` are what their columns stand for, ascending.
+
+    The blocks are those of the share of I/Os above the percentile: stalls of neighbouring segments
+    are kept together. None as in :func:`resample`.
+    """
+    counts = np.asarray(segments, dtype=np.float64)
+    counts = counts[counts.sum(axis=1) > 0]
+    places = np.asarray(values, dtype=np.float64)
+    if not len(counts):
+        return None
+    at = int(_rank(counts.sum(axis=0)[None, :], percent)[0])
+    block = _block(counts[:, at + 1 :].sum(axis=1) / counts.sum(axis=1))
+    if block is None:
+        return None
+    n = len(counts)
+    starts = _starts(n, block, seed)
+    often = np.zeros((DRAWS, n))
+    np.add.at(often, (np.arange(DRAWS)[:, None], starts), 1.0)
+    draws = places[_rank(often @ _block_sums(counts, block), percent)]
+    return Resampled(float(places[at]), draws, block, n)
+
+
+def _rank(counts: Floats, percent: float) -> npt.NDArray[np.intp]:
+    """The column of each row in which its percentile lies."""
+    running = np.cumsum(counts, axis=1)
+    wanted = np.round(percent * running[:, -1:] / 100, 6)
+    found: npt.NDArray[np.intp] = np.argmax(running >= wanted, axis=1)
+    return found
+
+
+def _block(y: Floats) -> int | None:
+    """Samples in a block; None where the series has too few for three of them."""
     n = len(y)
     if n < SAMPLES_MIN:
         return None
@@ -110,18 +156,18 @@ def resample(
     cycle = consistency.periodicity(y)
     if cycle is not None:
         block = max(block, round(cycle.period))
-    if n < BLOCKS_MIN * block:
-        return None
-    count = math.ceil(n / block)
+    return None if n < BLOCKS_MIN * block else block
+
+
+def _starts(n: int, block: int, seed: int) -> npt.NDArray[np.int64]:
+    """Where the blocks of each draw begin."""
     source = np.random.Generator(np.random.PCG64(seed))
-    starts = source.integers(0, n, size=(DRAWS, count))
-    top, bottom = _block_sums(y * w, block)[starts], _block_sums(w, block)[starts]
-    draws = top.sum(axis=1) / bottom.sum(axis=1)
-    return Resampled(float((y * w).sum() / w.sum()), draws, block, n)
+    return source.integers(0, n, size=(DRAWS, math.ceil(n / block)))
 
 
 def _block_sums(values: Floats, block: int) -> Floats:
     """The sum of the block that begins at each sample; the end is followed by the beginning."""
-    total = np.concatenate(([0.0], np.cumsum(np.concatenate((values, values[:block])))))
+    wrapped = np.concatenate((values, values[:block]))
+    total = np.concatenate((np.zeros((1, *values.shape[1:])), np.cumsum(wrapped, axis=0)))
     found: Floats = total[block : block + len(values)] - total[: len(values)]
     return found

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ssdlab import _core
 from ssdlab.arrays.rigs import Drive, toml_text
 from ssdlab.errors import InputError
+from ssdlab.histogram import VALUES, Ints
 from ssdlab.jobfile import read_text
 from ssdlab.results import JobResult
 from ssdlab.store import RunStore
@@ -43,7 +45,7 @@ def measured_drive(run: Path) -> Drive:
 
 def _of_document(path: Path) -> dict[str, Any]:
     text = read_text(path, "fio result or kept run")
-    bins: dict[tuple[str, int], Counter[int]] = {}
+    bins: dict[tuple[str, int], Ints] = {}
     depths: set[int] = set()
     try:
         document = json.loads(text)
@@ -52,10 +54,10 @@ def _of_document(path: Path) -> dict[str, Any]:
             one = JobResult(str(raw.get("jobname", "")), raw)
             options = {**shared, **one.options}
             for stats in one.directions():
-                if stats.ddir not in ("read", "write") or not stats.bins:
+                if stats.ddir not in ("read", "write") or not stats.clat.known:
                     continue
                 size = round(stats.io_bytes / stats.ios / 512) * 512 or 512
-                bins.setdefault((stats.ddir, size), Counter()).update(stats.bins)
+                bins[stats.ddir, size] = bins.get((stats.ddir, size), 0) + stats.clat.counts
                 depth, jobs = options.get("iodepth", "1"), options.get("numjobs", "1")
                 depths.add(_number(depth) * _number(jobs))
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -70,7 +72,7 @@ def _of_document(path: Path) -> dict[str, Any]:
             f"{path}: its jobs ran at depths {found}; a drive is made of jobs at one depth"
         )
     tables = {
-        key: {"bins": [[ns, n] for ns, n in sorted(found.items()) if n]}
+        key: {"bins": [[int(VALUES[at]), int(found[at])] for at in np.flatnonzero(found)]}
         for key, found in bins.items()
     }
     return {

@@ -7,8 +7,12 @@ other they take E[max of N draws of X]: RAID 0 falls below N times one drive.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
+
+from ssdlab.histogram import VALUES, Histogram
 
 
 @dataclass(frozen=True)
@@ -26,27 +30,19 @@ class Foretold:
         return 1.0 - self.by_slowest / self.by_means
 
 
-def mean(bins: Mapping[int, int]) -> float:
-    """E[X] of a histogram: latency in ns to count."""
-    return sum(ns * count for ns, count in bins.items()) / sum(bins.values())
-
-
-def slowest_mean(bins: Mapping[int, int], members: int) -> float:
+def slowest_mean(latency: Histogram, members: int) -> float:
     """E[max of ``members`` independent draws] of a histogram, exactly (ns)."""
-    total, seen, below, expected = sum(bins.values()), 0, 0.0, 0.0
-    for ns, count in sorted(bins.items()):
-        seen += count
-        up_to = (seen / total) ** members
-        expected += ns * (up_to - below)
-        below = up_to
-    return expected
+    up_to = (np.cumsum(latency.counts) / latency.ios) ** members
+    return float(np.diff(up_to, prepend=0.0) @ VALUES)
 
 
-def foretell(bins: Mapping[int, int], members: int, piece: int, depth: int = 1) -> Foretold:
-    """What ``members`` do with requests of a piece of so many bytes on each, "
-    "``depth`` in flight."""
+def foretell(latency: Histogram, members: int, piece: int, depth: int = 1) -> Foretold:
+    """What ``members`` do with requests of a piece of so many bytes on each, ``depth`` in
+    flight."""
     whole = depth * members * piece
-    return Foretold(whole / (mean(bins) / 1e9), whole / (slowest_mean(bins, members) / 1e9))
+    return Foretold(
+        whole / (slowest_mean(latency, 1) / 1e9), whole / (slowest_mean(latency, members) / 1e9)
+    )
 
 
 def slowest_of(times: Sequence[float]) -> tuple[float, list[float]]:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
+from ssdlab.histogram import NOTHING, Histogram, merge
 from ssdlab.results import Result
 
 TOLERANCE_S = 1e-3
 """Jobs that begin within so much of each other run together."""
 _BUSY = "member0/member_busy_ns"
-PERCENTILES = (50.0, 99.0, 99.9)
 
 
 @dataclass(frozen=True)
@@ -39,9 +38,6 @@ class Reading:
     seconds: float
     iops: float
     bytes_per_s: float
-    mean_ns: float
-    percentiles_ns: Mapping[float, int]
-    max_ns: int
     capacity_bytes: int
     """What the host sees."""
     waf: float | None
@@ -52,17 +48,27 @@ class Reading:
     """Bytes written to a member; None for a drive alone."""
     member_ios: float | None
     """Commands of members for each of the host; None for a drive alone."""
-    bins: Mapping[int, int]
-    """Completion latencies: ns and how many, in fio's bins."""
+    latency: Histogram
+    """Completion latencies of all jobs together."""
     shared: Mapping[str, float]
     """Share of the time in which what the members share was busy: ``bus``, ``card`` (its cores),
     ``host bus`` (the card's bandwidth); only what there is."""
     parts: Mapping[str, float]
     """Share of the time of all I/Os by part (docs/results.md), those without time left out."""
 
-    def percentile_ns(self, percent: float) -> int | None:
+    @property
+    def max_ns(self) -> float:
+        """The largest completion latency."""
+        return self.latency.max_ns
+
+    @property
+    def mean_ns(self) -> float:
+        """Mean completion latency; 0 without I/Os."""
+        return self.latency.mean_ns or 0.0
+
+    def percentile_ns(self, percent: float) -> float | None:
         """A percentile of the completion latencies."""
-        return self.percentiles_ns.get(percent)
+        return self.latency.percentile_ns(percent)
 
     def as_json(self) -> dict[str, Any]:
         """The object of ``--json``."""
@@ -71,9 +77,7 @@ class Reading:
             "seconds": self.seconds,
             "iops": self.iops,
             "bytes_per_s": self.bytes_per_s,
-            "lat_mean_ns": self.mean_ns,
-            **{f"lat_p{p:g}_ns": ns for p, ns in self.percentiles_ns.items()},
-            "lat_max_ns": self.max_ns,
+            **self.latency.summary("clat"),
             "capacity_bytes": self.capacity_bytes,
             "waf": self.waf,
             "member_utilisation": self.utilisation and self.utilisation.as_json(),
@@ -94,9 +98,6 @@ def read(result: Result) -> Reading:
     begin = min(float(one["measured_from_s"]) for one in chosen)
     end = max(float(one["ended_s"]) for one in chosen)
     stats = [one for job in result.jobs if job.name in names for one in job.directions()]
-    ios = sum(one.ios for one in stats)
-    bins = sum((Counter(one.bins) for one in stats), Counter())
-    longest = max((one.lat_max_ns for one in stats), default=0)
     members = _members(result.device_series(), begin, end)
     amplified = [float(one["waf"]) for one in chosen if one.get("waf") is not None]
     return Reading(
@@ -104,15 +105,12 @@ def read(result: Result) -> Reading:
         seconds=end - begin,
         iops=sum(one.iops for one in stats),
         bytes_per_s=sum(one.bw_bytes for one in stats),
-        mean_ns=sum(one.lat_mean_ns * one.ios for one in stats) / ios if ios else 0.0,
-        percentiles_ns=_percentiles(bins, longest),
-        max_ns=longest,
         capacity_bytes=int(about["target"]["capacity_bytes"]),
         waf=max(amplified, default=None),
         utilisation=None if members is None else members.utilisation,
         written=None if members is None else members.written,
         member_ios=None if members is None else members.ios_per_host_io,
-        bins=bins,
+        latency=merge(one.clat for one in stats) or NOTHING,
         shared={} if members is None else members.shared,
         parts=_parts(result.attribution or {}),
     )
@@ -174,17 +172,6 @@ def _members(series: pl.DataFrame | None, begin: float, end: float) -> _Members 
 
 def _spread(values: Sequence[float]) -> Spread:
     return Spread(min(values), sum(values) / len(values), max(values))
-
-
-def _percentiles(bins: Mapping[int, int], longest: int) -> dict[float, int]:
-    total = sum(bins.values())
-    found: dict[float, int] = {}
-    seen, wanted = 0, list(PERCENTILES)
-    for value, count in sorted(bins.items()):
-        seen += count
-        while wanted and seen >= wanted[0] / 100 * total:
-            found[wanted.pop(0)] = min(value, longest)
-    return found
 
 
 def _parts(attribution: Mapping[str, Any]) -> dict[str, float]:

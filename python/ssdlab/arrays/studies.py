@@ -104,7 +104,7 @@ def scaling(
     alone, *found = run_all(variants, seed=order.seed, progress=progress)
     rows: list[Cells] = []
     runs, lines = [], []
-    told = [foretell(alone.bins, n, chunk, depth) for n in counts]
+    told = [foretell(alone.latency, n, chunk, depth) for n in counts]
     for n, one, simulated in zip(counts, told, found, strict=True):
         line = n * alone.bytes_per_s
         values = (line, one.by_slowest / one.by_means * line, simulated.bytes_per_s)

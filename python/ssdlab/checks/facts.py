@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 
 from ssdlab import _core
-from ssdlab.analysis import series, steady
 from ssdlab.analysis.comparison import Workload, workloads
+from ssdlab.analysis.measurement import Window
 from ssdlab.errors import InputError
 from ssdlab.results import DIRECTIONS, Result
 
@@ -37,9 +37,6 @@ class Sampling:
     gap_s: float
     """Time by which rows cover more than their interval."""
     longest_gap_s: float
-    verdict: str
-    """``steady``, ``drifting`` or ``short`` (:func:`ssdlab.analysis.steady.judge`); empty where
-    nobody asked."""
     first: float
     """Mean IOPS of the first quarter."""
     last: float
@@ -73,6 +70,8 @@ class Work:
     regions: tuple[tuple[int, int], ...]
     """Offset and length in bytes of what each worker works on, each once; none where nobody can
     tell."""
+    window: Window | None = None
+    """Where its numbers are from; None where nobody asked."""
 
     @property
     def name(self) -> str:
@@ -104,7 +103,7 @@ class Work:
     @property
     def rw(self) -> str:
         """The pattern without its modifiers: ``randread``."""
-        return (self.option("rw", "readwrite") or "read").split(":")[0].strip().lower()
+        return self.workload.rw
 
     @property
     def random(self) -> bool:
@@ -207,20 +206,18 @@ def facts(
     """
     about = result.ssdlab
     size = capacity or about.get("target", {}).get("capacity_bytes")
-    interval_s = float(about.get("interval_ms") or 1000) / 1000
     bare = _bare(result.job_text)
     found = [
         replace(one, options={**bare.get("global", {}), **bare.get(one.name, {}), **one.options})
         for one in workloads(0, result.document)
     ]
-    works = tuple(_work(workload, result, size, interval_s, judged) for workload in found)
-    last = works[-1].name if works else ""
+    works = tuple(_work(workload, result, size, judged) for workload in found)
     text = (result.rig_toml or rig) if result.kind == "sim" else None
     known = _rig(text)
     return Facts(
         key=key,
         works=works,
-        fills=frozenset(w.name for w in works if w.rw == "write" and w.name != last),
+        fills=frozenset(w.name for w in works if w.workload.fills(found[-1].name)),
         capacity=size,
         surroundings={**(surroundings or {}), **(about.get("surroundings") or {})},
         rig=known,
@@ -241,13 +238,11 @@ def _bare(text: str) -> dict[str, dict[str, str]]:
     return found
 
 
-def _work(
-    workload: Workload, result: Result, capacity: int | None, interval_s: float, judged: bool
-) -> Work:
+def _work(workload: Workload, result: Result, capacity: int | None, judged: bool) -> Work:
     jobs = workload.jobs
     raw = [(ddir, s) for ddir in DIRECTIONS for j in jobs if (s := j.get(ddir) or {})]
     moved = tuple(
-        _moved(ddir, stats, _sampled(result, workload.name, ddir, interval_s, judged))
+        _moved(ddir, stats, _sampled(result, workload.name, ddir, judged))
         for ddir in DIRECTIONS
         if (stats := [s for d, s in raw if d == ddir and s.get("total_ios")])
     )
@@ -259,6 +254,7 @@ def _work(
         cpu_percent=max(cpu, default=0.0),
         moved=moved,
         regions=_regions(workload, capacity),
+        window=result.measurement.window(workload.name) if judged else None,
     )
 
 
@@ -289,16 +285,14 @@ def _moved(ddir: str, stats: list[Mapping[str, Any]], sampled: Sampling | None) 
     )
 
 
-def _sampled(
-    result: Result, job: str, ddir: str, interval_s: float, judged: bool
-) -> Sampling | None:
+def _sampled(result: Result, job: str, ddir: str, judged: bool) -> Sampling | None:
     """The sampling of a real run; of a simulated one only where it is to be judged."""
     if result.kind == "sim" and not judged:
         return None
-    return sampling(result.series(job, ddir), interval_s, judged)
+    return sampling(result.series(job, ddir), result.interval_s)
 
 
-def sampling(rows: pl.DataFrame, interval_s: float, judged: bool) -> Sampling | None:
+def sampling(rows: pl.DataFrame, interval_s: float) -> Sampling | None:
     """What a job's series of one direction looks like; None without rows."""
     spans = list(_spans(rows, interval_s))
     if not spans:
@@ -319,15 +313,9 @@ def sampling(rows: pl.DataFrame, interval_s: float, judged: bool) -> Sampling | 
         zero_s=zero,
         gap_s=float(sum(gaps)),
         longest_gap_s=float(max(gaps, default=0.0)),
-        verdict=_verdict(rows, interval_s) if judged else "",
         first=_rate(spans[:quarter]),
         last=_rate(spans[-quarter:]),
     )
-
-
-def _verdict(rows: pl.DataFrame, interval_s: float) -> str:
-    rate = series.per_second(rows, interval_s)["iops"].cast(pl.Float64).to_numpy()
-    return steady.judge(rate).verdict
 
 
 def _rate(spans: list[tuple[float, float, int]]) -> float:

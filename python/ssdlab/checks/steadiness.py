@@ -45,15 +45,15 @@ def _series(case: Case) -> Iterator[Found]:
         for work in one.works:
             if work.name in one.fills:
                 continue
-            for moved in work.moved:
-                verdict = moved.sampling.verdict if moved.sampling else "short"
-                what = f"{work.name}, {moved.ddir}"
-                if verdict == "steady":
-                    yield Found("good", f"{what}: steady by the PTS rule", one.key)
-                elif verdict == "drifting":
-                    yield Found("doubt", f"{what}: still drifting at its end", one.key)
-                else:
-                    yield Found("unknown", f"{what}: too short to judge", one.key)
+            window = work.window
+            if window is None or window.verdict == "short":
+                yield Found("unknown", f"{work.name}: too short to judge", one.key)
+            elif window.steady:
+                since = f" from {window.start_s:.0f} s on" if window.start_s else ""
+                yield Found("good", f"{work.name}: steady{since} by the PTS rule", one.key)
+            else:
+                text = f"{work.name}: not steady; its numbers are of the whole job"
+                yield Found("doubt", text, one.key)
 
 
 def _quick(case: Case) -> list[Found]:

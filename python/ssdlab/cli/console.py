@@ -6,6 +6,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -15,6 +16,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ssdlab.progress import Progress, ProgressCallback
+
+if TYPE_CHECKING:
+    from ssdlab.analysis.measurement import Window
 
 PATIENCE_S = 2.0
 """Runs shorter than this show no progress."""
@@ -144,6 +148,15 @@ def duration(seconds: float) -> str:
     if days > 3:
         return f"{days} d {more} h"
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
+
+
+def window_text(window: Window) -> str:
+    """Where the numbers of a job are from."""
+    if window.steady:
+        since = f" from {duration(window.start_s)}" if window.start_s else ""
+        return f"steady{since}, {duration(window.seconds)} measured"
+    why = "not steady" if window.verdict == "drifting" else "too short to be steady"
+    return f"whole job, {why}"
 
 
 def rate(value: float | None, unit: str = "") -> str:

@@ -9,11 +9,13 @@ from typing import Annotated, Any
 import typer
 
 from ssdlab import explain
+from ssdlab.analysis import flash
 from ssdlab.analysis.attribution import Breakdown
-from ssdlab.cli.console import latency, progress, table
+from ssdlab.analysis.measurement import SYNC, Direction
+from ssdlab.cli.console import latency, progress, rate, table, window_text
 from ssdlab.cli.options import Json, KeptWhere
 from ssdlab.cli.output import results, write_json
-from ssdlab.explain import Direction, Outcome, Wear
+from ssdlab.explain import Explained, Outcome, Wear
 from ssdlab.progress import Progress
 from ssdlab.report import why
 from ssdlab.report.catalogue import ENGLISH as say
@@ -55,10 +57,11 @@ def command(
         for line in _time(direction):
             console.print(line, markup=False, soft_wrap=True)
         console.print()
-    causes = explain.programs(result)
-    if causes:
-        console.print(_causes(causes), markup=False, soft_wrap=True)
-    wear = explain.wear_of(result)
+    written = explain.main_write(result)
+    causes = flash.causes(written.growth) if written is not None else {}
+    if written is not None:
+        console.print(_causes(written, causes), markup=False, soft_wrap=True)
+    wear = explain.wear_of(result, written.growth if written is not None else {})
     if wear is not None:
         for sentence in why.wear(wear, say, Numbers(say)):
             console.print(sentence, markup=False, soft_wrap=True)
@@ -66,21 +69,31 @@ def command(
         console.print()
     outcomes: list[Outcome] = []
     if tries and found and result.rig_toml is not None:
-        main = found[-1]
+        main = _main(result)
         outcomes = _try(result, main)
         console.print(f"{main.job}, {main.ddir}, with one thing changed:", markup=False)
         console.print(_table(outcomes))
-    write_json(json_, _document(found, causes, wear, outcomes))
+    write_json(json_, _document(result, found, causes, wear, outcomes))
 
 
-def _time(direction: Direction) -> list[str]:
+def _main(result: Result) -> Direction:
+    """The direction that changes are tried on: the busiest of the job that the run is about."""
+    job = result.measurement.main
+    assert job is not None  # there are breakdowns
+    return max(job.directions, key=lambda one: one.total_ios if one.ddir != SYNC else 0)
+
+
+def _time(explained: Explained) -> list[str]:
     """A heading and a line with its bar for the mean and each percentile."""
-    heading = f"{direction.job}, {direction.ddir}: {direction.stats.iops:,.0f} IOPS"
+    one = explained.measured
+    heading = f"{one.job}, {one.ddir}: {rate(one.iops)} IOPS, {window_text(one.window)}"
     points = (
-        f"  {one.point:6} {latency(one.total_ns):>8}  {_bar(one)}  {_words(one)}"
-        for one in direction.points
+        f"  {point.point:6} {latency(point.total_ns):>8}  {_bar(point)}  {_words(point)}"
+        for point in explained.points
     )
-    return [heading, *points]
+    told = explained.points and not one.window.whole
+    note = ["  mean: of the measurement window; p99, p99.9 and worst: of the whole job"]
+    return [heading, *points, *(note if told else [])]
 
 
 def _bar(point: Breakdown) -> str:
@@ -96,10 +109,10 @@ def _words(point: Breakdown) -> str:
     return ", ".join(f"{share:.0%} {say.part(part)}" for part, share in shares if share >= WORTH)
 
 
-def _causes(causes: dict[str, float]) -> str:
+def _causes(written: Direction, causes: dict[str, float]) -> str:
     named = {cause: units for cause, units in causes.items() if units >= WORTH / 2}
     parts = ", ".join(f"{units:.2f} for {cause}" for cause, units in named.items())
-    return f"write amplification of the whole run {sum(causes.values()):.2f}: {parts}"
+    return f"write amplification of {written.job} {written.waf:.2f}: {parts}"
 
 
 def _try(result: Result, main: Direction) -> list[Outcome]:
@@ -133,22 +146,29 @@ def _table(outcomes: Sequence[Outcome]) -> Any:
 
 
 def _document(
-    found: Sequence[Direction],
+    result: Result,
+    found: Sequence[Explained],
     causes: dict[str, float],
     wear: Wear | None,
     outcomes: Sequence[Outcome],
 ) -> dict[str, Any]:
     time = [
         {
-            "job": direction.job,
-            "ddir": direction.ddir,
-            "iops": direction.stats.iops,
+            "job": one.measured.job,
+            "ddir": one.measured.ddir,
+            "iops": one.measured.iops,
             "points": [
-                {"point": p.point, "ios": p.ios, "total_ns": p.total_ns, "ns": p.ns}
-                for p in direction.points
+                {
+                    "point": p.point,
+                    "ios": p.ios,
+                    "total_ns": p.total_ns,
+                    "ns": p.ns,
+                    "whole": p.whole,
+                }
+                for p in one.points
             ],
         }
-        for direction in found
+        for one in found
     ]
     tries = [
         {
@@ -165,4 +185,11 @@ def _document(
         if wear is None
         else {**asdict(wear.smart), "endurance": wear.endurance and asdict(wear.endurance)}
     )
-    return {"time": time, "write_amplification": causes, "wear": worn, "tries": tries}
+    summary = result.summary()
+    return {
+        "summary": summary,
+        "time": time,
+        "write_amplification": causes,
+        "wear": worn,
+        "tries": tries,
+    }

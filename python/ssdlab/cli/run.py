@@ -11,9 +11,7 @@ import typer
 from rich.console import Console
 
 from ssdlab import logfolder, tuning
-from ssdlab.checks import examine, of_result
-from ssdlab.cli.console import duration, latency, progress, rate, stderr, table
-from ssdlab.cli.findings import print_checks
+from ssdlab.cli.console import duration, progress, stderr
 from ssdlab.cli.options import (
     Destroy,
     Json,
@@ -29,7 +27,7 @@ from ssdlab.cli.options import (
     rated,
 )
 from ssdlab.cli.output import results, say, write_json
-from ssdlab.engine.check import MARK, MARK_NOTE, any_doubt
+from ssdlab.cli.summary import print_run
 from ssdlab.engine.ratings import rating_for
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText, read_job
@@ -39,7 +37,6 @@ from ssdlab.results import Result
 from ssdlab.rig import profiles, resolve
 from ssdlab.store import RunStore, label
 from ssdlab.target import Fio, Settings, Target
-from ssdlab.units import size_text
 
 
 def profile_names(incomplete: str) -> list[str]:
@@ -188,33 +185,12 @@ OPTIONS_SAID = {
 def print_result(result: Result, job: str, folder: Path, seconds: float, console: Console) -> None:
     """Says what a run found."""
     console.print(_headline(result, job, seconds), markup=False, soft_wrap=True)
-    columns = [("job", "left"), ("direction", "left"), ("I/Os", "right"), ("amount", "right")]
-    columns += [("IOPS", "right"), ("throughput", "right")]
-    columns += [(f"latency {name}", "right") for name in ("mean", "p50", "p99", "p99.9", "max")]
-    checks = examine(of_result(result))
-    rows = summary_rows(result)
-    amplified = [waf_text(result, row) for row in rows]
-    if any(amplified):
-        columns.append(("write ampl.", "right"))
-        rows = [[*row, text] for row, text in zip(rows, amplified, strict=True)]
-    if doubted := any_doubt(checks):
-        rows = [
-            [*row[:COUNTED], *(f"{text}{MARK}" if text else "" for text in row[COUNTED:])]
-            for row in rows
-        ]
-    console.print(table(columns, rows))
-    if doubted:
-        console.print(MARK_NOTE, markup=False)
+    print_run(result, console)
     for key, what in OPTIONS_SAID.items():
         if said := result.ssdlab.get(key):
             names = ", ".join(dict.fromkeys(str(one["option"]) for one in said))
             console.print(f"{what}: {names}", markup=False, soft_wrap=True)
-    print_checks(console, checks)
     console.print(f"kept in {folder}", markup=False, soft_wrap=True)
-
-
-COUNTED = 4
-"""The first columns of the table say what was done; the others what was measured."""
 
 
 def _headline(result: Result, job: str, seconds: float) -> str:
@@ -222,34 +198,7 @@ def _headline(result: Result, job: str, seconds: float) -> str:
     if result.kind != "sim":
         return f"ran {job} on {result.name} with fio in {duration(seconds)}"
     simulated = float(about.get("simulated_seconds", 0.0))
-    waf = "" if result.waf is None else f", write amplification {result.waf:.2f}"
     return (
         f"ran {job} on {result.name}: {duration(simulated)} simulated in {duration(seconds)}, "
-        f"seed {about.get('seed')}{waf}"
+        f"seed {about.get('seed')}"
     )
-
-
-def waf_text(result: Result, row: list[str]) -> str:
-    """Write amplification while the job of a row of the table ran; empty where nothing is known."""
-    waf = result.job_waf(row[0]) if row[1] != "read" else None
-    return "" if waf is None else f"{waf:.2f}"
-
-
-def summary_rows(result: Result) -> list[list[str]]:
-    """The rows of the table: one per job and direction, values with units."""
-    return [
-        [
-            row["job"],
-            row["ddir"],
-            f"{row['ios']:,}",
-            size_text(row["io_bytes"]),
-            rate(row["iops"]),
-            rate(None if row["bw_bytes"] is None else row["bw_bytes"] / 1e6, " MB/s"),
-            latency(row["clat_mean_ns"]),
-            latency(row["clat_p50_ns"]),
-            latency(row["clat_p99_ns"]),
-            latency(row["clat_p999_ns"]),
-            latency(row["clat_max_ns"]),
-        ]
-        for row in result.frame().iter_rows(named=True)
-    ]

@@ -5,22 +5,30 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from ssdlab import _core
 from ssdlab.arrays.attachment import Attachment, shipped_attachments
+from ssdlab.checks import examine, of_result
 from ssdlab.cli.console import duration, stdout, table
-from ssdlab.cli.options import Json
-from ssdlab.cli.output import on_stdout, say, write_json
-from ssdlab.engine import estimate
+from ssdlab.cli.findings import print_checks, print_findings
+from ssdlab.cli.options import Json, KeptWhere
+from ssdlab.cli.output import on_stdout, results, say, write_json
+from ssdlab.cli.summary import as_json, print_run
+from ssdlab.engine import estimate, findings
+from ssdlab.engine.folder import RunFolder, is_protocol_run
 from ssdlab.engine.protocol import EXAMPLE_BYTES, Protocol, example_setup
 from ssdlab.engine.speed import assumed
 from ssdlab.errors import UnknownNameError, nearest
+from ssdlab.output import Output
 from ssdlab.protocols import protocols
 from ssdlab.rating import between
+from ssdlab.results import Result
 from ssdlab.rig import Profile, leaves, profiles
+from ssdlab.store import RunStore
 
 EXAMPLE_SPEED = "500MB/s,50kiops"
 """Of the drive by which a protocol is explained."""
@@ -38,14 +46,19 @@ def command(
         str,
         typer.Argument(
             metavar="NAME",
-            help="A drive profile, a controller, a protocol, a device, a policy or a job option.",
+            help="A run, a drive profile, a controller, a protocol, a device, a policy or a job "
+            "option.",
             autocompletion=_names,
         ),
     ],
     json_: Json = None,
+    out: KeptWhere = None,
 ) -> None:
-    """Show a drive or controller with its sources, a protocol, device, policy or job option."""
+    """Show a run, a drive or controller with its sources, a protocol, device, policy or option."""
     found = list(_things(name))
+    if not found and (folder := RunStore(out).seek(name)) is not None:
+        _show_run(folder, json_)
+        return
     if not found:
         near = nearest(name, _names())
         hint = f' (did you mean "{near}"?)' if near else ""
@@ -57,6 +70,21 @@ def command(
     if not on_stdout(json_):
         for one in found:
             one.print()
+
+
+def _show_run(folder: Path, json_: Output | None) -> None:
+    console = results(json_)
+    if is_protocol_run(folder):
+        run = findings.read(RunFolder.open(folder))
+        if json_ is not None:
+            json_.write(findings.as_json(run) + "\n")
+        print_findings(console, run, run.marks())
+        print_checks(console, run.findings.checks)
+        return
+    result = Result.load(folder)
+    write_json(json_, as_json(result, examine(of_result(result))))
+    say(console, f"{folder.name}: {', '.join(job.name for job in result.jobs)} on {result.name}")
+    print_run(result, console)
 
 
 @dataclass(frozen=True)

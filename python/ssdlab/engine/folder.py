@@ -169,14 +169,18 @@ class RunFolder:
         """
         path = self.path / entry.file
         with documents.archive(path) as archive:
-            device = "device.parquet"
+            device, latency = "device.parquet", "latency.parquet"
+            names = archive.namelist()
             return Result(
                 name=str(self.manifest["name"]),
                 document=documents.document(archive.read("result.json"), path),
                 job_text=documents.decoded(archive.read("job.fio"), path),
                 series_frame=documents.series(archive.read("series.parquet"), path),
                 device_frame=documents.device(archive.read(device), path)
-                if device in archive.namelist()
+                if device in names
+                else None,
+                latency_frame=documents.latency(archive.read(latency), path)
+                if latency in names
                 else None,
             )
 
@@ -220,10 +224,14 @@ def _entry(number: int, line: bytes, path: Path) -> Entry:
 
 def _write_archive(path: Path, result: Result) -> None:
     """One file, so that one sync keeps a whole step."""
-    frames = {"series.parquet": result.series_frame, "device.parquet": result.device_frame}
+    frames = {
+        "series.parquet": result.series_frame,
+        "device.parquet": result.device_frame,
+        "latency.parquet": result.latency_frame,
+    }
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
-        _add(archive, "result.json", result.json(indent=None).encode())
+        _add(archive, "result.json", json.dumps(result.document).encode())
         _add(archive, "job.fio", result.job_text.encode())
         for name, frame in frames.items():
             if frame is not None:

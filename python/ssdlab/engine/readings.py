@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ssdlab.analysis.latency import Distribution, distribution
 from ssdlab.analysis.series import per_second
 from ssdlab.engine.records import Records
+from ssdlab.histogram import NOTHING, Histogram, merge
 
 Floats = npt.NDArray[np.float64]
 
@@ -82,36 +82,16 @@ class Readings:
         """Write amplification during a step; None where the drive does not tell."""
         return self.records[key].waf if self.has(key) else None
 
-    def sync(self, key: str) -> Distribution | None:
+    def sync(self, key: str) -> Histogram | None:
         """How long the flushes of a step took (fio's ``sync``)."""
-        if not self.has(key):
-            return None
-        found = [distribution(job.raw.get("sync") or {}) for job in self.records[key].jobs]
-        return next((one for one in found if one is not None), None)
+        return merge(job.sync() for job in self.records[key].jobs) if self.has(key) else None
 
     def latencies(self, key: str, ddir: str, job: str | None = None) -> tuple[Floats, Floats]:
-        """Completion latencies of a step, us, ascending, and the percent of I/Os that took longer.
-
-        The slowest I/O has the share 1/n, so that it can be drawn on a log axis.
-        """
-        if not self.has(key):
-            return np.zeros(0), np.zeros(0)
-        bins: dict[int, int] = {}
-        longest = 0
-        for stats in self.records.directions(key, ddir, job):
-            longest = max(longest, stats.lat_max_ns)
-            for value, count in stats.bins.items():
-                bins[value] = bins.get(value, 0) + count
-        pairs = sorted(bins.items())
-        found = Distribution(
-            np.array([value for value, _ in pairs], dtype=np.int64),
-            np.array([count for _, count in pairs], dtype=np.int64),
-            0.0,
-            0.0,
-            float(longest),
-        )
-        took, longer = found.cdf()
-        return took / 1e3, 100 * longer
+        """Completion latencies of a step, us, ascending, and the percent of I/Os slower than each
+        (:meth:`ssdlab.histogram.Histogram.slower`)."""
+        found = self.records.latency(key, ddir, job) if self.has(key) else None
+        value, share = (NOTHING if found is None else found).slower()
+        return value / 1e3, 100 * share
 
     def series(self, key: str, ddir: str | None = None, job: str | None = None) -> Series | None:
         """The series of a step on its own clock; None where there is none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from ssdlab.analysis.steady import PtsWindow, pts_window
+from ssdlab.histogram import Histogram, merge, us
 from ssdlab.results import DirectionStats, Result
 
 KEPT = 128
@@ -110,40 +111,28 @@ class Records(Mapping[str, Result]):
         """10^6 bytes per second of a step."""
         return sum(stats.bw_bytes for stats in self.directions(key, ddir, job)) / 1e6
 
+    def latency(
+        self, key: str, ddir: str | None = None, job: str | None = None
+    ) -> Histogram | None:
+        """Completion latencies of a step; None where there was no I/O."""
+        return merge(stats.clat for stats in self.directions(key, ddir, job))
+
     def mean_us(self, key: str, ddir: str | None = None, job: str | None = None) -> float | None:
         """Mean completion latency of a step, us; None where there was no I/O."""
-        found = self.directions(key, ddir, job)
-        total = sum(stats.ios for stats in found)
-        return sum(s.lat_mean_ns * s.ios for s in found) / total / 1e3 if total else None
+        found = self.latency(key, ddir, job)
+        return None if found is None else us(found.mean_ns)
 
     def max_us(self, key: str, ddir: str | None = None, job: str | None = None) -> float | None:
-        """The longest completion latency of a step, us; None where there was no I/O."""
-        found = self.directions(key, ddir, job)
-        return max((stats.lat_max_ns for stats in found), default=0) / 1e3 if found else None
+        """The largest completion latency of a step, us; None where there was no I/O."""
+        found = self.latency(key, ddir, job)
+        return None if found is None else us(found.max_ns)
 
     def percentile_us(
         self, key: str, percent: float, ddir: str | None = None, job: str | None = None
     ) -> float | None:
         """The latency that ``percent`` of the I/Os of a step did not exceed, us (+-0.8 %)."""
-        found = self.directions(key, ddir, job)
-        if not found:
-            return None
-        bins: Counter[int] = Counter()
-        for stats in found:
-            bins.update(stats.bins)
-        whole = DirectionStats(
-            "", "", sum(bins.values()), 0, 0.0, 0.0, 0.0, 0.0,
-            max(s.lat_max_ns for s in found), {}, bins,
-        )  # fmt: skip
-        value = whole.percentile_ns(percent)
-        return None if value is None else value / 1e3
-
-    def histogram(self, key: str, ddir: str | None = None) -> dict[int, int]:
-        """Completion latencies of a step: ns (middle of fio's bin) and how many I/Os."""
-        bins: Counter[int] = Counter()
-        for stats in self.directions(key, ddir):
-            bins.update(stats.bins)
-        return dict(sorted(bins.items()))
+        found = self.latency(key, ddir, job)
+        return None if found is None else found.percentile_us(percent)
 
     def series(self, key: str, ddir: str | None = None, job: str | None = None) -> pl.DataFrame:
         """The series of a step; columns as in ``docs/results.md``."""

@@ -191,7 +191,7 @@ class Way:
 
     def p99_ms(self, job: str) -> float:
         """What 99 % of the I/Os of a phase did not exceed."""
-        return (self.stats(job).percentile_ns(99.0) or 0) / 1e6
+        return (self.stats(job).clat.percentile_ns(99.0) or 0) / 1e6
 
     def capacity(self) -> int:
         """Bytes that the host sees."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,38 +20,21 @@ import polars as pl
 
 from ssdlab.errors import ExperimentError
 from ssdlab.fio.job import Section
-from ssdlab.results import DIRECTIONS, SERIES_SCHEMA, JobLogs, JobShape
+from ssdlab.histogram import BINS, Histogram, merge
+from ssdlab.results import DIRECTIONS, LATENCY_SCHEMA, SERIES_SCHEMA, JobLogs, JobShape
 
-BINS = 1856
-"""29 groups of 64 bins (fio: PLAT_BITS 6)."""
-
-Histogram = npt.NDArray[np.int64]
+Counts = npt.NDArray[np.int64]
 
 
-def bin_values() -> npt.NDArray[np.float64]:
-    """The latency in nanoseconds that stands for each bin: its middle, as fio reckons."""
-    index = np.arange(BINS)
-    exponent = np.maximum((index >> 6) - 1, 0)
-    middle = np.exp2(exponent + 6) + ((index & 63) + 0.5) * np.exp2(exponent)
-    return np.where(index < 128, index.astype(float), middle)
-
-
-VALUES = bin_values()
-
-
-def bin_index(value: int) -> int:
-    """The bin of a latency in nanoseconds."""
-    if value < 128:
-        return value
-    shift = value.bit_length() - 7
-    return min((shift + 1) * 64 + ((value >> shift) & 63), BINS - 1)
-
-
-def series(folder: Path, sections: Sequence[Section], document: Mapping[str, Any]) -> pl.DataFrame:
-    """The job series of a finished fio run; ``folder`` holds the logs ``ssdlab<section>_...``."""
+def series(
+    folder: Path, sections: Sequence[Section], document: Mapping[str, Any]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The job series of a finished fio run and its latencies by second (completion latencies: what
+    fio logs); ``folder`` holds the logs ``ssdlab<section>_...``."""
     by_section = entries([_title(section) for section in sections], document)
     starts = _starts(sections, by_section)
     rows: list[dict[str, object]] = []
+    latencies: list[dict[str, object]] = []
     for numbers in _folded(by_section):
         first, jobs = numbers[0], by_section[numbers[0]]
         logged = _read_logs(folder, numbers)
@@ -64,8 +47,15 @@ def series(folder: Path, sections: Sequence[Section], document: Mapping[str, Any
             _add_rest(intervals, stats, end)
             ios = sum(int(s["total_ios"]) for s in stats)
             mean_bytes = sum(int(s["io_bytes"]) for s in stats) / ios
-            rows += _rows(_title(sections[first]), name, intervals, starts[first], mean_bytes)
-    return pl.DataFrame(rows, schema=SERIES_SCHEMA).sort("time_s", maintain_order=True)
+            title = _title(sections[first])
+            for begin, end, found in _spans(intervals):
+                where = {"time_s": starts[first] + end, "job": title, "ddir": name}
+                rows.append(where | _row(found, end - begin, mean_bytes))
+                latencies.append(where | _segment(found, end - begin))
+    return (
+        pl.DataFrame(rows, schema=SERIES_SCHEMA).sort("time_s", maintain_order=True),
+        pl.DataFrame(latencies, schema=LATENCY_SCHEMA).sort("time_s", maintain_order=True),
+    )
 
 
 def entries(titles: Sequence[str], document: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:
@@ -119,9 +109,9 @@ def _starts(
     return starts
 
 
-def _read_logs(folder: Path, numbers: Sequence[int]) -> dict[int, dict[float, Histogram]]:
+def _read_logs(folder: Path, numbers: Sequence[int]) -> dict[int, dict[float, Counts]]:
     """Per direction: histograms by end of second, all threads of the sections together."""
-    found: dict[int, dict[float, Histogram]] = defaultdict(dict)
+    found: dict[int, dict[float, Counts]] = defaultdict(dict)
     paths = [p for n in numbers for p in sorted(folder.glob(f"ssdlab{n:03d}_clat_hist.*.log"))]
     for path in paths:
         for line in path.read_text().splitlines():
@@ -137,13 +127,11 @@ def _read_logs(folder: Path, numbers: Sequence[int]) -> dict[int, dict[float, Hi
 
 
 def _add_rest(
-    intervals: dict[float, Histogram], stats: Sequence[Mapping[str, Any]], end: float
+    intervals: dict[float, Counts], stats: Sequence[Mapping[str, Any]], end: float
 ) -> None:
     """Adds the last incomplete second: the final histogram less what was logged."""
-    rest = np.zeros(BINS, dtype=np.int64)
-    for one in stats:
-        for value, count in (one.get("clat_ns", {}).get("bins") or {}).items():
-            rest[bin_index(int(value))] += int(count)
+    whole = merge(Histogram.of_document(one, "clat") for one in stats)
+    rest = np.zeros(BINS, dtype=np.int64) if whole is None else whole.counts.copy()
     for logged in intervals.values():
         rest -= logged
     rest = np.maximum(rest, 0)
@@ -156,41 +144,43 @@ def _add_rest(
         intervals[max(end, last + 1e-3)] = rest
 
 
-def _rows(
-    job: str, ddir: str, intervals: Mapping[float, Histogram], start: float, mean_bytes: float
-) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = []
+def _spans(intervals: Mapping[float, Counts]) -> Iterator[tuple[float, float, Histogram]]:
+    """Begin, end and latencies of the intervals in which something completed."""
     before = 0.0
     for end in sorted(intervals):
-        histogram, length = intervals[end], end - before
+        found = Histogram.of_counts(intervals[end])
+        if found.ios:
+            yield before, end, found
         before = end
-        ios = int(histogram.sum())
-        if ios == 0:
-            continue
-        used = np.flatnonzero(histogram)
-        cumulative = np.cumsum(histogram)
 
-        def quantile(share: float, cumulative: Histogram = cumulative, ios: int = ios) -> int:
-            return int(VALUES[int(np.searchsorted(cumulative, share * ios))])
 
-        volume = round(ios * mean_bytes)
-        rows.append(
-            {
-                "time_s": start + end,
-                "job": job,
-                "ddir": ddir,
-                "ios": ios,
-                "iops": ios / length,
-                "bytes": volume,
-                "bw_bytes": volume / length,
-                "lat_min_ns": int(VALUES[used[0]]),
-                "lat_mean_ns": float(histogram @ VALUES) / ios,
-                "lat_max_ns": int(VALUES[used[-1]]),
-                "lat_p50_ns": quantile(0.50),
-                "lat_p99_ns": quantile(0.99),
-            }
-        )
-    return rows
+def _row(found: Histogram, length: float, mean_bytes: float) -> dict[str, object]:
+    volume = round(found.ios * mean_bytes)
+    return {
+        "ios": found.ios,
+        "iops": found.ios / length,
+        "bytes": volume,
+        "bw_bytes": volume / length,
+        "lat_min_ns": int(found.min_ns),
+        "lat_mean_ns": found.mean_ns,
+        "lat_max_ns": int(found.max_ns),
+        "lat_p50_ns": int(found.rank_ns(50.0) or 0),
+        "lat_p99_ns": int(found.rank_ns(99.0) or 0),
+    }
+
+
+def _segment(found: Histogram, length: float) -> dict[str, object]:
+    used = np.flatnonzero(found.counts)
+    return {
+        "length_s": length,
+        "kind": "clat",
+        "ios": found.ios,
+        "sum_ns": found.sum_ns,
+        "min_ns": int(found.min_ns),
+        "max_ns": int(found.max_ns),
+        "bins": used.tolist(),
+        "counts": found.counts[used].tolist(),
+    }
 
 
 def shapes(sections: Sequence[Section]) -> list[JobShape]:

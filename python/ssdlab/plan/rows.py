@@ -116,7 +116,7 @@ class Row:
         """At full speed in the first pass."""
         return self.timed.first.reading.iops
 
-    def latency_ns(self, percent: float) -> int | None:
+    def latency_ns(self, percent: float) -> float | None:
         """A percentile at recorded times, else at full speed."""
         return self.timed.calm.reading.percentile_ns(percent)
 

@@ -57,7 +57,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
         _number("width of the dips", dips.width * step if dips else None, "s"),
         _number("mean latency", records.mean_us(KEY), "us", "lower"),
         _number("p99.9 latency", records.percentile_us(KEY, 99.9), "us", "lower"),
-        _number("longest latency", records.max_us(KEY), "us", "lower"),
+        _number("max latency", records.max_us(KEY), "us", "lower"),
     ]
     rows = [(one.name, Cell(one.value, (KEY,)), one.unit) for one in numbers]
     views = [

@@ -7,11 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ssdlab.engine import steady_report
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Parameter, Setup
 from ssdlab.engine.steps import ROUNDS_MAX, Job, Purge, Step, in_round
 from ssdlab.figures import Better, Cell, Column, Curve, Number, Table
+from ssdlab.histogram import VALUES, Histogram, merge, us
 
 SOURCE = "SNIA Solid State Storage (SSS) Performance Test Specification 2.0.2"
 
@@ -222,33 +225,14 @@ def value(cell: Cell | None) -> float | None:
     return None if cell is None else cell.value
 
 
-def distribution(records: Records, keys: Sequence[str]) -> tuple[dict[int, int], float]:
-    """Completion latencies of several steps together: ns and how many; and the longest, us."""
-    bins: Counter[int] = Counter()
-    for key in keys:
-        bins.update(records.histogram(key))
-    longest = max((found for key in keys if (found := records.max_us(key)) is not None), default=0)
-    return dict(sorted(bins.items())), longest
-
-
-def percentile_us(bins: Mapping[int, int], percent: float, longest_us: float) -> float | None:
-    """The latency that ``percent`` of the I/Os of a histogram did not exceed, us (+-0.8 %)."""
-    wanted, seen = round(percent * sum(bins.values()) / 100, 6), 0
-    for ns, count in bins.items():
-        seen += count
-        if seen >= wanted:
-            return min(ns / 1e3, longest_us)
-    return None
-
-
-def histogram_curve(name: str, bins: Mapping[int, int], colour: int = 0) -> Curve:
+def histogram_curve(name: str, found: Histogram, colour: int = 0) -> Curve:
     """The outline of a histogram of latencies on two logarithmic axes: us and I/Os.
 
     Eight bars to a power of two. An empty bar stands at half an I/O, below a single one.
     """
     bars: Counter[int] = Counter()
-    for ns, count in bins.items():
-        bars[math.floor(BARS * math.log2(max(ns, 1)))] += count
+    for place in np.flatnonzero(found.counts):
+        bars[math.floor(BARS * math.log2(max(int(VALUES[place]), 1)))] += int(found.counts[place])
     first, last = min(bars), max(bars)
     places = range(first, last + 2)
     return Curve(
@@ -264,11 +248,11 @@ def percentile_cells(
     records: Records, keys: Sequence[str], percents: Sequence[float]
 ) -> list[Cell | None]:
     """Percentiles of several steps together, us, and the longest latency."""
-    bins, longest = distribution(records, keys)
-    if not bins:
+    whole = merge(records.latency(key) for key in keys)
+    if whole is None:
         return [None] * (len(percents) + 1)
-    found = [percentile_us(bins, percent, longest) for percent in percents]
-    return [Cell(one, tuple(keys)) for one in (*found, longest)]
+    found = [*(whole.percentile_ns(percent) for percent in percents), whole.max_ns]
+    return [Cell(us(ns), tuple(keys)) for ns in found]
 
 
 def doubts(records: Records, *keys: str) -> list[str]:

@@ -201,7 +201,7 @@ def histograms(
                 *pts.percentile_cells(records, [key], pts.PERCENTILES),
             )
         )
-        if bins := records.histogram(key):
+        if (bins := records.latency(key)) is not None:
             curves.append(pts.histogram_curve(f"{name} ({text(at)})", bins, place))
     columns = (
         Column("point"),

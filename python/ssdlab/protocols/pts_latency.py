@@ -177,8 +177,8 @@ def _bars(title: str, cells: Cells, sizes: list[int]) -> list[Figure]:
 
 
 def _histogram(records: Records) -> list[Figure]:
-    bins = records.histogram(HISTOGRAM) if HISTOGRAM in records else {}
-    if not bins:
+    bins = records.latency(HISTOGRAM) if HISTOGRAM in records else None
+    if bins is None:
         return []
     return [
         Figure(

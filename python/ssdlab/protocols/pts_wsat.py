@@ -238,7 +238,7 @@ def _table(found: list[Record], each: int, setup: Setup) -> Table:
         Column("IOPS", "IOPS"),
         Column("mean latency", "us"),
         Column("p99.9 latency", "us"),
-        Column("longest latency", "us"),
+        Column("max latency", "us"),
     )
     rows = [
         (

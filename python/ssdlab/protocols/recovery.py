@@ -98,7 +98,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
         Column("lowest interval", "IOPS"),
         Column("mean latency", "us"),
         Column("p99.9 latency", "us"),
-        Column("longest latency", "us"),
+        Column("max latency", "us"),
     ]
     numbers = [
         *(number(f"{title}", rates[key], "IOPS", "higher", key) for key, title in STATES),

@@ -54,7 +54,8 @@ def commit_us(found: Readings, key: str, percent: float, job: str | None = None)
     each = 100 - (100 - percent) / 2
     write = found.percentile_us(key, each, "write", job)
     flush = found.sync(key)
-    return None if write is None or flush is None else write + flush.percentile(each) / 1e3
+    flushed = None if flush is None else flush.percentile_us(each)
+    return None if write is None or flushed is None else write + flushed
 
 
 def judge(records: Records, setup: Setup) -> Judgement:
@@ -75,8 +76,8 @@ def judge(records: Records, setup: Setup) -> Judgement:
                     cell(rate, key),
                     cell(None if not rate else 1e6 / rate, key),
                     cell(found.percentile_us(key, 99.0, "write"), key),
-                    cell(None if flush is None else flush.percentile(50.0) / 1e3, key),
-                    cell(None if flush is None else flush.percentile(99.0) / 1e3, key),
+                    cell(None if flush is None else flush.percentile_us(50.0), key),
+                    cell(None if flush is None else flush.percentile_us(99.0), key),
                     cell(p99, key),
                     cell(p999, key),
                     cell(None if flush is None else flush.max_ns / 1e3, key),
@@ -87,7 +88,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
                 number(f"{words.block(size)}, {mode}: commits", rate, "IOPS", "higher", key)
             )
             if flush is not None and mode == MODES[-1]:
-                value, longer = flush.cdf()
+                value, longer = flush.slower()
                 curves.append(_longer(words.block(size), value, longer, place))
     heads = [
         Column("write"),
@@ -186,8 +187,8 @@ def _remark(found: Readings, size: int) -> list[str]:
     flush = found.sync(f"fdatasync-{choices.short(size)}")
     if flush is None:
         return []
-    median = flush.percentile(50.0) / 1e3
-    if median >= 50.0:
+    median = flush.percentile_us(50.0)
+    if median is None or median >= 50.0:
         return []
     return [
         f"Half of the flushes take less than {words.latency(median)}: either the drive keeps its "

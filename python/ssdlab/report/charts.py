@@ -159,7 +159,7 @@ class SectionPainter:
         axes: dict[int, Range1d] = {}
         for number, runs in enumerate([shared, *([r] for r in lasted if r not in shared)]):
             end = max(lasted[run] for run in runs) / self._time_unit
-            start = min(self._by_run[run][0].window[0] for run in runs) / self._time_unit
+            start = min(self._by_run[run][0].window.start_s for run in runs) / self._time_unit
             whole = (-MARGIN * end, (1 + MARGIN) * end)
             window = (start - MARGIN * (end - start), end + MARGIN * (end - start))
             axes.update(dict.fromkeys(runs, self._range(f"x{number}", whole, window)))
@@ -213,8 +213,8 @@ class SectionPainter:
     def _iops(self, panel: figure, trace: Trace, source: ColumnDataSource, place: int) -> None:
         colour = trace.run.colour
         found = trace.consistency
-        if place == 0 and found is not None and trace.steadiness.verdict != "short":
-            start, end = (t / self._time_unit for t in trace.window)
+        if place == 0 and found is not None and trace.window.verdict != "short":
+            start, end = (t / self._time_unit for t in (trace.window.start_s, trace.window.end_s))
             plot.mark_window(panel, start, end, found.mean, colour)
         dots = panel.scatter(
             "t",
@@ -311,7 +311,7 @@ class SectionPainter:
         if not known:
             return None
         nines = min(NINES_MAX, max(2.0, max(math.log10(d.ios) for _, d in known)))
-        low = max(1.0, min(float(d.value_ns[0]) for _, d in known))
+        low = max(1.0, min(d.min_ns for _, d in known))
         high = max(d.max_ns for _, d in known)
         panel = plot.new_figure(
             HEIGHT_CDF,
@@ -328,7 +328,7 @@ class SectionPainter:
         for trace, latency in known:
             place = places.get(trace.run.index, 0)
             places[trace.run.index] = place + 1
-            value, longer = latency.cdf()
+            value, longer = latency.slower()
             source = ColumnDataSource(
                 {
                     "ns": value.astype(np.float32),
@@ -358,13 +358,13 @@ class SectionPainter:
 
 def _span(traces: Sequence[Trace], columns: tuple[str, str], window: bool) -> Span:
     """Lowest positive value of the first column and highest of the second, over all or over the
-    window judged."""
+    measurement window."""
     bounds = []
     for column, pick in zip(columns, (np.min, np.max), strict=True):
         found = []
         for trace in traces:
             values = trace.column("bw_bytes") / 1e6 if column == "mbs" else trace.column(column)
-            values = values[trace.steadiness.start :] if window else values
+            values = values[trace.time > trace.window.start_s] if window else values
             values = values[values > 0]
             if len(values):
                 found.append(float(pick(values)))

@@ -12,12 +12,14 @@ import numpy.typing as npt
 import polars as pl
 
 from ssdlab import explain
-from ssdlab.analysis import comparison, consistency, flash, latency, series, steady
-from ssdlab.analysis.attribution import Breakdown, breakdowns
+from ssdlab.analysis import attribution, comparison, consistency, flash
+from ssdlab.analysis.attribution import Breakdown
+from ssdlab.analysis.measurement import SYNC, Direction, JobMeasurement, Window
 from ssdlab.checks import examine, of_result
 from ssdlab.engine.check import MARK, Check, any_doubt
+from ssdlab.histogram import Histogram
 from ssdlab.report import style
-from ssdlab.results import DIRECTIONS, Result
+from ssdlab.results import Result
 
 Floats = npt.NDArray[np.float64]
 
@@ -47,30 +49,43 @@ class Run:
         """The object `ssdlab` of the result."""
         return self.result.ssdlab
 
-    @property
-    def interval_s(self) -> float:
-        """Length of an interval of the series."""
-        return float(self.meta.get("interval_ms") or 1000) / 1000
-
 
 @dataclass(frozen=True)
 class Trace:
     """One direction of one workload of one run."""
 
     run: Run
-    workload: comparison.Workload
-    ddir: str
-    ios: int
-    iops: float
-    bw_bytes: float
-    bins: pl.DataFrame
-    """One-second bins on the job's clock (`analysis.series.per_second`)."""
-    start_s: float
-    """When the job began, on the run's clock."""
-    latency: latency.Distribution | None
+    job: JobMeasurement
+    measured: Direction
+    """Its numbers, all of the measurement window."""
     attribution: list[Breakdown]
     attribution_shared: bool
     """Whether the breakdown covers other jobs of the run as well."""
+
+    @property
+    def workload(self) -> comparison.Workload:
+        """The job, with its options."""
+        return self.job.workload
+
+    @property
+    def ddir(self) -> str:
+        """The direction."""
+        return self.measured.ddir
+
+    @property
+    def bins(self) -> pl.DataFrame:
+        """One-second bins on the job's clock (`analysis.series.per_second`)."""
+        return self.measured.bins
+
+    @property
+    def latency(self) -> Histogram | None:
+        """Latencies of the window."""
+        return self.measured.latency
+
+    @property
+    def iops(self) -> float | None:
+        """IOPS of the window."""
+        return self.measured.iops
 
     def column(self, name: str) -> Floats:
         """A column of the bins; NaN where it is null."""
@@ -106,24 +121,15 @@ class Trace:
         }
         return time, shares
 
-    @cached_property
-    def steadiness(self) -> steady.Steadiness:
-        """Steady or not, and from which bin on."""
-        return steady.judge(self.rate)
-
-    @cached_property
-    def consistency(self) -> consistency.Consistency | None:
-        """Numbers of the window judged; None if there is no series."""
-        rate = self.rate[self.steadiness.start :]
-        return consistency.measure(rate) if len(rate) else None
+    @property
+    def window(self) -> Window:
+        """The measurement window, seconds since the job's start."""
+        return self.measured.window
 
     @property
-    def window(self) -> tuple[float, float]:
-        """Begin and end of the window judged, seconds since the job's start."""
-        if len(self.time) == 0:
-            return 0.0, 0.0
-        start = self.steadiness.start
-        return (float(self.time[start - 1]) if start else 0.0), float(self.time[-1])
+    def consistency(self) -> consistency.Consistency | None:
+        """How even the window is; None if there is no series."""
+        return self.measured.consistency
 
     @property
     def lasted_s(self) -> float:
@@ -136,39 +142,32 @@ class Trace:
     def flash(self) -> pl.DataFrame | None:
         """Activity of the flash during the job (`analysis.flash.activity`) on the job's clock."""
         frame = self.run.result.device_series()
-        found = None if frame is None else flash.activity(frame, max(1.0, self.run.interval_s))
+        found = (
+            None if frame is None else flash.activity(frame, max(1.0, self.run.result.interval_s))
+        )
         if found is None:
             return None
-        clock = pl.col("time_s") - self.start_s
+        clock = pl.col("time_s") - self.job.start_s
         during = found.filter((clock > 1e-6) & (clock <= self.lasted_s + 1e-6)).with_columns(
             time_s=clock
         )
         return None if during.is_empty() else during
 
     @cached_property
-    def growth(self) -> Mapping[str, float]:
-        """By how much the device's counters grew over the window judged; empty if not known."""
-        frame = self.run.result.device_series()
-        if frame is None or self.ddir != "write":
-            return {}
-        start, end = self.window
-        return flash.grown(frame, self.start_s + start, self.start_s + end)
-
-    @cached_property
     def causes(self) -> dict[str, float]:
-        """Write amplification over the window judged, by cause."""
-        return flash.causes(self.growth)
+        """Write amplification over the window, by cause."""
+        return flash.causes(self.measured.growth) if self.ddir == "write" else {}
 
     @property
     def wa(self) -> float | None:
-        """Write amplification over the window judged."""
-        return sum(self.causes.values()) if self.causes else None
+        """Write amplification over the window."""
+        return self.measured.waf
 
     @cached_property
     def wear(self) -> explain.Wear | None:
         """How worn the flash is at the end of the run, and how long it lasts if all goes on as in
-        the window judged; None where nothing is written to flash."""
-        return explain.wear_of(self.run.result, self.growth) if self.causes else None
+        the measurement window; None where nothing is written to flash."""
+        return explain.wear_of(self.run.result, self.measured.growth) if self.causes else None
 
 
 @dataclass(frozen=True)
@@ -222,57 +221,14 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
 
 def _only_fills(workload: comparison.Workload, runs: Sequence[Run]) -> bool:
-    """Whether this is a sequential write with another job after it."""
-    own = comparison.workloads(workload.run, runs[workload.run].result.document)
-    rw = workload.option("rw", "readwrite").split(":")[0]
-    return rw == "write" and own[-1].name != workload.name
+    own = runs[workload.run].result.measurement.jobs
+    return workload.fills(own[-1].name)
 
 
 def _traces(run: Run, workload: comparison.Workload) -> list[Trace]:
-    found = [t for ddir in DIRECTIONS if (t := _trace(run, workload, ddir)) is not None]
-    return sorted(found, key=lambda trace: -trace.ios)
-
-
-def _trace(run: Run, workload: comparison.Workload, ddir: str) -> Trace | None:
-    stats = [s for job in workload.jobs if (s := job.get(ddir)) and s.get("total_ios")]
-    if not stats:
-        return None
-    all_rows = run.result.series(job=workload.name)
-    start = series.start_s(all_rows, run.interval_s)
-    rows = all_rows.filter(pl.col("ddir") == ddir)
-    broken_down, shared = _attribution(run, workload, ddir)
-    return Trace(
-        run=run,
-        workload=workload,
-        ddir=ddir,
-        ios=sum(int(s["total_ios"]) for s in stats),
-        iops=sum(float(s.get("iops") or 0) for s in stats),
-        bw_bytes=sum(float(s.get("bw_bytes") or 0) for s in stats),
-        bins=series.per_second(rows, run.interval_s, start),
-        start_s=start,
-        latency=latency.merge(d for d in (latency.distribution(s) for s in stats) if d is not None),
-        attribution=broken_down,
-        attribution_shared=shared,
-    )
-
-
-def _attribution(
-    run: Run, workload: comparison.Workload, ddir: str
-) -> tuple[list[Breakdown], bool]:
-    """The breakdown of this job if the result has one by job, else that of the whole run."""
-    found = run.meta.get("attribution")
-    if not found:
-        return [], False
-    parts = found.get("parts", [])
-    by_job = found.get("jobs")
-    if by_job is not None:
-        direction = by_job.get(workload.name, {}).get(ddir)
-        return (breakdowns(parts, direction) if direction else []), False
-    direction = found.get(ddir)
-    others = [
-        other
-        for other in comparison.workloads(run.index, run.result.document)
-        if other.name != workload.name
-        and any((job.get(ddir) or {}).get("total_ios") for job in other.jobs)
-    ]
-    return (breakdowns(parts, direction) if direction else []), bool(others)
+    job = next(one for one in run.result.measurement.jobs if one.name == workload.name)
+    found = []
+    for direction in job.directions:
+        points, shared = attribution.of_direction(run.result, direction)
+        found.append(Trace(run, job, direction, points, shared))
+    return sorted(found, key=lambda trace: (trace.ddir == SYNC, -trace.measured.total_ios))

@@ -197,14 +197,14 @@ class Page:
             "colour": trace.run.colour,
             "kind": self.words(f"kind.{trace.run.result.kind}"),
             "column": self._column(section, trace.run.index),
-            "figure": self.numbers.count(verdict.mean_iops(trace)),
-            "unit": self.words(f"figure.{trace.steadiness.verdict if len(trace.time) else 'none'}"),
+            "figure": self.numbers.count(trace.iops),
+            "unit": self.words(f"figure.{trace.window.verdict if len(trace.time) else 'none'}"),
             "sentences": verdict.of_trace(trace, self.words, self.numbers),
         }
 
     def _fill_fact(self, section: Section, run: int) -> str:
         trace = next(t for t in section.traces if t.run.index == run)
-        facts = (self.numbers.rate(trace.bw_bytes), self.numbers.seconds(trace.lasted_s))
+        facts = (self.numbers.rate(trace.measured.bw_bytes), self.numbers.seconds(trace.lasted_s))
         return self.words("list_comma").join(facts)
 
     def _iops_rows(self, section: Section, charts: SectionCharts) -> list[Mapping[str, Any]]:

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ssdlab.analysis.consistency import Consistency
-from ssdlab.analysis.latency import Distribution
+from ssdlab.histogram import Histogram
 from ssdlab.report.catalogue import Catalogue
 from ssdlab.report.model import Run, Section, Trace
 from ssdlab.report.numbers import Numbers
-from ssdlab.report.verdict import mean_iops
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class Tables:
         """One row per run and direction: rate, evenness, latency, write amplification."""
         n = self._numbers
         columns: list[Column] = [
-            ("table.iops", "", mean_iops, n.count),
+            ("table.iops", "", lambda t: t.iops, n.count),
             ("table.min", "", _even(lambda c: c.min), n.count),
             ("table.max", "", _even(lambda c: c.max), n.count),
             ("table.spread", "", _even(lambda c: c.spread), n.percent),
@@ -61,19 +60,15 @@ class Tables:
             ("table.p50", "unit.ns", _percentile(50), n.latency),
             ("table.p99", "unit.ns", _percentile(99), n.latency),
             ("table.p999", "unit.ns", _percentile(99.9), n.latency),
-            ("table.slowest", "unit.ns", _slow(lambda d: d.max_ns), n.latency),
+            ("table.slowest", "unit.ns", _slow(lambda d: d.max_ns if d.ios else None), n.latency),
         ]
         if any(t.wa is not None for t in traces):
             columns.append(("table.wa", "", lambda t: t.wa, n.wa))
         if any(t.consistency is not None for t in traces):
-            columns.append(("table.from", "unit.s", lambda t: t.window[0], n.seconds))
+            columns.append(("table.from", "unit.s", lambda t: t.window.start_s, n.seconds))
         table = self._by_trace(traces, columns)
         steady = [
-            Cell(
-                self._words(f"steady.{t.steadiness.verdict}")
-                if len(t.time)
-                else self._words("none")
-            )
+            Cell(self._words(f"steady.{t.window.verdict}") if len(t.time) else self._words("none"))
             for t in traces
         ]
         rows = tuple((*row, cell) for row, cell in zip(table.rows, steady, strict=True))
@@ -81,13 +76,13 @@ class Tables:
         return Table((*table.head, head), rows, table.labels, (*table.units, head))
 
     def consistency(self, section: Section) -> Table | None:
-        """Rate and evenness over the window judged."""
+        """Rate and evenness over the measurement window."""
         traces = [t for t in section.traces if t.consistency is not None]
         if not traces:
             return None
         n = self._numbers
         columns: list[Column] = [
-            ("table.mean", "", mean_iops, n.count),
+            ("table.mean", "", lambda t: t.iops, n.count),
             ("table.min", "", _even(lambda c: c.min), n.count),
             ("table.p1", "", _even(lambda c: c.p1), n.count),
             ("table.p99_iops", "", _even(lambda c: c.p99), n.count),
@@ -105,7 +100,7 @@ class Tables:
         return self._by_trace(traces, columns)
 
     def latency(self, section: Section) -> Table | None:
-        """Latency percentiles over the whole job."""
+        """Latency percentiles over the measurement window."""
         traces = [t for t in section.traces if t.latency is not None]
         if not traces:
             return None
@@ -116,8 +111,13 @@ class Tables:
             ("table.p99", "unit.ns", _percentile(99), n.latency),
             ("table.p999", "unit.ns", _percentile(99.9), n.latency),
             ("table.p9999", "unit.ns", _percentile(99.99), n.latency),
-            ("table.slowest", "unit.ns", _slow(lambda d: d.max_ns), n.latency),
-            ("table.ios", "", lambda t: float(t.ios), n.count),
+            ("table.slowest", "unit.ns", _slow(lambda d: d.max_ns if d.ios else None), n.latency),
+            (
+                "table.ios",
+                "",
+                lambda t: None if t.measured.ios is None else float(t.measured.ios),
+                n.count,
+            ),
         ]
         return self._by_trace(traces, columns)
 
@@ -228,17 +228,17 @@ def _even(number: Callable[[Consistency], float]) -> Callable[[Trace], float | N
     return lambda trace: None if trace.consistency is None else number(trace.consistency)
 
 
-def _slow(number: Callable[[Distribution], float]) -> Callable[[Trace], float | None]:
+def _slow(number: Callable[[Histogram], float | None]) -> Callable[[Trace], float | None]:
     return lambda trace: None if trace.latency is None else number(trace.latency)
 
 
 def _percentile(percent: float) -> Callable[[Trace], float | None]:
-    return _slow(lambda latency: latency.percentile(percent))
+    return _slow(lambda latency: latency.percentile_ns(percent))
 
 
-def _window_rate(trace: Trace) -> float:
-    """Mean throughput of the window judged, bytes/s."""
-    return float(trace.column("bw_bytes")[trace.steadiness.start :].mean())
+def _window_rate(trace: Trace) -> float | None:
+    """Throughput of the window, bytes/s."""
+    return trace.measured.bw_bytes
 
 
 def _raw(value: float | None) -> str:

@@ -43,7 +43,11 @@ def of_comparison(traces: Sequence[Trace], words: Catalogue, numbers: Numbers) -
             slow = known[-1] if known[-1] is not fast else known[0]
         if mean_iops(slow) > 0:
             out.append(_faster(fast, slow, words, numbers))
-        tails = [(t.latency.percentile(99.9), t) for t in known if t.latency is not None]
+        tails = [
+            (p999, t)
+            for t in known
+            if t.latency is not None and (p999 := t.latency.percentile_ns(99.9)) is not None
+        ]
         if len(tails) > 1:
             best = min(tails, key=lambda item: item[0])
             worst = max(tails, key=lambda item: item[0])
@@ -60,18 +64,18 @@ def of_comparison(traces: Sequence[Trace], words: Catalogue, numbers: Numbers) -
                 out += _tail_cause(worst[1], words, numbers)
     judged = [t for t in traces if t.consistency is not None]
     for state in ("drifting", "short"):
-        names = [t.run.label for t in judged if t.steadiness.verdict == state]
+        names = [t.run.label for t in judged if t.window.verdict == state]
         if names:
             key = "compare.steady_not" if state == "drifting" else "compare.steady_short"
             out.append(words(key, names=words.names(names)))
-    if judged and all(t.steadiness.steady for t in judged):
+    if judged and all(t.window.steady for t in judged):
         out.append(words("compare.steady_one" if len(judged) == 1 else "compare.steady_all"))
     return out
 
 
 def mean_iops(trace: Trace) -> float:
-    """Mean IOPS over the window judged, or over the job if there is no series."""
-    return trace.iops if trace.consistency is None else trace.consistency.mean
+    """IOPS of the measurement window."""
+    return trace.iops or 0.0
 
 
 def _faster(fast: Trace, slow: Trace, words: Catalogue, numbers: Numbers) -> str:
@@ -104,7 +108,7 @@ def _rate(trace: Trace, words: Catalogue, numbers: Numbers) -> list[str]:
     found = trace.consistency
     if found is None:
         return [words("verdict.no_series")]
-    state = trace.steadiness.verdict
+    state = trace.window.verdict
     out = [
         words(
             "verdict.range",
@@ -113,20 +117,18 @@ def _rate(trace: Trace, words: Catalogue, numbers: Numbers) -> list[str]:
             spread=numbers.percent(found.spread),
         )
     ]
-    window = trace.steadiness.window
+    window = trace.window.rounds
     if window is None:
         samples = numbers.count(found.samples)
         out.append(words("verdict.short", samples=samples, needed=SAMPLES_MIN))
     else:
         key = (
-            "verdict.steady_all"
-            if state == "steady" and trace.steadiness.start == 0
-            else f"verdict.{state}"
+            "verdict.steady_all" if state == "steady" and trace.window.whole else f"verdict.{state}"
         )
         out.append(
             words(
                 key,
-                start=numbers.seconds(trace.window[0]),
+                start=numbers.seconds(trace.window.start_s),
                 excursion=numbers.percent(window.excursion_share),
                 slope=numbers.percent(window.slope_share),
             )
@@ -164,9 +166,9 @@ def _latency(trace: Trace, words: Catalogue, numbers: Numbers) -> list[str]:
     return [
         words(
             "verdict.latency",
-            p50=numbers.latency(trace.latency.percentile(50)),
-            p99=numbers.latency(trace.latency.percentile(99)),
-            p999=numbers.latency(trace.latency.percentile(99.9)),
+            p50=numbers.latency(trace.latency.percentile_ns(50)),
+            p99=numbers.latency(trace.latency.percentile_ns(99)),
+            p999=numbers.latency(trace.latency.percentile_ns(99.9)),
             max=numbers.latency(trace.latency.max_ns),
         )
     ]

@@ -1,0 +1,355 @@
+"""What a run measured: rates, latencies and write amplification of each job, over one window.
+
+The measurement window of a job is where its IOPS are steady (:func:`ssdlab.analysis.steady.judge`)
+or else the whole job; every number of the job that is shown comes from it, in every command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from ssdlab import histogram
+from ssdlab.analysis import comparison, consistency, flash, series, steady
+from ssdlab.histogram import BINS, KINDS, NOTHING, VALUES, Floats, Histogram
+from ssdlab.results import DIRECTIONS, DirectionStats, JobResult, Result
+
+SYNC = "sync"
+"""The direction of flushes: fsync, fdatasync, sync_file_range."""
+NEAR = 1e-6
+"""Seconds within which two instants are the same."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """The stretch of a job that its numbers are of, in seconds since it began to be measured."""
+
+    start_s: float
+    end_s: float
+    verdict: Literal["steady", "drifting", "short"]
+    """``steady`` from the start of the window on, ``drifting`` up to the end of the job, or too
+    ``short`` to judge."""
+    rounds: steady.PtsWindow | None = None
+    """The five rounds judged; None where the job is too short."""
+
+    @property
+    def steady(self) -> bool:
+        """Whether it is the steady part of the job."""
+        return self.verdict == "steady"
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is the whole job."""
+        return self.start_s == 0
+
+    @property
+    def seconds(self) -> float:
+        """Its length."""
+        return self.end_s - self.start_s
+
+
+@dataclass(frozen=True)
+class Direction:
+    """One direction of one job in its window."""
+
+    job: str
+    ddir: str
+    window: Window
+    ios: int | None
+    """None, as everything else, where the target does not tell it for the window."""
+    bytes: int | None
+    iops: float | None
+    bw_bytes: float | None
+    latencies: Mapping[str, Histogram] = field(repr=False)
+    """By kind, as far as the target tells them for the window."""
+    growth: Mapping[str, float] = field(repr=False)
+    """By how much the device's counters grew over the window; empty where nobody counts."""
+    bins: pl.DataFrame = field(repr=False)
+    """The whole job in bins of a second (:func:`ssdlab.analysis.series.per_second`)."""
+    segments: pl.DataFrame | None = field(default=None, repr=False)
+    """Histograms of the shown kind by segment of the window; None where nobody keeps them."""
+    total_ios: int = 0
+    """Of the whole job."""
+    total_bytes: int = 0
+
+    @property
+    def kind(self) -> str:
+        """The kind of latency that is shown: what every target can tell for any window."""
+        return "lat" if self.ddir == SYNC else "clat"
+
+    @property
+    def latency(self) -> Histogram | None:
+        """Latencies of that kind."""
+        return self.latencies.get(self.kind)
+
+    @property
+    def waf(self) -> float | None:
+        """Write amplification while the job wrote; None where it did not, or nobody counts."""
+        found = flash.causes(self.growth) if self.ddir == "write" else {}
+        return sum(found.values()) if found else None
+
+    @cached_property
+    def consistency(self) -> consistency.Consistency | None:
+        """How even the window is from second to second; None without a series."""
+        return consistency.measure(self.inside["iops"].to_numpy()) if self.inside.height else None
+
+    @cached_property
+    def inside(self) -> pl.DataFrame:
+        """The bins of the window."""
+        return self.bins.filter(pl.col("time_s") > self.window.start_s + NEAR)
+
+    def segment_counts(self) -> tuple[Floats, Floats] | None:
+        """Counts by segment and bin, and the latencies in ns of the bins that occur at all."""
+        if self.segments is None or self.segments.is_empty():
+            return None
+        ends = self.segments["time_s"].unique().sort()
+        row = ends.search_sorted(self.segments["time_s"])
+        flat = self.segments.select("bins", "counts").with_columns(row=row)
+        flat = flat.explode("bins", "counts").drop_nulls()
+        counts = np.zeros((len(ends), BINS))
+        np.add.at(
+            counts, (flat["row"].to_numpy(), flat["bins"].to_numpy()), flat["counts"].to_numpy()
+        )
+        used = np.flatnonzero(counts.sum(axis=0))
+        return counts[:, used], VALUES[used].astype(np.float64)
+
+    def summary(self) -> dict[str, Any]:
+        """The entry of ``ssdlab.summary``; times in ns, null for what the target does not tell."""
+        return {
+            "job": self.job,
+            "ddir": self.ddir,
+            "ios": self.ios,
+            "bytes": self.bytes,
+            "iops": self.iops,
+            "bw_bytes": self.bw_bytes,
+            **{
+                name: value if kind in self.latencies else None
+                for kind in reversed(KINDS)
+                for name, value in self.latencies.get(kind, NOTHING).summary(kind).items()
+            },
+            "waf": self.waf,
+            "window_s": [round(self.window.start_s, 9), round(self.window.end_s, 9)],
+            "steady": self.window.steady,
+        }
+
+
+@dataclass(frozen=True)
+class JobMeasurement:
+    """One job name of a run, with all its workers."""
+
+    workload: comparison.Workload
+    start_s: float
+    """When it began to be measured, on the run's clock."""
+    window: Window
+    directions: Sequence[Direction]
+    """Reads, writes, trims, then flushes; those in which it did anything."""
+
+    @property
+    def name(self) -> str:
+        """The job's name."""
+        return self.workload.name
+
+    def of(self, ddir: str) -> Direction | None:
+        """One direction; None where the job did nothing in it."""
+        return next((one for one in self.directions if one.ddir == ddir), None)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """All jobs of a run, in the order of its document."""
+
+    jobs: Sequence[JobMeasurement]
+
+    def of(self, job: str, ddir: str) -> Direction | None:
+        """One direction of a job; None where there is no such."""
+        return next(
+            (found for one in self.jobs if one.name == job and (found := one.of(ddir))), None
+        )
+
+    def window(self, job: str) -> Window | None:
+        """The window of a job; None where there is no such."""
+        return next((one.window for one in self.jobs if one.name == job), None)
+
+    @property
+    def main(self) -> JobMeasurement | None:
+        """The job that the run is about: the last that does more than fill the drive."""
+        last = self.jobs[-1].name if self.jobs else ""
+        tested = [one for one in self.jobs if not one.workload.fills(last)]
+        return next(reversed(tested or self.jobs), None)
+
+    @property
+    def directions(self) -> list[Direction]:
+        """All directions of all jobs."""
+        return [direction for job in self.jobs for direction in job.directions]
+
+    def summary(self) -> list[dict[str, Any]]:
+        """``ssdlab.summary``."""
+        return [one.summary() for one in self.directions]
+
+
+def measure(result: Result) -> Measurement:
+    """Finds the windows of all jobs of a run and measures them."""
+    return Measurement([_job(result, one) for one in comparison.workloads(0, result.document)])
+
+
+def _job(result: Result, workload: comparison.Workload) -> JobMeasurement:
+    rows = result.series(job=workload.name).filter(pl.col("ddir").is_in(DIRECTIONS))
+    step = result.interval_s
+    start = series.start_s(rows, step)
+    window = _window(rows, step, start, workload, _segments(result, workload.name))
+    parts = [JobResult(workload.name, raw) for raw in workload.jobs]
+    directions = []
+    for ddir in DIRECTIONS:
+        stats = [one for part in parts for one in part.directions() if one.ddir == ddir]
+        if stats:
+            own = rows.filter(pl.col("ddir") == ddir)
+            bins = series.per_second(own, step, start)
+            directions.append(_direction(result, stats, own, bins, window, start))
+    flushes = histogram.merge(part.sync() for part in parts)
+    if flushes is not None:
+        directions.append(_flushes(result, workload.name, flushes, window, start))
+    return JobMeasurement(workload, start, window, tuple(directions))
+
+
+def _segments(result: Result, job: str) -> pl.DataFrame | None:
+    frame = result.latency_frame
+    return None if frame is None else frame.filter(pl.col("job") == job)
+
+
+def _window(
+    rows: pl.DataFrame,
+    step: float,
+    start: float,
+    workload: comparison.Workload,
+    segments: pl.DataFrame | None,
+) -> Window:
+    """The window of a job: judged by the I/Os of all its directions together."""
+    lasted = max((float(job.get("job_runtime") or 0) for job in workload.jobs), default=0.0) / 1e3
+    if rows.is_empty():
+        return Window(0.0, lasted, "short")
+    bins = series.per_second(rows, step, start)
+    time = bins["time_s"].to_numpy()
+    found = steady.judge(bins["iops"].to_numpy())
+    end = float(rows["time_s"].max()) - start  # type: ignore[arg-type]
+    if not found.steady or found.start == 0:
+        return Window(0.0, end, found.verdict, found.window)
+    begin = float(time[found.start - 1])
+    if segments is not None and not segments.is_empty():
+        # Latencies are kept by segments: what is shown together begins where one of them does.
+        borders = (segments["time_s"] - segments["length_s"] - start).to_numpy()
+        later = borders[borders >= begin - NEAR]
+        begin = float(later.min()) if len(later) else begin
+    return Window(begin, end, "steady", found.window)
+
+
+def _direction(
+    result: Result,
+    stats: Sequence[DirectionStats],
+    rows: pl.DataFrame,
+    bins: pl.DataFrame,
+    window: Window,
+    start: float,
+) -> Direction:
+    job, ddir = stats[0].job, stats[0].ddir
+    ios, moved = sum(one.ios for one in stats), sum(one.io_bytes for one in stats)
+    timed = any(one.runtime_s for one in stats)  # what took no time has no rate
+    rates = (sum(one.iops for one in stats), sum(one.bw_bytes for one in stats))
+    iops, bandwidth = rates if timed else (None, None)
+    known = {
+        kind: whole
+        for kind in KINDS
+        if (whole := histogram.merge(one.latencies.get(kind) for one in stats)) is not None
+    }
+    inside_ios, inside_bytes = ios, moved
+    if not window.whole:
+        inside = rows.filter(pl.col("time_s") > start + window.start_s + NEAR)
+        inside_ios, inside_bytes = int(inside["ios"].sum()), int(inside["bytes"].sum())
+        iops, bandwidth = inside_ios / window.seconds, inside_bytes / window.seconds
+    segments = _inside(result, job, ddir, start + window.start_s)
+    if not window.whole:
+        known = _by_kind(segments)
+    return Direction(
+        job=job,
+        ddir=ddir,
+        window=window,
+        ios=inside_ios,
+        bytes=inside_bytes,
+        iops=iops,
+        bw_bytes=bandwidth,
+        latencies=known,
+        growth=_growth(result, window, start),
+        bins=bins,
+        segments=_of_kind(segments, "clat"),
+        total_ios=ios,
+        total_bytes=moved,
+    )
+
+
+def _flushes(result: Result, job: str, whole: Histogram, window: Window, start: float) -> Direction:
+    segments = _inside(result, job, SYNC, start + window.start_s)
+    found = whole if window.whole else _by_kind(segments).get("lat")
+    timed = found is not None and window.seconds > 0
+    return Direction(
+        job=job,
+        ddir=SYNC,
+        window=window,
+        ios=None if found is None else found.ios,
+        bytes=None,
+        iops=found.ios / window.seconds if found is not None and timed else None,
+        bw_bytes=None,
+        latencies={} if found is None else {"lat": found},
+        growth={},
+        bins=series.per_second(result.series(job, SYNC), result.interval_s, start),
+        segments=_of_kind(segments, "lat"),
+        total_ios=whole.ios,
+    )
+
+
+def _inside(result: Result, job: str, ddir: str, from_s: float) -> pl.DataFrame | None:
+    """The segments after an instant of the run's clock."""
+    frame = result.latency_frame
+    if frame is None:
+        return None
+    return frame.filter(
+        (pl.col("job") == job) & (pl.col("ddir") == ddir) & (pl.col("time_s") > from_s + NEAR)
+    )
+
+
+def _of_kind(segments: pl.DataFrame | None, kind: str) -> pl.DataFrame | None:
+    return None if segments is None else segments.filter(pl.col("kind") == kind)
+
+
+def _by_kind(segments: pl.DataFrame | None) -> dict[str, Histogram]:
+    if segments is None:
+        return {}
+    kinds = segments["kind"].unique(maintain_order=True)
+    return {kind: together(segments.filter(pl.col("kind") == kind)) for kind in kinds}
+
+
+def together(segments: pl.DataFrame) -> Histogram:
+    """The histogram of several segments of one kind."""
+    if segments.is_empty():
+        return histogram.NOTHING
+    flat = segments.select("bins", "counts").explode("bins", "counts").drop_nulls()
+    counts = np.zeros(BINS, dtype=np.int64)
+    np.add.at(counts, flat["bins"].to_numpy(), flat["counts"].cast(pl.Int64).to_numpy())
+    busy = segments.filter(pl.col("ios") > 0)
+    return Histogram(
+        int(segments["ios"].sum()),
+        counts,
+        float(segments["sum_ns"].sum()),
+        float(busy["min_ns"].min() or 0),  # type: ignore[arg-type]
+        float(busy["max_ns"].max() or 0),  # type: ignore[arg-type]
+    )
+
+
+def _growth(result: Result, window: Window, start: float) -> dict[str, float]:
+    frame = result.device_series()
+    if frame is None:
+        return {}
+    return flash.grown(frame, start + window.start_s, start + window.end_s)
