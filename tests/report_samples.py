@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ssdlab.analysis.latency import bin_index, bin_value
-from ssdlab.results import Result
+from ssdlab.histogram import VALUES, bin_index
+from ssdlab.results import LATENCY_SCHEMA, Result
 
 PARTS = (
     "link", "link_wait", "controller", "map_fetch", "buffer_wait", "read_modify_write", "die_host",
@@ -116,6 +116,7 @@ def simulated(
         job_text=JOB,
         series_frame=series,
         device_frame=device,
+        latency_frame=_segments(t + FILL_S, "random-write", "write", ios, lat),
         rig_toml='[device]\nkind = "ssd"\ncapacity = "4GiB"\n\n[device.ftl]\nover_provisioning = 0.07\n',
     )
 
@@ -137,6 +138,7 @@ def measured(name: str = "/tmp/scratch.bin", *, seconds: int = 30, seed: int = 7
         document=_document(ios, lat, seconds, ssdlab, fill=False),
         job_text=JOB,
         series_frame=_series(t, "random-write", "write", ios, lat, {}),
+        latency_frame=_segments(t, "random-write", "write", ios, lat),
     )
 
 
@@ -158,6 +160,12 @@ def mixed(name: str = "mixed", *, seconds: int = 120) -> Result:
         [
             _series(t, "random-write", "read", reads, lat_r, {}),
             _series(t, "random-write", "write", writes, lat_w, {}),
+        ]
+    )
+    result.latency_frame = pl.concat(
+        [
+            _segments(t, "random-write", "read", reads, lat_r),
+            _segments(t, "random-write", "write", writes, lat_w),
         ]
     )
     return result
@@ -214,6 +222,25 @@ def _series(
     )
 
 
+def _segments(
+    t: np.ndarray[Any, Any], job: str, ddir: str, ios: np.ndarray[Any, Any], lat: dict[str, Any]
+) -> pl.DataFrame:
+    """Latencies by second: the whole distribution moved to the mean of each."""
+    shape = lat["sample"][:400] / lat["sample"][:400].mean()
+    rows = []
+    for end, count, mean, top in zip(t, ios, lat["mean"], lat["max"], strict=True):
+        bins, counts = np.unique(bin_index(shape * mean), return_counts=True)
+        counts = np.maximum(1, counts * int(count) // len(shape))
+        rows.append(
+            {
+                "time_s": float(end), "length_s": 1.0, "job": job, "ddir": ddir, "kind": "clat",
+                "ios": int(count), "sum_ns": float(count * mean), "min_ns": int(mean * shape.min()),
+                "max_ns": int(max(top, VALUES[bins[-1]])), "bins": bins.tolist(), "counts": counts.tolist(),
+            }
+        )  # fmt: skip
+    return pl.DataFrame(rows, schema=LATENCY_SCHEMA)
+
+
 def _fill_series(rate: float, with_parts: bool) -> pl.DataFrame:
     ios = np.full(FILL_S, int(rate / 131072))
     lat = {"mean": 8 / ios * 1e9, "p99": 9 / ios * 1e9, "max": 12 / ios * 1e9}
@@ -222,7 +249,7 @@ def _fill_series(rate: float, with_parts: bool) -> pl.DataFrame:
 
 
 def _bins(sample: np.ndarray[Any, Any], ios: int) -> dict[str, int]:
-    values, counts = np.unique([bin_value(bin_index(int(v))) for v in sample], return_counts=True)
+    values, counts = np.unique(VALUES[bin_index(sample)], return_counts=True)
     scaled = np.maximum(1, counts * ios // len(sample))
     return {str(v): int(c) for v, c in zip(values, scaled, strict=True)}
 

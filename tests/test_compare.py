@@ -277,21 +277,20 @@ def test_equal_runs_of_other_seeds_show_no_difference_and_another_drive_does() -
     apart = rows_of(quantities([Side("a", (base,)), Side("b", (other,))]))
     iops = next(row for row in apart if row.quantity.name == "IOPS").differences[0]
     assert iops is not None and iops.seen and iops.share > 0.1
-    truth = other.jobs[0].raw["write"]["iops"] / base.jobs[0].raw["write"]["iops"] - 1
+    truth = other.summary()[0]["iops"] / base.summary()[0]["iops"] - 1
     assert iops.share == pytest.approx(truth)
 
 
 def test_values_are_those_of_the_results() -> None:
     result = simulated(1)
     rows = {q.name: q.sides[0][0].value for q in quantities([Side("a", (result,))])}
-    frame = result.frame().row(0, named=True)
-    assert rows["IOPS"] == pytest.approx(frame["iops"])
-    assert rows["throughput"] == pytest.approx(frame["bw_bytes"] / 1e6)
-    assert rows["mean latency"] == pytest.approx(frame["clat_mean_ns"] / 1e3)
-    for name in ("p50", "p99"):
-        assert rows[f"{name} latency"] == pytest.approx(frame[f"clat_{name}_ns"] / 1e3)
-    assert rows["p99.9 latency"] == pytest.approx(frame["clat_p999_ns"] / 1e3)
-    assert rows["longest latency"] == pytest.approx(frame["clat_max_ns"] / 1e3)
+    (told,) = result.summary()
+    assert rows["IOPS"] == told["iops"]
+    assert rows["throughput"] == told["bw_bytes"] / 1e6
+    for name, key in (("mean", "mean"), ("p50", "p50"), ("p99", "p99"), ("p99.9", "p999")):
+        assert rows[f"{name} latency"] == told[f"clat_{key}_ns"] / 1e3
+    assert rows["max latency"] == told["clat_max_ns"] / 1e3
+    assert rows["write amplification"] == told["waf"]
 
 
 @pytest.fixture

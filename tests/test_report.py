@@ -78,7 +78,7 @@ def test_verdict_of_a_short_run_does_not_claim_a_steady_state() -> None:
 def test_verdict_numbers_are_those_of_the_window_judged() -> None:
     trace = traces(enterprise())[0]
     assert trace.consistency is not None
-    window = trace.rate[trace.steadiness.start :]
+    window = trace.rate[trace.time > trace.window.start_s]
     low, high = NUMBERS.count(window.min()), NUMBERS.count(window.max())
     sentences = verdict.of_trace(trace, ENGLISH, NUMBERS)
     assert sentences[0].startswith(f"Single seconds range from {low} to {high}, a spread of ")
@@ -183,7 +183,7 @@ def test_fill_stage_is_told_from_the_test() -> None:
 
 def test_write_amplification_of_the_fill_is_not_that_of_the_test() -> None:
     trace = traces(client())[0]
-    assert trace.start_s == 60
+    assert trace.job.start_s == 60
     assert trace.wa == pytest.approx(6.9, rel=0.01)
     assert trace.flash is not None
     assert trace.flash["time_s"][0] == 1
@@ -203,6 +203,7 @@ def test_shares_of_the_time_by_part_add_up() -> None:
 def test_directions_of_a_mixed_job_are_apart() -> None:
     found = traces(samples.mixed())
     assert [t.ddir for t in found] == ["read", "write"]
+    assert found[0].iops and found[1].iops
     assert found[1].iops / found[0].iops == pytest.approx(0.43, abs=0.01)
 
 

@@ -74,6 +74,16 @@ def test_a_killed_writer_leaves_no_broken_run_and_the_next_one_clears_up(tmp_pat
     assert list(tmp_path.glob(".partial-*")) == []
 
 
+def test_what_another_machine_is_writing_into_a_shared_store_stays(tmp_path: Path) -> None:
+    live, dead = tmp_path / ".partial-0badcafe-999999999-x", tmp_path / ".partial-0badcafe-1-y"
+    for folder in (live, dead):
+        folder.mkdir()
+    os.utime(dead, (0, 0))
+    RunStore(tmp_path).save(make_result("z"))
+    assert live.exists(), "a process of another machine is not looked for here"
+    assert not dead.exists(), "what was left years ago is"
+
+
 def test_a_run_without_its_manifest_is_no_run(tmp_path: Path) -> None:
     folder = RunStore(tmp_path).save(make_result("x"))
     (folder / "manifest.json").unlink()

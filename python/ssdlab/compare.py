@@ -133,7 +133,12 @@ class Comparison:
         return {
             "protocol": self.protocol or None,
             "sides": [
-                {"label": p.label, "runs": list(p.names), "facts": dict(p.facts)}
+                {
+                    "label": p.label,
+                    "runs": list(p.names),
+                    "facts": dict(p.facts),
+                    "summary": [result.summary() for result in p.results],
+                }
                 for p in self.parties
             ],
             "rows": [

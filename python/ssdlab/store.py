@@ -11,11 +11,15 @@ import contextlib
 import io
 import json
 import os
+import platform
 import re
 import secrets
 import shutil
 import sqlite3
 import tempfile
+import time
+import uuid
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -32,6 +36,8 @@ from ssdlab.results import Result
 INDEX = "index.sqlite"
 MANIFEST = "manifest.json"
 _TEMPORARY = ".partial-"
+ABANDONED_S = 86_400.0
+"""A temporary folder of another machine that is older was left by a writer that died."""
 _Row = tuple[str, str, str, str, str]
 """Id, created, target, kind, jobs."""
 
@@ -65,7 +71,7 @@ class RunStore:
         with writing(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
             # A name of its own: other threads may be about to write here too.
-            probe = tempfile.mkdtemp(dir=self.root, prefix=f"{_TEMPORARY}{os.getpid()}-probe-")
+            probe = tempfile.mkdtemp(dir=self.root, prefix=f"{_partial()}probe-")
             Path(probe).rmdir()
         self._clear_leftovers()
 
@@ -75,7 +81,7 @@ class RunStore:
         created = datetime.now(UTC)
         run_id = _run_id(result, created)
         final = self.root / run_id
-        partial = self.root / f"{_TEMPORARY}{os.getpid()}-{run_id}"
+        partial = self.root / f"{_partial()}{run_id}"
         try:
             with writing(self.root):
                 partial.mkdir()
@@ -184,11 +190,26 @@ class RunStore:
             database.close()
 
     def _clear_leftovers(self) -> None:
-        """Removes the temporary folders of writers that are no longer alive."""
+        """Removes the temporary folders of writers that are no longer alive: here that is known by
+        their process, of other machines that share the store only by their age."""
+        own = _partial().rpartition(f"{os.getpid()}-")[0]
         for path in self.root.glob(f"{_TEMPORARY}*"):
-            pid = path.name.removeprefix(_TEMPORARY).split("-", 1)[0]
-            if pid.isdigit() and not Path(f"/proc/{pid}").exists():
-                shutil.rmtree(path, ignore_errors=True)
+            pid = path.name.removeprefix(own).split("-", 1)[0]
+            with contextlib.suppress(OSError):
+                age = time.time() - path.stat().st_mtime
+                ours = path.name.startswith(own) and pid.isdigit()
+                if not Path(f"/proc/{pid}").exists() if ours else age > ABANDONED_S:
+                    shutil.rmtree(path, ignore_errors=True)
+
+
+def _partial() -> str:
+    """How temporary names of this process begin: machine, process ids' namespace, process."""
+    try:
+        namespace = Path("/proc/self/ns/pid").stat().st_ino
+    except OSError:
+        namespace = 0
+    machine = zlib.crc32(f"{uuid.getnode()} {platform.node()} {namespace}".encode())
+    return f"{_TEMPORARY}{machine:08x}-{os.getpid()}-"
 
 
 def load_run(folder: Path) -> Result:

@@ -84,8 +84,11 @@ def of_direction(result: Result, direction: Direction) -> tuple[list[Breakdown],
         columns = [f"part_{part}_ns" for part in parts]
         inside = direction.inside.select(pl.col(columns).sum()).row(0)
         points[0] = replace(_breakdown("mean", parts, inside, direction.ios or 1), whole=False)
-    others = {one["name"] for one in result.ssdlab.get("jobs", []) if one["name"] != direction.job}
-    return points, by_job is None and bool(others)
+    others = any(
+        one.job != direction.job and one.ddir == direction.ddir
+        for one in result.measurement.directions
+    )
+    return points, by_job is None and others
 
 
 def _class_at(classes: Sequence[Mapping[str, Any]], rank: float) -> Mapping[str, Any]:

@@ -307,7 +307,7 @@ class SectionPainter:
 
     def _cdf(self) -> figure | None:
         """The share of I/Os at most as slow as the latency, on an axis of nines."""
-        known = [(t, t.latency) for t in self._section.traces if t.latency and t.latency.ios]
+        known = [(t, t.latency) for t in self._section.traces if t.latency and t.latency.known]
         if not known:
             return None
         nines = min(NINES_MAX, max(2.0, max(math.log10(d.ios) for _, d in known)))

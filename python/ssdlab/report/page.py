@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -394,7 +393,7 @@ class Page:
         }
 
     def _raw(self, run: Run) -> list[Embedded]:
-        document = json.dumps(run.result.document, separators=(",", ":"), ensure_ascii=False)
+        document = run.result.json(indent=None)
         stem = re.sub(r"[^A-Za-z0-9._-]+", "-", run.label).strip("-") or "run"
         texts = [
             ("result", document, f"{stem}.json", "application/json"),

@@ -1,0 +1,302 @@
+"""A number of a run is the same wherever it is shown, and comes from one measurement window."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ssdlab
+from conftest import Outcome, histogram_of, make_result
+from ssdlab.histogram import PERCENTILES, Histogram, merge
+from ssdlab.results import Result
+from ssdlab.store import RunStore
+
+Cli = Callable[..., Outcome]
+
+FILL_THEN_RANDOM = """[global]
+direct=1
+ioengine=libaio
+size=100%
+[fill]
+rw=write
+bs=128k
+iodepth=8
+[random]
+stonewall
+rw=randwrite
+bs=4k
+iodepth=32
+norandommap
+time_based
+runtime=60
+"""
+LOG = """[log]
+rw=write
+bs=4k
+fsync=1
+size=64m
+time_based
+runtime=30
+"""
+SMALL = {"capacity": "4GiB"}
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result, Result]:
+    """A store with two runs: fresh drive, burst, steady state; with 7 % and 25 % to spare."""
+    root = tmp_path_factory.mktemp("runs")
+    found = []
+    for spare in (0.07, 0.25):
+        own = SMALL | {"ftl.over_provisioning": spare}
+        result = ssdlab.run(FILL_THEN_RANDOM, on="demo-client", set=own)
+        result.save(root)
+        found.append(result)
+    return root, found[0], found[1]
+
+
+def name_of(result: Result) -> str:
+    assert result.folder is not None
+    return result.folder.name
+
+
+# --- every command, every quantity ------------------------------------------------------------
+
+
+def summary_of_run(cli: Cli, root: Path, result: Result, tmp_path: Path) -> Any:
+    job = tmp_path / "again.fio"
+    job.write_text(result.job_text)
+    spare = "0.07" if "0.07" in str(result.rig_toml) else "0.25"
+    said = cli(
+        "run", job, "--on", "demo-client", "--set", "capacity=4GiB", "--set",
+        f"ftl.over_provisioning={spare}", "--out", tmp_path / "other", "--json", "-",
+    )  # fmt: skip
+    return json.loads(said.out)["ssdlab"]["summary"]
+
+
+def summary_of_show(cli: Cli, root: Path, result: Result, tmp_path: Path) -> Any:
+    return json.loads(cli("show", name_of(result), "--out", root, "--json", "-").out)["summary"]
+
+
+def summary_of_compare(cli: Cli, root: Path, result: Result, tmp_path: Path) -> Any:
+    other = next(e.id for e in RunStore(root).entries() if e.id != name_of(result))
+    said = cli("compare", name_of(result), other, "--out", root, "--json", "-")
+    return json.loads(said.out)["sides"][0]["summary"][0]
+
+
+def summary_of_explain(cli: Cli, root: Path, result: Result, tmp_path: Path) -> Any:
+    said = cli("explain", name_of(result), "--no-try", "--out", root, "--json", "-")
+    return json.loads(said.out)["summary"]
+
+
+def summary_of_page(cli: Cli, root: Path, result: Result, tmp_path: Path) -> Any:
+    page = tmp_path / "report.html"
+    assert cli("report", name_of(result), "--out", root, "-o", page).status == 0
+    found = re.search(r'id="raw-0-result"[^>]*>(.*?)</script>', page.read_text("utf-8"), re.DOTALL)
+    assert found is not None
+    packed = json.loads(found[1])
+    text = gzip.decompress(base64.b64decode(packed)) if not packed.startswith("{") else packed
+    return json.loads(text)["ssdlab"]["summary"]
+
+
+@pytest.mark.parametrize(
+    "told_by",
+    [summary_of_run, summary_of_show, summary_of_compare, summary_of_explain, summary_of_page],
+)
+def test_every_command_tells_the_same_numbers(
+    told_by: Callable[..., Any], kept: tuple[Path, Result, Result], cli: Cli, tmp_path: Path
+) -> None:
+    root, narrow, roomy = kept
+    for result in (narrow, roomy):
+        assert told_by(cli, root, result, tmp_path) == result.summary()
+
+
+def test_terminal_rows_of_a_comparison_are_the_summary(
+    kept: tuple[Path, Result, Result], cli: Cli
+) -> None:
+    root, narrow, roomy = kept
+    said = cli("compare", name_of(narrow), name_of(roomy), "--out", root, "--json", "-")
+    rows = json.loads(said.out)["rows"]
+    keys = {
+        "IOPS": ("iops", 1.0),
+        "throughput": ("bw_bytes", 1e-6),
+        "write amplification": ("waf", 1.0),
+    }
+    keys |= {
+        f"{n} latency": (f"clat_{n.replace('.', '')}_ns", 1e-3) for n in ("p50", "p99", "p99.9")
+    }
+    keys |= {f"{n} latency": (f"clat_{n}_ns", 1e-3) for n in ("mean", "max")}
+    seen = 0
+    for side, result in enumerate((narrow, roomy)):
+        for told in result.summary():
+            for row in rows:
+                if row["section"] == f"{told['job']}, {told['ddir']}":
+                    key, factor = keys[row["name"]]
+                    assert row["values"][side] == pytest.approx(told[key] * factor, rel=1e-12), key
+                    seen += 1
+    assert seen == 2 * 2 * len(keys)
+
+
+# --- the window -------------------------------------------------------------------------------
+
+
+def test_the_fresh_burst_is_in_no_number(kept: tuple[Path, Result, Result]) -> None:
+    _, narrow, _ = kept
+    told = narrow.summary()[1]
+    whole = narrow.frame().row(1, named=True)
+    assert told["steady"] and told["window_s"][0] > 0
+    assert told["iops"] < 0.6 * whole["iops"], "the burst is in the mean over the whole job"
+    assert told["waf"] > 3 * narrow.ssdlab["jobs"][1]["waf"] / 2
+
+
+def test_rate_depth_and_latency_of_a_window_keep_littles_law(
+    kept: tuple[Path, Result, Result],
+) -> None:
+    for result in kept[1:]:
+        told = result.summary()[1]
+        assert told["iops"] * told["lat_mean_ns"] / 1e9 == pytest.approx(32, rel=0.02)
+
+
+def test_over_provisioning_makes_a_difference_that_is_seen(
+    kept: tuple[Path, Result, Result], cli: Cli
+) -> None:
+    root, narrow, roomy = kept
+    said = cli("compare", name_of(roomy), name_of(narrow), "--out", root, "--json", "-")
+    rows = json.loads(said.out)["rows"]
+    iops = next(r for r in rows if r["section"] == "random, write" and r["name"] == "IOPS")
+    assert iops["differences"][0]["verdict"] == "worse"
+    assert iops["differences"][0]["share"] < -0.3
+
+
+def test_endurance_is_that_of_the_window(kept: tuple[Path, Result, Result], cli: Cli) -> None:
+    root, narrow, _ = kept
+    said = cli("explain", name_of(narrow), "--no-try", "--out", root, "--json", "-")
+    wear = json.loads(said.out)["wear"]
+    assert wear["endurance"]["write_amplification"] == pytest.approx(
+        narrow.summary()[1]["waf"], rel=0.01
+    )
+
+
+def test_a_job_that_is_not_steady_is_doubted_and_measured_whole() -> None:
+    falling = FILL_THEN_RANDOM.replace("runtime=60", "runtime=24")
+    result = ssdlab.run(falling, on="demo-client", set=SMALL | {"ftl.over_provisioning": 0.07})
+    told, whole = result.summary()[1], result.frame().row(1, named=True)
+    from ssdlab.checks import examine, of_result
+
+    steady = [one for one in examine(of_result(result)) if one.name == "steady"]
+    assert told["steady"] == (steady[0].status == "good")
+    if not told["steady"]:
+        assert told["window_s"][0] == 0
+        assert told["iops"] == whole["iops"] and told["clat_p99_ns"] == whole["clat_p99_ns"]
+
+
+def test_window_latencies_are_those_of_its_segments(kept: tuple[Path, Result, Result]) -> None:
+    """Reckoned once more from the kept table, without the classes that the summary is made by."""
+    _, narrow, _ = kept
+    frame = narrow.latency_frame
+    assert frame is not None
+    told = narrow.summary()[1]
+    starts = narrow.ssdlab["jobs"][1]["measured_from_s"]
+    rows = [
+        row
+        for row in frame.iter_rows(named=True)
+        if row["job"] == "random" and row["kind"] == "clat"
+        and row["time_s"] > starts + told["window_s"][0] + 1e-6
+    ]  # fmt: skip
+    counts: dict[int, int] = {}
+    for row in rows:
+        for place, count in zip(row["bins"], row["counts"], strict=True):
+            counts[place] = counts.get(place, 0) + count
+    ios = sum(counts.values())
+    assert ios == told["ios"] == sum(row["ios"] for row in rows)
+    assert told["clat_mean_ns"] == pytest.approx(sum(row["sum_ns"] for row in rows) / ios)
+    assert told["clat_max_ns"] == max(row["max_ns"] for row in rows)
+    for name, percent in (("p50", 50.0), ("p99", 99.0), ("p999", 99.9)):
+        seen, place = 0, -1
+        for place, count in sorted(counts.items()):
+            seen += count
+            if 1000 * seen >= round(1000 * percent) * ios / 100:
+                break
+        shift = max((place >> 6) - 1, 0)
+        low = place if place < 128 else (1 << (shift + 6)) + ((place & 63) << shift)
+        width = 1 if place < 128 else 1 << shift
+        assert low <= told[f"clat_{name}_ns"] <= low + width
+
+
+# --- flushes ----------------------------------------------------------------------------------
+
+
+def test_flushes_are_a_direction_of_their_own(tmp_path: Path, cli: Cli) -> None:
+    result = ssdlab.run(LOG, on="demo-client", set=SMALL)
+    directions = {one["ddir"]: one for one in result.summary()}
+    assert set(directions) == {"write", "sync"}
+    flush = directions["sync"]
+    assert flush["ios"] and flush["lat_mean_ns"] > 0
+    assert flush["clat_mean_ns"] is None and flush["bw_bytes"] is None
+    # One write and one flush after the other: their times fill the time.
+    write = directions["write"]
+    together = write["lat_mean_ns"] * write["iops"] + flush["lat_mean_ns"] * flush["iops"]
+    assert together / 1e9 == pytest.approx(1, rel=0.02)
+    folder = result.save(tmp_path)
+    said = cli("show", folder, "--out", tmp_path).out
+    assert re.search(r"log +sync", said) and "lat mean" in said
+
+
+# --- percentiles ------------------------------------------------------------------------------
+
+
+def test_one_slow_io_in_a_thousand_is_not_the_p999() -> None:
+    found = histogram_of({100: 999, 1_000_000: 1})
+    assert found.percentile_ns(99.9) == 100
+    assert found.rank_ns(99.91) == 1_000_000
+
+
+def test_a_percentile_that_the_number_of_ios_does_not_carry_is_none() -> None:
+    few = histogram_of({100: 86})
+    assert few.percentile_ns(50.0) == 100
+    assert few.percentile_ns(99.9) is None
+    assert histogram_of({100: 1000}).percentile_ns(99.9) == 100
+    assert few.summary("clat")["clat_p999_ns"] is None
+
+
+def test_histograms_merged_are_the_histogram_of_all() -> None:
+    a, b = histogram_of({100: 5, 3_000: 2}), histogram_of({100: 1, 70_000: 4})
+    both = merge([a, None, b])
+    whole = histogram_of({100: 6, 3_000: 2, 70_000: 4})
+    assert both is not None
+    assert (both.counts == whole.counts).all()
+    assert both.summary("lat") == whole.summary("lat")
+
+
+def test_the_kind_asked_for_is_never_answered_with_another() -> None:
+    stats = {"total_ios": 3, "lat_ns": {"N": 3, "mean": 5.0, "max": 7, "bins": {"5": 3}}}
+    assert Histogram.of_document(stats, "clat") is None
+    found = Histogram.of_document(stats, "lat")
+    assert found is not None and found.mean_ns == 5.0
+    silent = {"total_ios": 3, "clat_ns": {"N": 3, "mean": 5.0, "min": 5, "max": 5}}
+    known = Histogram.of_document(silent, "clat")
+    assert known is not None and known.mean_ns == 5.0
+    assert all(known.summary("clat")[f"clat_{name}_ns"] is None for name in PERCENTILES)
+
+
+# --- results ----------------------------------------------------------------------------------
+
+
+def test_results_can_be_compared_for_equality() -> None:
+    assert make_result("x") == make_result("x")
+    assert make_result("x") != make_result("y")
+    assert make_result("x", device=True) != make_result("x")
+    assert make_result("x") != "x"
+
+
+def test_a_run_that_is_loaded_again_says_the_same(kept: tuple[Path, Result, Result]) -> None:
+    _, narrow, _ = kept
+    assert narrow.folder is not None
+    assert Result.load(narrow.folder) == narrow
+    assert Result.load(narrow.folder).summary() == narrow.summary()
