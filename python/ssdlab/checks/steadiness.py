@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ssdlab.checks.base import Case, Found, Probe
+from ssdlab.engine.check import Status
 
 PAUSE_S = 60.0
 """A pause between steps longer than this gives a drive time to tidy up, which the next step then
@@ -47,7 +48,9 @@ def _series(case: Case) -> Iterator[Found]:
                 continue
             window = work.window
             if window is None or window.verdict == "short":
-                yield Found("unknown", f"{work.name}: too short to judge", one.key)
+                # Writes begin with the speed of a rested drive; reads are steady soon.
+                status: Status = "doubt" if work.direction("write") else "unknown"
+                yield Found(status, f"{work.name}: too short to judge", one.key)
             elif window.steady:
                 since = f" from {window.start_s:.0f} s on" if window.start_s else ""
                 yield Found("good", f"{work.name}: steady{since} by the PTS rule", one.key)
