@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 import polars as pl
 
 from ssdlab import _core, safety, tuning, wear
@@ -189,6 +190,24 @@ def _least(*amounts: int | None) -> int | None:
     return min((one for one in amounts if one is not None), default=None)
 
 
+def latency_frame(output: _core.RunOutput) -> pl.DataFrame:
+    """The latency histograms of a simulated run against time, see docs/results.md.
+
+    A row per segment, job, direction and kind, with the I/Os of each of fio's bins as the lists
+    ``bins`` and ``counts``.
+    """
+    columns = dict(output.latency)
+    offsets = np.asarray(columns.pop("offsets"), np.int64)
+    sizes = offsets[1:] - offsets[:-1]
+    flat = pl.DataFrame({name: columns.pop(name) for name in ("bins", "counts")})
+    row = pl.Series("row", np.repeat(np.arange(len(sizes), dtype=np.uint32), sizes))
+    lists = flat.with_columns(row).group_by("row", maintain_order=True).all()
+    rows = pl.DataFrame(columns).with_row_index("row")
+    joined = rows.join(lists, on="row", how="left", maintain_order="left").drop("row")
+    # A row without I/Os has no bins.
+    return joined.with_columns(pl.col("bins", "counts").fill_null([]))
+
+
 def sim_result(
     name: str, job: JobText, output: _core.RunOutput, shapes: Sequence[JobShape] = ()
 ) -> Result:
@@ -199,7 +218,7 @@ def sim_result(
     device = pl.DataFrame(output.device_series)
     document = json.loads(output.json)
     about = document["ssdlab"]
-    health = wear.document(about["counters"], _grown(output.device_series))
+    health = wear.document(about["counters"], wear.grown(output.device_series))
     if health is not None:
         about["wear"] = health
     return Result(
@@ -507,15 +526,6 @@ def _run_folder() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _grown(series: Mapping[str, Any]) -> dict[str, float]:
-    """By how much each counter grew while the run went on, by its last name."""
-    return {
-        name.rpartition("/")[2]: float(values[-1]) - float(values[0])
-        for name, values in series.items()
-        if len(values)
-    }
 
 
 def sim_progress(news: _core.Progress) -> Progress:
