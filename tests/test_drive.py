@@ -11,11 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from ssdlab import _core
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.rig import profiles
+from ssdlab.target import latency_frame
 
 RIG = next(one.text for one in profiles() if one.name == "lab-reference")
 SMALL = [("capacity", "64MiB")]
@@ -49,6 +51,37 @@ def test_the_first_job_of_a_drive_is_a_run_of_its_own() -> None:
     assert output.rig_toml == alone.rig_toml == one.rig_toml
     for name, column in alone.device_series.items():
         assert np.array_equal(column, output.device_series[name]), name
+    assert latency_frame(output).equals(latency_frame(alone))
+
+
+def test_the_latency_histograms_of_a_run_add_up_to_its_document() -> None:
+    job = (
+        "[global]\nbs=4k\nsize=8m\nlat_percentiles=1\n[a]\nrw=randrw\nfsync=8\niodepth=4\n"
+        "[b]\nrw=randwrite\nrate_iops=500\nio_size=6m\nramp_time=1\n"
+    )
+    output = drive().run(job, job_name="w.fio", interval_ms=1)
+    frame, compared = latency_frame(output), 0
+    assert (frame["length_s"] > 0.0015).any()  # intervals were joined
+    for found in json.loads(output.json)["jobs"]:
+        for ddir in ("read", "write", "trim", "sync"):
+            for kind in ("clat", "lat"):
+                rows = frame.filter(job=found["jobname"], ddir=ddir, kind=kind)
+                told = found[ddir].get(f"{kind}_ns") or {"N": 0, "mean": 0.0, "max": 0}
+                assert rows["ios"].sum() == told["N"]
+                assert rows["sum_ns"].sum() == pytest.approx(told["mean"] * told["N"], abs=1)
+                assert (rows["max_ns"].max() or 0) == told["max"]
+                bins = rows.select("bins", "counts").explode("bins", "counts").drop_nulls()
+                counts = bins.group_by("bins").sum().sort("bins")["counts"].to_list()
+                assert counts == list(told.get("bins", {}).values())
+                compared += bool(counts)
+    assert compared == 4 + 1 + 2
+
+
+def test_a_run_of_which_nothing_was_measured_has_no_latency_rows() -> None:
+    output = drive().run("[w]\nrw=write\nbs=4k\nsize=4k\nramp_time=9\n", job_name="w.fio")
+    frame = latency_frame(output)
+    assert frame.is_empty()
+    assert frame.schema["bins"] == pl.List(pl.UInt16)
 
 
 def test_a_job_finds_what_the_one_before_left_and_says_so() -> None:

@@ -191,6 +191,9 @@ class RunOutput:
     @property
     def series(self) -> dict[str, npt.NDArray[Any] | list[str]]: ...
     @property
+    def latency(self) -> dict[str, npt.NDArray[Any] | list[str]]:
+        """Columns of one length, and ``offsets`` (one more), ``bins`` and ``counts`` (flat)."""
+    @property
     def device_series(self) -> dict[str, npt.NDArray[np.float64] | npt.NDArray[np.uint64]]: ...
     @property
     def logs(self) -> list[tuple[str, str]]: ...

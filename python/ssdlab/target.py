@@ -190,6 +190,25 @@ def _least(*amounts: int | None) -> int | None:
     return min((one for one in amounts if one is not None), default=None)
 
 
+def latency_frame(output: _core.RunOutput) -> pl.DataFrame:
+    """The latency histograms of a simulated run against time, see docs/results.md.
+
+    A row per segment, job, direction and kind, with the I/Os of each of fio's bins as the lists
+    ``bins`` and ``counts``.
+    """
+    columns = dict(output.latency)
+    offsets = np.asarray(columns.pop("offsets"), np.int64)
+    sizes = offsets[1:] - offsets[:-1]
+    flat = pl.DataFrame({name: columns.pop(name) for name in ("bins", "counts")})
+    row = pl.Series("row", np.repeat(np.arange(len(sizes), dtype=np.uint32), sizes))
+    lists = flat.with_columns(row).group_by("row", maintain_order=True).all()
+    rows = pl.DataFrame(columns).with_row_index("row")
+    joined = rows.join(lists, on="row", how="left", maintain_order="left").drop("row")
+    # A row without I/Os has no bins.
+    whole = joined.with_columns(pl.col("bins", "counts").fill_null([]))
+    return whole.select(LATENCY_SCHEMA.names()).cast(LATENCY_SCHEMA)
+
+
 def sim_result(
     name: str, job: JobText, output: _core.RunOutput, shapes: Sequence[JobShape] = ()
 ) -> Result:
@@ -200,7 +219,7 @@ def sim_result(
     device = pl.DataFrame(output.device_series)
     document = json.loads(output.json)
     about = document["ssdlab"]
-    health = wear.document(about["counters"], _grown(output.device_series))
+    health = wear.document(about["counters"], wear.grown(output.device_series))
     if health is not None:
         about["wear"] = health
     return Result(
@@ -209,23 +228,11 @@ def sim_result(
         job_text=job.text,
         series_frame=pl.DataFrame(output.series),
         device_frame=device if device.width else None,
-        latency_frame=_segments(output.latency) if hasattr(output, "latency") else None,
+        latency_frame=latency_frame(output),
         rig_toml=output.rig_toml,
         logs=fio_logs.asked_by_job(output.logs),
         job_logs=fio_logs.by_job(shapes, output.logs),
     )
-
-
-def _segments(columns: Mapping[str, Any]) -> pl.DataFrame:
-    """The latencies by segment; the core gives the bins of all rows in one piece, with the place
-    at which those of each row begin."""
-    flat = {name: columns[name] for name in ("bins", "counts")}
-    rest = {name: values for name, values in columns.items() if name not in (*flat, "offsets")}
-    row = np.repeat(np.arange(len(columns["offsets"]) - 1), np.diff(columns["offsets"]))
-    lists = pl.DataFrame({"row": row, **flat}).group_by("row", maintain_order=True).all()
-    whole = pl.DataFrame(rest).with_row_index("row").join(lists, on="row", how="left")
-    empty = [pl.col(name).fill_null([]) for name in flat]
-    return whole.with_columns(empty).drop("row").select(LATENCY_SCHEMA.names()).cast(LATENCY_SCHEMA)
 
 
 @dataclass(frozen=True)
@@ -522,15 +529,6 @@ def _run_folder() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _grown(series: Mapping[str, Any]) -> dict[str, float]:
-    """By how much each counter grew while the run went on, by its last name."""
-    return {
-        name.rpartition("/")[2]: float(values[-1]) - float(values[0])
-        for name, values in series.items()
-        if len(values)
-    }
 
 
 def sim_progress(news: _core.Progress) -> Progress:

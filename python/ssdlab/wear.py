@@ -165,6 +165,15 @@ def document(counters: Mapping[str, Any], grown: Mapping[str, float]) -> dict[st
     return {**asdict(health), "endurance": None if lasts is None else asdict(lasts)}
 
 
+def grown(series: Mapping[str, Any]) -> dict[str, float]:
+    """By how much each counter grew while the run went on, by its last name."""
+    return {
+        name.rpartition("/")[2]: float(values[-1]) - float(values[0])
+        for name, values in series.items()
+        if len(values)
+    }
+
+
 def _static_units(flash: Flash, grown: Mapping[str, float]) -> float:
     """Of the units written in SLC mode, those of the static part: beside a dynamic part, as many as
     its erases made room for, so that its first filling counts as dynamic."""

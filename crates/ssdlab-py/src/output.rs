@@ -4,7 +4,7 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use ssdlab::run::{DeviceSeries, LogFile, RunResult};
-use ssdlab::stats::{DIRECTIONS, PART_NAMES, Series};
+use ssdlab::stats::{DIRECTIONS, KINDS, Latencies, PART_NAMES, Series};
 
 /// What a run left behind: the document, the series as columns, the logs, the rig as run.
 #[pyclass(frozen, module = "ssdlab._core")]
@@ -15,6 +15,10 @@ pub struct RunOutput {
     /// The job series: a column per name (see `docs/results.md`), arrays or lists of text.
     #[pyo3(get)]
     series: Py<PyDict>,
+    /// Latency histograms against time: a column per name (see `docs/results.md`), and `offsets`, where
+    /// each row's part of `bins` (fio's) and `counts` begins, with the end of the last one.
+    #[pyo3(get)]
+    latency: Py<PyDict>,
     /// The device series: `time_s` and one column per counter, cumulative.
     #[pyo3(get)]
     device_series: Py<PyDict>,
@@ -38,6 +42,7 @@ impl RunOutput {
         Ok(RunOutput {
             json,
             series: job_series(py, result.series, jobs)?.unbind(),
+            latency: latency(py, result.latencies, jobs)?.unbind(),
             device_series: device_series(py, result.device_series)?.unbind(),
             logs: result.logs.iter().map(log_text).collect(),
             rig_toml,
@@ -78,6 +83,23 @@ fn job_series<'py>(py: Python<'py>, series: Series, jobs: &[&str]) -> PyResult<B
     for (name, column) in PART_NAMES.iter().zip(series.parts_ns) {
         dict.set_item(format!("part_{name}_ns"), column.into_pyarray(py))?;
     }
+    Ok(dict)
+}
+
+fn latency<'py>(py: Python<'py>, rows: Latencies, jobs: &[&str]) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("time_s", rows.time_s.into_pyarray(py))?;
+    dict.set_item("length_s", rows.length_s.into_pyarray(py))?;
+    dict.set_item("job", texts(py, jobs, rows.job.iter().map(|job| *job as usize))?)?;
+    dict.set_item("ddir", texts(py, &DIRECTIONS, rows.ddir.iter().map(|d| usize::from(*d)))?)?;
+    dict.set_item("kind", texts(py, &KINDS, rows.kind.iter().map(|k| usize::from(*k)))?)?;
+    dict.set_item("ios", rows.ios.into_pyarray(py))?;
+    dict.set_item("sum_ns", rows.sum_ns.into_pyarray(py))?;
+    dict.set_item("min_ns", rows.min_ns.into_pyarray(py))?;
+    dict.set_item("max_ns", rows.max_ns.into_pyarray(py))?;
+    dict.set_item("offsets", rows.offsets.into_pyarray(py))?;
+    dict.set_item("bins", rows.bins.into_pyarray(py))?;
+    dict.set_item("counts", rows.counts.into_pyarray(py))?;
     Ok(dict)
 }
 

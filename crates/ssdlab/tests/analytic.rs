@@ -6,7 +6,9 @@ use common::models;
 use common::{Sets, command, lab_ssd};
 use ssdlab::device::ssd::Ssd;
 use ssdlab::device::{Device, Op};
+use ssdlab::rig::Rig;
 use ssdlab::rng::Stream;
+use ssdlab::run::write_amplification;
 
 const UNIT: u64 = 4096;
 /// Mapping units of a superblock of `lab-reference` on one die.
@@ -296,4 +298,37 @@ fn under_greedy_the_occupancy_falls_off_as_one_over_the_valid_count() {
         assert!(worst < 0.02, "OP {op}: one level is {worst} off the 1/i law");
         assert!((below as f64) < 0.005 * all as f64, "OP {op}: {below} below the victims' level");
     }
+}
+
+/// Without collection a random write of 4 KiB programs the whole unit that it lies in: a drive of
+/// 4 KiB units programs as much as it is written, one of 16 KiB units four times as much, an array
+/// of both the mean. Of units both program one per write.
+#[test]
+fn write_amplification_of_an_array_is_by_bytes_also_where_units_differ() {
+    let member = |unit: &str| {
+        format!(
+            "{{ kind = \"ssd\", capacity = \"64MiB\", nand = {{ channels = 1, ways = 1, page = \"16KiB\", \
+             pages_per_block = 64, t_read = \"75us\", t_program = \"750us\", t_erase = \"3.8ms\", \
+             transfer_mts = 333 }}, ftl = {{ over_provisioning = 4, mapping_unit = \"{unit}\" }}, \
+             write_buffer = {{ size = \"1MiB\", power_loss_protected = true }} }}"
+        )
+    };
+    let of = |members: &[&str]| {
+        let members: Vec<String> = members.iter().map(|unit| member(unit)).collect();
+        let text = format!(
+            "[device]\nkind = \"array\"\nlevel = \"raid0\"\nchunk = \"16KiB\"\nmembers = [{}]\n",
+            members.join(", ")
+        );
+        let mut array = Rig::parse(&text, "array").unwrap().build(1, false).unwrap();
+        let mut stream = Stream::new(1, "test");
+        for _ in 0..8192 {
+            let block = stream.below(array.capacity() / UNIT);
+            array.apply(&command(Op::Write, block * UNIT, UNIT));
+        }
+        write_amplification(array.as_ref()).unwrap()
+    };
+    let (small, large) = (of(&["4KiB"; 2]), of(&["16KiB"; 2]));
+    assert!((1.0 - small).abs() < 0.01 && (4.0 - large).abs() < 0.01, "{small}, {large}");
+    let both = of(&["4KiB", "16KiB"]);
+    assert!((2.5 - both).abs() < 0.03, "{both}");
 }

@@ -115,6 +115,24 @@ fn amounts_in_the_document_are_those_of_fio() {
     }
 }
 
+/// fio leaves `total_ios` of a job with fdatasync at 0 though it times each; here it is their number.
+#[test]
+fn syncs_stand_in_the_document_as_fios_do() {
+    let job = "[global]\nsize=1m\nbs=4k\nrw=write\n[sync]\nfsync=8\n[data]\nfdatasync=8\n[none]\n";
+    let Some(theirs) = fio(&folder("syncs"), job) else { return };
+    let ours: Value = serde_json::from_str(&document_text(null("50us", 4), job)).unwrap();
+    let sync = |document: &Value, job: usize| document["jobs"][job]["sync"].clone();
+    for job in 0..2 {
+        let (ours, theirs) = (sync(&ours, job), sync(&theirs, job));
+        assert_eq!(ours["lat_ns"]["N"], theirs["lat_ns"]["N"], "job {job}");
+        assert_eq!(ours["total_ios"], ours["lat_ns"]["N"], "job {job}");
+        let syncs = ours["lat_ns"]["bins"].as_object().unwrap().values();
+        assert_eq!(syncs.filter_map(Value::as_u64).sum::<u64>(), 31);
+    }
+    assert_eq!(sync(&ours, 0)["total_ios"], sync(&theirs, 0)["total_ios"]);
+    assert_eq!(sync(&ours, 2), sync(&theirs, 2));
+}
+
 #[test]
 fn percentiles_of_fios_own_bins_are_those_that_fio_prints() {
     let Some(theirs) = fio(&folder("percentiles"), JOBS) else { return };

@@ -25,6 +25,7 @@ mod golden;
 mod hdd;
 mod job_files;
 mod job_fio_oracle;
+mod latencies;
 mod laws;
 mod maps;
 mod measured;

@@ -21,32 +21,35 @@ pub(super) fn counter_sum(device: &dyn Device, name: &str) -> u64 {
     sum
 }
 
-/// What write amplification is made of, in mapping units, over all flash in the tree.
+/// What write amplification is made of, in bytes, over all flash devices in the tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FlashWrites {
-    /// Units that the host wrote.
+    /// Written to them.
     host: u64,
-    /// Units programmed, for whatever reason.
-    programs: u64,
+    /// Programmed, for whatever reason.
+    flash: u64,
 }
 
 impl FlashWrites {
     /// The state now.
     pub fn of(device: &dyn Device) -> Self {
-        let mut writes = FlashWrites::default();
-        walk(device, "", &mut |_, name, value| {
-            if name == "host_units_written" {
-                writes.host += value;
-            } else if name.starts_with("programs_") {
-                writes.programs += value;
-            }
+        let (mut host, mut flash) = (0, None);
+        device.counters(&mut |name, value| match name {
+            "host_bytes_written" => host = value,
+            "flash_bytes_written" => flash = Some(value),
+            _ => {}
         });
-        writes
+        // What was written to a device without flash wears nothing.
+        let own = flash.map_or_else(FlashWrites::default, |flash| FlashWrites { host, flash });
+        device.children().into_iter().fold(own, |sum, (_, child)| {
+            let below = FlashWrites::of(child);
+            FlashWrites { host: sum.host + below.host, flash: sum.flash + below.flash }
+        })
     }
-    /// Units programmed per unit written by the host since `earlier`; `None` without any.
+    /// Bytes programmed per byte written since `earlier`; `None` without any.
     pub fn amplification_since(self, earlier: FlashWrites) -> Option<f64> {
         let host = self.host - earlier.host;
-        (host > 0).then(|| (self.programs - earlier.programs) as f64 / host as f64)
+        (host > 0).then(|| (self.flash - earlier.flash) as f64 / host as f64)
     }
 }
 

@@ -187,6 +187,7 @@ impl<'a> Driver<'a> {
             reports: recorded.reports,
             spans: self.job_states.iter().map(|job| job.span.unwrap_or_default()).collect(),
             series: recorded.series,
+            latencies: recorded.latencies,
             device_series: self.device_series,
             attribution: recorded.attribution,
             simulated_ns: now,

@@ -25,7 +25,7 @@ pub use session::Session;
 use crate::device::Device;
 use crate::error::Result;
 use crate::job::JobFile;
-use crate::stats::{Attribution, Series};
+use crate::stats::{Attribution, Latencies, Series};
 
 /// How to run, beside what and on what.
 #[derive(Clone, Debug)]
@@ -83,6 +83,8 @@ pub struct RunResult {
     pub spans: Vec<JobSpan>,
     /// One row per interval, job and direction.
     pub series: Series,
+    /// Latency histograms of each segment of the run, by job and direction.
+    pub latencies: Latencies,
     /// One row per interval: all counters of the device and its parts, cumulative.
     pub device_series: DeviceSeries,
     /// Where the time went, by job of the job file and direction (see [`crate::stats::DIRECTIONS`]).
@@ -91,7 +93,8 @@ pub struct RunResult {
     pub simulated_ns: u64,
     /// Length of an interval of the series, ns.
     pub interval_ns: u64,
-    /// Write amplification from the start of measuring to the end; `None` without flash.
+    /// Write amplification from the start of measuring to the end: bytes programmed per byte written
+    /// to flash devices, over all of them; `None` without any.
     pub waf: Option<f64>,
     /// Write amplification since the device was new, preconditioning included.
     pub waf_lifetime: Option<f64>,

@@ -5,7 +5,8 @@
 
 use super::log::{self, LogFile, ProcessLog};
 use crate::job::{JobFile, JobSpec};
-use crate::stats::{Attribution, BINS, Parts, Series, Summary, Tally, bin_of, lower_bound_ns};
+use crate::stats::{Attribution, BINS, Parts, Segments, Series, Summary, Tally};
+use crate::stats::{Latencies, bin_of, lower_bound_ns};
 
 /// Upper ends of fio's latency table, ns: 2 ns ..= 1000 ns, 2 us .. 1000 us, 2 ms .. 2000 ms.
 const LEVEL_ENDS: [u64; 31] = {
@@ -120,6 +121,7 @@ pub(super) struct Recorder {
     /// By job.
     attribution: Vec<[Attribution; 4]>,
     series: Series,
+    segments: Segments,
     logs: Vec<Option<Box<ProcessLog>>>,
     level_of_bin: LevelOfBin,
     interval_ns: u64,
@@ -149,6 +151,7 @@ impl Recorder {
             pending: jobs.jobs.iter().map(|_| Pending::default()).collect(),
             attribution: vec![Default::default(); jobs.jobs.len()],
             series: Series::default(),
+            segments: Segments::new(jobs.jobs.len(), interval_ns),
             logs: Vec::new(),
             level_of_bin: LevelOfBin::new(),
             interval_ns,
@@ -228,15 +231,19 @@ impl Recorder {
             let pending = &mut self.pending[unit.job];
             let report = &mut self.reports[unit.report];
             for ddir in 0..4 {
-                pending.tallies[ddir].merge(&unit.interval[ddir]);
-                report.directions[ddir].tally.merge(&unit.interval[ddir]);
+                let tally = &unit.interval[ddir];
+                self.segments.add(unit.job, ddir, &tally.lat, &tally.bins);
+                pending.tallies[ddir].merge(tally);
+                report.directions[ddir].tally.merge(tally);
                 unit.interval[ddir].clear();
             }
         }
         for (job, measured) in measured.iter().enumerate() {
-            if let Some((_, to)) = *measured {
-                let ended = to <= now;
-                self.close_job_interval(job, to.min(now), ended);
+            if let Some((from, to)) = *measured {
+                let (end, ended) = (to.min(now), to <= now);
+                let covered = end.saturating_sub(from.max(self.interval_from));
+                self.segments.close_interval(job, now, end, covered);
+                self.close_job_interval(job, end, ended);
             }
         }
         self.interval_from = now;
@@ -301,7 +308,7 @@ impl Recorder {
 
     /// What was recorded, after the last interval was closed.
     pub fn finish(self) -> Recorded {
-        let Recorder { units, mut reports, series, attribution, logs, .. } = self;
+        let Recorder { units, mut reports, series, segments, attribution, logs, .. } = self;
         for unit in &units {
             let report = &mut reports[unit.report];
             for (sum, count) in report.levels.counts.iter_mut().zip(unit.levels.counts) {
@@ -312,7 +319,8 @@ impl Recorder {
             }
         }
         let files = logs.into_iter().flatten().flat_map(|log| log.into_files());
-        Recorded { reports, series, attribution, logs: log::joined(files) }
+        let (latencies, logs) = (segments.finish(), log::joined(files));
+        Recorded { reports, series, latencies, attribution, logs }
     }
 }
 
@@ -320,6 +328,7 @@ impl Recorder {
 pub(super) struct Recorded {
     pub reports: Vec<Report>,
     pub series: Series,
+    pub latencies: Latencies,
     /// By job.
     pub attribution: Vec<[Attribution; 4]>,
     pub logs: Vec<LogFile>,

@@ -3,6 +3,7 @@
 mod attribution;
 mod histogram;
 mod parts;
+mod segments;
 mod series;
 mod summary;
 mod tally;
@@ -10,6 +11,7 @@ mod tally;
 pub use attribution::{Attribution, ROWS as ATTRIBUTION_ROWS, Row as AttributionRow};
 pub use histogram::{BINS, Histogram, bin_of, lower_bound_ns, value_ns};
 pub use parts::{PART_NAMES, PARTS, Part, Parts};
+pub use segments::{KINDS, Latencies, Segments};
 pub use series::{DIRECTIONS, Series};
 pub use summary::Summary;
 pub use tally::Tally;

@@ -16,7 +16,6 @@ impl Ssd {
         active.entered = now;
         if active.command.op == Op::Write {
             self.host.writes += 1;
-            self.host.bytes_written += active.command.len;
         }
         if active.command.op == Op::Read {
             self.read(index);
@@ -206,7 +205,7 @@ impl Ssd {
             let length = self.ftl.length_after(&write);
             if let Some(buffer) = &mut self.buffer {
                 if length > buffer.units - buffer.used {
-                    self.commands[index as usize].placed = placed;
+                    self.host_bytes_placed(index, placed);
                     self.unblock();
                     return false;
                 }
@@ -221,9 +220,8 @@ impl Ssd {
             }
             placed += bytes;
         }
-        let active = &mut self.commands[index as usize];
-        active.placed = placed;
-        active.entered = self.engine.now;
+        self.host_bytes_placed(index, placed);
+        self.commands[index as usize].entered = self.engine.now;
         if self.buffer.is_some() {
             self.complete_at_once(index);
             return true;
@@ -233,6 +231,13 @@ impl Ssd {
         self.commands[index as usize].remaining = self.engine.queued;
         self.engine.owner = NONE;
         true
+    }
+
+    /// Of a write the bytes up to `placed` are placed: they count with the units that they are in.
+    fn host_bytes_placed(&mut self, index: u32, placed: u64) {
+        let active = &mut self.commands[index as usize];
+        self.host.bytes_written += placed - active.placed;
+        active.placed = placed;
     }
 
     /// A full buffer whose units all wait for their program units to fill would wait for ever.

@@ -46,14 +46,7 @@ pub(super) fn visit(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     if granules > 1 {
         visit("host_units_saved", c.host_units_saved);
     }
-    visit("programs_host", c.programs_host);
-    visit("programs_collection", c.programs_collection);
-    visit("programs_wear", c.programs_wear);
-    visit("programs_padding", c.programs_padding + m.padding);
-    visit("programs_map", m.programs);
-    visit("programs_merge", c.programs_merge);
-    visit("programs_fold", c.programs_fold);
-    visit("programs_parity", c.programs_parity + m.parity);
+    visit_programs(ssd, visit);
     visit("read_modify_writes", c.read_modify_writes);
     visit("units_trimmed", c.units_trimmed * granules);
     visit("units_mapped", c.units_mapped);
@@ -102,6 +95,26 @@ pub(super) fn visit(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     visit_wear(ssd, visit);
 }
 
+/// What was programmed: in bytes whatever for, in units by cause.
+fn visit_programs(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
+    let (c, m) = (&ssd.ftl.counters, ssd.ftl.map_counters());
+    let programs = [
+        ("programs_host", c.programs_host),
+        ("programs_collection", c.programs_collection),
+        ("programs_wear", c.programs_wear),
+        ("programs_padding", c.programs_padding + m.padding),
+        ("programs_map", m.programs),
+        ("programs_merge", c.programs_merge),
+        ("programs_fold", c.programs_fold),
+        ("programs_parity", c.programs_parity + m.parity),
+    ];
+    let unit_bytes = ssd.unit_bytes / u64::from(ssd.ftl.layout.granules());
+    let units: u64 = programs.iter().map(|(_, units)| units).sum();
+    visit("flash_bytes_written", units * unit_bytes);
+    visit("unit_bytes", unit_bytes);
+    programs.into_iter().for_each(|(name, units)| visit(name, units));
+}
+
 /// Erases of the superblocks, and the drive's own view of its wear.
 fn visit_wear(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     let ftl = &ssd.ftl;
@@ -125,7 +138,6 @@ fn visit_wear(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     visit("data_superblocks", data.superblocks);
     visit("map_superblocks", table.superblocks);
     visit("superblock_units", u64::from(ftl.layout.units_per_superblock()));
-    visit("unit_bytes", ssd.unit_bytes / u64::from(ftl.layout.granules()));
     visit("capacity_bytes", ssd.capacity);
     visit("rated_pe_cycles", u64::from(ssd.rated_cycles));
     visit("data_units_written", ssd.host.bytes_written.div_ceil(DATA_UNIT));
