@@ -88,6 +88,13 @@ class Direction(_Shape):
         return self
 
 
+class Sync(_Shape):
+    """What flushes a job did."""
+
+    total_ios: Count = 0
+    lat_ns: Latency | None = None
+
+
 class Job(_Shape):
     """An entry of ``jobs``."""
 
@@ -97,7 +104,7 @@ class Job(_Shape):
     read: Direction | None = None
     write: Direction | None = None
     trim: Direction | None = None
-    sync: Direction | None = None
+    sync: Sync | None = None
     job_runtime: Count = 0
     usr_cpu: Number = 0.0
     sys_cpu: Number = 0.0

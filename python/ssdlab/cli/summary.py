@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
+from rich.measure import Measurement
 
 from ssdlab.analysis.measurement import Direction
 from ssdlab.checks import examine, of_result
@@ -15,6 +17,9 @@ from ssdlab.engine.check import MARK, MARK_NOTE, Check, any_doubt
 from ssdlab.histogram import NOTHING, PERCENTILES, Histogram
 from ssdlab.results import Result
 
+NO_BREAK = "\u00a0"
+UNBOUND = 1000
+"""Columns of a terminal on which any table fits."""
 ALWAYS = ("p50", "p99", "p999")
 """Percentiles that have a column even where there are too few I/Os for them."""
 
@@ -42,13 +47,16 @@ def _print(console: Console, found: Sequence[Direction], kind: str, mark: str) -
     rows = [[one.job, one.ddir, *_values(one, heads, mark)] for one in found]
     columns = [("job", "left"), ("ddir", "left"), *((head, "right") for head in heads)]
     grid = table(columns, rows)
-    if console.measure(grid).maximum <= console.width:
+    room = console.options.update(max_width=UNBOUND)
+    if Measurement.get(console, room, grid).maximum <= console.width:
         console.print(grid)
         return
     for job, ddir, *values in rows:
         console.print(f"{job}, {ddir}", markup=False, soft_wrap=True)
         told = [f"{head} {value}" for head, value in zip(heads, values, strict=True)]
-        console.print(f"  {'  '.join(told)}", markup=False)
+        line = "  ".join(one.replace(" ", NO_BREAK) for one in told)
+        for part in textwrap.wrap(line, console.width - 4):
+            console.print(f"  {part.replace(NO_BREAK, ' ')}", markup=False, soft_wrap=True)
 
 
 def _columns(found: Sequence[Direction], kind: str) -> list[str]:
