@@ -17,7 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import ssdlab
-from ssdlab.cli.console import duration, progress, stdout, table
+from ssdlab import units
+from ssdlab.cli.console import progress, stdout, table
 from ssdlab.cli.run import summary_rows, waf_text
 from ssdlab.report import render
 
@@ -46,7 +47,9 @@ def main() -> int:
     render(results, REPORT, title="One job on three drives")
     show(results)
     console = stdout()
-    console.print(f"report: {REPORT.absolute()} (after {duration(time.monotonic() - started)})")
+    console.print(
+        f"report: {REPORT.absolute()} (after {units.duration(time.monotonic() - started)})"
+    )
     return 0
 
 

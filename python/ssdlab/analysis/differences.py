@@ -16,7 +16,7 @@ import polars as pl
 
 from ssdlab.analysis import comparison, noise, series
 from ssdlab.analysis.stats import Estimate, around, holm, mean_of, welch
-from ssdlab.figures import Better
+from ssdlab.answer import Better
 from ssdlab.results import DIRECTIONS, DirectionStats, JobResult, Result
 
 BIN_ERROR = 1 / 64 / math.sqrt(12)

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from ssdlab import explain
+from ssdlab import explain, units
 from ssdlab.analysis.attribution import Breakdown
-from ssdlab.cli.console import latency, progress, table
+from ssdlab.cli.console import progress, table
 from ssdlab.cli.options import Json, KeptWhere
 from ssdlab.cli.output import results, write_json
 from ssdlab.explain import Direction, Outcome, Wear
@@ -77,7 +77,7 @@ def _time(direction: Direction) -> list[str]:
     """A heading and a line with its bar for the mean and each percentile."""
     heading = f"{direction.job}, {direction.ddir}: {direction.stats.iops:,.0f} IOPS"
     points = (
-        f"  {one.point:6} {latency(one.total_ns):>8}  {_bar(one)}  {_words(one)}"
+        f"  {one.point:6} {units.latency(one.total_ns):>8}  {_bar(one)}  {_words(one)}"
         for one in direction.points
     )
     return [heading, *points]
@@ -123,7 +123,7 @@ def _table(outcomes: Sequence[Outcome]) -> Any:
             one.change.sentence if one.change else "nothing",
             f"{one.iops:,.0f}",
             f"{one.iops / base.iops - 1:+.0%}" if one.change and base.iops else "",
-            latency(one.p999_ns),
+            units.latency(one.p999_ns),
             f"{one.p999_ns / base.p999_ns:.2f}" if one.change and base.p999_ns else "",
             "-" if one.waf is None else f"{one.waf:.2f}",
         ]

@@ -10,10 +10,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ssdlab import logfolder, tuning
+from ssdlab import logfolder, tuning, units
+from ssdlab.answer import MARK, MARK_NOTE, any_doubt
 from ssdlab.checks import examine, of_result
-from ssdlab.cli.console import duration, latency, progress, rate, stderr, table
-from ssdlab.cli.findings import print_checks
+from ssdlab.cli.answer import print_checks
+from ssdlab.cli.console import progress, stderr, table
 from ssdlab.cli.options import (
     Destroy,
     Json,
@@ -29,7 +30,6 @@ from ssdlab.cli.options import (
     rated,
 )
 from ssdlab.cli.output import results, say, write_json
-from ssdlab.engine.check import MARK, MARK_NOTE, any_doubt
 from ssdlab.engine.ratings import rating_for
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText, read_job
@@ -220,12 +220,12 @@ COUNTED = 4
 def _headline(result: Result, job: str, seconds: float) -> str:
     about = result.ssdlab
     if result.kind != "sim":
-        return f"ran {job} on {result.name} with fio in {duration(seconds)}"
+        return f"ran {job} on {result.name} with fio in {units.duration(seconds)}"
     simulated = float(about.get("simulated_seconds", 0.0))
     waf = "" if result.waf is None else f", write amplification {result.waf:.2f}"
     return (
-        f"ran {job} on {result.name}: {duration(simulated)} simulated in {duration(seconds)}, "
-        f"seed {about.get('seed')}{waf}"
+        f"ran {job} on {result.name}: {units.duration(simulated)} simulated "
+        f"in {units.duration(seconds)}, seed {about.get('seed')}{waf}"
     )
 
 
@@ -243,13 +243,13 @@ def summary_rows(result: Result) -> list[list[str]]:
             row["ddir"],
             f"{row['ios']:,}",
             size_text(row["io_bytes"]),
-            rate(row["iops"]),
-            rate(None if row["bw_bytes"] is None else row["bw_bytes"] / 1e6, " MB/s"),
-            latency(row["clat_mean_ns"]),
-            latency(row["clat_p50_ns"]),
-            latency(row["clat_p99_ns"]),
-            latency(row["clat_p999_ns"]),
-            latency(row["clat_max_ns"]),
+            units.number(row["iops"]),
+            units.number(None if row["bw_bytes"] is None else row["bw_bytes"] / 1e6, " MB/s"),
+            units.latency(row["clat_mean_ns"]),
+            units.latency(row["clat_p50_ns"]),
+            units.latency(row["clat_p99_ns"]),
+            units.latency(row["clat_p999_ns"]),
+            units.latency(row["clat_max_ns"]),
         ]
         for row in result.frame().iter_rows(named=True)
     ]

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from ssdlab import _core
+from ssdlab import _core, units
 from ssdlab.arrays.attachment import Attachment, shipped_attachments
-from ssdlab.cli.console import duration, stdout, table
+from ssdlab.cli.console import stdout, table
 from ssdlab.cli.options import Json
 from ssdlab.cli.output import on_stdout, say, write_json
 from ssdlab.engine import estimate
@@ -138,7 +138,7 @@ def _protocol(protocol: Protocol) -> _Thing:
         for one in protocol.parameters
     )
     about = estimate.of(protocol.plan(example_setup(protocol)), assumed(EXAMPLE_SPEED))
-    span = between(about.soon.low, about.never.high, duration)
+    span = between(about.soon.low, about.never.high, units.duration)
     return _Thing(
         "protocol",
         f"{protocol.name} (protocol): {protocol.summary}",

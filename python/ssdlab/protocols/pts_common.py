@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ssdlab.answer import Better, Cell, Column, Curve, Number, Table
 from ssdlab.engine import steady_report
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Parameter, Setup
 from ssdlab.engine.steps import ROUNDS_MAX, Job, Purge, Step, in_round
-from ssdlab.figures import Better, Cell, Column, Curve, Number, Table
 
 SOURCE = "SNIA Solid State Storage (SSS) Performance Test Specification 2.0.2"
 

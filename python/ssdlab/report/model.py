@@ -14,8 +14,8 @@ import polars as pl
 from ssdlab import explain
 from ssdlab.analysis import comparison, consistency, flash, latency, series, steady
 from ssdlab.analysis.attribution import Breakdown, breakdowns
+from ssdlab.answer import MARK, Check, any_doubt
 from ssdlab.checks import examine, of_result
-from ssdlab.engine.check import MARK, Check, any_doubt
 from ssdlab.report import style
 from ssdlab.results import DIRECTIONS, Result
 
