@@ -17,7 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import ssdlab
-from ssdlab.cli.console import duration, latency, progress, rate, stdout, table
+from ssdlab import units
+from ssdlab.cli.console import progress, stdout, table
 from ssdlab.report import render
 
 HERE = Path(__file__).parent
@@ -45,7 +46,9 @@ def main() -> int:
     render(results, REPORT, title="One job on three drives")
     show(results)
     console = stdout()
-    console.print(f"report: {REPORT.absolute()} (after {duration(time.monotonic() - started)})")
+    console.print(
+        f"report: {REPORT.absolute()} (after {units.duration(time.monotonic() - started)})"
+    )
     return 0
 
 
@@ -124,10 +127,10 @@ def show(results: list[ssdlab.Result]) -> None:
         [
             result.name,
             one["job"],
-            rate(one["iops"]),
-            rate(None if one["bw_bytes"] is None else one["bw_bytes"] / 1e6),
-            latency(one["clat_p50_ns"]),
-            latency(one["clat_p999_ns"]),
+            units.number(one["iops"]),
+            units.number(None if one["bw_bytes"] is None else one["bw_bytes"] / 1e6),
+            units.latency(one["clat_p50_ns"]),
+            units.latency(one["clat_p999_ns"]),
             "-" if one["waf"] is None else f"{one['waf']:.2f}",
         ]
         for result in results

@@ -7,16 +7,16 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from ssdlab.answer import Number, Section
 from ssdlab.checks import examine_run
 from ssdlab.engine.folder import RunFolder
 from ssdlab.engine.plans import Order
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.runs import begin, go_on
 from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Idle, Job, Purge, Rounds, Step, Then, Tracked, Trim, in_round
 from ssdlab.errors import SsdlabError
-from ssdlab.figures import Number
 from ssdlab.rig import resolve
 from ssdlab.store import RunStore
 
@@ -71,10 +71,10 @@ AMOUNT = int(os.environ.get("SMALL_AMOUNT", "4")) << 20
 """Of each job; more where there must be time to kill it."""
 
 
-def judge(records: Records, setup: Setup) -> Judgement:
+def judge(records: Records, setup: Setup) -> Section:
     keys = [key for key in records if key.startswith("round")]
     numbers = [Number(key, records.iops(key), "IOPS", "higher", (key,)) for key in keys]
-    return Judgement([f"{len(keys)} jobs in rounds"], numbers)
+    return Section([f"{len(keys)} jobs in rounds"], numbers)
 
 
 PROTOCOL = Protocol(

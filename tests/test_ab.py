@@ -14,8 +14,8 @@ from conftest import Outcome, needs_fio
 from ssdlab import ab
 from ssdlab.analysis.differences import BIN_ERROR
 from ssdlab.analysis.paired import Effect, Trial, corrected, effect, order
+from ssdlab.answer import Number
 from ssdlab.errors import ExperimentError
-from ssdlab.figures import Number
 
 Cli = Callable[..., Outcome]
 NOISE = 0.03

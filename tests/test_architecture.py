@@ -11,10 +11,10 @@ import ssdlab
 PACKAGE = Path(ssdlab.__file__).parent
 
 LAYERS = (
-    ("errors", "progress", "memory", "_core", "profiles", "figures"),
+    ("errors", "progress", "memory", "_core", "profiles"),
     ("pool", "tracefile", "output", "units", "histogram"),
     ("_version", "results", "jobfile", "wear"),
-    ("documents",),
+    ("documents", "answer"),
     ("store", "fio"),
     ("system", "admin"),
     ("freeze", "logfolder", "rating", "traces"),
@@ -32,6 +32,7 @@ LAYERS = (
     ("experiments",),
     ("checks", "protocols"),
     ("explain", "compare", "ab", "reliability"),
+    ("answers",),
     ("report",),
     ("",),  # the package itself
     ("cli",),

@@ -18,8 +18,7 @@ import pytest
 
 import ssdlab
 from conftest import Outcome, make_result, needs_fio
-from ssdlab import memory
-from ssdlab.cli.console import duration, rate
+from ssdlab import memory, units
 from ssdlab.store import RunStore
 
 Cli = Callable[..., Outcome]
@@ -385,11 +384,11 @@ def fios_at(folder: Path) -> list[int]:
 
 
 def test_times_and_rates_read_as_people_say_them() -> None:
-    assert duration(0.0213) == "21.3 ms"
-    assert duration(0.9999) == "1.0 s"
-    assert duration(9.96) == "10 s"
-    assert duration(59.7) == "1 min 00 s"
-    assert duration(86_400 * 5) == "5 d 0 h"
-    assert duration(1e17) == "more than ten years"
-    assert rate(0.163) == "0.163"
-    assert rate(12_345.6) == "12,346"
+    assert units.duration(0.0213) == "21.3 ms"
+    assert units.duration(0.9999) == "1.0 s"
+    assert units.duration(9.96) == "10 s"
+    assert units.duration(59.7) == "1 min 00 s"
+    assert units.duration(86_400 * 5) == "5 d 0 h"
+    assert units.duration(1e17) == "more than ten years"
+    assert units.number(0.163) == "0.163"
+    assert units.number(12_345.6) == "12,346"

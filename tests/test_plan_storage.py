@@ -13,7 +13,7 @@ import pytest
 import browser
 from conftest import Outcome
 from ssdlab import _core
-from ssdlab.arrays.chapters import Chapter
+from ssdlab.answer import Section
 from ssdlab.arrays.rigs import Shape, toml_text
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.jobfile import JobText
@@ -234,7 +234,7 @@ def test_what_has_no_price_is_named_and_costs_nothing_else(tmp_path: Path) -> No
     cost = Prices("EUR", {}, "p")
     table = rows([candidate(DISKS)], [found], cost)
     assert table[0].price is None
-    said: Chapter = chapter(table, cost, 1e12)
+    said: Section = chapter(table, cost, 1e12)
     assert "None of the candidates has a price" in said.sentences[0]
     assert any("No price of seagate" in one.note for one in said.tables)
 

@@ -14,18 +14,17 @@ import pytest
 import small_protocol
 from conftest import flat, needs_fio
 from scheduling import LONG
+from ssdlab.answer import Cell, Check, Section
 from ssdlab.checks import examine_run
 from ssdlab.engine import findings, setup
-from ssdlab.engine.check import Check
 from ssdlab.engine.findings import ProtocolRun
 from ssdlab.engine.folder import RunFolder
 from ssdlab.engine.plans import Order
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.runner import Execution
 from ssdlab.engine.runs import Examine, begin
 from ssdlab.engine.setup import MIB
-from ssdlab.figures import Cell
 from ssdlab.protocols import find, protocols, pts_demand, pts_iops
 from ssdlab.report import protocol_page
 from ssdlab.rig import resolve
@@ -112,7 +111,7 @@ def test_a_protocol_runs_on_a_simulated_drive_and_answers_from_whatever_was_meas
     judged(run.folder, tmp_path / "page.html")
 
 
-def checked(judgement: Judgement, run: Run) -> None:
+def checked(judgement: Section, run: Run) -> None:
     """Everything an answer must be, however little was measured."""
     known = set(run.execution._done)
     assert judgement.sentences

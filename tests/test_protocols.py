@@ -15,16 +15,15 @@ import pytest
 from conftest import flat, make_result, needs_fio
 from fio_parser import refused
 from ssdlab import _core
+from ssdlab.answer import Cell, Section
 from ssdlab.engine import estimate
 from ssdlab.engine.answers import Demand, verdict
-from ssdlab.engine.protocol import Judgement
 from ssdlab.engine.readings import Readings, Series
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import Setup
 from ssdlab.engine.speed import assumed
 from ssdlab.engine.steps import Idle, Job, Step, Then
 from ssdlab.errors import InputError
-from ssdlab.figures import Cell
 from ssdlab.jobfile import JobText
 from ssdlab.protocols import as_ssd, find, for_video, iometer, protocols
 from ssdlab.protocols.sustained_fill import FILL
@@ -316,12 +315,12 @@ def per_second(mbps: np.ndarray, block: int = 4096) -> pl.DataFrame:
     ).cast(SERIES_SCHEMA)  # type: ignore[arg-type]
 
 
-def value(judgement: Judgement, name: str) -> float | None:
+def value(judgement: Section, name: str) -> float | None:
     """The number of that name."""
     return next(one.value for one in judgement.numbers if one.name == name)
 
 
-def judged(name: str, records: Records, **more: object) -> Judgement:
+def judged(name: str, records: Records, **more: object) -> Section:
     """What a protocol says of these records."""
     return find(name).judge(records, setup_of(name, **more))
 

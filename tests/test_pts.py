@@ -14,13 +14,13 @@ import pytest
 from conftest import Outcome, histogram_of, needs_fio
 from fio_parser import refused
 from ssdlab import _core
+from ssdlab.answer import Cell, Table
 from ssdlab.engine import estimate, steady_report
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records, RoundsRecord
 from ssdlab.engine.setup import MIB, Setup
 from ssdlab.engine.steps import Idle, Job, Purge, Rounds, Step, Then, Trim, in_round
 from ssdlab.errors import InputError
-from ssdlab.figures import Cell, Table
 from ssdlab.protocols import (
     find,
     pts_composite,

@@ -12,13 +12,14 @@ import pytest
 import browser
 from conftest import Outcome
 from ssdlab import _core
-from ssdlab.cli.reproduce import pages_in, write_pages
+from ssdlab.answers import reproduction
 from ssdlab.errors import Interrupted
 from ssdlab.experiments import EXPERIMENTS, consistency, find, fragmentation
 from ssdlab.experiments.base import Experiment, Findings, Line, Mode, Published
 from ssdlab.experiments.base import Outcome as Reproduced
 from ssdlab.experiments.runner import run
 from ssdlab.progress import Progress
+from ssdlab.report import answer_page
 
 Cli = Callable[..., Outcome]
 KEYS = {"experiment", "drive", "quantity", "unit", "published", "simulated", "ratio", "kind", "why"}
@@ -27,10 +28,10 @@ EVERY = pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda one: one.n
 
 @EVERY
 def test_an_experiment_runs_to_its_end(cli: Cli, tmp_path: Path, experiment: Experiment) -> None:
-    pages, table = tmp_path / "pages", tmp_path / "table.json"
-    said = cli("reproduce", experiment.name, "--quick", "-o", pages, "--json", table)
+    place, table = tmp_path / "page.html", tmp_path / "table.json"
+    said = cli("reproduce", experiment.name, "--quick", "-o", place, "--json", table)
     assert said.status == 0, said.err
-    rows = json.loads(table.read_text())
+    rows = json.loads(table.read_text())["lines"]
     assert rows
     for row in rows:
         assert set(row) == KEYS
@@ -43,11 +44,10 @@ def test_an_experiment_runs_to_its_end(cli: Cli, tmp_path: Path, experiment: Exp
         elif row["published"] is not None:
             assert row["ratio"] == pytest.approx(row["simulated"] / row["published"])
         assert row["quantity"] in said.out
-    page = (pages / f"{experiment.name}.html").read_text()
+    page = place.read_text()
     assert experiment.title in page
     assert f"1/{experiment.factors['quick']} of its size" in page
-    assert "A quick look" in page
-    assert "a quick look: rough" in said.out
+    assert "Quick run: drives and times are so small that numbers are rough." in page
 
 
 @EVERY
@@ -87,10 +87,8 @@ def fragmented() -> Run:
 def test_all_experiments_share_a_page(tmp_path: Path, fragmented: Run) -> None:
     twin = replace(fragmented.outcome.experiment, name="twin", title="The twin")
     outcomes = [fragmented.outcome, replace(fragmented.outcome, experiment=twin)]
-    pages = pages_in([one.experiment for one in outcomes], tmp_path)
-    write_pages(outcomes, pages)
-    assert [page.path.name for page in pages] == ["fragmentation.html", "twin.html", "index.html"]
-    text = pages[-1].path.read_text()
+    answer_page.render(reproduction.answer(outcomes), tmp_path / "all.html")
+    text = (tmp_path / "all.html").read_text()
     assert "The twin" in text
     assert fragmentation.EXPERIMENT.title in text
     assert "All experiments" in text
@@ -98,10 +96,10 @@ def test_all_experiments_share_a_page(tmp_path: Path, fragmented: Run) -> None:
 
 @pytest.mark.skipif(bool(browser.missing()), reason=browser.missing() or "-")
 def test_the_page_draws_all_its_figures(tmp_path: Path, fragmented: Run) -> None:
-    (page,) = pages_in([fragmented.outcome.experiment], tmp_path)
-    write_pages([fragmented.outcome], [page])
+    place = tmp_path / "one.html"
+    answer_page.render(reproduction.answer([fragmented.outcome]), place)
     with browser.tab() as tab:
-        tab.open(page.path, 1280)
+        tab.open(place, 1280)
         assert tab.complaints == []
         assert [url for url in tab.requests if not url.startswith(("file:", "data:"))] == []
         drawn = tab.run("[...document.querySelectorAll('.chart')].filter(c => c.firstChild).length")
@@ -132,10 +130,9 @@ def test_quick_and_full_exclude_each_other(cli: Cli) -> None:
 
 
 def test_a_place_that_cannot_be_written_is_told_before_the_run(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    said = cli("reproduce", "fragmentation", "-o", tmp_path / "file")
+    said = cli("reproduce", "fragmentation", "-o", tmp_path)
     assert said.status == 2
-    assert "is not a folder" in said.err
+    assert "is a folder" in said.err
     assert cli("reproduce", "fragmentation", "--json", tmp_path).status == 2
 
 

@@ -16,8 +16,8 @@ from typing import Any
 from ssdlab.analysis.differences import BIN_ERROR, Difference, Side, quantities
 from ssdlab.analysis.paired import Effect, Trial, corrected, effect
 from ssdlab.analysis.stats import holm
+from ssdlab.answer import Number
 from ssdlab.errors import ExperimentError
-from ssdlab.figures import Number
 from ssdlab.results import Result
 
 NAMED = 3

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ssdlab import checks
+from ssdlab import checks, units
 from ssdlab.analysis.differences import (
     THROUGHPUT,
     Difference,
@@ -22,12 +22,11 @@ from ssdlab.analysis.differences import (
     compare,
     quantities,
 )
+from ssdlab.answer import Better, Check, any_doubt
 from ssdlab.engine import findings
-from ssdlab.engine.check import Check, any_doubt
 from ssdlab.engine.findings import ProtocolRun
 from ssdlab.engine.folder import RunFolder, is_protocol_run
 from ssdlab.errors import InputError
-from ssdlab.figures import Better, figure_text
 from ssdlab.results import Result
 from ssdlab.store import RunStore
 
@@ -262,11 +261,11 @@ def span_text(difference: Difference | None) -> str:
 
 def value_text(value: float | None, interval: tuple[float, float] | None) -> str:
     """A value with half the length of its interval."""
-    text = figure_text(value)
+    text = units.number(value)
     if value is None or interval is None:
         return text
     half = (interval[1] - interval[0]) / 2
-    return f"{text} ± {figure_text(half)}" if half > 0 else text
+    return f"{text} ± {units.number(half)}" if half > 0 else text
 
 
 def _sentence(

@@ -18,8 +18,8 @@ from ssdlab.analysis.reliability import (
     p_loss,
     usual_mttdl_hours,
 )
+from ssdlab.answer import Curve, Figure
 from ssdlab.errors import InputError
-from ssdlab.figures import Curve, Figure
 
 RARE = 100
 """With fewer losses than this among the lives, failures are made frequent."""

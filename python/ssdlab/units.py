@@ -1,4 +1,4 @@
-"""Sizes as options and people write them, and lists of values.
+"""Quantities as people write them: sizes and lists of values read, numbers with units written.
 
 An option reads ``8g``, ``8G`` and ``8GiB`` as 2^33 bytes and ``8GB`` as 8,000,000,000, as drives
 are sold. Job files are fio's, which reads some otherwise (:func:`ssdlab._core.parse_fio_size`).
@@ -10,8 +10,9 @@ them, and ``2..6`` for all whole numbers from 2 to 6.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TypeVar
 
@@ -22,19 +23,145 @@ N = TypeVar("N", int, float)
 VALUES_MAX = 1000
 """A list of more values is a slip."""
 
+DASH = "-"
+"""Stands for what was not measured."""
+THIN = "\u202f"
+"""Narrow no-break space."""
+_TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns"))
+_RATES = ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s"))
+_UNITS = "[kMGTP]?B(/s)?|[KMGTP]iB|[num]s|s|min|h|d|IOPS|%|years"
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_BEFORE_UNIT = re.compile(rf"(?<=\d) (?=({_UNITS})(?![\w/]))")
+_US = re.compile(r"(?<![\w/])us(?![\w/])")
 _SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*([kmgtp]?)(i?)(b?)", re.IGNORECASE | re.ASCII)
 _PERCENT = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*%?", re.ASCII)
 _RANGE = re.compile(r"(.+?)\.\.(.+?)(?:x(\d+(?:\.\d+)?)|/(\d+))?")
 
 
-def size_text(count: int) -> str:
-    """A size for people: decimal, as drives are sold."""
+def number(value: float | None, unit: str = "") -> str:
+    """A number as tables write it: three figures, whole from 100 on, thousands apart; bytes with
+    their unit. A dash for None and what is not finite."""
+    if value is None or not math.isfinite(value):
+        return DASH
+    if unit == "B":
+        return size_text(value)
+    if abs(value) >= 100 or value == int(value):
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def with_unit(value: float | None, unit: str) -> str:
+    """A number as sentences and tiles write it: with its unit, times in the unit that suits."""
+    if value is None or not math.isfinite(value):
+        return DASH
+    if unit in _WRITERS:
+        return _WRITERS[unit](value)
+    return f"{number(value)} {unit}".rstrip()
+
+
+def iops(value: float | None) -> str:
+    """I/Os per second."""
+    return with_unit(value, "IOPS")
+
+
+def speed(mbps: float | None) -> str:
+    """10^6 bytes per second."""
+    return with_unit(mbps, "MB/s")
+
+
+def latency(ns: float | None) -> str:
+    """A time given in ns, in the unit that suits it, three figures: ``12.3 ms``."""
+    return _scaled(ns, _TIMES)
+
+
+def microseconds(us: float | None) -> str:
+    """A latency given in us, in the unit that suits it."""
+    return latency(None if us is None else 1e3 * us)
+
+
+def duration(seconds: float | None) -> str:
+    """A stretch of time: ``1.5 s``, ``2 min 05 s``, ``3 h 20 min``, ``5 d 4 h``."""
+    if seconds is None or not math.isfinite(seconds):
+        return DASH
+    if seconds < 0.9995:
+        return latency(1e9 * seconds) if seconds else "0 s"
+    if seconds < 59.5:
+        return f"{seconds:.0f} s" if seconds >= 9.95 else f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, more = divmod(hours, 24)
+    if days > 3650:
+        return "more than ten years"
+    if days > 3:
+        return f"{days} d {more} h"
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
+
+
+def size_text(count: float) -> str:
+    """A size: decimal, as drives are sold."""
     value, unit = float(count), "B"
     for unit in ("B", "kB", "MB", "GB", "TB"):
-        if value < 1000 or unit == "TB":
+        if abs(value) < 1000 or unit == "TB":
             break
         value /= 1000
     return f"{value:.4g} {unit}"
+
+
+def binary(count: float) -> str:
+    """The size of a block, file or cache, three figures: binary, as requests are made."""
+    value, unit = float(count), "B"
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB"):
+        if value < 1024 or unit == "PiB":
+            break
+        value /= 1024
+    return f"{number(value)} {unit}"
+
+
+def bytes_per_s(value: float | None) -> str:
+    """Throughput, decimal, three figures."""
+    return _scaled(value, _RATES)
+
+
+def percent(share: float | None) -> str:
+    """A share as a percentage, two figures."""
+    if share is None or not math.isfinite(share):
+        return DASH
+    percent = 100 * share
+    digits = 0 if abs(percent) >= 10 or percent == 0 else 1 if abs(percent) >= 1 else 2
+    return f"{percent:.{digits}f} %"
+
+
+def times(factor: float | None) -> str:
+    """A factor."""
+    return f"{number(factor)} times"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """a, b and c."""
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def sentence(text: str) -> str:
+    """With a capital at the start and a full stop at the end."""
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def for_page(text: str) -> str:
+    """A text as pages set it: thin spaces between thousands and before units, µs for us."""
+    if text == DASH:
+        return "\u2013"
+    text = _THOUSANDS.sub(THIN, text)
+    text = _BEFORE_UNIT.sub(THIN, text)
+    return _US.sub("µs", text)
+
+
+def _scaled(value: float | None, units: Sequence[tuple[float, str]]) -> str:
+    if value is None or not math.isfinite(value):
+        return DASH
+    size, unit = next((one for one in units if abs(value) >= one[0] * 0.9995), units[-1])
+    return f"{number(float(f'{value / size:.3g}'))} {unit}"
 
 
 def parse_bytes(where: str, text: str) -> int:
@@ -161,3 +288,13 @@ def _whole(text: str) -> Fraction | None:
 def _percent(text: str) -> Fraction | None:
     match = _PERCENT.fullmatch(text.strip())
     return None if match is None else Fraction(match[1])
+
+
+_WRITERS: Mapping[str, Callable[[float], str]] = {
+    "ns": latency,
+    "us": microseconds,
+    "ms": lambda value: latency(1e6 * value),
+    "s": duration,
+    "B": size_text,
+}
+"""How quantities of a unit are written where the unit may change."""

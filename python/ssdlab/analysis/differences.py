@@ -18,7 +18,7 @@ import polars as pl
 from ssdlab.analysis import comparison, noise
 from ssdlab.analysis.measurement import SYNC, Direction
 from ssdlab.analysis.stats import Estimate, around, holm, mean_of, welch
-from ssdlab.figures import Better
+from ssdlab.answer import Better
 from ssdlab.histogram import NOTHING, us
 from ssdlab.results import DIRECTIONS, Result
 

@@ -24,7 +24,7 @@ from ssdlab.analysis.stats import (
     variance_of,
     welch,
 )
-from ssdlab.figures import Better
+from ssdlab.answer import Better
 
 DRIFT_PAIRS = 4
 """From so many pairs on a drift is estimated beside the difference."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ssdlab import units
 from ssdlab.arrays.readings import Reading
 from ssdlab.arrays.rigs import SURVIVES
-from ssdlab.figures import figure_text
 
 if TYPE_CHECKING:
     from ssdlab.arrays.compare import Row
@@ -55,10 +55,10 @@ def _headline(row: Row, one: Reading, *, alone: bool) -> str:
     found = row.reading
     p99 = (found.percentile_ns(99.0) or 0) / 1e6
     text = (
-        f"For this load take {row.shape.name}: {figure_text(found.iops)} IOPS "
-        f"({figure_text(found.bytes_per_s / 1e6)} MB/s), {row.speedup:.2f} times one drive and "
+        f"For this load take {row.shape.name}: {units.number(found.iops)} IOPS "
+        f"({units.number(found.bytes_per_s / 1e6)} MB/s), {row.speedup:.2f} times one drive and "
         f"{100 * row.efficiency:.0f} % of {row.shape.count} drives; 99 % of the I/Os within "
-        f"{figure_text(p99)} ms; {figure_text(row.usable_bytes / 1e9)} GB usable."
+        f"{units.number(p99)} ms; {units.number(row.usable_bytes / 1e9)} GB usable."
     )
     if alone:
         text += " It loses everything with any one member: nothing that survives was compared."
@@ -174,8 +174,8 @@ def _price(rows: Sequence[Row]) -> list[str]:
     roomy = min(priced, key=lambda r: r.price_per_gb or 0.0)
     return [
         f"Of those that survive a failure, a thousand IOPS cost least in {fast.shape.name} "
-        f"({figure_text(fast.price_per_kiops)}), a GB in {roomy.shape.name} "
-        f"({figure_text(roomy.price_per_gb)})."
+        f"({units.number(fast.price_per_kiops)}), a GB in {roomy.shape.name} "
+        f"({units.number(roomy.price_per_gb)})."
     ]
 
 

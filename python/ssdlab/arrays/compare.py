@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ssdlab.answer import Cells, Curve, Figure, Section, Table, columns, numbers
 from ssdlab.arrays.advice import advise
 from ssdlab.arrays.attachment import DIRECT, Attachment
-from ssdlab.arrays.chapters import Cells, Chapter, columns, numbers
 from ssdlab.arrays.grid import Variant, run_all
 from ssdlab.arrays.readings import Reading
 from ssdlab.arrays.rigs import STRIPED, SURVIVES, Drive, Shape
-from ssdlab.figures import Curve, Figure, Table
 from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
 
@@ -102,7 +101,7 @@ def study(
     shapes: Sequence[Shape],
     job: JobText,
     progress: ProgressCallback | None = None,
-) -> Chapter:
+) -> Section:
     """Runs ``job`` on every array and on the drive alone.
 
     Raises as :func:`ssdlab.arrays.grid.run_all`.
@@ -127,7 +126,7 @@ def study(
         "price": order.price,
         **one.as_json(),
     }
-    return Chapter(
+    return Section(
         key="arrays",
         title=f"Arrays of {order.drive.name}",
         sentences=advise(one, rows),

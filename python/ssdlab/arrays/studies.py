@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ssdlab.arrays.chapters import Cells, Chapter, columns, numbers
+from ssdlab import units
+from ssdlab.answer import Cells, Curve, Figure, Section, Style, Table, columns, numbers
 from ssdlab.arrays.compare import Order
 from ssdlab.arrays.grid import run_all
 from ssdlab.arrays.predict import Foretold, foretell
@@ -12,7 +13,6 @@ from ssdlab.arrays.readings import Reading
 from ssdlab.arrays.rigs import CHUNK, STRIPED, Shape, size_text
 from ssdlab.arrays.workloads import job
 from ssdlab.errors import InputError
-from ssdlab.figures import Curve, Figure, Style, Table, figure_text
 from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
 
@@ -39,7 +39,7 @@ ALIKE = 0.05
 def chunk_sizes(
     order: Order, levels: Sequence[str], count: int, load: JobText,
     progress: ProgressCallback | None = None,
-) -> Chapter:  # fmt: skip
+) -> Section:  # fmt: skip
     """The job on arrays that differ in the size of a chunk, 4 to 1024 KiB."""
     striped = [Shape(one, count) for one in levels if one in STRIPED]
     levels = [one.level for one in striped if one.possible()]
@@ -72,29 +72,29 @@ def chunk_sizes(
     figure = Figure(
         "Rate against the size of a chunk", "chunk, KiB", "IOPS", curves, True, wide=True
     )
-    return Chapter(
-        "chunk", f"Size of a chunk: {load.name.removesuffix('.fio')}", said,
-        [Table("By chunk", heads, rows)], [figure],
+    return Section(
+        said, (), [Table("By chunk", heads, rows)], [figure], "chunk",
+        f"Size of a chunk: {load.name.removesuffix('.fio')}",
         [{"level": s.level, "chunk_bytes": s.chunk, **r.as_json()} for s, r in by.items()],
     )  # fmt: skip
 
 
 def _best_chunk(name: str, own: Mapping[int, Reading], best: int, near: Sequence[int]) -> str:
-    rate = figure_text(own[best].iops)
+    rate = units.number(own[best].iops)
     if len(near) == len(own):
         return f"{name}: the size of a chunk does not matter here, all within 5 % of {rate} IOPS."
     slowest = min(own, key=lambda kib: own[kib].iops)
     return (
         f"{name}: fastest with chunks of {best} KiB ({rate} IOPS); within 5 % of it: "
         f"{', '.join(str(kib) for kib in near)} KiB; slowest with {slowest} KiB "
-        f"({figure_text(own[slowest].iops)} IOPS)."
+        f"({units.number(own[slowest].iops)} IOPS)."
     )
 
 
 def scaling(
     order: Order, counts: Sequence[int], chunk: int = CHUNK, depth: int = 1,
     direction: str = "write", progress: ProgressCallback | None = None,
-) -> Chapter:  # fmt: skip
+) -> Section:  # fmt: skip
     """Requests of a chunk for each of N members, against N: from means, from minima, simulated."""
     counts = sorted(set(counts))
     shapes = [Shape("0", count, chunk) for count in counts]
@@ -146,14 +146,15 @@ def scaling(
     title = (
         f"{direction.capitalize()}s of whole stripes against the number of drives, depth {depth}"
     )
-    return Chapter(
-        "scaling", title, said, [Table("Scaling", heads, rows)],
-        [Figure("Throughput against drives", "drives", "MB/s", curves, wide=True)], runs,
+    return Section(
+        said, (), [Table("Scaling", heads, rows)],
+        [Figure("Throughput vs number of drives", "drives", "MB/s", curves, wide=True)],
+        "scaling", title, runs,
     )  # fmt: skip
 
 
 def _scaled(n: int, last: Reading, told: Foretold, lost: float, how: str) -> list[str]:
-    does = f"{n} drives {how}: {figure_text(last.bytes_per_s / 1e6)} MB/s"
+    does = f"{n} drives {how}: {units.number(last.bytes_per_s / 1e6)} MB/s"
     foretold = f"One drive's latencies alone foretold a loss of {100 * told.loss:.0f} %."
     if lost < ALIKE_LOSS and told.loss < ALIKE_LOSS:
         said = [
@@ -191,7 +192,7 @@ def _scaled(n: int, last: Reading, told: Foretold, lost: float, how: str) -> lis
 def depths(
     order: Order, shapes: Sequence[Shape], options: str, name: str,
     progress: ProgressCallback | None = None,
-) -> Chapter:  # fmt: skip
+) -> Section:  # fmt: skip
     """A load at depths 1 to 256 on arrays and on the drive alone."""
     places = [None, *shapes]
     keys = [(shape, depth) for shape in places for depth in DEPTHS]
@@ -217,15 +218,15 @@ def depths(
     runs = [
         {"array": s and s.name, "depth": d, **reading.as_json()} for (s, d), reading in by.items()
     ]
-    return Chapter(
-        "depth", f"Depth: {name}", said, [Table("By depth", heads, rows)],
-        [Figure("Rate against depth", "depth", "IOPS", curves, True, True, wide=True)], runs,
+    return Section(
+        said, (), [Table("By depth", heads, rows)],
+        [Figure("IOPS vs queue depth", "depth", "IOPS", curves, True, True, wide=True)],
+        "depth", f"Depth: {name}", runs,
     )  # fmt: skip
 
 
-def degradation(order: Order, shape: Shape, progress: ProgressCallback | None = None) -> Chapter:
-    """4 KiB random writes fresh, used, rested, trimmed: alone, and in arrays with or "
-    "without TRIM."""
+def degradation(order: Order, shape: Shape, progress: ProgressCallback | None = None) -> Section:
+    """4 KiB random writes fresh, used, rested, trimmed: alone, in arrays with and without TRIM."""
     load = job("rw=randwrite\nbs=4k", "degradation", depth=32)
     passed = Shape(shape.level, shape.count, shape.chunk, True)
     stopped = Shape(shape.level, shape.count, shape.chunk, False)
@@ -246,7 +247,7 @@ def degradation(order: Order, shape: Shape, progress: ProgressCallback | None = 
         rates = [by[place, state].iops for state, _ in STATES]
         rows.append([names[place], *numbers(*rates, *(100 * r / rates[0] for r in rates[1:]))])
         said.append(
-            f"{names[place]}: {figure_text(rates[0])} IOPS fresh, "
+            f"{names[place]}: {units.number(rates[0])} IOPS fresh, "
             f"{100 * rates[1] / rates[0]:.0f} % of that when used, "
             f"{100 * rates[2] / rates[0]:.0f} % after rest, "
             f"{100 * rates[3] / rates[0]:.0f} % after TRIM of everything."
@@ -262,7 +263,7 @@ def degradation(order: Order, shape: Shape, progress: ProgressCallback | None = 
     runs = [{"array": names[p], "state": s, **r.as_json()} for (p, s), r in by.items()]
     figure = Figure("Random writes by state", "", "IOPS", curves, x_names=ticks, wide=True)
     title = f"Degradation: {shape.name}"
-    return Chapter("degradation", title, said, [Table("By state", heads, rows)], [figure], runs)
+    return Section(said, (), [Table("By state", heads, rows)], [figure], "degradation", title, runs)
 
 
 _SPEEDS = "rate:IOPS, throughput:MB/s, mean:us, p99:us, p99.9:us"

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache
 
+from ssdlab.answer import Check, Status
 from ssdlab.checks.base import Case, Evidence, Found, Probe, State, StepEvidence, answers
 from ssdlab.checks.facts import Facts, facts
-from ssdlab.engine.check import Check, Status
 from ssdlab.engine.records import Records
 from ssdlab.engine.runner import Execution
 from ssdlab.engine.steps import Then, Trim

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ssdlab.answer import Check, Status
 from ssdlab.checks.facts import Facts
-from ssdlab.engine.check import Check, Status
 from ssdlab.engine.records import Records
 
 StepKind = Literal["job", "purge", "trim", "idle"]

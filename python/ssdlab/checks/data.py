@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ssdlab.answer import Status
 from ssdlab.checks.base import Case, Found, Probe
 from ssdlab.checks.facts import Facts, Work
-from ssdlab.engine.check import Status
 
 COMPRESSING = re.compile(
     r"sandforce|vertex[ -]?[23]|agility[ -]?[23]|corsair force (3|gt)|hyperx 3k|sh103s3|sv300s3"

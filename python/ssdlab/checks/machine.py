@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ssdlab.answer import Status
 from ssdlab.checks.base import Case, Found, Probe
 from ssdlab.checks.facts import Facts, Work
-from ssdlab.engine.check import Status
 from ssdlab.units import size_text
 
 SLACK = 4 << 20

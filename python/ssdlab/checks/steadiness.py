@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ssdlab.answer import Status
 from ssdlab.checks.base import Case, Found, Probe
-from ssdlab.engine.check import Status
 
 PAUSE_S = 60.0
 """A pause between steps longer than this gives a drive time to tidy up, which the next step then

@@ -10,8 +10,9 @@ from typing import Annotated
 
 import typer
 
-from ssdlab import ab, tuning
+from ssdlab import ab, tuning, units
 from ssdlab.analysis.paired import order as runs_in_order
+from ssdlab.answer import Check
 from ssdlab.checks import examine, examine_run, of_result
 from ssdlab.cli.console import progress, stderr, table
 from ssdlab.cli.options import Destroy, Json, Quiet, Redact, SetUp, Tbw, UseExistingFile, rated
@@ -20,13 +21,11 @@ from ssdlab.cli.run import notice, override, profile_names
 from ssdlab.cli.test import parameter, size_of
 from ssdlab.compare import share_text, span_text
 from ssdlab.engine import findings
-from ssdlab.engine.check import Check
 from ssdlab.engine.plans import Order
 from ssdlab.engine.ratings import rating_for
 from ssdlab.engine.runs import begin
 from ssdlab.engine.session import SimSession
 from ssdlab.errors import ExperimentError, InputError
-from ssdlab.figures import figure_text
 from ssdlab.jobfile import JobText, read_job
 from ssdlab.output import Output
 from ssdlab.progress import ProgressCallback
@@ -395,7 +394,7 @@ def _mean(values: tuple[float, ...]) -> str:
     if not values:
         return "-"
     mean = statistics.geometric_mean if min(values) > 0 else statistics.fmean
-    return figure_text(mean(values))
+    return units.number(mean(values))
 
 
 def _seen_from(visible: float | None) -> str:

@@ -11,22 +11,22 @@ from typing import Annotated
 import typer
 
 from ssdlab import _core, units
+from ssdlab.answer import Answer, Section
 from ssdlab.arrays import studies
 from ssdlab.arrays.attachment import DIRECT, Attachment, attachment, with_bus
-from ssdlab.arrays.chapters import Chapter
 from ssdlab.arrays.compare import Order, study
 from ssdlab.arrays.grid import shapes
 from ssdlab.arrays.measured import measured_drive
 from ssdlab.arrays.rigs import LEVELS, MEMBERS_MIN, Drive, Shape, array_rig
 from ssdlab.arrays.workloads import DEPTH, WORKLOADS, job, workload
-from ssdlab.cli.console import duration, progress, stderr, table
-from ssdlab.cli.options import Json, Page, Quiet, Seed, SetKeys
-from ssdlab.cli.output import results, say, write_json
+from ssdlab.cli.answer import View, answering
+from ssdlab.cli.console import progress, stderr
+from ssdlab.cli.options import Seed, SetKeys
+from ssdlab.cli.output import results, say
 from ssdlab.cli.run import override, profile_names
 from ssdlab.errors import InputError, unknown_name
-from ssdlab.figures import Cell, figure_text
 from ssdlab.jobfile import JobText, read_job, read_text
-from ssdlab.output import Output, make_folder, write_to
+from ssdlab.output import make_folder, write_to
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.rig import profile, profiles
 from ssdlab.scale import capacity_of, reduced
@@ -37,6 +37,7 @@ SUPERBLOCKS_MIN = 128
 STUDIES = ("arrays", "chunk", "scaling", "depth", "degradation")
 
 
+@answering
 def command(
     drive: Annotated[
         str | None,
@@ -119,19 +120,18 @@ def command(
         float | None, typer.Option("--price", min=0.0, metavar="X", help="Price of one drive.")
     ] = None,
     seed: Seed = 1,
-    json_: Json = None,
-    output: Page = None,
     save_rigs: Annotated[
         Path | None,
         typer.Option("--save-rigs", metavar="DIR", help="Only write the arrays as rig files."),
     ] = None,
-    quiet: Quiet = False,
+    *,
+    view: View,
 ) -> None:
     """Compare arrays of a drive under a load, and say which to take and why."""
     if (drive is None) == (measured is None):
         raise InputError("name one drive: DRIVE, or --measured RUN for your own")
     wanted = _studies(study_ or ["arrays"])
-    grid = _grid(_levels(levels), _counts(count), _chunks(chunk), quiet)
+    grid = _grid(_levels(levels), _counts(count), _chunks(chunk), view.quiet)
     one = _drive(drive) if drive is not None else measured_drive(measured or Path())
     behind = attachment(controller) if controller is not None else DIRECT
     if bus is not None:
@@ -145,22 +145,23 @@ def command(
     order = replace(order, attachment=behind)
     asked = Asked(order, grid, text, options, name, depth)
     started = time.monotonic()
-    with progress(f"arrays of {one.name}", quiet=quiet) as callback:
+    with progress(f"arrays of {one.name}", quiet=view.quiet) as callback:
         chapters = [
             _run(key, asked, _within(callback, place, len(wanted)))
             for place, key in enumerate(wanted)
         ]
-    note = _note(order, text, time.monotonic() - started)
-    write_json(json_, _document(order, text, chapters))
-    if output is not None:
-        from ssdlab.report import array_page  # heavy: only where it is used
-
-        rigs = [(one.name, array_rig(order.drive, one, behind)) for one in grid.shapes[:1]]
-        texts = [(text.name, text.text), *rigs]
-        title = f"Arrays of {one.name}"
-        array_page.render(chapters, output, title=title, notes=[note], texts=texts)
-    if not quiet:
-        _print(chapters, note, output, json_)
+    rigs = {one.name: array_rig(order.drive, one, behind) for one in grid.shapes[:1]}
+    view.show(
+        Answer(
+            f"Arrays of {one.name}",
+            "arrays",
+            chapters,
+            notes=[_note(order, text)],
+            texts={text.name: text.text, **rigs},
+            data=_document(order, text),
+        ),
+        seconds=time.monotonic() - started,
+    )
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,7 @@ class Asked:
     depth: int
 
 
-def _run(key: str, asked: Asked, report: ProgressCallback) -> Chapter:
+def _run(key: str, asked: Asked, report: ProgressCallback) -> Section:
     order, grid = asked.order, asked.grid
     if key == "chunk":
         return studies.chunk_sizes(order, grid.levels, grid.counts[-1], asked.job, report)
@@ -305,7 +306,7 @@ def _smaller(drive: Drive, full: int) -> dict[str, str]:
     return {}
 
 
-def _note(order: Order, load: JobText, seconds: float) -> str:
+def _note(order: Order, load: JobText) -> str:
     size = order.overrides.get("capacity")
     small = ""
     if size and order.capacity_bytes:
@@ -313,13 +314,10 @@ def _note(order: Order, load: JobText, seconds: float) -> str:
         small = f"; drives simulated at {each / 1e6:,.0f} MB each"
     state = "new" if order.prepare == "fob" else f"prepared with {order.prepare}"
     behind = f" behind {order.attachment.name}" if order.attachment else ""
-    return (
-        f"{load.name} on arrays of {order.drive.name}{behind}, {state}{small}; "
-        f"took {duration(seconds)}"
-    )
+    return f"{load.name} on arrays of {order.drive.name}{behind}, {state}{small}"
 
 
-def _document(order: Order, load: JobText, chapters: Sequence[Chapter]) -> dict[str, object]:
+def _document(order: Order, load: JobText) -> dict[str, object]:
     return {
         "drive": order.drive.name,
         "job": load.text,
@@ -328,7 +326,6 @@ def _document(order: Order, load: JobText, chapters: Sequence[Chapter]) -> dict[
         "seed": order.seed,
         "price": order.price,
         "controller": order.attachment.name or None,
-        "studies": [one.as_json() for one in chapters],
     }
 
 
@@ -339,31 +336,3 @@ def _save(drive: Drive, grid: Sequence[Shape], folder: Path, behind: Attachment)
         name = f"{LEVELS[shape.level]}-{shape.count}{chunk}-{drive.name}.toml"
         write_to(folder / name, array_rig(drive, shape, behind))
     say(results(None), f"wrote {len(grid)} rigs to {folder}")
-
-
-def _print(
-    chapters: Sequence[Chapter], note: str, page: Output | None, json_: Output | None
-) -> None:
-    console = results(json_, page)
-    say(console, note, "bold")
-    for chapter in chapters:
-        if len(chapters) > 1:
-            say(console, f"\n{chapter.title}", "bold")
-        for one in chapter.tables:
-            say(console, f"\n{one.title}")
-            heads = [f"{c.name}, {c.unit}" if c.unit else c.name for c in one.columns]
-            columns = [(head, "left" if i == 0 else "right") for i, head in enumerate(heads)]
-            console.print(table(columns, [[_text(cell) for cell in row] for row in one.rows]))
-            if one.note:
-                say(console, one.note)
-        say(console, "")
-        for sentence in chapter.sentences:
-            say(console, f"- {sentence}")
-    if page is not None:
-        say(console, f"wrote {page}")
-
-
-def _text(cell: Cell | str | None) -> str:
-    if isinstance(cell, Cell):
-        return figure_text(cell.value)
-    return "-" if cell is None else cell

@@ -15,6 +15,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
+from ssdlab import units
 from ssdlab.progress import Progress, ProgressCallback
 
 if TYPE_CHECKING:
@@ -131,48 +132,13 @@ def _left(news: Progress, elapsed: float) -> str:
     seconds = news.eta_s
     if seconds is None and news.fraction:
         seconds = elapsed * (1.0 - news.fraction) / news.fraction
-    return "" if seconds is None else duration(seconds)
-
-
-def duration(seconds: float) -> str:
-    """A time span for people."""
-    if seconds < 0.9995:
-        return f"{seconds * 1000:.3g} ms"
-    if seconds < 59.5:
-        return f"{seconds:.0f} s" if seconds >= 9.95 else f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    days, more = divmod(hours, 24)
-    if days > 3650:
-        return "more than ten years"
-    if days > 3:
-        return f"{days} d {more} h"
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
+    return "" if seconds is None else units.duration(seconds)
 
 
 def window_text(window: Window) -> str:
     """Where the numbers of a job are from."""
     if window.steady:
-        since = f" from {duration(window.start_s)}" if window.start_s else ""
-        return f"steady{since}, {duration(window.seconds)} measured"
+        since = f" from {units.duration(window.start_s)}" if window.start_s else ""
+        return f"steady{since}, {units.duration(window.seconds)} measured"
     why = "not steady" if window.verdict == "drifting" else "too short to be steady"
     return f"whole job, {why}"
-
-
-def rate(value: float | None, unit: str = "") -> str:
-    """A rate in whole numbers, or with three digits where it is small; a dash for None."""
-    if value is None:
-        return "-"
-    return f"{value:,.0f}{unit}" if value >= 99.95 else f"{value:.3g}{unit}"
-
-
-def latency(nanoseconds: float | None) -> str:
-    """A latency with the unit that suits it, three digits."""
-    if nanoseconds is None:
-        return "-"
-    value, unit = float(nanoseconds), "ns"
-    for unit in ("ns", "us", "ms", "s"):
-        if value < 999.5 or unit == "s":
-            break
-        value /= 1000
-    return f"{value:.3g} {unit}"

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from ssdlab import explain
+from ssdlab import explain, units
 from ssdlab.analysis import flash
 from ssdlab.analysis.attribution import Breakdown
 from ssdlab.analysis.measurement import SYNC, Direction
-from ssdlab.cli.console import latency, progress, rate, table, window_text
+from ssdlab.cli.console import progress, table, window_text
 from ssdlab.cli.options import Json, KeptWhere
 from ssdlab.cli.output import results, write_json
 from ssdlab.explain import Explained, Outcome, Wear
@@ -86,9 +86,9 @@ def _main(result: Result) -> Direction:
 def _time(explained: Explained) -> list[str]:
     """A heading and a line with its bar for the mean and each percentile."""
     one = explained.measured
-    heading = f"{one.job}, {one.ddir}: {rate(one.iops)} IOPS, {window_text(one.window)}"
+    heading = f"{one.job}, {one.ddir}: {units.number(one.iops)} IOPS, {window_text(one.window)}"
     points = (
-        f"  {point.point:6} {latency(point.total_ns):>8}  {_bar(point)}  {_words(point)}"
+        f"  {point.point:6} {units.latency(point.total_ns):>8}  {_bar(point)}  {_words(point)}"
         for point in explained.points
     )
     told = explained.points and not one.window.whole
@@ -136,7 +136,7 @@ def _table(outcomes: Sequence[Outcome]) -> Any:
             one.change.sentence if one.change else "nothing",
             f"{one.iops:,.0f}",
             f"{one.iops / base.iops - 1:+.0%}" if one.change and base.iops else "",
-            latency(one.p999_ns),
+            units.latency(one.p999_ns),
             f"{one.p999_ns / base.p999_ns:.2f}" if one.change and base.p999_ns else "",
             "-" if one.waf is None else f"{one.waf:.2f}",
         ]

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 
-from ssdlab.cli.console import duration, table
+from ssdlab import units
+from ssdlab.cli.console import table
 from ssdlab.health import Health, Projection
 from ssdlab.health.report import Report
 from ssdlab.units import size_text
@@ -168,7 +169,7 @@ def _sentences(report: Report) -> list[str]:
             parts.append(f"NAND writes {amount(since.nand_bytes)}")
         if since.write_amplification is not None:
             parts.append(f"WA {since.write_amplification:.2f}")
-        apart = "" if since.seconds is None else f", {duration(since.seconds)} apart"
+        apart = "" if since.seconds is None else f", {units.duration(since.seconds)} apart"
         said.append(f"between {carried.snapshots} snapshots{apart}: {', '.join(parts)}")
     said.append(_outlook(carried))
     if health.unknown:

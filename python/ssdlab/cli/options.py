@@ -58,6 +58,25 @@ Page = Annotated[
         callback=opened,
     ),
 ]
+Csv = Annotated[
+    Path | None, typer.Option("--csv", metavar="DIR", help="Write each table there as a CSV file.")
+]
+Xlsx = Annotated[
+    Output | None,
+    typer.Option(
+        "--xlsx",
+        metavar="FILE",
+        help="Write the tables as a workbook, a sheet each.",
+        parser=str,
+        callback=opened,
+    ),
+]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Print every sentence, table and check.")
+]
+Wide = Annotated[
+    bool, typer.Option("--wide", help="Print tables in columns in a pipe too, at any width.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no table.")]
 QuietWords = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no words.")]
 Redact = Annotated[bool, typer.Option("--redact", help="Leave out serial numbers and paths.")]

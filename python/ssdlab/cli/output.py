@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 from rich.console import Console
 
+from ssdlab.answer import finite
 from ssdlab.cli.console import stderr, stdout
 from ssdlab.output import Output
 
@@ -25,15 +25,7 @@ def results(*documents: Output | None) -> Console:
 def write_json(place: Output | None, document: Any) -> None:
     """Writes ``document`` where ``--json`` says; what is no finite number is null."""
     if place is not None:
-        place.write(json.dumps(_finite(document), indent=2, allow_nan=False) + "\n")
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
-    return [_finite(one) for one in value] if isinstance(value, list | tuple) else value
+        place.write(json.dumps(finite(document), indent=2, allow_nan=False) + "\n")
 
 
 def say(console: Console, text: str, style: str | None = None) -> None:

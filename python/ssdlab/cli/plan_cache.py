@@ -11,15 +11,13 @@ from typing import Annotated, Any
 import typer
 
 from ssdlab import _core, units
-from ssdlab.arrays.chapters import Chapter
-from ssdlab.cli.array import _text
-from ssdlab.cli.console import duration, progress, table
-from ssdlab.cli.options import Json, Page, Quiet, Seed
-from ssdlab.cli.output import results, say, write_json
+from ssdlab.answer import Answer, Section
+from ssdlab.cli.answer import View, answering
+from ssdlab.cli.console import progress
+from ssdlab.cli.options import Seed
 from ssdlab.cli.trace_options import Action, Block, Device, Format, SkipDamaged, Window, reading
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.jobfile import read_job
-from ssdlab.output import Output
 from ssdlab.plan.cache import Plan, Wish, plan
 from ssdlab.plan.candidates import MODES, THRESHOLD_MAX, Fast, fast
 from ssdlab.plan.curves import SHARES
@@ -39,6 +37,7 @@ QUICK: dict[str, Any] = {
 """What --quick leaves of the defaults."""
 
 
+@answering
 def command(
     pool: Annotated[str, typer.Option("--pool", metavar="STORE", help=f"What is cached: {FORMS}.")],
     cache: Annotated[
@@ -67,7 +66,7 @@ def command(
         typer.Option(
             "--thresholds",
             metavar="LIST",
-            help="Uses from which on a block is let in: 1,2.",
+            help="Admission thresholds: admit a block on its Nth access: 1,2.",
         ),
     ] = None,
     policies: Annotated[
@@ -102,7 +101,7 @@ def command(
         bool,
         typer.Option(
             "--accept-loss",
-            help="Recommend also what loses the newest writes with a single drive.",
+            help="Allow configurations where one drive failure loses acknowledged writes.",
         ),
     ] = False,
     years: Annotated[
@@ -146,9 +145,8 @@ def command(
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer candidates and passes, for a first look.")
     ] = False,
-    json_: Json = None,
-    output: Page = None,
-    quiet: Quiet = False,
+    *,
+    view: View,
 ) -> None:
     """Find the cache for a load: size, block, policy, mode; speed, warm-up, wear and price."""
     if (trace is None) == (job is None):
@@ -178,15 +176,24 @@ def command(
     needed = 1 if job is not None else max(wish.passes, max(wish.thresholds) + 1)
     wish = replace(wish, passes=passes or min(needed, 10))
     started = time.monotonic()
-    with progress(f"caches for {wish.pool.text}", quiet=quiet) as callback:
+    with progress(f"caches for {wish.pool.text}", quiet=view.quiet) as callback:
         found = plan(wish, callback)
     told = chapters(found)
-    seconds = time.monotonic() - started
-    write_json(json_, document(found, told))
-    if output is not None:
-        _page(found, told, output, _note(found, None))
-    if not quiet:
-        _print(told, _note(found, seconds), output, json_)
+    choice = found.choice
+    texts = {"the load at full speed": found.load.full_speed.text, "pool alone": found.pool.rig}
+    if choice.best is not None:
+        texts[choice.best.name] = choice.best.rig
+    view.show(
+        Answer(
+            f"A cache for {found.load.name}",
+            "plan",
+            told,
+            notes=[_note(found), *found.notes],
+            texts=texts,
+            data=document(found, told),
+        ),
+        seconds=time.monotonic() - started,
+    )
 
 
 def _fasts(names: Sequence[str]) -> list[Fast]:
@@ -257,7 +264,7 @@ def _presets(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def document(found: Plan, told: Sequence[Chapter]) -> dict[str, Any]:
+def document(found: Plan, told: Sequence[Section]) -> dict[str, Any]:
     """The object of ``--json``."""
     wish, load, choice, main = found.wish, found.load, found.choice, found.main
     answer = told[0]
@@ -306,56 +313,15 @@ def document(found: Plan, told: Sequence[Chapter]) -> dict[str, Any]:
         "refused": dict(choice.refused),
         "why_none": choice.why_none or None,
         "pays_off_only_when_repeated": choice.only_again,
-        "sentences": list(answer.sentences),
         "rows": list(answer.rows),
         "dropped": list(found.short.dropped),
-        "notes": list(found.notes),
         "curves": list(told[1].rows),
-        "chapters": [
-            {key: value for key, value in one.as_json().items() if key != "runs"} for one in told
-        ],
     }
 
 
-def _note(found: Plan, seconds: float | None) -> str:
+def _note(found: Plan) -> str:
     caches = ", ".join(one.store.title for one in found.wish.fasts)
-    took = "" if seconds is None else f"; took {duration(seconds)}"
     return (
         f"{found.load.name} on {found.wish.pool.title}, caches on {caches}; "
-        f"{len(found.caches)} caches simulated in time{took}"
+        f"{len(found.caches)} caches simulated in time"
     )
-
-
-def _page(found: Plan, told: Sequence[Chapter], output: Output, note: str) -> None:
-    from ssdlab.report import array_page  # heavy: only where it is used
-
-    best = found.choice.best
-    texts = [("the load at full speed", found.load.full_speed.text)]
-    if best is not None:
-        texts.append((f"the rig of {best.name}", best.rig))
-    texts.append(("the rig of the pool alone", found.pool.rig))
-    array_page.render(
-        told, output, title=f"A cache for {found.load.name}", notes=[note], texts=texts,
-        kind="plan",
-    )  # fmt: skip
-
-
-def _print(told: Sequence[Chapter], note: str, page: Output | None, json_: Output | None) -> None:
-    console = results(json_, page)
-    say(console, note, "bold")
-    for chapter in reversed(told):
-        say(console, f"\n{chapter.title}", "bold")
-        for one in chapter.tables:
-            say(console, f"\n{one.title}")
-            heads = [f"{c.name}, {c.unit}" if c.unit else c.name for c in one.columns]
-            columns = [(head, "left" if i == 0 else "right") for i, head in enumerate(heads)]
-            grid = table(columns, [[_text(cell) for cell in row] for row in one.rows])
-            grid.columns[0].no_wrap = True  # rather the heads than the names
-            console.print(grid)
-            if one.note:
-                say(console, one.note)
-        say(console, "")
-        for sentence in chapter.sentences:
-            say(console, f"- {sentence}")
-    if page is not None:
-        say(console, f"wrote {page}")

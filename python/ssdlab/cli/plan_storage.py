@@ -9,16 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
-from ssdlab.arrays.chapters import Chapter
+from ssdlab import units
+from ssdlab.answer import Answer, Section
 from ssdlab.arrays.workloads import WORKLOADS, workload
 from ssdlab.arrays.workloads import job as named_job
-from ssdlab.cli.console import duration, progress, table
-from ssdlab.cli.options import Json, Page, Quiet, Seed
-from ssdlab.cli.output import results, say, write_json
+from ssdlab.cli.answer import View, answering
+from ssdlab.cli.console import progress
+from ssdlab.cli.options import Seed
 from ssdlab.errors import InputError
-from ssdlab.figures import Cell, figure_text
 from ssdlab.jobfile import read_job
-from ssdlab.output import Output
 from ssdlab.plan.prices import Prices, prices
 from ssdlab.plan.storage.candidates import DEFAULTS, SYNTAX, Candidate, candidate
 from ssdlab.plan.storage.loads import DEPTH, HOT_BYTES, HotSet
@@ -26,7 +25,7 @@ from ssdlab.plan.storage.measure import Request, measure
 from ssdlab.plan.storage.own import OwnLoad, measure_own
 from ssdlab.plan.storage.rows import WRITES_PER_DAY, assumptions, rows
 from ssdlab.plan.storage.sizes import check
-from ssdlab.plan.storage.tables import chapter, document
+from ssdlab.plan.storage.tables import chapter
 from ssdlab.units import parse_bytes
 
 WHOLE = 1 << 62
@@ -34,6 +33,7 @@ WHOLE = 1 << 62
 CANDIDATES_MAX = 26
 
 
+@answering
 def command(
     candidate_: Annotated[
         list[str] | None,
@@ -94,9 +94,8 @@ def command(
     quick: Annotated[
         bool, typer.Option("--quick", help="A rough look: shorter and smaller.")
     ] = False,
-    json_: Json = None,
-    output: Page = None,
-    quiet: Quiet = False,
+    *,
+    view: View,
 ) -> None:
     """Compare what may be bought: speed, space, life, safety, price; and what to take for what."""
     candidates = _candidates(candidate_)
@@ -111,18 +110,18 @@ def command(
             "--scale is for --job and --workload; else sizes are chosen by the hot set"
         )
     started = time.monotonic()
-    with progress(f"{len(candidates)} candidates", quiet=quiet) as callback:
+    with progress(f"{len(candidates)} candidates", quiet=view.quiet) as callback:
         if own is None:
             found = measure(candidates, request, callback)
         else:
             found = measure_own(candidates, own, request, callback)
     said = chapter(rows(candidates, found, cost, daily), cost, daily)
-    notes = [_note(request, own, time.monotonic() - started), *_notes(found)]
-    write_json(json_, _document(said, request, own, cost, daily, notes))
-    if output is not None:
-        _page(said, candidates, own, cost, notes, output)
-    if not quiet:
-        _print(said, notes, output, json_)
+    notes = [_note(request, own), *_notes(found)]
+    texts = {} if own is None else {own.job.name: own.job.text}
+    texts |= {one.text: one.rig() for one in candidates}
+    data = _document(said, request, own, cost, daily)
+    answer = Answer("Which storage to buy", "plan", [said], notes=notes, texts=texts, data=data)
+    view.show(answer, seconds=time.monotonic() - started)
 
 
 def _candidates(texts: Sequence[str] | None) -> list[Candidate]:
@@ -168,17 +167,14 @@ def _load_text(request: Request, own: OwnLoad | None) -> str:
     where = "all of the store"
     if request.hot.bytes < WHOLE:
         place = "all over the store" if request.hot.spread else "at its beginning"
-        where = f"a hot set of {figure_text(request.hot.bytes / 1e9)} GB {place}"
+        where = f"a hot set of {units.number(request.hot.bytes / 1e9)} GB {place}"
     return f"4 KiB at random with {request.depth} in flight in {where}; 1 MiB in order with 32"
 
 
-def _note(request: Request, own: OwnLoad | None, seconds: float) -> str:
-    rough = ", a quick look: rough" if request.quick else ""
+def _note(request: Request, own: OwnLoad | None) -> str:
+    rough = ", quick run: rough" if request.quick else ""
     caches = "on" if request.disk_cache else "off"
-    return (
-        f"{_load_text(request, own)}; volatile caches of disks {caches}{rough}; "
-        f"took {duration(seconds)}"
-    )
+    return f"{_load_text(request, own)}; volatile caches of disks {caches}{rough}"
 
 
 def _notes(found: Sequence[Any]) -> list[str]:
@@ -187,62 +183,21 @@ def _notes(found: Sequence[Any]) -> list[str]:
 
 
 def _document(
-    said: Chapter, request: Request, own: OwnLoad | None, cost: Prices, daily: float,
-    notes: Sequence[str],
-) -> dict[str, Any]:  # fmt: skip
+    said: Section, request: Request, own: OwnLoad | None, cost: Prices, daily: float
+) -> dict[str, Any]:
     hot = request.hot.bytes
-    return document(
-        said,
-        load=_load_text(request, own),
-        job=None if own is None else own.job.text,
-        depth=request.depth,
-        hot_bytes=None if own is not None or hot >= WHOLE else hot,
-        hot_spread=request.hot.spread,
-        seed=request.seed,
-        quick=request.quick,
-        disk_cache=request.disk_cache,
-        writes_per_day_bytes=daily,
-        currency=cost.currency,
-        prices=cost.source,
-        loss_assumes=dict(assumptions()),
-        notes=list(notes),
-    )
-
-
-def _page(
-    said: Chapter, candidates: Sequence[Candidate], own: OwnLoad | None, cost: Prices,
-    notes: Sequence[str], output: Output,
-) -> None:  # fmt: skip
-    from ssdlab.report import array_page  # heavy: only where it is used
-
-    texts = [] if own is None else [(own.job.name, own.job.text)]
-    texts += [(one.text, one.rig()) for one in candidates]
-    array_page.render(
-        [said], output, title="Which storage to buy", kind="plan", notes=notes, texts=texts
-    )
-
-
-def _print(said: Chapter, notes: Sequence[str], page: Output | None, json_: Output | None) -> None:
-    console = results(json_, page)
-    say(console, notes[0], "bold")
-    for note in notes[1:]:
-        say(console, note)
-    for one in said.tables:
-        say(console, f"\n{one.title}")
-        heads = [f"{c.name}, {c.unit}" if c.unit else c.name for c in one.columns]
-        left = ("candidate", "what it is", "SSDs", "load")
-        sides = [(head, "left" if head in left else "right") for head in heads]
-        console.print(table(sides, [[_text(cell) for cell in row] for row in one.rows]))
-        if one.note:
-            say(console, one.note)
-    say(console, "")
-    for sentence in said.sentences:
-        say(console, f"- {sentence}")
-    if page is not None:
-        say(console, f"wrote {page}")
-
-
-def _text(cell: Cell | str | None) -> str:
-    if isinstance(cell, Cell):
-        return figure_text(cell.value)
-    return "-" if cell is None else cell
+    return {
+        "load": _load_text(request, own),
+        "job": None if own is None else own.job.text,
+        "depth": request.depth,
+        "hot_bytes": None if own is not None or hot >= WHOLE else hot,
+        "hot_spread": request.hot.spread,
+        "seed": request.seed,
+        "quick": request.quick,
+        "disk_cache": request.disk_cache,
+        "writes_per_day_bytes": daily,
+        "currency": cost.currency,
+        "prices": cost.source,
+        "loss_assumes": dict(assumptions()),
+        "candidates": list(said.rows),
+    }

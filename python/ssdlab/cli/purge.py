@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from ssdlab import safety
+from ssdlab import safety, units
 from ssdlab.care.blockio import place_of
 from ssdlab.care.methods import KINDS, Method, available, remark
 from ssdlab.care.purge import Purged, purge, purge_file, work_of
-from ssdlab.cli.console import duration, progress, stderr, table
+from ssdlab.cli.console import progress, stderr, table
 from ssdlab.cli.options import Json, QuietWords, Tbw, rated
 from ssdlab.cli.output import results, say, write_json
 from ssdlab.engine.ratings import rating_of
@@ -101,7 +101,7 @@ def _print(done: Purged, json_: Output | None) -> None:
     console = results(json_)
     for said in done.tried:
         say(console, f"not used: {said}")
-    say(console, f"{done.sentence} (in {duration(done.seconds)})")
+    say(console, f"{done.sentence} (in {units.duration(done.seconds)})")
 
 
 def _dry_run(device: BlockDevice, json_: Output | None, given: float | None) -> None:

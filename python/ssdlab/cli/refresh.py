@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ssdlab import units
 from ssdlab.care.blockio import place_of
 from ssdlab.care.measure import Speed
 from ssdlab.care.refresh import (
@@ -19,7 +20,7 @@ from ssdlab.care.refresh import (
     refresh_file,
     why_refused,
 )
-from ssdlab.cli.console import duration, progress, stderr, table
+from ssdlab.cli.console import progress, stderr, table
 from ssdlab.cli.options import Json, QuietWords, Tbw, rated
 from ssdlab.cli.output import results, say, write_json
 from ssdlab.engine.ratings import rating_of
@@ -105,10 +106,10 @@ def _notice(sentence: str) -> None:
 
 def _print(done: Refreshed, json_: Output | None) -> None:
     console = results(json_)
-    took = duration(done.seconds)
+    took = units.duration(done.seconds)
     head = f"refreshed {done.plan.place.path}: {size_text(done.written_bytes)} rewritten in {took}"
     if done.slices:
-        longest = duration(done.frozen_longest_s)
+        longest = units.duration(done.frozen_longest_s)
         head += f"; frozen {done.slices} times, for at most {longest}"
     say(console, head)
     columns = [("sequential reads of 1 MiB", "left"), ("best", "right"), ("each", "right")]

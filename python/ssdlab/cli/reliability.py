@@ -6,18 +6,18 @@ import math
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ssdlab import reliability, units
 from ssdlab.analysis.losses import RUNS_MAX
 from ssdlab.analysis.reliability import HOURS_PER_YEAR, LEVELS, MEMBERS_MAX
-from ssdlab.cli.console import progress, table
-from ssdlab.cli.options import Json, Page, Seed, Tbw, rated
-from ssdlab.cli.output import on_stdout, results, say, write_json
+from ssdlab.answers import reliability as study_answer
+from ssdlab.cli.answer import View, answering
+from ssdlab.cli.console import progress
+from ssdlab.cli.options import Seed, Tbw, rated
+from ssdlab.cli.output import on_stdout
 from ssdlab.errors import InputError
 from ssdlab.progress import Progress
-from ssdlab.reliability import Question, Study
-from ssdlab.report import reliability_page as page
+from ssdlab.reliability import Question
 from ssdlab.units import parse_bytes
 
 AFR_PERCENT = 1.0
@@ -29,6 +29,7 @@ REBUILD_RATE = "204.8MB/s"
 """What Linux md rebuilds at, at most, unless told otherwise: speed_limit_max, 200 000 KiB/s."""
 
 
+@answering
 def command(
     level: Annotated[
         str | None,
@@ -152,8 +153,8 @@ def command(
         typer.Option("--runs", min=100, max=RUNS_MAX, metavar="N", help="Lives to simulate."),
     ] = 50_000,
     seed: Seed = 0,
-    output: Page = None,
-    json_: Json = None,
+    *,
+    view: View,
 ) -> None:
     """Say how likely an array loses data: by closed form and by simulation, with wear."""
     if (tbw is None) != (writes_per_day is None):
@@ -186,12 +187,10 @@ def command(
         runs=runs,
         seed=seed,
     )
-    with progress("simulating lives", quiet=on_stdout(json_, output)) as callback:
+    quiet = view.quiet or on_stdout(view.json_, view.report)
+    with progress("simulating lives", quiet=quiet) as callback:
         found = reliability.study(question, lambda share: callback(Progress(share)))
-    write_json(json_, found.document())
-    if output is not None:
-        page.render(found, output)
-    _show(results(json_, output), found)
+    view.show(study_answer.answer(found))
 
 
 def _levels(text: str | None) -> tuple[str, ...]:
@@ -226,16 +225,3 @@ def _percents(option: str, text: str | None) -> tuple[float, ...]:
     expected = "percent, such as 10 or 0,15,30,45 or 0..45/4"
     found = units.percents(option, text, expected, lambda percent: 0 <= percent <= 1000)
     return tuple(percent / 100 for percent in found)
-
-
-def _show(console: Console, found: Study) -> None:
-    for one in found.sentences:
-        say(console, one)
-    for title, columns, rows in page.tables(found):
-        console.print()
-        say(console, title)
-        sides = [(head, "left" if place == 0 else "right") for place, head in enumerate(columns)]
-        console.print(table(sides, rows))
-    console.print()
-    for one in page.notes(found):
-        say(console, one)

@@ -43,10 +43,12 @@ def command(
             "ssdlab compare puts several side by side"
         )
     if tests:
+        from ssdlab.answers import protocol
         from ssdlab.engine import findings
-        from ssdlab.report import protocol_page  # heavy: only where it is used
+        from ssdlab.report import answer_page  # heavy: only where it is used
 
-        protocol_page.render(findings.read(RunFolder.open(tests[0])), output, title=title)
+        run = findings.read(RunFolder.open(tests[0]))
+        answer_page.render(protocol.answer(run), output, title=title)
     else:
         from ssdlab.report import render  # heavy: only where it is used
 

@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from ssdlab.checks import examine_run
+from ssdlab.cli.answer import View, answering
 from ssdlab.cli.console import progress
-from ssdlab.cli.options import Destroy, Json, KeptWhere, Page, Quiet, Tbw, UseExistingFile, rated
+from ssdlab.cli.options import Destroy, KeptWhere, Tbw, UseExistingFile, rated
 from ssdlab.cli.run import notice
 from ssdlab.cli.test import say_plan, show
 from ssdlab.engine.folder import RunFolder
@@ -26,6 +27,7 @@ def _run_ids(incomplete: str) -> list[str]:
     return [entry.id for entry in RunStore().entries() if incomplete in entry.id]
 
 
+@answering
 def command(
     run: Annotated[
         str,
@@ -41,10 +43,9 @@ def command(
     tbw: Tbw = None,
     destroy: Destroy = None,
     use_existing_file: UseExistingFile = False,
-    json_: Json = None,
-    report: Page = None,
     out: KeptWhere = None,
-    quiet: Quiet = False,
+    *,
+    view: View,
 ) -> None:
     """Go on with a protocol's run after Ctrl-C, a kill or a power failure."""
     rating = rated(tbw)
@@ -55,11 +56,11 @@ def command(
         found = None if rating is None else Rating(rating, "--tbw")
     if plan:
         what = rest(folder, find(str(folder.manifest["protocol"])), found)
-        say_plan(what, json_, quiet=quiet)
+        say_plan(what, view)
         return
     started = time.monotonic()
     title = f"{folder.manifest['protocol']} on {folder.manifest['name']}"
-    with progress(title, quiet=quiet) as callback:
+    with progress(title, quiet=view.quiet) as callback:
         finished = go_on(
             folder,
             find,
@@ -70,4 +71,4 @@ def command(
             use_existing=use_existing_file,
             rating=found,
         )
-    show(finished.folder, json_=json_, report=report, quiet=quiet, started=started)
+    show(finished.folder, view, started)

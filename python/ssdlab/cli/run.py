@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ssdlab import logfolder, tuning
-from ssdlab.cli.console import duration, progress, stderr
+from ssdlab import logfolder, tuning, units
+from ssdlab.cli.console import progress, stderr
 from ssdlab.cli.options import (
     Destroy,
     Json,
@@ -196,9 +196,9 @@ def print_result(result: Result, job: str, folder: Path, seconds: float, console
 def _headline(result: Result, job: str, seconds: float) -> str:
     about = result.ssdlab
     if result.kind != "sim":
-        return f"ran {job} on {result.name} with fio in {duration(seconds)}"
+        return f"ran {job} on {result.name} with fio in {units.duration(seconds)}"
     simulated = float(about.get("simulated_seconds", 0.0))
     return (
-        f"ran {job} on {result.name}: {duration(simulated)} simulated in {duration(seconds)}, "
-        f"seed {about.get('seed')}"
+        f"ran {job} on {result.name}: {units.duration(simulated)} simulated "
+        f"in {units.duration(seconds)}, seed {about.get('seed')}"
     )

@@ -10,11 +10,12 @@ from typing import Annotated, Any
 
 import typer
 
-from ssdlab import _core
+from ssdlab import _core, units
+from ssdlab.answers.protocol import answer as protocol_answer
 from ssdlab.arrays.attachment import Attachment, shipped_attachments
 from ssdlab.checks import examine, of_result
-from ssdlab.cli.console import duration, stdout, table
-from ssdlab.cli.findings import print_checks, print_findings
+from ssdlab.cli.answer import View
+from ssdlab.cli.console import stdout, table
 from ssdlab.cli.options import Json, KeptWhere
 from ssdlab.cli.output import on_stdout, results, say, write_json
 from ssdlab.cli.summary import as_json, print_run
@@ -73,14 +74,11 @@ def command(
 
 
 def _show_run(folder: Path, json_: Output | None) -> None:
-    console = results(json_)
     if is_protocol_run(folder):
         run = findings.read(RunFolder.open(folder))
-        if json_ is not None:
-            json_.write(findings.as_json(run) + "\n")
-        print_findings(console, run, run.marks())
-        print_checks(console, run.findings.checks)
+        View(json_).show(protocol_answer(run), kept=folder)
         return
+    console = results(json_)
     result = Result.load(folder)
     write_json(json_, as_json(result, examine(of_result(result))))
     say(console, f"{folder.name}: {', '.join(job.name for job in result.jobs)} on {result.name}")
@@ -166,7 +164,7 @@ def _protocol(protocol: Protocol) -> _Thing:
         for one in protocol.parameters
     )
     about = estimate.of(protocol.plan(example_setup(protocol)), assumed(EXAMPLE_SPEED))
-    span = between(about.soon.low, about.never.high, duration)
+    span = between(about.soon.low, about.never.high, units.duration)
     return _Thing(
         "protocol",
         f"{protocol.name} (protocol): {protocol.summary}",

@@ -9,11 +9,12 @@ from typing import Any
 from rich.console import Console
 from rich.measure import Measurement
 
+from ssdlab import units
 from ssdlab.analysis.measurement import Direction
+from ssdlab.answer import MARK, MARK_NOTE, Check, any_doubt
 from ssdlab.checks import examine, of_result
-from ssdlab.cli.console import latency, rate, table, window_text
-from ssdlab.cli.findings import print_checks
-from ssdlab.engine.check import MARK, MARK_NOTE, Check, any_doubt
+from ssdlab.cli.answer import print_checks
+from ssdlab.cli.console import table, window_text
 from ssdlab.histogram import NOTHING, PERCENTILES, Histogram
 from ssdlab.results import Result
 
@@ -77,11 +78,11 @@ def _title(name: str) -> str:
 def _values(one: Direction, heads: Sequence[str], mark: str) -> list[str]:
     told = one.latency
     texts = {
-        "IOPS": rate(one.iops),
-        "MB/s": rate(None if one.bw_bytes is None else one.bw_bytes / 1e6),
-        f"{one.kind} mean": latency(None if told is None else told.mean_ns),
-        **{_title(n): latency(_percentile(told, p)) for n, p in PERCENTILES.items()},
-        "max": latency(None if told is None else told.max_ns),
+        "IOPS": units.number(one.iops),
+        "MB/s": units.number(None if one.bw_bytes is None else one.bw_bytes / 1e6),
+        f"{one.kind} mean": units.latency(None if told is None else told.mean_ns),
+        **{_title(n): units.latency(_percentile(told, p)) for n, p in PERCENTILES.items()},
+        "max": units.latency(None if told is None else told.max_ns),
         "WA": "" if one.waf is None else f"{one.waf:.2f}",
     }
     return [f"{texts[head]}{mark}" if texts[head] else "" for head in heads]

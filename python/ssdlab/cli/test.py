@@ -8,18 +8,16 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ssdlab import tuning
+from ssdlab import tuning, units
+from ssdlab.answers import protocol as protocol_answer
 from ssdlab.checks import examine_run
-from ssdlab.cli.console import duration, progress, stderr
-from ssdlab.cli.findings import print_checks, print_findings
+from ssdlab.cli.answer import View, answering
+from ssdlab.cli.console import progress, stderr
 from ssdlab.cli.options import (
     AssumeSpeed,
     Destroy,
-    Json,
     KeptBelow,
     LogFolder,
-    Page,
-    Quiet,
     Redact,
     Seed,
     SetKeys,
@@ -28,7 +26,7 @@ from ssdlab.cli.options import (
     UseExistingFile,
     rated,
 )
-from ssdlab.cli.output import results, write_json
+from ssdlab.cli.output import write_json
 from ssdlab.cli.run import notice, override, profile_names
 from ssdlab.cli.setup import say_preview
 from ssdlab.engine import findings
@@ -39,7 +37,6 @@ from ssdlab.engine.ratings import rating_for
 from ssdlab.engine.runs import begin
 from ssdlab.engine.speed import assumed
 from ssdlab.errors import InputError
-from ssdlab.output import Output
 from ssdlab.protocols import find, protocols
 from ssdlab.rating import between, share_text
 from ssdlab.rig import profile, resolve
@@ -52,6 +49,7 @@ def _protocol_names(incomplete: str) -> list[str]:
     return [one.name for one in protocols() if one.name.startswith(incomplete)]
 
 
+@answering
 def command(
     target: Annotated[
         str,
@@ -81,7 +79,7 @@ def command(
         bool,
         typer.Option(
             "--quick",
-            help="Minutes instead of hours: a look, never a measurement of a steady drive.",
+            help="Minutes instead of hours: not steady state, not for publication.",
         ),
     ] = False,
     plan: Annotated[
@@ -117,11 +115,10 @@ def command(
     setup: SetUp = tuning.NONE,
     use_existing_file: UseExistingFile = False,
     redact: Redact = False,
-    json_: Json = None,
-    report: Page = None,
     out: KeptBelow = None,
     logs: LogFolder = None,
-    quiet: Quiet = False,
+    *,
+    view: View,
 ) -> None:
     """Test a drive by a protocol: prepare it, wait for steady state, measure, judge."""
     rating = rated(tbw)
@@ -144,19 +141,19 @@ def command(
     )
     if plan:
         what = make_plan(order, RunStore(out))
-        say_plan(what, json_, quiet=quiet)
-        if not quiet:
-            say_preview(results(json_), order.target, what.setup.values)
+        say_plan(what, view)
+        if not view.quiet:
+            say_preview(view.console, order.target, what.setup.values)
         return
     started = time.monotonic()
     console = stderr()
 
     def announce(what: Announcement) -> bool:
-        if not quiet:
+        if not view.quiet:
             _say(console, what)
         return True
 
-    with progress(f"{protocol} on {order.target.name}", quiet=quiet) as callback:
+    with progress(f"{protocol} on {order.target.name}", quiet=view.quiet) as callback:
         finished = begin(
             order,
             RunStore(out),
@@ -166,36 +163,18 @@ def command(
             examine=examine_run,
         )
     assert finished is not None
-    show(finished.folder, json_=json_, report=report, quiet=quiet, started=started)
+    show(finished.folder, view, started)
 
 
-def show(
-    folder: RunFolder,
-    *,
-    json_: Output | None,
-    report: Output | None,
-    quiet: bool,
-    started: float,
-) -> None:
+def show(folder: RunFolder, view: View, started: float) -> None:
     """Prints and writes what a run has found."""
     run = findings.read(folder)
-    if json_ is not None:
-        json_.write(findings.as_json(run) + "\n")
-    if report is not None:
-        from ssdlab.report import protocol_page  # heavy: only where it is used
-
-        protocol_page.render(run, report)
-    console = results(json_, report)
-    if not quiet:
-        took = duration(time.monotonic() - started)
-        what = "a quick look, not a steady measurement: " if run.quick else ""
-        head = f"{what}{run.protocol} on {run.target}, in {took}"
-        console.print(head, markup=False, soft_wrap=True, style="bold")
-        print_findings(console, run, run.marks())
-        print_checks(console, run.findings.checks)
-        console.print(f"kept in {folder.path}", markup=False, soft_wrap=True)
-        if report is not None:
-            console.print(f"wrote {report}", markup=False, soft_wrap=True)
+    view.show(
+        protocol_answer.answer(run),
+        seconds=time.monotonic() - started,
+        kept=folder.path,
+        follow=f"ssdlab report {run.id} -o report.html",
+    )
 
 
 def _say(console: Console, what: Announcement) -> None:
@@ -206,7 +185,7 @@ def _say(console: Console, what: Announcement) -> None:
     def tell(text: str) -> None:
         console.print(text, markup=False, soft_wrap=True)
 
-    look = "a quick look: " if setup.quick else ""
+    look = "quick run: " if setup.quick else ""
     tell(f"{look}{protocol.title} ({protocol.source}) on {what.target}")
     share = setup.active / setup.capacity
     part = "all" if share > 0.999 else f"{share:.0%}"
@@ -225,19 +204,19 @@ def time_text(what: Announcement) -> str:
     """How long it takes: the range of speed, and of rounds that are never steady."""
     soon, never = what.estimate.soon, what.estimate.never
     clock = " of simulated time" if what.setup.kind == "sim" else ""
-    span = between(soon.low, soon.high, duration) + clock
-    longest = duration(never.high)
-    if longest == duration(soon.high):
+    span = between(soon.low, soon.high, units.duration) + clock
+    longest = units.duration(never.high)
+    if longest == units.duration(soon.high):
         return span
     return f"{span}; up to {longest} if it never gets steady"
 
 
-def say_plan(what: Announcement, json_: Output | None, *, quiet: bool) -> None:
+def say_plan(what: Announcement, view: View) -> None:
     """Prints a plan, and writes it where ``--json`` says."""
-    write_json(json_, what.document())
-    if quiet:
+    write_json(view.json_, what.document())
+    if view.quiet:
         return
-    console = results(json_)
+    console = view.console
     _say(console, what)
     if what.refused is not None:
         text = f"  as it is now it would be refused: {what.refused}"

@@ -9,9 +9,11 @@ from typing import Annotated, Any, cast
 import typer
 
 from ssdlab import _core
+from ssdlab.answers import trace as trace_answer
 from ssdlab.cli import trace_replay
+from ssdlab.cli.answer import View, answering
 from ssdlab.cli.console import progress, stdout, table
-from ssdlab.cli.options import Json, Page, Quiet, opened
+from ssdlab.cli.options import Json, Quiet, opened
 from ssdlab.cli.output import on_stdout, results, say, write_json
 from ssdlab.cli.trace_options import (
     Action,
@@ -24,7 +26,6 @@ from ssdlab.cli.trace_options import (
 )
 from ssdlab.errors import InputError
 from ssdlab.output import Output
-from ssdlab.report import trace_page
 from ssdlab.traces import fit, profile
 from ssdlab.traces.convert import convert as convert_trace
 from ssdlab.units import parse_bytes
@@ -53,6 +54,7 @@ To = Annotated[
 
 
 @app.command("info")
+@answering
 def info(
     trace: TraceFile,
     format_: Format = None,
@@ -61,28 +63,14 @@ def info(
     skip_damaged: SkipDamaged = False,
     window: Window = None,
     device: Device = None,
-    report: Page = None,
-    json_: Json = None,
-    quiet: Quiet = False,
+    *,
+    view: View,
 ) -> None:
     """Say what a trace is like: sizes, mix, footprint, working set, reuse, order, arrivals."""
     how = reading(format_, action, block, skip_damaged, window, device)
-    with progress(f"reading {trace}", quiet=quiet) as callback:
+    with progress(f"reading {trace}", quiet=view.quiet) as callback:
         found = profile.profile(trace, how, callback)
-    write_json(json_, found)
-    if report is not None:
-        trace_page.render(found, report)
-    if quiet:
-        return
-    console = results(json_, report)
-    say(console, f"{trace}")
-    console.print(table([("", "left"), ("", "left")], profile.facts(found)))
-    heads = [("size", "right"), ("reads", "right"), ("writes", "right"), ("trims", "right")]
-    console.print(table([*heads, ("share", "right")], profile.size_rows(found)))
-    for remark in found["remarks"]:
-        say(console, f"note: {remark}")
-    if report is not None:
-        say(console, f"the report is in {report}")
+    view.show(trace_answer.answer(found), tables=True)
 
 
 @app.command("convert")

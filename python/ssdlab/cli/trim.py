@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from ssdlab import units
 from ssdlab.care.trim import Trimmed, trim
-from ssdlab.cli.console import duration
 from ssdlab.cli.options import Json
 from ssdlab.cli.output import results, say, write_json
 from ssdlab.units import parse_bytes, size_text
@@ -46,7 +46,7 @@ def _sentences(done: Trimmed) -> list[str]:
     if done.trimmed_bytes is None:
         said = [f"{where}: {free}; nothing was trimmed"]
     else:
-        took = duration(done.seconds)
+        took = units.duration(done.seconds)
         said = [f"{where}: {size_text(done.trimmed_bytes)} trimmed in {took}; {free}"]
         if done.trimmed_bytes == 0 and done.space.free_bytes:
             said.append(

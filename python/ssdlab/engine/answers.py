@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ssdlab.engine import words
+from ssdlab import units
+from ssdlab.answer import Better, Cell, Column, Curve, Figure, Number, Style, Table
 from ssdlab.engine.readings import Readings
-from ssdlab.figures import Better, Cell, Column, Curve, Figure, Number, Style, Table
 
 GRADES = ("good", "enough", "poor", "not measured")
 FEW_POINTS = 40
@@ -126,14 +126,14 @@ def with_unit(value: float | None, unit: str) -> str:
     if value is None:
         return "unknown"
     if unit == "IOPS":
-        return f"{words.number(value)} a second"
+        return f"{units.number(value)} a second"
     if unit == "us":
-        return words.latency(value)
+        return units.microseconds(value)
     if unit == "s":
-        return words.duration(value)
+        return units.duration(value)
     if unit == "B":
-        return words.volume(value)
-    return f"{words.number(value)} {unit}".rstrip()
+        return units.size_text(value)
+    return f"{units.number(value)} {unit}".rstrip()
 
 
 def verdict(purpose: str, demands: Sequence[Demand]) -> tuple[list[str], Table]:
@@ -149,11 +149,11 @@ def verdict(purpose: str, demands: Sequence[Demand]) -> tuple[list[str], Table]:
             head = f"fit for {purpose}, with reservations"
         else:
             head = f"well fit for {purpose}"
-        said = [words.sentence(f"{so_far}{head}")]
-        said += [words.sentence(f"Against it: {one.said()}") for one in grades["poor"]]
-        said += [words.sentence(f"A reservation: {one.said()}") for one in grades["enough"]]
+        said = [units.sentence(f"{so_far}{head}")]
+        said += [units.sentence(f"Against it: {one.said()}") for one in grades["poor"]]
+        said += [units.sentence(f"A reservation: {one.said()}") for one in grades["enough"]]
         if grades["good"]:
-            said.append(words.sentence(f"Good: {words.listed([x.found for x in grades['good']])}"))
+            said.append(units.sentence(f"Good: {units.listed([x.found for x in grades['good']])}"))
     rows = [
         (
             one.name,
@@ -171,7 +171,7 @@ def verdict(purpose: str, demands: Sequence[Demand]) -> tuple[list[str], Table]:
 
 
 def _limit(one: Demand, limit: float) -> str:
-    return f"{'at most' if one.lower else 'at least'} {words.number(limit)}"
+    return f"{'at most' if one.lower else 'at least'} {units.number(limit)}"
 
 
 def demanded(demands: Sequence[Demand]) -> list[Number]:

@@ -10,13 +10,11 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from ssdlab import documents
+from ssdlab.answer import Check, Section, Table, marked
 from ssdlab.engine import snapshots
-from ssdlab.engine.check import Check, marked
 from ssdlab.engine.folder import FINDINGS, Entry, RunFolder
-from ssdlab.engine.protocol import Judgement
 from ssdlab.engine.records import RoundsRecord
 from ssdlab.errors import InputError
-from ssdlab.figures import Table
 
 SCHEMA = 1
 
@@ -25,7 +23,7 @@ SCHEMA = 1
 class Findings:
     """The answer of a run, whole or as far as it came."""
 
-    judgement: Judgement
+    judgement: Section
     rounds: Sequence[RoundsRecord] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
     """What purges, TRIMs and resumptions had to say, by key of their step."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ssdlab.answer import Section
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import MIB, Parameter, Setup
 from ssdlab.engine.steps import Step
 from ssdlab.errors import InputError, unknown_name
-from ssdlab.figures import Figure, Number, Table
 
 GROUPS = {
     "pts": "SNIA PTS 2.0.2",
@@ -18,18 +18,6 @@ GROUPS = {
     "everyday": "questions of every day",
 }
 """Kinds of protocols, in the order of lists."""
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """What a run of a protocol found."""
-
-    sentences: Sequence[str]
-    """The answer in plain words, the most important first."""
-    numbers: Sequence[Number] = ()
-    """The few numbers that it is about: what runs are compared by."""
-    tables: Sequence[Table] = ()
-    figures: Sequence[Figure] = ()
 
 
 @dataclass(frozen=True)
@@ -44,7 +32,7 @@ class Protocol:
     """Where the procedure comes from."""
     group: str
     plan: Callable[[Setup], Sequence[Step]]
-    judge: Callable[[Records, Setup], Judgement]
+    judge: Callable[[Records, Setup], Section]
     """From whatever has been measured; never raises because a step is missing at the end."""
     parameters: Sequence[Parameter] = ()
     quick_divisor: float = 60.0

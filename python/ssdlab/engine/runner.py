@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ssdlab import logfolder
+from ssdlab.answer import Section
 from ssdlab.engine import estimate
 from ssdlab.engine.folder import Entry, RunFolder
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records, RoundsRecord
 from ssdlab.engine.session import Session
 from ssdlab.engine.setup import Setup
@@ -82,7 +83,7 @@ class Execution:
         for step in self.protocol.plan(self.setup):
             self._step(step)
 
-    def judge(self) -> Judgement:
+    def judge(self) -> Section:
         """What the records say so far."""
         return self.protocol.judge(self.records, self.setup)
 

@@ -11,12 +11,12 @@ from typing import Any
 
 from ssdlab import logfolder, safety, tuning
 from ssdlab._version import VERSION
+from ssdlab.answer import Check, Section
 from ssdlab.engine import estimate, plans, snapshots, sources
-from ssdlab.engine.check import Check
 from ssdlab.engine.findings import Findings, write
 from ssdlab.engine.folder import Entry, RunFolder, Status
 from ssdlab.engine.plans import Announcement, Order, check, setup_of
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.ratings import of_flash
 from ssdlab.engine.runner import Execution
 from ssdlab.engine.session import (
@@ -41,7 +41,7 @@ class Finished:
     """A run that came to its end."""
 
     folder: RunFolder
-    judgement: Judgement
+    judgement: Section
 
 
 Examine = Callable[[Execution], Sequence[Check]]
@@ -329,7 +329,7 @@ def _execute(
         return Finished(folder, judgement)
 
 
-def _keep(folder: RunFolder, execution: Execution, examine: Examine, status: Status) -> Judgement:
+def _keep(folder: RunFolder, execution: Execution, examine: Examine, status: Status) -> Section:
     records, judgement = execution.records, execution.judge()
     protocol = execution.protocol
     snapshots.keep(folder.path, execution.session.snapshot())

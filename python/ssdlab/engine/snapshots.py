@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ssdlab.answer import Column, Table
 from ssdlab.errors import InputError
-from ssdlab.figures import Column, Table
 from ssdlab.health.change import Change, compare
 from ssdlab.health.sources import PROTOCOL_SNAPSHOTS as FILE
 from ssdlab.health.sources import of_protocol, protocol_snapshots

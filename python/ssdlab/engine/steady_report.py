@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ssdlab.analysis.steady import EXCURSION_MAX, SLOPE_EXCURSION_MAX, PtsWindow
+from ssdlab.answer import Cell, Column, Curve, Figure, Table
 from ssdlab.engine.records import RoundsRecord
-from ssdlab.figures import Cell, Column, Curve, Figure, Table
 
 BAND = 0.10
 """The window's chart shows the mean and lines this share above and below it (PTS)."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ssdlab.figures import Figure
+from ssdlab.answer import Figure
 from ssdlab.results import Result
 
 Kind = Literal["fitted", "predicted"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ssdlab.answer import Curve, Figure
 from ssdlab.arrays.attachment import attachment
 from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
 from ssdlab.experiments.card_cache import (
@@ -15,7 +16,6 @@ from ssdlab.experiments.card_cache import (
     followed,
     task,
 )
-from ssdlab.figures import Curve, Figure
 
 CARD = "lsi-9361-8i"
 PRESET = "cachecade"

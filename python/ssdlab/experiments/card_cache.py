@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ssdlab.answer import Curve
 from ssdlab.arrays.attachment import Attachment
 from ssdlab.experiments.base import Task
 from ssdlab.experiments.cached import Members, course, milliseconds, rig, thinned
 from ssdlab.experiments.measure import Floats, mean_between
-from ssdlab.figures import Curve
 from ssdlab.results import Result
 
 ARTICLE = "an article on SSD caches of two RAID cards (Adaptec 3152-8i, LSI 9361-8i)"

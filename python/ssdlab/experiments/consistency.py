@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ssdlab.analysis.consistency import periodicity
+from ssdlab.answer import Curve, Figure
 from ssdlab.experiments import measure
 from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
-from ssdlab.figures import Curve, Figure
 from ssdlab.scale import capacity_of, reduced
 
 ARTICLE = "AnandTech, The Intel SSD DC S3700: Intel's 3rd Generation Controller Analyzed (2012)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ssdlab.answer import Curve, Figure
 from ssdlab.experiments import measure
 from ssdlab.experiments.base import (
     Experiment,
@@ -11,7 +12,6 @@ from ssdlab.experiments.base import (
     Runs,
     Task,
 )
-from ssdlab.figures import Curve, Figure
 
 ARTICLE = "habr.com 494614, internal fragmentation of SSDs (2020)"
 FILE_MIB = 4096

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ssdlab.answer import Curve, Figure
 from ssdlab.arrays.attachment import Attachment, attachment
 from ssdlab.experiments.base import Experiment, Findings, Kind, Line, Published, Runs, Task
 from ssdlab.experiments.cached import milliseconds, rig
@@ -22,7 +23,6 @@ from ssdlab.experiments.card_cache import (
     job,
     task,
 )
-from ssdlab.figures import Curve, Figure
 from ssdlab.results import Result
 
 CARD = "adaptec-3152-8i"

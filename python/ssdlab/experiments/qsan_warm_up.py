@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ssdlab.answer import Curve, Figure
 from ssdlab.experiments.base import Experiment, Findings, Kind, Line, Published, Runs, Task
 from ssdlab.experiments.cached import Members, course, milliseconds, rig, thinned, when_above
 from ssdlab.experiments.measure import Floats, mean_between
-from ssdlab.figures import Curve, Figure
 from ssdlab.results import Result
 
 ARTICLE = "an article on the SSD cache of the Qsan AegisSAN Q500"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ssdlab.answer import Curve, Figure
 from ssdlab.arrays.attachment import attachment
 from ssdlab.arrays.rigs import Shape, array_rig, shipped
 from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
-from ssdlab.figures import Curve, Figure
 from ssdlab.results import Result
 from ssdlab.scale import reduced
 

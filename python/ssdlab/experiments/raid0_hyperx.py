@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from ssdlab.answer import Curve, Figure
 from ssdlab.arrays.attachment import attachment
 from ssdlab.arrays.readings import Reading, read
 from ssdlab.arrays.rigs import Shape, array_rig, shipped
 from ssdlab.arrays.studies import STATES
 from ssdlab.arrays.workloads import job
 from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
-from ssdlab.figures import Curve, Figure
 from ssdlab.scale import reduced
 
 ARTICLE = "articles on RAID 0 of two Kingston HyperX (SF-2281) on Intel RST"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ssdlab.answer import Curve, Figure
 from ssdlab.arrays.predict import slowest_of
 from ssdlab.arrays.readings import read
 from ssdlab.arrays.rigs import CHUNK, Drive, Shape, array_rig, mixed_rig
 from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
-from ssdlab.figures import Curve, Figure
 
 ARTICLE = "an article on RAID 0 of many SSDs (Linux md, HBA)"
 TIMES_MS = (4.1, 2.2, 1.9, 1.4, 1.0, 9.7, 5.4, 8.6)

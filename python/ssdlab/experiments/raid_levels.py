@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ssdlab.answer import Curve, Figure
 from ssdlab.arrays.attachment import attachment
 from ssdlab.arrays.readings import Reading, read
 from ssdlab.arrays.rigs import Shape, array_rig, shipped
 from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
-from ssdlab.figures import Curve, Figure
 from ssdlab.scale import capacity_of, reduced
 
 ARTICLE = "an article on RAID levels with the Intel RS25DB080 controller (8 disks, 8 SSDs)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ssdlab.answer import Curve, Figure
 from ssdlab.arrays.attachment import attachment
 from ssdlab.arrays.readings import read
 from ssdlab.arrays.rigs import Shape, array_rig, shipped
@@ -9,7 +10,6 @@ from ssdlab.experiments import raid_levels
 from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
 from ssdlab.experiments.cached import Members, rig
 from ssdlab.experiments.raid_levels import ARTICLE, CARD, DEPTH, DISK, LEVELS, SSD, SSDS, STRIP
-from ssdlab.figures import Curve, Figure
 from ssdlab.results import Result
 from ssdlab.scale import capacity_of, reduced
 

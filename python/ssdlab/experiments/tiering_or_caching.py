@@ -10,9 +10,9 @@ from typing import Any
 
 import polars as pl
 
+from ssdlab.answer import Curve, Figure
 from ssdlab.arrays.rigs import toml_text
 from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
-from ssdlab.figures import Curve, Figure
 from ssdlab.plan.stores import Store, cached, store, tiered
 from ssdlab.results import DirectionStats, Result
 from ssdlab.scale import capacity_of, reduced

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ssdlab.answer import Curve, Figure
 from ssdlab.experiments import measure
 from ssdlab.experiments.base import (
     Experiment,
@@ -12,7 +13,6 @@ from ssdlab.experiments.base import (
     Task,
 )
 from ssdlab.experiments.x25m_random_write import ARTICLE, DRIVE
-from ssdlab.figures import Curve, Figure
 from ssdlab.results import Result
 from ssdlab.scale import reduced
 

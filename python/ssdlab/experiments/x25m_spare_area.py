@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+from ssdlab.answer import Curve, Figure
 from ssdlab.experiments import measure
 from ssdlab.experiments.base import (
     Experiment,
@@ -20,7 +21,6 @@ from ssdlab.experiments.x25m_random_write import (
     RECORD_S,
     job,
 )
-from ssdlab.figures import Curve, Figure
 from ssdlab.scale import reduced
 
 SHARES = (100, 75, 50, 25)

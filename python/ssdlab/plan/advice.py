@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ssdlab.figures import figure_text
+from ssdlab import units
 from ssdlab.plan.cache import Plan
 from ssdlab.plan.curves import SAMPLES, SHARES
 from ssdlab.plan.rows import GAIN_MIN, Row
-from ssdlab.traces.words import binary, nanoseconds, span
 
 SAID = 0.05
 """Share of the time from which a part is worth a sentence."""
@@ -51,12 +50,13 @@ def _headline(plan: Plan, row: Row) -> str:
             "pool alone). If the same data is asked for again, as in the passes here, take"
         )
     return (
-        f"{lead} {_named(plan, row)}: {figure_text(row.iops)} IOPS once warm, {gain:.2f} times the "
-        f"pool alone ({figure_text(plan.pool.iops)}); {_pace(plan)} 50 % of the I/Os within "
-        f"{nanoseconds(row.latency_ns(50.0) or 0)} and 99 % within "
-        f"{nanoseconds(row.latency_ns(99.0) or 0)} (pool alone "
-        f"{nanoseconds(plan.pool.latency_ns(50.0) or 0)} and "
-        f"{nanoseconds(plan.pool.latency_ns(99.0) or 0)}).{price}"
+        f"{lead} {_named(plan, row)}: {units.number(row.iops)} IOPS once warm, {gain:.2f} times "
+        "the "
+        f"pool alone ({units.number(plan.pool.iops)}); {_pace(plan)} 50 % of the I/Os within "
+        f"{units.latency(row.latency_ns(50.0) or 0)} and 99 % within "
+        f"{units.latency(row.latency_ns(99.0) or 0)} (pool alone "
+        f"{units.latency(plan.pool.latency_ns(50.0) or 0)} and "
+        f"{units.latency(plan.pool.latency_ns(99.0) or 0)}).{price}"
     )
 
 
@@ -78,17 +78,18 @@ def _none(plan: Plan) -> list[str]:
             f"No cache pays off: {100 * main.first_touch:.1f} % of the look-ups are the first of "
             f"their 4 KiB block, so at most {100 * main.attainable:.1f} % can hit, however large "
             f"the cache is. In the first pass the best, {best.name}, makes "
-            f"{figure_text(best.first_iops)} IOPS, the pool alone "
-            f"{figure_text(plan.pool.first_iops)}.",
+            f"{units.number(best.first_iops)} IOPS, the pool alone "
+            f"{units.number(plan.pool.first_iops)}.",
             f"Only if the same data is asked for all over again does a cache help: {best.name} "
-            f"then makes {figure_text(best.iops)} IOPS.",
+            f"then makes {units.number(best.iops)} IOPS.",
         ]
     if best is not None:
         return [
-            f"No cache pays off: the best, {best.name}, makes {figure_text(best.iops)} IOPS and "
-            f"the pool alone {figure_text(plan.pool.iops)}; {_pace(plan)} 99 % of the I/Os take up "
-            f"to {nanoseconds(best.latency_ns(99.0) or 0)}, with the pool alone "
-            f"{nanoseconds(plan.pool.latency_ns(99.0) or 0)}: by the rule not {GAIN_MIN:g} times "
+            f"No cache pays off: the best, {best.name}, makes {units.number(best.iops)} IOPS and "
+            f"the pool alone {units.number(plan.pool.iops)}; {_pace(plan)} 99 % of the I/Os "
+            "take up "
+            f"to {units.latency(best.latency_ns(99.0) or 0)}, with the pool alone "
+            f"{units.latency(plan.pool.latency_ns(99.0) or 0)}: by the rule not {GAIN_MIN:g} times "
             "as good.",
             f"The rule: {plan.wish.rules.sentence}.",
             *_otherwise(plan),
@@ -109,7 +110,7 @@ def _otherwise(plan: Plan) -> list[str]:
         return []
     return [
         f"For the tail of latency one does (--goal p99): {best.name}, {_pace(plan)} 99 % of the "
-        f"I/Os within {nanoseconds(p99)} instead of {nanoseconds(pool)}."
+        f"I/Os within {units.latency(p99)} instead of {units.latency(pool)}."
     ]
 
 
@@ -123,7 +124,7 @@ def _reasons(plan: Plan, row: Row) -> list[str]:
         if hits.write is not None:
             found.append(f"{100 * hits.write:.1f} % of the writes")
         first = (
-            f"{figure_text(row.first_iops)} IOPS (pool alone {figure_text(plan.pool.first_iops)})"
+            f"{units.number(row.first_iops)} IOPS (pool alone {units.number(plan.pool.first_iops)})"
         )
         if plan.load.is_job:
             said.append(
@@ -140,7 +141,7 @@ def _reasons(plan: Plan, row: Row) -> list[str]:
         scaled = f" ({fast.note})" if fast.note else ""
         said.append(
             f"That is {share:.0f} % of what {fast.store.title} does with all of the load on it"
-            f"{scaled}: {figure_text(fast.iops)} IOPS."
+            f"{scaled}: {units.number(fast.iops)} IOPS."
         )
     return said + _warm(plan, row) + _wear(row) + _time(row)
 
@@ -153,9 +154,12 @@ def _warm(plan: Plan, row: Row) -> list[str]:
         else:
             pace = ""
             if plan.load.span_s:
-                pace = f", {span(row.warm.passes * plan.load.span_s)} at the recorded pace"
+                pace = (
+                    f", {units.duration(row.warm.passes * plan.load.span_s)} at the recorded pace"
+                )
             said.append(
-                f"It is warm (90 % of the final speed for good) after {span(row.warm.seconds)} at "
+                "It is warm (90 % of the final speed for good) after "
+                f"{units.duration(row.warm.seconds)} at "
                 f"full speed, {row.warm.passes:.2g} passes of the load{pace}."
             )
         if row.warm.rising:
@@ -165,8 +169,9 @@ def _warm(plan: Plan, row: Row) -> list[str]:
             )
     if row.formula is not None:
         said.append(
-            f"The published formula C P / (I S D) says {span(row.formula.seconds)} for filling it "
-            f"by random reads, each disk one at a time ({figure_text(row.formula.disk_iops)} a "
+            f"The published formula C P / (I S D) says {units.duration(row.formula.seconds)} "
+            "for filling it "
+            f"by random reads, each disk one at a time ({units.number(row.formula.disk_iops)} a "
             "second), which is a lower bound for such a load; writes, runs and queued reads fill "
             "faster."
         )
@@ -180,7 +185,7 @@ def _wear(row: Row) -> list[str]:
     years = "more than a century" if life.years > 100 else f"{life.years:.1f} years"
     return [
         f"Each cache drive is written up to {life.dwpd * 100:.3g} % of its capacity a day "
-        f"({figure_text(life.dwpd or 0)} DWPD, write amplification "
+        f"({units.number(life.dwpd or 0)} DWPD, write amplification "
         f"{life.amplification:.2f}) and lasts {years} by its rated cycles"
         + ("." if life.telling else ", if the load went on like that all day and every day.")
     ]
@@ -205,14 +210,15 @@ def _refused(plan: Plan) -> list[str]:
         rows = [row for row in plan.caches if plan.choice.refused.get(row.name) == why]
         row = max(rows, key=lambda one: rules.value(one) or 0.0)
         better = (rules.value(row) or 0.0) > (1 + NOTABLE) * base
-        p99 = nanoseconds(row.latency_ns(99.0) or 0)
+        p99 = units.latency(row.latency_ns(99.0) or 0)
         text = (
-            f"Not taken, since it {why}: {row.name}, {figure_text(row.iops)} IOPS, 99 % within "
+            f"Not taken, since it {why}: {row.name}, {units.number(row.iops)} IOPS, 99 % within "
             f"{p99} ({'better' if better else 'no better'} by the rule)."
         )
         if row.defers and why.startswith("loses"):
             text += (
-                f" WARNING: if its cache drive fails, up to {binary(row.dirty_most)} of answered "
+                f" WARNING: if its cache drive fails, up to {units.binary(row.dirty_most)} of "
+                "answered "
                 "writes are lost for good, and the pool is left with old data among new."
                 + _mirrored(plan, row)
             )
@@ -225,7 +231,8 @@ def _refused(plan: Plan) -> list[str]:
             else "WARNING: if the cache drive fails, they are lost for good"
         )
         said.append(
-            f"Up to {binary(best.dirty_most)} of answered writes lie in the cache alone: {ending}."
+            f"Up to {units.binary(best.dirty_most)} of answered writes lie in the cache alone: "
+            f"{ending}."
         )
     return said
 
@@ -287,11 +294,12 @@ def _change(plan: Plan, best: Row | None) -> list[str]:
         size = row.candidate.size
         now, half, more = (found.at(s, hits) for s in (size, size / 2, 2 * size))
         text = (
-            f"What would change this: if the working set doubled, a cache of {binary(size)} would "
+            "What would change this: if the working set doubled, a cache of "
+            f"{units.binary(size)} would "
             f"hit {100 * half:.0f} % of the look-ups once warm instead of {100 * now:.0f} %"
             if now - half >= 0.005
             else f"What would change this: not the working set; if it doubled, a cache of "
-            f"{binary(size)} would still hit {100 * now:.0f} % of the look-ups once warm"
+            f"{units.binary(size)} would still hit {100 * now:.0f} % of the look-ups once warm"
         )
         if more > now + 0.01:
             text += f"; twice the cache would hit {100 * more:.0f} %"
@@ -299,8 +307,8 @@ def _change(plan: Plan, best: Row | None) -> list[str]:
         fits = grown <= row.candidate.fast.capacity
         where = row.candidate.fast.store.title
         text += (
-            f"; {binary(grown)} would still fit on {where}." if fits else
-            f"; {binary(grown)} would take more than {where}."
+            f"; {units.binary(grown)} would still fit on {where}." if fits else
+            f"; {units.binary(grown)} would take more than {where}."
         )  # fmt: skip
         said.append(text)
     said += _modes(plan, row)
@@ -323,10 +331,10 @@ def _modes(plan: Plan, row: Row) -> list[str]:
     why = "" if change < 0 else _slower(other, one)
     return [
         f"If writes must survive the loss of the cache: the fastest that does not defer them "
-        f"({one.name}, {figure_text(one.iops)} IOPS) {costs} than the fastest that does "
-        f"({other.name}, {figure_text(other.iops)} IOPS){why}; {_pace(plan)} their 99th "
-        f"percentiles are {nanoseconds(one.latency_ns(99.0) or 0)} and "
-        f"{nanoseconds(other.latency_ns(99.0) or 0)}."
+        f"({one.name}, {units.number(one.iops)} IOPS) {costs} than the fastest that does "
+        f"({other.name}, {units.number(other.iops)} IOPS){why}; {_pace(plan)} their 99th "
+        f"percentiles are {units.latency(one.latency_ns(99.0) or 0)} and "
+        f"{units.latency(other.latency_ns(99.0) or 0)}."
     ]
 
 
@@ -340,7 +348,7 @@ def _slower(slow: Row, fast: Row) -> str:
     part = max(longer, key=lambda name: longer[name], default="")
     if not part or longer[part] <= 0:
         return ""
-    return f", whose I/Os spend {nanoseconds(longer[part])} more in {PARTS.get(part, part)}"
+    return f", whose I/Os spend {units.latency(longer[part])} more in {PARTS.get(part, part)}"
 
 
 def _smaller_drive(plan: Plan, row: Row) -> list[str]:
@@ -352,8 +360,8 @@ def _smaller_drive(plan: Plan, row: Row) -> list[str]:
     if times < ROOMY:
         return []
     return [
-        f"All that this load touches takes {binary(found.footprint)}; "
-        f"{row.candidate.fast.store.title} has {figure_text(times)} times as much, so for this "
+        f"All that this load touches takes {units.binary(found.footprint)}; "
+        f"{row.candidate.fast.store.title} has {units.number(times)} times as much, so for this "
         "load a smaller drive of its speed would do as well."
     ]
 
@@ -382,7 +390,8 @@ def about_load(plan: Plan) -> list[str]:
         reads = 100 * stream.reads / len(stream)
         said.append(
             f"{len(stream):,} requests, {reads:.0f} % reads, "
-            f"{figure_text(stream.mean_bytes / 1024)} KiB on average; {binary(main.footprint)} of "
+            f"{units.number(stream.mean_bytes / 1024)} KiB on average; "
+            f"{units.binary(main.footprint)} of "
             "different data in blocks of 4 KiB."
         )
     said.append(
@@ -391,7 +400,7 @@ def about_load(plan: Plan) -> list[str]:
     )
     sizes = [(share, main.working_set(share)) for share in SHARES]
     if all(size is not None for _, size in sizes):
-        told = [f"{100 * share:.0f} % with {binary(size or 0)}" for share, size in sizes]
+        told = [f"{100 * share:.0f} % with {units.binary(size or 0)}" for share, size in sizes]
         said.append(f"Working set (LRU, 4 KiB): of these hits {', '.join(told)}.")
     if main.rate < 1:
         said.append(

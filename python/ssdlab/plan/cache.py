@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ssdlab import pool as threads
+from ssdlab import units
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
 from ssdlab.memory import available_bytes
@@ -32,7 +33,6 @@ from ssdlab.plan.workload import (
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.target import Settings, Sim
 from ssdlab.tracefile import Reading, existing
-from ssdlab.traces.words import binary
 
 SIZE_MIN = 8 << 20
 SIZE_SHARES = (0.5, 0.8, 0.95)
@@ -253,11 +253,13 @@ def _check_sizes(wish: Wish, capacity: int) -> None:
     for size in wish.sizes:
         if size > largest:
             raise InputError(
-                f"--sizes {binary(size)}: larger than the largest cache device ({binary(largest)})"
+                f"--sizes {units.binary(size)}: larger than the largest cache device "
+                f"({units.binary(largest)})"
             )
         if size >= capacity:
             raise InputError(
-                f"--sizes {binary(size)}: a cache as large as the pool ({binary(capacity)}) is no "
+                f"--sizes {units.binary(size)}: a cache as large as the pool "
+                f"({units.binary(capacity)}) is no "
                 "cache; take the fast device alone"
             )
 

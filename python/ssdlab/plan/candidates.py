@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ssdlab import units
 from ssdlab.errors import InputError
 from ssdlab.plan.curves import Curve, frames
 from ssdlab.plan.stores import Store, cached
@@ -14,7 +15,6 @@ from ssdlab.plan.workload import capacity_of
 from ssdlab.rig import profiles
 from ssdlab.scale import capacity_of as full_capacity
 from ssdlab.scale import reduced
-from ssdlab.traces.words import binary
 
 MODES = ("write-back", "write-through", "write-around", "write-around-fill", "write-only")
 DEFERRING = ("write-back", "write-only")
@@ -71,9 +71,10 @@ class Candidate:
         """What it is called in tables, without the drive: size, block, policy, mode, and the use
         from which on a block is let in where that is not the first."""
         if self.preset is not None:
-            return f"{binary(self.size)}, preset {self.preset}"
+            return f"{units.binary(self.size)}, preset {self.preset}"
         once = "" if self.threshold == 1 else f", use {self.threshold}"
-        return f"{binary(self.size)}, {binary(self.block or 0)}, {self.policy}, {self.mode}{once}"
+        sizes = f"{units.binary(self.size)}, {units.binary(self.block or 0)}"
+        return f"{sizes}, {self.policy}, {self.mode}{once}"
 
     @property
     def keys(self) -> dict[str, Any]:
@@ -323,7 +324,8 @@ def _policies(
                 kept[block].append(policy)
             else:
                 dropped.append(
-                    f"{policy} is not simulated in blocks of {binary(block)}: it hits as often as "
+                    f"{policy} is not simulated in blocks of {units.binary(block)}: it hits as "
+                    "often as "
                     f"{like} at every size (within {100 * ALIKE:.0f} % of the look-ups)."
                 )
     return kept
@@ -347,7 +349,8 @@ def _sizes(
     for size in asked.sizes:
         if size > one.capacity:
             dropped.append(
-                f"{binary(size)} is larger than {one.store.text} ({binary(one.capacity)})."
+                f"{units.binary(size)} is larger than {one.store.text} "
+                f"({units.binary(one.capacity)})."
             )
             continue
         gains = [
@@ -359,7 +362,8 @@ def _sizes(
         ]
         if gains and max(gains) < ALIKE:
             dropped.append(
-                f"{binary(size)} is not simulated: it hits no more often than {binary(kept[-1])}."
+                f"{units.binary(size)} is not simulated: it hits no more often than "
+                f"{units.binary(kept[-1])}."
             )
         else:
             kept.append(size)

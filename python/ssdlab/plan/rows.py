@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ssdlab import units
 from ssdlab.plan.candidates import DEFERRING, Candidate
 from ssdlab.plan.lifetime import Life
 from ssdlab.plan.stores import Store
 from ssdlab.plan.timed import Pass, Timed, summary
 from ssdlab.plan.warmup import WarmUp
-from ssdlab.traces.words import binary
 
 GOALS = ("iops", "p99", "price")
 CLOSE = 0.95
@@ -95,7 +95,7 @@ class Row:
         one = self.candidate
         if one is None:
             return self.name
-        return f"{self.mark}: {binary(one.size)}, {one.mode or one.preset}"
+        return f"{self.mark}: {units.binary(one.size)}, {one.mode or one.preset}"
 
     @property
     def iops(self) -> float:

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ssdlab.arrays.chapters import Cells, Chapter, columns, numbers
-from ssdlab.figures import Cell, Curve, Figure, Table
+from ssdlab import units
+from ssdlab.answer import Cell, Cells, Curve, Figure, Section, Table, columns, numbers
 from ssdlab.plan.advice import PARTS, SAID, about_load, advise
 from ssdlab.plan.cache import FINE, Plan
 from ssdlab.plan.lifetime import TELLING_S
 from ssdlab.plan.rows import Row
-from ssdlab.traces.words import binary, span
 
 RAMPS_MAX = 8
 """Curves of a chart of ramps."""
@@ -24,15 +23,15 @@ PARTS_OF_PASS = 5
 """In which speeds are compared with the pool's."""
 
 
-def chapters(plan: Plan) -> list[Chapter]:
+def chapters(plan: Plan) -> list[Section]:
     """The answer; then what the load allows."""
-    answer = Chapter(
-        "plan",
-        "Which cache",
+    answer = Section(
         advise(plan),
-        [_speed(plan), _warm_up(plan), _wear(plan), _price(plan), _time(plan)],
-        [*_tradeoffs(plan), *_ramps(plan)],
-        [row.as_json() for row in plan.rows],
+        tables=[_speed(plan), _warm_up(plan), _wear(plan), _price(plan), _time(plan)],
+        figures=[*_tradeoffs(plan), *_ramps(plan)],
+        key="plan",
+        title="Which cache",
+        rows=[row.as_json() for row in plan.rows],
     )
     return [answer, _load(plan)]
 
@@ -90,15 +89,15 @@ def _warm_up(plan: Plan) -> Table:
     rows: list[Cells] = []
     for row in plan.rows:
         warm, span_s = row.warm, plan.load.span_s
-        pace = None if warm.passes is None or not span_s else span(warm.passes * span_s)
+        pace = None if warm.passes is None or not span_s else units.duration(warm.passes * span_s)
         rows.append(
             [
                 _label(plan, row),
                 *numbers(row.first_iops, row.iops),
-                None if warm.seconds is None else span(warm.seconds),
+                None if warm.seconds is None else units.duration(warm.seconds),
                 *numbers(warm.passes),
                 pace,
-                None if row.formula is None else span(row.formula.seconds),
+                None if row.formula is None else units.duration(row.formula.seconds),
             ]
         )
     return Table(
@@ -178,7 +177,7 @@ def _risk(row: Row) -> str | None:
     if not row.defers:
         return "nothing"
     safe = " (mirrored)" if row.candidate.fast.store.redundant else " !"
-    return f"{binary(row.dirty_most)}{safe}"
+    return f"{units.binary(row.dirty_most)}{safe}"
 
 
 def _time(plan: Plan) -> Table:
@@ -293,19 +292,19 @@ def _over_time(row: Row, colour: int) -> Curve:
     return Curve(row.full, xs, ys, "line" if row.kind == "cache" else "dashed", colour)
 
 
-def _load(plan: Plan) -> Chapter:
+def _load(plan: Plan) -> Section:
     tables, figures = [], []
     if plan.main is not None:
         tables.append(_hits(plan))
         tables.append(_working_set(plan))
         figures = _curves(plan)
-    return Chapter(
-        "load",
-        f"What {plan.load.name} allows",
+    return Section(
         [*about_load(plan), *plan.short.dropped, *plan.notes],
-        tables,
-        figures,
-        [one.as_json() for one in plan.curves.values()],
+        tables=tables,
+        figures=figures,
+        key="load",
+        title=f"What {plan.load.name} allows",
+        rows=[one.as_json() for one in plan.curves.values()],
     )
 
 
@@ -323,7 +322,7 @@ def _hits(plan: Plan) -> Table:
                 error = found.at(size, found.error)
                 rows.append(
                     [
-                        f"{binary(size)}, {binary(block)}, {policy}",
+                        f"{units.binary(size)}, {units.binary(block)}, {policy}",
                         *[Cell(None if np.isnan(v) else 100 * v) for v in (*first, *warm)],
                         *numbers(backs, 100 * error),
                     ]
@@ -349,10 +348,10 @@ def _working_set(plan: Plan) -> Table:
         sizes = [found.working_set(share) for share in (0.5, 0.8, 0.9, 0.95)]
         rows.append(
             [
-                binary(block),
+                units.binary(block),
                 *numbers(100 * found.first_touch, 100 * found.attainable),
-                *[None if size is None else binary(size) for size in sizes],
-                binary(found.footprint),
+                *[None if size is None else units.binary(size) for size in sizes],
+                units.binary(found.footprint),
             ]
         )
     return Table(
@@ -376,7 +375,7 @@ def _curves(plan: Plan) -> list[Figure]:
                 hits = lru.hits(warm=warm, kind=kind)
                 if np.isnan(hits).any():
                     continue
-                name = f"lru, {binary(block)}, {'warm' if warm else 'first pass'}"
+                name = f"lru, {units.binary(block)}, {'warm' if warm else 'first pass'}"
                 curves.append(
                     Curve(
                         name, [s / 2**20 for s in lru.sizes], [100 * v for v in hits],
@@ -391,7 +390,7 @@ def _curves(plan: Plan) -> list[Figure]:
                 if not np.isnan(hits).any():
                     curves.append(
                         Curve(
-                            f"{policy}, {binary(block)}, first pass",
+                            f"{policy}, {units.binary(block)}, first pass",
                             [s / 2**20 for s in other.sizes], [100 * v for v in hits],
                             "points", len(curves),
                         )
@@ -406,7 +405,9 @@ def _curves(plan: Plan) -> list[Figure]:
     lru = plan.curves["lru", min(plan.wish.blocks)]
     if lru.writes:
         gb = [float(v) * lru.block / 1e6 for v in lru.first.write_backs]
-        curve = Curve(f"lru, {binary(lru.block)}, first pass", [s / 2**20 for s in lru.sizes], gb)
+        curve = Curve(
+            f"lru, {units.binary(lru.block)}, first pass", [s / 2**20 for s in lru.sizes], gb
+        )
         figures.append(
             Figure(
                 "Written back", "size of the cache, MiB", "MB", [curve], log_x=True,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from ssdlab.engine import choices, words
+from ssdlab import units
+from ssdlab.answer import Column, Figure, Section, Table
+from ssdlab.engine import choices
 from ssdlab.engine.answers import Rows, cell, charts, curve, number, places
 from ssdlab.engine.preparation import used
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.readings import Readings, mean, ratio
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import MIB, Parameter, Setup
 from ssdlab.engine.steps import Idle, Job, Step
 from ssdlab.errors import InputError
-from ssdlab.figures import Column, Figure, Table
 
 SECTOR = 512
 OLD_PARTITION = 63 * SECTOR
@@ -59,7 +60,7 @@ def _job(setup: Setup, turn: int, way: str, rw: str, size: int, case: str) -> Jo
     shift = OLD_PARTITION if case == "shifted" else 0
     return setup.job(
         _key(turn, way, size, case),
-        f"random {way}s of {words.block(size)} {dict(CASES)[case]}",
+        f"random {way}s of {units.binary(size)} {dict(CASES)[case]}",
         rw,
         choices.short(size),
         depth=setup.count("depth"),
@@ -70,7 +71,7 @@ def _job(setup: Setup, turn: int, way: str, rw: str, size: int, case: str) -> Jo
     )
 
 
-def judge(records: Records, setup: Setup) -> Judgement:
+def judge(records: Records, setup: Setup) -> Section:
     """What each case loses against requests on boundaries."""
     found = Readings(records)
     turns = range(1, setup.count("turns") + 1)
@@ -80,7 +81,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
     told: dict[str, list[tuple[float, str]]] = {}
     for way, _ in WAYS:
         for size in choices.blocks(setup, "blocks"):
-            name = f"random {way}s of {words.block(size)}"
+            name = f"random {way}s of {units.binary(size)}"
             base = [found.iops(_key(turn, way, size, "aligned")) for turn in turns]
             for case, title in CASES:
                 keys = [_key(turn, way, size, case) for turn in turns]
@@ -102,7 +103,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
                 if cost > max(NOTICED, spread or 0.0):
                     told.setdefault(way, []).append((cost, f"{name} {title}"))
     if not numbers:
-        return Judgement(["Requests on and off boundaries have not both been measured yet."])
+        return Section(["Requests on and off boundaries have not both been measured yet."])
     heads = [
         Column("requests"),
         Column("rate", "IOPS"),
@@ -129,7 +130,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
                     )
                     for place, (case, title) in enumerate(CASES)
                 ],
-                x_names=[words.block(size) for size in sizes],
+                x_names=[units.binary(size) for size in sizes],
                 group="Operations by where requests begin",
                 sources=tuple(
                     _key(t, way, size, case)
@@ -141,7 +142,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
             for way, _ in WAYS
         )
     )
-    return Judgement(_said(told), numbers, [Table("What misalignment costs", heads, rows)], figures)
+    return Section(_said(told), numbers, [Table("What misalignment costs", heads, rows)], figures)
 
 
 def _said(told: dict[str, list[tuple[float, str]]]) -> list[str]:
@@ -155,7 +156,7 @@ def _said(told: dict[str, list[tuple[float, str]]]) -> list[str]:
         if way in told:
             cost, name = max(told[way])
             said.append(
-                f"{words.sentence(name)[:-1]} lose {cost:.0f} % of the speed that they have on "
+                f"{units.sentence(name)[:-1]} lose {cost:.0f} % of the speed that they have on "
                 f"boundaries; that is the most that {way}s lose."
             )
         else:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from ssdlab.engine import choices, words
+from ssdlab import units
+from ssdlab.answer import Cell, Column, Figure, Section, Table
+from ssdlab.engine import choices
 from ssdlab.engine.answers import Rows, cell, charts, curve, number, places
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.readings import Readings
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import MIB, Parameter, Setup
 from ssdlab.engine.steps import Job, Step
-from ssdlab.figures import Cell, Column, Figure, Table
 from ssdlab.protocols.crystaldiskmark import compressible_gains
 
 WAYS = ("read", "write")
@@ -90,7 +91,7 @@ def _job(setup: Setup, kind: str, name: str, way: str) -> Job:
     )
 
 
-def judge(records: Records, setup: Setup) -> Judgement:
+def judge(records: Records, setup: Setup) -> Section:
     """The window of the program, and its scores."""
     found = Readings(records)
     asked = kinds(setup)
@@ -174,7 +175,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
             "4K-64Thrd of reading, 0.15 Seq + 4K + 4K-64Thrd of writing.",
         ),
     ]
-    return Judgement(_said(asked, speed, access, scores), numbers, tables, figures)
+    return Section(_said(asked, speed, access, scores), numbers, tables, figures)
 
 
 SCORES = ("read", "write", "total")
@@ -214,12 +215,12 @@ def _said(
         total = scores[kind, "total"]
         head = "" if total is None else f"{total:.0f} points on {DATA[kind][1]} data: "
         said.append(
-            f"{head}the drive reads in order at {words.speed(speed[kind, 'seq', 'read'])} and "
-            f"writes at {words.speed(speed[kind, 'seq', 'write'])}; a lone small read takes "
-            f"{words.latency(access[kind, 'read'])}, a lone write "
-            f"{words.latency(access[kind, 'write'])}."
+            f"{head}the drive reads in order at {units.speed(speed[kind, 'seq', 'read'])} and "
+            f"writes at {units.speed(speed[kind, 'seq', 'write'])}; a lone small read takes "
+            f"{units.microseconds(access[kind, 'read'])}, a lone write "
+            f"{units.microseconds(access[kind, 'write'])}."
         )
-    said = [words.sentence(one) for one in said] or ["No test has been measured yet."]
+    said = [units.sentence(one) for one in said] or ["No test has been measured yet."]
     pairs = {
         title: (speed.get(("random", name, "write")), speed.get(("zeros", name, "write")))
         for name, title in SPEEDS

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ssdlab.analysis import consistency
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.answer import Better, Cell, Column, Curve, Figure, Number, Section, Table
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.readings import Readings
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Job, Purge, Step
-from ssdlab.figures import Better, Cell, Column, Curve, Figure, Number, Table
 
 KEY = "random-write"
 LATE_SHARE = 0.7
@@ -32,17 +32,17 @@ def _job(setup: Setup) -> Job:
     )
 
 
-def judge(records: Records, setup: Setup) -> Judgement:
+def judge(records: Records, setup: Setup) -> Section:
     """Three views of the series, its numbers from the late part, dips by autocorrelation."""
     if KEY not in records:
-        return Judgement(["The random writes have not been measured."])
+        return Section(["The random writes have not been measured."])
     series = Readings(records).series(KEY, "write")
     if series is None:
-        return Judgement(["The random writes have left no series."])
+        return Section(["The random writes have left no series."])
     time, iops = series.time, series.iops
     late = time > LATE_SHARE * setup.seconds(setup.number("seconds"))
     if late.sum() < 2:
-        return Judgement(["The series is too short to say anything of the drive's consistency."])
+        return Section(["The series is too short to say anything of the drive's consistency."])
     found = consistency.measure(iops[late])
     step = series.step
     dips = found.periodicity
@@ -88,7 +88,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
         else "No dip repeats in time."
     )
     table = Table("Late part", (Column("quantity"), Column("value"), Column("unit")), rows)
-    return Judgement([said, again], numbers, [table], views)
+    return Section([said, again], numbers, [table], views)
 
 
 def _number(name: str, value: float | None, unit: str, better: Better = "") -> Number:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import statistics
 from dataclasses import dataclass
 
-from ssdlab.engine import words
+from ssdlab import units
+from ssdlab.answer import Column, Figure, Section, Table
 from ssdlab.engine.answers import Rows, cell, charts, curve, number, places
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.readings import Readings, best, ratio
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import MIB, Parameter, Setup
 from ssdlab.engine.steps import Idle, Step
-from ssdlab.figures import Column, Figure, Table
 
 MEASURE_S = PAUSE_S = 5.0
 """Its defaults: five seconds of measurement, five of rest."""
@@ -99,7 +99,7 @@ def _key(kind: str, way: str, test: Test, turn: int) -> str:
     return f"{kind}/{way}-{test.name.replace(' ', '-')}-{turn}"
 
 
-def judge(records: Records, setup: Setup) -> Judgement:
+def judge(records: Records, setup: Setup) -> Section:
     """The window of the program: the best of the runs, MB/s."""
     found = Readings(records)
     tests, asked = PROFILES[setup.text("profile")], kinds(setup)
@@ -165,7 +165,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
             detail,
         ),
     ]
-    return Judgement(_said(tests, asked, speed), numbers, tables, figures)
+    return Section(_said(tests, asked, speed), numbers, tables, figures)
 
 
 def _said(
@@ -177,7 +177,7 @@ def _said(
         if all(speed[kind, way, top] is None for way in WAYS):
             continue
         big, little = (
-            [words.speed(speed[kind, way, name]) for way in WAYS] for name in (top, small)
+            [units.speed(speed[kind, way, name]) for way in WAYS] for name in (top, small)
         )
         said.append(
             f"On {DATA[kind][1]} the drive reads large files at {big[0]} and writes them at "

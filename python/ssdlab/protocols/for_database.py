@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ssdlab.answer import Section
 from ssdlab.engine.answers import (
     Demand,
     Part,
@@ -12,7 +13,7 @@ from ssdlab.engine.answers import (
     work_table,
 )
 from ssdlab.engine.preparation import used
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.readings import Readings, ratio
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import Parameter, Setup
@@ -133,7 +134,7 @@ def demands(found: Readings) -> list[Demand]:
     ]
 
 
-def judge(records: Records, setup: Setup) -> Judgement:
+def judge(records: Records, setup: Setup) -> Section:
     """Fit for a database or not, and why."""
     found = Readings(records)
     asked = demands(found)
@@ -148,7 +149,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
         note="Writes of the log without their flush.",
     )
     table_of_work = work_table([part.row(found) for part in PARTS])
-    return Judgement(said, demanded(asked), [table, table_of_work], charts(figure))
+    return Section(said, demanded(asked), [table, table_of_work], charts(figure))
 
 
 PARTS = (

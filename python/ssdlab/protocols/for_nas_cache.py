@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ssdlab.engine import words
+from ssdlab import units
+from ssdlab.answer import Section
 from ssdlab.engine.answers import (
     Demand,
     Part,
@@ -14,7 +15,7 @@ from ssdlab.engine.answers import (
     verdict,
     work_table,
 )
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.readings import Readings, percent
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import Parameter, Setup
@@ -67,7 +68,7 @@ def _job(setup: Setup, key: str, rw: str, title: str, read_percent: int | None =
     )
 
 
-def judge(records: Records, setup: Setup) -> Judgement:
+def judge(records: Records, setup: Setup) -> Section:
     """Fit for a cache or not: speed that stays, and life."""
     found = Readings(records)
     record = records.rounds.get(STEADY)
@@ -98,7 +99,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
     figure = longer_figure(
         found, "How many I/Os of the mix take longer", [p for p in PARTS if p.key == MIXED]
     )
-    return Judgement(said, demanded(asked), [table, work_table(rows)], charts(figure))
+    return Section(said, demanded(asked), [table, work_table(rows)], charts(figure))
 
 
 def _life(found: Readings, setup: Setup, keys: list[str]) -> tuple[float | None, str]:
@@ -124,10 +125,10 @@ def _life_said(setup: Setup, dwpd: float | None, source: str) -> str:
         )
     daily = setup.number("daily_gb")
     life = "" if not daily else (
-        f"; with {words.volume(daily * 1e9)} a day it lasts "
-        f"{words.number(dwpd * setup.capacity * DAYS / (daily * 1e9) / 365)} years"
+        f"; with {units.size_text(daily * 1e9)} a day it lasts "
+        f"{units.number(dwpd * setup.capacity * DAYS / (daily * 1e9) / 365)} years"
     )  # fmt: skip
-    return f"By {source} it takes {words.number(dwpd)} drive writes a day for five years{life}."
+    return f"By {source} it takes {units.number(dwpd)} drive writes a day for five years{life}."
 
 
 def _demands(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ssdlab.engine import words
+from ssdlab import units
+from ssdlab.answer import Curve, Figure, Section
 from ssdlab.engine.answers import (
     Demand,
     Part,
@@ -15,13 +16,12 @@ from ssdlab.engine.answers import (
     verdict,
     work_table,
 )
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.readings import Readings, Series, ratio
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import MIB, Parameter, Setup
 from ssdlab.engine.steps import Job, Purge, Step
 from ssdlab.errors import InputError
-from ssdlab.figures import Curve, Figure
 
 RECORD, PLAY, BOTH = "record", "play", "play-and-record"
 PLAYER, RECORDER = "player", "recorder"
@@ -111,7 +111,7 @@ def _streams(
     )
 
 
-def judge(records: Records, setup: Setup) -> Judgement:
+def judge(records: Records, setup: Setup) -> Section:
     """Fit for so many streams or not; how many it would carry."""
     found = Readings(records)
     budget = setup.count("streams") * setup.number("stream_mbps")
@@ -129,7 +129,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
     if recorded is not None:
         lasting = _lasting(recorded)
         said.append(
-            f"Recording until it is full the drive never stays below {words.speed(lasting)} for "
+            f"Recording until it is full the drive never stays below {units.speed(lasting)} for "
             f"long, which is {int(lasting // max(setup.number('stream_mbps'), 1e-9))} such streams."
         )
     figures = charts(
@@ -157,7 +157,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
         number("intervals below the budget", whole.below if whole else None, "%", "lower", RECORD)
     )
     table_of_work = work_table([part.row(found) for part in PARTS])
-    return Judgement(said, numbers, [table, table_of_work], figures)
+    return Section(said, numbers, [table, table_of_work], figures)
 
 
 def _against(series: Series, budget: float) -> list[Curve]:

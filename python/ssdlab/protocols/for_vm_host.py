@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ssdlab.engine import words
+from ssdlab import units
+from ssdlab.answer import Section
 from ssdlab.engine.answers import (
     Demand,
     Part,
@@ -13,7 +14,7 @@ from ssdlab.engine.answers import (
     work_table,
 )
 from ssdlab.engine.preparation import used
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.readings import Readings, ratio
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import Parameter, Setup
@@ -142,7 +143,7 @@ def demands(found: Readings) -> list[Demand]:
     ]
 
 
-def judge(records: Records, setup: Setup) -> Judgement:
+def judge(records: Records, setup: Setup) -> Section:
     """Fit for a host of virtual machines or not, and what neighbours do to each other."""
     found = Readings(records)
     asked = demands(found)
@@ -152,8 +153,9 @@ def judge(records: Records, setup: Setup) -> Judgement:
         grown = ratio(found.percentile_us(key, 99.0, "read", QUIET), alone)
         if grown is not None:
             said.append(
-                f"A quiet machine that has 99 % of its reads within {words.latency(alone)} when "
-                f"alone waits {words.times(grown)} as long {company}."
+                f"A quiet machine that has 99 % of its reads within {units.microseconds(alone)} "
+                "when "
+                f"alone waits {units.times(grown)} as long {company}."
             )
     figure = longer_figure(
         found,
@@ -161,7 +163,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
         [part for part in PARTS if part.job == QUIET],
     )
     table_of_work = work_table([part.row(found) for part in PARTS])
-    return Judgement(said, demanded(asked), [table, table_of_work], charts(figure))
+    return Section(said, demanded(asked), [table, table_of_work], charts(figure))
 
 
 PROTOCOLS = (

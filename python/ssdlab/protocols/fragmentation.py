@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import itertools
 
-from ssdlab.engine import words
+from ssdlab import units
+from ssdlab.answer import Column, Figure, Section, Table
 from ssdlab.engine.answers import Rows, cell, charts, curve, number
 from ssdlab.engine.choices import counts
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.readings import Readings, best, ratio
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, MIB, Parameter, Setup
 from ssdlab.engine.steps import Idle, Step
 from ssdlab.experiments.fragmentation import ARTICLE, FILE_MIB, STEPS_MIB
-from ssdlab.figures import Column, Figure, Table
 
 QUICK = 16
 """The region of a quick look is so many times smaller; seconds are given for the whole one."""
@@ -77,7 +77,7 @@ def _read(setup: Setup, key: str, place: tuple[int, int]) -> Step:
     return setup.job(key, "read the region in order", "read", "1m", region=place)
 
 
-def judge(records: Records, setup: Setup) -> Judgement:
+def judge(records: Records, setup: Setup) -> Section:
     """Seconds to read the whole region after each overwriting, as the article gives them."""
     found = Readings(records)
     whole = setup.count("region_mib") * MIB
@@ -93,7 +93,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
     first = times[0]
     measured = [amount for amount in amounts if times[amount] is not None]
     last = times[measured[-1]] if measured else None
-    size = words.block(whole)
+    size = units.binary(whole)
     rows: Rows = [
         [
             f"+{amount} MiB" if amount else "first",
@@ -138,13 +138,13 @@ def judge(records: Records, setup: Setup) -> Judgement:
         number("reading after a rest", rested, "s", "lower", RESTED),
     ]
     scaled = (
-        f"The region was {words.block(region(setup))}; seconds are given for {size}."
+        f"The region was {units.binary(region(setup))}; seconds are given for {size}."
         if region(setup) != whole
         else ""
     )
     table = Table(f"Seconds to read {size} in order", heads, rows, note=scaled)
     said = _said(times, measured, rested, size)
-    return Judgement(said, numbers, [table], charts(figure))
+    return Section(said, numbers, [table], charts(figure))
 
 
 def _per_mib(after: float | None, first: float | None, total: int) -> float | None:
@@ -166,25 +166,25 @@ def _said(
     if worst < NOTICED * first:
         said = [
             f"Random overwriting does not slow reading in order down: {size} take "
-            f"{words.number(first)} s at first and {words.number(last)} s at the end."
+            f"{units.number(first)} s at first and {units.number(last)} s at the end."
         ]
     else:
         said = [
             f"Random overwriting leaves the data in pieces on the flash: reading {size} in order "
-            f"takes {words.number(first)} s at first and {words.number(last)} s after the last "
+            f"takes {units.number(first)} s at first and {units.number(last)} s after the last "
             f"overwriting, {grown:.1f} times as long."
         ]
     if rested is not None:
         if rested < last / NOTICED:
-            told = f"A rest helps: {words.number(rested)} s after it."
+            told = f"A rest helps: {units.number(rested)} s after it."
         elif rested > last * NOTICED:
             told = (
-                f"After a rest it takes longer still, {words.number(rested)} s: the drive has "
+                f"After a rest it takes longer still, {units.number(rested)} s: the drive has "
                 "moved the data meanwhile, and not to where it is read faster."
             )
         else:
             told = (
-                f"A rest changes nothing ({words.number(rested)} s after it): no defragmentation "
+                f"A rest changes nothing ({units.number(rested)} s after it): no defragmentation "
                 "in the background is seen."
             )
         said.append(told)

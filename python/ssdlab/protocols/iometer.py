@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ssdlab.engine import choices, words
+from ssdlab import units
+from ssdlab.answer import Column, Figure, Section, Table
+from ssdlab.engine import choices
 from ssdlab.engine.answers import Rows, cell, charts, curve, number, places
 from ssdlab.engine.preparation import used
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.readings import Readings, best, ratio
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import Parameter, Setup, bytes_of
 from ssdlab.engine.steps import Job, Step
-from ssdlab.figures import Column, Figure, Table
 
 SOURCE = (
     "Intel's access patterns for IOmeter as reviews use them (The SSD Review: server profiles); "
@@ -75,7 +76,7 @@ class Access:
             found[max(size, block)] = found.get(max(size, block), 0) + share
         return list(found.items())
 
-    def judge(self, records: Records, setup: Setup) -> Judgement:
+    def judge(self, records: Records, setup: Setup) -> Section:
         """Operations and latency by depth."""
         found = Readings(records)
         depths = choices.counts(setup, "depths")
@@ -138,16 +139,16 @@ class Access:
         )
         said = [*self._said(rates, waits), *self._raised(setup)]
         tables = [Table("By queue depth", heads, rows), self._specification()]
-        return Judgement(said, numbers, tables, figures)
+        return Section(said, numbers, tables, figures)
 
     def mix(self) -> str:
         """Sizes and shares in words."""
-        small, large = (words.block(pick(size for size, _ in self.sizes)) for pick in (min, max))
+        small, large = (units.binary(pick(size for size, _ in self.sizes)) for pick in (min, max))
         sizes = small if small == large else f"{small} to {large}"
         return f"{sizes}, {self.read_percent} % reads, {self.random_percent} % random"
 
     def _specification(self) -> Table:
-        rows: Rows = [[words.block(size), cell(float(share))] for size, share in self.sizes]
+        rows: Rows = [[units.binary(size), cell(float(share))] for size, share in self.sizes]
         return Table(
             f"Access specification: {self.read_percent} % reads, {self.random_percent} % random",
             [Column("size of the request"), Column("share", "%")],
@@ -162,9 +163,9 @@ class Access:
         first = min(rates)
         gain = ratio(rates[enough], rates[first])
         return [
-            f"Under the load of a {self.title.lower()} the drive does {words.iops(rates[enough])} "
-            f"with {enough} in flight ({words.latency(waits[enough])} each on average), "
-            f"{words.times(gain)} what it does with {first} in flight."
+            f"Under the load of a {self.title.lower()} the drive does {units.iops(rates[enough])} "
+            f"with {enough} in flight ({units.microseconds(waits[enough])} each on average), "
+            f"{units.times(gain)} what it does with {first} in flight."
         ]
 
     def _raised(self, setup: Setup) -> list[str]:
@@ -173,7 +174,7 @@ class Access:
         if not below:
             return []
         return [
-            f"The drive has logical blocks of {words.block(block)}; the {below} % of the requests "
+            f"The drive has logical blocks of {units.binary(block)}; the {below} % of the requests "
             "that are smaller were made that large."
         ]
 

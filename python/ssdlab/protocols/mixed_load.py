@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ssdlab.engine import choices, words
+from ssdlab import units
+from ssdlab.answer import Column, Figure, Section, Table
+from ssdlab.engine import choices
 from ssdlab.engine.answers import Rows, cell, charts, curve, number
 from ssdlab.engine.preparation import used
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.readings import Readings, ratio
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Job, Step, Then
-from ssdlab.figures import Column, Figure, Table
 
 ALONE, MOST = "reads-alone", "writes-alone"
 READER, WRITER = "reader", "writer"
@@ -86,7 +87,7 @@ def _writes(setup: Setup, key: str, rate: float | None) -> Job:
     )
 
 
-def judge(records: Records, setup: Setup) -> Judgement:
+def judge(records: Records, setup: Setup) -> Section:
     """Read latency against the share of the writing speed."""
     found = Readings(records)
     steps = [(0, ALONE), *((share, _key(share)) for share in _shares(setup))]
@@ -161,7 +162,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
         ),
     )
     table = Table("Reads beside writes", heads, rows)
-    return Judgement(_said(tails["p99"], means, most), numbers, [table], figures)
+    return Section(_said(tails["p99"], means, most), numbers, [table], figures)
 
 
 def _said(
@@ -178,14 +179,14 @@ def _said(
         assert grown is not None
         beside = "writes at full speed" if share == 100 else f"{share} % of the writing speed"
         change = (
-            f"{words.times(grown)} as long as without writes ({words.latency(alone)})"
+            f"{units.times(grown)} as long as without writes ({units.microseconds(alone)})"
             if grown >= NOTICED
-            else f"about the same as without writes ({words.latency(alone)})"
+            else f"about the same as without writes ({units.microseconds(alone)})"
         )
         said.append(
             f"Beside {beside} one read in a hundred takes longer than "
-            f"{words.latency(tails[share])}, {change}; on average a read takes "
-            f"{words.latency(means[share])} (alone {words.latency(means[0])})."
+            f"{units.microseconds(tails[share])}, {change}; on average a read takes "
+            f"{units.microseconds(means[share])} (alone {units.microseconds(means[0])})."
         )
     calm = [
         share
@@ -198,10 +199,10 @@ def _said(
     else:
         said.append(
             f"Even {measured[0]} % of the writing speed disturbs the reads: on average they take "
-            f"{words.latency(means[measured[0]])} instead of {words.latency(means[0])}."
+            f"{units.microseconds(means[measured[0]])} instead of {units.microseconds(means[0])}."
         )
     if most is not None:
-        said.append(f"Full writing speed is {words.iops(most)}.")
+        said.append(f"Full writing speed is {units.iops(most)}.")
     return said
 
 

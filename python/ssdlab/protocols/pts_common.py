@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ssdlab.answer import Better, Cell, Column, Curve, Number, Table
 from ssdlab.engine import steady_report
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Parameter, Setup
 from ssdlab.engine.steps import ROUNDS_MAX, Job, Purge, Step, in_round
-from ssdlab.figures import Better, Cell, Column, Curve, Number, Table
 from ssdlab.histogram import VALUES, Histogram, merge, us
 
 SOURCE = "SNIA Solid State Storage (SSS) Performance Test Specification 2.0.2"

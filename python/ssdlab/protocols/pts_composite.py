@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.answer import Number, Section
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Setup
 from ssdlab.engine.steps import Job, Rounds, Step, Tracked, in_round
-from ssdlab.figures import Number
 from ssdlab.protocols import pts_common as pts
 from ssdlab.protocols import pts_demand as demand
 
@@ -88,7 +88,7 @@ def _job(setup: Setup, key: str, at: tuple[int, int], seconds: float, read: int)
     return replace(job, text=job.text.replace(f"bs={SHARES[-1][0]}\n", ""))
 
 
-def judge(records: Records, setup: Setup) -> Judgement:
+def judge(records: Records, setup: Setup) -> Section:
     """IOPS and response times of the composite load over the grid."""
     grid = demand.measured(records, {at: [demand.name_of(*at)] for at in demand.POINTS})
     split = ", ".join(f"{pts.block_text(size)} {percent} %" for size, percent in shares(setup))
@@ -101,7 +101,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
             ("mix", f"{pts.mix_text(READ_PERCENT)}; preconditioning {pts.mix_text(0)}"),
         ],
     )
-    return Judgement(
+    return Section(
         [*_said(grid), *pts.doubts(records, KEY), *_folded(setup)],
         _numbers(records, grid),
         [*demand.tables(grid), conditions],

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from ssdlab.answer import Cell, Column, Curve, Figure, Table
 from ssdlab.engine.records import Records
-from ssdlab.figures import Cell, Column, Curve, Figure, Table
 from ssdlab.protocols import pts_common as pts
 
 COUNTS = (32, 16, 8, 6, 4, 2, 1)

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.answer import Number, Section
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import Parameter, Setup, bytes_of
 from ssdlab.engine.steps import Job, Rounds, Step, Then, Tracked, in_round
-from ssdlab.figures import Number
 from ssdlab.protocols import pts_common as pts
 from ssdlab.protocols import pts_demand as demand
 
@@ -113,7 +113,7 @@ def _histograms(records: Records, setup: Setup) -> list[Step]:
     ]
 
 
-def judge(records: Records, setup: Setup) -> Judgement:
+def judge(records: Records, setup: Setup) -> Section:
     """The grid in steady state, the three points, and their response times."""
     grid = _grid(records)
     chosen = choose(grid)
@@ -126,7 +126,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
         load="the grid; in between QD 32, TC 32",
         what=[("access pattern", f"RND {pts.block_text(bs)}, {pts.mix_text(read)}")],
     )
-    return Judgement(
+    return Section(
         [*_said(grid, chosen), *pts.doubts(records, KEY)],
         _numbers(records, grid, chosen),
         [table, *demand.tables(grid), conditions],

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.answer import Cell, Column, Curve, Figure, Number, Section, Table
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Parameter, Setup
 from ssdlab.engine.steps import Job, Rounds, Step, Tracked, in_round
-from ssdlab.figures import Cell, Column, Curve, Figure, Number, Table
 from ssdlab.protocols import pts_common as pts
 
 KEY = "saturation"
@@ -121,7 +121,7 @@ def _batch(setup: Setup, wait: int, first: int) -> Job:
     return replace(together, seconds=len(jobs) * (pause + long))
 
 
-def judge(records: Records, setup: Setup) -> Judgement:
+def judge(records: Records, setup: Setup) -> Section:
     """IOPS of the bursts for each idle time, and beside them those of writing without a pause."""
     bursts = {wait: _measured(records, setup, wait) for wait in WAITS}
     baselines = {wait: _returned(records, setup, wait) for wait in WAITS}
@@ -136,7 +136,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
             ("repeated", f"{_bursts(setup)} times"),
         ],
     )
-    return Judgement(
+    return Section(
         [*_said(gains, baselines), *pts.doubts(records, KEY)],
         _numbers(means, gains, saturated),
         [_table(bursts, baselines, means, gains), conditions],

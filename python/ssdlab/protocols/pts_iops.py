@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.answer import Cell, Column, Curve, Figure, Number, Section, Table
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Setup
 from ssdlab.engine.steps import Job, Rounds, Step, Tracked, in_round
-from ssdlab.figures import Cell, Column, Curve, Figure, Number, Table
 from ssdlab.protocols import pts_common as pts
 
 KEY = "iops"
@@ -58,7 +58,7 @@ def _tracked(mix: int, size: int) -> Tracked:
     )
 
 
-def judge(records: Records, setup: Setup) -> Judgement:
+def judge(records: Records, setup: Setup) -> Section:
     """IOPS of every point as mean of the measurement window."""
     sizes = pts.sizes(setup, SIZES)
     cells = {
@@ -69,7 +69,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
     sentences = [*_said(cells), *pts.doubts(records, KEY), *pts.left_out(setup, SIZES)]
     numbers = _numbers(cells)
     tables = [_means(cells, sizes), _tabular(records, sizes), pts.conditions(setup)]
-    return Judgement(sentences, numbers, tables, _figures(cells, sizes))
+    return Section(sentences, numbers, tables, _figures(cells, sizes))
 
 
 Cells = dict[tuple[int, int], Cell | None]

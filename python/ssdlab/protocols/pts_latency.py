@@ -3,11 +3,11 @@ histogram of response times."""
 
 from __future__ import annotations
 
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.answer import Cell, Column, Curve, Figure, Number, Section, Table
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Parameter, Setup
 from ssdlab.engine.steps import Job, Rounds, Step, Tracked, in_round
-from ssdlab.figures import Cell, Column, Curve, Figure, Number, Table
 from ssdlab.protocols import pts_common as pts
 
 KEY = "latency"
@@ -52,7 +52,7 @@ def _job(setup: Setup, key: str, size: int, mix: int, seconds: float) -> Job:
     return pts.mix_job(setup, key, size, mix, depth=1, threads=1, seconds=seconds)
 
 
-def judge(records: Records, setup: Setup) -> Judgement:
+def judge(records: Records, setup: Setup) -> Section:
     """Mean, longest and high percentiles of the latency, and the histogram."""
     sizes = pts.sizes(setup, SIZES)
     points = [(mix, size) for mix in MIXES for size in sizes]
@@ -69,7 +69,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
         _histogram_table(records),
         pts.conditions(setup, load="QD 1, TC 1", what=[("histogram", _histogram_text(setup))]),
     ]
-    return Judgement(
+    return Section(
         [*_said(means), *pts.doubts(records, KEY), *pts.left_out(setup, SIZES)],
         _numbers(records, means, longest),
         tables,

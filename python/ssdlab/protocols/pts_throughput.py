@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.answer import Cell, Column, Curve, Figure, Section, Table
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Setup
 from ssdlab.engine.steps import Job, Rounds, Step, Tracked, in_round
-from ssdlab.figures import Cell, Column, Curve, Figure, Table
 from ssdlab.protocols import pts_common as pts
 
 SIZES = (1024 * KIB, 128 * KIB)
@@ -67,7 +67,7 @@ def _job(setup: Setup, key: str, size: int, mix: int) -> Job:
     )
 
 
-def judge(records: Records, setup: Setup) -> Judgement:
+def judge(records: Records, setup: Setup) -> Section:
     """Throughput of both sizes and directions, means of their measurement windows."""
     cells = {
         (size, mix): pts.window_cell(records, key_of(size), name_of(size, mix), records.mbps)
@@ -94,7 +94,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
         [(pts.block_text(size), *(cells[size, mix] for mix in MIXES)) for size in SIZES],
     )
     tables = [means, *(_tabular(records, size) for size in SIZES), pts.conditions(setup)]
-    return Judgement(
+    return Section(
         [*said, *pts.doubts(records, *map(key_of, SIZES))], numbers, tables, _figures(cells)
     )
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ssdlab.answer import Cell, Column, Curve, Figure, Number, Section, Table
 from ssdlab.engine import steady_report
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records, RoundsRecord
 from ssdlab.engine.setup import KIB, Parameter, Setup
 from ssdlab.engine.steps import WINDOW, Job, Purge, Repeated, Step, Then
-from ssdlab.figures import Cell, Column, Curve, Figure, Number, Table
 from ssdlab.protocols import pts_common as pts
 
 BLOCK = 4 * KIB
@@ -137,15 +137,15 @@ def _rounds(records: Records, done: int, each: int, most: int) -> RoundsRecord:
     )
 
 
-def judge(records: Records, setup: Setup) -> Judgement:
+def judge(records: Records, setup: Setup) -> Section:
     """Speed and latency against time and against what has been written."""
     found = _records(records, setup)
     if not found:
-        return Judgement(["Nothing has been measured."], tables=[pts.conditions(setup)])
+        return Section(["Nothing has been measured."], tables=[pts.conditions(setup)])
     each = _round(setup)
     rounds = _rounds(records, len(found), each, _most(setup))
     late = found[-each:]
-    return Judgement(
+    return Section(
         _said(found, late, rounds, setup),
         _numbers(found, late, setup),
         [

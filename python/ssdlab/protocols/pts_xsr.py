@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.answer import Cell, Column, Curve, Figure, Number, Section, Table
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, MIB, Parameter, Setup
 from ssdlab.engine.steps import Job, Purge, Step, Then
-from ssdlab.figures import Cell, Column, Curve, Figure, Number, Table
 from ssdlab.protocols import pts_common as pts
 
 PIECE_S = 1800.0
@@ -161,7 +161,7 @@ def _expected(setup: Setup, phase: Phase, spent: float) -> Job:
     return replace(job, seconds=max(0.0, setup.seconds(_whole_s(setup, phase)) - spent))
 
 
-def judge(records: Records, setup: Setup) -> Judgement:
+def judge(records: Records, setup: Setup) -> Section:
     """Throughput and response times through the three groups, and how long they take to recover."""
     width = _record_s(setup)
     groups: list[Group] = []
@@ -177,9 +177,9 @@ def judge(records: Records, setup: Setup) -> Judgement:
     what = [("access groups", hours)]
     conditions = pts.conditions(setup, load=f"QD {pts.depth(setup)}, TC 1", what=what)
     if not groups:
-        return Judgement(["Nothing has been measured."], tables=[conditions])
+        return Section(["Nothing has been measured."], tables=[conditions])
     minutes = recovery(groups[0], groups[2]) if len(groups) == len(PHASES) else None
-    return Judgement(
+    return Section(
         _said(groups, minutes),
         _numbers(groups, minutes),
         [_table(groups), conditions],

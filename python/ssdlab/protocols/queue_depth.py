@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from ssdlab.engine import choices, words
+from ssdlab import units
+from ssdlab.answer import Column, Figure, Section, Table
+from ssdlab.engine import choices
 from ssdlab.engine.answers import Rows, cell, charts, curve, latency_columns, number, places
 from ssdlab.engine.preparation import used
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.readings import Readings, best, ratio
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import Parameter, Setup, bytes_of
 from ssdlab.engine.steps import Job, Step
-from ssdlab.figures import Column, Figure, Table
 
 WAYS = (("read", "randread"), ("write", "randwrite"))
 NEARLY = 0.9
@@ -57,7 +58,7 @@ def _depths(setup: Setup, way: str, rw: str) -> list[Job]:
     ]
 
 
-def judge_depths(records: Records, setup: Setup) -> Judgement:
+def judge_depths(records: Records, setup: Setup) -> Section:
     """Operations and latency by depth, and how well the drive scales."""
     found = Readings(records)
     depths = choices.counts(setup, "depths")
@@ -119,7 +120,7 @@ def judge_depths(records: Records, setup: Setup) -> Judgement:
         chart("Mean latency", "us", waits, True),
         chart("Scaling: share of depth times the rate at the smallest depth", "%", ideal, False),
     )
-    return Judgement(
+    return Section(
         said or ["No queue depth has been measured yet."],
         numbers,
         tables,
@@ -149,18 +150,18 @@ def _scales(
     if enough == first:
         return (
             f"Random {way}s are no faster with more in flight than with {first}: "
-            f"{words.iops(rates[first])}."
+            f"{units.iops(rates[first])}."
         )
     grown = (
-        f" Beyond that, little but waiting is gained: {words.latency(waits[last])} on average "
+        f" Beyond that, little but waiting is gained: {units.microseconds(waits[last])} on average "
         f"with {last} in flight."
         if last > enough
         else " The deepest queue measured is still the best."
     )
     scaled = ideal[enough]
     return (
-        f"Random {way}s reach {words.iops(rates[enough])} with {enough} in flight, "
-        f"{words.times(gain)} what {first} in flight gives"
+        f"Random {way}s reach {units.iops(rates[enough])} with {enough} in flight, "
+        f"{units.times(gain)} what {first} in flight gives"
         f"{'' if scaled is None else f' ({scaled:.0f} % of perfect scaling)'}.{grown}"
     )
 
@@ -173,7 +174,7 @@ def plan_access(setup: Setup) -> list[Step]:
         steps.append(
             setup.job(
                 way,
-                f"random {way}s of {words.block(size)}, one at a time",
+                f"random {way}s of {units.binary(size)}, one at a time",
                 rw,
                 choices.short(size),
                 seconds=setup.number("seconds"),
@@ -183,13 +184,13 @@ def plan_access(setup: Setup) -> list[Step]:
     return steps
 
 
-def judge_access(records: Records, setup: Setup) -> Judgement:
+def judge_access(records: Records, setup: Setup) -> Section:
     """Mean, percentiles and the whole distribution of lone accesses."""
     found = Readings(records)
     rows: Rows = []
     said, numbers, curves = [], [], []
     for place, (way, _, bs) in enumerate(ACCESS):
-        size = words.block(max(bytes_of(bs), setup.block))
+        size = units.binary(max(bytes_of(bs), setup.block))
         mean_us = found.mean_us(way, way)
         percentiles = [found.percentile_us(way, percent, way) for percent in PERCENTILES]
         longest = found.max_us(way, way)
@@ -200,9 +201,9 @@ def judge_access(records: Records, setup: Setup) -> Judgement:
         ]
         if mean_us is not None:
             said.append(
-                f"A lone {way} of {size} takes {words.latency(mean_us)} on average; "
-                f"one in a thousand takes longer than {words.latency(percentiles[-1])}, "
-                f"the longest took {words.latency(longest)}."
+                f"A lone {way} of {size} takes {units.microseconds(mean_us)} on average; "
+                f"one in a thousand takes longer than {units.microseconds(percentiles[-1])}, "
+                f"the longest took {units.microseconds(longest)}."
             )
         value, longer = found.latencies(way, way)
         curves.append(curve(f"{way} {size}", zip(value, longer, strict=True), place, "line"))
@@ -217,7 +218,7 @@ def judge_access(records: Records, setup: Setup) -> Judgement:
         sources=tuple(way for way, _, _ in ACCESS),
     )
     table = Table("Access time", [Column("access"), *latency_columns()], rows)
-    return Judgement(said or ["No access has been measured yet."], numbers, [table], charts(figure))
+    return Section(said or ["No access has been measured yet."], numbers, [table], charts(figure))
 
 
 COMPRESSIBLE = Parameter("compressible", 0, "percent by which the data shrinks")

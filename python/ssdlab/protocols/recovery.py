@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from ssdlab.engine import words
+from ssdlab import units
+from ssdlab.answer import Column, Figure, Section, Table
 from ssdlab.engine.answers import Rows, cell, charts, curve, number
 from ssdlab.engine.preparation import used
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.readings import Readings, percent
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Idle, Job, Purge, Step, Trim
-from ssdlab.figures import Column, Figure, Table
 
 STATES = (
     ("fresh", "fresh"),
@@ -65,7 +65,7 @@ def _twice(setup: Setup) -> Job:
     )
 
 
-def judge(records: Records, setup: Setup) -> Judgement:
+def judge(records: Records, setup: Setup) -> Section:
     """How much of the fresh speed is left, and how much idle time and TRIM bring back."""
     found = Readings(records)
     rates = {key: found.iops(key, "write") for key, _ in STATES}
@@ -119,7 +119,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
         ),
     )
     table = Table("Random writes by state of the drive", heads, rows)
-    return Judgement(_said(rates, back, setup), numbers, [table], figures)
+    return Section(_said(rates, back, setup), numbers, [table], figures)
 
 
 def _returned(rates: dict[str, float | None], key: str) -> float | None:
@@ -141,9 +141,9 @@ def _said(rates: dict[str, float | None], back: dict[str, float | None], setup: 
     else:
         said = [
             f"Once everything was written twice, {kept:.0f} % of the fresh speed are left "
-            f"({words.number(rates['used'] or 0)} of {words.iops(rates['fresh'])})."
+            f"({units.number(rates['used'] or 0)} of {units.iops(rates['fresh'])})."
         ]
-    rest = words.duration(setup.seconds(60 * setup.number("idle_minutes")))
+    rest = units.duration(setup.seconds(60 * setup.number("idle_minutes")))
     for key, cause in (("rested", f"Leaving the drive alone for {rest}"), ("trimmed", "TRIM")):
         share = back[key]
         if share is None:

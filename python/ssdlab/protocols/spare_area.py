@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 
-from ssdlab.engine import choices, words
+from ssdlab import units
+from ssdlab.answer import Column, Figure, Section, Table
+from ssdlab.engine import choices
 from ssdlab.engine.answers import Rows, cell, charts, curve, number
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.readings import Readings, ratio
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import MIB, Parameter, Setup
 from ssdlab.engine.steps import Purge, Step
 from ssdlab.experiments.measure import mean_between
-from ssdlab.figures import Column, Figure, Table
 
 LAST_SHARE = 0.25
 """What a drive keeps up is the mean of the last quarter of the time."""
@@ -63,7 +64,7 @@ def _part(setup: Setup, share: int) -> int:
     return max(MIB, setup.active * share // 100 // MIB * MIB)
 
 
-def judge(records: Records, setup: Setup) -> Judgement:
+def judge(records: Records, setup: Setup) -> Section:
     """What each part keeps up, and what leaving room gains."""
     found = Readings(records)
     shares = _shares(setup)
@@ -90,8 +91,8 @@ def judge(records: Records, setup: Setup) -> Judgement:
     ]
     rows: Rows = [
         [
-            f"{share} % ({words.block(_part(setup, share))})",
-            words.block(setup.active - _part(setup, share)) if share < 100 else "nothing",
+            f"{share} % ({units.binary(_part(setup, share))})",
+            units.binary(setup.active - _part(setup, share)) if share < 100 else "nothing",
             cell(last[share], f"write-{share}"),
             cell(gains[share], f"write-{share}", f"write-{shares[0]}"),
             *([cell(wear[share], f"write-{share}")] if any(wear.values()) else []),
@@ -113,7 +114,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
         )
     )
     table = Table("What is kept up in the last quarter of the time", heads, rows)
-    return Judgement(_said(shares, last, gains), numbers, [table], figures)
+    return Section(_said(shares, last, gains), numbers, [table], figures)
 
 
 def _said(
@@ -127,11 +128,11 @@ def _said(
         gain = gains[share]
         if gain is None:
             continue
-        worth = f"{words.times(gain)} as fast" if gain >= WORTH else "no faster"
+        worth = f"{units.times(gain)} as fast" if gain >= WORTH else "no faster"
         said.append(
             f"With {100 - share} % of the range left unwritten the drive is {worth} at random "
-            f"writes in the long run ({words.iops(last[share])} against "
-            f"{words.iops(last[measured[0]])})."
+            f"writes in the long run ({units.iops(last[share])} against "
+            f"{units.iops(last[measured[0]])})."
         )
     rising = sum(
         (last[small] or 0) > (last[large] or 0) for large, small in itertools.pairwise(measured)
@@ -143,7 +144,7 @@ def _said(
             if rising < pairs
             else "The smaller the part that is written, the faster it is."
         )
-    return said or [f"Over the whole range: {words.iops(last[measured[0]])} in the long run."]
+    return said or [f"Over the whole range: {units.iops(last[measured[0]])} in the long run."]
 
 
 PROTOCOLS = (

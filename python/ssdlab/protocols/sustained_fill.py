@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from ssdlab import units
 from ssdlab.analysis import changepoints
-from ssdlab.engine import words
+from ssdlab.answer import Column, Figure, Section, Table
 from ssdlab.engine.answers import Rows, cell, charts, curve, number
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.readings import Readings, Series, percent
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Idle, Purge, Step
-from ssdlab.figures import Column, Figure, Table
 
 FILL, AGAIN = "fill", "again"
 FEWEST = 8
@@ -45,12 +45,12 @@ def plan(setup: Setup) -> list[Step]:
     ]
 
 
-def judge(records: Records, setup: Setup) -> Judgement:
+def judge(records: Records, setup: Setup) -> Section:
     """Stages of speed by change points; the first lasting fall is the end of the cache."""
     found = Readings(records)
     series, again = found.series(FILL, "write"), found.series(AGAIN, "write")
     if series is None:
-        return Judgement(["Filling the drive has not been measured yet."])
+        return Section(["Filling the drive has not been measured yet."])
     stages = changepoints.stages(series.mbps) if len(series.mbps) >= FEWEST else []
     end = changepoints.fall(stages)
     cached = None if end is None else float(series.written[end - 1])
@@ -92,7 +92,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
     ]
     tables = [Table("Stages of the fill", heads, rows)] if rows else []
     figures = _figures(series, again, stages, sources)
-    return Judgement(
+    return Section(
         _said(setup, found, series, (cached, before, after), again), numbers, tables, figures
     )
 
@@ -156,33 +156,34 @@ def _said(
     total = float(series.written[-1])
     if len(series.mbps) < FEWEST:
         said = [
-            f"The drive took {words.volume(total)} in order at {words.speed(found.mbps(FILL))}; "
+            f"The drive took {units.size_text(total)} in order at {units.speed(found.mbps(FILL))}; "
             "that was too quick to see stages of speed in it."
         ]
     elif cached is None:
         said = [
-            f"The drive takes {words.volume(total)} in order at {words.speed(found.mbps(FILL))} "
+            f"The drive takes {units.size_text(total)} in order at {units.speed(found.mbps(FILL))} "
             "from begin to end: no cache that runs full is seen."
         ]
     else:
         share = percent(cached, total)
         said = [
-            f"The drive takes the first {words.volume(cached)} ({share:.0f} % of what was written) "
-            f"at {words.speed(before)} and the rest at {words.speed(after)}: "
-            f"{words.times((before or 0) / after if after else None)} slower once its fast "
+            f"The drive takes the first {units.size_text(cached)} ({share:.0f} % of what was "
+            "written) "
+            f"at {units.speed(before)} and the rest at {units.speed(after)}: "
+            f"{units.times((before or 0) / after if after else None)} slower once its fast "
             "cache is full."
         ]
         stages = changepoints.stages(series.mbps)
         tail = stages[-1].level
         if after and abs(tail - after) > changepoints.CHANGE_MIN * after:
-            said.append(f"At the very end it writes at {words.speed(tail)}.")
+            said.append(f"At the very end it writes at {units.speed(tail)}.")
     if again is not None:
         first = float(again.mbps[: max(1, len(again.mbps) // 4)].mean())
-        rest = words.duration(setup.seconds(setup.number("rest_s")))
+        rest = units.duration(setup.seconds(setup.number("rest_s")))
         end_speed = after if after is not None else found.mbps(FILL)
         back = before is not None and end_speed is not None and first > (before + end_speed) / 2
         said.append(
-            f"After {rest} of rest it begins at {words.speed(first)}"
+            f"After {rest} of rest it begins at {units.speed(first)}"
             + (": the cache has been emptied in the meantime." if back else ".")
         )
     return said

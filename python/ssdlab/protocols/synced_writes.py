@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from ssdlab.engine import choices, words
+from ssdlab import units
+from ssdlab.answer import Column, Curve, Figure, Section, Table
+from ssdlab.engine import choices
 from ssdlab.engine.answers import Demand, Rows, cell, charts, curve, number, places, verdict
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.readings import Floats, Readings
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Step
-from ssdlab.figures import Column, Curve, Figure, Table
 
 MODES = ("fsync", "fdatasync")
 LOG_BYTES = 1 << 30
@@ -31,7 +32,7 @@ def plan(setup: Setup) -> list[Step]:
         *(
             setup.job(
                 f"{mode}-{choices.short(size)}",
-                f"writes of {words.block(size)} in order, each followed by {mode}",
+                f"writes of {units.binary(size)} in order, each followed by {mode}",
                 "write",
                 choices.short(size),
                 seconds=setup.number("seconds"),
@@ -58,7 +59,7 @@ def commit_us(found: Readings, key: str, percent: float, job: str | None = None)
     return None if write is None or flushed is None else write + flushed
 
 
-def judge(records: Records, setup: Setup) -> Judgement:
+def judge(records: Records, setup: Setup) -> Section:
     """Commits a second and their latency; fit for the log of a database or not."""
     found = Readings(records)
     sizes = choices.blocks(setup, "blocks")
@@ -72,7 +73,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
             p99, p999 = commit_us(found, key, 99.0), commit_us(found, key, 99.9)
             rows.append(
                 [
-                    f"{words.block(size)}, {mode}",
+                    f"{units.binary(size)}, {mode}",
                     cell(rate, key),
                     cell(None if not rate else 1e6 / rate, key),
                     cell(found.percentile_us(key, 99.0, "write"), key),
@@ -83,13 +84,13 @@ def judge(records: Records, setup: Setup) -> Judgement:
                     cell(None if flush is None else flush.max_ns / 1e3, key),
                 ]
             )
-            numbers.append(number(f"{words.block(size)}, {mode}: p99", p99, "us", "lower", key))
+            numbers.append(number(f"{units.binary(size)}, {mode}: p99", p99, "us", "lower", key))
             numbers.append(
-                number(f"{words.block(size)}, {mode}: commits", rate, "IOPS", "higher", key)
+                number(f"{units.binary(size)}, {mode}: commits", rate, "IOPS", "higher", key)
             )
             if flush is not None and mode == MODES[-1]:
                 value, longer = flush.slower()
-                curves.append(_longer(words.block(size), value, longer, place))
+                curves.append(_longer(units.binary(size), value, longer, place))
     heads = [
         Column("write"),
         Column("commits", "IOPS"),
@@ -118,7 +119,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
                 )
                 for place, mode in enumerate(MODES)
             ],
-            x_names=[words.block(size) for size in sizes],
+            x_names=[units.binary(size) for size in sizes],
             wide=True,
             sources=keys,
         ),
@@ -140,7 +141,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
         note="fio times a write and the flush after it apart; for both together the table gives "
         "an upper bound.",
     )
-    return Judgement([*said, *_remark(found, judged)], numbers, [demands, table], figures)
+    return Section([*said, *_remark(found, judged)], numbers, [demands, table], figures)
 
 
 def _longer(name: str, value_ns: Floats, longer: Floats, place: int) -> Curve:
@@ -149,7 +150,7 @@ def _longer(name: str, value_ns: Floats, longer: Floats, place: int) -> Curve:
 
 def _demands(found: Readings, size: int) -> list[Demand]:
     key = f"fdatasync-{choices.short(size)}"
-    name = words.block(size)
+    name = units.binary(size)
     return [
         Demand(
             f"99 % of the writes of {name} are safe within",
@@ -191,7 +192,8 @@ def _remark(found: Readings, size: int) -> list[str]:
     if median is None or median >= 50.0:
         return []
     return [
-        f"Half of the flushes take less than {words.latency(median)}: either the drive keeps its "
+        f"Half of the flushes take less than {units.microseconds(median)}: either the drive "
+        "keeps its "
         "cache alive through a loss of power, or the flush does not reach the flash. Only the "
         "first is safe; the datasheet says which."
     ]

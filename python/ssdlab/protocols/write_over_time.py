@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ssdlab.engine import choices, words
+from ssdlab import units
+from ssdlab.answer import Column, Figure, Section, Table
+from ssdlab.engine import choices
 from ssdlab.engine.answers import Rows, cell, charts, curve, number
-from ssdlab.engine.protocol import Judgement, Protocol
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.readings import Floats, Readings, percent
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Purge, Step
 from ssdlab.experiments.measure import at, mean_between
-from ssdlab.figures import Column, Figure, Table
 
 RECORD_S = 60.0
 """The article notes a record a minute."""
@@ -35,7 +36,7 @@ def plan(setup: Setup) -> list[Step]:
         steps.append(
             setup.job(
                 f"write-{short}",
-                f"random writes of {words.block(size)}",
+                f"random writes of {units.binary(size)}",
                 "randwrite",
                 short,
                 depth=setup.count("depth"),
@@ -46,7 +47,7 @@ def plan(setup: Setup) -> list[Step]:
     return steps
 
 
-def judge(records: Records, setup: Setup) -> Judgement:
+def judge(records: Records, setup: Setup) -> Section:
     """The curves by the minute, what is left at their ends, and how fast they fell."""
     found = Readings(records)
     whole = 3600 * setup.number("hours")
@@ -70,10 +71,10 @@ def judge(records: Records, setup: Setup) -> Judgement:
         half = _half(minutes, rate)
         sources.append(key)
         finals.append((size, last or 0.0))
-        curves.append(curve(words.block(size), zip(minutes, rate, strict=True), place, "line"))
+        curves.append(curve(units.binary(size), zip(minutes, rate, strict=True), place, "line"))
         rows.append(
             [
-                words.block(size),
+                units.binary(size),
                 cell(first, key),
                 *(cell(at(minutes, rate, mark) if mark <= minutes[-1] * 1.01 else None, key)
                   for mark in marks),
@@ -82,10 +83,10 @@ def judge(records: Records, setup: Setup) -> Judgement:
                 cell(half, key),
             ]
         )  # fmt: skip
-        numbers.append(number(f"{words.block(size)}, kept up", last, "MB/s", "higher", key))
+        numbers.append(number(f"{units.binary(size)}, kept up", last, "MB/s", "higher", key))
         said.append(
-            f"Blocks of {words.block(size)}: from {words.speed(first)} in the first minute to "
-            f"{words.speed(last)} in the last quarter of the time "
+            f"Blocks of {units.binary(size)}: from {units.speed(first)} in the first minute to "
+            f"{units.speed(last)} in the last quarter of the time "
             f"({_percent(last, first)}{_half_said(half)})."
         )
     heads = [
@@ -119,8 +120,8 @@ def judge(records: Records, setup: Setup) -> Judgement:
         ),
     )
     if not rows:
-        return Judgement(["No random writes have been measured yet."])
-    return Judgement(
+        return Section(["No random writes have been measured yet."])
+    return Section(
         [_overall(finals), *said[:1], *said[1:][-1:]],
         numbers,
         [Table("Random writes, MB/s", heads, rows)],
@@ -139,7 +140,7 @@ def _percent(one: float | None, other: float) -> str:
 
 
 def _half_said(half: float | None) -> str:
-    return "" if half is None else f"; below half after {words.number(half)} min"
+    return "" if half is None else f"; below half after {units.number(half)} min"
 
 
 def _overall(finals: list[tuple[int, float]]) -> str:
@@ -153,15 +154,15 @@ def _overall(finals: list[tuple[int, float]]) -> str:
     )
     if len(finals) == 1 or start == finals[-1][0]:
         return (
-            f"In the long run blocks of {words.block(finals[-1][0])} are written at random "
-            f"at {words.speed(biggest)}."
+            f"In the long run blocks of {units.binary(finals[-1][0])} are written at random "
+            f"at {units.speed(biggest)}."
         )
     return (
-        f"In the long run all blocks from {words.block(start)} on are written at random at about "
-        f"{words.speed(biggest)}; smaller ones are slower."
+        f"In the long run all blocks from {units.binary(start)} on are written at random at about "
+        f"{units.speed(biggest)}; smaller ones are slower."
         if start != finals[0][0]
         else f"In the long run all these blocks are written at random at about "
-        f"{words.speed(biggest)}."
+        f"{units.speed(biggest)}."
     )
 
 

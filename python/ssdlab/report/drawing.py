@@ -1,10 +1,11 @@
-"""Draws figures as they are described: those of experiments and of protocols."""
+"""Draws the figures of answers."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,11 @@ import numpy.typing as npt
 from bokeh.models import ColumnDataSource
 from bokeh.plotting import figure
 
-from ssdlab.figures import Curve, Figure, figure_text
+from ssdlab import units
+from ssdlab.answer import Curve, Figure
 from ssdlab.report import plot, style
 from ssdlab.report.downsample import keep_extremes
+from ssdlab.units import for_page
 
 HEIGHT = 240
 HEIGHT_WIDE = 380
@@ -25,6 +28,8 @@ DOTS_FEW = 30
 """Up to so many of a curve are drawn large."""
 HEAT_SPAN_MIN = 4.0
 """Largest over smallest value between which colours run at least."""
+BARS_SPAN_MAX = 30.0
+"""Bars that differ by more than this factor stand on a log axis."""
 BARS_SHARE = 0.8
 """Of the room of a place, what its bars take."""
 
@@ -43,14 +48,15 @@ def groups(
     a step among ``marked`` says so.
     """
     found: list[Mapping[str, Any]] = []
-    shown = [one for one in figures if any(len(curve.x) for curve in one.curves)]
-    keyed = itertools.groupby(enumerate(shown), key=lambda f: f[1].group or f[0])
-    for number, (key, members) in enumerate(keyed):
+    shown = [(at, one) for at, one in enumerate(figures) if any(len(c.x) for c in one.curves)]
+    keyed = itertools.groupby(shown, key=lambda f: f[1].group or f[0])
+    for number, (key, pairs) in enumerate(keyed):
+        members = list(pairs)
         together = [one for _, one in members]
         alone = isinstance(key, int)
         alike = len({tuple(curve.name for curve in one.curves) for one in together}) == 1
         panels = []
-        for place, one in enumerate(together):
+        for place, (at, one) in enumerate(members):
             element = f"{name}-{number}-{place}"
             height = HEIGHT_WIDE if one.wide else HEIGHT
             drawn[element] = draw(one, height)
@@ -59,6 +65,8 @@ def groups(
                     "id": element,
                     "title": "" if alone else one.title,
                     "height": height,
+                    "at": at,
+                    "label": _label(one),
                     "note": one.note,
                     "legend": [] if alike else _legend([one]),
                     "marked": any(source in marked for source in one.sources),
@@ -76,6 +84,38 @@ def groups(
     return found
 
 
+def recoloured(figures: Sequence[Figure], known: dict[str, int]) -> list[Figure]:
+    """The figures with one colour for each thing on a page: what has the name of a curve in
+    ``known``, which grows, has its colour again. Curves of one number in a figure stay together."""
+    return [_recoloured(one, known) for one in figures]
+
+
+def _recoloured(one: Figure, known: dict[str, int]) -> Figure:
+    things: dict[int, list[str]] = {}
+    for curve in one.curves:
+        if isinstance(curve.colour, int):
+            things.setdefault(curve.colour, []).append(curve.name)
+    had = {n: next((known[x] for x in names if x in known), None) for n, names in things.items()}
+    given: dict[int, int] = {}
+    for own in sorted(things, key=lambda n: had[n] is None):  # those that are known choose first
+        wanted = had[own]
+        choice = itertools.chain([own if wanted is None else wanted], itertools.count())
+        given[own] = next(n for n in choice if n not in given.values())
+        for name in things[own]:
+            known.setdefault(name, given[own])
+    curves = [
+        replace(c, colour=given[c.colour]) if isinstance(c.colour, int) else c for c in one.curves
+    ]
+    return replace(one, curves=curves)
+
+
+def _label(one: Figure) -> str:
+    """What a chart shows, for who does not see it."""
+    names = ", ".join(dict.fromkeys(curve.name for curve in one.curves if curve.name))
+    over = f" over {one.x_label}" if one.x_label else ""
+    return f"{one.title}: {one.y_label}{over}" + (f" of {names}" if names else "")
+
+
 def _legend(figures: Sequence[Figure]) -> list[Mapping[str, Any]]:
     """One entry for each curve where a chart has several; panels of several drives share it."""
     curves = figures[0].curves
@@ -86,8 +126,9 @@ def _legend(figures: Sequence[Figure]) -> list[Mapping[str, Any]]:
         {
             "name": curve.name,
             "dash": curve.style if curve.style in ("dashed", "dotted") else "",
-            "colour": style.MUTED if neutral else style.run_colour(curve.colour),
+            "colour": style.MUTED if neutral else style.colour(curve.colour),
             "ring": curve.style == "published",
+            "field": curve.style in ("fields", "bars", "dots"),
         }
         for curve in curves
     ]
@@ -95,6 +136,8 @@ def _legend(figures: Sequence[Figure]) -> list[Mapping[str, Any]]:
 
 def draw(chart: Figure, height: int) -> figure:
     """One chart."""
+    if _wants_log(chart):
+        chart = replace(chart, log_y=True)
     curves = [_points(curve, chart) for curve in chart.curves]
     xs = np.concatenate([x for x, _ in curves])
     ys = np.concatenate([y for _, y in curves])
@@ -102,8 +145,8 @@ def draw(chart: Figure, height: int) -> figure:
         height,
         _places(chart.x_names) if chart.x_names else _span(xs, chart.log_x),
         _places(chart.y_names) if chart.y_names else _y_span(chart, ys),
-        chart.x_label,
-        chart.y_label,
+        for_page(chart.x_label),
+        for_page(chart.y_label),
         log_x=chart.log_x,
         log_y=chart.log_y,
         zoom_both=True,
@@ -113,13 +156,32 @@ def draw(chart: Figure, height: int) -> figure:
     if chart.y_names:
         plot.name_ticks(panel.yaxis[0], panel.ygrid[0], chart.y_names)
     for place, (curve, (x, y)) in enumerate(zip(chart.curves, curves, strict=True)):
+        tips = _tips(chart, curve)
         if curve.style == "heat":
             _heat(panel, curve)
+        elif curve.style == "fields":
+            _fields(panel, curve, chart, x, y)
         elif curve.style == "bars":
-            _bars(panel, curve, x + _beside(chart, place), y, _bar_width(chart))
+            _bars(panel, curve, x + _beside(chart, place), y, _bar_width(chart), tips)
         else:
-            _curve(panel, curve, x, y, named=len(curves) > 1)
+            _curve(panel, curve, x, y, tips)
     return panel
+
+
+def _wants_log(chart: Figure) -> bool:
+    """Whether bars differ by so much that a linear axis would show the longest alone."""
+    if chart.y_max is not None or any(curve.style != "bars" for curve in chart.curves):
+        return False
+    values = [y for curve in chart.curves for y in curve.y if math.isfinite(y)]
+    return min(values, default=0.0) > 0 and max(values) > BARS_SPAN_MAX * min(values)
+
+
+def _tips(chart: Figure, curve: Curve) -> list[tuple[str, str]]:
+    """What the pointer is told: which curve, and both values with their axes."""
+    tips = [("", curve.name)] if curve.name else []
+    if not chart.x_names:
+        tips.append((for_page(chart.x_label), "@x{0,0.[000]}"))
+    return [*tips, (for_page(chart.y_label), "@y{0,0.[00]}")]
 
 
 def _places(names: Sequence[str]) -> Any:
@@ -143,13 +205,36 @@ def _beside(chart: Figure, place: int) -> float:
     return _bar_width(chart) * (bars.index(place) - (len(bars) - 1) / 2)
 
 
-def _bars(panel: figure, curve: Curve, x: Floats, y: Floats, width: float) -> None:
-    colour = style.run_colour(curve.colour)
+def _bars(
+    panel: figure,
+    curve: Curve,
+    x: Floats,
+    y: Floats,
+    width: float,
+    tips: list[tuple[str, str]],
+) -> None:
+    colour = style.colour(curve.colour)
     source = ColumnDataSource({"x": x, "y": y})
     drawn = panel.vbar(
-        "x", top="y", bottom=0, width=0.92 * width, source=source, color=colour, line_color=None
+        "x",
+        top="y",
+        bottom=min(0.0, panel.y_range.start) if panel.y_range.start <= 0 else panel.y_range.start,
+        width=0.92 * width,
+        source=source,
+        color=colour,
+        line_color=None,
     )
-    plot.add_hover(panel, drawn, [(curve.name, "@y{0,0.[00]}")], "mouse")
+    plot.add_hover(panel, drawn, tips, "mouse")
+
+
+def _fields(panel: figure, curve: Curve, chart: Figure, x: Floats, y: Floats) -> None:
+    """Fields of unit size in one colour; the pointer is told what their row is."""
+    rows = [chart.y_names[int(row)] if chart.y_names else f"{row:g}" for row in y]
+    source = ColumnDataSource({"x": x, "y": y, "row": rows})
+    drawn = panel.rect(
+        "x", "y", width=0.9, height=0.86, source=source, color=style.colour(curve.colour)
+    )
+    plot.add_hover(panel, drawn, [("", curve.name), ("row", "@row")], "mouse")
 
 
 def _heat(panel: figure, curve: Curve) -> None:
@@ -160,13 +245,13 @@ def _heat(panel: figure, curve: Curve) -> None:
     # From dark to light is at least a factor: noise is not to look like a landscape.
     over = max(high - min(logs, default=0.0), math.log(HEAT_SPAN_MIN))
     shares = [1 - (high - math.log(z)) / over if z > 0 else 0.0 for _, _, z in fields]
-    colours = [style.tint(style.run_colour(curve.colour), 0.06 + 0.94 * one) for one in shares]
+    colours = [style.tint(style.colour(curve.colour), 0.06 + 0.94 * one) for one in shares]
     source = ColumnDataSource(
         {
             "x": [x for x, _, _ in fields],
             "y": [y for _, y, _ in fields],
             "z": [z for _, _, z in fields],
-            "text": [figure_text(z) for _, _, z in fields],
+            "text": [units.number(z) for _, _, z in fields],
             "colour": colours,
             "ink": [style.ink_on(one) for one in colours],
         }
@@ -209,12 +294,12 @@ def _span(values: Floats, log: bool) -> Any:
     return plot.span(low / room, high * room)
 
 
-def _curve(panel: figure, curve: Curve, x: Floats, y: Floats, *, named: bool) -> None:
+def _curve(panel: figure, curve: Curve, x: Floats, y: Floats, tips: list[tuple[str, str]]) -> None:
     if not len(x):
         return
     keep = keep_extremes([y], POINTS_MAX)
     source = ColumnDataSource({"x": x[keep].astype(np.float32), "y": y[keep].astype(np.float32)})
-    colour = style.run_colour(curve.colour)
+    colour = style.colour(curve.colour)
     if curve.style == "published":
         drawn = panel.scatter(
             "x", "y", source=source, size=9, fill_color=None, line_color=style.INK, line_width=2
@@ -229,5 +314,5 @@ def _curve(panel: figure, curve: Curve, x: Floats, y: Floats, *, named: bool) ->
         drawn = panel.line("x", "y", source=source, color=colour, line_width=1.6, line_dash=dash)
         if curve.style == "points":
             panel.scatter("x", "y", source=source, size=5, color=colour, line_color=None)
-    if curve.style != "dots":
-        plot.add_hover(panel, drawn, [(curve.name if named else "", "$y{0,0.[00]}")], "mouse")
+    if len(x) <= DOTS_MANY or curve.style != "dots":
+        plot.add_hover(panel, drawn, tips, "mouse")

@@ -15,8 +15,8 @@ from ssdlab import explain
 from ssdlab.analysis import attribution, comparison, consistency, flash
 from ssdlab.analysis.attribution import Breakdown
 from ssdlab.analysis.measurement import SYNC, Direction, JobMeasurement, Window
+from ssdlab.answer import MARK, Check, any_doubt
 from ssdlab.checks import examine, of_result
-from ssdlab.engine.check import MARK, Check, any_doubt
 from ssdlab.histogram import Histogram
 from ssdlab.report import style
 from ssdlab.results import Result

@@ -17,10 +17,112 @@
         }
       }
     }
+    for (const axis of models()) if (axis.tags?.includes("log")) followZoom(axis);
+    themed();
     document.documentElement.dataset.ready = "yes";
   });
+  const models = () => [...Bokeh.documents[0]._all_models.values()];
 
-  // Whole run or the window judged; log or linear.
+  // Log axes keep some ticks however far they are zoomed.
+  const NICE = [1, 2, 5, 10];
+  const ticksOf = (low, high) => {
+    const decades = Math.log10(high / low);
+    const found = [];
+    if (decades < 0.8) {
+      const rough = (high - low) / 5;
+      const power = 10 ** Math.floor(Math.log10(rough));
+      const step = power * NICE.find((n) => n * power >= rough);
+      for (let at = Math.ceil(low / step); at * step <= high; at += 1) found.push(at * step);
+      return found;
+    }
+    const digits = decades <= 2 ? [1, 2, 5] : decades <= 3 ? [1, 3] : [1];
+    for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1) {
+      for (const digit of digits) found.push(digit * 10 ** power);
+    }
+    return found;
+  };
+  const TIMES = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [0, "ns"]];
+  const timeText = (ns) => {
+    const [size, unit] = TIMES.find(([least]) => ns >= least);
+    return `${Number((ns / (size || 1)).toPrecision(4))}\u202f${unit}`;
+  };
+  const followZoom = (axis) => {
+    const plot = Bokeh.documents[0].roots().find((root) =>
+      [...root.below, ...root.left].includes(axis));
+    if (!plot) return;
+    const range = plot.below.includes(axis) ? plot.x_range : plot.y_range;
+    const update = () => {
+      const [low, high] = [Math.min(range.start, range.end), Math.max(range.start, range.end)];
+      if (!(low > 0 && high > low)) return;
+      const ticks = ticksOf(low, high);
+      if (axis.tags.includes("ns")) {
+        axis.major_label_overrides = new Map(ticks.map((tick) => [tick, timeText(tick)]));
+      }
+      axis.ticker.ticks = ticks;
+    };
+    range.properties.start.change.connect(update);
+    range.properties.end.change.connect(update);
+  };
+
+  // Charts follow the light or dark theme of the page; paper is light.
+  const dark = json("dark");
+  const night = matchMedia("(prefers-color-scheme: dark)");
+  const COLOURS = [
+    "line_color", "fill_color", "text_color", "axis_line_color", "major_tick_line_color",
+    "major_label_text_color", "axis_label_text_color", "grid_line_color", "border_line_color",
+  ];
+  const own = new Map();
+  const themed = (light = false) => {
+    const change = night.matches && !light;
+    for (const model of models()) {
+      for (const name of COLOURS) {
+        if (!(name in model.properties)) continue;
+        const key = `${model.id} ${name}`;
+        if (!own.has(key)) own.set(key, model[name]);
+        const was = own.get(key);
+        const colour = was?.value ?? was;
+        if (typeof colour !== "string" || !(colour in dark)) continue;
+        const now = change ? dark[colour] : colour;
+        model[name] = typeof was === "string" ? now : { ...was, value: now };
+      }
+    }
+    for (const mark of document.querySelectorAll("[style*='--c:']")) {
+      mark.dataset.c ??= mark.style.getPropertyValue("--c").trim();
+      mark.style.setProperty("--c", (change && dark[mark.dataset.c]) || mark.dataset.c);
+    }
+  };
+  night.addEventListener("change", () => themed());
+
+  // Canvases do not fit themselves to paper; pictures of them do. Folded tables are unfolded.
+  const folded = [];
+  addEventListener("beforeprint", () => {
+    themed(true);
+    for (const root of Bokeh.documents[0].roots()) {
+      const element = document.getElementById(roots[root.id]);
+      const view = Bokeh.index.get_by_id?.(root.id) ?? Bokeh.index[root.id];
+      if (!element || !view) continue;
+      for (const renderer of view.computed_renderer_views) renderer.set_visuals?.();
+      const picture = document.createElement("img");
+      picture.className = "printed";
+      picture.alt = element.getAttribute("aria-label") ?? "";
+      picture.src = view.export("png").canvas.toDataURL();
+      element.append(picture);
+    }
+    for (const one of document.querySelectorAll("details:not([open]):not(.points)")) {
+      if (!one.querySelector(".tablebox")) continue;
+      one.open = true;
+      folded.push(one);
+    }
+    document.documentElement.classList.add("printing");
+  });
+  addEventListener("afterprint", () => {
+    for (const picture of document.querySelectorAll("img.printed")) picture.remove();
+    for (const one of folded.splice(0)) one.open = false;
+    document.documentElement.classList.remove("printing");
+    themed();
+  });
+
+  // Whole run or measurement window; log or linear.
   const ranges = json("ranges");
   const press = (button) => {
     for (const other of button.parentElement.children) {
@@ -101,5 +203,49 @@
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   };
+
+  // The points of a chart as a table, from the data that the page carries.
+  const POINTS_MAX = 2000;
+  const pointsOf = (chart) => {
+    const rows = chart.curves.flatMap((curve) =>
+      curve.x.map((x, at) => [
+        curve.name, chart.x_names[x] || x, chart.y_names[curve.y[at]] || curve.y[at],
+        ...(curve.z.length ? [curve.z[at]] : []),
+      ]));
+    const head = ["series", chart.x_label || "x", chart.y_label || "y"];
+    if (rows.some((row) => row.length > 3)) head.push("value");
+    return [head, rows];
+  };
+  const fillPoints = async (details) => {
+    const blob = await raw(document.getElementById("answer"));
+    const answer = JSON.parse(await blob.text());
+    const { section, figure } = details.dataset;
+    const [head, rows] = pointsOf(answer.sections[section].figures[figure]);
+    const table = document.createElement("table");
+    const add = (parent, tag, cells) => {
+      const line = parent.insertRow();
+      for (const cell of cells) {
+        const element = document.createElement(tag);
+        element.textContent = cell ?? "";
+        line.append(element);
+      }
+    };
+    add(table.createTHead(), "th", head);
+    const body = table.createTBody();
+    for (const row of rows.slice(0, POINTS_MAX)) add(body, "td", row);
+    const box = document.createElement("div");
+    box.className = "scroll";
+    box.append(table);
+    details.append(box);
+    if (rows.length > POINTS_MAX) {
+      const note = document.createElement("p");
+      note.className = "note";
+      note.textContent = `${POINTS_MAX} of ${rows.length} points; all are in the JSON.`;
+      details.append(note);
+    }
+  };
+  for (const details of document.querySelectorAll(".points")) {
+    details.addEventListener("toggle", () => fillPoints(details), { once: true });
+  }
   window.ssdlab = { tsv, raw };
 })();

@@ -9,7 +9,7 @@ from typing import Any
 from bokeh.plotting import figure
 
 from ssdlab import _core, tuning
-from ssdlab.engine.check import MARK, any_doubt
+from ssdlab.answer import MARK, any_doubt
 from ssdlab.errors import InputError
 from ssdlab.report import model, style, tables, verdict, why
 from ssdlab.report.catalogue import Catalogue

@@ -61,7 +61,6 @@ def new_figure(
         y_axis_label=y_label,
         tools=[],
         toolbar_location="above",
-        toolbar_inner=True,
         min_border_left=LEFT_PX,
         min_border_right=14,
         min_border_top=4,
@@ -106,12 +105,14 @@ def new_figure(
     plot.yaxis[0].formatter = NumeralTickFormatter(format="0[.]0[0]a")
     if log_y:
         _round_ticks(plot.yaxis[0], plot.ygrid[0], y_range)
+        plot.yaxis[0].tags = ["log"]
     else:
         plot.yaxis[0].ticker = BasicTicker(desired_num_ticks=5 if height > LOW_PX else 3)
         plot.ygrid[0].ticker = plot.yaxis[0].ticker
     if log_x:
         _round_ticks(plot.xaxis[0], plot.xgrid[0], x_range)
         plot.xaxis[0].formatter = NumeralTickFormatter(format="0,0.[000]")
+        plot.xaxis[0].tags = ["log"]
     else:
         plot.xaxis[0].formatter = BasicTickFormatter(use_scientific=False)
         plot.xaxis[0].ticker = BasicTicker(desired_num_ticks=5)
@@ -137,7 +138,7 @@ def add_hover(
 
 
 def mark_window(plot: figure, start: float, end: float, mean: float, colour: str) -> None:
-    """Shades the window judged and draws its mean."""
+    """Shades the measurement window and draws its mean."""
     plot.add_layout(
         BoxAnnotation(
             left=start,
@@ -167,6 +168,7 @@ def dash(place: int) -> str:
 
 def latency_ticks(axis: Any, numbers: Numbers) -> None:
     """Labels a log axis in ns with the unit that suits each tick."""
+    axis.tags = ["log", "ns"]
     axis.major_label_overrides = {tick: numbers.tick(tick) for tick in axis.ticker.ticks}
 
 
@@ -180,15 +182,18 @@ def nines_ticks(plot: figure, nines: float, words: Catalogue) -> None:
 
 
 def name_ticks(axis: Any, grid: Any, names: Sequence[str]) -> None:
-    """Names the places 0, 1, 2 ... of an axis, which has no lines of its own then."""
-    _fix_ticks(axis, grid, [float(place) for place in range(len(names))])
-    axis.major_label_overrides = {float(place): name for place, name in enumerate(names)}
+    """Names the places 0, 1, 2 ... of an axis, which has no lines of its own then. A place without
+    a name has no tick."""
+    named = {float(place): name for place, name in enumerate(names) if name}
+    _fix_ticks(axis, grid, list(named))
+    axis.major_label_overrides = named
     grid.grid_line_color = None
 
 
 def _round_ticks(axis: Any, grid: Any, over: Any) -> None:
     """Ticks of a log axis at 1, 2 and 5, or at 1 and 3, or at 1 alone, times powers of ten. Fixed,
-    since bokeh's own would be few and uneven over a decade or two."""
+    since bokeh's own would be few and uneven over a decade or two; the page sets them anew when it
+    is zoomed (``page.js``)."""
     low, high = math.log10(over.start), math.log10(over.end)
     digits = (1, 2, 5) if high - low <= 2 else (1, 3) if high - low <= 3 else (1,)
     decades = range(math.floor(low) - 1, math.ceil(high) + 1)

@@ -11,6 +11,7 @@ from bokeh.plotting import figure
 from markupsafe import Markup
 
 from ssdlab._version import VERSION
+from ssdlab.report import style
 from ssdlab.report.catalogue import Catalogue
 from ssdlab.report.embed import bokeh_script, portable, script_json
 
@@ -49,6 +50,7 @@ def filled(
         roots=script_json(roots),
         ranges=script_json(ranges or {}),
         strings=script_json(strings),
+        dark=script_json(style.DARK),
         **own,
     )
 

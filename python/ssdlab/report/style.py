@@ -58,6 +58,35 @@ CAUSE_COLOURS = {
 }
 """One per cause of writes to flash (`programs_<cause>`), that of the time spent waiting for it."""
 
+STATE_COLOURS = {
+    "quick": "#bcd7cb",
+    "fair": "#e3cf8f",
+    "weak": "#d99b58",
+    "zero": "#c9c5ba",
+    "late": "#8fb3d4",
+    "slow": "#8b4a9b",
+    "bad": "#b3261e",
+    "unread": "#ece9e1",
+    "limit": "#77746c",
+}
+"""One per state of a piece of a drive; apart in lightness too, for colour-blind readers."""
+
+DARK = {
+    "#1f5f99": "#6aaeea",
+    "#c2571a": "#f0935a",
+    "#2c8a6b": "#5fc7a3",
+    "#8b5a9b": "#c79bd6",
+    "#a8871d": "#d9bb57",
+    "#4a4a48": "#b9b7b0",
+    "#b0436e": "#ea86ac",
+    "#5aa5c9": "#8fd0ee",
+    "#33322e": "#e8e6e0",
+    "#77746c": "#a5a29a",
+    "#d9d5cb": "#4a4843",
+    "#eeebe3": "#34322f",
+}
+"""What the colours of lines, axes and texts become on a dark page."""
+
 UNKNOWN_PART = "#d0cec6"
 
 INK = "#33322e"
@@ -70,6 +99,11 @@ FONT = "ui-sans-serif, system-ui, 'Helvetica Neue', Helvetica, Arial, 'Liberatio
 def run_colour(index: int) -> str:
     """The colour of the run at this place."""
     return RUN_COLOURS[index % len(RUN_COLOURS)]
+
+
+def colour(key: int | str) -> str:
+    """The colour of a curve: of the thing of that number, or of a state by name."""
+    return run_colour(key) if isinstance(key, int) else STATE_COLOURS[key]
 
 
 def part_colour(part: str) -> str:

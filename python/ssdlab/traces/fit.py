@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ssdlab.figures import figure_text
+from ssdlab import units
 
 SIZES_MAX = 16
 """Sizes of ``bssplit`` for each direction; rarer ones go to the nearest kept."""
@@ -79,7 +79,7 @@ def _left_out(found: dict[str, Any], theta: float | None) -> list[str]:
     if burst > 3:
         said.append(
             f"the rate is even on the average, and arrivals of the trace come in bursts "
-            f"(variance/mean {figure_text(burst)} per s)"
+            f"(variance/mean {units.number(burst)} per s)"
         )
     if found["requests_by_kind"]["trim"] or found["requests_by_kind"]["flush"]:
         said.append("trims and flushes are left out")

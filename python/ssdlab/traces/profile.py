@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ssdlab import _core
+from ssdlab import _core, units
+from ssdlab.answer import Curve, Figure
 from ssdlab.errors import Interrupted
-from ssdlab.figures import Curve, Figure, figure_text
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.tracefile import Reading, existing
-from ssdlab.traces import words
 
 KINDS = ("read", "write", "trim", "flush")
 
@@ -43,7 +42,7 @@ def profile(
         )
     except KeyboardInterrupt:
         raise Interrupted("stopped by Ctrl-C") from None
-    return {"trace": str(path), **found, "remarks": words.remarks(found)}
+    return {"trace": str(path), **found, "remarks": remarks(found)}
 
 
 def facts(found: dict[str, Any]) -> list[list[str]]:
@@ -53,7 +52,7 @@ def facts(found: dict[str, Any]) -> list[list[str]]:
     rows = [["format", found["format"]], ["requests", f"{found['requests']:,}"]]
     for kind in KINDS:
         if kinds[kind]:
-            amount = f", {words.binary(amounts[kind])}" if kind in amounts else ""
+            amount = f", {units.binary(amounts[kind])}" if kind in amounts else ""
             share = f"{100 * kinds[kind] / total:.1f} %"
             rows.append([f"  {kind}s" if kind != "flush" else "  flushes",
                          f"{kinds[kind]:,} ({share}){amount}"])  # fmt: skip
@@ -69,30 +68,30 @@ def _time_rows(found: dict[str, Any]) -> list[list[str]]:
     if arrivals is None:
         return [["times", "none in this format"]]
     seconds = found["seconds"]
-    rows = [["time span", words.span(seconds)]]
+    rows = [["time span", units.duration(seconds)]]
     if seconds > 0:
         rows.append(["mean rate", f"{found['requests'] / seconds:,.4g} requests/s"])
     for window in arrivals["windows"]:
         if window["window_ns"] in (10_000_000, 1_000_000_000, 60_000_000_000):
-            width = words.span(window["window_ns"] / 1e9)
+            width = units.duration(window["window_ns"] / 1e9)
             peak = window["requests_max"]
-            over = figure_text(peak / window["requests_mean"])
+            over = units.number(peak / window["requests_mean"])
             rows.append(
                 [f"busiest {width}", f"{peak:,} requests, {over} times the mean; "
-                 f"variance/mean {figure_text(window['dispersion'])} (Poisson: 1)"]
+                 f"variance/mean {units.number(window['dispersion'])} (Poisson: 1)"]
             )  # fmt: skip
     gaps = {one["percent"]: one["ns"] for one in arrivals["gaps"]}
     if gaps:
         rows.append(
-            ["between requests", f"median {words.nanoseconds(gaps[50.0])}, "
-             f"90 % within {words.nanoseconds(gaps[90.0])}"]
+            ["between requests", f"median {units.latency(gaps[50.0])}, "
+             f"90 % within {units.latency(gaps[90.0])}"]
         )  # fmt: skip
     for kind in ("read", "write"):
         times = {one["percent"]: one["ns"] for one in (found["responses"] or {}).get(kind, [])}
         if times:
             rows.append(
-                [f"recorded {kind} times", f"median {words.nanoseconds(times[50.0])}, "
-                 f"99 % within {words.nanoseconds(times[99.0])}"]
+                [f"recorded {kind} times", f"median {units.latency(times[50.0])}, "
+                 f"99 % within {units.latency(times[99.0])}"]
             )  # fmt: skip
     return rows
 
@@ -103,10 +102,10 @@ def _place_rows(found: dict[str, Any]) -> list[list[str]]:
     moved = max(1, found["requests_by_kind"]["read"] + found["requests_by_kind"]["write"])
     about = "" if foot["estimated_from_one_in"] == 1 else "about "
     rows = [
-        ["addresses", f"{words.binary(found['lowest_byte'])} to {words.binary(found['end_byte'])}"],
-        ["footprint", f"{about}{words.binary(foot['blocks'] * block)} in blocks of 4 KiB"],
-        ["  read, written", f"{words.binary(foot['blocks_read'] * block)}, "
-         f"{words.binary(foot['blocks_written'] * block)}"],
+        ["addresses", f"{units.binary(found['lowest_byte'])} to {units.binary(found['end_byte'])}"],
+        ["footprint", f"{about}{units.binary(foot['blocks'] * block)} in blocks of 4 KiB"],
+        ["  read, written", f"{units.binary(foot['blocks_read'] * block)}, "
+         f"{units.binary(foot['blocks_written'] * block)}"],
         ["sequential", f"{100 * order['continues_the_request_before'] / moved:.1f} % continue the "
          f"request before, {100 * order['continues_one_of_the_last'] / moved:.1f} % one of "
          f"{order['streams_followed']} streams"],
@@ -123,16 +122,16 @@ def _place_rows(found: dict[str, Any]) -> list[list[str]]:
             f", from one block in {foot['estimated_from_one_in']}")  # fmt: skip
         rows.append(
             ["reuse", f"{100 * reuse['reused'] / reuse['touches']:.1f} % of touches; different "
-             f"data between: median {words.binary(distances[50.0])}, "
-             f"90 % within {words.binary(distances[90.0])}{how}"]
+             f"data between: median {units.binary(distances[50.0])}, "
+             f"90 % within {units.binary(distances[90.0])}{how}"]
         )  # fmt: skip
     series = found["series"]
     if series and series["blocks"]:
-        width = words.span(series["window_ns"] / 1e9)
+        width = units.duration(series["window_ns"] / 1e9)
         blocks = series["blocks"]
         rows.append(
-            ["working set", f"per {width}: mean {words.binary(block * sum(blocks) / len(blocks))}, "
-             f"at most {words.binary(block * max(blocks))}"]
+            ["working set", f"per {width}: mean {units.binary(block * sum(blocks) / len(blocks))}, "
+             f"at most {units.binary(block * max(blocks))}"]
         )  # fmt: skip
     return rows
 
@@ -144,7 +143,7 @@ def size_rows(found: dict[str, Any], most: int = 12) -> list[list[str]]:
     total = max(1, sum(count.values()))
     kept = sorted(sizes, key=lambda one: -count[id(one)])[:most]
     rows = [
-        [words.binary(one["bytes"]), f"{one['read']:,}", f"{one['write']:,}", f"{one['trim']:,}",
+        [units.binary(one["bytes"]), f"{one['read']:,}", f"{one['write']:,}", f"{one['trim']:,}",
          f"{100 * count[id(one)] / total:.1f} %"]
         for one in sorted(kept, key=lambda one: one["bytes"])
     ]  # fmt: skip
@@ -171,10 +170,10 @@ def figures(found: dict[str, Any]) -> list[Figure]:
 
 def _over_time(series: dict[str, Any], block: int) -> list[Figure]:
     width = series["window_ns"] / 1e9
-    unit, per = words.time_unit(width * len(series["reads"]))
+    unit, per = _time_unit(width * len(series["reads"]))
     times = [width * n / per for n in range(len(series["reads"]))]
     time = f"time, {unit}"
-    note = f"In windows of {words.span(width)}."
+    note = f"In windows of {units.duration(width)}."
 
     def curves(
         *named: tuple[str, str], by: float = 1.0, cumulative: bool = False
@@ -196,7 +195,7 @@ def _over_time(series: dict[str, Any], block: int) -> list[Figure]:
         Figure(
             "Working set", time, "MiB",
             curves(("touched in a window", "blocks"), by=block / 2**20),
-            note=f"Different blocks of 4 KiB touched in each window of {words.span(width)}.",
+            note=f"Different blocks of 4 KiB touched in each window of {units.duration(width)}.",
         ),
         Figure(
             "Footprint", time, "MiB",
@@ -219,7 +218,7 @@ def _sizes(found: dict[str, Any]) -> Figure:
     counts: dict[str, dict[int, int]] = {"read": {}, "write": {}, "trim": {}}
     powers = [max(9, (one["bytes"] - 1).bit_length()) for one in found["sizes"]]
     low, high = min(powers, default=12), max(powers, default=12)
-    names = [words.binary(1 << power) for power in range(low, high + 1)]
+    names = [units.binary(1 << power) for power in range(low, high + 1)]
     for power, one in zip(powers, found["sizes"], strict=True):
         for kind, column in counts.items():
             column[power - low] = column.get(power - low, 0) + one[kind]
@@ -248,7 +247,7 @@ def _map(grid: dict[str, Any]) -> Figure:
     columns, rows = grid["columns"], grid["rows"]
     ends = [n for n in range(columns * rows) if grid["reads"][n] or grid["writes"][n]]
     last = max((n % columns for n in ends), default=0) + 1
-    unit, per = words.time_unit(last * grid["column_ns"] / 1e9)
+    unit, per = _time_unit(last * grid["column_ns"] / 1e9)
     curves = []
     for place, (name, key) in enumerate((("reads", "reads"), ("writes", "writes"))):
         cells = [n for n in range(columns * rows) if grid[key][n]]
@@ -260,5 +259,57 @@ def _map(grid: dict[str, Any]) -> Figure:
         "Where and when", f"time, {unit}", "address, GiB", [one for one in curves if len(one.x)],
         wide=True,
         note="A dot for each field with at least one request; "
-        f"a field is {words.binary(grid['row_bytes'])} high.",
+        f"a field is {units.binary(grid['row_bytes'])} high.",
     )  # fmt: skip
+
+
+def _time_unit(seconds: float) -> tuple[str, float]:
+    """The unit for the axis of a span: its name and its length in s."""
+    if seconds < 1:
+        return "ms", 1e-3
+    if seconds < 600:
+        return "s", 1.0
+    if seconds < 10 * 3600:
+        return "min", 60.0
+    return ("h", 3600.0) if seconds < 4 * 86_400 else ("days", 86_400.0)
+
+
+def remarks(found: dict[str, Any]) -> list[str]:
+    """What is odd about a trace and how it was treated; each a sentence."""
+    odd, total = found["oddities"], max(1, found["requests"])
+    said = []
+    if odd["damaged"]:
+        said.append(
+            f"{odd['damaged']:,} damaged lines or records are left out; "
+            f"the first: {odd['first_damage']}."
+        )
+    if odd["duplicates"]:
+        share = 100 * odd["duplicates"] / total
+        what = "a recording may hold requests twice, so look before you trust its rates; "
+        said.append(
+            f"{odd['duplicates']:,} requests ({share:.1f} %) repeat the one before them within "
+            f"{odd['duplicate_ns'] / 1e6:.0f} ms, same place, size and kind: "
+            f"{what if share >= 1 else ''}they are kept."
+        )
+    if odd["backwards"]:
+        said.append(
+            f"{odd['backwards']:,} requests have a time before that of the one before them (by "
+            f"{units.latency(odd['backwards_ns_max'])} at most); they take its time."
+        )
+    if odd["zero_length"]:
+        said.append(f"{odd['zero_length']:,} requests without a byte are left out.")
+    if odd["unaligned"]:
+        said.append(
+            f"{odd['unaligned']:,} requests ({100 * odd['unaligned'] / total:.1f} %) are not whole "
+            "sectors of 512 bytes; a replay rounds them outwards."
+        )
+    if not found["has_times"]:
+        said.append("There are no times in this trace: it can be replayed at a depth alone.")
+    elif found["requests"] > 1 and found["seconds"] == 0:
+        said.append("All requests have the same time.")
+    if found["footprint"]["estimated_from_one_in"] > 1:
+        said.append(
+            "The trace touches so many blocks that footprint, working set and reuse are estimated "
+            f"from one block in {found['footprint']['estimated_from_one_in']}, chosen by a hash."
+        )
+    return said

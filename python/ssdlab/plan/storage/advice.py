@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from ssdlab.figures import figure_text
+from ssdlab import units
 from ssdlab.plan.prices import Prices
 from ssdlab.plan.storage.measure import LOADS
 from ssdlab.plan.storage.rows import Row
@@ -42,10 +42,10 @@ def _cheapest(rows: Sequence[Row], random: Sequence[str], prices: Prices) -> Ite
     for key in random:
         best = _least(priced, lambda row, key=key: row.per_kiops(key))  # type: ignore[misc]
         if best is not None:
-            cost = figure_text(best.per_kiops(key))
+            cost = units.number(best.per_kiops(key))
             parts.append(f"a thousand {_load(key)}IOPS in {best.letter} ({cost})")
     yield (
-        f"In {prices.currency}, a TB costs least in {_name(space)}: {figure_text(space.per_tb)}"
+        f"In {prices.currency}, a TB costs least in {_name(space)}: {units.number(space.per_tb)}"
         + (f"; {'; '.join(parts)}." if parts else ".")
     )
 
@@ -69,11 +69,11 @@ def _for_what(rows: Sequence[Row], random: Sequence[str]) -> Iterator[str]:
     for row in sorted(priced, key=lambda row: row.price or 0.0):
         if row is not cheapest:
             gains = " and ".join(
-                f"{figure_text((row.rate(key) or 0.0) / (cheapest.rate(key) or 1.0))} times the "
+                f"{units.number((row.rate(key) or 0.0) / (cheapest.rate(key) or 1.0))} times the "
                 f"{'rate' if key == 'load' else LOADS[key][0]}"
                 for key in random
             )
-            dear = figure_text((row.price or 0.0) / (cheapest.price or 1.0))
+            dear = units.number((row.price or 0.0) / (cheapest.price or 1.0))
             parts.append(f"{row.letter} gives {gains} for {dear} times the price")
     yield f"Against {cheapest.letter}, the cheapest: {'; '.join(parts)}."
     yield _choice(priced, random)
@@ -114,8 +114,8 @@ def _choice(priced: Sequence[Row], random: Sequence[str]) -> str:
     fits = " while the hot set fits its cache" if middle.found.cold else ""
     of = "rate" if key == "load" else LOADS[key][0]
     return (
-        f"{text} Between them stands {middle.letter}: {figure_text(share)} % of the {of} of "
-        f"{fast.letter} for {figure_text(cost)} % of its price{fits}."
+        f"{text} Between them stands {middle.letter}: {units.number(share)} % of the {of} of "
+        f"{fast.letter} for {units.number(cost)} % of its price{fits}."
     )
 
 
@@ -140,11 +140,11 @@ def _caches(rows: Sequence[Row], random: Sequence[str]) -> Iterator[str]:
         cold, warm = row.found.cold[key].iops, row.found.rates[key].iops
         warmth = row.found.warmth.get(key)
         text = (
-            f"{row.letter} gives {figure_text(warm)} {_load(key)}IOPS once its cache is warm and "
-            f"{figure_text(cold)} before"
+            f"{row.letter} gives {units.number(warm)} {_load(key)}IOPS once its cache is warm and "
+            f"{units.number(cold)} before"
         )
         if warmth is not None and warmth.seconds > HOURS_LONG * 3600:
-            text += f"; under this load that takes {figure_text(warmth.seconds / 3600)} hours"
+            text += f"; under this load that takes {units.number(warmth.seconds / 3600)} hours"
         hits = row.found.hits.get(key, 1.0)
         if hits < 0.9:
             text += f"; the hot set does not fit ({100 * hits:.0f} % hits)"
@@ -156,7 +156,7 @@ def _wear(rows: Sequence[Row]) -> Iterator[str]:
         life = row.life
         if life is not None and life.years is not None and life.years < LIFE_SHORT:
             yield (
-                f"The SSDs of {row.letter} ({life.of}) last {figure_text(life.years)} years only "
+                f"The SSDs of {row.letter} ({life.of}) last {units.number(life.years)} years only "
                 f"at these writes: take drives for more of them than {life.worn.dwpd:.2g} drive "
                 "writes a day."
             )
@@ -170,7 +170,7 @@ def _risks(rows: Sequence[Row]) -> Iterator[str]:
     for row in rows:
         fast = row.candidate.fast
         if fast is not None and not fast.redundant and row.found.dirty_bytes > 0:
-            size = figure_text(row.found.dirty_bytes / 1e9)
+            size = units.number(row.found.dirty_bytes / 1e9)
             yield (
                 f"{row.letter} loses up to {size} GB of writes with its one cache drive: mirror "
                 "the cache, or let it write through."

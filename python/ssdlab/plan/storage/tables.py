@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from ssdlab.arrays.chapters import Cells, Chapter, columns, numbers
+from ssdlab.answer import Cell, Cells, Curve, Figure, Section, Style, Table, columns, numbers
 from ssdlab.arrays.readings import Reading
-from ssdlab.figures import Cell, Curve, Figure, Style, Table
 from ssdlab.plan.prices import Prices
 from ssdlab.plan.storage.advice import advise
 from ssdlab.plan.storage.measure import LOADS
 from ssdlab.plan.storage.rows import Row, rate_of
 
 
-def chapter(rows: Sequence[Row], prices: Prices, writes_per_day: float) -> Chapter:
+def chapter(rows: Sequence[Row], prices: Prices, writes_per_day: float) -> Section:
     """All that is said of the candidates."""
     keys = [key for key in LOADS if all(key in row.found.rates for row in rows)]
     random = [key for key in keys if LOADS[key][1] == "IOPS"]
@@ -25,7 +23,7 @@ def chapter(rows: Sequence[Row], prices: Prices, writes_per_day: float) -> Chapt
     if any(row.found.cold for row in rows):
         tables.append(_caches(rows, random))
     tables += [_money(rows, keys, prices), _safety(rows, writes_per_day)]
-    return Chapter(
+    return Section(
         key="storage",
         title="Candidates beside each other",
         sentences=advise(rows, keys, prices),
@@ -207,10 +205,3 @@ def _dot(row: Row, place: int, value: float | None, price: float | None) -> Curv
     name = f"{row.letter}: {row.candidate.pool.title}"
     name += " with a cache" if row.candidate.fast is not None else ""
     return Curve(name, [price or 0.0], [value or 0.0], "dots", place)
-
-
-def document(chapter_: Chapter, **about: Any) -> dict[str, Any]:
-    """The object of ``--json``."""
-    found = chapter_.as_json()
-    return {**about, "sentences": found["sentences"], "tables": found["tables"],
-            "candidates": found["runs"]}  # fmt: skip

@@ -1,0 +1,341 @@
+"""What a study answers: a verdict, sentences, numbers, tables, figures, and what puts it in doubt.
+
+A study builds one :class:`Answer`; terminal, page and JSON are each rendered from it by one
+renderer (``cli/answer.py``, ``report/answer_page.py``, :meth:`Answer.as_json`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+from ssdlab import units
+
+Better = Literal["higher", "lower", ""]
+"""Which way a number is good; empty for neither."""
+
+
+Style = Literal[
+    "line", "dashed", "dotted", "dots", "published", "points", "steps", "bars", "heat", "fields"
+]
+"""How the points of a curve are drawn."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Points of a chart, or a line through them."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    style: Style = "line"
+    """``published`` draws rings: numbers of an article. ``points`` draws a line with its points;
+    ``steps`` the outline of a histogram; ``bars`` stand side by side with those of other curves;
+    ``heat`` fields of unit size, coloured and labelled by ``z``; ``fields`` the same in the one
+    colour of the curve."""
+    colour: int | str = 0
+    """Curves of one number are of one thing. A name is a colour of its own kind, such as that of a
+    state of a piece (``report/style.py``)."""
+    z: Sequence[float | None] = ()
+    """Values of the fields of ``heat``; None where nothing was measured."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart. Its title and the names of its curves say which charts of two runs are the same."""
+
+    title: str
+    x_label: str
+    y_label: str
+    curves: Sequence[Curve]
+    log_x: bool = False
+    log_y: bool = False
+    y_max: float | None = None
+    """End of the vertical axis where it is fixed."""
+    y_min: float | None = None
+    """Start of a linear vertical axis where it is not 0."""
+    x_names: Sequence[str] = ()
+    """Labels of the places 0, 1, 2 ... of the horizontal axis, where they are no numbers; empty for
+    none."""
+    y_names: Sequence[str] = ()
+    """The same for the vertical axis."""
+    wide: bool = False
+    group: str = ""
+    """Figures of one group stand side by side under this heading."""
+    sources: tuple[str, ...] = ()
+    """Keys of the steps that it shows; a step that fails a check marks the chart."""
+    note: str = ""
+    """A sentence below the chart."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number of a table and what it was measured by."""
+
+    value: float | None
+    sources: tuple[str, ...] = ()
+    """Keys of the steps that it comes from; a step that fails a check marks the number."""
+    text: str = ""
+    """How it is written, where not as the number of its column."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column; ``unit`` decides how its numbers are written."""
+
+    name: str
+    unit: str = ""
+    """``"IOPS"``, ``"MB/s"``, ``"us"``, ``"ms"``, ``"s"``, ``"%"``, ``"B"``, ``"x"``; empty for
+    text and plain numbers."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the answer. A cell is a :class:`Cell`, text, or None for nothing measured."""
+
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell | str | None]]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Number:
+    """One of the few numbers that an experiment is about: what runs are compared by."""
+
+    name: str
+    value: float | None
+    unit: str
+    better: Better = ""
+    sources: tuple[str, ...] = ()
+
+
+MARK = "†"
+"""Stands behind a number, or by a chart, that a check puts in doubt."""
+MARK_NOTE = f"{MARK} a check puts this number in doubt."
+
+Status = Literal["good", "doubt", "bad", "unknown"]
+"""``bad``: the number is not what it claims to be. ``doubt``: it may not be. ``unknown``: nobody
+can tell from what was recorded."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a check says of a run's numbers."""
+
+    name: str
+    title: str
+    status: Status
+    evidence: str
+    """What was seen."""
+    why: str
+    """Why that matters."""
+    affects: tuple[str, ...] | None = None
+    """Keys of the steps whose numbers it puts in doubt; None: all of them."""
+
+    @property
+    def trouble(self) -> bool:
+        """Whether it puts numbers in doubt."""
+        return self.status in ("bad", "doubt")
+
+
+def any_doubt(checks: Iterable[Check]) -> bool:
+    """Whether numbers of a run that is examined as one carry a mark."""
+    return any(one.trouble and one.affects != () for one in checks)
+
+
+def marked(checks: Iterable[Check], keys: Sequence[str]) -> frozenset[str]:
+    """The steps among ``keys`` that a check puts in doubt."""
+    found: set[str] = set()
+    for check in checks:
+        if check.trouble:
+            found.update(keys if check.affects is None else check.affects)
+    return frozenset(found)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer for programs and tests: a code and the values that it rests on."""
+
+    code: str = "measured"
+    values: Mapping[str, float | str | None] = field(default_factory=dict)
+
+
+NOT_DECIDED = "not-decided"
+"""The code of a verdict that doubts forbid."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One question of a study and what was found: what a protocol's ``judge`` returns."""
+
+    sentences: Sequence[str] = ()
+    """The answer in plain words, the most important first."""
+    numbers: Sequence[Number] = ()
+    """The few numbers that it is about: what runs are compared by."""
+    tables: Sequence[Table] = ()
+    figures: Sequence[Figure] = ()
+    key: str = ""
+    title: str = ""
+    rows: Sequence[Mapping[str, Any]] = ()
+    """What was measured, in full, for scripts."""
+    verdict: Verdict = Verdict()
+
+    def as_json(self) -> dict[str, Any]:
+        """The section for scripts; cells of tables by the heads of their columns."""
+        return {
+            "key": self.key,
+            "title": self.title,
+            "verdict": asdict(self.verdict),
+            "sentences": list(self.sentences),
+            "numbers": [asdict(one) for one in self.numbers],
+            "tables": [_table_json(one) for one in self.tables],
+            "figures": [asdict(one) for one in self.figures],
+            "rows": [dict(one) for one in self.rows],
+        }
+
+
+@dataclass(frozen=True)
+class Answer:
+    """All that a study has to say. The first section is the answer itself, and leads."""
+
+    title: str
+    """What it is: the study and its target."""
+    kind: str
+    """Of study: ``protocol``, ``arrays``, ``comparison`` ..."""
+    sections: Sequence[Section]
+    checks: Sequence[Check] = ()
+    """Whether the numbers can be believed, the worst first."""
+    marks: frozenset[str] = frozenset()
+    """Sources whose numbers and charts a check puts in doubt."""
+    notes: Sequence[str] = ()
+    """What was run and how, what the numbers rest on."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """Job files and rigs by name."""
+    facts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Of the target, the platform, the test: by heading and name."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """What scripts find beside the answer, by key."""
+
+    @property
+    def lead(self) -> Section:
+        """The section that answers."""
+        return self.sections[0] if self.sections else Section()
+
+    @property
+    def headline(self) -> str:
+        """The answer in one sentence; empty where nothing was found."""
+        return next(iter(self.lead.sentences), "")
+
+    @property
+    def verdict(self) -> Verdict:
+        """The answer for programs."""
+        return self.lead.verdict
+
+    @property
+    def troubles(self) -> list[Check]:
+        """The checks that put numbers in doubt."""
+        return [one for one in self.checks if one.trouble]
+
+    def tables(self) -> list[tuple[Section, Table]]:
+        """Every table that says more than the numbers, with its section."""
+        return [
+            (section, one)
+            for section in self.sections
+            for one in section.tables
+            if one.rows and not says_only(one, section.numbers)
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """The answer for scripts (``--json``, and inside pages)."""
+        document: dict[str, Any] = finite(
+            {
+                **self.data,
+                "study": self.kind,
+                "title": self.title,
+                "verdict": asdict(self.verdict),
+                "sentences": list(self.lead.sentences),
+                "numbers": [asdict(one) for one in self.lead.numbers],
+                "sections": [one.as_json() for one in self.sections],
+                "checks": [asdict(one) for one in self.checks],
+                "notes": list(self.notes),
+            }
+        )
+        return document
+
+
+Cells = list[Cell | str | None]
+"""Of a row."""
+
+
+def numbers(*values: float | None) -> Cells:
+    """Cells of a row."""
+    return [Cell(one) for one in values]
+
+
+def columns(text: str) -> list[Column]:
+    """Columns such as ``array, random reads:IOPS, p99:us``."""
+    found = []
+    for one in text.split(","):
+        name, _, unit = one.strip().partition(":")
+        found.append(Column(name, unit))
+    return found
+
+
+def heading(column: Column) -> str:
+    """The head of a column with its unit, where the numbers do not carry that themselves."""
+    own = column.unit in ("", "B") or column.unit == column.name
+    return column.name if own else f"{column.name}, {column.unit}"
+
+
+def cell_text(cell: Cell | str | None, unit: str = "", marks: Collection[str] = ()) -> str:
+    """A cell as tables write it, with its mark of doubt."""
+    if not isinstance(cell, Cell):
+        return units.DASH if cell is None else cell
+    mark = MARK if any(key in marks for key in cell.sources) else ""
+    return (cell.text or units.number(cell.value, unit)) + mark
+
+
+def value_of(cell: Cell | str | None) -> float | str | None:
+    """A cell as programs read it."""
+    return cell.value if isinstance(cell, Cell) else cell
+
+
+def in_gigabytes(number: Number) -> Number:
+    """The number as people read it beside its unit: bytes as GB."""
+    if number.unit != "B":
+        return number
+    value = None if number.value is None else number.value / 1e9
+    return replace(number, value=value, unit="GB")
+
+
+def says_only(table: Table, numbers: Sequence[Number]) -> bool:
+    """Whether a table says nothing that the numbers do not say."""
+    if len(table.columns) > 3:  # more than name, value and unit
+        return False
+    return {row[0] for row in table.rows} <= {number.name for number in numbers}
+
+
+def numbers_table(numbers: Sequence[Number]) -> Table:
+    """The numbers as a table."""
+    rows: list[Cells] = [
+        [one.name, Cell(one.value, one.sources), one.unit] for one in map(in_gigabytes, numbers)
+    ]
+    return Table("Numbers", columns("number, value, unit"), rows)
+
+
+def finite(value: Any) -> Any:
+    """A document for JSON: what is no finite number is null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: finite(one) for key, one in value.items()}
+    return [finite(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _table_json(table: Table) -> dict[str, Any]:
+    heads = [f"{one.name}, {one.unit}" if one.unit else one.name for one in table.columns]
+    rows = [dict(zip(heads, map(value_of, row), strict=True)) for row in table.rows]
+    return {"title": table.title, "rows": rows, "note": table.note}

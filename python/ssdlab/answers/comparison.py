@@ -1,0 +1,271 @@
+"""A comparison of runs as an answer: verdicts, numbers with differences, charts overlaid."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+
+from ssdlab.analysis import latency, series
+from ssdlab.analysis.comparison import Workload, align
+from ssdlab.analysis.differences import Row
+from ssdlab.answer import (
+    Answer,
+    Cell,
+    Cells,
+    Check,
+    Column,
+    Curve,
+    Figure,
+    Section,
+    Style,
+    Table,
+    Verdict,
+    any_doubt,
+)
+from ssdlab.compare import (
+    LETTERS,
+    Comparison,
+    share_text,
+    span_text,
+    value_text,
+    verdict,
+)
+from ssdlab.results import DIRECTIONS, Result
+
+LINES: tuple[Style, ...] = ("line", "dashed", "dotted")
+"""Curves of one chart, where colours tell the sides apart."""
+DOUBT = "in doubt"
+"""The source of numbers and charts of which a check doubts a side."""
+FACTS_MAX = 200
+"""Longer facts are cut."""
+
+
+def answer(found: Comparison) -> Answer:
+    """The verdict on each side against the first, every number, and the charts of all sides."""
+    sides = zip(found.parties, LETTERS, strict=False)
+    lead = Section(
+        found.sentences(),
+        tables=[_numbers(found), *_differing(found)],
+        figures=_overlaid(found) if found.protocol else [],
+        key="numbers",
+        title="Numbers",
+        verdict=_verdict(found),
+    )
+    charts = [] if found.protocol else _sections(found)
+    return Answer(
+        title=" vs ".join(f"{party.label} ({letter})" for party, letter in sides),
+        kind="comparison",
+        sections=[lead, *charts],
+        checks=_checks(found),
+        marks=frozenset({DOUBT}),
+        notes=[*_sides(found), *found.method()],
+        data=found.as_json(),
+    )
+
+
+def _verdict(found: Comparison) -> Verdict:
+    known = [one for row in found.rows for one in row.differences if one is not None]
+    tested = [one for one in known if one.p is not None]
+    seen = sum(one.seen for one in tested)
+    code = "different" if seen else "no-difference" if tested else "not-tested"
+    values = {"metrics": len(known), "tested": len(tested), "significant": seen}
+    return Verdict(code, {name: float(value) for name, value in values.items()})
+
+
+def _sides(found: Comparison) -> list[str]:
+    return [
+        f"{letter}: {party.label} ({', '.join(party.names)})"
+        for letter, party in zip(LETTERS, found.parties, strict=False)
+    ]
+
+
+def _checks(found: Comparison) -> list[Check]:
+    """What speaks against each side, under its letter."""
+    return [
+        replace(check, title=f"{letter}: {check.title}")
+        for letter, party in zip(LETTERS, found.parties, strict=False)
+        for check in party.checks
+    ]
+
+
+def _numbers(found: Comparison) -> Table:
+    """Every number of all sides with its differences to the first."""
+    first, *others = list(LETTERS[: len(found.parties)])
+    grouped = any(row.quantity.section for row in found.rows)
+    heads = [*(["job"] if grouped else []), "number", "unit", first]
+    for letter in others:
+        heads += [letter, f"{letter} vs {first}"]
+        heads += ["95 %", "verdict"] if found.tested else []
+    rows = [_row(found, row, grouped=grouped) for row in found.rows]
+    note = "Values are followed by half of their 95 % interval, where it is known."
+    return Table("Numbers", [Column(head) for head in heads], rows, note)
+
+
+def _row(found: Comparison, row: Row, *, grouped: bool) -> Cells:
+    quantity = row.quantity
+    values = [
+        Cell(value, (DOUBT,) if party.doubted(quantity.name) else (), value_text(value, interval))
+        for party, value, interval in zip(found.parties, row.values, row.intervals, strict=True)
+    ]
+    cells: Cells = [quantity.section] if grouped else []
+    cells += [quantity.name, quantity.unit, values[0]]
+    for value, difference in zip(values[1:], row.differences, strict=True):
+        share = None if difference is None else difference.share
+        cells += [value, Cell(share, text=share_text(share))]
+        if found.tested:
+            cells += [span_text(difference), verdict(difference, quantity.better)]
+    return cells
+
+
+def _differing(found: Comparison) -> list[Table]:
+    facts = found.differing_facts()
+    heads = [Column(head) for head in ("setting", *LETTERS[: len(found.parties)])]
+    rows = [[name, *map(_cut, values)] for name, values in facts.items()]
+    return [Table("Differing settings", heads, rows)] if rows else []
+
+
+def _sections(found: Comparison) -> list[Section]:
+    """The charts of each job and direction of ordinary runs."""
+    names = dict.fromkeys(row.quantity.section for row in found.rows)
+    return [
+        Section(figures=_charts(found, name), key=f"job-{place}", title=name)
+        for place, name in enumerate(names)
+    ]
+
+
+def _charts(found: Comparison, section: str) -> list[Figure]:
+    """IOPS against time and the latency distribution of one job and direction."""
+    lines: list[Curve] = []
+    slower: list[Curve] = []
+    for place, number, result, workload, ddir in _members(found, section):
+        name = found.parties[place].label
+        shown: Style = LINES[min(number, len(LINES) - 1)]
+        time, rate = _rate(result, workload.name, ddir)
+        lines.append(Curve(name, time, rate, shown, place))
+        value, share = _slower(workload, ddir)
+        slower.append(Curve(name, value, share, shown, place))
+    sources = (DOUBT,) if any(any_doubt(p.checks) for p in found.parties) else ()
+    return [
+        Figure(f"IOPS over time: {section}", "time, s", "IOPS", lines, wide=True, sources=sources),
+        Figure(
+            f"Latency distribution (CCDF): {section}",
+            "latency, us",
+            "I/Os slower, ppm",
+            slower,
+            log_x=True,
+            log_y=True,
+            wide=True,
+            sources=sources,
+        ),
+    ]
+
+
+def _members(found: Comparison, section: str) -> Iterator[tuple[int, int, Result, Workload, str]]:
+    """(side, repeat, result, its job, direction) of what a section compares."""
+    flat = [
+        (place, number, result)
+        for place, party in enumerate(found.parties)
+        for number, result in enumerate(party.results)
+    ]
+    for group in align([result.document for *_, result in flat]):
+        for ddir in DIRECTIONS:
+            if f"{group.name}, {ddir}" == section:
+                for member in group.members:
+                    yield *flat[member.run], member, ddir
+
+
+def _rate(result: Result, job: str, ddir: str) -> tuple[list[float], list[float]]:
+    """Seconds since the job began, and IOPS."""
+    rows = result.series(job, ddir)
+    if rows.is_empty():
+        return [], []
+    bins = series.per_second(rows, float(result.ssdlab.get("interval_ms") or 1000) / 1000)
+    return bins["time_s"].to_list(), bins["iops"].to_list()
+
+
+def _slower(workload: Workload, ddir: str) -> tuple[list[float], list[float]]:
+    """Latencies in us, and how many of a million I/Os are slower."""
+    parts = (latency.distribution(job.get(ddir) or {}) for job in workload.jobs)
+    whole = latency.merge(one for one in parts if one is not None)
+    if whole is None:
+        return [], []
+    value, longer = whole.cdf()
+    return list(value / 1e3), list(1e6 * longer)
+
+
+def _overlaid(found: Comparison) -> list[Figure]:
+    drawn = [[run.findings.judgement.figures for run in p.runs] for p in found.parties]
+    doubts = [p.runs[0].marks() if p.runs else frozenset[str]() for p in found.parties]
+    return overlay(drawn, [p.label for p in found.parties], doubts)
+
+
+def overlay(
+    sides: Sequence[Sequence[Sequence[Figure]]],
+    labels: Sequence[str],
+    doubts: Sequence[Collection[str]] = (),
+) -> list[Figure]:
+    """Charts of the same title with the curves of all sides: a colour for each side.
+
+    Of repeats the first is drawn. Fields cannot lie one over another; they stand side by side.
+    ``doubts`` are the keys of the steps of each side that a check puts in doubt: a chart of such
+    a step gets the source :data:`DOUBT`.
+    """
+    first = [runs[0] if runs else () for runs in sides]
+    known = {(one.group, one.title): one for figures in first for one in figures}
+    found: list[Figure] = []
+    marked = doubts or [()] * len(sides)
+    for (group, title), model in known.items():
+        own = [
+            (place, one)
+            for place, figures in enumerate(first)
+            for one in figures
+            if (one.group, one.title) == (group, title)
+        ]
+        if any(curve.style == "heat" for _, one in own for curve in one.curves):
+            found += [
+                replace(
+                    one,
+                    title=labels[place],
+                    group=title if not group else f"{group}: {title}",
+                    sources=_doubt([(place, one)], marked),
+                )
+                for place, one in own
+            ]
+            continue
+        curves = [
+            _restyled(curve, number, labels[place], place, alone=len(one.curves) == 1)
+            for place, one in own
+            for number, curve in enumerate(one.curves)
+        ]
+        tops = [one.y_max for _, one in own]
+        top = max((t for t in tops if t is not None), default=None) if None not in tops else None
+        found.append(replace(model, curves=_once(curves), y_max=top, sources=_doubt(own, marked)))
+    return found
+
+
+def _doubt(own: Sequence[tuple[int, Figure]], marked: Sequence[Collection[str]]) -> tuple[str, ...]:
+    doubted = any(source in marked[place] for place, one in own for source in one.sources)
+    return (DOUBT,) if doubted else ()
+
+
+def _restyled(curve: Curve, number: int, label: str, place: int, *, alone: bool) -> Curve:
+    shown = curve.style
+    if shown in ("line", "points", "dashed", "dotted") and not alone:
+        shown = LINES[min(number, len(LINES) - 1)]
+    if curve.style == "published":
+        return curve
+    name = label if alone else f"{label}: {curve.name}"
+    return replace(curve, name=name, style=shown, colour=place)
+
+
+def _once(curves: Sequence[Curve]) -> list[Curve]:
+    """Published points stand in the charts of all sides; once is enough."""
+    found: list[Curve] = []
+    for curve in curves:
+        if curve.style != "published" or curve not in found:
+            found.append(curve)
+    return found
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= FACTS_MAX else text[: FACTS_MAX - 3] + "..."

@@ -1,0 +1,96 @@
+"""A run of a protocol as an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from datetime import datetime
+from typing import Any
+
+from ssdlab import tuning, units
+from ssdlab.answer import Answer, Column, Section, Table
+from ssdlab.engine import steady_report
+from ssdlab.engine.findings import ProtocolRun
+
+QUICK = (
+    "quick run: not steady state, not for publication. Times and sizes were cut; use it to see "
+    "that everything works, not to judge the drive."
+)
+INCOMPLETE = "stopped before its end: the numbers rest on the steps that were finished."
+
+
+def answer(run: ProtocolRun) -> Answer:
+    """What the run has found, how steady it was, what the drive counted, and every step."""
+    judged = replace(run.findings.judgement, key="results", title="Results")
+    sections = [judged]
+    for place, record in enumerate(run.findings.rounds):
+        sections.append(
+            Section(
+                [steady_report.sentence(record)],
+                tables=[steady_report.table(record)],
+                figures=steady_report.figures(record),
+                key=f"steady-{place}",
+                title=f"Steady state: {record.title}",
+            )
+        )
+    if (counted := run.counted()) is not None:
+        sections.append(Section(tables=[counted], key="counted", title="SMART counters"))
+    sections.append(Section(tables=[_steps(run)], key="steps", title="Steps"))
+    notes = [QUICK] if run.quick else [] if run.complete else [INCOMPLETE]
+    return Answer(
+        title=f"{run.title}: {run.target}" + (" (quick run)" if run.quick else ""),
+        kind="protocol",
+        sections=sections,
+        checks=run.findings.checks,
+        marks=run.marks(),
+        notes=notes,
+        texts=run.job_texts(),
+        facts=_facts(run),
+        data={
+            **run.manifest,
+            "findings": asdict(run.findings),
+            "steps": [asdict(step) for step in run.steps],
+        },
+    )
+
+
+def _facts(run: ProtocolRun) -> dict[str, Mapping[str, str]]:
+    """What the report of a test must state: device, platform, settings."""
+    manifest = run.manifest
+    about = manifest.get("about", {})
+    drive: dict[str, Any] = dict(about.get("drive", {}))
+    simulated = manifest.get("kind") == "sim"
+    if simulated:
+        drive = {"simulated": manifest["name"], "what it is": about.get("summary", "")}
+    system = {key: about[key] for key in ("kernel", "machine", "cpus") if key in about}
+    system |= {f"file system {k}": v for k, v in about.get("file_system", {}).items()}
+    system |= {f"setup: {k}": v for k, v in tuning.readable(about.get("setup")).items()}
+    test = {
+        "procedure": run.source,
+        "capacity": units.number(manifest.get("capacity"), "B"),
+        "active range": units.number(manifest.get("active"), "B"),
+        **manifest.get("values", {}),
+        "started": str(manifest.get("created", "")).replace("T", " "),
+        "ssdlab": manifest.get("version", ""),
+    }
+    if simulated:
+        test |= {"seed": manifest.get("seed"), **manifest.get("overrides", {})}
+    return {
+        "Device": {key.replace("_", " "): str(value) for key, value in drive.items()},
+        "Platform": {key: str(value) for key, value in system.items()},
+        "Test": {key: str(value) for key, value in test.items()},
+    }
+
+
+def _steps(run: ProtocolRun) -> Table:
+    heads = [Column(name) for name in ("step", "what", "key", "took", "note")]
+    rows = [
+        (str(one.number), one.title, one.key, _took(one.began, one.ended), one.note)
+        for one in run.steps
+    ]
+    return Table("Every step", heads, rows)
+
+
+def _took(began: str, ended: str) -> str:
+    spent = datetime.fromisoformat(ended) - datetime.fromisoformat(began)
+    return units.duration(spent.total_seconds())

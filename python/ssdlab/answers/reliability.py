@@ -1,0 +1,135 @@
+"""A study of reliability as an answer: levels, ways of wearing, loss over the years."""
+
+from __future__ import annotations
+
+import math
+
+from ssdlab import units
+from ssdlab.analysis.losses import Chance
+from ssdlab.answer import Answer, Cell, Cells, Column, Section, Table, Verdict
+from ssdlab.reliability import Simulated, Study
+
+ACCELERATED = "*"
+"""Behind a chance from lives in which failures were made frequent."""
+
+
+def answer(found: Study) -> Answer:
+    """The safest level and how safe it is, the levels beside each other, and the method."""
+    question = found.question
+    best = min(found.levels, key=lambda one: one.chance)
+    lead = Section(
+        found.sentences,
+        tables=_tables(found),
+        figures=found.figures(),
+        key="results",
+        title="Levels and wear policies",
+        verdict=Verdict("ranked", {"safest": best.array.level, "p_loss": best.chance}),
+    )
+    title = f"{question.members} drives of {units.size_text(question.capacity_bytes)}: data loss"
+    return Answer(title, "reliability", [lead], notes=_notes(found), data=found.document())
+
+
+def _tables(found: Study) -> list[Table]:
+    """Levels under random failures, and what wear does to them."""
+    within = f"within {found.question.years:g} years"
+    heads = ("level", "usable", "MTTDL", "usual formula", "off by", f"P(loss) {within}")
+    rows: list[Cells] = [
+        [
+            one.name,
+            Cell(one.array.usable_bytes, text=f"{one.array.usable_bytes / 1e12:.4g} TB"),
+            Cell(_finite(one.mttdl_years), text=_years(one.mttdl_years)),
+            Cell(_finite(one.usual_years), text=_years(one.usual_years)),
+            Cell(_finite(one.usual_error), text=_off(one.usual_error)),
+            Cell(one.chance, text=_share(one.chance)),
+            _chance(one.simulated),
+        ]
+        for one in found.levels
+    ]
+    columns = [Column(head) for head in (*heads, "simulated (95 %)")]
+    tables = [Table("Random failures alone", columns, rows)]
+    names = [Column(head) for head in ("wear policy", *(one.name for one in found.levels))]
+    years: Cells = [
+        "the rating lasts",
+        *(Cell(_finite(one), text=_years(one)) for one in found.rated_years),
+    ]
+    for alike in sorted({one.alike for one in found.worn}):
+        spread = (
+            "equal endurance within a model"
+            if alike
+            else f"endurance within a model differs by {100 * found.question.spread:.3g} %"
+        )
+        policies: list[Cells] = [
+            [one.name, *(_chance(simulated) for simulated in one.simulated)]
+            for one in found.worn
+            if one.alike == alike
+        ]
+        tables.append(Table(f"P(loss) {within} with wear, {spread}", names, [years, *policies]))
+    return tables
+
+
+def _notes(found: Study) -> list[str]:
+    """What the numbers rest on."""
+    question = found.question
+    said = [
+        f"Annual failure rate {100 * question.failures_per_year:.3g} %, at any age alike; "
+        f"unrecoverable read errors (URE) per bit: {question.uber:.3g}. Time to repair "
+        f"{found.hazards.repair_hours:.3g} h: {question.replace_hours:g} h until the rebuild "
+        f"starts, the rest its rebuild at {question.rebuild_bytes_per_s / 1e6:.4g} MB/s.",
+        "An unrecoverable read error in a rebuild with redundancy exhausted counts as data loss. "
+        "The closed form takes repairs of that length on average, the simulation of exactly that.",
+        f"{question.runs:,} lives each, seed {question.seed}.",
+    ]
+    every = [one.simulated for one in found.levels]
+    every += [simulated for one in found.worn for simulated in one.simulated]
+    if any(one.accelerated for one in every):
+        said.append(
+            f"{ACCELERATED} rare losses: failures were made frequent, and each life weighted by "
+            "its likelihood (importance sampling)."
+        )
+    if found.worn:
+        said.append(
+            "The rating is what 97 % of drives reach (JESD218); endurance is Weibull-distributed "
+            "with a scale that differs between models. A worn-out drive fails permanently. A drive "
+            "is renewed by a copy while it still works. A rebuild writes the new drive once. The "
+            "spreads are assumed unless given."
+        )
+    said.append(
+        "Not modelled: failures of controllers, power and people, faults that all drives of a "
+        "firmware share, and latent sector errors between rebuilds."
+    )
+    return said
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _chance(simulated: Simulated) -> Cell:
+    chance: Chance = simulated.whole
+    mark = ACCELERATED if simulated.accelerated else ""
+    if chance.value == 0:
+        return Cell(0.0, text=f"none seen{mark} (below {_share(chance.high)})")
+    text = f"{_share(chance.value)}{mark} ({_share(chance.low)} to {_share(chance.high)})"
+    return Cell(chance.value, text=text)
+
+
+def _share(value: float) -> str:
+    if value == 0:
+        return "0"
+    return f"{value:.2e}" if value < 1e-2 else f"{value:.3f}" if value > 0.9995 else f"{value:.3g}"
+
+
+def _years(value: float) -> str:
+    if math.isinf(value):
+        return "never"
+    if value >= 1e6:
+        return f"{value:.2e} years"
+    return f"{units.number(value)} years"
+
+
+def _off(error: float) -> str:
+    if math.isnan(error):
+        return units.DASH
+    if abs(error) < 5e-4:
+        return "0 %"
+    return f"{100 * error:+.2g} %" if error < 0.995 else f"x {error + 1:.3g}"

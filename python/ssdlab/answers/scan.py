@@ -1,0 +1,239 @@
+"""A scan as an answer: a map, the speed over the address, and the places that are bad."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ssdlab import units
+from ssdlab.answer import Answer, Cell, Cells, Curve, Figure, Number, Section, Table, Verdict
+from ssdlab.answer import columns as columns_of
+from ssdlab.care import scansay
+from ssdlab.care.blockio import PIECE_BYTES
+from ssdlab.care.scan import Scan, Slow
+from ssdlab.care.scanmap import STATES, State, cells
+
+COLUMNS = 64
+ROWS_MAX = 24
+TICKS = 8
+STRETCHES = 1000
+"""Of the curves, at most."""
+ROWS_LISTED_MAX = 1000
+"""Of a table; the JSON has all."""
+ZONES = 16
+MEANING: dict[State, str] = {
+    "quick": "usual speed",
+    "fair": "over 1.25 times the usual time",
+    "weak": "over twice the usual time",
+    "zero": "zeros only",
+    "late": "late once",
+    "slow": "slow place",
+    "bad": "unreadable",
+    "unread": "not read",
+}
+_UNITS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
+
+
+def answer(found: Scan) -> Answer:
+    """What is unreadable or slow, where, and how fast the rest is."""
+    said = [units.sentence(one) for one in scansay.sentences(found)]
+    code = "unreadable" if found.errors else "slow" if found.slow_places() else "sound"
+    numbers = [
+        Number("read", float(found.read_bytes), "B"),
+        Number("time", found.seconds, "s", "lower"),
+        Number("speed", _known(found.bytes_per_s() / 1e6), "MB/s", "higher"),
+        Number("unreadable", float(found.unreadable_bytes), "B", "lower"),
+        Number("slow places", float(len(found.slow_places())), "", "lower"),
+    ]
+    lead = Section(
+        said,
+        numbers,
+        _tables(found),
+        _Charts.of(found).all(),
+        "map",
+        "Map and speed",
+        verdict=Verdict(code, {"unreadable_bytes": float(found.unreadable_bytes)}),
+    )
+    notes = [f"Ended early: {found.stopped}."] if found.stopped else []
+    return Answer(
+        f"Scan of {found.target}", "scan", [lead], notes=notes, data=scansay.document(found)
+    )
+
+
+@dataclass(frozen=True)
+class _Charts:
+    """The charts of a scan, with the unit of their addresses."""
+
+    found: Scan
+    unit: int
+    name: str
+
+    @classmethod
+    def of(cls, found: Scan) -> _Charts:
+        size = max(found.wanted_bytes, 1)
+        unit, name = next(((u, n) for u, n in _UNITS if size >= 2 * u), (1, "B"))
+        return cls(found, unit, name)
+
+    def all(self) -> list[Figure]:
+        known = bool(np.isfinite(self.found.ns).any())
+        return [self._map(), *([self._speed(), self._time()] if known else [])]
+
+    def _address(self, offset: int) -> str:
+        digits = 2 if self.found.wanted_bytes < 20 * self.unit else 0
+        return f"{offset / self.unit:.{digits}f} {self.name}"
+
+    def _map(self) -> Figure:
+        shown = cells(self.found, COLUMNS * ROWS_MAX)
+        rows = -(-len(shown) // COLUMNS)
+        every = max(1, -(-rows // TICKS))
+        names = [self._address(shown[row * COLUMNS].offset) for row in range(rows)]
+        curves = []
+        for state in STATES:
+            own = [place for place, cell in enumerate(shown) if cell.state == state]
+            if own:
+                curves.append(
+                    Curve(
+                        f"{MEANING[state]} ({len(own):,})",
+                        [float(place % COLUMNS) for place in own],
+                        [float(rows - 1 - place // COLUMNS) for place in own],
+                        "fields",
+                        state,
+                    )
+                )
+        length = units.size_text(shown[0].length)
+        return Figure(
+            "Map",
+            "",
+            "address of the row",
+            curves,
+            x_names=[""] * COLUMNS,
+            y_names=[
+                name if row % every == 0 else "" for row, name in enumerate(names)
+            ][::-1],
+            wide=True,
+            note=f"From left to right, then down; a cell is {length} and is as bad as the worst "
+            "piece of 1 MiB in it.",
+        )  # fmt: skip
+
+    def _speed(self) -> Figure:
+        zones = self.found.zones(STRETCHES)
+        x = [(one.offset + one.length / 2) / self.unit for one in zones]
+        y = [one.bytes_per_s / 1e6 for one in zones]
+        length = units.size_text(zones[0].length)
+        return Figure(
+            "Speed over address",
+            f"address, {self.name}",
+            "MB/s",
+            [Curve("speed", x, y)],
+            wide=True,
+            note=f"Mean of each stretch of {length}. Reads go one at a time, so this is not the "
+            "most that the drive can do.",
+        )
+
+    def _time(self) -> Figure:
+        found = self.found
+        median, limit = found.limits
+        x, low, high = _extremes(found.ns, STRETCHES)
+        x = x * PIECE_BYTES / self.unit
+        end = found.wanted_bytes / self.unit
+        curves = [
+            Curve("slowest piece", list(x), list(high / 1e6)),
+            Curve("fastest piece", list(x), list(low / 1e6), colour=1),
+            Curve("suspect from here", [0.0, end], [limit / 1e6] * 2, "dashed", "limit"),
+        ]
+        for wanted, state in ((False, "late"), (True, "slow")):
+            marked = [one for one in found.slow if bool(one.place) is wanted]
+            if marked:
+                places = [one.offset / self.unit for one in marked]
+                curves.append(
+                    Curve(_verdict_of(wanted), places, [one.ns / 1e6 for one in marked],
+                          "dots", state)
+                )  # fmt: skip
+        errors = found.errors[:ROWS_LISTED_MAX]
+        if errors:
+            places = [one.offset / self.unit for one in errors]
+            curves.append(Curve("unreadable", places, [limit / 1e6] * len(errors), "dots", "bad"))
+        return Figure(
+            "Time of each piece over address",
+            f"address, {self.name}",
+            "time of 1 MiB, ms",
+            curves,
+            log_y=True,
+            wide=True,
+            note=f"Slowest and fastest piece of each stretch. Suspect from "
+            f"{units.latency(limit)}, where {units.latency(median)} is usual.",
+        )
+
+
+def _tables(found: Scan) -> list[Table]:
+    tables = []
+    if found.errors:
+        rows: list[Cells] = [
+            [
+                f"{one.offset:,}",
+                Cell(float(one.length), text=f"{one.length:,}"),
+                f"{one.offset // found.block_bytes:,}",
+                one.reason + ("" if one.exact else "; not narrowed down further"),
+            ]
+            for one in found.errors[:ROWS_LISTED_MAX]
+        ]
+        heads = columns_of("unreadable from byte, bytes, block, reason")
+        tables.append(Table("Unreadable", heads, rows))
+    if found.slow:
+        worst = sorted(found.slow, key=lambda one: -one.ns)[:ROWS_LISTED_MAX]
+        rows = [
+            [
+                f"{one.offset:,}",
+                _time_cell(one.ns),
+                ", ".join(units.latency(ns) for ns in one.again_ns) or None,
+                _verdict(one),
+            ]
+            for one in worst
+        ]
+        heads = columns_of("slow from byte, took, read again, what it is")
+        tables.append(Table("Slow places and late pieces", heads, rows))
+    rows = [
+        [
+            units.size_text(one.offset),
+            units.size_text(one.offset + one.length),
+            Cell(_known(one.bytes_per_s / 1e6)),
+            _time_cell(one.slowest_ns),
+        ]
+        for one in found.zones(ZONES)
+    ]
+    tables.append(Table("Zones", columns_of("from, to, speed:MB/s, slowest piece"), rows))
+    return tables
+
+
+def _time_cell(ns: float) -> Cell:
+    return Cell(_known(ns), text=units.latency(ns))
+
+
+def _verdict(one: Slow) -> str:
+    return "not read again" if one.place is None else _verdict_of(one.place)
+
+
+def _verdict_of(place: bool) -> str:
+    return "a slow place" if place else "a chance delay"
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _extremes(values: Any, count: int) -> tuple[Any, Any, Any]:
+    """Place, least and greatest of each of at most ``count`` stretches; NaN where nothing is."""
+    each = max(1, -(-len(values) // count))
+    rows = -(-len(values) // each)
+    padded = np.full(rows * each, np.nan)
+    padded[: len(values)] = values
+    table = padded.reshape(rows, each)
+    known = np.isfinite(table)
+    low = np.where(known, table, np.inf).min(axis=1)
+    high = np.where(known, table, -np.inf).max(axis=1)
+    empty = ~known.any(axis=1)
+    low[empty] = high[empty] = np.nan
+    return (np.arange(rows) + 0.5) * each, low, high

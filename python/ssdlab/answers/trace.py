@@ -1,0 +1,36 @@
+"""A recorded trace as an answer: what it is like, its sizes, where and when."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ssdlab.answer import Answer, Column, Section, Table, Verdict, columns
+from ssdlab.traces import profile
+
+SIZES_MAX = 20
+"""So many of the commonest sizes."""
+
+
+def answer(found: dict[str, Any]) -> Answer:
+    """From what :func:`ssdlab.traces.profile.profile` found."""
+    facts = [[name.strip(), *rest] for name, *rest in profile.facts(found)]
+    sizes = profile.size_rows(found, SIZES_MAX)
+    odd = found["remarks"]
+    kinds = found["requests_by_kind"]
+    lead = Section(
+        [
+            f"{found['requests']:,} requests: {kinds['read']:,} reads, {kinds['write']:,} writes; "
+            + ("no anomalies found." if not odd else f"anomalies: {len(odd)}."),
+            *odd,
+        ],
+        tables=[
+            Table("Summary", [Column("property"), Column("value")], facts),
+            Table("Most common sizes", columns("size, reads, writes, trims, share"), sizes),
+        ],
+        figures=profile.figures(found),
+        key="facts",
+        title="Access pattern",
+        verdict=Verdict("odd" if odd else "sound", {"anomalies": float(len(odd))}),
+    )
+    return Answer(Path(found["trace"]).name, "trace", [lead], data=found)

@@ -1,0 +1,273 @@
+"""What every command that answers a question does with its answer: print, page, JSON, tables."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import inspect
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from io import BytesIO, StringIO
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from ssdlab import units
+from ssdlab.answer import (
+    MARK,
+    MARK_NOTE,
+    Answer,
+    Check,
+    Section,
+    Table,
+    cell_text,
+    heading,
+    numbers_table,
+    value_of,
+)
+from ssdlab.cli.console import PIPE_WIDTH, table
+from ssdlab.cli.options import Csv, Json, Page, Quiet, Verbose, Wide, Xlsx
+from ssdlab.cli.output import results, say, write_json
+from ssdlab.output import Output, make_folder, write_to
+
+KEY_NUMBERS = 5
+"""So many of the numbers are printed; the others with ``--verbose``."""
+SHEET_MAX = 31
+"""Characters of a sheet's name, by the format."""
+
+
+@dataclass(frozen=True)
+class View:
+    """How an answer is wanted: the options that ``answering`` gives a command."""
+
+    json_: Output | None = None
+    report: Output | None = None
+    csv: Path | None = None
+    xlsx: Output | None = None
+    verbose: bool = False
+    wide: bool = False
+    quiet: bool = False
+
+    @property
+    def console(self) -> Console:
+        """Where words for people go."""
+        return results(self.json_, self.report, self.xlsx)
+
+    def show(
+        self,
+        answer: Answer,
+        *,
+        seconds: float | None = None,
+        kept: Path | None = None,
+        follow: str = "",
+        tables: bool = False,
+    ) -> None:
+        """Writes and prints the answer; ``seconds`` is how long that took, ``follow`` the
+        command that goes on from here.
+
+        The tables of the first section are printed if ``tables`` says so.
+
+        Raises as :class:`ssdlab.output.Output` does.
+        """
+        write_json(self.json_, answer.as_json() if self.json_ is not None else None)
+        if self.report is not None:
+            from ssdlab.report import answer_page  # heavy: only where it is used
+
+            answer_page.render(answer, self.report)
+        if self.csv is not None:
+            _write_csv(answer, self.csv)
+        if self.xlsx is not None:
+            _write_xlsx(answer, self.xlsx)
+        if self.quiet:
+            return
+        console = self.console
+        took = "" if seconds is None else f", took {units.duration(seconds)}"
+        say(console, answer.title + took, "bold")
+        _print(console, answer, self, tables=tables)
+        places = [str(one) for one in (self.report, self.csv, self.xlsx) if one is not None]
+        ends = [f"kept in {kept}"] if kept is not None else []
+        ends += [f"wrote {units.listed(places)}"] if places else []
+        ends += [f"next: {follow}"] if follow and self.report is None else []
+        if ends:
+            say(console, "; ".join(ends))
+
+
+_OPTIONS: dict[str, tuple[Any, Any]] = {
+    "report": (Page, None),
+    "json_": (Json, None),
+    "csv": (Csv, None),
+    "xlsx": (Xlsx, None),
+    "verbose": (Verbose, False),
+    "wide": (Wide, False),
+    "quiet": (Quiet, False),
+}
+"""Annotation and default of each field of a :class:`View`."""
+
+
+def answering(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command the options of a :class:`View` in the place of its parameter ``view``."""
+    hints = inspect.get_annotations(command, eval_str=True)
+    own = [
+        one.replace(annotation=hints[name])
+        for name, one in inspect.signature(command).parameters.items()
+        if name != "view"
+    ]
+    options = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
+        for name, (kind, default) in _OPTIONS.items()
+    ]
+
+    @functools.wraps(command)
+    def answered(**given: Any) -> None:
+        command(view=View(**{one.name: given.pop(one.name) for one in fields(View)}), **given)
+
+    whole = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own] + options
+    answered.__signature__ = inspect.Signature(whole)  # type: ignore[attr-defined]
+    answered.__annotations__ = {one.name: one.annotation for one in whole}
+    return answered
+
+
+def _print(console: Console, answer: Answer, view: View, *, tables: bool) -> None:
+    """The answer, the key numbers or the first table, doubts; everything with --verbose."""
+    if answer.headline:
+        say(console, answer.headline)
+    shown = answer.lead.numbers
+    if view.verbose:
+        _print_all(console, answer, view)
+    else:
+        if shown:
+            say(console, "; ".join(_key_numbers(answer)))
+        lead = [one for of, one in answer.tables() if of is answer.lead]
+        for one in lead if tables else [] if shown else lead[:1]:
+            print_table(console, one, answer.marks, wide=view.wide)
+    print_checks(console, answer.checks, verbose=view.verbose)
+
+
+def _print_all(console: Console, answer: Answer, view: View) -> None:
+    for place, section in enumerate(answer.sections):
+        if place and section.title:
+            say(console, f"\n{section.title}", "bold")
+        for sentence in list(section.sentences)[0 if place else 1 :]:
+            say(console, f"- {sentence}")
+        shown = [numbers_table(section.numbers)] if section.numbers else []
+        shown += [one for of, one in answer.tables() if of is section]
+        for one in shown:
+            print_table(console, one, answer.marks, wide=view.wide)
+    for note in answer.notes:
+        say(console, note)
+
+
+def _key_numbers(answer: Answer) -> Iterator[str]:
+    known = [one for one in answer.lead.numbers if one.value is not None]
+    for one in known[:KEY_NUMBERS]:
+        mark = MARK if any(key in answer.marks for key in one.sources) else ""
+        yield f"{one.name}: {units.with_unit(one.value, one.unit)}{mark}"
+    if len(known) > KEY_NUMBERS:
+        yield f"{len(known) - KEY_NUMBERS} more with --verbose"
+
+
+def print_checks(console: Console, checks: Sequence[Check], *, verbose: bool = False) -> None:
+    """Each doubt once, and what passed; why it matters only where everything is told."""
+    troubles = [one for one in checks if one.trouble]
+    told = [
+        f"{'not valid' if one.status == 'bad' else 'in doubt'} ({one.title}): {one.evidence}"
+        + (f"; {one.why}" if verbose else "")
+        for one in troubles
+    ]
+    if told:
+        say(console, ("\n" if verbose else " ").join(f"{one}." for one in told))
+    good = [one.title for one in checks if one.status == "good"]
+    unknown = [one.title for one in checks if one.status == "unknown"]
+    if good and not troubles and not unknown:
+        say(console, f"all {len(good)} checks passed")
+    elif verbose and (good or unknown):
+        rest = [f"passed: {', '.join(good)}"] if good else []
+        rest += [f"could not be checked: {', '.join(unknown)}"] if unknown else []
+        say(console, "; ".join(rest))
+    elif unknown and not troubles:
+        say(console, f"{len(good)} checks passed; could not be checked: {', '.join(unknown)}")
+
+
+def print_table(
+    console: Console, one: Table, marks: frozenset[str] = frozenset(), *, wide: bool = False
+) -> None:
+    """A table: columns where they fit, else a block for each row; tab-separated in a pipe."""
+    heads = [heading(column) for column in one.columns]
+    rows = [
+        [cell_text(cell, column.unit, marks) for cell, column in zip(row, one.columns, strict=True)]
+        for row in one.rows
+    ]
+    if one.title:
+        say(console, f"\n{one.title}")
+    if not (wide or console.is_terminal):
+        for line in [heads, *rows]:
+            print("\t".join(line), file=console.file)  # rich makes spaces of tabs
+    else:
+        sides = [(head, "right" if _counts(one, n) else "left") for n, head in enumerate(heads)]
+        grid = table(sides, rows)
+        if wide or console.measure(grid).maximum <= console.width:
+            console.print(grid, width=PIPE_WIDTH if wide else None, soft_wrap=wide)
+        else:
+            _print_blocks(console, heads, rows)
+    if any(text.endswith(MARK) for row in rows for text in row):
+        say(console, MARK_NOTE)
+    if one.note:
+        say(console, one.note)
+
+
+def _counts(one: Table, column: int) -> bool:
+    """Whether a column holds numbers: it is set to the right."""
+    return any(not isinstance(row[column], str | None) for row in one.rows)
+
+
+def _print_blocks(console: Console, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    width = max(map(len, heads[1:]), default=0)
+    for row in rows:
+        say(console, row[0])
+        for head, text in zip(heads[1:], row[1:], strict=True):
+            if text != units.DASH:
+                say(console, f"  {head:{width}}  {text}")
+
+
+def _tables(answer: Answer) -> Iterator[tuple[str, Table]]:
+    """Every table with a name of its own."""
+    taken: dict[str, int] = {}
+    found: list[tuple[Section, Table]] = []
+    for section in answer.sections:
+        found += [(section, numbers_table(section.numbers))] if section.numbers else []
+        found += [(section, one) for one in section.tables if one.rows]
+    for section, one in found:
+        name = re.sub(r"[^a-z0-9]+", "-", (one.title or section.title).lower()).strip("-")
+        name = name[: SHEET_MAX - 3] or "table"
+        taken[name] = taken.get(name, 0) + 1
+        yield (name if taken[name] == 1 else f"{name}-{taken[name]}"), one
+
+
+def _values(one: Table) -> list[list[float | str | None]]:
+    heads = [f"{c.name}, {c.unit}" if c.unit else c.name for c in one.columns]
+    return [list(heads), *([value_of(cell) for cell in row] for row in one.rows)]
+
+
+def _write_csv(answer: Answer, folder: Path) -> None:
+    make_folder(folder)
+    for name, one in _tables(answer):
+        text = StringIO()
+        csv.writer(text, lineterminator="\n").writerows(_values(one))
+        write_to(folder / f"{name}.csv", text.getvalue())
+
+
+def _write_xlsx(answer: Answer, place: Output) -> None:
+    import xlsxwriter  # only where it is used
+
+    content = BytesIO()
+    with xlsxwriter.Workbook(content, {"in_memory": True, "nan_inf_to_errors": True}) as book:
+        bold = book.add_format({"bold": True})
+        for name, one in _tables(answer):
+            sheet = book.add_worksheet(name)
+            for row, values in enumerate(_values(one)):
+                sheet.write_row(row, 0, values, bold if row == 0 else None)
+            sheet.freeze_panes(1, 1)
+            sheet.autofit()
+    place.write(content.getvalue())

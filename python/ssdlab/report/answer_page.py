@@ -1,0 +1,196 @@
+"""The page of an answer: one layout for every study.
+
+What it is, the answer in a sentence, the few numbers, the chart that shows it, what is in doubt;
+then section by section, and at the end what was run on what.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from bokeh.plotting import figure
+
+from ssdlab.answer import (
+    MARK,
+    MARK_NOTE,
+    Answer,
+    Number,
+    Section,
+    cell_text,
+    heading,
+    numbers_table,
+    says_only,
+    value_of,
+)
+from ssdlab.answer import Table as Measured
+from ssdlab.output import Place, write_to
+from ssdlab.report import drawing
+from ssdlab.report.catalogue import ENGLISH
+from ssdlab.report.embed import packed
+from ssdlab.report.shell import filled
+from ssdlab.report.tables import Cell, Table
+from ssdlab.units import for_page, listed, with_unit
+
+KINDS = {
+    "protocol": "Test of a drive",
+    "arrays": "Arrays of a drive",
+    "plan": "Plan",
+    "reliability": "Reliability of arrays",
+    "comparison": "Comparison of runs",
+    "reproduction": "Published experiments",
+    "scan": "Scan of a drive",
+    "trace": "Recorded trace",
+}
+"""What stands above the title, by the kind of study."""
+TILES = 5
+ROWS_OPEN = 12
+"""A table of more rows is folded."""
+BROAD = 7
+"""Tables of more columns are set smaller."""
+NARROW = 4
+"""Tables of so few columns do not take the whole width."""
+
+
+def render(answer: Answer, place: Place, *, title: str | None = None) -> None:
+    """Writes the page.
+
+    Raises as :class:`ssdlab.output.Output` does.
+    """
+    write_to(place, page(answer, title))
+
+
+def page(answer: Answer, title: str | None = None) -> str:
+    """The page: one HTML file without network access."""
+    drawn: dict[str, figure] = {}
+    colours: dict[str, int] = {}
+    sections = []
+    for place, one in enumerate(answer.sections):
+        shown = replace(one, figures=drawing.recoloured(one.figures, colours))
+        sections.append(_section(place, shown, answer, drawn))
+    first = next((one for one in sections if one["groups"]), None)
+    lead = None if first is None else first["groups"].pop(0)
+    encoding, data = packed(json.dumps(answer.as_json(), separators=(",", ":")))
+    return filled(
+        "answer.html.j2",
+        ENGLISH,
+        title or answer.title,
+        drawn,
+        eyebrow=KINDS[answer.kind],
+        headline=for_page(answer.headline),
+        tiles=_tiles(answer.lead.numbers, answer.marks),
+        lead=lead,
+        lead_section=0 if first is None else first["place"],
+        doubts=_doubts(answer),
+        passed=_passed(answer),
+        sections=[one for one in sections if one["filled"] or one["groups"]],
+        notes=[for_page(one) for one in answer.notes],
+        facts=[(name, rows) for name, rows in answer.facts.items() if rows],
+        texts=list(answer.texts.items()),
+        doubt_mark=MARK,
+        mark_note=MARK_NOTE,
+        data={"encoding": encoding, "body": data},
+    )
+
+
+def cells(
+    columns: Sequence[Any], rows: Sequence[Sequence[Any]], marks: Collection[str] = ()
+) -> Table:
+    """A table of an answer as the template takes it."""
+    labels = 0
+    while labels < len(columns) and all(not _counts(row[labels]) for row in rows):
+        labels += 1
+    return Table(
+        tuple(for_page(heading(one)) for one in columns),
+        tuple(
+            tuple(
+                _cell(value, one.unit, marks, head=place == 0)
+                for place, (value, one) in enumerate(zip(row, columns, strict=True))
+            )
+            for row in rows
+        ),
+        labels=max(1, labels),
+        narrow=len(columns) <= NARROW,
+    )
+
+
+def _counts(cell: object) -> bool:
+    return cell is not None and not isinstance(cell, str)
+
+
+def _cell(value: Any, unit: str, marks: Collection[str], *, head: bool) -> Cell:
+    raw = value_of(value)
+    copied = None if isinstance(raw, str) else "" if raw is None else repr(raw)
+    return Cell(for_page(cell_text(value, unit, marks)), copied, head=head)
+
+
+def _section(place: int, one: Section, answer: Answer, drawn: dict[str, figure]) -> dict[str, Any]:
+    shown = [table for table in one.tables if table.rows and not says_only(table, one.numbers)]
+    if one.numbers and (place or len(one.numbers) > TILES):
+        shown.insert(0, numbers_table(one.numbers))
+    sentences = [for_page(text) for text in list(one.sentences)[0 if place else 1 :]]
+    name = one.key or f"section-{place}"
+    return {
+        "place": place,
+        "id": name,
+        "title": for_page(one.title) if one.title not in ("", answer.title) else "Results",
+        "sentences": sentences,
+        "tables": [_table(table, answer.marks) for table in shown],
+        "groups": drawing.groups(name, one.figures, drawn, answer.marks),
+        "filled": bool(sentences or shown),
+    }
+
+
+def _table(one: Measured, marks: Collection[str]) -> Mapping[str, Any]:
+    shown = cells(one.columns, one.rows, marks)
+    return {
+        "title": for_page(one.title),
+        "table": shown,
+        "note": for_page(one.note),
+        "folded": len(one.rows) > ROWS_OPEN,
+        "rows": len(one.rows),
+        "broad": len(one.columns) > BROAD,
+        "marked": any(cell.text.endswith(MARK) for row in shown.rows for cell in row),
+    }
+
+
+def _tiles(numbers: Sequence[Number], marks: Collection[str]) -> list[Mapping[str, str]]:
+    known = [one for one in numbers if one.value is not None]
+    return [
+        {
+            "name": for_page(one.name),
+            "value": for_page(with_unit(one.value, one.unit)),
+            "mark": MARK if any(key in marks for key in one.sources) else "",
+        }
+        for one in known[:TILES]
+    ]
+
+
+def _doubts(answer: Answer) -> list[Mapping[str, str]]:
+    words = {"bad": "not valid", "doubt": "in doubt"}
+    return [
+        {
+            "status": one.status,
+            "word": words[one.status],
+            "title": one.title,
+            "evidence": for_page(one.evidence),
+            "why": for_page(one.why),
+        }
+        for one in answer.troubles
+    ]
+
+
+def _passed(answer: Answer) -> list[str]:
+    """The checks that did not trip, in a line each."""
+    good = [one.title for one in answer.checks if one.status == "good"]
+    unknown = [one.title for one in answer.checks if one.status == "unknown"]
+    said = []
+    if good and not unknown and not answer.troubles:
+        said.append(f"All {len(good)} checks passed: {listed(good)}.")
+    elif good:
+        said.append(f"Passed: {listed(good)}.")
+    if unknown:
+        said.append(f"Could not be checked: {listed(unknown)}.")
+    return said
