@@ -18,7 +18,17 @@ Better = Literal["higher", "lower", ""]
 
 
 Style = Literal[
-    "line", "dashed", "dotted", "dots", "published", "points", "steps", "bars", "heat", "fields"
+    "line",
+    "dashed",
+    "dotted",
+    "dots",
+    "published",
+    "points",
+    "steps",
+    "bars",
+    "stack",
+    "heat",
+    "fields",
 ]
 """How the points of a curve are drawn."""
 
@@ -32,9 +42,9 @@ class Curve:
     y: Sequence[float]
     style: Style = "line"
     """``published`` draws rings: numbers of an article. ``points`` draws a line with its points;
-    ``steps`` the outline of a histogram; ``bars`` stand side by side with those of other curves;
-    ``heat`` fields of unit size, coloured and labelled by ``z``; ``fields`` the same in the one
-    colour of the curve."""
+    ``steps`` the outline of a histogram; ``bars`` stand side by side with those of other curves,
+    ``stack`` upon them; ``heat`` fields of unit size, coloured and labelled by ``z``; ``fields``
+    the same in the one colour of the curve."""
     colour: int | str = 0
     """Curves of one number are of one thing. A name is a colour of its own kind, such as that of a
     state of a piece (``report/style.py``)."""
@@ -68,6 +78,8 @@ class Figure:
     """Keys of the steps that it shows; a step that fails a check marks the chart."""
     note: str = ""
     """A sentence below the chart."""
+    window: tuple[float, float] | None = None
+    """A stretch of the horizontal axis that is shaded: what numbers are of."""
 
 
 @dataclass(frozen=True)

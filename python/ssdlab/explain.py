@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from ssdlab import _core
@@ -28,6 +28,8 @@ AMPLE = 3.0
 FIFO, Desnoyers 2014)."""
 
 
+SMART_FIELDS = tuple(one.name for one in fields(Smart))
+"""What a SMART page says of a simulated drive."""
 UNLIMITED = "1000GB/s"
 """A rate that no host link reaches: a limit on host writes that never binds."""
 

@@ -35,6 +35,7 @@ from ssdlab.report.tables import Cell, Table
 from ssdlab.units import for_page, listed, with_unit
 
 KINDS = {
+    "run": "Runs of a job file",
     "protocol": "Test of a drive",
     "arrays": "Arrays of a drive",
     "plan": "Plan",

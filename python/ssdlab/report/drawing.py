@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from bokeh.models import ColumnDataSource
+from bokeh.models import BoxAnnotation, ColumnDataSource
 from bokeh.plotting import figure
 
 from ssdlab import units
@@ -128,7 +128,7 @@ def _legend(figures: Sequence[Figure]) -> list[Mapping[str, Any]]:
             "dash": curve.style if curve.style in ("dashed", "dotted") else "",
             "colour": style.MUTED if neutral else style.colour(curve.colour),
             "ring": curve.style == "published",
-            "field": curve.style in ("fields", "bars", "dots"),
+            "field": curve.style in ("fields", "bars", "stack", "dots"),
         }
         for curve in curves
     ]
@@ -161,11 +161,45 @@ def draw(chart: Figure, height: int) -> figure:
             _heat(panel, curve)
         elif curve.style == "fields":
             _fields(panel, curve, chart, x, y)
+        elif curve.style == "stack":
+            _stack(panel, curve, x, y, _below(chart, curves, place), tips)
         elif curve.style == "bars":
             _bars(panel, curve, x + _beside(chart, place), y, _bar_width(chart), tips)
         else:
             _curve(panel, curve, x, y, tips)
+    if chart.window is not None:
+        shade = BoxAnnotation(left=chart.window[0], right=chart.window[1], fill_color=style.MUTED)
+        shade.fill_alpha, shade.line_color, shade.level = 0.1, None, "underlay"
+        panel.add_layout(shade)
     return panel
+
+
+def _below(chart: Figure, curves: Sequence[tuple[Floats, Floats]], place: int) -> Floats:
+    """Where the bars of a stacked curve stand: upon those of the curves before it."""
+    x, _ = curves[place]
+    found = np.zeros(len(x))
+    for before in range(place):
+        if chart.curves[before].style == "stack":
+            own = dict(zip(*curves[before], strict=True))
+            found += [own.get(at, 0.0) for at in x]
+    return found
+
+
+def _stack(
+    panel: figure,
+    curve: Curve,
+    x: Floats,
+    y: Floats,
+    below: Floats,
+    tips: list[tuple[str, str]],
+) -> None:
+    source = ColumnDataSource({"x": x, "y": y, "low": below, "high": below + y})
+    colour = style.colour(curve.colour)
+    drawn = panel.vbar(
+        "x", top="high", bottom="low", width=BARS_SHARE, source=source, color=colour,
+        line_color=style.RULE,
+    )  # fmt: skip
+    plot.add_hover(panel, drawn, tips, "mouse")
 
 
 def _wants_log(chart: Figure) -> bool:

@@ -102,8 +102,14 @@ def run_colour(index: int) -> str:
 
 
 def colour(key: int | str) -> str:
-    """The colour of a curve: of the thing of that number, or of a state by name."""
-    return run_colour(key) if isinstance(key, int) else STATE_COLOURS[key]
+    """The colour of a curve: of the thing of that number, or by name of a state, of a part of the
+    time (``part:cells``) or of a cause of writes (``cause:host``)."""
+    if isinstance(key, int):
+        return run_colour(key)
+    kind, _, name = key.rpartition(":")
+    return {"part": PART_COLOURS, "cause": CAUSE_COLOURS, "": STATE_COLOURS}[kind].get(
+        name, UNKNOWN_PART
+    )
 
 
 def part_colour(part: str) -> str:

@@ -1,0 +1,505 @@
+"""Runs of job files as an answer: what every job did in its measurement window, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ssdlab import explain, tuning, units
+from ssdlab.analysis import names
+from ssdlab.analysis.comparison import align
+from ssdlab.analysis.measurement import SYNC, Window
+from ssdlab.answer import (
+    Answer,
+    Cell,
+    Cells,
+    Check,
+    Column,
+    Number,
+    Section,
+    Table,
+    Verdict,
+    any_doubt,
+)
+from ssdlab.answers.traces import (
+    WORTH,
+    Run,
+    Trace,
+    first_of_each,
+    inside,
+    latency_over_time,
+    over_time,
+    slower,
+    time_by_part,
+    where_the_time_goes,
+)
+from ssdlab.checks import examine, of_result
+from ssdlab.errors import InputError
+from ssdlab.histogram import NOTHING, PERCENTILES, us
+from ssdlab.results import Result
+
+Floats = npt.NDArray[np.float64]
+
+ALWAYS = ("p50", "p99", "p999")
+"""Percentiles that have a column even where there are too few I/Os for them."""
+NAMED = 2
+"""So many parts are named in a sentence."""
+STALL_SHARE = 0.01
+"""Stalls are worth a sentence from this share of seconds below half of the mean."""
+TAIL_FACTOR = 1.5
+"""Tails of two runs that differ by less are not worth a sentence."""
+
+
+def answer(results: Sequence[Result]) -> Answer:
+    """The answer of one run, or of several beside each other.
+
+    Raises InputError where there are no results.
+    """
+    if not results:
+        raise InputError("nothing to report: there is no result")
+    runs = [
+        Run(place, label, result, examine(of_result(result)))
+        for place, (label, result) in enumerate(
+            zip(_labels([one.name for one in results]), results, strict=True)
+        )
+    ]
+    jobs = _jobs(runs)
+    main = _main(jobs)
+    sections = [_lead(runs, jobs, main)]
+    sections += [_section(f"job-{n}", traces) for n, traces in enumerate(jobs)]
+    return Answer(
+        title=_title(runs, main),
+        kind="run",
+        sections=sections,
+        checks=_checks(runs),
+        marks=frozenset(run.source for run in runs if any_doubt(run.checks)),
+        notes=_notes(runs),
+        texts=_texts(runs),
+        facts={k: v for run in runs for k, v in _facts(run, several=len(runs) > 1).items()},
+        data=_data(runs),
+    )
+
+
+def _labels(given: Sequence[str]) -> list[str]:
+    """Names told apart by a number where they are alike."""
+    seen: dict[str, int] = {}
+    found = []
+    for name in given:
+        seen[name] = seen.get(name, 0) + 1
+        found.append(f"{name} ({seen[name]})" if given.count(name) > 1 else name)
+    return found
+
+
+def _jobs(runs: Sequence[Run]) -> list[list[Trace]]:
+    """The directions of each job on all runs that have it, in the order of the jobs."""
+    found = []
+    for group in align([run.result.document for run in runs]):
+        traces = []
+        for member in group.members:
+            run = runs[member.run]
+            job = next(j for j in run.result.measurement.jobs if j.name == member.name)
+            busiest = sorted(job.directions, key=lambda one: (one.ddir == SYNC, -one.total_ios))
+            traces += [Trace(run, job, one, len(busiest) == 1) for one in busiest]
+        if traces:
+            found.append(traces)
+    return found
+
+
+def _main(jobs: Sequence[Sequence[Trace]]) -> list[Trace]:
+    """What the head speaks of: the last job that does more than fill, its busiest direction on
+    each run."""
+    tested = [t for t in jobs if not t[0].job.workload.fills(jobs[-1][0].job.name)] or jobs
+    widest = max((len({t.run.place for t in one}) for one in tested), default=0)
+    chosen = [one for one in tested if len({t.run.place for t in one}) == widest]
+    return first_of_each(chosen[-1]) if chosen else []
+
+
+def _title(runs: Sequence[Run], main: Sequence[Trace]) -> str:
+    labels = units.listed([run.label for run in runs])
+    return f"{main[0].job.name} on {labels}" if main else labels
+
+
+def _checks(runs: Sequence[Run]) -> list[Check]:
+    """What the checks say, under the run's name where there are several."""
+    if len(runs) == 1:
+        return list(runs[0].checks)
+    return [
+        replace(one, title=f"{run.label}: {one.title}")
+        for run in runs
+        for one in run.checks
+        if one.trouble
+    ]
+
+
+# --- the head ---------------------------------------------------------------------------------
+
+
+def _lead(runs: Sequence[Run], jobs: Sequence[Sequence[Trace]], main: Sequence[Trace]) -> Section:
+    traces = [trace for job in jobs for trace in job]
+    tables = [
+        _summary([t for t in traces if t.measured.kind == kind], kind, several=len(runs) > 1)
+        for kind in ("clat", "lat")
+    ]
+    said = _compared(main) if len(main) > 1 else [_headline(main[0])] if main else []
+    return Section(
+        sentences=said,
+        numbers=_numbers(main) if len(runs) == 1 else [],
+        tables=[one for one in tables if one.rows],
+        figures=over_time(main),
+        key="summary",
+        title="Summary",
+        verdict=_verdict(main),
+    )
+
+
+def _verdict(main: Sequence[Trace]) -> Verdict:
+    if not main:
+        return Verdict("nothing-measured")
+    steady = all(trace.measured.window.steady for trace in main)
+    values = {f"{t.run.label}: iops": t.measured.iops for t in main}
+    return Verdict("steady" if steady else "not-steady", values)
+
+
+def _headline(trace: Trace) -> str:
+    """The numbers of a job in a sentence."""
+    one = trace.measured
+    rest = [f"{one.ddir}s {window_text(one.window)}"]
+    latency = one.latency or NOTHING
+    rest += [
+        f"{one.kind} p{percent:g} {units.latency(value)}"
+        for percent in (99.0, 99.9)
+        if (value := latency.percentile_ns(percent)) is not None
+    ]
+    if one.waf is not None:
+        rest.append(f"WA {one.waf:.2f}")
+    return f"{one.job}: {units.iops(one.iops)}, {', '.join(rest)}."
+
+
+def window_text(window: Window) -> str:
+    """Where the numbers of a job are from."""
+    if window.steady:
+        since = f" (from {units.duration(window.start_s)})" if window.start_s else ""
+        return f"at steady state{since}"
+    why = "not steady" if window.verdict == "drifting" else "too short to be steady"
+    return f"over the whole job, {why}"
+
+
+def _compared(main: Sequence[Trace]) -> list[str]:
+    """Which run is the faster, and whose tail is the longer and why."""
+    alike = [t for t in main if t.measured.ddir == main[0].measured.ddir and t.measured.iops]
+    if len(alike) < 2:
+        return [_headline(trace) for trace in main]
+    fast = max(alike, key=lambda t: t.measured.iops or 0.0)
+    slow = min((t for t in alike if t is not fast), key=lambda t: t.measured.iops or 0.0)
+    factor = (fast.measured.iops or 0.0) / (slow.measured.iops or 1.0)
+    said = [
+        f"{fast.run.label}: {units.iops(fast.measured.iops)}, {units.number(factor)} times "
+        f"{slow.run.label} ({units.iops(slow.measured.iops)})."
+    ]
+    tails = [(p, t) for t in alike if (p := (t.measured.latency or NOTHING).percentile_ns(99.9))]
+    if len(tails) > 1:
+        best = min(tails, key=lambda item: item[0])
+        worst = max(tails, key=lambda item: item[0])
+        if worst[0] >= TAIL_FACTOR * best[0]:
+            cause = _largest(worst[1], "p99.9")
+            said.append(
+                f"p99.9 of {worst[1].run.label}: {units.latency(worst[0])}, "
+                f"{units.number(worst[0] / best[0])} times {best[1].run.label}"
+                + (f"; {cause}." if cause else ".")
+            )
+    unsteady = [t.run.label for t in alike if not t.measured.window.steady]
+    if unsteady:
+        said.append(f"Not at steady state: {units.listed(unsteady)}.")
+    return said
+
+
+def _numbers(main: Sequence[Trace]) -> list[Number]:
+    """The tiles of a single run."""
+    found: list[Number] = []
+    for trace in main:
+        one, latency, own = trace.measured, trace.measured.latency or NOTHING, trace.run.source
+        found = [
+            Number("IOPS", one.iops, "IOPS", "higher", (own,)),
+            Number("throughput", _mb(one.bw_bytes), "MB/s", "higher", (own,)),
+            Number(f"{one.kind} p99", latency.percentile_us(99.0), "us", "lower", (own,)),
+            Number(f"{one.kind} p99.9", latency.percentile_us(99.9), "us", "lower", (own,)),
+            Number("write amplification", one.waf, "", "lower", (own,)),
+        ]
+    return [one for one in found if one.value is not None]
+
+
+def _mb(bytes_per_s: float | None) -> float | None:
+    return None if bytes_per_s is None else bytes_per_s / 1e6
+
+
+def _summary(traces: Sequence[Trace], kind: str, *, several: bool) -> Table:
+    """A row per job, run and direction: its window, rates and latencies."""
+    known = [(t, t.measured.latency or NOTHING) for t in traces]
+    deep = [
+        (f"p{percent:g}", percent)
+        for name, percent in PERCENTILES.items()
+        if name in ALWAYS or any(found.percentile_ns(percent) is not None for _, found in known)
+    ]
+    rated = any(t.measured.bw_bytes is not None for t in traces)
+    amplified = any(t.measured.waf is not None for t in traces)
+    heads = ["job", *(["run"] if several else []), "ddir", "IOPS", *(["MB/s"] if rated else [])]
+    heads += [f"{kind} mean", *(name for name, _ in deep), "max"]
+    heads += [*(["WA"] if amplified else []), "from"]
+    rows = []
+    for trace, found in known:
+        one, own = trace.measured, (trace.run.source,)
+        row: Cells = [one.job, *([trace.run.label] if several else []), one.ddir]
+        row.append(Cell(one.iops, own))
+        row += [Cell(_mb(one.bw_bytes), own)] if rated else []
+        row.append(_time(found.mean_ns, own))
+        row += [_time(found.percentile_ns(percent), own) for _, percent in deep]
+        row.append(_time(found.max_ns if found.ios else None, own))
+        waf = None if one.waf is None else Cell(one.waf, own, f"{one.waf:.2f}")
+        row += [waf] if amplified else []
+        rows.append([*row, _from(one.window)])
+    title = "Measured" if kind == "clat" else "Flushes"
+    note = "from: start of the measurement window, seconds into the job, which reaches to its end."
+    return Table(title, [Column(head) for head in heads], rows, note)
+
+
+def _from(window: Window) -> str:
+    return f"{window.start_s:.0f} s" if window.steady else "whole job, not steady"
+
+
+def _time(ns: float | None, sources: tuple[str, ...] = ()) -> Cell | None:
+    return None if ns is None else Cell(us(ns), sources, units.latency(ns))
+
+
+# --- one job ----------------------------------------------------------------------------------
+
+
+def _section(key: str, traces: Sequence[Trace]) -> Section:
+    own = [t for t in traces if t.measured.ddir != SYNC]
+    figures = [
+        *over_time(traces),
+        *latency_over_time(own),
+        slower(traces),
+        *time_by_part(own),
+        *where_the_time_goes(own),
+        *inside(own),
+    ]
+    tables = [_evenness(own), _attribution(own), _written(own), _wear(own)]
+    job = traces[0].job
+    return Section(
+        sentences=[text for trace in traces for text in _sentences(trace)],
+        tables=[one for one in tables if one.rows],
+        figures=[one for one in figures if any(len(curve.x) for curve in one.curves)],
+        key=key,
+        title=f"{job.name}: {_what(traces[0])}",
+    )
+
+
+def _what(trace: Trace) -> str:
+    """What the job does, in a line: randwrite, bs 4k, iodepth 32, 60 s."""
+    workload = trace.job.workload
+    said = [workload.rw]
+    for name, aliases in (("bs", ("bs", "blocksize")), ("iodepth", ("iodepth",)),
+                          ("numjobs", ("numjobs",)), ("rwmixread", ("rwmixread",))):  # fmt: skip
+        if (value := workload.option(*aliases)) not in ("", "1"):
+            said.append(f"{name} {value}")
+    return ", ".join([*said, units.duration(trace.measured.window.end_s)])
+
+
+def _sentences(trace: Trace) -> list[str]:
+    one = trace.measured
+    own = "" if trace.alone else f" ({one.ddir})"
+    said = [f"{trace.run.label}{own}: {units.iops(one.iops)} {window_text(one.window)}."]
+    even = one.consistency
+    if even is not None and even.mean > 0:
+        text = f"Per-second IOPS: {units.number(even.min)} to {units.number(even.max)}"
+        text += f"; 1st-percentile second: {units.percent(even.p1 / even.mean)} of the mean"
+        if even.share_below_half >= STALL_SHARE:
+            text += f"; {units.percent(even.share_below_half)} of the seconds below half of it"
+        said.append(f"{text}.")
+        if (cycle := even.periodicity) is not None:
+            what = "Dips" if cycle.dips else "Bursts"
+            every, length = units.duration(cycle.period), units.duration(cycle.width)
+            said.append(f"{what} repeat every {every} and last {length}.")
+    causes = (_largest(trace, point) for point in ("mean", "p99.9"))
+    said += [units.sentence(cause) for cause in causes if cause]
+    if one.waf is not None:
+        said.append(f"Write amplification (WA): {one.waf:.2f}, {_by_cause(trace.causes)}.")
+    if trace.wear is not None:
+        said += wear_sentences(trace.wear)
+    return said
+
+
+def _largest(trace: Trace, point: str) -> str:
+    """What most of the time of the mean, or of the slowest I/Os, is spent on."""
+    found = next((one for one in trace.points if one.point == point), None)
+    if found is None:
+        return ""
+    ranked = sorted(found.shares.items(), key=lambda item: -item[1])[:NAMED]
+    told = [f"{units.percent(s)} {names.part_phrase(p)}" for p, s in ranked if s >= WORTH]
+    of = "of the mean latency" if point == "mean" else f"of the latency at {point}"
+    whole = " (whole job)" if found.whole and not trace.measured.window.whole else ""
+    return f"{of}{whole}: {', '.join(told)}" if told else ""
+
+
+def _by_cause(causes: Mapping[str, float]) -> str:
+    told = [f"{value:.2f} {names.cause(name)}" for name, value in causes.items() if value >= 0.005]
+    return ", ".join(told)
+
+
+def wear_sentences(found: explain.Wear) -> list[str]:
+    """How worn the flash is, and how long it lasts."""
+    rated = found.smart.rated_pe_cycles
+    said = [f"Wear: {units.percent(found.smart.erases_mean / rated)} of {rated:,} P/E cycles used."]
+    lasts = found.endurance
+    if lasts is not None:
+        said.append(
+            f"Endurance at this rate of wear ({lasts.write_amplification:.2f} bytes of flash per "
+            f"host byte): {units.size_text(lasts.host_bytes)} written by the host, "
+            f"{units.number(lasts.dwpd_5_years)} DWPD over 5 years; "
+            f"{units.percent(lasts.host_bytes_left / lasts.host_bytes)} of it left."
+        )
+        if found.flash.table:
+            said.append("Superblocks that hold the map wear apart from those of data; not counted.")
+    return said
+
+
+# --- tables -----------------------------------------------------------------------------------
+
+
+def _evenness(traces: Sequence[Trace]) -> Table:
+    heads = "run, mean, slowest second, p1 second, fastest second, spread, CV, seconds below half"
+    rows: list[Cells] = []
+    for trace in traces:
+        even, own = trace.measured.consistency, (trace.run.source,)
+        if even is not None:
+            rates = [Cell(v, own) for v in (even.mean, even.min, even.p1, even.max)]
+            shares = (even.spread, even.cv, even.share_below_half)
+            rows.append([trace.name, *rates, *(Cell(s, own, units.percent(s)) for s in shares)])
+    return Table("Per-second IOPS", [Column(head) for head in heads.split(", ")], rows)
+
+
+def _attribution(traces: Sequence[Trace]) -> Table:
+    """Time per I/O by part, a column for each run, direction and point."""
+    columns = [(t, point) for t in traces for point in t.points]
+    several = len({t.name for t, _ in columns}) > 1
+    heads = [f"{t.name}: {p.point}" if several else p.point for t, p in columns]
+    parts = dict.fromkeys(part for _, point in columns for part in point.ns)
+    rows: list[Cells] = [
+        [names.part(part), *(_time(point.ns.get(part)) for _, point in columns)] for part in parts
+    ]
+    note = ""
+    if any(not t.measured.window.whole for t, _ in columns):
+        note = "mean: of the measurement window; p99, p99.9 and worst: of the whole job."
+    return Table("Time per I/O by part", [Column(h) for h in ("part", *heads)], rows, note)
+
+
+def _written(traces: Sequence[Trace]) -> Table:
+    own = [trace for trace in traces if trace.causes]
+    causes = dict.fromkeys(cause for trace in own for cause in trace.causes)
+    rows: list[Cells] = []
+    for cause in causes:
+        values = [trace.causes.get(cause) for trace in own]
+        cells = [None if v is None else Cell(v, text=f"{v:.3f}") for v in values]
+        rows.append([names.cause(cause), *cells])
+    heads = ["cause", *(trace.run.label for trace in own)]
+    return Table("Write amplification by cause", [Column(head) for head in heads], rows)
+
+
+def _wear(traces: Sequence[Trace]) -> Table:
+    """The SMART page at the end of the run, and the endurance."""
+    own = [(trace, found) for trace in traces if (found := trace.wear) is not None]
+    rows: list[Cells] = [
+        [name.replace("_", " "), *(Cell(getattr(found.smart, name)) for _, found in own)]
+        for name in explain.SMART_FIELDS
+        if own
+    ]
+    heads = ["counter", *(trace.run.label for trace, _ in own)]
+    return Table("SMART counters at the end", [Column(head) for head in heads], rows)
+
+
+# --- what was run on what ---------------------------------------------------------------------
+
+
+def _notes(runs: Sequence[Run]) -> list[str]:
+    said = []
+    for run in runs:
+        about = run.result.ssdlab
+        ignored = ", ".join(
+            dict.fromkeys(str(o["option"]) for o in about.get("ignored_options") or [])
+        )
+        if ignored:
+            said.append(f"{run.label}: job options without meaning there: {ignored}.")
+    return said
+
+
+def _texts(runs: Sequence[Run]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for run in runs:
+        found.setdefault("job", run.result.job_text)
+        if run.result.job_text != found["job"]:
+            found[f"job of {run.label}"] = run.result.job_text
+        if run.result.rig_toml:
+            found[f"rig of {run.label}"] = run.result.rig_toml
+    return found
+
+
+def _facts(run: Run, *, several: bool) -> dict[str, Mapping[str, str]]:
+    about = run.result.ssdlab
+    target, profile = about.get("target") or {}, about.get("profile") or {}
+    test = {
+        "what it is": target.get("summary") or target.get("name"),
+        "capacity": units.number(target["capacity_bytes"], "B")
+        if "capacity_bytes" in target
+        else "",
+        "state at the start": about.get("preconditioning"),
+        "seed": about.get("seed"),
+        "simulated": units.duration(s) if (s := about.get("simulated_seconds")) else None,
+        "WA of the whole run": None if run.result.waf is None else f"{run.result.waf:.2f}",
+        "ssdlab": about.get("version"),
+        "fio": run.result.document.get("fio version") if run.result.kind == "fio" else None,
+    }
+    values = {
+        str(v["key"]): " · ".join(str(x) for x in (v.get("value"), v.get("source")) if x)
+        for v in profile.get("values", [])
+    }
+    around = dict(about.get("surroundings") or {})
+    if setup := tuning.readable(around.get("setup")):
+        around["setup"] = setup
+    found = {
+        "Test": {key: str(value) for key, value in test.items() if value not in (None, "")},
+        "Platform": dict(_flat(around)),
+        "Drive, as simulated": values,
+        "Counters at the end": {k: f"{v:,}" for k, v in (about.get("counters") or {}).items()},
+    }
+    return {f"{run.label}: {k}" if several else k: v for k, v in found.items() if v}
+
+
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """Nested keys as dotted ones."""
+    found: list[tuple[str, str]] = []
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            found += _flat(value, f"{prefix}{key}.")
+        elif value not in (None, "", []):
+            shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            found.append((f"{prefix}{key}", shown))
+    return found
+
+
+def _data(runs: Sequence[Run]) -> dict[str, Any]:
+    told = [
+        {
+            "run": None if run.result.folder is None else run.result.folder.name,
+            "name": run.result.name,
+            "target": run.result.ssdlab.get("target", {}),
+            "seed": run.result.ssdlab.get("seed"),
+            "version": run.result.ssdlab.get("version"),
+            "summary": run.result.summary(),
+        }
+        for run in runs
+    ]
+    return told[0] if len(told) == 1 else {"runs": told}

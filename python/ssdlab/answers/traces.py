@@ -1,0 +1,266 @@
+"""What of runs stands beside each other: directions of jobs, and their charts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ssdlab import explain, units
+from ssdlab.analysis import attribution, flash, names
+from ssdlab.analysis.attribution import Breakdown
+from ssdlab.analysis.measurement import Direction, JobMeasurement
+from ssdlab.answer import Check, Curve, Figure, Style
+from ssdlab.histogram import NOTHING
+from ssdlab.results import Result
+
+Floats = npt.NDArray[np.float64]
+
+LINES: tuple[Style, ...] = ("line", "dashed", "dotted")
+"""Curves of one run in a chart where colours tell the runs apart."""
+LOG_FROM = 8.0
+"""Rates that differ by more than this factor are drawn on a log axis."""
+WORTH = 0.01
+"""Parts of the time below this share are not named."""
+STEPS = 200
+"""Stretches of a job over which shares of the time are drawn."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One result with its place among those shown."""
+
+    place: int
+    label: str
+    result: Result
+    checks: Sequence[Check]
+
+    @property
+    def source(self) -> str:
+        """What its numbers and charts carry, for marks of doubt."""
+        return f"run-{self.place}"
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One direction of one job of one run."""
+
+    run: Run
+    job: JobMeasurement
+    measured: Direction
+    alone: bool
+    """Whether the run has no other direction in this job."""
+
+    @property
+    def name(self) -> str:
+        """The run, with the direction where there are several."""
+        return self.run.label if self.alone else f"{self.run.label}, {self.measured.ddir}"
+
+    @property
+    def colour(self) -> int:
+        """Of the run, on the whole page."""
+        return self.run.place
+
+    @cached_property
+    def points(self) -> list[Breakdown]:
+        """Where the time went; empty where the target does not tell."""
+        return attribution.of_direction(self.run.result, self.measured)[0]
+
+    @cached_property
+    def causes(self) -> dict[str, float]:
+        """Write amplification of the window by cause."""
+        return flash.causes(self.measured.growth) if self.measured.ddir == "write" else {}
+
+    @property
+    def wear(self) -> explain.Wear | None:
+        """How worn the flash is, and how long it lasts if all goes on as in the window."""
+        return explain.wear_of(self.run.result, self.measured.growth) if self.causes else None
+
+
+def first_of_each(traces: Sequence[Trace]) -> list[Trace]:
+    """The busiest direction of each run."""
+    first: dict[int, Trace] = {}
+    for trace in traces:
+        first.setdefault(trace.run.place, trace)
+    return list(first.values())
+
+
+def over_time(traces: Sequence[Trace]) -> list[Figure]:
+    """IOPS against time, the window shaded where there is one run."""
+    curves = [
+        Curve(t.name, *_column(t, "iops"), LINES[_nth(traces, t)], t.colour)
+        for t in traces
+        if t.measured.bins.height
+    ]
+    values = np.array([y for one in curves for y in one.y if y > 0])
+    spread = float(values.max() / np.percentile(values, 1)) if len(values) else 1.0
+    window = traces[0].measured.window if len({t.run.place for t in traces}) == 1 else None
+    return [
+        Figure(
+            "IOPS over time",
+            "time, s",
+            "IOPS",
+            curves,
+            log_y=spread > LOG_FROM,
+            wide=True,
+            sources=_sources(traces),
+            window=(window.start_s, window.end_s) if window is not None else None,
+            note="Shaded: the measurement window, which all numbers are of." if window else "",
+        )
+    ] if curves else []  # fmt: skip
+
+
+def _nth(traces: Sequence[Trace], trace: Trace) -> int:
+    own = [one for one in traces if one.run.place == trace.run.place]
+    return min(own.index(trace), len(LINES) - 1)
+
+
+def _sources(traces: Sequence[Trace]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(trace.run.source for trace in traces))
+
+
+def _column(trace: Trace, name: str, factor: float = 1.0) -> tuple[list[float], list[float]]:
+    bins = trace.measured.bins.filter(pl.col(name).is_not_null())
+    return bins["time_s"].to_list(), (bins[name].cast(pl.Float64) * factor).to_list()
+
+
+def latency_over_time(traces: Sequence[Trace]) -> list[Figure]:
+    """Mean, p99 and max of every second, a chart for each direction of a run."""
+    kinds: tuple[tuple[str, str, Style], ...] = (
+        ("mean", "lat_mean_ns", "line"),
+        ("p99", "lat_p99_ns", "dashed"),
+        ("max", "lat_max_ns", "dots"),
+    )
+    return [
+        Figure(
+            t.name,
+            "time, s",
+            "latency, us",
+            [Curve(n, *_column(t, c, 1e-3), style, t.colour) for n, c, style in kinds],
+            log_y=True,
+            group="Latency over time",
+            sources=(t.run.source,),
+        )
+        for t in traces
+    ]
+
+
+def slower(traces: Sequence[Trace]) -> Figure:
+    """The latency distribution of several directions."""
+    curves = []
+    for trace in traces:
+        value, share = (trace.measured.latency or NOTHING).slower()
+        style = LINES[_nth(traces, trace)]
+        points = list(value / 1e3), list(1e6 * share)
+        curves.append(Curve(trace.name, *points, style, trace.colour))
+    return Figure(
+        "Latency distribution (CCDF)",
+        "latency, us",
+        "I/Os slower, ppm",
+        curves,
+        log_x=True,
+        log_y=True,
+        wide=True,
+        sources=_sources(traces),
+        note="1,000 ppm is p99.9.",
+    )
+
+
+def time_by_part(traces: Sequence[Trace]) -> list[Figure]:
+    """Share of the time of the I/Os by part, over the job."""
+    found = []
+    for trace in traces:
+        bins = trace.measured.bins
+        columns = [name for name in bins.columns if name.startswith("part_")]
+        if not columns or bins.height < 2:
+            continue
+        values = bins.select(columns).cast(pl.Float64).fill_null(0.0).to_numpy()
+        starts = np.unique(np.linspace(0, bins.height, STEPS + 1).astype(int)[:-1])
+        sums = np.add.reduceat(values, starts, axis=0)
+        total = sums.sum(axis=1, keepdims=True)
+        shares = 100 * np.divide(sums, total, out=np.zeros_like(sums), where=total > 0)
+        time = bins["time_s"].to_numpy()[starts]
+        curves = [
+            Curve(names.part(part), list(time), list(shares[:, n]), "line", f"part:{part}")
+            for n, column in enumerate(columns)
+            if shares[:, n].max() >= 100 * WORTH
+            and (part := column.removeprefix("part_").removesuffix("_ns"))
+        ]
+        found.append(
+            Figure(trace.name, "time, s", "% of the time of its I/Os", curves, y_max=100.0,
+                   group="Where the time goes, over time", sources=(trace.run.source,))
+        )  # fmt: skip
+    return found
+
+
+def where_the_time_goes(traces: Sequence[Trace]) -> list[Figure]:
+    """Shares of the time of the mean and of the slowest I/Os, stacked."""
+    found = []
+    for trace in traces:
+        parts = dict.fromkeys(part for point in trace.points for part in point.ns)
+        curves = [
+            Curve(
+                names.part(part),
+                [float(n) for n in range(len(trace.points))],
+                [100 * point.shares.get(part, 0.0) for point in trace.points],
+                "stack",
+                f"part:{part}",
+            )
+            for part in parts
+            if any(point.shares.get(part, 0.0) >= WORTH for point in trace.points)
+        ]
+        ticks = [f"{p.point}: {units.latency(p.total_ns)}" for p in trace.points]
+        found.append(
+            Figure(trace.name, "", "% of the latency", curves, y_max=100.0, x_names=ticks,
+                   group="Where the time goes", sources=(trace.run.source,))
+        )  # fmt: skip
+    return found
+
+
+INSIDE = (
+    ("wa", "Write amplification over time", "WA in each second"),
+    ("collected_units", "Garbage collection over time", "units relocated by GC per second"),
+    ("folded_units", "SLC cache over time", "units folded per second"),
+    ("free_blocks", "Free superblocks over time", "free superblocks"),
+)
+"""Columns of `analysis.flash.activity`, with the title and the axis of their chart."""
+
+
+def inside(traces: Sequence[Trace]) -> list[Figure]:
+    """What went on inside the drives."""
+    seen = []
+    for trace in first_of_each([t for t in traces if t.measured.ddir == "write"]):
+        frame = trace.run.result.device_series()
+        found = (
+            None if frame is None else flash.activity(frame, max(1.0, trace.run.result.interval_s))
+        )
+        if found is None:
+            continue
+        clock = pl.col("time_s") - trace.job.start_s
+        during = (clock > 1e-6) & (clock <= trace.measured.window.end_s + 1e-6)
+        seen.append((trace, found.filter(during).with_columns(time_s=clock)))
+    return [
+        Figure(
+            title,
+            "time, s",
+            axis,
+            [
+                Curve(
+                    t.run.label,
+                    known["time_s"].to_list(),
+                    known[column].to_list(),
+                    "line",
+                    t.colour,
+                )
+                for t, frame in seen
+                if column in frame.columns
+                and (known := frame.filter(pl.col(column).is_not_null())).height
+            ],
+            sources=_sources([t for t, _ in seen]),
+        )
+        for column, title, axis in INSIDE
+    ]
