@@ -202,7 +202,7 @@ def test_an_array_of_your_drive_comes_from_its_fio_result(cli: Cli, tmp_path: Pa
     assert said.status == 0, said.err
     document = json.loads(said.out)
     assert document["drive"] == "mine"
-    assert {row["count"] for row in document["studies"][0]["runs"]} == {1, 4}
+    assert {row["count"] for row in document["sections"][0]["rows"]} == {1, 4}
 
 
 def test_a_latency_log_keeps_its_order(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ import pytest
 
 import browser
 from conftest import MIB, Loop, Outcome
+from ssdlab.answers import scan as scan_answer
 from ssdlab.care import scansay
 from ssdlab.care.blockio import all_zero, reading
 from ssdlab.care.scan import FAILURES_MAX, Scan, blank, limits, scan
@@ -28,7 +29,7 @@ from ssdlab.care.scanmap import cells
 from ssdlab.care.simscan import scan_simulated
 from ssdlab.care.trim import UnsupportedError, discard, punch, trim
 from ssdlab.errors import RefusedError
-from ssdlab.report import scan as page
+from ssdlab.report import answer_page
 from ssdlab.rig import resolve
 from ssdlab.target import Sim
 
@@ -225,7 +226,7 @@ def test_a_file_is_read_to_its_last_byte(tmp_path: Path, cli: Cli) -> None:
     found = json.loads(outcome.out)
     assert found["read_bytes"] == len(data)
     assert found["errors"] == []
-    assert "scanned all 3.147 MB" in outcome.err
+    assert "Scanned all 3.147 MB" in outcome.err
     assert "░" in outcome.err
 
 
@@ -262,7 +263,7 @@ def test_a_scan_writes_nothing_and_needs_no_leave(loop: Loop, cli: Cli) -> None:
     finally:
         subprocess.run(["blockdev", "--setrw", str(loop.path)], check=True)
     assert outcome.status == 0, outcome.err
-    assert "scanned all 67.11 MB" in outcome.out
+    assert "Scanned all 67.11 MB" in outcome.out
     assert loop.path.read_bytes() == before
 
 
@@ -288,8 +289,8 @@ def test_ctrl_c_prints_what_was_found_and_writes_the_page(tmp_path: Path) -> Non
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=30)
     assert child.returncode == 130, err
-    assert "scanned only the first 22.02 MB" in out
-    assert "no read errors in 22.02 MB" in out
+    assert "Scanned only the first 22.02 MB" in out
+    assert "No read errors in 22.02 MB" in out
     assert "stopped by Ctrl-C after 22.02 MB of 41.94 MB; what was found is kept" in err
     assert (tmp_path / "map.html").exists()
 
@@ -319,7 +320,7 @@ def test_a_file_system_without_direct_reads_is_scanned_all_the_same(
     monkeypatch.setattr(os, "open", refuse)
     outcome = cli("scan", path)
     assert outcome.status == 0, outcome.err
-    assert "the page cache could not be passed by" in outcome.out
+    assert "he page cache could not be bypassed" in outcome.out
 
 
 def test_what_cannot_be_scanned_is_one_sentence(tmp_path: Path, cli: Cli) -> None:
@@ -374,8 +375,8 @@ def test_a_simulated_scan_says_what_it_cannot_know(cli: Cli, tmp_path: Path) -> 
     assert outcome.status == 0, outcome.err
     assert json.loads(outcome.out)["read_bytes"] == 2048 * MIB
     assert "unreadable blocks are not simulated" in outcome.err
-    assert "no read errors" not in outcome.err
-    assert "of virtual time" in outcome.err
+    assert "No read errors" not in outcome.err
+    assert "of simulated time" in outcome.err
 
 
 # --- the page
@@ -385,33 +386,34 @@ def test_a_simulated_scan_says_what_it_cannot_know(cli: Cli, tmp_path: Path) -> 
 def test_the_page_draws_the_map_and_asks_nothing_of_the_network(tmp_path: Path) -> None:
     found = Drive(bad=[(5 * MIB, BLOCK)], slow={17: 20}, late={90: 30}, zero=range(300, 350)).scan()
     found.target = "<script>alert(1)</script> & co"
-    page.render(found, tmp_path / "map.html")
+    answer_page.render(scan_answer.answer(found), tmp_path / "map.html")
     with browser.tab() as tab:
         tab.open(tmp_path / "map.html", 1200)
         assert tab.complaints == []
         assert [one for one in tab.requests if not one.startswith(("file:", "data:"))] == []
         assert "co" in tab.run("document.querySelector('h1').textContent")
-        drawn = "['map', 'speed', 'time'].map(n => document.getElementById('chart-' + n))"
-        heights = tab.run(f"{drawn}.map(e => e.querySelector('.bk-Figure, div').offsetHeight)")
-        assert all(height > 100 for height in heights)
+        drawn = tab.run("[...document.querySelectorAll('.chart')].filter(e => e.firstChild).length")
+        assert drawn == 3
         # Nothing lies over what follows it.
         gap = (
-            "document.querySelector('#map .note').getBoundingClientRect().top - "
-            "document.getElementById('chart-map').getBoundingClientRect().bottom"
+            "(f => f.querySelector('.note').getBoundingClientRect().top - "
+            "f.querySelector('.chart').getBoundingClientRect().bottom)(document.querySelector('#lead'))"
         )
         assert tab.run(gap) >= 0
         cells_drawn = (
-            "Bokeh.documents[0].roots()[0].renderers.length > 0 && "
-            "Bokeh.documents[0].roots()[0].renderers[0].data_source.data.state.length"
+            "Bokeh.documents[0].roots()[0].renderers.map(r => r.data_source.data.x.length)"
+            ".reduce((a, b) => a + b)"
         )
         assert tab.run(cells_drawn) == 400
-        tables = tab.run("[...document.querySelectorAll('h2')].map(h => h.textContent)")
-        assert {"Map", "Unreadable", "Slow places and late pieces", "Zones"} <= set(tables)
+        tables = tab.run("[...document.querySelectorAll('h3, summary')].map(h => h.textContent)")
+        named = " ".join(tables)
+        for name in ("Map", "Unreadable", "Slow places and late pieces", "Zones"):
+            assert name in named
 
 
 def test_a_scan_that_read_nothing_but_errors_still_has_a_page(tmp_path: Path) -> None:
     found = Drive(pieces=3, bad=[(0, 3 * MIB)]).scan()
-    page.render(found, tmp_path / "map.html")
+    answer_page.render(scan_answer.answer(found), tmp_path / "map.html")
     assert "Input/output error" in (tmp_path / "map.html").read_text("utf-8")
 
 

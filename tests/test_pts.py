@@ -701,7 +701,9 @@ def test_a_quick_look_runs_on_a_simulated_drive(
     name: str, cli: Callable[..., Outcome], tmp_path: Path
 ) -> None:
     page = tmp_path / "page.html"
-    said = cli("test", "lab-reference", "-p", name, "--quick", "--out", tmp_path, "--report", page)
+    said = cli(
+        "test", "lab-reference", "-p", name, "--quick", "--out", tmp_path, "--report", page, "-v"
+    )
     assert said.status == 0, said.err
     assert "Test conditions" in said.out
     assert find(name).title in page.read_text("utf-8")

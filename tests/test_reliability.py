@@ -27,6 +27,7 @@ from ssdlab.analysis.reliability import (
 )
 from ssdlab.errors import InputError
 from ssdlab.reliability import Question, chance_text, study
+from ssdlab.units import for_page
 
 Cli = Callable[..., Outcome]
 
@@ -409,8 +410,8 @@ def test_the_command_prints_and_writes_the_same(cli: Cli, tmp_path: Path) -> Non
     assert document["sentences"][0] in ran.out
     assert f"{document['levels'][1]['p_loss']:.2e}" in ran.out
     assert {one["policy"] for one in document["wear"]} >= {"new together, one model", "2 models"}
-    assert "keep data" in page.read_text("utf-8")
-    assert document["sentences"][0] in page.read_text("utf-8")
+    assert "data loss" in page.read_text("utf-8")
+    assert for_page(document["sentences"][0]) in page.read_text("utf-8")
 
 
 def test_mtbf_is_the_other_way_to_say_afr(cli: Cli) -> None:

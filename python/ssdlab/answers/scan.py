@@ -39,11 +39,9 @@ _UNITS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 
 def answer(found: Scan) -> Answer:
     """What is unreadable or slow, where, and how fast the rest is."""
-    said = [units.sentence(one) for one in scansay.sentences(found)]
+    said = [units.sentence(one) for one in (_scanned(found), *scansay.sentences(found))]
     code = "unreadable" if found.errors else "slow" if found.slow_places() else "sound"
     numbers = [
-        Number("read", float(found.read_bytes), "B"),
-        Number("time", found.seconds, "s", "lower"),
         Number("speed", _known(found.bytes_per_s() / 1e6), "MB/s", "higher"),
         Number("unreadable", float(found.unreadable_bytes), "B", "lower"),
         Number("slow places", float(len(found.slow_places())), "", "lower"),
@@ -60,6 +58,20 @@ def answer(found: Scan) -> Answer:
     notes = [f"Ended early: {found.stopped}."] if found.stopped else []
     return Answer(
         f"Scan of {found.target}", "scan", [lead], notes=notes, data=scansay.document(found)
+    )
+
+
+def _scanned(found: Scan) -> str:
+    virtual = " of simulated time" if found.kind == "sim" else ""
+    whole = "all" if found.wanted_bytes == found.size_bytes else "the first"
+    if found.stopped:
+        whole = "only the first"
+    again = found.again_seconds > 0.1 * found.seconds
+    return (
+        f"scanned {whole} {units.size_text(found.read_bytes)} of {found.target} in "
+        f"{units.duration(found.seconds)}{virtual} at {units.bytes_per_s(found.bytes_per_s())}, "
+        "one read of 1 MiB at a time"
+        + (f"; {units.duration(found.again_seconds)} more for what was slow" if again else "")
     )
 
 

@@ -42,6 +42,9 @@ SLICE_S = 0.25
 SLICE_MAX_S = 5.0
 LEAST_GAIN = 0.05
 """A change of speed of this share or less is none, even where the reads agree better."""
+NOISE_MAX = 0.2
+"""Passes of one state that differ by more than this share say nothing of a change."""
+PASSES_MIN = 2
 _WATCH_S = 10.0
 """A slice that hangs is ended after this, besides its own length."""
 
@@ -97,10 +100,15 @@ class Refreshed:
 
     @property
     def verdict(self) -> str:
-        """``faster``, ``slower``, ``same`` or ``unknown``: beyond what the passes differ by."""
+        """``faster``, ``slower`` or ``same``, beyond what the passes differ by; ``not-decided``
+        where they say too little, or are those of a loop device; ``unknown`` without both."""
         if self.after is None or self.gain is None or not self.written_bytes:
             return "unknown"
         chance = max(LEAST_GAIN, self.before.spread, self.after.spread)
+        passes = min(len(self.before.bytes_per_s), len(self.after.bytes_per_s))
+        loop = (self.plan.place.disk or "").startswith("loop")
+        if loop or passes < PASSES_MIN or chance > NOISE_MAX:
+            return "not-decided"
         if self.gain > 1 + chance:
             return "faster"
         return "slower" if self.gain < 1 - chance else "same"

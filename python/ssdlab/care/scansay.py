@@ -26,9 +26,7 @@ def sentences(found: Scan) -> list[str]:
             "that hold no data without touching flash, so their speed says nothing"
         )
     if not found.direct:
-        said.append(
-            "the page cache could not be passed by here, so the speed may be that of memory"
-        )
+        said.append("the page cache could not be bypassed here, so the speed may be that of memory")
     if found.kind == "file":
         said.append("a file is scanned where it lies; holes in it come from no drive")
     if found.kind == "sim":

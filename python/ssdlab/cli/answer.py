@@ -62,12 +62,12 @@ class View:
         seconds: float | None = None,
         kept: Path | None = None,
         follow: str = "",
-        tables: bool = False,
+        whole: bool = False,
     ) -> None:
         """Writes and prints the answer; ``seconds`` is how long that took, ``follow`` the
         command that goes on from here.
 
-        The tables of the first section are printed if ``tables`` says so.
+        The first section is printed whole if ``whole`` says so.
 
         Raises as :class:`ssdlab.output.Output` does.
         """
@@ -85,7 +85,7 @@ class View:
         console = self.console
         took = "" if seconds is None else f", took {units.duration(seconds)}"
         say(console, answer.title + took, "bold")
-        _print(console, answer, self, tables=tables)
+        _print(console, answer, self, whole=whole)
         places = [str(one) for one in (self.report, self.csv, self.xlsx) if one is not None]
         ends = [f"kept in {kept}"] if kept is not None else []
         ends += [f"wrote {units.listed(places)}"] if places else []
@@ -129,7 +129,7 @@ def answering(command: Callable[..., None]) -> Callable[..., None]:
     return answered
 
 
-def _print(console: Console, answer: Answer, view: View, *, tables: bool) -> None:
+def _print(console: Console, answer: Answer, view: View, *, whole: bool) -> None:
     """The answer, the key numbers or the first table, doubts; everything with --verbose."""
     if answer.headline:
         say(console, answer.headline)
@@ -139,8 +139,10 @@ def _print(console: Console, answer: Answer, view: View, *, tables: bool) -> Non
     else:
         if shown:
             say(console, "; ".join(_key_numbers(answer)))
+        for sentence in answer.lead.sentences[1:] if whole else ():
+            say(console, sentence)
         lead = [one for of, one in answer.tables() if of is answer.lead]
-        for one in lead if tables else [] if shown else lead[:1]:
+        for one in lead if whole else [] if shown else lead[:1]:
             print_table(console, one, answer.marks, wide=view.wide)
     print_checks(console, answer.checks, verbose=view.verbose)
 

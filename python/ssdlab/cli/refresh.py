@@ -133,6 +133,12 @@ def _verdict(done: Refreshed) -> str:
     gain = done.gain or 1.0
     if done.verdict == "unknown":
         return "there was nothing to rewrite"
+    if done.verdict == "not-decided":
+        return (
+            f"not decided: reading is {gain:.2f} times as fast as before, but these reads are "
+            "those of a loop device, too few, or differ too much among themselves; repeat it on "
+            "the drive itself with nothing else at work"
+        )
     if done.verdict == "faster":
         return f"it helped: reading is {gain:.2f} times as fast as before"
     if done.verdict == "slower":

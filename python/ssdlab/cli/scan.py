@@ -113,7 +113,7 @@ def _show(found: Scan, view: View) -> None:
     require_whole(found)
     if not view.quiet:
         _draw(found, view.console)
-    view.show(scan_answer.answer(found), tables=bool(found.errors or found.slow_places()))
+    view.show(scan_answer.answer(found), whole=True)
     if found.stopped:
         done = f"{size_text(found.read_bytes)} of {size_text(found.wanted_bytes)}"
         sentence = f"{found.target}: {found.stopped} after {done}; what was found is kept"

@@ -70,7 +70,7 @@ def info(
     how = reading(format_, action, block, skip_damaged, window, device)
     with progress(f"reading {trace}", quiet=view.quiet) as callback:
         found = profile.profile(trace, how, callback)
-    view.show(trace_answer.answer(found), tables=True)
+    view.show(trace_answer.answer(found), whole=True)
 
 
 @app.command("convert")

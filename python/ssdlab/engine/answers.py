@@ -4,14 +4,44 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from ssdlab import units
-from ssdlab.answer import Better, Cell, Column, Curve, Figure, Number, Style, Table
+from ssdlab.answer import (
+    NOT_DECIDED,
+    Better,
+    Cell,
+    Check,
+    Column,
+    Curve,
+    Figure,
+    Number,
+    Section,
+    Style,
+    Table,
+    Verdict,
+)
 from ssdlab.engine.readings import Readings
 
 GRADES = ("good", "enough", "poor", "not measured")
+UNDECIDING = ("cache", "steady", "load")
+"""Checks whose doubt is enough to leave a question open; of others they must be bad."""
+REPEAT = "repeat the run"
+REMEDIES = {
+    "cache": "measure the device itself with direct I/O, not a loop device or through a cache",
+    "steady": "run longer, until the drive is steady",
+    "quick": "run without --quick",
+    "load": "repeat the run with nothing else at work",
+    "cpu": "repeat the run with more threads or larger blocks",
+    "heat": "cool the drive",
+    "errors": "see what the drive reports (ssdlab health)",
+    "unwritten": "write the whole range before it is read",
+    "span": "measure a larger range",
+    "data": "write data that does not compress",
+    "pause": "repeat the run without interruption",
+    "resumed": "repeat the run without interruption",
+}
+"""What to do about a doubt, by the name of its check."""
 FEW_POINTS = 40
 """A line through so many points at most is drawn with them."""
 Rows = list[list[Cell | str | None]]
@@ -55,7 +85,7 @@ def charts(*figures: Figure) -> list[Figure]:
         curves = [_drawable(each, one.log_x, one.log_y) for each in one.curves]
         curves = [each for each in curves if each.x]
         if curves:
-            kept.append(_with(one, curves))
+            kept.append(replace(one, curves=curves))
     return kept
 
 
@@ -68,11 +98,6 @@ def _drawable(one: Curve, log_x: bool, log_y: bool) -> Curve:
     few = one.style == "line" and len(points) <= FEW_POINTS
     style: Style = "points" if few else one.style
     return Curve(one.name, [x for x, _ in points], [y for _, y in points], style, one.colour)
-
-
-def _with(one: Figure, curves: Sequence[Curve]) -> Figure:
-    values: dict[str, Any] = {**vars(one), "curves": curves}
-    return Figure(**values)
 
 
 @dataclass(frozen=True)
@@ -111,44 +136,30 @@ class Demand:
     @property
     def found(self) -> str:
         """What was measured, as a clause."""
-        return f"{self.what} {with_unit(self.value, self.unit)}"
+        return f"{self.what} {units.with_unit(self.value, self.unit)}"
 
     def said(self) -> str:
         """What was measured, the limit, and why that matters."""
         limit = self.good if self.grade == "enough" else self.enough
         way = "at most" if self.lower else "at least"
         wanted = "would be good" if self.grade == "enough" else "is needed"
-        return f"{self.found} ({way} {with_unit(limit, self.unit)} {wanted}): {self.why}"
+        return f"{self.found} ({way} {units.with_unit(limit, self.unit)} {wanted}): {self.why}"
 
 
-def with_unit(value: float | None, unit: str) -> str:
-    """A number with its unit, as sentences write it."""
-    if value is None:
-        return "unknown"
-    if unit == "IOPS":
-        return f"{units.number(value)} a second"
-    if unit == "us":
-        return units.microseconds(value)
-    if unit == "s":
-        return units.duration(value)
-    if unit == "B":
-        return units.size_text(value)
-    return f"{units.number(value)} {unit}".rstrip()
-
-
-def verdict(purpose: str, demands: Sequence[Demand]) -> tuple[list[str], Table]:
-    """The plain answer whether a drive is fit for a purpose, and the demands as a table."""
+def verdict(purpose: str, demands: Sequence[Demand]) -> tuple[list[str], Table, Verdict]:
+    """Whether a drive is fit for a purpose: in words, the demands as a table, and as a code."""
     grades = {grade: [one for one in demands if one.grade == grade] for grade in GRADES}
     if len(grades["not measured"]) == len(demands):
+        code = "not-measured"
         said = [f"Nothing has been measured that would say whether the drive is fit for {purpose}."]
     else:
         so_far = "As far as it was measured: " if grades["not measured"] else ""
         if grades["poor"]:
-            head = f"not fit for {purpose}"
+            code, head = "not-fit", f"not fit for {purpose}"
         elif grades["enough"]:
-            head = f"fit for {purpose}, with reservations"
+            code, head = "fit-with-reservations", f"fit for {purpose}, with reservations"
         else:
-            head = f"well fit for {purpose}"
+            code, head = "fit", f"well fit for {purpose}"
         said = [units.sentence(f"{so_far}{head}")]
         said += [units.sentence(f"Against it: {one.said()}") for one in grades["poor"]]
         said += [units.sentence(f"A reservation: {one.said()}") for one in grades["enough"]]
@@ -167,7 +178,35 @@ def verdict(purpose: str, demands: Sequence[Demand]) -> tuple[list[str], Table]:
         for one in demands
     ]
     heads = ("demand", "why", "good", "enough", "measured", "unit", "grade")
-    return said, Table(f"What {purpose} asks", [Column(head) for head in heads], rows)
+    table = Table(f"What {purpose} asks", [Column(head) for head in heads], rows)
+    return said, table, Verdict(code, {one.name: one.value for one in demands})
+
+
+def undecided(why: str, remedy: str, **values: float | None) -> tuple[list[str], Verdict]:
+    """The headline where the noise of a run's own numbers forbids an answer, and its verdict."""
+    return [f"Not decided: {why}. {units.sentence(remedy)}"], Verdict(NOT_DECIDED, values)
+
+
+def weighed(judged: Section, checks: Sequence[Check]) -> Section:
+    """What was judged, taken back where a check says that the numbers cannot carry it: with one
+    that is bad, or that doubts the path to the drive, its steadiness, or that it was alone."""
+    against = [
+        one
+        for one in checks
+        if one.status == "bad" or (one.status == "doubt" and one.name in UNDECIDING)
+    ]
+    if not against or not judged.sentences or judged.verdict.code == NOT_DECIDED:
+        return judged
+    names = units.listed(list(dict.fromkeys(one.title for one in against)))
+    remedies = dict.fromkeys(REMEDIES.get(one.name, REPEAT) for one in against)
+    said, verdict = undecided(f"doubts about {names}", "; ".join(remedies))
+    values = {"measured": judged.verdict.code, **judged.verdict.values}
+    first, *rest = judged.sentences
+    return replace(
+        judged,
+        sentences=[*said, f"As measured: {first}", *rest],
+        verdict=Verdict(verdict.code, values),
+    )
 
 
 def _limit(one: Demand, limit: float) -> str:

@@ -13,6 +13,7 @@ from ssdlab import logfolder, safety, tuning
 from ssdlab._version import VERSION
 from ssdlab.answer import Check, Section
 from ssdlab.engine import estimate, plans, snapshots, sources
+from ssdlab.engine.answers import weighed
 from ssdlab.engine.findings import Findings, write
 from ssdlab.engine.folder import Entry, RunFolder, Status
 from ssdlab.engine.plans import Announcement, Order, check, setup_of
@@ -330,8 +331,9 @@ def _execute(
 
 
 def _keep(folder: RunFolder, execution: Execution, examine: Examine, status: Status) -> Section:
-    records, judgement = execution.records, execution.judge()
-    protocol = execution.protocol
+    records, protocol = execution.records, execution.protocol
+    checks = examine(execution)
+    judgement = weighed(execution.judge(), checks)
     snapshots.keep(folder.path, execution.session.snapshot())
     write(
         folder,
@@ -339,7 +341,7 @@ def _keep(folder: RunFolder, execution: Execution, examine: Examine, status: Sta
             judgement,
             list(records.rounds.values()),
             dict(records.notes),
-            examine(execution),
+            checks,
             protocol.title,
             protocol.source,
         ),

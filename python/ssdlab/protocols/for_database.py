@@ -138,7 +138,7 @@ def judge(records: Records, setup: Setup) -> Section:
     """Fit for a database or not, and why."""
     found = Readings(records)
     asked = demands(found)
-    said, table = verdict("a database", asked)
+    said, table, code = verdict("a database", asked)
     kept = ratio(found.iops(BOTH, "read", "mix"), found.iops(MIX, "read"))
     if kept is not None:
         said.append(f"With the log running the random reads keep {100 * kept:.0f} % of their rate.")
@@ -149,7 +149,7 @@ def judge(records: Records, setup: Setup) -> Section:
         note="Writes of the log without their flush.",
     )
     table_of_work = work_table([part.row(found) for part in PARTS])
-    return Section(said, demanded(asked), [table, table_of_work], charts(figure))
+    return Section(said, demanded(asked), [table, table_of_work], charts(figure), verdict=code)
 
 
 PARTS = (

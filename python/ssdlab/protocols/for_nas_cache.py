@@ -76,7 +76,7 @@ def judge(records: Records, setup: Setup) -> Section:
     steady = records.mean_over(keys, found.iops) if keys else None
     dwpd, source = _life(found, setup, keys)
     asked = _demands(found, setup, steady, keys, dwpd)
-    said, table = verdict("a cache before disks", asked)
+    said, table, code = verdict("a cache before disks", asked)
     if record is not None and not record.steady:
         said.append("The drive was not yet steady, so the writes may fall further.")
     kept = percent(steady, found.iops(FRESH))
@@ -99,7 +99,7 @@ def judge(records: Records, setup: Setup) -> Section:
     figure = longer_figure(
         found, "How many I/Os of the mix take longer", [p for p in PARTS if p.key == MIXED]
     )
-    return Section(said, demanded(asked), [table, work_table(rows)], charts(figure))
+    return Section(said, demanded(asked), [table, work_table(rows)], charts(figure), verdict=code)
 
 
 def _life(found: Readings, setup: Setup, keys: list[str]) -> tuple[float | None, str]:

@@ -125,7 +125,7 @@ def judge(records: Records, setup: Setup) -> Section:
         f"{setup.count('streams')} streams of video of {setup.number('stream_mbps'):g} MB/s each"
     )
     asked = _demands(found, budget, falls, recorded)
-    said, table = verdict(purpose, asked)
+    said, table, code = verdict(purpose, asked)
     if recorded is not None:
         lasting = _lasting(recorded)
         said.append(
@@ -157,7 +157,7 @@ def judge(records: Records, setup: Setup) -> Section:
         number("intervals below the budget", whole.below if whole else None, "%", "lower", RECORD)
     )
     table_of_work = work_table([part.row(found) for part in PARTS])
-    return Section(said, numbers, [table, table_of_work], figures)
+    return Section(said, numbers, [table, table_of_work], figures, verdict=code)
 
 
 def _against(series: Series, budget: float) -> list[Curve]:

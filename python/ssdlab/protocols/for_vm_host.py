@@ -147,7 +147,7 @@ def judge(records: Records, setup: Setup) -> Section:
     """Fit for a host of virtual machines or not, and what neighbours do to each other."""
     found = Readings(records)
     asked = demands(found)
-    said, table = verdict("a host of virtual machines", asked)
+    said, table, code = verdict("a host of virtual machines", asked)
     alone = found.percentile_us(ALONE, 99.0, "read", QUIET)
     for key, company in ((BESIDE, "in the crowd"), (COPY, "beside a copy")):
         grown = ratio(found.percentile_us(key, 99.0, "read", QUIET), alone)
@@ -163,7 +163,7 @@ def judge(records: Records, setup: Setup) -> Section:
         [part for part in PARTS if part.job == QUIET],
     )
     table_of_work = work_table([part.row(found) for part in PARTS])
-    return Section(said, demanded(asked), [table, table_of_work], charts(figure))
+    return Section(said, demanded(asked), [table, table_of_work], charts(figure), verdict=code)
 
 
 PROTOCOLS = (

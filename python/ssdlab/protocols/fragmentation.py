@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 
 from ssdlab import units
-from ssdlab.answer import Column, Figure, Section, Table
-from ssdlab.engine.answers import Rows, cell, charts, curve, number
+from ssdlab.answer import Column, Figure, Section, Table, Verdict
+from ssdlab.engine.answers import Rows, cell, charts, curve, number, undecided
 from ssdlab.engine.choices import counts
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.readings import Readings, best, ratio
@@ -143,8 +143,9 @@ def judge(records: Records, setup: Setup) -> Section:
         else ""
     )
     table = Table(f"Seconds to read {size} in order", heads, rows, note=scaled)
-    said = _said(times, measured, rested, size)
-    return Section(said, numbers, [table], charts(figure))
+    readings = {a: [x for key in keys[a] if (x := seconds(key)) is not None] for a in measured}
+    said, verdict = _said(times, readings, rested, size)
+    return Section(said, numbers, [table], charts(figure), verdict=verdict)
 
 
 def _per_mib(after: float | None, first: float | None, total: int) -> float | None:
@@ -154,21 +155,40 @@ def _per_mib(after: float | None, first: float | None, total: int) -> float | No
 
 
 def _said(
-    times: dict[int, float | None], measured: list[int], rested: float | None, size: str
-) -> list[str]:
+    times: dict[int, float | None],
+    readings: dict[int, list[float]],
+    rested: float | None,
+    size: str,
+) -> tuple[list[str], Verdict]:
     first = times[0]
-    if first is None or len(measured) < 2:
-        return ["Reading before and after overwriting has not both been measured yet."]
-    last = times[measured[-1]]
+    if first is None or len(readings) < 2:
+        return ["Reading before and after overwriting has not both been measured yet."], Verdict(
+            "not-measured"
+        )
+    amounts = list(readings)
+    last = times[amounts[-1]]
     grown = ratio(last, first)
     assert last is not None and grown is not None
-    worst = max(times[amount] or 0.0 for amount in measured)
+    worst = max(times[amount] or 0.0 for amount in amounts)
+    noise = max(max(own) / min(own) - 1 for own in readings.values())
+    values: dict[str, float | str | None] = {"grown": grown, "noise": noise}
+    apart = min(readings[amounts[-1]]) > max(readings[0])
+    if (grown < 1 / NOTICED) or (noise >= NOTICED - 1 and not apart):
+        return undecided(
+            f"reading takes {grown:.2f} times as long after overwriting, and readings of one state "
+            f"differ by up to {100 * noise:.0f} %",
+            "repeat with a larger region_mib and with nothing else at work on the drive",
+            grown=grown,
+            noise=noise,
+        )
     if worst < NOTICED * first:
+        verdict = Verdict("no-difference", values)
         said = [
-            f"Random overwriting does not slow reading in order down: {size} take "
+            f"Random overwriting does not slow sequential reads down: {size} takes "
             f"{units.number(first)} s at first and {units.number(last)} s at the end."
         ]
     else:
+        verdict = Verdict("fragments", values)
         said = [
             f"Random overwriting leaves the data in pieces on the flash: reading {size} in order "
             f"takes {units.number(first)} s at first and {units.number(last)} s after the last "
@@ -188,7 +208,7 @@ def _said(
                 "in the background is seen."
             )
         said.append(told)
-    return said
+    return said, verdict
 
 
 PROTOCOLS = (

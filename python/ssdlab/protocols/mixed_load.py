@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ssdlab import units
-from ssdlab.answer import Column, Figure, Section, Table
+from ssdlab.answer import Column, Figure, Section, Table, Verdict
 from ssdlab.engine import choices
-from ssdlab.engine.answers import Rows, cell, charts, curve, number
+from ssdlab.engine.answers import Rows, cell, charts, curve, number, undecided
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.readings import Readings, ratio
@@ -22,6 +22,8 @@ GUESS_IOPS = 10_000.0
 """What the estimate of the run takes for the writing speed; it does not change the time."""
 NOTICED = 1.5
 """A latency that grows by less than this factor is called about the same."""
+NOTICED_LESS = 1.1
+"""Reads beside writes whose mean is shorter by more than this factor speak against the baseline."""
 
 
 def plan(setup: Setup) -> list[Step]:
@@ -162,17 +164,32 @@ def judge(records: Records, setup: Setup) -> Section:
         ),
     )
     table = Table("Reads beside writes", heads, rows)
-    return Section(_said(tails["p99"], means, most), numbers, [table], figures)
+    said, verdict = _said(tails["p99"], means, most)
+    return Section(said, numbers, [table], figures, verdict=verdict)
 
 
 def _said(
     tails: dict[int, float | None], means: dict[int, float | None], most: float | None
-) -> list[str]:
+) -> tuple[list[str], Verdict]:
     alone = tails[0]
     measured = [share for share, tail in tails.items() if share and tail is not None]
     if alone is None or not measured:
-        return ["Reads alone and reads beside writes have not both been measured yet."]
-    said = []
+        return ["Reads alone and reads beside writes have not both been measured yet."], Verdict(
+            "not-measured"
+        )
+    least = min(ratio(means[share], means[0]) or 1.0 for share in measured)
+    tail = min(ratio(tails[share], alone) or 1.0 for share in measured)
+    if least < 1 / NOTICED_LESS or tail < 1 / NOTICED:
+        said, verdict = undecided(
+            f"reads alone are slower than beside writes ({units.microseconds(means[0])} on "
+            f"average, p99 {units.microseconds(alone)}), so the baseline is not that of an idle "
+            "drive",
+            "repeat with longer steps (--param seconds=...) and with nothing else at work",
+            mean_ratio=least,
+            p99_ratio=tail,
+        )
+    else:
+        said, verdict = [], Verdict("measured", {"mean_ratio": least, "p99_ratio": tail})
     middle = min(measured, key=lambda share: abs(share - 50))
     for share in dict.fromkeys((middle, measured[-1])):
         grown = ratio(tails[share], alone)
@@ -203,7 +220,7 @@ def _said(
         )
     if most is not None:
         said.append(f"Full writing speed is {units.iops(most)}.")
-    return said
+    return said, verdict
 
 
 PROTOCOLS = (

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from ssdlab import units
-from ssdlab.answer import Column, Figure, Section, Table
+from ssdlab.answer import Column, Figure, Section, Table, Verdict
 from ssdlab.engine import choices
-from ssdlab.engine.answers import Rows, cell, charts, curve, latency_columns, number, places
+from ssdlab.engine.answers import (
+    Rows,
+    cell,
+    charts,
+    curve,
+    latency_columns,
+    number,
+    places,
+    undecided,
+)
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.readings import Readings, best, ratio
@@ -14,6 +23,8 @@ from ssdlab.engine.setup import Parameter, Setup, bytes_of
 from ssdlab.engine.steps import Job, Step
 
 WAYS = (("read", "randread"), ("write", "randwrite"))
+SCALING_MAX = 110.0
+"""Percent of perfect scaling that noise explains."""
 NEARLY = 0.9
 """Beyond the depth that has this share of the most, only waiting grows."""
 PERCENTILES = (50.0, 99.0, 99.9)
@@ -120,12 +131,36 @@ def judge_depths(records: Records, setup: Setup) -> Section:
         chart("Mean latency", "us", waits, True),
         chart("Scaling: share of depth times the rate at the smallest depth", "%", ideal, False),
     )
+    too_good = _contaminated(ideal)
+    verdict = Verdict("scales" if said else "not-measured")
+    if too_good is not None:
+        way, depth, share = too_good
+        head, verdict = undecided(
+            f"{way}s at depth {depth} do {share:.0f} % of perfect scaling, so the {way}s at depth "
+            f"{depths[0]} were slowed by something else (a cold cache, power saving, the drive's "
+            "own work)",
+            "repeat with longer steps (--param seconds=...) on a drive that has come to rest",
+            scaling_percent=share,
+        )
+        said = [*head, *said]
     return Section(
         said or ["No queue depth has been measured yet."],
         numbers,
         tables,
         figures,
+        verdict=verdict,
     )
+
+
+def _contaminated(ideal: dict[str, dict[int, float | None]]) -> tuple[str, int, float] | None:
+    """Kind, depth and percent of what scales better than perfectly: its base cannot be right."""
+    found = [
+        (way, depth, share)
+        for way, shares in ideal.items()
+        for depth, share in shares.items()
+        if share is not None and share > SCALING_MAX
+    ]
+    return max(found, key=lambda one: one[2], default=None)
 
 
 def _scaling(rates: dict[int, float | None], depth: int) -> float | None:

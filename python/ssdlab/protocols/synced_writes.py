@@ -103,7 +103,7 @@ def judge(records: Records, setup: Setup) -> Section:
         Column("longest flush", "us"),
     ]
     judged = JUDGED if JUDGED in sizes else sizes[0]
-    said, demands = verdict("a database log", _demands(found, judged))
+    said, demands, code = verdict("a database log", _demands(found, judged))
     keys = tuple(f"{mode}-{choices.short(size)}" for mode in MODES for size in sizes)
     figures = charts(
         Figure(
@@ -141,7 +141,9 @@ def judge(records: Records, setup: Setup) -> Section:
         note="fio times a write and the flush after it apart; for both together the table gives "
         "an upper bound.",
     )
-    return Section([*said, *_remark(found, judged)], numbers, [demands, table], figures)
+    return Section(
+        [*said, *_remark(found, judged)], numbers, [demands, table], figures, verdict=code
+    )
 
 
 def _longer(name: str, value_ns: Floats, longer: Floats, place: int) -> Curve:
