@@ -18,8 +18,9 @@ from pathlib import Path
 
 import ssdlab
 from ssdlab import units
+from ssdlab.answers.run import answer
 from ssdlab.cli.console import progress, stdout, table
-from ssdlab.report import render
+from ssdlab.report import answer_page
 
 HERE = Path(__file__).parent
 DRIVES = ("demo-enterprise", "demo-client")
@@ -43,7 +44,7 @@ def main() -> int:
         return error.exit_status
     if real is not None:
         results.append(real)
-    render(results, REPORT, title="One job on three drives")
+    answer_page.render(answer(results), REPORT, title="One job on three drives")
     show(results)
     console = stdout()
     console.print(

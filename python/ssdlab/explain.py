@@ -12,8 +12,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from ssdlab import _core
-from ssdlab.analysis import attribution
-from ssdlab.analysis.attribution import Breakdown
 from ssdlab.analysis.measurement import Direction
 from ssdlab.errors import InputError
 from ssdlab.histogram import NOTHING
@@ -45,14 +43,6 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Explained:
-    """Where the time of one direction of a job went."""
-
-    measured: Direction
-    points: Sequence[Breakdown]
-
-
-@dataclass(frozen=True)
 class Wear:
     """How worn the flash is, and how long it will last; the latter None if nothing was written."""
 
@@ -71,26 +61,13 @@ class Outcome:
     waf: float | None
 
 
-def directions(result: Result) -> list[Explained]:
-    """Every direction of every job, with its breakdowns.
-
-    Raises:
-        InputError: a real drive does not tell where its time goes.
-    """
+def require_simulated(result: Result) -> None:
+    """Raises InputError where nobody tells where the time went: a real drive does not."""
     if result.attribution is None:
         raise InputError(
             f"{result.name}: a real drive does not tell where its time goes; "
             "explain a simulated run of the same job"
         )
-    found = result.measurement.directions
-    return [Explained(one, attribution.of_direction(result, one)[0]) for one in found]
-
-
-def main_write(result: Result) -> Direction | None:
-    """The direction whose write amplification and endurance are told: the writes of the last job
-    that wrote; None where nothing is written to flash."""
-    found = [one for one in result.measurement.directions if one.waf is not None]
-    return found[-1] if found else None
 
 
 def wear_of(result: Result, growth: Mapping[str, float]) -> Wear | None:

@@ -254,8 +254,11 @@ class Result:
     def json(self, indent: int | None = 2) -> str:
         """The document as JSON text, the way ``fio --output-format=json+`` writes it, with
         :meth:`summary` in its object ``ssdlab``."""
-        told = {**self.ssdlab, "summary": self.summary()}
-        return json.dumps({**self.document, "ssdlab": told}, indent=indent)
+        return json.dumps(self.told(), indent=indent)
+
+    def told(self) -> dict[str, Any]:
+        """The document with the summary."""
+        return {**self.document, "ssdlab": {**self.ssdlab, "summary": self.summary()}}
 
     def save(self, root: Path | str | None = None) -> Path:
         """Stores the run as a folder under ``root`` (default: the user's store); its path."""

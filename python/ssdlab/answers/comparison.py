@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from ssdlab.analysis import latency, series
-from ssdlab.analysis.comparison import Workload, align
+from ssdlab.analysis.comparison import align
 from ssdlab.analysis.differences import Row
 from ssdlab.answer import (
     Answer,
@@ -22,6 +21,8 @@ from ssdlab.answer import (
     Verdict,
     any_doubt,
 )
+from ssdlab.answers import traces
+from ssdlab.answers.traces import Run, Trace
 from ssdlab.compare import (
     LETTERS,
     Comparison,
@@ -30,7 +31,6 @@ from ssdlab.compare import (
     value_text,
     verdict,
 )
-from ssdlab.results import DIRECTIONS, Result
 
 LINES: tuple[Style, ...] = ("line", "dashed", "dotted")
 """Curves of one chart, where colours tell the sides apart."""
@@ -135,62 +135,28 @@ def _sections(found: Comparison) -> list[Section]:
 
 def _charts(found: Comparison, section: str) -> list[Figure]:
     """IOPS against time and the latency distribution of one job and direction."""
-    lines: list[Curve] = []
-    slower: list[Curve] = []
-    for place, number, result, workload, ddir in _members(found, section):
-        name = found.parties[place].label
-        shown: Style = LINES[min(number, len(LINES) - 1)]
-        time, rate = _rate(result, workload.name, ddir)
-        lines.append(Curve(name, time, rate, shown, place))
-        value, share = _slower(workload, ddir)
-        slower.append(Curve(name, value, share, shown, place))
     sources = (DOUBT,) if any(any_doubt(p.checks) for p in found.parties) else ()
+    own = list(_members(found, section))
     return [
-        Figure(f"IOPS over time: {section}", "time, s", "IOPS", lines, wide=True, sources=sources),
-        Figure(
-            f"Latency distribution (CCDF): {section}",
-            "latency, us",
-            "I/Os slower, ppm",
-            slower,
-            log_x=True,
-            log_y=True,
-            wide=True,
-            sources=sources,
-        ),
+        replace(one, title=f"{one.title}: {section}", sources=sources)
+        for one in (*traces.over_time(own), traces.slower(own))
     ]
 
 
-def _members(found: Comparison, section: str) -> Iterator[tuple[int, int, Result, Workload, str]]:
-    """(side, repeat, result, its job, direction) of what a section compares."""
+def _members(found: Comparison, section: str) -> Iterator[Trace]:
+    """What a section compares: of each side and repeat its job and direction."""
     flat = [
-        (place, number, result)
+        (place, party.label, result)
         for place, party in enumerate(found.parties)
-        for number, result in enumerate(party.results)
+        for result in party.results
     ]
     for group in align([result.document for *_, result in flat]):
-        for ddir in DIRECTIONS:
-            if f"{group.name}, {ddir}" == section:
-                for member in group.members:
-                    yield *flat[member.run], member, ddir
-
-
-def _rate(result: Result, job: str, ddir: str) -> tuple[list[float], list[float]]:
-    """Seconds since the job began, and IOPS."""
-    rows = result.series(job, ddir)
-    if rows.is_empty():
-        return [], []
-    bins = series.per_second(rows, float(result.ssdlab.get("interval_ms") or 1000) / 1000)
-    return bins["time_s"].to_list(), bins["iops"].to_list()
-
-
-def _slower(workload: Workload, ddir: str) -> tuple[list[float], list[float]]:
-    """Latencies in us, and how many of a million I/Os are slower."""
-    parts = (latency.distribution(job.get(ddir) or {}) for job in workload.jobs)
-    whole = latency.merge(one for one in parts if one is not None)
-    if whole is None:
-        return [], []
-    value, longer = whole.cdf()
-    return list(value / 1e3), list(1e6 * longer)
+        for member in group.members:
+            place, label, result = flat[member.run]
+            job = next(one for one in result.measurement.jobs if one.name == member.name)
+            for one in job.directions:
+                if f"{group.name}, {one.ddir}" == section:
+                    yield Trace(Run(place, label, result, ()), job, one, alone=True)
 
 
 def _overlaid(found: Comparison) -> list[Figure]:

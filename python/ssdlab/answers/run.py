@@ -19,6 +19,7 @@ from ssdlab.answer import (
     Cells,
     Check,
     Column,
+    Figure,
     Number,
     Section,
     Table,
@@ -61,16 +62,15 @@ def answer(results: Sequence[Result]) -> Answer:
     """
     if not results:
         raise InputError("nothing to report: there is no result")
-    runs = [
-        Run(place, label, result, examine(of_result(result)))
-        for place, (label, result) in enumerate(
-            zip(_labels([one.name for one in results]), results, strict=True)
-        )
-    ]
+    runs = _runs(results)
     jobs = _jobs(runs)
-    main = _main(jobs)
+    main = main_of(jobs)
     sections = [_lead(runs, jobs, main)]
-    sections += [_section(f"job-{n}", traces) for n, traces in enumerate(jobs)]
+    last = jobs[-1][0].job.name if jobs else ""
+    for number, traces in enumerate(jobs):
+        leads = bool(main) and main[0].job.name == traces[0].job.name
+        brief = not leads and traces[0].job.workload.fills(last)
+        sections.append(_section(f"job-{number}", traces, leads=leads, brief=brief))
     return Answer(
         title=_title(runs, main),
         kind="run",
@@ -84,6 +84,19 @@ def answer(results: Sequence[Result]) -> Answer:
     )
 
 
+def traces_of(results: Sequence[Result]) -> list[list[Trace]]:
+    """The directions of each job on all runs that have it, in the order of the jobs."""
+    return _jobs(_runs(results))
+
+
+def _runs(results: Sequence[Result]) -> list[Run]:
+    labels = _labels([one.name for one in results])
+    return [
+        Run(place, label, result, examine(of_result(result)))
+        for place, (label, result) in enumerate(zip(labels, results, strict=True))
+    ]
+
+
 def _labels(given: Sequence[str]) -> list[str]:
     """Names told apart by a number where they are alike."""
     seen: dict[str, int] = {}
@@ -95,7 +108,6 @@ def _labels(given: Sequence[str]) -> list[str]:
 
 
 def _jobs(runs: Sequence[Run]) -> list[list[Trace]]:
-    """The directions of each job on all runs that have it, in the order of the jobs."""
     found = []
     for group in align([run.result.document for run in runs]):
         traces = []
@@ -109,7 +121,7 @@ def _jobs(runs: Sequence[Run]) -> list[list[Trace]]:
     return found
 
 
-def _main(jobs: Sequence[Sequence[Trace]]) -> list[Trace]:
+def main_of(jobs: Sequence[Sequence[Trace]]) -> list[Trace]:
     """What the head speaks of: the last job that does more than fill, its busiest direction on
     each run."""
     tested = [t for t in jobs if not t[0].job.workload.fills(jobs[-1][0].job.name)] or jobs
@@ -149,11 +161,17 @@ def _lead(runs: Sequence[Run], jobs: Sequence[Sequence[Trace]], main: Sequence[T
         sentences=said,
         numbers=_numbers(main) if len(runs) == 1 else [],
         tables=[one for one in tables if one.rows],
-        figures=over_time(main),
+        figures=_leading(jobs, main),
         key="summary",
         title="Summary",
         verdict=_verdict(main),
     )
+
+
+def _leading(jobs: Sequence[Sequence[Trace]], main: Sequence[Trace]) -> list[Figure]:
+    """IOPS of the main job over time, all its directions."""
+    own = [one for one in jobs if main and one[0].job.name == main[0].job.name]
+    return over_time([t for t in own[0] if t.measured.ddir != SYNC]) if own else []
 
 
 def _verdict(main: Sequence[Trace]) -> Verdict:
@@ -165,18 +183,10 @@ def _verdict(main: Sequence[Trace]) -> Verdict:
 
 
 def _headline(trace: Trace) -> str:
-    """The numbers of a job in a sentence."""
+    """What the job does, and how fast, in a sentence."""
     one = trace.measured
-    rest = [f"{one.ddir}s {window_text(one.window)}"]
-    latency = one.latency or NOTHING
-    rest += [
-        f"{one.kind} p{percent:g} {units.latency(value)}"
-        for percent in (99.0, 99.9)
-        if (value := latency.percentile_ns(percent)) is not None
-    ]
-    if one.waf is not None:
-        rest.append(f"WA {one.waf:.2f}")
-    return f"{one.job}: {units.iops(one.iops)}, {', '.join(rest)}."
+    what = f"{one.job} ({_what(trace)}), {one.ddir}"
+    return f"{what}: {units.iops(one.iops)} {window_text(one.window)}."
 
 
 def window_text(window: Window) -> str:
@@ -277,17 +287,20 @@ def _time(ns: float | None, sources: tuple[str, ...] = ()) -> Cell | None:
 # --- one job ----------------------------------------------------------------------------------
 
 
-def _section(key: str, traces: Sequence[Trace]) -> Section:
+def _section(key: str, traces: Sequence[Trace], *, leads: bool, brief: bool) -> Section:
+    """``leads``: its IOPS over time stand in the head already; ``brief``: it only fills."""
     own = [t for t in traces if t.measured.ddir != SYNC]
-    figures = [
-        *over_time(traces),
-        *latency_over_time(own),
-        slower(traces),
-        *time_by_part(own),
-        *where_the_time_goes(own),
-        *inside(own),
-    ]
-    tables = [_evenness(own), _attribution(own), _written(own), _wear(own)]
+    figures = [] if leads else over_time(traces)
+    tables = []
+    if not brief:
+        figures += [
+            *latency_over_time(own),
+            slower(traces),
+            *where_the_time_goes(own),
+            *time_by_part(own),
+            *inside(own),
+        ]
+        tables = [_evenness(own), time_table(own), causes_table(own), wear_table(own)]
     job = traces[0].job
     return Section(
         sentences=[text for trace in traces for text in _sentences(trace)],
@@ -309,6 +322,16 @@ def _what(trace: Trace) -> str:
     return ", ".join([*said, units.duration(trace.measured.window.end_s)])
 
 
+def reasons(trace: Trace) -> list[str]:
+    """What the time is spent on, what is written to flash and why, and how long that lasts."""
+    causes = (_largest(trace, point) for point in ("mean", "p99.9"))
+    said = [units.sentence(cause) for cause in causes if cause]
+    if trace.measured.waf is not None:
+        by_cause = _by_cause(trace.causes)
+        said.append(f"Write amplification (WA): {trace.measured.waf:.2f}: {by_cause}.")
+    return said + (_wear_sentences(trace.wear) if trace.wear is not None else [])
+
+
 def _sentences(trace: Trace) -> list[str]:
     one = trace.measured
     own = "" if trace.alone else f" ({one.ddir})"
@@ -324,13 +347,7 @@ def _sentences(trace: Trace) -> list[str]:
             what = "Dips" if cycle.dips else "Bursts"
             every, length = units.duration(cycle.period), units.duration(cycle.width)
             said.append(f"{what} repeat every {every} and last {length}.")
-    causes = (_largest(trace, point) for point in ("mean", "p99.9"))
-    said += [units.sentence(cause) for cause in causes if cause]
-    if one.waf is not None:
-        said.append(f"Write amplification (WA): {one.waf:.2f}, {_by_cause(trace.causes)}.")
-    if trace.wear is not None:
-        said += wear_sentences(trace.wear)
-    return said
+    return said + reasons(trace)
 
 
 def _largest(trace: Trace, point: str) -> str:
@@ -350,7 +367,7 @@ def _by_cause(causes: Mapping[str, float]) -> str:
     return ", ".join(told)
 
 
-def wear_sentences(found: explain.Wear) -> list[str]:
+def _wear_sentences(found: explain.Wear) -> list[str]:
     """How worn the flash is, and how long it lasts."""
     rated = found.smart.rated_pe_cycles
     said = [f"Wear: {units.percent(found.smart.erases_mean / rated)} of {rated:,} P/E cycles used."]
@@ -382,7 +399,7 @@ def _evenness(traces: Sequence[Trace]) -> Table:
     return Table("Per-second IOPS", [Column(head) for head in heads.split(", ")], rows)
 
 
-def _attribution(traces: Sequence[Trace]) -> Table:
+def time_table(traces: Sequence[Trace]) -> Table:
     """Time per I/O by part, a column for each run, direction and point."""
     columns = [(t, point) for t in traces for point in t.points]
     several = len({t.name for t, _ in columns}) > 1
@@ -397,7 +414,8 @@ def _attribution(traces: Sequence[Trace]) -> Table:
     return Table("Time per I/O by part", [Column(h) for h in ("part", *heads)], rows, note)
 
 
-def _written(traces: Sequence[Trace]) -> Table:
+def causes_table(traces: Sequence[Trace]) -> Table:
+    """Write amplification by cause, a column for each run."""
     own = [trace for trace in traces if trace.causes]
     causes = dict.fromkeys(cause for trace in own for cause in trace.causes)
     rows: list[Cells] = []
@@ -409,7 +427,7 @@ def _written(traces: Sequence[Trace]) -> Table:
     return Table("Write amplification by cause", [Column(head) for head in heads], rows)
 
 
-def _wear(traces: Sequence[Trace]) -> Table:
+def wear_table(traces: Sequence[Trace]) -> Table:
     """The SMART page at the end of the run, and the endurance."""
     own = [(trace, found) for trace in traces if (found := trace.wear) is not None]
     rows: list[Cells] = [

@@ -6,13 +6,14 @@ import csv
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.measure import Measurement
 
 from ssdlab import units
 from ssdlab.answer import (
@@ -63,15 +64,18 @@ class View:
         kept: Path | None = None,
         follow: str = "",
         whole: bool = False,
+        document: Mapping[str, Any] | None = None,
     ) -> None:
         """Writes and prints the answer; ``seconds`` is how long that took, ``follow`` the
         command that goes on from here.
 
-        The first section is printed whole if ``whole`` says so.
+        The first section is printed whole if ``whole`` says so. ``document`` is written by
+        ``--json`` instead of the answer's own.
 
         Raises as :class:`ssdlab.output.Output` does.
         """
-        write_json(self.json_, answer.as_json() if self.json_ is not None else None)
+        if self.json_ is not None:
+            write_json(self.json_, answer.as_json() if document is None else document)
         if self.report is not None:
             from ssdlab.report import answer_page  # heavy: only where it is used
 
@@ -209,7 +213,8 @@ def print_table(
     else:
         sides = [(head, "right" if _counts(one, n) else "left") for n, head in enumerate(heads)]
         grid = table(sides, rows)
-        if wide or console.measure(grid).maximum <= console.width:
+        room = console.options.update(max_width=PIPE_WIDTH)
+        if wide or Measurement.get(console, room, grid).maximum <= console.width:
             console.print(grid, width=PIPE_WIDTH if wide else None, soft_wrap=wide)
         else:
             _print_blocks(console, heads, rows)

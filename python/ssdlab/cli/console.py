@@ -6,7 +6,6 @@ import contextlib
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -17,9 +16,6 @@ from rich.text import Text
 
 from ssdlab import units
 from ssdlab.progress import Progress, ProgressCallback
-
-if TYPE_CHECKING:
-    from ssdlab.analysis.measurement import Window
 
 PATIENCE_S = 2.0
 """Runs shorter than this show no progress."""
@@ -133,12 +129,3 @@ def _left(news: Progress, elapsed: float) -> str:
     if seconds is None and news.fraction:
         seconds = elapsed * (1.0 - news.fraction) / news.fraction
     return "" if seconds is None else units.duration(seconds)
-
-
-def window_text(window: Window) -> str:
-    """Where the numbers of a job are from."""
-    if window.steady:
-        since = f" from {units.duration(window.start_s)}" if window.start_s else ""
-        return f"steady{since}, {units.duration(window.seconds)} measured"
-    why = "not steady" if window.verdict == "drifting" else "too short to be steady"
-    return f"whole job, {why}"

@@ -50,7 +50,8 @@ def command(
         run = findings.read(RunFolder.open(tests[0]))
         answer_page.render(protocol.answer(run), output, title=title)
     else:
-        from ssdlab.report import render  # heavy: only where it is used
+        from ssdlab.answers.run import answer
+        from ssdlab.report import answer_page  # heavy: only where it is used
 
-        render([Result.load(folder) for folder in folders], output, title=title)
+        answer_page.render(answer([Result.load(one) for one in folders]), output, title=title)
     results(output).print(f"wrote {output}", markup=False, soft_wrap=True)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ssdlab import logfolder, tuning, units
+from ssdlab.answers.run import answer as run_answer
+from ssdlab.cli.answer import View, answering
 from ssdlab.cli.console import progress, stderr
 from ssdlab.cli.options import (
     Destroy,
-    Json,
     KeptBelow,
     LogFolder,
-    Quiet,
     Redact,
     Seed,
     SetKeys,
@@ -27,7 +26,6 @@ from ssdlab.cli.options import (
     rated,
 )
 from ssdlab.cli.output import results, say, write_json
-from ssdlab.cli.summary import print_run
 from ssdlab.engine.ratings import rating_for
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText, read_job
@@ -44,6 +42,7 @@ def profile_names(incomplete: str) -> list[str]:
     return [one.name for one in profiles() if one.name.startswith(incomplete)]
 
 
+@answering
 def command(
     jobs: Annotated[
         list[Path],
@@ -70,7 +69,6 @@ def command(
             "steps after it shrinks by N percent).",
         ),
     ] = None,
-    json_: Json = None,
     out: KeptBelow = None,
     logs: LogFolder = None,
     redact: Redact = False,
@@ -84,10 +82,11 @@ def command(
             "--plan", "-n", help="Say what would be done and what would be refused; do nothing."
         ),
     ] = False,
-    quiet: Quiet = False,
+    *,
+    view: View,
 ) -> None:
     """Run fio jobs on a simulated or real drive."""
-    if json_ is not None and len(jobs) > 1:
+    if view.json_ is not None and len(jobs) > 1:
         raise InputError("--json takes the document of one job; give one job file")
     overrides = dict(override(text) for text in set_ or [])
     texts = [read_job(job) for job in jobs]
@@ -96,7 +95,7 @@ def command(
     )
     rating = rating_for(target, rated(tbw))
     if plan:
-        _say_plans(target, texts, rating, json_)
+        _say_plans(target, texts, rating, view.json_)
         return
     store = RunStore(out)
     store.prepare()
@@ -107,9 +106,10 @@ def command(
             shapes = target.shapes(text)
             if place is not None:
                 logfolder.prepare(place, shapes)
+    done: list[Result] = []
     for text, place in zip(texts, places, strict=True):
         started = time.monotonic()
-        with progress(f"{text.name} on {target.name}", quiet=quiet) as callback:
+        with progress(f"{text.name} on {target.name}", quiet=view.quiet) as callback:
             settings = Settings(
                 seed=seed,
                 prepare=prepare,
@@ -120,14 +120,16 @@ def command(
                 rating=rating,
             )
             result = target.run(text, settings)
-        folder = store.save(result)
+        store.save(result)
         if place is not None:
             logfolder.write(place, result)
-        if json_ is not None:
-            json_.write(result.json() + "\n")
-        if not quiet:
-            seconds = time.monotonic() - started
-            print_result(result, text.name, folder, seconds, results(json_))
+        done.append(result)
+        own = view if len(texts) == 1 else replace(view, report=None, csv=None, xlsx=None)
+        show(result, text.name, own, time.monotonic() - started)
+    shown = view.report or view.csv or view.xlsx
+    if len(done) > 1 and shown is not None:
+        replace(view, quiet=True).show(run_answer(done))
+        say(view.console, f"wrote {shown}")
 
 
 def _say_plans(
@@ -174,31 +176,19 @@ def notice(sentence: str) -> None:
     stderr().print(sentence, markup=False, soft_wrap=True)
 
 
-OPTIONS_SAID = {
-    "added_options": "set by ssdlab for fio",
-    "replaced_options": "decided by the target instead",
-    "ignored_options": "ignored, without meaning here",
-}
-"""What became of a job's options, by the list in the document."""
-
-
-def print_result(result: Result, job: str, folder: Path, seconds: float, console: Console) -> None:
-    """Says what a run found."""
-    console.print(_headline(result, job, seconds), markup=False, soft_wrap=True)
-    print_run(result, console)
-    for key, what in OPTIONS_SAID.items():
-        if said := result.ssdlab.get(key):
-            names = ", ".join(dict.fromkeys(str(one["option"]) for one in said))
-            console.print(f"{what}: {names}", markup=False, soft_wrap=True)
-    console.print(f"kept in {folder}", markup=False, soft_wrap=True)
-
-
-def _headline(result: Result, job: str, seconds: float) -> str:
-    about = result.ssdlab
-    if result.kind != "sim":
-        return f"ran {job} on {result.name} with fio in {units.duration(seconds)}"
-    simulated = float(about.get("simulated_seconds", 0.0))
-    return (
-        f"ran {job} on {result.name}: {units.duration(simulated)} simulated "
-        f"in {units.duration(seconds)}, seed {about.get('seed')}"
+def show(result: Result, job: str, view: View, seconds: float) -> None:
+    """Prints and writes what a run that has just been kept found."""
+    found = run_answer([result])
+    simulated = units.duration(result.ssdlab.get("simulated_seconds"))
+    clock = f", {simulated} simulated" if result.kind == "sim" else " with fio"
+    seed = f", seed {result.ssdlab['seed']}" if result.kind == "sim" else ""
+    title = f"{job} on {result.name}{clock}{seed}"
+    assert result.folder is not None
+    view.show(
+        replace(found, title=title),
+        seconds=seconds,
+        kept=result.folder,
+        follow=f"ssdlab report {result.folder.name}",
+        whole=True,
+        document=result.told(),
     )

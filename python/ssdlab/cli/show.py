@@ -12,13 +12,12 @@ import typer
 
 from ssdlab import _core, units
 from ssdlab.answers.protocol import answer as protocol_answer
+from ssdlab.answers.run import answer as run_answer
 from ssdlab.arrays.attachment import Attachment, shipped_attachments
-from ssdlab.checks import examine, of_result
 from ssdlab.cli.answer import View
 from ssdlab.cli.console import stdout, table
 from ssdlab.cli.options import Json, KeptWhere
-from ssdlab.cli.output import on_stdout, results, say, write_json
-from ssdlab.cli.summary import as_json, print_run
+from ssdlab.cli.output import on_stdout, say, write_json
 from ssdlab.engine import estimate, findings
 from ssdlab.engine.folder import RunFolder, is_protocol_run
 from ssdlab.engine.protocol import EXAMPLE_BYTES, Protocol, example_setup
@@ -78,11 +77,8 @@ def _show_run(folder: Path, json_: Output | None) -> None:
         run = findings.read(RunFolder.open(folder))
         View(json_).show(protocol_answer(run), kept=folder)
         return
-    console = results(json_)
     result = Result.load(folder)
-    write_json(json_, as_json(result, examine(of_result(result))))
-    say(console, f"{folder.name}: {', '.join(job.name for job in result.jobs)} on {result.name}")
-    print_run(result, console)
+    View(json_).show(run_answer([result]), kept=folder, whole=True)
 
 
 @dataclass(frozen=True)

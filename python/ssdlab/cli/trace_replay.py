@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
+from ssdlab.cli.answer import View, answering
 from ssdlab.cli.console import progress
-from ssdlab.cli.options import Destroy, Json, KeptBelow, Page, Quiet, Redact, Seed, SetKeys
+from ssdlab.cli.options import Destroy, KeptBelow, Redact, Seed, SetKeys
 from ssdlab.cli.options import UseExistingFile as UseExisting
-from ssdlab.cli.output import results
-from ssdlab.cli.run import notice, override, print_result, profile_names
+from ssdlab.cli.run import notice, override, profile_names, show
 from ssdlab.cli.trace_options import (
     Action,
     Block,
@@ -24,7 +24,6 @@ from ssdlab.cli.trace_options import (
 )
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
-from ssdlab.report import render
 from ssdlab.rig import resolve
 from ssdlab.store import RunStore
 from ssdlab.target import Settings, Sim
@@ -35,6 +34,7 @@ DEPTH_OPEN = 32
 """I/Os that fio keeps in flight at most where it follows the times of a trace."""
 
 
+@answering
 def command(
     trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A trace, compressed or not.")],
     on: Annotated[
@@ -84,13 +84,12 @@ def command(
     skip_damaged: SkipDamaged = False,
     window: Window = None,
     device: Device = None,
-    report: Page = None,
-    json_: Json = None,
     out: KeptBelow = None,
     redact: Redact = False,
     destroy: Destroy = None,
     use_existing_file: UseExisting = False,
-    quiet: Quiet = False,
+    *,
+    view: View,
 ) -> None:
     """Replay a trace on a simulated or real drive: as recorded, faster, or at a depth."""
     if fit not in FITS:
@@ -111,19 +110,13 @@ def command(
     store.prepare()
     overrides = dict(override(text) for text in set_ or [])
     started = time.monotonic()
-    with progress(f"{trace.name} on {target.name}", quiet=quiet) as callback:
+    with progress(f"{trace.name} on {target.name}", quiet=view.quiet) as callback:
         settings = Settings(
             seed=seed, prepare=prepare, overrides=overrides, progress=callback, notice=notice
         )
         result = target.run(job, settings)
-    folder = store.save(result)
-    if json_ is not None:
-        json_.write(result.json() + "\n")
-    if report is not None:
-        render([result], report)
-    if not quiet:
-        seconds = time.monotonic() - started
-        print_result(result, trace.name, folder, seconds, results(json_, report))
+    store.save(result)
+    show(result, trace.name, view, time.monotonic() - started)
 
 
 def replay_job(

@@ -1,5 +1,1 @@
-"""The report: charts, numbers and a verdict in one HTML file."""
-
-from ssdlab.report.render import render
-
-__all__ = ["render"]
+"""Answers as pages: one HTML file that needs nothing else."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bokeh.plotting import figure
@@ -28,14 +28,13 @@ from ssdlab.answer import (
 from ssdlab.answer import Table as Measured
 from ssdlab.output import Place, write_to
 from ssdlab.report import drawing
-from ssdlab.report.catalogue import ENGLISH
 from ssdlab.report.embed import packed
 from ssdlab.report.shell import filled
-from ssdlab.report.tables import Cell, Table
 from ssdlab.units import for_page, listed, with_unit
 
 KINDS = {
     "run": "Runs of a job file",
+    "explanation": "Why a run came out so",
     "protocol": "Test of a drive",
     "arrays": "Arrays of a drive",
     "plan": "Plan",
@@ -53,6 +52,27 @@ BROAD = 7
 """Tables of more columns are set smaller."""
 NARROW = 4
 """Tables of so few columns do not take the whole width."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell as the template takes it."""
+
+    text: str
+    raw: str | None = None
+    """What is copied; the text itself if None."""
+    head: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells under a head. The first ``labels`` columns hold names, the others numbers."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    labels: int = 1
+    narrow: bool = False
+    """Not as wide as the page."""
 
 
 def render(answer: Answer, place: Place, *, title: str | None = None) -> None:
@@ -76,7 +96,6 @@ def page(answer: Answer, title: str | None = None) -> str:
     encoding, data = packed(json.dumps(answer.as_json(), separators=(",", ":")))
     return filled(
         "answer.html.j2",
-        ENGLISH,
         title or answer.title,
         drawn,
         eyebrow=KINDS[answer.kind],

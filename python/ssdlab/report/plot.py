@@ -20,12 +20,9 @@ from bokeh.models import (
     Toolbar,
     WheelZoomTool,
 )
-from bokeh.models.annotations import BoxAnnotation, Span
 from bokeh.plotting import figure
 
 from ssdlab.report import style
-from ssdlab.report.catalogue import Catalogue
-from ssdlab.report.numbers import Numbers
 
 LEFT_PX = 62
 """Room for the vertical axis, the same in all charts so that they stand one below another."""
@@ -135,50 +132,6 @@ def add_hover(
         visible=False,
     )
     plot.toolbar.tools = [*plot.toolbar.tools, tool]
-
-
-def mark_window(plot: figure, start: float, end: float, mean: float, colour: str) -> None:
-    """Shades the measurement window and draws its mean."""
-    plot.add_layout(
-        BoxAnnotation(
-            left=start,
-            right=end,
-            fill_color=colour,
-            fill_alpha=0.055,
-            line_color=None,
-            level="underlay",
-        )
-    )
-    plot.add_layout(
-        Span(
-            location=mean,
-            dimension="width",
-            line_color=style.INK,
-            line_dash=[5, 4],
-            line_width=1,
-            line_alpha=0.7,
-        )
-    )
-
-
-def dash(place: int) -> str:
-    """The line of the first, second and third direction of a run."""
-    return ("solid", "dashed", "dotted")[min(place, 2)]
-
-
-def latency_ticks(axis: Any, numbers: Numbers) -> None:
-    """Labels a log axis in ns with the unit that suits each tick."""
-    axis.tags = ["log", "ns"]
-    axis.major_label_overrides = {tick: numbers.tick(tick) for tick in axis.ticker.ticks}
-
-
-def nines_ticks(plot: figure, nines: float, words: Catalogue) -> None:
-    """Labels -log10(share that is slower) with percentages: 0, 50, 90, 99, 99.9 ..."""
-    ticks = {0.0: "0", -math.log10(0.5): "50", 1.0: "90"}
-    for n in range(2, int(nines) + 1):
-        ticks[float(n)] = "99" + (words("decimal_point") + "9" * (n - 2) if n > 2 else "")
-    _fix_ticks(plot.yaxis[0], plot.ygrid[0], list(ticks))
-    plot.yaxis[0].major_label_overrides = {at: f"{text} %" for at, text in ticks.items()}
 
 
 def name_ticks(axis: Any, grid: Any, names: Sequence[str]) -> None:

@@ -12,7 +12,6 @@ from markupsafe import Markup
 
 from ssdlab._version import VERSION
 from ssdlab.report import style
-from ssdlab.report.catalogue import Catalogue
 from ssdlab.report.embed import bokeh_script, portable, script_json
 
 HERE = Path(__file__).parent
@@ -20,18 +19,15 @@ HERE = Path(__file__).parent
 
 def filled(
     template: str,
-    words: Catalogue,
     title: str,
     figures: Mapping[str, figure],
     *,
-    ranges: Mapping[str, Any] | None = None,
     version: str = VERSION,
     **own: Any,
 ) -> str:
     """A page from its template; ``figures`` by the element that they stand in, ``own`` as the
     template names it."""
     charts, roots = portable(figures)
-    strings = {key: words(f"button.{key}") for key in ("copied", "copy_failed")}
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE),
         autoescape=True,
@@ -40,7 +36,6 @@ def filled(
         undefined=jinja2.StrictUndefined,
     )
     return environment.get_template(template).render(
-        t=words,
         title=title,
         version=version,
         css=_own("page.css"),
@@ -48,8 +43,6 @@ def filled(
         bokeh=bokeh_script(),
         charts=charts,
         roots=script_json(roots),
-        ranges=script_json(ranges or {}),
-        strings=script_json(strings),
         dark=script_json(style.DARK),
         **own,
     )
