@@ -9,7 +9,8 @@ import pytest
 
 import ssdlab
 from ssdlab import explain
-from ssdlab.analysis import flash
+from ssdlab.answers.run import traces_of
+from ssdlab.answers.traces import Trace
 from ssdlab.cli import run_command
 from ssdlab.wear import flash_of
 
@@ -29,15 +30,20 @@ def result() -> ssdlab.Result:
     return ssdlab.run(JOB, on="lab-reference", set=SMALL, prepare="steady")
 
 
+def trace_of(result: ssdlab.Result) -> Trace:
+    """The only direction of the last job."""
+    (found,) = traces_of([result])[-1]
+    return found
+
+
 def written(result: ssdlab.Result) -> dict[str, float]:
     """Write amplification by cause."""
-    direction = explain.main_write(result)
-    return {} if direction is None else flash.causes(direction.growth)
+    return trace_of(result).causes
 
 
 def test_the_parts_of_the_mean_add_up_to_the_mean_latency(result: ssdlab.Result) -> None:
-    (explained,) = explain.directions(result)
-    mean, latency = explained.points[0], explained.measured.latency
+    trace = trace_of(result)
+    mean, latency = trace.points[0], trace.measured.latency
     assert latency is not None
     assert mean.total_ns == pytest.approx(latency.mean_ns, rel=1e-6)
     assert mean.largest is not None
@@ -51,7 +57,7 @@ def test_the_causes_of_write_amplification_add_up_to_it(result: ssdlab.Result) -
 
 
 def test_without_collection_its_time_and_its_writes_are_gone(result: ssdlab.Result) -> None:
-    direction = explain.directions(result)[0].measured
+    direction = trace_of(result).measured
     tried = [one for one in explain.changes(result) if one.name == "no-collection"]
     before = explain.outcome(result, direction)
     (after,) = explain.attempt(result, direction, tried)
@@ -68,7 +74,7 @@ def test_without_its_slc_cache_a_drive_that_folds_writes_everything_once() -> No
         "ftl.slc_cache": "{static_size='8MiB', t_read='25us', t_program='200us'}",
     }
     result = ssdlab.run(JOB, on="lab-reference", set=small)
-    direction = explain.directions(result)[0].measured
+    direction = trace_of(result).measured
     causes = written(result)
     assert causes["fold"] > 0.5
     tried = [one for one in explain.changes(result) if "slc" in one.name]
@@ -82,7 +88,7 @@ def test_without_its_slc_cache_a_drive_that_folds_writes_everything_once() -> No
 
 
 def test_every_change_that_is_offered_can_be_tried(result: ssdlab.Result) -> None:
-    direction = explain.directions(result)[0].measured
+    direction = trace_of(result).measured
     offered = explain.changes(result)
     tried = explain.attempt(result, direction, offered)
     assert [one.change for one in tried] == offered
@@ -90,7 +96,7 @@ def test_every_change_that_is_offered_can_be_tried(result: ssdlab.Result) -> Non
 
 
 def test_a_try_that_changes_nothing_gives_the_same_numbers(result: ssdlab.Result) -> None:
-    direction = explain.directions(result)[0].measured
+    direction = trace_of(result).measured
     same = explain.Change("same", "the victim policy it has", {"ftl.gc.victim": "greedy"})
     (after,) = explain.attempt(result, direction, [same])
     before = explain.outcome(result, direction)
@@ -131,8 +137,8 @@ def test_parity_and_the_write_limit_show_as_causes_and_go_when_switched_off() ->
     # One program in eight, of all that is programmed.
     assert causes["parity"] == pytest.approx(sum(causes.values()) / 8, rel=0.01)
     assert sum(causes.values()) == pytest.approx(result.waf or 0, rel=1e-3)
-    (explained,) = explain.directions(result)
-    direction, mean = explained.measured, explained.points[0]
+    trace = trace_of(result)
+    direction, mean = trace.measured, trace.points[0]
     assert mean.largest is not None and mean.largest[0] == "write_limit"
     tried = [one for one in explain.changes(result) if one.name in ("parity", "write-limit")]
     without_parity, without_limit = explain.attempt(result, direction, tried)
@@ -198,9 +204,7 @@ def test_the_wear_of_the_cells_is_that_of_the_erases(
 ) -> None:
     long = JOB.replace("30000", "400000")
     result = worn({"ftl.over_provisioning": 0.6} | more, long)
-    direction = explain.main_write(result)
-    assert direction is not None
-    found = explain.wear_of(result, direction.growth)
+    found = trace_of(result).wear
     assert found is not None and found.endurance is not None
     grown = totals(result)
     room = grown["data_erases_sum"] * found.flash.superblock_bytes / (400_000 * 4096)

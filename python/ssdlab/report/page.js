@@ -1,7 +1,6 @@
 "use strict";
 (() => {
   const json = (id) => JSON.parse(document.getElementById(id).textContent);
-  const strings = json("strings");
 
   // Charts. On a touch screen a drag scrolls the page, so no tool starts active there.
   const roots = json("roots");
@@ -41,11 +40,6 @@
     }
     return found;
   };
-  const TIMES = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [0, "ns"]];
-  const timeText = (ns) => {
-    const [size, unit] = TIMES.find(([least]) => ns >= least);
-    return `${Number((ns / (size || 1)).toPrecision(4))}\u202f${unit}`;
-  };
   const followZoom = (axis) => {
     const plot = Bokeh.documents[0].roots().find((root) =>
       [...root.below, ...root.left].includes(axis));
@@ -54,11 +48,7 @@
     const update = () => {
       const [low, high] = [Math.min(range.start, range.end), Math.max(range.start, range.end)];
       if (!(low > 0 && high > low)) return;
-      const ticks = ticksOf(low, high);
-      if (axis.tags.includes("ns")) {
-        axis.major_label_overrides = new Map(ticks.map((tick) => [tick, timeText(tick)]));
-      }
-      axis.ticker.ticks = ticks;
+      axis.ticker.ticks = ticksOf(low, high);
     };
     range.properties.start.change.connect(update);
     range.properties.end.change.connect(update);
@@ -122,30 +112,10 @@
     themed();
   });
 
-  // Whole run or measurement window; log or linear.
-  const ranges = json("ranges");
-  const press = (button) => {
-    for (const other of button.parentElement.children) {
-      other.setAttribute("aria-pressed", String(other === button));
-    }
-  };
-  const show = (name, [start, end]) => {
-    const range = Bokeh.documents[0].get_model_by_name(name);
-    if (range) range.setv({ start, end, reset_start: start, reset_end: end });
-  };
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (!button) return;
-    const section = button.closest("section");
-    if (button.dataset.scale) {
-      press(button);
-      section.dataset.scale = button.dataset.scale;
-    } else if (button.dataset.time) {
-      press(button);
-      for (const [name, spans] of Object.entries(ranges[section.id])) {
-        show(name, spans[button.dataset.time]);
-      }
-    } else if (button.classList.contains("copy")) {
+    if (button.classList.contains("copy")) {
       copy(button);
     } else if (button.dataset.raw) {
       save(button);
@@ -183,7 +153,7 @@
     const done = copyPlainly(text) || await copyAsking(text);
     const label = button.dataset.label ?? button.textContent;
     button.dataset.label = label;
-    button.textContent = done ? strings.copied : strings.copy_failed;
+    button.textContent = done ? "Copied" : "Not allowed here";
     setTimeout(() => { button.textContent = label; }, 1500);
   };
 
