@@ -13,7 +13,8 @@ PACKAGE = Path(ssdlab.__file__).parent
 LAYERS = (
     ("errors", "progress", "memory", "_core", "profiles", "figures"),
     ("pool", "tracefile", "output", "units"),
-    ("_version", "results", "jobfile", "wear"),
+    ("_version", "results", "jobfile"),
+    ("wear",),
     ("documents",),
     ("store", "fio"),
     ("system", "admin"),

@@ -9,9 +9,8 @@ import pytest
 
 import ssdlab
 from ssdlab import explain
-from ssdlab.analysis import flash
 from ssdlab.cli import run_command
-from ssdlab.wear import flash_of
+from ssdlab.wear import Stretch
 
 JOB = """[w]
 rw=randwrite
@@ -38,7 +37,7 @@ def test_the_parts_of_the_mean_add_up_to_the_mean_latency(result: ssdlab.Result)
 
 
 def test_the_causes_of_write_amplification_add_up_to_it(result: ssdlab.Result) -> None:
-    causes = explain.programs(result)
+    causes = Stretch.of(result).causes
     assert causes["host"] == pytest.approx(1.0)
     assert sum(causes.values()) == pytest.approx(result.waf or 0, rel=1e-3)
 
@@ -62,7 +61,7 @@ def test_without_its_slc_cache_a_drive_that_folds_writes_everything_once() -> No
     }
     result = ssdlab.run(JOB, on="lab-reference", set=small)
     (direction,) = explain.directions(result)
-    causes = explain.programs(result)
+    causes = Stretch.of(result).causes
     assert causes["fold"] > 0.5
     tried = [one for one in explain.changes(result) if "slc" in one.name]
     assert [one.name for one in tried] == ["no-slc-cache", "slc-full"]
@@ -120,7 +119,7 @@ def test_a_real_run_is_refused_in_words(
 def test_parity_and_the_write_limit_show_as_causes_and_go_when_switched_off() -> None:
     own = {"ftl.parity.stripe": 8, "controller.write_limit": "3MB/s", "capacity": "512MiB"}
     result = ssdlab.run(JOB, on="lab-reference", set=SMALL | own, prepare="steady")
-    causes = explain.programs(result)
+    causes = Stretch.of(result).causes
     # One program in eight, of all that is programmed.
     assert causes["parity"] == pytest.approx(sum(causes.values()) / 8, rel=0.01)
     assert sum(causes.values()) == pytest.approx(result.waf or 0, rel=1e-3)
@@ -148,12 +147,6 @@ def worn(more: dict[str, object], job: str = JOB, prepare: str = "steady") -> ss
     return ssdlab.run(job, on="lab-reference", set=SMALL | more, prepare=prepare)
 
 
-def totals(result: ssdlab.Result) -> dict[str, float]:
-    frame = result.device_series()
-    assert frame is not None
-    return flash.grown(frame, 0.0, float(frame["time_s"][-1]))
-
-
 @pytest.mark.parametrize(
     "more",
     [
@@ -167,12 +160,12 @@ def totals(result: ssdlab.Result) -> dict[str, float]:
 )
 def test_the_flash_for_data_is_what_the_drive_was_built_with(more: dict[str, object]) -> None:
     result = worn(more, prepare="fob")
-    found = flash_of(result.ssdlab["counters"])
+    found = Stretch.of(result).wear
     frame = result.device_series()
     assert found is not None and frame is not None
     # A new drive's superblocks are all free.
     free = next(name for name in frame.columns if name.endswith("free_superblocks"))
-    assert found.superblocks == frame[free][0]
+    assert found.members[""].flash.superblocks == frame[free][0]
 
 
 @pytest.mark.parametrize(
@@ -191,10 +184,11 @@ def test_the_wear_of_the_cells_is_that_of_the_erases(
 ) -> None:
     long = JOB.replace("30000", "400000")
     result = worn({"ftl.over_provisioning": 0.6} | more, long)
-    found = explain.wear_of(result)
+    stretch = Stretch.of(result)
+    found = stretch.wear
     assert found is not None and found.endurance is not None
-    grown = totals(result)
-    room = grown["data_erases_sum"] * found.flash.superblock_bytes / (400_000 * 4096)
+    flash = found.members[""].flash
+    room = stretch.grown["data_erases_sum"] * flash.superblock_bytes / (400_000 * 4096)
     assert found.endurance.write_amplification == pytest.approx(room, rel=tolerance)
 
 
@@ -237,7 +231,7 @@ def test_a_rig_without_an_ssd_has_no_wear(tmp_path: Path) -> None:
     )
     result = ssdlab.run(JOB, on=rig)
     assert "wear" not in result.ssdlab
-    assert explain.wear_of(result) is None
+    assert Stretch.of(result).wear is None
 
 
 def test_the_command_says_how_long_the_flash_lasts(

@@ -61,7 +61,7 @@ def test_verdict_says_from_when_the_drive_is_steady_and_why_it_is_slow() -> None
     assert 200 <= int(start[1]) <= 300
     assert "Dips come back every 40 s and last about 3.0 s." in text
     assert "goes mostly to waiting for dies busy with garbage collection: " in text
-    assert "Each unit written by the host costs 6.9" in text
+    assert "Write amplification (WA): 6.9" in text
 
 
 def test_verdict_of_a_drifting_run_says_so() -> None:
@@ -110,7 +110,7 @@ def test_the_causes_of_write_amplification_add_up_to_that_of_the_window() -> Non
     assert list(trace.causes) == ["host", "collection", "wear"]
     assert sum(trace.causes.values()) == pytest.approx(6.9, rel=0.01)
     text = why.written(trace.causes, ENGLISH, NUMBERS)
-    assert text.startswith("Each unit that the host writes costs 6.9")
+    assert text.startswith("Write amplification (WA) 6.9")
     assert "1.00 for the host’s data itself, 5.9" in text
     assert text.endswith(" and 0.01 for wear levelling.")
 

@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ssdlab import _core
-from ssdlab.analysis import flash
 from ssdlab.analysis.attribution import Breakdown, breakdowns
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
 from ssdlab.progress import Progress
 from ssdlab.results import DirectionStats, Result
 from ssdlab.target import Settings, Sim
-from ssdlab.wear import Endurance, Flash, Smart, endurance, flash_of, smart
 
 AMPLE = 3.0
 """Over-provisioning at which collection finds next to nothing to copy (WA below 1.02 even for
@@ -48,15 +46,6 @@ class Direction:
     ddir: str
     stats: DirectionStats
     points: Sequence[Breakdown]
-
-
-@dataclass(frozen=True)
-class Wear:
-    """How worn the flash is, and how long it will last; the latter None if nothing was written."""
-
-    flash: Flash
-    smart: Smart
-    endurance: Endurance | None
 
 
 @dataclass(frozen=True)
@@ -89,34 +78,6 @@ def directions(result: Result) -> list[Direction]:
                 points = breakdowns(attribution["parts"], direction)
                 found.append(Direction(job.name, stats.ddir, stats, points))
     return found
-
-
-def programs(result: Result) -> dict[str, float]:
-    """Write amplification of the run by cause: units programmed per unit that the host wrote.
-
-    Empty where the drive is not flash or nothing was written while the run went on.
-    """
-    return flash.causes(_growth(result))
-
-
-def wear_of(result: Result, growth: Mapping[str, float] | None = None) -> Wear | None:
-    """The SMART counters at the end of the run, and how long the flash lasts if all goes on as in
-    the stretch in which the counters grew by `growth` (`analysis.flash.grown`; None: the whole
-    run). None where the rig has no SSD."""
-    counters = result.ssdlab.get("counters") or {}
-    found = flash_of(counters)
-    if found is None:
-        return None
-    health = smart(found, counters)
-    grown = _growth(result) if growth is None else growth
-    return Wear(found, health, endurance(found, health, grown))
-
-
-def _growth(result: Result) -> dict[str, float]:
-    frame = result.device_series()
-    if frame is None or frame.height < 2:
-        return {}
-    return flash.grown(frame, float(frame["time_s"][0]), float(frame["time_s"][-1]))
 
 
 def changes(result: Result) -> list[Change]:

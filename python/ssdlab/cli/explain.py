@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -13,13 +12,14 @@ from ssdlab.analysis.attribution import Breakdown
 from ssdlab.cli.console import latency, progress, table
 from ssdlab.cli.options import Json, KeptWhere
 from ssdlab.cli.output import results, write_json
-from ssdlab.explain import Direction, Outcome, Wear
+from ssdlab.explain import Direction, Outcome
 from ssdlab.progress import Progress
 from ssdlab.report import why
 from ssdlab.report.catalogue import ENGLISH as say
 from ssdlab.report.numbers import Numbers
 from ssdlab.results import Result
 from ssdlab.store import RunStore
+from ssdlab.wear import Stretch, Wear
 
 BAR = 40
 """Characters of a whole bar."""
@@ -55,10 +55,11 @@ def command(
         for line in _time(direction):
             console.print(line, markup=False, soft_wrap=True)
         console.print()
-    causes = explain.programs(result)
+    stretch = Stretch.of(result)
+    causes = stretch.causes
     if causes:
         console.print(_causes(causes), markup=False, soft_wrap=True)
-    wear = explain.wear_of(result)
+    wear = stretch.wear
     if wear is not None:
         for sentence in why.wear(wear, say, Numbers(say)):
             console.print(sentence, markup=False, soft_wrap=True)
@@ -160,9 +161,5 @@ def _document(
         }
         for one in outcomes
     ]
-    worn = (
-        None
-        if wear is None
-        else {**asdict(wear.smart), "endurance": wear.endurance and asdict(wear.endurance)}
-    )
+    worn = None if wear is None else wear.document()
     return {"time": time, "write_amplification": causes, "wear": worn, "tries": tries}

@@ -274,12 +274,12 @@ class SectionPainter:
             self._charts.panels.append(Panel("parts", run, panel))
 
     def _flash_rows(self) -> None:
-        """Write amplification, units collected and folded, and free blocks of simulated drives."""
+        """Write amplification, bytes collected and folded, and free blocks of simulated drives."""
         frames = {run: f for run, ts in self._by_run.items() if (f := ts[0].flash) is not None}
         rows: tuple[tuple[Kind, str, str], ...] = (
             ("wa", "wa", "@v{0.00}"),
-            ("collection", "collected_units", "@v{0,0}"),
-            ("folding", "folded_units", "@v{0,0}"),
+            ("collection", "relocated_bytes", "@v{0.0 b}/s"),
+            ("folding", "folded_bytes", "@v{0.0 b}/s"),
             ("free", "free_blocks", "@v{0,0}"),
         )
         for kind, column, shown in rows:

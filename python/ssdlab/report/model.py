@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ssdlab import explain
 from ssdlab.analysis import comparison, consistency, flash, latency, series, steady
 from ssdlab.analysis.attribution import Breakdown, breakdowns
 from ssdlab.checks import examine, of_result
 from ssdlab.engine.check import MARK, Check, any_doubt
 from ssdlab.report import style
 from ssdlab.results import DIRECTIONS, Result
+from ssdlab.wear import Stretch, Wear
 
 Floats = npt.NDArray[np.float64]
 
@@ -146,18 +146,17 @@ class Trace:
         return None if during.is_empty() else during
 
     @cached_property
-    def growth(self) -> Mapping[str, float]:
-        """By how much the device's counters grew over the window judged; empty if not known."""
-        frame = self.run.result.device_series()
-        if frame is None or self.ddir != "write":
-            return {}
+    def stretch(self) -> Stretch:
+        """What the device's counters did over the window judged."""
+        if self.ddir != "write":
+            return Stretch({}, {})
         start, end = self.window
-        return flash.grown(frame, self.start_s + start, self.start_s + end)
+        return Stretch.of(self.run.result, self.start_s + start, self.start_s + end)
 
     @cached_property
     def causes(self) -> dict[str, float]:
         """Write amplification over the window judged, by cause."""
-        return flash.causes(self.growth)
+        return self.stretch.causes
 
     @property
     def wa(self) -> float | None:
@@ -165,10 +164,10 @@ class Trace:
         return sum(self.causes.values()) if self.causes else None
 
     @cached_property
-    def wear(self) -> explain.Wear | None:
+    def wear(self) -> Wear | None:
         """How worn the flash is at the end of the run, and how long it lasts if all goes on as in
         the window judged; None where nothing is written to flash."""
-        return explain.wear_of(self.run.result, self.growth) if self.causes else None
+        return self.stretch.wear if self.causes else None
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ssdlab.analysis.attribution import Breakdown
-from ssdlab.explain import Wear
 from ssdlab.report.catalogue import Catalogue
 from ssdlab.report.numbers import Numbers
+from ssdlab.wear import Wear
 
 WORTH = 0.05
 """Parts of the time below this share are not named."""
 PARTS_MAX = 3
 """So many parts of the time are named at most."""
 CAUSE_WORTH = 0.005
-"""Causes that cost less per unit of the host are not named: they would be 0.00."""
+"""Causes that cost less per byte of the host are not named: they would be 0.00."""
 
 
 def time(breakdown: Breakdown, words: Catalogue, numbers: Numbers) -> str:
@@ -29,7 +29,7 @@ def time(breakdown: Breakdown, words: Catalogue, numbers: Numbers) -> str:
 
 
 def written(causes: Mapping[str, float], words: Catalogue, numbers: Numbers) -> str:
-    """What each unit of the host costs in flash, by cause; empty without any."""
+    """Write amplification by cause; empty without any."""
     named = [
         words("why.cause", units=numbers.wa(units), cause=words.purpose(cause))
         for cause, units in causes.items()
@@ -42,11 +42,10 @@ def written(causes: Mapping[str, float], words: Catalogue, numbers: Numbers) -> 
 def wear(found: Wear, words: Catalogue, numbers: Numbers) -> list[str]:
     """How worn the flash is, and how long it lasts."""
     rated = numbers.plain(found.smart.rated_pe_cycles)
-    used = found.smart.erases_mean / found.smart.rated_pe_cycles
-    out = [words("wear.used", used=numbers.percent(used), rated=rated)]
+    out = [words("wear.used", used=numbers.percent(found.smart.used), rated=rated)]
     lasts = found.endurance
     if lasts is not None:
-        key = "wear.lasts_cells" if found.flash.slc or found.flash.table else "wear.lasts"
+        key = "wear.lasts_cells" if found.cells_differ else "wear.lasts"
         out.append(
             words(
                 key,
@@ -57,6 +56,6 @@ def wear(found: Wear, words: Catalogue, numbers: Numbers) -> list[str]:
                 left=numbers.percent(lasts.host_bytes_left / lasts.host_bytes),
             )
         )
-        if found.flash.table:
+        if found.table:
             out.append(words("wear.table"))
     return out
