@@ -15,6 +15,7 @@ import pytest
 
 from ssdlab.analysis import comparison, consistency, flash, latency, series, steady
 from ssdlab.analysis.attribution import breakdowns
+from ssdlab.wear import Stretch, grown
 
 
 def rng() -> np.random.Generator:
@@ -413,8 +414,10 @@ def counters() -> pl.DataFrame:
     return pl.DataFrame(
         {
             "time_s": [1.0, 2.0, 3.0],
-            "a/host_units_written": [100, 200, 200],
-            "b/host_units_written": [100, 300, 300],
+            "a/unit_bytes": [4096] * 3,
+            "b/unit_bytes": [16384] * 3,
+            "a/host_bytes_written": [409_600, 819_200, 819_200],
+            "b/host_bytes_written": [1_638_400, 4_915_200, 4_915_200],
             "a/programs_host": [100, 200, 200],
             "b/programs_host": [100, 300, 300],
             "a/programs_collection": [50, 350, 350],
@@ -429,9 +432,10 @@ def counters() -> pl.DataFrame:
 def test_write_amplification_of_each_second_counts_every_program() -> None:
     found = flash.activity(counters())
     assert found is not None
-    # second 1: 200 host + 50 collection; second 2: 300 host + 450 collection; second 3: no host
-    assert found["wa"].to_list() == [1.25, 2.5, None]
-    assert found["collected_units"].to_list() == [50, 450, 10]
+    # By 4 KiB, of which b's units hold four. Second 1: 100 + 400 of the host and 50 relocated;
+    # second 2: 100 + 800 and 300 + 600; second 3: nothing of the host.
+    assert found["wa"].to_list() == [1.1, 2.0, None]
+    assert found["relocated_bytes"].to_list() == [50 * 4096, 900 * 4096, 40 * 4096]
     assert found["erases"].to_list() == [1, 3, 0]
     assert found["free_blocks"].to_list() == [18, 12, 12]
 
@@ -440,12 +444,11 @@ def test_folding_counts_as_programs_and_is_told_apart() -> None:
     frame = counters().with_columns(pl.Series("a/programs_fold", [0, 60, 90]))
     found = flash.activity(frame)
     assert found is not None
-    assert found["folded_units"].to_list() == [0, 60, 30]
-    # second 2: 300 host + 450 collection + 60 folding
-    assert found["wa"].to_list() == [1.25, 2.7, None]
+    assert found["folded_bytes"].to_list() == [0, 60 * 4096, 30 * 4096]
+    assert found["wa"].to_list() == [1.1, pytest.approx(1860 / 900), None]
     without = flash.activity(frame.with_columns(pl.lit(0).alias("a/programs_fold")))
     assert without is not None
-    assert "folded_units" not in without.columns
+    assert "folded_bytes" not in without.columns
 
 
 def test_what_was_written_before_the_run_does_not_count() -> None:
@@ -465,18 +468,25 @@ def test_what_was_written_before_the_run_does_not_count() -> None:
     assert found["wa"].to_list() == [1.5, 2.0]
     assert found["erases"].to_list() == [1, 2]
     assert found["free_blocks"].to_list() == [8, 7]
-    assert flash.write_amplification(frame, 0, 2) == pytest.approx(550 / 300)
+    assert Stretch(last(frame), grown(frame)).amplification == pytest.approx(550 / 300)
+
+
+def last(frame: pl.DataFrame) -> dict[str, Any]:
+    return frame.drop("time_s").row(-1, named=True)
 
 
 def test_write_amplification_between_two_instants() -> None:
-    assert flash.write_amplification(counters(), 1, 3) == pytest.approx(760 / 300)
-    assert flash.write_amplification(counters(), 2, 3) is None
+    frame = counters()
+    during = Stretch(last(frame), grown(frame, 1, 3))
+    assert during.causes == {"host": 1.0, "collection": pytest.approx(940 / 900)}
+    assert during.amplification == pytest.approx(1840 / 900)
+    assert Stretch(last(frame), grown(frame, 2, 3)).amplification is None
 
 
 def test_a_device_without_flash_has_no_write_amplification() -> None:
     frame = pl.DataFrame({"time_s": [1.0], "reads": [3]})
     assert flash.activity(frame) is None
-    assert flash.write_amplification(frame, 0, 1) is None
+    assert Stretch(last(frame), grown(frame)).amplification is None
 
 
 # --- comparison -----------------------------------------------------------------------------

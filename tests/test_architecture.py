@@ -13,7 +13,8 @@ PACKAGE = Path(ssdlab.__file__).parent
 LAYERS = (
     ("errors", "progress", "memory", "_core", "profiles"),
     ("pool", "tracefile", "output", "units", "histogram"),
-    ("_version", "results", "jobfile", "wear"),
+    ("_version", "results", "jobfile"),
+    ("wear",),
     ("documents", "answer"),
     ("store", "fio"),
     ("system", "admin"),

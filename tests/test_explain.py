@@ -12,7 +12,7 @@ from ssdlab import explain
 from ssdlab.answers.run import traces_of
 from ssdlab.answers.traces import Trace
 from ssdlab.cli import run_command
-from ssdlab.wear import flash_of
+from ssdlab.wear import Stretch
 
 JOB = """[w]
 rw=randwrite
@@ -161,12 +161,6 @@ def worn(more: dict[str, object], job: str = JOB, prepare: str = "steady") -> ss
     return ssdlab.run(job, on="lab-reference", set=SMALL | more, prepare=prepare)
 
 
-def totals(result: ssdlab.Result) -> dict[str, float]:
-    frame = result.device_series()
-    assert frame is not None
-    return flash.grown(frame, 0.0, float(frame["time_s"][-1]))
-
-
 @pytest.mark.parametrize(
     "more",
     [
@@ -180,12 +174,12 @@ def totals(result: ssdlab.Result) -> dict[str, float]:
 )
 def test_the_flash_for_data_is_what_the_drive_was_built_with(more: dict[str, object]) -> None:
     result = worn(more, prepare="fob")
-    found = flash_of(result.ssdlab["counters"])
+    found = Stretch.of(result).wear
     frame = result.device_series()
     assert found is not None and frame is not None
     # A new drive's superblocks are all free.
     free = next(name for name in frame.columns if name.endswith("free_superblocks"))
-    assert found.superblocks == frame[free][0]
+    assert found.members[""].flash.superblocks == frame[free][0]
 
 
 @pytest.mark.parametrize(
@@ -204,10 +198,11 @@ def test_the_wear_of_the_cells_is_that_of_the_erases(
 ) -> None:
     long = JOB.replace("30000", "400000")
     result = worn({"ftl.over_provisioning": 0.6} | more, long)
+    stretch = Stretch.of(result)
     found = trace_of(result).wear
     assert found is not None and found.endurance is not None
-    grown = totals(result)
-    room = grown["data_erases_sum"] * found.flash.superblock_bytes / (400_000 * 4096)
+    flash = found.members[""].flash
+    room = stretch.grown["data_erases_sum"] * flash.superblock_bytes / (400_000 * 4096)
     assert found.endurance.write_amplification == pytest.approx(room, rel=tolerance)
 
 
@@ -250,7 +245,7 @@ def test_a_rig_without_an_ssd_has_no_wear(tmp_path: Path) -> None:
     )
     result = ssdlab.run(JOB, on=rig)
     assert "wear" not in result.ssdlab
-    assert explain.wear_of(result, {}) is None
+    assert Stretch.of(result).wear is None
 
 
 def test_the_command_says_how_long_the_flash_lasts(

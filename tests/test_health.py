@@ -373,16 +373,45 @@ def test_a_simulated_drive_is_read_like_a_real_one() -> None:
             "rated_pe_cycles": 3000,
             "endurance": {"host_bytes_left": 9e12},
         },
-        "counters": {"host_bytes_written": 7, "below/host_bytes_written": 4_096_000_000},
-        "waf_lifetime": 2.5,
+        "counters": {
+            "commands": 7,
+            "below/host_bytes_written": 4_096_000_000,
+            "below/host_bytes_read": 5,
+            "below/programs_host": 250_000,
+            "below/programs_collection": 375_000,
+            "below/unit_bytes": 16_384,
+        },
     }
     health = from_wear(about, "run")
     assert health.used_percent == pytest.approx(1.5)
     assert health.written_bytes == 4_096_000_000
+    assert health.read_bytes == 5
     assert health.nand_bytes == 10_240_000_000
     assert project([health]).bytes_left == 9e12
     with pytest.raises(InputError, match="reports no wear"):
         from_wear({"target": {"kind": "sim"}}, "run")
+
+
+def test_the_health_of_several_simulated_drives_is_that_of_the_most_worn() -> None:
+    about: dict[str, Any] = {"target": {"kind": "sim", "capacity_bytes": 2 << 30}, "counters": {}}
+    members = {}
+    for place, erases in (("0", 30.0), ("1", 90.0), ("2", 60.0)):
+        members[place] = {
+            "erases_mean": erases,
+            "rated_pe_cycles": 3000,
+            "endurance": {"host_bytes_left": 1e14 / erases},
+        }
+        about["counters"] |= {
+            f"{place}/host_bytes_written": int(erases) << 30,
+            f"{place}/programs_host": int(erases) << 19,
+            f"{place}/unit_bytes": 4096,
+            f"{place}/capacity_bytes": 1 << 30,
+        }
+    about["wear"] = {"erases_mean": 90.0, "rated_pe_cycles": 3000, "members": members}
+    health = from_wear(about, "run")
+    assert health.used_percent == pytest.approx(3.0)
+    assert (health.written_bytes, health.nand_bytes) == (90 << 30, 180 << 30)
+    assert (health.capacity_bytes, health.host_bytes_left) == (1 << 30, 1e14 / 90)
 
 
 # Outputs of real drives

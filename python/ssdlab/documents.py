@@ -296,8 +296,7 @@ class About(_Shape):
     @model_validator(mode="after")
     def _counted(self) -> Self:
         try:
-            if (flash := wear.flash_of(self.counters or {})) is not None:
-                wear.smart(flash, self.counters or {})
+            _ = wear.Stretch(self.counters or {}, {}).wear
         except KeyError as error:
             raise ValueError(f"the counter {error} is missing") from None
         except ZeroDivisionError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 from ssdlab import _core
@@ -19,15 +19,12 @@ from ssdlab.jobfile import JobText
 from ssdlab.progress import Progress
 from ssdlab.results import Result
 from ssdlab.target import Settings, Sim
-from ssdlab.wear import Endurance, Flash, Smart, endurance, flash_of, smart
 
 AMPLE = 3.0
 """Over-provisioning at which collection finds next to nothing to copy (WA below 1.02 even for
 FIFO, Desnoyers 2014)."""
 
 
-SMART_FIELDS = tuple(one.name for one in fields(Smart))
-"""What a SMART page says of a simulated drive."""
 UNLIMITED = "1000GB/s"
 """A rate that no host link reaches: a limit on host writes that never binds."""
 
@@ -40,15 +37,6 @@ class Change:
     """A short key for scripts."""
     sentence: str
     overrides: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Wear:
-    """How worn the flash is, and how long it will last; the latter None if nothing was written."""
-
-    flash: Flash
-    smart: Smart
-    endurance: Endurance | None
 
 
 @dataclass(frozen=True)
@@ -68,18 +56,6 @@ def require_simulated(result: Result) -> None:
             f"{result.name}: a real drive does not tell where its time goes; "
             "explain a simulated run of the same job"
         )
-
-
-def wear_of(result: Result, growth: Mapping[str, float]) -> Wear | None:
-    """The SMART counters at the end of the run, and how long the flash lasts if all goes on as in
-    the stretch in which the counters grew by `growth` (`analysis.flash.grown`). None where the rig
-    has no SSD."""
-    counters = result.ssdlab.get("counters") or {}
-    found = flash_of(counters)
-    if found is None:
-        return None
-    health = smart(found, counters)
-    return Wear(found, health, endurance(found, health, growth))
 
 
 def changes(result: Result) -> list[Change]:

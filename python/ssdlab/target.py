@@ -219,9 +219,9 @@ def sim_result(
     device = pl.DataFrame(output.device_series)
     document = json.loads(output.json)
     about = document["ssdlab"]
-    health = wear.document(about["counters"], wear.grown(output.device_series))
-    if health is not None:
-        about["wear"] = health
+    counters, capacity = about["counters"], about["target"]["capacity_bytes"]
+    if worn := wear.Stretch(counters, wear.grown(device), capacity).wear:
+        about["wear"] = worn.document()
     return Result(
         name=name,
         document=document,

@@ -1,13 +1,39 @@
-"""What a simulated drive's SMART page would say of its wear, and how long its cells will last."""
+"""What was written to the SSDs of a rig: write amplification, SMART counters, endurance.
+
+Everything is by the device's path in the rig (``below/0``; empty for the device itself) and in
+bytes: units of different SSDs may differ in size, so they are never added up.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ssdlab.results import Result
+
+Floats = npt.NDArray[np.float64]
 
 WARRANTY_DAYS = 5 * 365
 """Days over which drive writes per day are reckoned: a warranty of five years."""
+PROGRAMS = "programs_"
+UNIT_BYTES = 4096
+"""Of the mapping unit that drives have by default."""
+_HOST = (
+    "card_bytes_written",
+    "array_bytes_written",
+    "cache_host_bytes_written",
+    "tier_host_bytes_written",
+    "host_bytes_written",
+)
+"""What devices count of the writes that they are given; those that count none hand them all on."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +69,19 @@ class Flash:
         """What the superblocks for data hold in native mode."""
         return self.superblocks * self.superblock_bytes
 
+    @property
+    def rated_bytes(self) -> float:
+        """What can be programmed until the rated cycles are used up on average."""
+        return float(self.rated_pe_cycles * self.physical_bytes)
+
 
 @dataclass(frozen=True)
 class Smart:
-    """The counters of a SMART / Health Information log page, since the drive was new."""
+    """The counters of a SMART / Health Information log page, since the drive was new.
+
+    Of a rig with several SSDs ``percentage_used``, ``erases_mean`` and ``rated_pe_cycles`` are
+    those of the most worn one; the rest is of all together.
+    """
 
     percentage_used: int
     """Of the rated cycles, in percent, rounded down; may exceed 100."""
@@ -66,123 +101,311 @@ class Smart:
     physical_bytes: int
     """What the superblocks for data hold."""
 
+    @property
+    def used(self) -> float:
+        """Share of the rated cycles that is used up."""
+        return self.erases_mean / self.rated_pe_cycles
+
 
 @dataclass(frozen=True)
 class Endurance:
-    """How much the host can write, at the write amplification of some stretch of a run."""
+    """How much the host can write, at the wear of some stretch of a run."""
 
     write_amplification: float
-    """Of the cells of the data superblocks: bytes of room used up per byte that the host writes. A
-    unit in a dynamic SLC cache takes the room of `bits_per_cell` units, and one in a static cache
-    none of it."""
+    """Of the cells of the data superblocks: bytes of room used up per byte written. A unit in a
+    dynamic SLC cache takes the room of `bits_per_cell` units, and one in a static cache none of
+    it."""
     host_bytes: float
-    """From new until the rated cycles are used up on average: rated_pe_cycles x physical_bytes /
-    write_amplification."""
+    """From new until the rated cycles are used up on average, of the first SSD of a rig."""
     host_bytes_left: float
     """The same from the end of the run on."""
     dwpd_5_years: float
-    """`host_bytes` as drive writes per day (capacity_bytes) over five years."""
+    """`host_bytes` as drive writes per day (capacity) over five years."""
+
+    @staticmethod
+    def of(write_amplification: float, total: float, left: float, capacity: int) -> Endurance:
+        """With the drive writes of a ``capacity`` in bytes."""
+        dwpd = total / capacity / WARRANTY_DAYS
+        return Endurance(write_amplification, total, left, dwpd)
 
 
-def flash_of(counters: Mapping[str, Any]) -> Flash | None:
-    """The flash of the SSD that a result's `counters` are of, wherever in the rig it is; None if
-    there is none, or in a result of a version that did not count it."""
-    found = _by_last_name(counters)
-    if "data_superblocks" not in found:
+@dataclass(frozen=True)
+class Member:
+    """One SSD of a rig; ``endurance`` is in bytes written to it, None where there were none."""
+
+    flash: Flash
+    smart: Smart
+    endurance: Endurance | None
+    share: float
+    """Bytes written to it per byte that the host wrote to the rig; 0 where it wrote nothing."""
+
+
+@dataclass(frozen=True)
+class Wear:
+    """How worn the SSDs of a rig are at the end of a run, and how long they last if all goes on
+    as in some stretch of it. Superblocks that hold a map's own table are left out."""
+
+    members: Mapping[str, Member]
+    """By path; at least one."""
+    smart: Smart
+    """Of the rig."""
+    endurance: Endurance | None
+    """Of the rig, in bytes that its host writes, until the first SSD has used up its rated cycles;
+    None where it wrote nothing."""
+
+    @property
+    def cells_differ(self) -> bool:
+        """Whether the wear of the cells is another than write amplification."""
+        return any(one.flash.slc or one.flash.table for one in self.members.values())
+
+    @property
+    def table(self) -> bool:
+        """Whether a map has superblocks of its own, which wear apart."""
+        return any(one.flash.table for one in self.members.values())
+
+    def document(self) -> dict[str, Any]:
+        """The object ``wear`` of a result."""
+        members = {path: _document(one.smart, one.endurance) for path, one in self.members.items()}
+        return {**_document(self.smart, self.endurance), "members": members}
+
+
+def _document(smart: Smart, endurance: Endurance | None) -> dict[str, Any]:
+    return {**asdict(smart), "endurance": None if endurance is None else asdict(endurance)}
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """The counters of a rig at the end of a run, and by how much each grew in a stretch of it."""
+
+    counters: Mapping[str, Any]
+    """By path and name, as a result has them."""
+    grown: Mapping[str, float]
+    capacity_bytes: int | None = None
+    """Of the rig; None: of its SSDs together."""
+
+    @staticmethod
+    def since_new(counters: Mapping[str, Any]) -> Stretch:
+        """The whole life of the rig."""
+        return Stretch(counters, counters)
+
+    @staticmethod
+    def of(result: Result, from_s: float | None = None, to_s: float | None = None) -> Stretch:
+        """Of a simulated run, by default the whole; nothing has grown where that is not known."""
+        frame = result.device_series()
+        found = {} if frame is None else grown(frame, from_s, to_s)
+        about = result.ssdlab
+        capacity = about.get("target", {}).get("capacity_bytes")
+        return Stretch(about.get("counters") or {}, found, capacity)
+
+    @cached_property
+    def by_path(self) -> Mapping[str, Written]:
+        """What each SSD was written and programmed."""
+        own = by_path(self.grown)
+        units = {path: own.get("unit_bytes") for path, own in by_path(self.counters).items()}
+        return {path: one for path in own if (one := _written(own[path], units.get(path)))}
+
+    @cached_property
+    def written(self) -> Written:
+        """What all SSDs were written and programmed."""
+        return sum(self.by_path.values(), Written(0, {}))
+
+    @property
+    def host_bytes(self) -> float:
+        """What the host wrote to the rig: to the outermost device that counts it."""
+        found = [name for name in self.grown if name.rpartition("/")[2] in _HOST]
+        if not found:
+            return float(self.written.host)
+        return float(self.grown[min(found, key=lambda name: name.count("/"))])
+
+    @property
+    def causes(self) -> dict[str, float]:
+        """Write amplification by cause (`host`, `collection`, ...), in the order of the counters:
+        bytes programmed per byte written to SSDs. Causes of nothing are left out; empty if no SSD
+        was written to."""
+        host, causes = self.written.host, self.written.causes
+        return {cause: done / host for cause, done in causes.items() if host > 0 and done > 0}
+
+    @property
+    def amplification(self) -> float | None:
+        """Write amplification: bytes programmed for any cause per byte written to SSDs."""
+        causes = self.causes
+        return sum(causes.values()) if causes else None
+
+    @property
+    def wear(self) -> Wear | None:
+        """The wear of the SSDs; None where there are none, or in results of versions that did not
+        count it."""
+        host, states, grew = self.host_bytes, by_path(self.counters), by_path(self.grown)
+        members, rooms, lives = {}, 0.0, []
+        for path, own in states.items():
+            if (flash := _flash(own)) is None:
+                continue
+            smart, room = _smart(flash, own), _room(flash, grew.get(path, {}))
+            written = self.by_path[path].host if path in self.by_path else 0.0
+            left = max(0.0, 1 - smart.used)
+            lasts = None
+            if room > 0 and written > 0:
+                total = flash.rated_bytes * written / room
+                waf = room / written
+                lasts = Endurance.of(waf, total, total * left, flash.capacity_bytes)
+            if room > 0 and host > 0:
+                total = flash.rated_bytes * host / room
+                rooms += room
+                lives.append((total, total * left))
+            members[path] = Member(flash, smart, lasts, written / host if host > 0 else 0.0)
+        if not members:
+            return None
+        endurance = None
+        if lives:
+            total, left = (min(one) for one in zip(*lives, strict=True))
+            waf = rooms / (self.written.host or host)
+            all_ssds = sum(one.flash.capacity_bytes for one in members.values())
+            endurance = Endurance.of(waf, total, left, self.capacity_bytes or all_ssds)
+        return Wear(members, _together([one.smart for one in members.values()]), endurance)
+
+
+@dataclass(frozen=True)
+class Written:
+    """What SSDs were written, and what they programmed by cause: bytes (or columns of them)."""
+
+    host: Any
+    causes: Mapping[str, Any]
+
+    @property
+    def programmed(self) -> Any:
+        """For whatever cause."""
+        return sum(self.causes.values())
+
+    def __add__(self, other: Written) -> Written:
+        """Of both together."""
+        names = dict.fromkeys((*self.causes, *other.causes))
+        causes = {name: self.causes.get(name, 0) + other.causes.get(name, 0) for name in names}
+        return Written(self.host + other.host, causes)
+
+
+def rated_bytes(counters: Mapping[str, Any], capacity_bytes: int) -> float | None:
+    """What the host can write to a rig of SSDs alone until the rated cycles of the weakest are used
+    up, at a write amplification of 1; of several SSDs, which share or copy what is written, as
+    much for each byte of the rig as for one of theirs. None where there are other drives."""
+    ends = [own for own in by_path(counters).values() if "host_bytes_written" in own]
+    found = [flash for own in ends if (flash := _flash(own)) is not None]
+    if not found or len(found) < len(ends):
+        return None
+    if len(found) == 1:
+        return found[0].rated_bytes
+    return min(one.rated_bytes / one.capacity_bytes for one in found) * capacity_bytes
+
+
+def by_path(counters: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Counters (or columns of them) by the path of their device and by name."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, value in counters.items():
+        path, _, last = name.rpartition("/")
+        found.setdefault(path, {})[last] = value
+    return found
+
+
+def grown(
+    frame: pl.DataFrame, from_s: float | None = None, to_s: float | None = None
+) -> dict[str, float]:
+    """By how much each counter of a device series grew between two instants of the run's clock."""
+    if frame.is_empty():
+        return {}
+    time = frame["time_s"].cast(float).to_numpy()
+    ends = np.array([time[0] if from_s is None else from_s, time[-1] if to_s is None else to_s])
+    return {
+        name: float(np.diff(at(time, frame[name].fill_null(0).cast(float).to_numpy(), ends))[0])
+        for name in frame.columns
+        if name != "time_s"
+    }
+
+
+def at(time: Floats, values: Floats, instants: Floats) -> Floats:
+    """A cumulative counter at some instants, on straight lines between the rows; 0 at time 0 unless
+    there is a row."""
+    if time[0] > 0:
+        time, values = np.concatenate(([0.0], time)), np.concatenate(([0.0], values))
+    return np.interp(instants, time, values)
+
+
+def written_over_time(columns: Mapping[str, Floats]) -> Written | None:
+    """What all SSDs were written and programmed, from the columns of a device series: cumulative
+    columns; None where there is no SSD."""
+    found = None
+    for own in by_path(columns).values():
+        unit = float(own["unit_bytes"][-1]) if "unit_bytes" in own else None
+        if (one := _written(own, unit)) is not None:
+            found = one if found is None else found + one
+    return found
+
+
+def _written(own: Mapping[str, Any], unit_bytes: float | None) -> Written | None:
+    """Of the counters (or columns) of one device; None where it is no SSD."""
+    units = {n.removeprefix(PROGRAMS): v for n, v in own.items() if n.startswith(PROGRAMS)}
+    if "host" not in units:
+        return None
+    # Versions that did not say how large a unit is did not count bytes alike.
+    unit = unit_bytes or UNIT_BYTES
+    host = own.get("host_units_written", units["host"]) * unit
+    if unit_bytes:
+        host = own.get("host_bytes_written", host)
+    return Written(host, {cause: count * unit for cause, count in units.items()})
+
+
+def _flash(own: Mapping[str, Any]) -> Flash | None:
+    if "data_superblocks" not in own:
         return None
     return Flash(
-        capacity_bytes=found["capacity_bytes"],
-        superblocks=found["data_superblocks"],
-        superblock_units=found["superblock_units"],
-        unit_bytes=found["unit_bytes"],
-        rated_pe_cycles=found["rated_pe_cycles"],
-        bits_per_cell=found.get("slc_bits_per_cell", 1),
-        slc="slc_bits_per_cell" in found,
-        slc_dynamic=found.get("slc_dynamic_superblocks", 0) > 0,
-        table=found["map_superblocks"] > 0,
+        capacity_bytes=own["capacity_bytes"],
+        superblocks=own["data_superblocks"],
+        superblock_units=own["superblock_units"],
+        unit_bytes=own["unit_bytes"],
+        rated_pe_cycles=own["rated_pe_cycles"],
+        bits_per_cell=own.get("slc_bits_per_cell", 1),
+        slc="slc_bits_per_cell" in own,
+        slc_dynamic=own.get("slc_dynamic_superblocks", 0) > 0,
+        table=own["map_superblocks"] > 0,
     )
 
 
-def smart(flash: Flash, counters: Mapping[str, Any]) -> Smart:
-    """The SMART counters of the SSD with that flash among a result's `counters`."""
-    found = _by_last_name(counters)
+def _smart(flash: Flash, own: Mapping[str, Any]) -> Smart:
     return Smart(
-        percentage_used=found["percentage_used"],
-        data_units_written=found["data_units_written"],
-        data_units_read=found["data_units_read"],
-        host_write_commands=found["host_writes"],
-        host_read_commands=found["host_reads"],
-        erases_min=found["erases_min"],
-        erases_mean=found["data_erases_sum"] / flash.superblocks,
-        erases_max=found["erases_max"],
+        percentage_used=own["percentage_used"],
+        data_units_written=own["data_units_written"],
+        data_units_read=own["data_units_read"],
+        host_write_commands=own["host_writes"],
+        host_read_commands=own["host_reads"],
+        erases_min=own["erases_min"],
+        erases_mean=own["data_erases_sum"] / flash.superblocks,
+        erases_max=own["erases_max"],
         rated_pe_cycles=flash.rated_pe_cycles,
         physical_bytes=flash.physical_bytes,
     )
 
 
-def endurance(flash: Flash, health: Smart, grown: Mapping[str, float]) -> Endurance | None:
-    """How long the flash lasts if all goes on as in a stretch of the run.
+def _together(all_: list[Smart]) -> Smart:
+    def each(name: str) -> list[Any]:
+        return [getattr(one, name) for one in all_]
 
-    `grown` is by how much each counter grew in it, by its last name. None where the host wrote
-    nothing. Nothing is said about a map's own superblocks.
-    """
-    host = grown.get("host_units_written", 0)
-    programs = sum(units for name, units in grown.items() if name.startswith("programs_"))
-    if flash.table:
-        programs -= grown.get("programs_map", 0)
-    cached = grown.get("slc_units_written", 0)
-    static = _static_units(flash, grown)
-    room = programs - static + (flash.bits_per_cell - 1) * (cached - static)
-    if host <= 0 or room <= 0:
-        return None
-    amplification = room / host
-    total = flash.rated_pe_cycles * flash.physical_bytes / amplification
-    used = health.erases_mean / flash.rated_pe_cycles
-    return Endurance(
-        write_amplification=amplification,
-        host_bytes=total,
-        host_bytes_left=total * max(0.0, 1 - used),
-        dwpd_5_years=total / flash.capacity_bytes / WARRANTY_DAYS,
+    added = ("data_units_written", "data_units_read", "host_write_commands", "host_read_commands")
+    return replace(
+        max(all_, key=lambda one: one.used),
+        percentage_used=max(each("percentage_used")),
+        erases_min=min(each("erases_min")),
+        erases_max=max(each("erases_max")),
+        **{name: sum(each(name)) for name in (*added, "physical_bytes")},
     )
 
 
-def amplification(counters: Mapping[str, Any]) -> float | None:
-    """Units programmed per unit that the host wrote since the drive was new; None where it wrote
-    nothing."""
-    found = _by_last_name(counters)
-    host = found.get("host_units_written", 0)
-    programs = sum(units for name, units in found.items() if name.startswith("programs_"))
-    return programs / host if host else None
-
-
-def document(counters: Mapping[str, Any], grown: Mapping[str, float]) -> dict[str, Any] | None:
-    """The object `wear` of a result; None if the rig has no SSD."""
-    flash = flash_of(counters)
-    if flash is None:
-        return None
-    health = smart(flash, counters)
-    lasts = endurance(flash, health, grown)
-    return {**asdict(health), "endurance": None if lasts is None else asdict(lasts)}
-
-
-def grown(series: Mapping[str, Any]) -> dict[str, float]:
-    """By how much each counter grew while the run went on, by its last name."""
-    return {
-        name.rpartition("/")[2]: float(values[-1]) - float(values[0])
-        for name, values in series.items()
-        if len(values)
-    }
-
-
-def _static_units(flash: Flash, grown: Mapping[str, float]) -> float:
-    """Of the units written in SLC mode, those of the static part: beside a dynamic part, as many as
-    its erases made room for, so that its first filling counts as dynamic."""
-    cached = grown.get("slc_units_written", 0)
-    if not flash.slc_dynamic:
-        return cached
-    room = flash.superblock_units / flash.bits_per_cell
-    return min(cached, grown.get("slc_static_erases_sum", 0) * room)
-
-
-def _by_last_name(counters: Mapping[str, Any]) -> dict[str, Any]:
-    return {name.rpartition("/")[2]: value for name, value in counters.items()}
+def _room(flash: Flash, own: Mapping[str, float]) -> float:
+    """Bytes of room in the superblocks for data that were used up."""
+    programs = sum(units for name, units in own.items() if name.startswith(PROGRAMS))
+    if flash.table:
+        programs -= own.get("programs_map", 0)
+    cached = own.get("slc_units_written", 0)
+    static = cached
+    if flash.slc_dynamic:
+        # As many as the erases made room for, so that the first filling counts as dynamic.
+        room = flash.superblock_units / flash.bits_per_cell
+        static = min(cached, own.get("slc_static_erases_sum", 0) * room)
+    return (programs - static + (flash.bits_per_cell - 1) * (cached - static)) * flash.unit_bytes

@@ -15,12 +15,15 @@ import numpy as np
 import polars as pl
 
 from ssdlab import histogram
-from ssdlab.analysis import comparison, consistency, flash, series, steady
+from ssdlab.analysis import comparison, consistency, series, steady
 from ssdlab.histogram import BINS, KINDS, NOTHING, VALUES, Floats, Histogram
 from ssdlab.results import DIRECTIONS, DirectionStats, JobResult, Result
+from ssdlab.wear import Stretch
 
 SYNC = "sync"
 """The direction of flushes: fsync, fdatasync, sync_file_range."""
+NO_STRETCH = Stretch({}, {})
+"""Of what does not write, and of drives that do not count."""
 NEAR = 1e-6
 """Seconds within which two instants are the same."""
 
@@ -67,8 +70,8 @@ class Direction:
     bw_bytes: float | None
     latencies: Mapping[str, Histogram] = field(repr=False)
     """By kind, as far as the target tells them for the window."""
-    growth: Mapping[str, float] = field(repr=False)
-    """By how much the device's counters grew over the window; empty where nobody counts."""
+    stretch: Stretch = field(repr=False)
+    """What the counters of the rig's devices did in the window; of writes only."""
     bins: pl.DataFrame = field(repr=False)
     """The whole job in bins of a second (:func:`ssdlab.analysis.series.per_second`)."""
     segments: pl.DataFrame | None = field(default=None, repr=False)
@@ -90,8 +93,7 @@ class Direction:
     @property
     def waf(self) -> float | None:
         """Write amplification while the job wrote; None where it did not, or nobody counts."""
-        found = flash.causes(self.growth) if self.ddir == "write" else {}
-        return sum(found.values()) if found else None
+        return self.stretch.amplification
 
     @cached_property
     def consistency(self) -> consistency.Consistency | None:
@@ -282,7 +284,7 @@ def _direction(
         iops=iops,
         bw_bytes=bandwidth,
         latencies=known,
-        growth=_growth(result, window, start),
+        stretch=_stretch(result, window, start) if ddir == "write" else NO_STRETCH,
         bins=bins,
         segments=_of_kind(segments, "clat"),
         total_ios=ios,
@@ -303,7 +305,7 @@ def _flushes(result: Result, job: str, whole: Histogram, window: Window, start: 
         iops=found.ios / window.seconds if found is not None and timed else None,
         bw_bytes=None,
         latencies={} if found is None else {"lat": found},
-        growth={},
+        stretch=NO_STRETCH,
         bins=series.per_second(result.series(job, SYNC), result.interval_s, start),
         segments=_of_kind(segments, "lat"),
         total_ios=whole.ios,
@@ -348,8 +350,7 @@ def together(segments: pl.DataFrame) -> Histogram:
     )
 
 
-def _growth(result: Result, window: Window, start: float) -> dict[str, float]:
-    frame = result.device_series()
-    if frame is None:
-        return {}
-    return flash.grown(frame, start + window.start_s, start + window.end_s)
+def _stretch(result: Result, window: Window, start: float) -> Stretch:
+    if result.device_series() is None:
+        return NO_STRETCH
+    return Stretch.of(result, start + window.start_s, start + window.end_s)

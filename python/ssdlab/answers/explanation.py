@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from ssdlab import units
@@ -110,8 +109,6 @@ def _data(own: Sequence[Trace], outcomes: Sequence[Outcome]) -> Mapping[str, Any
     return {
         "time": time,
         "write_amplification": {} if written is None else written.causes,
-        "wear": None
-        if wear is None
-        else {**asdict(wear.smart), "endurance": wear.endurance and asdict(wear.endurance)},
+        "wear": None if wear is None else wear.document(),
         "tries": tried,
     }

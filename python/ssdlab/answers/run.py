@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ssdlab import explain, tuning, units
+from ssdlab import tuning, units
 from ssdlab.analysis import names
 from ssdlab.analysis.comparison import align
 from ssdlab.analysis.measurement import SYNC, Window
@@ -42,6 +42,7 @@ from ssdlab.checks import examine, of_result
 from ssdlab.errors import InputError
 from ssdlab.histogram import NOTHING, PERCENTILES, us
 from ssdlab.results import Result
+from ssdlab.wear import Smart, Wear
 
 Floats = npt.NDArray[np.float64]
 
@@ -367,19 +368,20 @@ def _by_cause(causes: Mapping[str, float]) -> str:
     return ", ".join(told)
 
 
-def _wear_sentences(found: explain.Wear) -> list[str]:
+def _wear_sentences(found: Wear) -> list[str]:
     """How worn the flash is, and how long it lasts."""
     rated = found.smart.rated_pe_cycles
-    said = [f"Wear: {units.percent(found.smart.erases_mean / rated)} of {rated:,} P/E cycles used."]
+    several = f" (the most worn of {len(found.members)} SSDs)" if len(found.members) > 1 else ""
+    said = [f"Wear: {units.percent(found.smart.used)} of {rated:,} P/E cycles used{several}."]
     lasts = found.endurance
     if lasts is not None:
         said.append(
             f"Endurance at this rate of wear ({lasts.write_amplification:.2f} bytes of flash per "
-            f"host byte): {units.size_text(lasts.host_bytes)} written by the host, "
+            f"byte written): {units.size_text(lasts.host_bytes)} of host writes, "
             f"{units.number(lasts.dwpd_5_years)} DWPD over 5 years; "
             f"{units.percent(lasts.host_bytes_left / lasts.host_bytes)} of it left."
         )
-        if found.flash.table:
+        if found.table:
             said.append("Superblocks that hold the map wear apart from those of data; not counted.")
     return said
 
@@ -428,14 +430,19 @@ def causes_table(traces: Sequence[Trace]) -> Table:
 
 
 def wear_table(traces: Sequence[Trace]) -> Table:
-    """The SMART page at the end of the run, and the endurance."""
-    own = [(trace, found) for trace in traces if (found := trace.wear) is not None]
+    """The SMART page of every SSD at the end of the run."""
+    own: list[tuple[str, Smart]] = []
+    for trace in traces:
+        if (found := trace.wear) is not None:
+            members = found.members if len(found.members) > 1 else {}
+            own.append((trace.run.label, found.smart))
+            own += [(f"{trace.run.label}: {path}", one.smart) for path, one in members.items()]
     rows: list[Cells] = [
-        [name.replace("_", " "), *(Cell(getattr(found.smart, name)) for _, found in own)]
-        for name in explain.SMART_FIELDS
+        [one.name.replace("_", " "), *(Cell(getattr(smart, one.name)) for _, smart in own)]
+        for one in fields(Smart)
         if own
     ]
-    heads = ["counter", *(trace.run.label for trace, _ in own)]
+    heads = ["counter", *(label for label, _ in own)]
     return Table("SMART counters at the end", [Column(head) for head in heads], rows)
 
 

@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ssdlab import explain, units
+from ssdlab import units
 from ssdlab.analysis import attribution, flash, names
 from ssdlab.analysis.attribution import Breakdown
 from ssdlab.analysis.measurement import Direction, JobMeasurement
 from ssdlab.answer import Check, Curve, Figure, Style
 from ssdlab.histogram import NOTHING
 from ssdlab.results import Result
+from ssdlab.wear import Wear
 
 Floats = npt.NDArray[np.float64]
 
@@ -73,12 +74,12 @@ class Trace:
     @cached_property
     def causes(self) -> dict[str, float]:
         """Write amplification of the window by cause."""
-        return flash.causes(self.measured.growth) if self.measured.ddir == "write" else {}
+        return self.measured.stretch.causes
 
-    @property
-    def wear(self) -> explain.Wear | None:
+    @cached_property
+    def wear(self) -> Wear | None:
         """How worn the flash is, and how long it lasts if all goes on as in the window."""
-        return explain.wear_of(self.run.result, self.measured.growth) if self.causes else None
+        return self.measured.stretch.wear if self.causes else None
 
 
 def first_of_each(traces: Sequence[Trace]) -> list[Trace]:
@@ -222,12 +223,13 @@ def where_the_time_goes(traces: Sequence[Trace]) -> list[Figure]:
 
 
 INSIDE = (
-    ("wa", "Write amplification over time", "WA in each second"),
-    ("collected_units", "Garbage collection over time", "units relocated by GC per second"),
-    ("folded_units", "SLC cache over time", "units folded per second"),
-    ("free_blocks", "Free superblocks over time", "free superblocks"),
+    ("wa", "Write amplification over time", "WA in each second", 1.0),
+    ("relocated_bytes", "Garbage collection over time", "relocated by GC, MB/s", 1e-6),
+    ("folded_bytes", "SLC cache over time", "folded, MB/s", 1e-6),
+    ("free_blocks", "Free superblocks over time", "free superblocks", 1.0),
 )
-"""Columns of `analysis.flash.activity`, with the title and the axis of their chart."""
+"""Columns of `analysis.flash.activity`, with title, axis and factor of their
+chart."""
 
 
 def inside(traces: Sequence[Trace]) -> list[Figure]:
@@ -262,5 +264,5 @@ def inside(traces: Sequence[Trace]) -> list[Figure]:
             ],
             sources=_sources([t for t, _ in seen]),
         )
-        for column, title, axis in INSIDE
+        for column, title, axis, factor in INSIDE
     ]

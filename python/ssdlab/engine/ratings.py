@@ -16,7 +16,7 @@ from ssdlab.rating import Rating
 from ssdlab.rig import Profile, profiles
 from ssdlab.scale import capacity_of
 from ssdlab.target import Fio, Target
-from ssdlab.wear import flash_of
+from ssdlab.wear import rated_bytes
 
 LEAST_USED = 5
 """Percent of wear from which on what was written so far says what may be written in all: wear is
@@ -93,13 +93,14 @@ def _by_profile(model: str | None, capacity: int) -> Rating | None:
 
 def of_flash(session: SimSession, capacity: int | None = None) -> Rating | None:
     """What the flash of a simulated drive takes in all, of one of ``capacity`` bytes in proportion;
-    None where there is no flash."""
-    flash = flash_of(session.drive.counters())
-    if flash is None:
+    None where it is not flash alone."""
+    counters = session.drive.counters()
+    rated = rated_bytes(counters, session.capacity)
+    if rated is None:
         return None
-    size = (capacity or session.capacity) / session.capacity
-    cycles = flash.rated_pe_cycles
-    return Rating(cycles * flash.physical_bytes * size, f"its flash, {cycles:,} cycles")
+    rated *= (capacity or session.capacity) / session.capacity
+    cycles = min(value for name, value in counters.items() if name.endswith("rated_pe_cycles"))
+    return Rating(rated, f"its flash, {cycles:,} cycles")
 
 
 def is_model(profile: Profile, model: str) -> bool:

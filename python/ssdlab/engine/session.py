@@ -197,15 +197,15 @@ class SimSession:
 
     def snapshot(self) -> dict[str, Any] | None:
         counters = self.drive.counters()
-        worn = wear.document(counters, {})
+        worn = wear.Stretch(counters, {}, self.capacity).wear
         if worn is None:
             return None
         target = {"kind": "sim", "name": self.name, "capacity_bytes": self.capacity}
         return {
             "target": target,
             "counters": counters,
-            "wear": worn,
-            "waf_lifetime": wear.amplification(counters),
+            "wear": worn.document(),
+            "waf_lifetime": wear.Stretch.since_new(counters).amplification,
         }
 
     def about(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from ssdlab.errors import InputError
 from ssdlab.health.json_access import at, count, number, text
 from ssdlab.health.model import Health
 from ssdlab.health.smartctl import DATA_UNIT
+from ssdlab.wear import Stretch
 
 
 def from_wear(about: Mapping[str, Any], name: str) -> Health:
@@ -23,38 +24,54 @@ def from_wear(about: Mapping[str, Any], name: str) -> Health:
         raise InputError(
             f"{name}: reports no wear; it is a run of a rig without an SSD or of an older version"
         )
-    erases, rated = number(wear, "erases_mean"), count(wear, "rated_pe_cycles")
-    units = count(wear, "data_units_written")
-    written = _counter(about, "host_bytes_written")
-    exact = written is not None
-    if written is None and units is not None:
-        written = units * DATA_UNIT
-    read = _counter(about, "host_bytes_read")
-    amplification = number(about, "waf_lifetime")
-    known = written is not None and amplification is not None
+    path, worn = _most_worn(wear)
+    erases, rated = number(worn, "erases_mean"), count(worn, "rated_pe_cycles")
+    units = count(worn, "data_units_written")
+    counters = _numbers(about)
+    ssds = Stretch.since_new(counters).by_path
+    if path not in ssds:  # versions that did not tell the SSDs of a rig apart
+        path = max(ssds, key=lambda one: one.count("/"), default="")
+    life = ssds.get(path)
+
+    def own(name: str) -> int | None:
+        return counters.get(f"{path}/{name}".removeprefix("/"))
+
+    capacity, whole = own("capacity_bytes"), count(about, "target", "capacity_bytes")
+    exact = life is not None
+    written = life.host if life else units * DATA_UNIT if units is not None else None
     return Health(
         model=Path(text(about, "target", "name") or "").name or None,
         family=text(about, "target", "summary"),
-        capacity_bytes=count(about, "target", "capacity_bytes"),
+        capacity_bytes=capacity if capacity and len(ssds) > 1 else whole,
         interface="simulated",
         is_ssd=True,
         used_percent=100 * erases / rated if erases is not None and rated else None,
         written_bytes=written,
-        read_bytes=read,
-        nand_bytes=round(amplification * written) if known else None,  # type: ignore[operator]
+        read_bytes=own("host_bytes_read"),
+        nand_bytes=life.programmed if life else None,
         written_step_bytes=1 if exact else DATA_UNIT,
-        host_bytes_left=number(wear, "endurance", "host_bytes_left"),
+        host_bytes_left=number(worn, "endurance", "host_bytes_left"),
         origins={
             "used_percent": "mean erases of the superblocks for data over the rated cycles",
-            "nand_bytes": "write amplification since new times what the host wrote",
+            "nand_bytes": "bytes programmed since new",
         },
     )
 
 
-def _counter(about: Mapping[str, Any], last: str) -> int | None:
-    """A counter of the SSD itself, the deepest device that has one of that name."""
+def _most_worn(wear: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """The SSD of the rig with the most of its rated cycles used up: its path and SMART counters."""
+    members = wear.get("members")
+    found = members if isinstance(members, Mapping) else {}
+
+    def used(path: str) -> float:
+        rated = number(found, path, "rated_pe_cycles")
+        return (number(found, path, "erases_mean") or 0.0) / rated if rated else 0.0
+
+    path = max(found, key=used, default="")
+    return path, found.get(path, wear)
+
+
+def _numbers(about: Mapping[str, Any]) -> dict[str, int]:
     counters = at(about, "counters")
-    if not isinstance(counters, Mapping):
-        return None
-    names = [one for one in counters if str(one).rpartition("/")[2] == last]
-    return count(counters, max(names, key=lambda one: one.count("/"))) if names else None
+    names = counters if isinstance(counters, Mapping) else {}
+    return {str(name): known for name in names if (known := count(names, name)) is not None}

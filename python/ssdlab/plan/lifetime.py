@@ -12,7 +12,7 @@ from ssdlab.arrays.rigs import device_of, shipped, toml_text
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
 from ssdlab.plan.candidates import SUPERBLOCKS_MIN, Candidate, full_bytes
-from ssdlab.plan.timed import Pass, Timed, ssds
+from ssdlab.plan.timed import Pass, Timed
 from ssdlab.rig import profiles
 from ssdlab.scale import capacity_of, reduced
 from ssdlab.target import Settings, Sim
@@ -75,13 +75,12 @@ def life(candidate: Candidate, found: Timed, span_s: float, aged: Aged) -> Life 
     ``span_s`` is what a pass takes in reality: that of the recording, or 0 to take the time it
     took.
     """
-    last = found.last.after
-    places = ssds(last, "cache/")
-    if not places:
+    rig = wear.Stretch.since_new(found.last.after).wear
+    members = {path: one for path, one in rig.members.items() if _of_cache(path)} if rig else {}
+    if not members:
         return None
-    flash = wear.flash_of({k: v for k, v in last.items() if k.startswith(places[0])})
-    if flash is None:
-        return None
+    places = list(members)
+    flash = members[places[0]].flash
     full = full_bytes(candidate.fast)
     physical = flash.physical_bytes * full / flash.capacity_bytes
     waf, source = _amplification(candidate, found, places[0], aged)
@@ -101,8 +100,12 @@ def life(candidate: Candidate, found: Timed, span_s: float, aged: Aged) -> Life 
     )
 
 
+def _of_cache(path: str) -> bool:
+    return path.split("/")[0] == "cache"
+
+
 def _per_day(one: Pass, places: list[str], span_s: float) -> float:
-    written = max(one.grown(f"{place}host_bytes_written") for place in places)
+    written = max(one.grown(f"{place}/host_bytes_written") for place in places)
     return written * DAY_S / (span_s or one.reading.seconds or 1.0)
 
 
@@ -116,9 +119,9 @@ def _amplification(candidate: Candidate, found: Timed, place: str, aged: Aged) -
             return aged(candidate, size), f"random overwrites of {size >> 10} KiB on an aged drive"
         except InputError:
             pass  # a drive that cannot be made small enough: as it ran
-    after = found.last.after
-    own = wear.amplification({k: v for k, v in after.items() if k.startswith(place)})
-    return own or 1.0, "the run itself, on a new drive"
+    own = wear.Stretch.since_new(found.last.after).by_path[place]
+    waf = own.programmed / own.host if own.host else 1.0
+    return waf, "the run itself, on a new drive"
 
 
 def aged_amplification() -> Aged:

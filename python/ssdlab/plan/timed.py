@@ -201,15 +201,6 @@ def _ramp(result: Result, jobs: Sequence[str]) -> Ramp:
     return Ramp(time - started, frame["ios"].to_numpy().astype(np.float64))
 
 
-def ssds(counters: Counters, below: str) -> list[str]:
-    """Prefixes of the counters of all SSDs under ``below`` (``"cache/"``; empty: of the rig)."""
-    return sorted(
-        name.removesuffix("rated_pe_cycles")
-        for name in counters
-        if name.startswith(below) and name.endswith("rated_pe_cycles")
-    )
-
-
 def summary(reading: Reading) -> dict[str, Any]:
     """A reading in ``--json``, without what only arrays have."""
     found = reading.as_json()

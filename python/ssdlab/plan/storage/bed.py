@@ -16,7 +16,6 @@ from ssdlab.target import SEED_MAX, sim_progress, sim_result
 
 INTERVAL_MS = 100
 SEED_STEP = 1_000_003
-_HOST_BYTES = ("cache_host_bytes_written", "array_bytes_written", "host_bytes_written")
 
 
 @dataclass(frozen=True)
@@ -161,19 +160,10 @@ def wear_of(ran: Ran, *, cache: bool) -> Worn | None:
 
     None where there is none, or where it was written nothing.
     """
-    host = next((n for n in (ran.last(key) for key in _HOST_BYTES) if n), 0)
-    found: list[Worn] = []
-    for name in ran.grown:
-        place, _, last = name.rpartition("/")
-        if last != "host_units_written" or ("cache" in place.split("/")) != cache:
-            continue
-        start = f"{place}/" if place else ""
-        own = {n.removeprefix(start): v for n, v in ran.grown.items() if n.startswith(start)}
-        now = {n.removeprefix(start): v for n, v in ran.counters.items() if n.startswith(start)}
-        flash = wear.flash_of(now)
-        lasts = None if flash is None else wear.endurance(flash, wear.smart(flash, now), own)
-        if flash is None or lasts is None or not host:
-            continue
-        share = own["host_units_written"] * flash.unit_bytes / host
-        found.append(Worn(lasts.write_amplification, lasts.dwpd_5_years, share))
+    rig = wear.Stretch(ran.counters, ran.grown).wear
+    found = [
+        Worn(one.endurance.write_amplification, one.endurance.dwpd_5_years, one.share)
+        for path, one in (rig.members.items() if rig else ())
+        if ("cache" in path.split("/")) == cache and one.endurance is not None and one.share
+    ]
     return max(found, key=lambda one: one.share * one.write_amplification, default=None)

@@ -21,7 +21,7 @@ mod write_back;
 
 pub use keys::{ControllerKeys, RamKeys, RamOrder, WriteMode};
 
-use super::{Build, Command, Completion, Device, Op};
+use super::{Build, Command, Completion, Device, HostCounts, Op};
 use crate::error::Result;
 use crate::persist::{persistent, persistent_enum};
 use crate::sim::{Lane, Slab};
@@ -107,6 +107,7 @@ impl Cores {
 
 #[derive(Default)]
 struct Counts {
+    host: HostCounts,
     commands: u64,
     read_hits: u64,
     reads: u64,
@@ -118,8 +119,19 @@ struct Counts {
     purges: u64,
 }
 persistent!(Counts {
-    state { commands, read_hits, reads, bytes_read, writes, bytes_written, trims, flushes, purges }
+    state {
+        host, commands, read_hits, reads, bytes_read, writes, bytes_written, trims, flushes, purges,
+    }
 });
+
+const NAMES: [&str; 6] = [
+    "card_reads",
+    "card_writes",
+    "card_trims",
+    "card_flushes",
+    "card_bytes_read",
+    "card_bytes_written",
+];
 
 impl Counts {
     /// A command below, timed or not.
@@ -254,6 +266,7 @@ impl Device for Controller {
     fn submit(&mut self, now: u64, command: Command) {
         self.now = now;
         self.counts.commands += 1;
+        self.counts.host.count(&command);
         let host = self.hosts.insert(Host { command, mark: now, ..Host::default() });
         if self.places == 0 {
             self.waiting.push_back(host);
@@ -293,6 +306,7 @@ impl Device for Controller {
 
     fn apply(&mut self, command: &Command) {
         debug_assert!(self.hosts.is_empty(), "something is in flight");
+        self.counts.host.count(command);
         self.apply_below(command);
     }
 
@@ -302,6 +316,7 @@ impl Device for Controller {
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         let counts = &self.counts;
+        counts.host.visit(NAMES, visit);
         visit("commands", counts.commands);
         visit("cores", self.cores.free_at.len() as u64);
         visit("busy_cores_ns", self.cores.busy);
