@@ -37,6 +37,16 @@ def size_text(count: int) -> str:
     return f"{value:.4g} {unit}"
 
 
+def binary(count: float) -> str:
+    """A size for people in binary units, three figures: blocks, files, caches."""
+    value, unit = float(count), "B"
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB"):
+        if value < 1024 or unit == "PiB":
+            break
+        value /= 1024
+    return f"{value:.0f} {unit}" if value >= 100 or value == int(value) else f"{value:.3g} {unit}"
+
+
 def parse_bytes(where: str, text: str) -> int:
     """A size in bytes, such as ``8g`` or ``8GiB`` (binary) or ``1.5GB`` (decimal).
 

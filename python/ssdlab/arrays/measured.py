@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ssdlab import _core
-from ssdlab.arrays.rigs import Drive, toml_text
+from ssdlab.arrays.rigs import Drive
 from ssdlab.errors import InputError
 from ssdlab.jobfile import read_text
 from ssdlab.results import JobResult
@@ -37,8 +37,8 @@ def measured_drive(run: Path) -> Drive:
     path = _place(run)
     name = path.parent.name if path.name == RESULT else path.name.split(".")[0]
     device = _of_log(path) if path.suffix == ".log" else _of_document(path)
-    head = {"name": name, "summary": f"latencies of {run}"}
-    return Drive(name, toml_text({**head, "device": {"kind": "measured", **device}}), str(run))
+    rig = _core.Rig.wrap("measured", device, name=name, summary=f"latencies of {run}")
+    return Drive(name, rig.to_toml(), str(run))
 
 
 def _of_document(path: Path) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from ssdlab.cli.console import latency, progress, table
 from ssdlab.cli.options import Json, KeptWhere
 from ssdlab.cli.output import results, write_json
 from ssdlab.explain import Direction, Outcome, Wear
-from ssdlab.progress import Progress
 from ssdlab.report import why
 from ssdlab.report.catalogue import ENGLISH as say
 from ssdlab.report.numbers import Numbers
@@ -105,7 +104,7 @@ def _causes(causes: dict[str, float]) -> str:
 def _try(result: Result, main: Direction) -> list[Outcome]:
     tried = explain.changes(result)
     with progress("trying changes") as callback:
-        outcomes = explain.attempt(result, main, tried, lambda share: callback(Progress(share)))
+        outcomes = explain.attempt(result, main, tried, callback)
     ranked = sorted(outcomes, key=lambda one: -one.iops)
     return [explain.outcome(result, main), *ranked]
 

@@ -56,14 +56,6 @@ def volume(count: float | None) -> str:
     return f"{number(count)} B"
 
 
-def block(count: float) -> str:
-    """The size of a block or file, binary as requests are made."""
-    for shift, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
-        if count >= 1 << shift:
-            return f"{count / (1 << shift):.4g} {unit}"
-    return f"{count:g} B"
-
-
 def times(value: float | None) -> str:
     """A factor."""
     return "an unknown number of times" if value is None else f"{number(value)} times"

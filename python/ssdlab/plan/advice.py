@@ -6,7 +6,8 @@ from ssdlab.figures import figure_text
 from ssdlab.plan.cache import Plan
 from ssdlab.plan.curves import SAMPLES, SHARES
 from ssdlab.plan.rows import GAIN_MIN, Row
-from ssdlab.traces.words import binary, nanoseconds, span
+from ssdlab.traces.words import nanoseconds, span
+from ssdlab.units import binary
 
 SAID = 0.05
 """Share of the time from which a part is worth a sentence."""

@@ -11,7 +11,7 @@ from ssdlab.plan.lifetime import Life
 from ssdlab.plan.stores import Store
 from ssdlab.plan.timed import Pass, Timed, summary
 from ssdlab.plan.warmup import WarmUp
-from ssdlab.traces.words import binary
+from ssdlab.units import binary
 
 GOALS = ("iops", "p99", "price")
 CLOSE = 0.95

@@ -12,7 +12,8 @@ from ssdlab.plan.advice import PARTS, SAID, about_load, advise
 from ssdlab.plan.cache import FINE, Plan
 from ssdlab.plan.lifetime import TELLING_S
 from ssdlab.plan.rows import Row
-from ssdlab.traces.words import binary, span
+from ssdlab.traces.words import span
+from ssdlab.units import binary
 
 RAMPS_MAX = 8
 """Curves of a chart of ramps."""

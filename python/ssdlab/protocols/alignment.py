@@ -12,6 +12,7 @@ from ssdlab.engine.setup import MIB, Parameter, Setup
 from ssdlab.engine.steps import Idle, Job, Step
 from ssdlab.errors import InputError
 from ssdlab.figures import Column, Figure, Table
+from ssdlab.units import binary
 
 SECTOR = 512
 OLD_PARTITION = 63 * SECTOR
@@ -59,7 +60,7 @@ def _job(setup: Setup, turn: int, way: str, rw: str, size: int, case: str) -> Jo
     shift = OLD_PARTITION if case == "shifted" else 0
     return setup.job(
         _key(turn, way, size, case),
-        f"random {way}s of {words.block(size)} {dict(CASES)[case]}",
+        f"random {way}s of {binary(size)} {dict(CASES)[case]}",
         rw,
         choices.short(size),
         depth=setup.count("depth"),
@@ -80,7 +81,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
     told: dict[str, list[tuple[float, str]]] = {}
     for way, _ in WAYS:
         for size in choices.blocks(setup, "blocks"):
-            name = f"random {way}s of {words.block(size)}"
+            name = f"random {way}s of {binary(size)}"
             base = [found.iops(_key(turn, way, size, "aligned")) for turn in turns]
             for case, title in CASES:
                 keys = [_key(turn, way, size, case) for turn in turns]
@@ -129,7 +130,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
                     )
                     for place, (case, title) in enumerate(CASES)
                 ],
-                x_names=[words.block(size) for size in sizes],
+                x_names=[binary(size) for size in sizes],
                 group="Operations by where requests begin",
                 sources=tuple(
                     _key(t, way, size, case)

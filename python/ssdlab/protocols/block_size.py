@@ -10,6 +10,7 @@ from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Parameter, Setup
 from ssdlab.engine.steps import Purge, Step
 from ssdlab.figures import Column, Figure, Table
+from ssdlab.units import binary
 
 SWEEPS = (
     ("new-write", "write", "write in order, new"),
@@ -56,7 +57,7 @@ def _job(setup: Setup, prefix: str, rw: str, size: int) -> Step:
     title = next(words_ for name, _, words_ in SWEEPS if name == prefix)
     return setup.job(
         _key(prefix, size),
-        f"{title}: blocks of {words.block(size)}",
+        f"{title}: blocks of {binary(size)}",
         rw,
         choices.short(size),
         depth=setup.count("depth"),
@@ -102,7 +103,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
     heads = [Column("block"), *(Column(title, "MB/s") for _, _, title in SWEEPS)]
     rows: Rows = [
         [
-            words.block(size),
+            binary(size),
             *(cell(rates[prefix][size], _key(prefix, size)) for prefix, _, _ in SWEEPS),
         ]
         for size in sizes
@@ -116,7 +117,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
                 curve(title, places(rates[prefix][size] for size in sizes), place)
                 for place, (prefix, _, title) in enumerate(SWEEPS)
             ],
-            x_names=[words.block(size) for size in sizes],
+            x_names=[binary(size) for size in sizes],
             wide=True,
             sources=tuple(key for prefix, _, _ in SWEEPS for key in _keys(prefix, sizes)),
         ),
@@ -128,7 +129,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
                 curve(title, places(found.iops(_key(prefix, size)) for size in sizes), place)
                 for place, (prefix, _, title) in enumerate(SWEEPS)
             ],
-            x_names=[words.block(size) for size in sizes],
+            x_names=[binary(size) for size in sizes],
             log_y=True,
             wide=True,
             sources=tuple(key for prefix, _, _ in SWEEPS for key in _keys(prefix, sizes)),
@@ -145,7 +146,7 @@ def _keys(prefix: str, sizes: list[int]) -> list[str]:
 def _top_said(title: str, rates: dict[int, float | None], top: float | None) -> str:
     reached = [size for size, rate in rates.items() if rate and top and rate >= NEARLY * top]
     return words.sentence(
-        f"{title}: at most {words.speed(top)}, reached by blocks of {words.block(min(reached))}"
+        f"{title}: at most {words.speed(top)}, reached by blocks of {binary(min(reached))}"
     )
 
 

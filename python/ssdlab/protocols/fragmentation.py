@@ -14,6 +14,7 @@ from ssdlab.engine.setup import KIB, MIB, Parameter, Setup
 from ssdlab.engine.steps import Idle, Step
 from ssdlab.experiments.fragmentation import ARTICLE, FILE_MIB, STEPS_MIB
 from ssdlab.figures import Column, Figure, Table
+from ssdlab.units import binary
 
 QUICK = 16
 """The region of a quick look is so many times smaller; seconds are given for the whole one."""
@@ -93,7 +94,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
     first = times[0]
     measured = [amount for amount in amounts if times[amount] is not None]
     last = times[measured[-1]] if measured else None
-    size = words.block(whole)
+    size = binary(whole)
     rows: Rows = [
         [
             f"+{amount} MiB" if amount else "first",
@@ -138,7 +139,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
         number("reading after a rest", rested, "s", "lower", RESTED),
     ]
     scaled = (
-        f"The region was {words.block(region(setup))}; seconds are given for {size}."
+        f"The region was {binary(region(setup))}; seconds are given for {size}."
         if region(setup) != whole
         else ""
     )

@@ -13,6 +13,7 @@ from ssdlab.engine.records import Records
 from ssdlab.engine.setup import Parameter, Setup, bytes_of
 from ssdlab.engine.steps import Job, Step
 from ssdlab.figures import Column, Figure, Table
+from ssdlab.units import binary
 
 SOURCE = (
     "Intel's access patterns for IOmeter as reviews use them (The SSD Review: server profiles); "
@@ -142,12 +143,12 @@ class Access:
 
     def mix(self) -> str:
         """Sizes and shares in words."""
-        small, large = (words.block(pick(size for size, _ in self.sizes)) for pick in (min, max))
+        small, large = (binary(pick(size for size, _ in self.sizes)) for pick in (min, max))
         sizes = small if small == large else f"{small} to {large}"
         return f"{sizes}, {self.read_percent} % reads, {self.random_percent} % random"
 
     def _specification(self) -> Table:
-        rows: Rows = [[words.block(size), cell(float(share))] for size, share in self.sizes]
+        rows: Rows = [[binary(size), cell(float(share))] for size, share in self.sizes]
         return Table(
             f"Access specification: {self.read_percent} % reads, {self.random_percent} % random",
             [Column("size of the request"), Column("share", "%")],
@@ -173,7 +174,7 @@ class Access:
         if not below:
             return []
         return [
-            f"The drive has logical blocks of {words.block(block)}; the {below} % of the requests "
+            f"The drive has logical blocks of {binary(block)}; the {below} % of the requests "
             "that are smaller were made that large."
         ]
 

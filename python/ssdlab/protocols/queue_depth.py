@@ -11,6 +11,7 @@ from ssdlab.engine.records import Records
 from ssdlab.engine.setup import Parameter, Setup, bytes_of
 from ssdlab.engine.steps import Job, Step
 from ssdlab.figures import Column, Figure, Table
+from ssdlab.units import binary
 
 WAYS = (("read", "randread"), ("write", "randwrite"))
 NEARLY = 0.9
@@ -173,7 +174,7 @@ def plan_access(setup: Setup) -> list[Step]:
         steps.append(
             setup.job(
                 way,
-                f"random {way}s of {words.block(size)}, one at a time",
+                f"random {way}s of {binary(size)}, one at a time",
                 rw,
                 choices.short(size),
                 seconds=setup.number("seconds"),
@@ -189,7 +190,7 @@ def judge_access(records: Records, setup: Setup) -> Judgement:
     rows: Rows = []
     said, numbers, curves = [], [], []
     for place, (way, _, bs) in enumerate(ACCESS):
-        size = words.block(max(bytes_of(bs), setup.block))
+        size = binary(max(bytes_of(bs), setup.block))
         mean_us = found.mean_us(way, way)
         percentiles = [found.percentile_us(way, percent, way) for percent in PERCENTILES]
         longest = found.max_us(way, way)

@@ -13,6 +13,7 @@ from ssdlab.engine.setup import MIB, Parameter, Setup
 from ssdlab.engine.steps import Purge, Step
 from ssdlab.experiments.measure import mean_between
 from ssdlab.figures import Column, Figure, Table
+from ssdlab.units import binary
 
 LAST_SHARE = 0.25
 """What a drive keeps up is the mean of the last quarter of the time."""
@@ -90,8 +91,8 @@ def judge(records: Records, setup: Setup) -> Judgement:
     ]
     rows: Rows = [
         [
-            f"{share} % ({words.block(_part(setup, share))})",
-            words.block(setup.active - _part(setup, share)) if share < 100 else "nothing",
+            f"{share} % ({binary(_part(setup, share))})",
+            binary(setup.active - _part(setup, share)) if share < 100 else "nothing",
             cell(last[share], f"write-{share}"),
             cell(gains[share], f"write-{share}", f"write-{shares[0]}"),
             *([cell(wear[share], f"write-{share}")] if any(wear.values()) else []),

@@ -10,6 +10,7 @@ from ssdlab.engine.records import Records
 from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Step
 from ssdlab.figures import Column, Curve, Figure, Table
+from ssdlab.units import binary
 
 MODES = ("fsync", "fdatasync")
 LOG_BYTES = 1 << 30
@@ -31,7 +32,7 @@ def plan(setup: Setup) -> list[Step]:
         *(
             setup.job(
                 f"{mode}-{choices.short(size)}",
-                f"writes of {words.block(size)} in order, each followed by {mode}",
+                f"writes of {binary(size)} in order, each followed by {mode}",
                 "write",
                 choices.short(size),
                 seconds=setup.number("seconds"),
@@ -71,7 +72,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
             p99, p999 = commit_us(found, key, 99.0), commit_us(found, key, 99.9)
             rows.append(
                 [
-                    f"{words.block(size)}, {mode}",
+                    f"{binary(size)}, {mode}",
                     cell(rate, key),
                     cell(None if not rate else 1e6 / rate, key),
                     cell(found.percentile_us(key, 99.0, "write"), key),
@@ -82,13 +83,11 @@ def judge(records: Records, setup: Setup) -> Judgement:
                     cell(None if flush is None else flush.max_ns / 1e3, key),
                 ]
             )
-            numbers.append(number(f"{words.block(size)}, {mode}: p99", p99, "us", "lower", key))
-            numbers.append(
-                number(f"{words.block(size)}, {mode}: commits", rate, "IOPS", "higher", key)
-            )
+            numbers.append(number(f"{binary(size)}, {mode}: p99", p99, "us", "lower", key))
+            numbers.append(number(f"{binary(size)}, {mode}: commits", rate, "IOPS", "higher", key))
             if flush is not None and mode == MODES[-1]:
                 value, longer = flush.cdf()
-                curves.append(_longer(words.block(size), value, longer, place))
+                curves.append(_longer(binary(size), value, longer, place))
     heads = [
         Column("write"),
         Column("commits", "IOPS"),
@@ -117,7 +116,7 @@ def judge(records: Records, setup: Setup) -> Judgement:
                 )
                 for place, mode in enumerate(MODES)
             ],
-            x_names=[words.block(size) for size in sizes],
+            x_names=[binary(size) for size in sizes],
             wide=True,
             sources=keys,
         ),
@@ -148,7 +147,7 @@ def _longer(name: str, value_ns: Floats, longer: Floats, place: int) -> Curve:
 
 def _demands(found: Readings, size: int) -> list[Demand]:
     key = f"fdatasync-{choices.short(size)}"
-    name = words.block(size)
+    name = binary(size)
     return [
         Demand(
             f"99 % of the writes of {name} are safe within",

@@ -13,6 +13,7 @@ from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Purge, Step
 from ssdlab.experiments.measure import at, mean_between
 from ssdlab.figures import Column, Figure, Table
+from ssdlab.units import binary
 
 RECORD_S = 60.0
 """The article notes a record a minute."""
@@ -35,7 +36,7 @@ def plan(setup: Setup) -> list[Step]:
         steps.append(
             setup.job(
                 f"write-{short}",
-                f"random writes of {words.block(size)}",
+                f"random writes of {binary(size)}",
                 "randwrite",
                 short,
                 depth=setup.count("depth"),
@@ -70,10 +71,10 @@ def judge(records: Records, setup: Setup) -> Judgement:
         half = _half(minutes, rate)
         sources.append(key)
         finals.append((size, last or 0.0))
-        curves.append(curve(words.block(size), zip(minutes, rate, strict=True), place, "line"))
+        curves.append(curve(binary(size), zip(minutes, rate, strict=True), place, "line"))
         rows.append(
             [
-                words.block(size),
+                binary(size),
                 cell(first, key),
                 *(cell(at(minutes, rate, mark) if mark <= minutes[-1] * 1.01 else None, key)
                   for mark in marks),
@@ -82,9 +83,9 @@ def judge(records: Records, setup: Setup) -> Judgement:
                 cell(half, key),
             ]
         )  # fmt: skip
-        numbers.append(number(f"{words.block(size)}, kept up", last, "MB/s", "higher", key))
+        numbers.append(number(f"{binary(size)}, kept up", last, "MB/s", "higher", key))
         said.append(
-            f"Blocks of {words.block(size)}: from {words.speed(first)} in the first minute to "
+            f"Blocks of {binary(size)}: from {words.speed(first)} in the first minute to "
             f"{words.speed(last)} in the last quarter of the time "
             f"({_percent(last, first)}{_half_said(half)})."
         )
@@ -153,11 +154,11 @@ def _overall(finals: list[tuple[int, float]]) -> str:
     )
     if len(finals) == 1 or start == finals[-1][0]:
         return (
-            f"In the long run blocks of {words.block(finals[-1][0])} are written at random "
+            f"In the long run blocks of {binary(finals[-1][0])} are written at random "
             f"at {words.speed(biggest)}."
         )
     return (
-        f"In the long run all blocks from {words.block(start)} on are written at random at about "
+        f"In the long run all blocks from {binary(start)} on are written at random at about "
         f"{words.speed(biggest)}; smaller ones are slower."
         if start != finals[0][0]
         else f"In the long run all these blocks are written at random at about "

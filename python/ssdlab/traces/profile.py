@@ -13,6 +13,7 @@ from ssdlab.figures import Curve, Figure, figure_text
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.tracefile import Reading, existing
 from ssdlab.traces import words
+from ssdlab.units import binary
 
 KINDS = ("read", "write", "trim", "flush")
 
@@ -53,7 +54,7 @@ def facts(found: dict[str, Any]) -> list[list[str]]:
     rows = [["format", found["format"]], ["requests", f"{found['requests']:,}"]]
     for kind in KINDS:
         if kinds[kind]:
-            amount = f", {words.binary(amounts[kind])}" if kind in amounts else ""
+            amount = f", {binary(amounts[kind])}" if kind in amounts else ""
             share = f"{100 * kinds[kind] / total:.1f} %"
             rows.append([f"  {kind}s" if kind != "flush" else "  flushes",
                          f"{kinds[kind]:,} ({share}){amount}"])  # fmt: skip
@@ -103,10 +104,10 @@ def _place_rows(found: dict[str, Any]) -> list[list[str]]:
     moved = max(1, found["requests_by_kind"]["read"] + found["requests_by_kind"]["write"])
     about = "" if foot["estimated_from_one_in"] == 1 else "about "
     rows = [
-        ["addresses", f"{words.binary(found['lowest_byte'])} to {words.binary(found['end_byte'])}"],
-        ["footprint", f"{about}{words.binary(foot['blocks'] * block)} in blocks of 4 KiB"],
-        ["  read, written", f"{words.binary(foot['blocks_read'] * block)}, "
-         f"{words.binary(foot['blocks_written'] * block)}"],
+        ["addresses", f"{binary(found['lowest_byte'])} to {binary(found['end_byte'])}"],
+        ["footprint", f"{about}{binary(foot['blocks'] * block)} in blocks of 4 KiB"],
+        ["  read, written", f"{binary(foot['blocks_read'] * block)}, "
+         f"{binary(foot['blocks_written'] * block)}"],
         ["sequential", f"{100 * order['continues_the_request_before'] / moved:.1f} % continue the "
          f"request before, {100 * order['continues_one_of_the_last'] / moved:.1f} % one of "
          f"{order['streams_followed']} streams"],
@@ -123,16 +124,16 @@ def _place_rows(found: dict[str, Any]) -> list[list[str]]:
             f", from one block in {foot['estimated_from_one_in']}")  # fmt: skip
         rows.append(
             ["reuse", f"{100 * reuse['reused'] / reuse['touches']:.1f} % of touches; different "
-             f"data between: median {words.binary(distances[50.0])}, "
-             f"90 % within {words.binary(distances[90.0])}{how}"]
+             f"data between: median {binary(distances[50.0])}, "
+             f"90 % within {binary(distances[90.0])}{how}"]
         )  # fmt: skip
     series = found["series"]
     if series and series["blocks"]:
         width = words.span(series["window_ns"] / 1e9)
         blocks = series["blocks"]
         rows.append(
-            ["working set", f"per {width}: mean {words.binary(block * sum(blocks) / len(blocks))}, "
-             f"at most {words.binary(block * max(blocks))}"]
+            ["working set", f"per {width}: mean {binary(block * sum(blocks) / len(blocks))}, "
+             f"at most {binary(block * max(blocks))}"]
         )  # fmt: skip
     return rows
 
@@ -144,7 +145,7 @@ def size_rows(found: dict[str, Any], most: int = 12) -> list[list[str]]:
     total = max(1, sum(count.values()))
     kept = sorted(sizes, key=lambda one: -count[id(one)])[:most]
     rows = [
-        [words.binary(one["bytes"]), f"{one['read']:,}", f"{one['write']:,}", f"{one['trim']:,}",
+        [binary(one["bytes"]), f"{one['read']:,}", f"{one['write']:,}", f"{one['trim']:,}",
          f"{100 * count[id(one)] / total:.1f} %"]
         for one in sorted(kept, key=lambda one: one["bytes"])
     ]  # fmt: skip
@@ -219,7 +220,7 @@ def _sizes(found: dict[str, Any]) -> Figure:
     counts: dict[str, dict[int, int]] = {"read": {}, "write": {}, "trim": {}}
     powers = [max(9, (one["bytes"] - 1).bit_length()) for one in found["sizes"]]
     low, high = min(powers, default=12), max(powers, default=12)
-    names = [words.binary(1 << power) for power in range(low, high + 1)]
+    names = [binary(1 << power) for power in range(low, high + 1)]
     for power, one in zip(powers, found["sizes"], strict=True):
         for kind, column in counts.items():
             column[power - low] = column.get(power - low, 0) + one[kind]
@@ -260,5 +261,5 @@ def _map(grid: dict[str, Any]) -> Figure:
         "Where and when", f"time, {unit}", "address, GiB", [one for one in curves if len(one.x)],
         wide=True,
         note="A dot for each field with at least one request; "
-        f"a field is {words.binary(grid['row_bytes'])} high.",
+        f"a field is {binary(grid['row_bytes'])} high.",
     )  # fmt: skip
