@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ssdlab import _core
 from ssdlab.experiments import cachecade, card_cache, maxcache, qsan_warm_up, raid_levels_cached
 from ssdlab.experiments.base import Task
 from ssdlab.experiments.cached import Members, thinned, when_above
@@ -177,24 +177,21 @@ def test_the_level_below_a_warm_cache_does_not_matter() -> None:
 
 def test_drives_of_a_cache_shrink_as_they_should() -> None:
     pool = Members("5", 8, "seagate-constellation-es3-1000", 64 << 10, (("write_cache", "0B"),))
-    table = pool.table(1000)
-    assert (table["level"], table["count"], table["chunk"]) == ("raid5", 8, "65536B")
-    disk = table["member"]["below"]
-    assert disk["write_cache"] == "0B"
-    assert disk["capacity"] == f"{1000204886016 // 1000 // 4096 * 4096}B"
-    fast = Members("0", 5, "intel-dc-s3510-480", factor_max=200).table(1000)
-    assert fast["member"]["kind"] == "partition"
-    assert fast["member"]["size"] == f"{480103981056 // 1000 // 4096 * 4096}B"
-    assert (
-        Members("0", 5, "intel-dc-s3510-480", factor_max=200).table(200)["member"]["kind"] == "link"
-    )
+    rig = pool.rig(1000)
+    assert [rig.get(key) for key in ("level", "count", "chunk")] == ["raid5", "8", "65536B"]
+    assert rig.get("member.below.write_cache") == "0B"
+    assert rig.bytes("member.below.capacity") == 1000204886016 // 1000 // 4096 * 4096
+    cache = Members("0", 5, "intel-dc-s3510-480", factor_max=200)
+    fast = cache.rig(1000)
+    assert fast.get("member.kind") == "partition"
+    assert fast.bytes("member.size") == 480103981056 // 1000 // 4096 * 4096
+    assert cache.rig(200).get("member.kind") == "link"
 
 
 def test_at_full_size_nothing_is_left_out() -> None:
     for task in maxcache.plan(1):
         assert "ba=" not in task.job
-        device = tomllib.loads(task.rig)["device"]
-        assert device["kind"] == "controller"
+        assert _core.Rig(task.rig, rig_name=task.key).get("kind") == "controller"
     text = raid_levels_cached.job(1)
     assert "rw=write\n" in text
     assert "ba=4096\n" in text

@@ -15,6 +15,7 @@ import browser
 import ssdlab.traces
 from conftest import Outcome
 from ssdlab import _core
+from ssdlab.bench import Seat
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
 from ssdlab.plan import candidates, curves, lifetime, timed, workload
@@ -25,6 +26,7 @@ from ssdlab.plan.warmup import Ramp, warm_up, warm_up_s
 from ssdlab.tracefile import Reading
 
 Cli = Callable[..., Outcome]
+SEAT = Seat(lambda _: True)
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 POOL = """\
 name = "disk"
@@ -208,7 +210,7 @@ def test_at_depth_1_the_cache_in_time_hits_as_its_curve_says(
     assert load.stream is not None
     size = 1536 * KIB
     candidate = candidates.Candidate(one, size, 4 * KIB, 1, "lru", mode)
-    found = timed.run(candidate.rig(pool), "t", timed.Order(load, 2, 1), lambda _: True)
+    found = timed.run(candidate.rig(pool), "t", timed.Order(load, 2, 1), SEAT)
     curve = curves.curve("lru", curves.accesses(load.stream, 4 * KIB), [float(size)])
     assert found.first.after["blocks_capacity"] == curves.frames(size, 4 * KIB)
     assert found.first.grown("evictions") > 500
@@ -222,20 +224,18 @@ def test_a_small_part_of_a_drive_does_the_same_on_a_drive_made_smaller(tmp_path:
     one = candidates.fast(store("intel-dc-s3700-200"))
     assert candidates.shrunk(one, one.capacity // 2 + 1) is None
     part = candidates.part(one, 64 * MIB)
-    small = part.device["below"]
-    assert workload.capacity_of(part.rig(), "x") == 64 * MIB
-    inner = candidates.innermost(small, "ssd")
-    assert inner is not None
-    assert 256 * MIB <= int(inner["capacity"].removesuffix("B")) < 4 * GIB
+    assert part.tree.capacity_bytes == 64 * MIB
+    (inner,) = part.tree.find("ssd")
+    assert 256 * MIB <= (part.tree.bytes(f"{inner}capacity") or 0) < 4 * GIB
     pool = tmp_path / "disk.toml"
     pool.write_text(POOL)
     trace = write_trace(tmp_path / "t.csv", hot(1500))
     load = workload.trace_load(trace, Reading(), "as-is", 8 * GIB, 8)
-    full = {**part.device, "below": dict(one.store.device)}
+    full = _core.Rig.wrap("partition", {"size": f"{64 * MIB}B"}, below=one.store.tree)
     rates = []
-    for device in (part.device, full):
-        rig = cached(Store("x", "x", device, {}, False), store(str(pool)), {"block": "16KiB"}).rig()
-        found = timed.run(rig, "x", timed.Order(load, 2, 1), lambda _: True)
+    for tree in (part.tree, full):
+        rig = cached(Store("x", "x", tree, {}, False), store(str(pool)), {"block": "16KiB"}).rig()
+        found = timed.run(rig, "x", timed.Order(load, 2, 1), SEAT)
         rates.append([one.reading.iops for one in found.passes])
     assert rates[0] == rates[1]
 
@@ -258,7 +258,7 @@ def test_a_random_load_does_not_fill_a_cache_faster_than_the_formula(tmp_path: P
         candidates.fast(store(str(one))), 64 * MIB, 16 * KIB, 2, "lru", "write-through"
     )
     rig = candidate.rig(store(str(pool)))
-    found = timed.run(rig, "x", timed.Order(load, 1, 1, 100), lambda _: True)
+    found = timed.run(rig, "x", timed.Order(load, 1, 1, 100), SEAT)
     warm = warm_up([found.last.ramp])
     assert warm.seconds is not None
     # 2048 blocks at 200 a second, each twice; the second use of the last blocks takes longer.
@@ -286,11 +286,14 @@ def test_a_part_of_a_pass_is_compared_with_the_same_part_of_the_last() -> None:
 
 def test_a_fuller_drive_copies_more() -> None:
     one = candidates.fast(store("intel-dc-s3700-200"))
-    aged = lifetime.aged_amplification()
+    aged = lifetime.AgedDrives()
 
     def waf(share: float) -> float:
         size = int(one.capacity * share) // MIB * MIB
-        return aged(candidates.Candidate(one, size, 65536, 1, "lru", "write-back"), 65536)
+        cache = candidates.Candidate(one, size, 65536, 1, "lru", "write-back")
+        found = aged.amplification((cache, 65536))
+        assert found is not None
+        return found
 
     assert waf(0.01) == 1.0
     assert 1.0 <= waf(0.3) < 1.1

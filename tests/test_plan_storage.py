@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import browser
 from conftest import Outcome
 from ssdlab import _core
 from ssdlab.answer import Section
-from ssdlab.arrays.rigs import Shape, toml_text
+from ssdlab.arrays.rigs import Shape
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.jobfile import JobText
 from ssdlab.plan.prices import Prices, prices
@@ -27,7 +26,7 @@ from ssdlab.plan.storage.rows import loss_per_year, rows
 from ssdlab.plan.storage.sizes import check, flash, resized, shape_of, usable_bytes
 from ssdlab.plan.storage.tables import chapter
 from ssdlab.plan.stores import store
-from ssdlab.scale import capacity_of
+from ssdlab.rig import capacity_of
 
 Cli = Callable[..., Outcome]
 DISKS = "raid1:2:seagate-constellation-es3-1000"
@@ -55,11 +54,11 @@ def test_a_candidate_is_a_store_a_cache_and_a_card() -> None:
     assert one.bill == {
         "seagate-constellation-es3-1000": 2, "intel-dc-s3700-200": 2, "adaptec-3152-8i": 1,
     }  # fmt: skip
-    device = tomllib.loads(one.rig())["device"]
-    assert device["kind"] == "controller"
-    assert device["below"]["preset"] == "maxcache"
-    assert device["below"]["cache"]["member"]["below"]["kind"] == "ssd"
-    assert device["below"]["below"]["level"] == "raid1"
+    rig = _core.Rig(one.rig(), rig_name="candidate")
+    assert rig.get("kind") == "controller"
+    assert rig.get("below.preset") == "maxcache"
+    assert rig.get("below.cache.member.below.kind") == "ssd"
+    assert rig.get("below.below.level") == "raid1"
 
 
 @pytest.mark.parametrize(
@@ -93,22 +92,20 @@ def test_usable_space_is_what_the_device_shows() -> None:
         "6:4:lab-reference",
     ):
         one = store(text)
-        device = resized(one, 1 << 30)
-        size = device["member"].get("below", device["member"])["capacity"]
-        size = int(str(size["value"] if isinstance(size, dict) else size).removesuffix("B"))
-        shown = _core.Drive(toml_text({"name": "x", "device": device}), rig_name="x").capacity_bytes
+        rig = resized(one, 1 << 30)
+        size, shown = rig.bytes("member.capacity"), rig.capacity_bytes
+        assert size is not None
         shape = shape_of(one)
         assert isinstance(shape, Shape)
         assert shown == pytest.approx(shape.usable_share * shape.count * size, rel=2e-3)
 
 
 def test_disks_keep_their_size_and_lose_their_volatile_cache() -> None:
-    device = resized(store(DISKS), 1 << 30)
-    disk = device["member"]["below"]
-    assert disk["write_cache"] == "0B"
-    assert disk["capacity"]["value"] == "1000204886016B"
-    kept = resized(store(DISKS), 1 << 30, disk_cache=True)["member"]["below"]
-    assert kept["write_cache"]["value"] == "64MiB"
+    rig = resized(store(DISKS), 1 << 30)
+    assert rig.get("member.below.write_cache") == "0B"
+    assert rig.bytes("member.below.capacity") == 1000204886016
+    kept = resized(store(DISKS), 1 << 30, disk_cache=True)
+    assert kept.get("member.below.write_cache") == "64MiB"
     assert not flash(store(DISKS))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 
 import numpy as np
 import pytest
@@ -14,8 +13,7 @@ import ssdlab
 from ssdlab.engine.plans import QUICK_CAPACITY
 from ssdlab.engine.rehearsal import LEAST_SUPERBLOCKS
 from ssdlab.jobfile import read_job
-from ssdlab.rig import Profile, leaves, profile, profiles, resolve
-from ssdlab.scale import capacity_of, reduced
+from ssdlab.rig import Profile, capacity_of, profile, profiles, reduced, resolve
 from ssdlab.target import Settings
 
 SOURCES = ("datasheet", "measured", "fitted to", "assumed", "from ", "SATA", "SAS", "PCIe")
@@ -26,7 +24,7 @@ EVERY = pytest.mark.parametrize("drive", DRIVES, ids=lambda one: one.name)
 
 
 def values(drive: Profile) -> list[tuple[str, str, str]]:
-    return list(leaves(tomllib.loads(drive.text)["device"]))
+    return drive.rig().values()
 
 
 @EVERY

@@ -6,8 +6,7 @@ import pytest
 
 from ssdlab import _core
 from ssdlab.errors import InputError
-from ssdlab.rig import profile, profiles
-from ssdlab.scale import capacity_of, reduced
+from ssdlab.rig import capacity_of, profile, profiles, reduced
 
 CACHED = """
 name = "cached"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
-
 import pytest
 
+from ssdlab import _core
+from ssdlab.bench import Seat
 from ssdlab.experiments import runner
 from ssdlab.experiments.base import Runs
 from ssdlab.experiments.tiering_or_caching import EXPERIMENT, MIRROR, POOL, Way, judge, plan
@@ -21,7 +21,7 @@ def runs() -> Runs:
     found: dict[str, Result] = {}
     wanted = [task.key for task in plan(FACTOR)]
     for task in plan(FACTOR):
-        result, _ = runner._work(EXPERIMENT, task, 1)(lambda news: isinstance(news, Progress))
+        result, _ = runner._work(EXPERIMENT, task, 1)(Seat(lambda news: isinstance(news, Progress)))
         found[task.key] = result
     assert list(found) == wanted
     return found
@@ -70,9 +70,9 @@ def test_moves_are_written_to_the_ssds_once_for_each_mirror(runs: Runs) -> None:
 
 def test_tiers_are_drawn_up_as_a_store() -> None:
     both = tiered(store(MIRROR), store(POOL), {"extent": "1MiB"})
-    device = tomllib.loads(both.rig())["device"]
-    assert (device["kind"], device["fast"]["level"]) == ("tier", "raid1")
-    assert device["below"]["count"] == 6
+    rig = _core.Rig(both.rig(), rig_name="both")
+    assert (rig.get("kind"), rig.get("fast.level")) == ("tier", "raid1")
+    assert rig.get("below.count") == "6"
     assert both.redundant
     assert sum(both.bill.values()) == 8
     assert not tiered(store("raid0:2:intel-330-120"), store(POOL), {}).redundant

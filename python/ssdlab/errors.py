@@ -33,6 +33,10 @@ class UnknownNameError(InputError):
     """A name that nothing has; the message lists the known ones and the nearest. Exit status 2."""
 
 
+class MemoryShortError(InputError):
+    """A simulation needs more memory than there is, or than its share of it. Exit status 2."""
+
+
 class RefusedError(SsdlabError):
     """Refused for safety: going on could destroy data. Exit status 3."""
 

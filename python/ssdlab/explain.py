@@ -6,17 +6,16 @@ its own rig, job, seed and preparation and one key of the rig set differently.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ssdlab import _core
+from ssdlab import _core, bench
 from ssdlab.analysis.measurement import Direction
 from ssdlab.errors import InputError
 from ssdlab.histogram import NOTHING
 from ssdlab.jobfile import JobText
-from ssdlab.progress import Progress
+from ssdlab.progress import ProgressCallback
 from ssdlab.results import Result
 from ssdlab.target import Settings, Sim
 
@@ -162,39 +161,29 @@ def attempt(
     result: Result,
     direction: Direction,
     tried: Sequence[Change],
-    progress: Callable[[float], bool] | None = None,
-    threads: int = 2,
+    progress: ProgressCallback | None = None,
 ) -> list[Outcome]:
     """Repeats the run once per change; the outcomes in the order of ``tried``.
 
-    A change that the rig cannot take (too little spare for it, say) is left out. ``progress``
-    receives the share done of all runs; returning False stops.
+    A change that the rig cannot take (too little spare for it, say) is left out. Raises
+    Interrupted, and MemoryShortError.
     """
     if result.rig_toml is None:
         return []
-    rig, about = result.rig_toml, result.ssdlab
-    shares = [0.0] * len(tried)
+    about, target = result.ssdlab, Sim(result.name, result.rig_toml)
+    job = JobText("job.fio", result.job_text, result.folder or Path.cwd())
 
-    def one(index: int) -> Outcome | None:
-        def heard(news: Progress) -> bool:
-            shares[index] = max(shares[index], news.fraction or 0.0)
-            return progress is None or progress(sum(shares) / len(shares))
-
+    def variant(change: Change) -> bench.Variant[Outcome | InputError]:
         settings = Settings(
             seed=int(about.get("seed") or 1),
             prepare=str(about.get("preconditioning") or "fob"),
-            overrides=tried[index].overrides,
-            progress=heard,
+            overrides=change.overrides,
         )
-        try:
-            again = Sim(result.name, rig).run(
-                JobText("job.fio", result.job_text, result.folder or Path.cwd()), settings
-            )
-        except InputError:
-            return None
-        finally:
-            shares[index] = 1.0
-        return outcome(again, direction, tried[index])
 
-    with ThreadPoolExecutor(threads) as pool:
-        return [one for one in pool.map(one, range(len(tried))) if one is not None]
+        def body(seat: bench.Seat) -> Outcome:
+            return outcome(seat.run(target, job, settings), direction, change)
+
+        return bench.Variant(bench.tolerant(body))
+
+    found = bench.run([variant(one) for one in tried], progress)
+    return [one for one in found if isinstance(one, Outcome)]

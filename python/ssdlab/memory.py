@@ -10,12 +10,14 @@ _CGROUP = Path("/sys/fs/cgroup")
 _STATM = Path("/proc/self/statm")
 
 
-def available_bytes() -> int | None:
-    """The least of what is free, what the container may still take and what the process may.
+def available_bytes(most: int | None = None) -> int | None:
+    """The least of what is free, what the container may still take, what the process may, and
+    ``most``.
 
     None where the system does not tell.
     """
-    known = [one for one in (_free(), _of_container(), _of_process()) if one is not None]
+    amounts = (_free(), _of_container(), _of_process(), most)
+    known = [one for one in amounts if one is not None]
     return max(0, min(known)) if known else None
 
 

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
+
+from ssdlab import _core
+from ssdlab.errors import Interrupted
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -17,3 +23,66 @@ class Progress:
 
 ProgressCallback = Callable[[Progress], bool]
 """Called now and then during a run; returning False stops it."""
+
+
+def within(report: ProgressCallback, start: float, end: float) -> ProgressCallback:
+    """The callback of a part of something, from ``start`` to ``end`` of the whole (0 to 1)."""
+
+    def tell(news: Progress) -> bool:
+        fraction = None if news.fraction is None else start + (end - start) * news.fraction
+        return report(Progress(fraction, None, news.text))
+
+    return tell
+
+
+def stage(report: ProgressCallback, place: int, of: int) -> ProgressCallback:
+    """The callback of one of several parts of the same length."""
+    return within(report, place / of, (place + 1) / of)
+
+
+def heard(
+    progress: ProgressCallback | None,
+    work: Callable[[Callable[[_core.Progress], bool]], T],
+    *,
+    kept: str = "; nothing was kept",
+    phases: Sequence[str] = (),
+) -> T:
+    """What ``work`` of the core gives, to which the callback is handed that it reports to.
+
+    ``phases`` are those that it goes through, where it tells how far each of them is.
+
+    Raises Interrupted on Ctrl-C, and where ``progress`` answers False.
+    """
+    stopped = False
+
+    def report(news: _core.Progress) -> bool:
+        nonlocal stopped
+        stopped = progress is not None and not progress(_progress(news, phases))
+        return not stopped
+
+    try:
+        return work(report)
+    except KeyboardInterrupt:
+        raise Interrupted(f"stopped by Ctrl-C{kept}") from None
+    except Exception:
+        if stopped:
+            raise Interrupted(f"stopped{kept}") from None
+        raise
+
+
+def phases_of(steps: str) -> list[str]:
+    """The phases that the core goes through in a preparation that take long."""
+    random = any(step.startswith(("random", "steady")) for step in steps.split(","))
+    filled = random or "sequential" in steps.split(",")
+    return ["sequential fill"] * filled + ["random writes"] * random
+
+
+def _progress(news: _core.Progress, phases: Sequence[str]) -> Progress:
+    """What the core says of a run, for people: phases count alike, whatever they take."""
+    fraction = news["fraction"]
+    if news["phase"] in phases:
+        fraction = (phases.index(news["phase"]) + fraction) / len(phases)
+    return Progress(
+        fraction=fraction,
+        text=f"{news['phase']}, {news['simulated_s']:,.1f} s simulated, {news['ios']:,} I/Os",
+    )

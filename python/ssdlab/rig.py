@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -13,6 +12,9 @@ from ssdlab.errors import InputError, unknown_name
 from ssdlab.jobfile import read_text
 from ssdlab.target import Fio, Sim, Target
 
+SUPERBLOCKS_MIN = 128
+"""Of a drive made smaller: what is collected has to be chosen among many."""
+
 
 @dataclass(frozen=True)
 class Profile:
@@ -21,6 +23,10 @@ class Profile:
     name: str
     summary: str
     text: str
+
+    def rig(self) -> _core.Rig:
+        """It as a rig."""
+        return _core.Rig(self.text, rig_name=self.name)
 
 
 def profiles() -> list[Profile]:
@@ -47,19 +53,30 @@ def profile(name: str) -> Profile:
     return known[name]
 
 
-def leaves(value: object, key: str = "") -> Iterator[tuple[str, str, str]]:
-    """(dotted key, value, source) of every leaf of a rig; no source is an empty one."""
-    if isinstance(value, dict):
-        if "value" in value and set(value) <= {"value", "source"}:
-            yield key, str(value["value"]), str(value.get("source", ""))
-            return
-        for name, one in value.items():
-            yield from leaves(one, f"{key}.{name}" if key else name)
-    elif isinstance(value, list) and any(isinstance(one, dict) for one in value):
-        for number, one in enumerate(value):
-            yield from leaves(one, f"{key}[{number}]")
-    else:
-        yield key, str(value), ""
+def capacity_of(drive: str) -> int:
+    """Capacity of a profile in bytes."""
+    return profile(drive).rig().bytes("capacity") or 0
+
+
+def reduced(drive: str, factor: int, *, fewest: int = 1) -> dict[str, str]:
+    """Overrides that make a profile ``factor`` times smaller, of at least ``fewest`` superblocks.
+
+    Every ratio is kept (:meth:`ssdlab._core.Rig.scale`); none for a factor of 1.
+    """
+    return dict(profile(drive).rig().scale(factor, fewest=fewest))
+
+
+def smaller(drive: str, factor: int, *, fewest: int = SUPERBLOCKS_MIN) -> dict[str, str]:
+    """As :func:`reduced`, but less where too few superblocks would be left for the reserve."""
+    while factor > 1:
+        found = reduced(drive, factor, fewest=fewest)
+        try:
+            _core.rig_check(profile(drive).text, rig_name=drive, overrides=list(found.items()))
+        except InputError:
+            factor //= 2
+        else:
+            return found
+    return {}
 
 
 def resolve(

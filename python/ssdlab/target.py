@@ -18,7 +18,7 @@ import polars as pl
 
 from ssdlab import _core, safety, tuning, wear
 from ssdlab._version import VERSION
-from ssdlab.errors import ExperimentError, InputError, Interrupted
+from ssdlab.errors import ExperimentError, InputError
 from ssdlab.fio import job as fio_job
 from ssdlab.fio import logs as fio_logs
 from ssdlab.fio import run as fio_run
@@ -28,7 +28,7 @@ from ssdlab.fio.observe import Observer
 from ssdlab.fio.options import ADDED_FOR_LOGS
 from ssdlab.jobfile import JobText
 from ssdlab.memory import available_bytes
-from ssdlab.progress import Progress, ProgressCallback
+from ssdlab.progress import ProgressCallback, heard, phases_of
 from ssdlab.rating import Rating
 from ssdlab.results import LATENCY_SCHEMA, JobShape, Result
 from ssdlab.units import size_text
@@ -135,17 +135,9 @@ class Sim:
         """
         if not 0 <= settings.seed <= SEED_MAX:
             raise InputError(f"seed: found {settings.seed}, expected a number from 0 to 2^64 - 1")
-        stopped = False
-
-        def report(news: _core.Progress) -> bool:
-            nonlocal stopped
-            if settings.progress is None:
-                return True
-            stopped = not settings.progress(sim_progress(news))
-            return not stopped
-
-        try:
-            output = _core.run(
+        output = heard(
+            settings.progress,
+            lambda report: _core.run(
                 self.rig,
                 job.text,
                 rig_name=self.source or self.name,
@@ -157,16 +149,12 @@ class Sim:
                 include=job.include(),
                 traces=job.traces(),
                 interval_ms=settings.interval_ms,
-                memory_bytes=_least(settings.memory_bytes, available_bytes()),
+                memory_bytes=available_bytes(settings.memory_bytes),
                 progress=report,  # also without a listener: it is where Ctrl-C arrives
                 log_avg_msec=log_interval(settings.interval_ms) if settings.logs else None,
-            )
-        except KeyboardInterrupt:
-            raise Interrupted("stopped by Ctrl-C; nothing was kept") from None
-        except Exception:
-            if stopped:
-                raise Interrupted("stopped; nothing was kept") from None
-            raise
+            ),
+            phases=[*phases_of(settings.prepare or "fob"), "run"],
+        )
         shapes = self.shapes(job) if settings.logs else []
         return sim_result(self.name, job, output, shapes)
 
@@ -184,10 +172,6 @@ def _sim_shapes(described: Mapping[str, Any]) -> list[JobShape]:
         name, depth, threads = job["name"], job["iodepth"], job["numjobs"]
         found.append(JobShape(name, rw, depth, threads, options.get("bs", "4k")))
     return found
-
-
-def _least(*amounts: int | None) -> int | None:
-    return min((one for one in amounts if one is not None), default=None)
 
 
 def latency_frame(output: _core.RunOutput) -> pl.DataFrame:
@@ -529,14 +513,6 @@ def _run_folder() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def sim_progress(news: _core.Progress) -> Progress:
-    """What the core says of a run, for people."""
-    return Progress(
-        fraction=news["fraction"],
-        text=f"{news['phase']}, {news['simulated_s']:,.1f} s simulated, {news['ios']:,} I/Os",
-    )
 
 
 def _summary(found: Mapping[str, Any], is_file: bool) -> str:

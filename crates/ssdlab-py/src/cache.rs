@@ -1,13 +1,20 @@
 //! Hit ratios and miss-ratio curves of key arrays.
 
 use crate::errors::to_python;
+use crate::observer::PythonObserver;
 use numpy::{Element, IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use ssdlab::cache::curve::{Curve, Sampling, lru_curve, replay_curve};
 use ssdlab::cache::{Parameters, Request};
+use ssdlab::run::{Observer, Progress};
 use ssdlab::{Error, Result};
 use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+/// Requests between two looks at the observer.
+const REQUESTS_PER_LOOK: usize = 1 << 16;
 
 type Keys<'py> = PyReadonlyArray1<'py, u64>;
 type Writes<'py> = Option<PyReadonlyArray1<'py, bool>>;
@@ -45,13 +52,54 @@ impl<'a> Columns<'a> {
         self.blocks.map_or(self.keys.len() as u64, sum)
     }
 
-    fn requests(self) -> impl Iterator<Item = Request> + Clone + 'a {
+    /// The requests, as far as the watch lets them go on.
+    fn requests(self, watch: Option<&'a Watch>) -> impl Iterator<Item = Request> + Clone + 'a {
         let request = move |(at, &key): (usize, &u64)| Request {
             key,
             blocks: self.blocks.map_or(1, |blocks| blocks[at]),
             write: self.writes.is_some_and(|writes| writes[at]),
         };
-        self.keys.iter().enumerate().map(request)
+        let go_on = move |(at, _): &(usize, &u64)| watch.is_none_or(|watch| watch.go_on(*at));
+        self.keys.iter().enumerate().take_while(go_on).map(request)
+    }
+}
+
+/// Tells an observer how far the requests are, which go by several times, and ends them where it says so.
+struct Watch {
+    observer: Mutex<PythonObserver>,
+    seen: AtomicU64,
+    all: u64,
+    stopped: AtomicBool,
+}
+
+impl Watch {
+    fn new(progress: Option<Py<PyAny>>, all: u64) -> Self {
+        let observer = Mutex::new(PythonObserver::new(progress));
+        Watch { observer, seen: AtomicU64::new(0), all, stopped: AtomicBool::new(false) }
+    }
+
+    /// Whether the request at this place is still wanted.
+    fn go_on(&self, at: usize) -> bool {
+        if !at.is_multiple_of(REQUESTS_PER_LOOK) {
+            return true;
+        }
+        let ios = self.seen.fetch_add(REQUESTS_PER_LOOK as u64, Relaxed);
+        let fraction = (ios as f64 / self.all.max(1) as f64).min(1.0);
+        let progress = Progress { phase: "hit ratios", fraction, simulated_s: 0.0, ios };
+        let told = || self.observer.lock().is_ok_and(|mut observer| observer.progress(&progress));
+        let go_on = !self.stopped.load(Relaxed) && told();
+        self.stopped.store(!go_on, Relaxed);
+        go_on
+    }
+
+    /// What came of the requests, unless they were ended early.
+    fn outcome<T>(self, py: Python<'_>, found: Result<T>) -> PyResult<T> {
+        let raised = self.observer.into_inner().ok().and_then(|mut observer| observer.raised());
+        match raised {
+            Some(raised) => Err(raised),
+            None if self.stopped.into_inner() => Err(to_python(py, Error::Cancelled)),
+            None => found.map_err(|error| to_python(py, error)),
+        }
     }
 }
 
@@ -100,7 +148,7 @@ pub fn hit_ratio<'py>(
     let parameters = self::parameters(parameters).map_err(to_py)?;
     // A cache of as many frames as there are accesses evicts nothing: more would only take memory.
     let size = size.min(columns.accesses().max(1)).min(u64::from(u32::MAX)) as u32;
-    let play = || ssdlab::cache::hit_ratio(policy, &parameters, size, columns.requests(), seed);
+    let play = || ssdlab::cache::hit_ratio(policy, &parameters, size, columns.requests(None), seed);
     let counts = py.detach(play).map_err(to_py)?;
     let dict = PyDict::new(py);
     dict.set_item("read_hits", counts.read_hits)?;
@@ -117,12 +165,13 @@ pub fn hit_ratio<'py>(
 ///
 /// The requests are those of [`hit_ratio`]. LRU takes one pass, whatever the sizes; other policies are replayed at
 /// each of them. Without `sizes` some up to the footprint are chosen. All of the trace is followed, or `samples`
-/// disjoint samples: of a share `rate` of the blocks each, or of `sample_blocks` blocks each (LRU).
+/// disjoint samples: of a share `rate` of the blocks each, or of `sample_blocks` blocks each (LRU). `progress` is
+/// called about five times a second; False stops it, which raises `ssdlab.errors.Interrupted`.
 ///
 /// Raises what [`hit_ratio`] raises, and `ssdlab.errors.InputError` for a sampling that cannot be done.
 #[pyfunction]
 #[pyo3(signature = (policy, keys, writes=None, *, blocks=None, sizes=None, rate=None, sample_blocks=None,
-    samples=8, parameters=None, seed=1))]
+    samples=8, parameters=None, seed=1, progress=None))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments, for Python's eyes")]
 pub fn miss_ratio_curve<'py>(
     py: Python<'py>,
@@ -136,6 +185,7 @@ pub fn miss_ratio_curve<'py>(
     samples: u32,
     parameters: Option<BTreeMap<String, f64>>,
     seed: u64,
+    progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let to_py = |error| to_python(py, error);
     let columns = Columns::new(&keys, &writes, &blocks).map_err(to_py)?;
@@ -150,11 +200,16 @@ pub fn miss_ratio_curve<'py>(
         }
     };
     let sizes = sizes.unwrap_or_default();
-    let curve = py.detach(|| match policy {
-        "lru" => lru_curve(columns.requests(), &sizes, sampling, seed),
-        _ => replay_curve(policy, &parameters, columns.requests(), &sizes, sampling, seed),
+    let passes = if policy == "lru" { 1 } else { sizes.len().max(1) };
+    let watch = Watch::new(progress, (columns.keys.len() * passes) as u64);
+    let curve = py.detach(|| {
+        let requests = columns.requests(Some(&watch));
+        match policy {
+            "lru" => lru_curve(requests, &sizes, sampling, seed),
+            _ => replay_curve(policy, &parameters, requests, &sizes, sampling, seed),
+        }
     });
-    columns_of(py, curve.map_err(to_py)?)
+    columns_of(py, watch.outcome(py, curve)?)
 }
 
 fn columns_of(py: Python<'_>, curve: Curve) -> PyResult<Bound<'_, PyDict>> {

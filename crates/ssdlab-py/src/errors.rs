@@ -10,6 +10,7 @@ pub fn to_python(py: Python<'_>, error: Error) -> PyErr {
         Error::Cancelled => "Interrupted",
         Error::Failed(_) => "ExperimentError",
         Error::Unknown { .. } => "UnknownNameError",
+        Error::Memory(_) => "MemoryShortError",
         Error::Value { .. }
         | Error::Rig { .. }
         | Error::Job { .. }

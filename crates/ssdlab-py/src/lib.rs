@@ -174,6 +174,7 @@ fn job_options(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("version", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<Drive>()?;
+    module.add_class::<rig::PyAttachment>()?;
     module.add_class::<rig::PyRig>()?;
     module.add_class::<RunOutput>()?;
     module.add_function(wrap_pyfunction!(run, module)?)?;

@@ -53,6 +53,9 @@ pub enum Error {
     /// The job does not fit the device, or the device cannot do it.
     #[error("{0}")]
     Unfit(String),
+    /// What a rig needs is more memory than there is, or than it may take.
+    #[error("{0}")]
+    Memory(String),
     /// A file that cannot be opened, or is not what it should be.
     #[error("{path}: {problem}")]
     File {

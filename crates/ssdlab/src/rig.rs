@@ -16,15 +16,19 @@
 //! the devices' keys are read into are the schema; nothing else knows it.
 
 mod compare;
+mod compose;
 mod explain;
 mod look;
 mod scale;
+mod write;
+
+pub use compose::Attachment;
 
 use crate::device::{Build, DEVICES, Device, Kind};
 use crate::error::{Error, Result};
 use crate::units::Nanos;
 use serde::de::DeserializeOwned;
-use toml::{Table, Value};
+pub use toml::{Table, Value};
 
 /// A value of a rig and where it comes from.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -53,21 +57,7 @@ pub struct Rig {
 impl Rig {
     /// Reads a rig; `name` stands in errors and where the rig does not name itself.
     pub fn parse(text: &str, name: &str) -> Result<Self> {
-        let mut table: Table = text.parse().map_err(|e: toml::de::Error| {
-            let line = e.span().map_or(0, |s| text[..s.start].matches('\n').count() + 1);
-            let what = e.message().lines().next().unwrap_or("not TOML").to_string();
-            Error::rig(format!("{name}:{line}"), what)
-        })?;
-        let mut text_of = |key: &str, default: &str| match table.remove(key) {
-            None => Ok(default.to_string()),
-            Some(Value::String(s)) => Ok(s),
-            Some(other) => {
-                let problem = format!("found {other}, expected a text");
-                Err(Error::rig(format!("{name}: {key}"), problem))
-            }
-        };
-        let own_name = text_of("name", name)?;
-        let summary = text_of("summary", "")?;
+        let (mut table, own_name, summary) = read_table(text, name)?;
         let mut device = match table.remove("device") {
             Some(Value::Table(device)) => device,
             _ => return Err(Error::rig(name, "has no [device] table, expected one with a kind")),
@@ -108,10 +98,7 @@ impl Rig {
             match check(target.clone()) {
                 Ok(()) => {
                     self.device = device;
-                    let full: Vec<&str> = place.iter().copied().chain([own]).collect();
-                    let key = full.join(".");
-                    self.sources.retain(|s| s.key != key);
-                    self.sources.push(Sourced { key, value: plain(&value), source });
+                    self.note(&place, own, &value, source);
                     return Ok(());
                 }
                 Err(e) if explain::knowledge(&e).is_some() => unknown.push(e),
@@ -123,6 +110,25 @@ impl Rig {
         }
         let none = || Error::rig(key, "there is no device below that one");
         Err(explain::nearest_miss(unknown).unwrap_or_else(none))
+    }
+
+    /// Sets a key of the table at a place, whatever it is.
+    fn put_at(&mut self, place: &[&str], key: &str, value: &str) -> Result<()> {
+        let (value, source) = read_value(key, value)?;
+        if let Some(table) = descend(&mut self.device, place) {
+            put(table, key, value.clone())?;
+            self.note(place, key, &value, source);
+        }
+        Ok(())
+    }
+
+    /// Notes where a value comes from that has just been set, in place of what was there.
+    fn note(&mut self, place: &[&str], key: &str, value: &Value, source: String) {
+        let steps: Vec<&str> = place.iter().copied().chain([key]).collect();
+        let key = steps.join(".");
+        let below = format!("{key}.");
+        self.sources.retain(|one| one.key != key && !one.key.starts_with(&below));
+        self.sources.push(Sourced { key, value: plain(value), source });
     }
 
     /// Builds the devices.
@@ -149,7 +155,7 @@ impl Rig {
             gigabytes(needed),
             gigabytes(available)
         );
-        Err(Error::rig(&self.file, problem))
+        Err(Error::Memory(format!("{}: {problem}", self.file)))
     }
 
     /// Every value with its source, in the order of the file.
@@ -157,7 +163,7 @@ impl Rig {
         &self.sources
     }
 
-    /// The rig as run, overrides applied, sources left out.
+    /// The rig as run, overrides applied, sources left out (see [`Rig::write`]).
     pub fn to_toml(&self) -> String {
         let mut table = Table::new();
         table.insert("name".into(), Value::String(self.name.clone()));
@@ -165,6 +171,25 @@ impl Rig {
         table.insert("device".into(), Value::Table(self.device.clone()));
         toml::to_string(&table).unwrap_or_default()
     }
+}
+
+/// Reads TOML; takes out what it calls itself, `file` where it does not, and its summary.
+fn read_table(text: &str, file: &str) -> Result<(Table, String, String)> {
+    let mut table: Table = text.parse().map_err(|e: toml::de::Error| {
+        let line = e.span().map_or(0, |s| text[..s.start].matches('\n').count() + 1);
+        let what = e.message().lines().next().unwrap_or("not TOML").to_string();
+        Error::rig(format!("{file}:{line}"), what)
+    })?;
+    let mut text_of = |key: &str, default: &str| match table.remove(key) {
+        None => Ok(default.to_string()),
+        Some(Value::String(s)) => Ok(s),
+        Some(other) => {
+            let problem = format!("found {other}, expected a text");
+            Err(Error::rig(format!("{file}: {key}"), problem))
+        }
+    };
+    let (name, summary) = (text_of("name", file)?, text_of("summary", "")?);
+    Ok((table, name, summary))
 }
 
 /// The keys under which a device has those that it is made of.

@@ -3,55 +3,14 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
+from ssdlab._core import Attachment as Attachment
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.jobfile import read_text
 
 _RATE = re.compile(r"[0-9.]+ *[kKMGT]i?B/s\Z")
-_PLACES = ("controller", "bus")
-
-
-@dataclass(frozen=True)
-class Attachment:
-    """Keys of the card and of the bus, as they stand in a rig; what is None is not there."""
-
-    name: str = ""
-    summary: str = ""
-    controller: Mapping[str, Any] | None = None
-    bus: Mapping[str, Any] | None = None
-
-    def __bool__(self) -> bool:
-        return self.controller is not None or self.bus is not None
-
-    def around(self, array: Mapping[str, Any]) -> dict[str, Any]:
-        """The table of an array, with its bus and below its card."""
-        keys = dict(array)
-        if self.bus is not None:
-            # The tables of members come last, so that the rig reads from the outside inwards.
-            places = [key for key in ("member", "members") if key in keys]
-            members: dict[str, Any] = {key: keys.pop(key) for key in places}
-            keys = {**keys, "bus": dict(self.bus), **members}
-        if self.controller is None:
-            return keys
-        return {"kind": "controller", **self.controller, "below": keys}
-
-    def without_ram(self) -> Attachment:
-        """The same card passing everything through."""
-        if self.controller is None:
-            return self
-        return replace(self, controller={k: v for k, v in self.controller.items() if k != "cache"})
-
-    def with_ram(self, size: int) -> Attachment:
-        """The same card with so many bytes of RAM."""
-        cache = {**(self.controller or {}).get("cache", {}), "size": f"{size}B"}
-        return replace(self, controller={**(self.controller or {}), "cache": cache})
-
 
 DIRECT = Attachment()
 """Members at the host, each by itself."""
@@ -82,24 +41,23 @@ def attachment(name: str) -> Attachment:
 
 
 def parse(text: str, place: str) -> Attachment:
-    """An attachment from TOML; its keys are those of the core, which checks them."""
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{place}: is not TOML ({error}), so it describes no controller") from None
-    unknown = sorted(set(table) - {"name", "summary", *_PLACES})
-    parts = {key: table.get(key) for key in _PLACES}
-    wrong = [key for key, part in parts.items() if part is not None and not isinstance(part, dict)]
-    if unknown or wrong or not any(parts.values()):
-        found = (unknown + wrong or ["nothing of both"])[0]
-        raise InputError(
-            f"{place}: found {found}, expected tables [controller] or [bus] (docs/arrays.md)"
-        )
-    name = Path(place).name.removesuffix(".toml")
-    return Attachment(
-        str(table.get("name", name)), str(table.get("summary", "")), parts["controller"],
-        parts["bus"],
-    )  # fmt: skip
+    """An attachment from TOML; its keys are checked where a rig is built with them."""
+    return Attachment(text, file_name=place)
+
+
+def ram_bytes(card: Attachment) -> int:
+    """RAM of a card; 0 without one."""
+    return card.bytes("controller.cache.size") or 0
+
+
+def with_ram(card: Attachment, size: int) -> Attachment:
+    """The same card with so many bytes of RAM."""
+    return card.having("controller.cache.size", f"{size}B")
+
+
+def without_ram(card: Attachment) -> Attachment:
+    """The same card passing everything through."""
+    return card.having("controller.cache", None)
 
 
 def with_bus(found: Attachment, rate: str) -> Attachment:
@@ -110,4 +68,4 @@ def with_bus(found: Attachment, rate: str) -> Attachment:
     if not _RATE.match(rate):
         raise InputError(f'--bus "{rate}": expected a rate with its unit, such as 2GB/s')
     name = " and ".join(part for part in (found.name, f"a bus of {rate}") if part)
-    return replace(found, name=name, bus={**(found.bus or {}), "bandwidth": rate})
+    return found.having("bus.bandwidth", rate, name=name)

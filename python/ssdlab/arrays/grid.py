@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ssdlab import pool
+from ssdlab import bench
 from ssdlab.arrays.attachment import DIRECT, Attachment
 from ssdlab.arrays.readings import Reading, read
 from ssdlab.arrays.rigs import STRIPED, Drive, Shape, array_rig
-from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
-from ssdlab.memory import available_bytes
 from ssdlab.progress import ProgressCallback
 from ssdlab.target import Settings, Sim
 
@@ -73,38 +71,13 @@ def run_all(
     seed: int = 1,
     progress: ProgressCallback | None = None,
 ) -> list[Reading]:
-    """Runs the variants, several at once; their readings, in their order.
+    """The readings of the variants, in their order; raises as :func:`ssdlab.bench.run`."""
 
-    The memory available is shared out among those that run at once; what needs more runs alone,
-    after the others.
+    def body(one: Variant) -> bench.Variant[Reading]:
+        target = Sim(one.drive.name, one.rig, one.drive.source)
+        settings = Settings(
+            seed=seed, prepare=one.prepare, overrides=one.overrides, interval_ms=100
+        )
+        return bench.Variant(lambda seat: read(seat.run(target, one.job, settings)), one.cost)
 
-    Raises:
-        InputError: a rig or the job is wrong, or a variant needs more memory than there is.
-        Interrupted: Ctrl-C, or the progress callback returned False.
-    """
-    available = available_bytes()
-    share = None if available is None else available // pool.threads()
-
-    def work(variant: Variant, memory: int | None) -> Callable[[ProgressCallback], Reading]:
-        return lambda report: _run(variant, seed, memory, report)
-
-    try:
-        pieces = [pool.Piece(work(one, share), one.cost) for one in variants]
-        return pool.run(pieces, progress)
-    except InputError:
-        # Too large for its share, or wrong; what is wrong is told by the first that runs.
-        pieces = [pool.Piece(work(one, None), one.cost) for one in variants]
-        return pool.run(pieces, progress, at_once=1)
-
-
-def _run(variant: Variant, seed: int, memory: int | None, report: ProgressCallback) -> Reading:
-    settings = Settings(
-        seed=seed,
-        prepare=variant.prepare,
-        overrides=variant.overrides,
-        interval_ms=100,
-        progress=report,
-        memory_bytes=memory,
-    )
-    target = Sim(variant.drive.name, variant.rig, variant.drive.source)
-    return read(target.run(variant.job, settings))
+    return bench.run([body(one) for one in variants], progress)

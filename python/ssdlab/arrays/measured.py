@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ssdlab import _core
-from ssdlab.arrays.rigs import Drive, toml_text
+from ssdlab.arrays.rigs import Drive
 from ssdlab.errors import InputError
 from ssdlab.histogram import VALUES, Ints
 from ssdlab.jobfile import read_text
@@ -39,8 +39,8 @@ def measured_drive(run: Path) -> Drive:
     path = _place(run)
     name = path.parent.name if path.name == RESULT else path.name.split(".")[0]
     device = _of_log(path) if path.suffix == ".log" else _of_document(path)
-    head = {"name": name, "summary": f"latencies of {run}"}
-    return Drive(name, toml_text({**head, "device": {"kind": "measured", **device}}), str(run))
+    rig = _core.Rig.wrap("measured", device, name=name, summary=f"latencies of {run}")
+    return Drive(name, rig.to_toml(), str(run))
 
 
 def _of_document(path: Path) -> dict[str, Any]:

@@ -1,17 +1,15 @@
-"""Rigs of arrays as TOML text: a drive's own table becomes the table of the members."""
+"""Rigs of arrays: a drive's own rig becomes that of the members."""
 
 from __future__ import annotations
 
-import json
-import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ssdlab import _core
 from ssdlab.arrays.attachment import DIRECT, Attachment
-from ssdlab.errors import InputError
 from ssdlab.rig import profile
+from ssdlab.units import binary
 
 LEVELS: Mapping[str, str] = {
     "0": "raid0",
@@ -38,8 +36,6 @@ SURVIVES: Mapping[str, str] = {
 CHUNK = 512 << 10
 """Bytes of a chunk by default, as in md."""
 
-_BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
-
 
 @dataclass(frozen=True)
 class Drive:
@@ -50,6 +46,10 @@ class Drive:
     """Text in TOML."""
     source: str = ""
     """The file it came from, for messages."""
+
+    def tree(self) -> _core.Rig:
+        """Its rig, to look into and to build upon; raises InputError where it is none."""
+        return _core.Rig(self.rig, rig_name=self.source or self.name)
 
 
 @dataclass(frozen=True, order=True)
@@ -67,13 +67,23 @@ class Shape:
     @property
     def name(self) -> str:
         """Such as ``RAID 5, 8 drives, chunk 64 KiB``."""
-        chunk = f", chunk {size_text(self.chunk)}" if self.level in STRIPED else ""
+        chunk = f", chunk {binary(self.chunk)}" if self.level in STRIPED else ""
         return f"{self.level_name} of {self.count}{chunk}"
 
     @property
     def level_name(self) -> str:
         """Such as ``RAID 5``."""
         return "linear" if self.level == "linear" else f"RAID {self.level}"
+
+    @property
+    def keys(self) -> dict[str, Any]:
+        """Keys of the device ``array``, but for its members and their number."""
+        keys: dict[str, Any] = {"level": LEVELS[self.level]}
+        if self.level in STRIPED:
+            keys["chunk"] = f"{self.chunk}B"
+        if self.trim is not None:
+            keys["trim"] = self.trim
+        return keys
 
     def possible(self) -> bool:
         """Whether there are enough members for the level."""
@@ -86,93 +96,36 @@ class Shape:
         return data.get(self.level, float(self.count)) / self.count
 
 
-def size_text(size: int) -> str:
-    """A size for people, binary."""
-    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if size >= unit and size % unit == 0:
-            return f"{size // unit} {name}"
-    return f"{size} B"
-
-
 def shipped(name: str) -> Drive:
     """The drive of a profile."""
     return Drive(name, profile(name).text)
 
 
+def array_of(drive: _core.Rig, shape: Shape, name: str = "array", summary: str = "") -> _core.Rig:
+    """An array of drives like ``drive``."""
+    keys = {**shape.keys, "count": shape.count}
+    return _core.Rig.wrap("array", keys, name=name, summary=summary, member=drive)
+
+
 def array_rig(drive: Drive, shape: Shape, attachment: Attachment = DIRECT) -> str:
     """The rig of an array of drives like ``drive``, as text, behind ``attachment``.
 
-    What the drive's table says is passed on as it is, sources included; nothing of it is read.
+    What the drive's rig says is passed on as it is, sources included.
 
-    Raises InputError where the drive's rig is no TOML or has no table ``device``.
+    Raises InputError where the drive's rig is none.
     """
-    keys: dict[str, Any] = {"level": LEVELS[shape.level], "count": shape.count}
-    if shape.level in STRIPED:
-        keys["chunk"] = f"{shape.chunk}B"
-    if shape.trim is not None:
-        keys["trim"] = shape.trim
-    summary = f"{shape.name}: {drive.name}"
-    head = {"name": f"{LEVELS[shape.level]}-{shape.count}-{drive.name}", "summary": summary}
+    name, summary = (
+        f"{LEVELS[shape.level]}-{shape.count}-{drive.name}",
+        f"{shape.name}: {drive.name}",
+    )
     if attachment:
-        head["summary"] += f", behind {attachment.name or 'a controller'}"
-    device = attachment.around({"kind": "array", **keys, "member": device_of(drive)})
-    return toml_text({**head, "device": device})
+        summary += f", behind {attachment.name}"
+    return attachment.around(array_of(drive.tree(), shape, name, summary)).to_toml()
 
 
 def mixed_rig(drives: Sequence[Drive], shape: Shape) -> str:
     """The rig of an array whose members differ: ``drives``, in their order."""
-    keys: dict[str, Any] = {"level": LEVELS[shape.level]}
-    if shape.level in STRIPED:
-        keys["chunk"] = f"{shape.chunk}B"
-    members = [device_of(drive) for drive in drives]
     summary = f"{shape.name}: {', '.join(dict.fromkeys(drive.name for drive in drives))}"
-    device = {"kind": "array", **keys, "members": members}
-    return toml_text({"name": "array", "summary": summary, "device": device})
-
-
-def device_of(drive: Drive) -> dict[str, Any]:
-    """The table ``device`` of a drive's rig."""
-    place = drive.source or drive.name
-    try:
-        device = tomllib.loads(drive.rig).get("device")
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{place}: is not TOML ({error}), so it cannot be a rig") from None
-    if not isinstance(device, dict):
-        raise InputError(f"{place}: has no table [device]; a rig describes its device there")
-    return device
-
-
-def toml_text(table: Mapping[str, Any], path: str = "") -> str:
-    """A table as TOML: its values, then its tables under headings of their own."""
-    plain = {key: value for key, value in table.items() if not _is_table(value)}
-    lines = [f"{_key(key)} = {_value(value)}\n" for key, value in plain.items()]
-    for key, value in table.items():
-        place = f"{path}.{_key(key)}" if path else _key(key)
-        if isinstance(value, dict) and _is_table(value):
-            lines.append(f"\n[{place}]\n{toml_text(value, place)}")
-        elif _is_table(value):
-            lines += [f"\n[[{place}]]\n{toml_text(one, place)}" for one in value]
-    return "".join(lines)
-
-
-def _is_table(value: object) -> bool:
-    """Whether a value stands under a heading; one with its source does not."""
-    if isinstance(value, list):
-        return bool(value) and all(isinstance(one, dict) for one in value)
-    return isinstance(value, dict) and not set(value) <= {"value", "source"}
-
-
-def _key(key: str) -> str:
-    return key if _BARE.match(key) else json.dumps(key)
-
-
-def _value(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return json.dumps(value)  # TOML's basic strings know the escapes of JSON
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
-    if isinstance(value, dict):
-        return f"{{ {', '.join(f'{_key(k)} = {_value(v)}' for k, v in value.items())} }}"
-    return repr(value) if isinstance(value, float) else str(value)
+    members = [drive.tree() for drive in drives]
+    rig = _core.Rig.wrap("array", shape.keys, name="array", summary=summary, members=members)
+    return rig.to_toml()

@@ -10,11 +10,12 @@ from ssdlab.arrays.compare import Order
 from ssdlab.arrays.grid import run_all
 from ssdlab.arrays.predict import Foretold, foretell
 from ssdlab.arrays.readings import Reading
-from ssdlab.arrays.rigs import CHUNK, STRIPED, Shape, size_text
+from ssdlab.arrays.rigs import CHUNK, STRIPED, Shape
 from ssdlab.arrays.workloads import job
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
+from ssdlab.units import binary
 
 CHUNKS_KIB = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 STRIPES_S = 8.0
@@ -142,7 +143,7 @@ def scaling(
     ]
     last, n = found[-1], counts[-1]
     lost = 1 - last.bytes_per_s / (n * alone.bytes_per_s)
-    said = _scaled(n, last, told[-1], lost, f"{direction} {size_text(n * chunk)} at a time")
+    said = _scaled(n, last, told[-1], lost, f"{direction} {binary(n * chunk)} at a time")
     title = (
         f"{direction.capitalize()}s of whole stripes against the number of drives, depth {depth}"
     )

@@ -30,7 +30,7 @@ from ssdlab.care.extents import (
 from ssdlab.care.livewrite import step_bytes, write_past_cache
 from ssdlab.care.measure import TELL_EVERY_S, Speed, Stretches, measure, pieces_of, tell
 from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError
-from ssdlab.progress import Progress, ProgressCallback
+from ssdlab.progress import ProgressCallback, within
 from ssdlab.rating import Rating, share_text
 from ssdlab.safety import Work
 from ssdlab.units import size_text
@@ -456,15 +456,7 @@ def _thirds(progress: ProgressCallback | None) -> list[ProgressCallback | None]:
     """Callbacks for measuring, rewriting and measuring: together one run."""
     if progress is None:
         return [None, None, None]
-    told = progress
-
-    def part(start: float, share: float) -> ProgressCallback:
-        def report(news: Progress) -> bool:
-            return told(Progress(start + share * (news.fraction or 0.0), None, news.text))
-
-        return report
-
-    return [part(0.0, 0.3), part(0.3, 0.4), part(0.7, 0.3)]
+    return [within(progress, 0.0, 0.3), within(progress, 0.3, 0.7), within(progress, 0.7, 1.0)]
 
 
 def _refuse_kind(place: Place) -> None:

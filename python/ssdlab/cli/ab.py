@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ssdlab import ab, tuning, units
+from ssdlab import ab, bench, tuning, units
 from ssdlab.analysis.paired import order as runs_in_order
 from ssdlab.answer import Check
 from ssdlab.checks import examine, examine_run, of_result
@@ -28,7 +28,6 @@ from ssdlab.engine.session import SimSession
 from ssdlab.errors import ExperimentError, InputError
 from ssdlab.jobfile import JobText, read_job
 from ssdlab.output import Output
-from ssdlab.progress import ProgressCallback
 from ssdlab.protocols import find, protocols
 from ssdlab.rating import Rating
 from ssdlab.rig import resolve
@@ -66,7 +65,7 @@ class _Wish:
         """What is run, for people."""
         return self.protocol or (self.job.name if self.job else "")
 
-    def order(self, overrides: dict[str, str], seed: int) -> Order:
+    def order(self, overrides: dict[str, str], seed: int, memory: int | None = None) -> Order:
         """The protocol as asked for."""
         return Order(
             protocol=find(self.protocol or ""),
@@ -78,9 +77,10 @@ class _Wish:
             seed=seed,
             size=self.size,
             rating=self.rating,
+            memory_bytes=memory,
         )
 
-    def run(self, side: str, place: int, callback: ProgressCallback) -> ab.Run:
+    def run(self, side: str, place: int, seat: bench.Seat) -> ab.Run:
         """One run. Of a simulated drive both runs of a pair have the same seed."""
         overrides = {**self.base, **(self.changed if side == "B" else {})}
         seed = self.seed + place // 2
@@ -89,18 +89,19 @@ class _Wish:
                 seed=seed,
                 prepare=self.prepare,
                 overrides=overrides,
-                progress=callback,
+                progress=seat.report,
                 notice=notice,
                 rating=self.rating,
+                memory_bytes=seat.memory_bytes,
             )
             result = self.target.run(self.job, settings)
             folder = self.store.save(result)
             found = examine(of_result(result))
             return ab.Run(side, place, folder.name, ab.numbers_of(result), _doubts(found))
         finished = begin(
-            self.order(overrides, seed),
+            self.order(overrides, seed, seat.memory_bytes),
             self.store,
-            progress=callback,
+            progress=seat.report,
             notice=notice,
             announce=lambda _what: True,
             examine=examine_run,
@@ -235,13 +236,16 @@ def command(
     undoable = simulated or to_a is not None
     sides = runs_in_order(repeats, undoable)
     _announce(wish, sides, to_a, to_b, undoable)
-    runs = ab.conduct(
-        sides,
-        _once(wish, len(sides), quiet=quiet),
-        lambda side: None if simulated else _switch(to_b if side == "B" else to_a),
-        start="A" if simulated or to_a is None else None,
-        undoable=undoable and not simulated,
-    )
+    if simulated:
+        runs = _simulated(wish, sides, quiet=quiet)
+    else:
+        runs = ab.conduct(
+            sides,
+            _once(wish, len(sides), quiet=quiet),
+            lambda side: _switch(to_b if side == "B" else to_a),
+            start="A" if to_a is None else None,
+            undoable=undoable,
+        )
     found = ab.outcome(sides, runs, undoable=undoable, simulated=simulated)
     _show(found, json_=json_, quiet=quiet)
 
@@ -327,14 +331,28 @@ def _announce(wish: _Wish, sides: str, to_a: str | None, to_b: str | None, undoa
 def _once(wish: _Wish, count: int, *, quiet: bool) -> Callable[[str, int], ab.Run]:
     def once(side: str, place: int) -> ab.Run:
         with progress(f"run {place + 1} of {count} ({side})", quiet=quiet) as callback:
-            try:
-                return wish.run(side, place, callback)
-            except ExperimentError as error:
-                raise ExperimentError(
-                    f"run {place + 1} of {count} ({side}): {error.message}"
-                ) from None
+            return _told(wish, side, place, count, bench.Seat(callback))
 
     return once
+
+
+def _simulated(wish: _Wish, sides: str, *, quiet: bool) -> list[ab.Run]:
+    """The runs of a simulated drive, which know nothing of each other: several at once."""
+
+    def variant(place: int, side: str) -> bench.Variant[ab.Run]:
+        return bench.Variant(lambda seat: _told(wish, side, place, len(sides), seat))
+
+    with progress(f"{len(sides)} runs", quiet=quiet) as callback:
+        return bench.run([variant(*one) for one in enumerate(sides)], callback)
+
+
+def _told(wish: _Wish, side: str, place: int, count: int, seat: bench.Seat) -> ab.Run:
+    """A run; where it fails, which one it was."""
+    try:
+        return wish.run(side, place, seat)
+    except ExperimentError as error:
+        where = f"run {place + 1} of {count} ({side})"
+        raise ExperimentError(f"{where}: {error.message}") from None
 
 
 def _switch(text: str | None) -> None:

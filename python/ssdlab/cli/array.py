@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ssdlab import _core, units
+from ssdlab import units
 from ssdlab.answer import Answer, Section
 from ssdlab.arrays import studies
 from ssdlab.arrays.attachment import DIRECT, Attachment, attachment, with_bus
@@ -27,13 +27,11 @@ from ssdlab.cli.run import override, profile_names
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.jobfile import JobText, read_job, read_text
 from ssdlab.output import make_folder, write_to
-from ssdlab.progress import Progress, ProgressCallback
-from ssdlab.rig import profile, profiles
-from ssdlab.scale import capacity_of, reduced
+from ssdlab.progress import ProgressCallback, stage
+from ssdlab.rig import capacity_of, profile, profiles, reduced, smaller
 
 MEMBER_BYTES = 1 << 30
 """Drives that ship with ssdlab are made about this small unless ``--scale`` says otherwise."""
-SUPERBLOCKS_MIN = 128
 STUDIES = ("arrays", "chunk", "scaling", "depth", "degradation")
 
 
@@ -147,7 +145,7 @@ def command(
     started = time.monotonic()
     with progress(f"arrays of {one.name}", quiet=view.quiet) as callback:
         chapters = [
-            _run(key, asked, _within(callback, place, len(wanted)))
+            _run(key, asked, stage(callback, place, len(wanted)))
             for place, key in enumerate(wanted)
         ]
     rigs = {one.name: array_rig(order.drive, one, behind) for one in grid.shapes[:1]}
@@ -203,16 +201,6 @@ def _run(key: str, asked: Asked, report: ProgressCallback) -> Section:
     if key == "degradation":
         return studies.degradation(order, grid.shapes[0], report)
     return study(order, grid.shapes, asked.job, report)
-
-
-def _within(callback: ProgressCallback, place: int, of: int) -> ProgressCallback:
-    """The progress of one study among several."""
-
-    def tell(news: Progress) -> bool:
-        fraction = None if news.fraction is None else (place + news.fraction) / of
-        return callback(Progress(fraction, None, news.text))
-
-    return tell
 
 
 def _studies(names: Sequence[str]) -> list[str]:
@@ -288,22 +276,9 @@ def _order(
     full = capacity_of(drive.name)
     if "capacity" in overrides:
         return Order(drive, None, overrides, prepare, seed, price)
-    smaller = _smaller(drive, full) if scale is None else reduced(drive.name, scale)
-    return Order(drive, full, {**smaller, **overrides}, prepare, seed, price)
-
-
-def _smaller(drive: Drive, full: int) -> dict[str, str]:
-    """Overrides that make a shipped drive about as small as can be without changing what it is."""
-    factor = max(1, full // MEMBER_BYTES)
-    while factor > 1:
-        found = reduced(drive.name, factor, fewest=SUPERBLOCKS_MIN)
-        try:
-            _core.rig_check(drive.rig, rig_name=drive.name, overrides=list(found.items()))
-        except InputError:
-            factor //= 2  # too few superblocks for its reserve
-        else:
-            return found
-    return {}
+    about = smaller(drive.name, full // MEMBER_BYTES)
+    own = about if scale is None else reduced(drive.name, scale)
+    return Order(drive, full, {**own, **overrides}, prepare, seed, price)
 
 
 def _note(order: Order, load: JobText) -> str:

@@ -13,7 +13,6 @@ from ssdlab.cli.answer import View, answering
 from ssdlab.cli.console import progress
 from ssdlab.cli.options import KeptWhere
 from ssdlab.explain import Outcome
-from ssdlab.progress import Progress
 from ssdlab.results import Result
 from ssdlab.store import RunStore
 
@@ -57,6 +56,6 @@ def _main(result: Result) -> Direction:
 def _try(result: Result, main: Direction) -> list[Outcome]:
     tried = explain.changes(result)
     with progress("trying changes") as callback:
-        outcomes = explain.attempt(result, main, tried, lambda share: callback(Progress(share)))
+        outcomes = explain.attempt(result, main, tried, callback)
     ranked = sorted(outcomes, key=lambda one: -one.iops)
     return [explain.outcome(result, main), *ranked]

@@ -253,14 +253,12 @@ def _mode(text: str) -> str:
 def _presets(names: Sequence[str]) -> list[str]:
     for name in names:
         # The core knows the presets, and says so.
-        rig = (
-            f'[device]\nkind = "cache"\npreset = "{name}"\n'
-            '[device.cache]\nkind = "null"\ncapacity = "1GiB"\n'
-            '[device.below]\nkind = "null"\ncapacity = "1TiB"\n'
-        )
         if not name.replace("-", "").isalnum():
             raise InputError(f'--preset "{name}": expected the name of a product\'s cache')
-        _core.rig_check(rig, rig_name="--preset")
+        fast = _core.Rig.wrap("null", {"capacity": "1GiB"})
+        pool = _core.Rig.wrap("null", {"capacity": "1TiB"})
+        rig = _core.Rig.wrap("cache", {"preset": name}, name="--preset", cache=fast, below=pool)
+        _core.rig_check(rig.to_toml(), rig_name="--preset")
     return list(dict.fromkeys(names))
 
 

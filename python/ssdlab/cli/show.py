@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from ssdlab import _core, units
+from ssdlab._core import Attachment
 from ssdlab.answers.protocol import answer as protocol_answer
 from ssdlab.answers.run import answer as run_answer
-from ssdlab.arrays.attachment import Attachment, shipped_attachments
+from ssdlab.arrays.attachment import shipped_attachments
 from ssdlab.cli.answer import View
 from ssdlab.cli.console import stdout, table
 from ssdlab.cli.options import Json, KeptWhere
@@ -27,7 +27,7 @@ from ssdlab.output import Output
 from ssdlab.protocols import protocols
 from ssdlab.rating import between
 from ssdlab.results import Result
-from ssdlab.rig import Profile, leaves, profiles
+from ssdlab.rig import Profile, profiles
 from ssdlab.store import RunStore
 
 EXAMPLE_SPEED = "500MB/s,50kiops"
@@ -139,18 +139,14 @@ def _things(name: str) -> Iterator[_Thing]:
 
 def _attachment(name: str, found: Attachment) -> _Thing:
     """What an array can stand behind; its keys are those of the device and of an array's bus."""
-    places = {"controller": found.controller, "bus": found.bus}
-    keys = {place: dict(table) for place, table in places.items() if table is not None}
     head = f"{name} (controller): {found.summary}"
-    return _Thing("controller", head, "", ("key", "value", "source"), tuple(leaves(keys)))
+    return _Thing("controller", head, "", ("key", "value", "source"), tuple(found.values()))
 
 
 def _profile(profile: Profile) -> _Thing:
-    # The keys as --set takes them.
-    keys = leaves(tomllib.loads(profile.text).get("device", {}))
-    rows = tuple(tuple(str(cell) for cell in row) for row in keys)
     head = f"{profile.name}: {profile.summary}"
-    return _Thing("drive", head, "", ("key", "value", "source"), rows)
+    # The keys as --set takes them.
+    return _Thing("drive", head, "", ("key", "value", "source"), tuple(profile.rig().values()))
 
 
 def _protocol(protocol: Protocol) -> _Thing:

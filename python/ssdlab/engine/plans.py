@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ssdlab import _core, documents, safety, scale, tuning
+from ssdlab import _core, documents, safety, tuning
 from ssdlab.engine import estimate, session, sources
 from ssdlab.engine.estimate import Estimate, Expected
 from ssdlab.engine.folder import RunFolder
@@ -22,7 +22,7 @@ from ssdlab.engine.speed import GUESS, Speeds, read
 from ssdlab.errors import InputError, RefusedError, SsdlabError
 from ssdlab.fio.run import find_fio
 from ssdlab.rating import Rating
-from ssdlab.rig import profiles
+from ssdlab.rig import capacity_of, profiles, reduced
 from ssdlab.store import MANIFEST, RunStore
 from ssdlab.target import Fio, Sim, Target
 
@@ -54,6 +54,8 @@ class Order:
     """A profile that the drive is like."""
     logs: Path | None = None
     """Where fio's logs of every job go, in a folder for each step; None for nowhere."""
+    memory_bytes: int | None = None
+    """What a simulated drive may take; None for all that is available."""
 
 
 @dataclass(frozen=True)
@@ -321,7 +323,8 @@ def check(order: Order) -> None:
 def simulated(order: Order) -> SimSession:
     """The simulated drive of an order."""
     assert isinstance(order.target, Sim)
-    return SimSession(order.target, {**_smaller(order), **order.overrides}, order.seed)
+    own = {**_smaller(order), **order.overrides}
+    return SimSession(order.target, own, order.seed, order.memory_bytes)
 
 
 def _is_shipped(name: str) -> bool:
@@ -333,11 +336,11 @@ def _smaller(order: Order) -> dict[str, str]:
     if not _is_shipped(order.target.name) or "capacity" in order.overrides:
         return {}
     factor = order.scale
-    capacity = scale.capacity_of(order.target.name)
+    capacity = capacity_of(order.target.name)
     if order.quick:
         factor = max(factor, round(order.protocol.quick_divisor), capacity // QUICK_CAPACITY)
     factor = max(1, min(factor, capacity // LEAST_CAPACITY))
-    return scale.reduced(order.target.name, factor, fewest=LEAST_SUPERBLOCKS)
+    return reduced(order.target.name, factor, fewest=LEAST_SUPERBLOCKS)
 
 
 def setup_of(

@@ -13,8 +13,7 @@ from ssdlab.errors import InputError
 from ssdlab.fio import surroundings
 from ssdlab.health import smartctl
 from ssdlab.rating import Rating
-from ssdlab.rig import Profile, profiles
-from ssdlab.scale import capacity_of
+from ssdlab.rig import Profile, capacity_of, profiles
 from ssdlab.target import Fio, Target
 from ssdlab.wear import rated_bytes
 

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ssdlab import scale
 from ssdlab.engine import estimate
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.session import SimSession
@@ -21,7 +20,7 @@ from ssdlab.engine.steps import Job, Purge, Repeated, Rounds, Then, Trim
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.jobfile import JobText
 from ssdlab.progress import Progress
-from ssdlab.rig import profile
+from ssdlab.rig import capacity_of, profile, reduced
 from ssdlab.target import Sim
 
 LEAST_CAPACITY = 512 << 20
@@ -47,10 +46,10 @@ def small_drive(
 
     Raises InputError for an unknown name, which says the nearest, or a wrong key.
     """
-    found, whole = profile(name), scale.capacity_of(name)
+    found, whole = profile(name), capacity_of(name)
     factor = max(1, round(whole / capacity))
     while True:
-        smaller = scale.reduced(name, factor, fewest=LEAST_SUPERBLOCKS)
+        smaller = reduced(name, factor, fewest=LEAST_SUPERBLOCKS)
         try:
             return SimSession(Sim(name, found.text), {**(overrides or {}), **smaller}, seed)
         except InputError:

@@ -22,11 +22,11 @@ from ssdlab.fio.run import find_fio
 from ssdlab.health import smartctl
 from ssdlab.jobfile import JobText
 from ssdlab.memory import available_bytes
-from ssdlab.progress import Progress, ProgressCallback
+from ssdlab.progress import Progress, ProgressCallback, heard
 from ssdlab.results import Result
 from ssdlab.rig import summary_of
 from ssdlab.safety import medium
-from ssdlab.target import Fio, Notice, Settings, Sim, log_interval, sim_progress, sim_result
+from ssdlab.target import Fio, Notice, Settings, Sim, log_interval, sim_result
 from ssdlab.units import size_text
 
 FILE_BYTES = 8 << 30
@@ -115,6 +115,8 @@ class SimSession:
     target: Sim
     overrides: Mapping[str, str]
     seed: int
+    memory_bytes: int | None = None
+    """What it may take; None for all that is available."""
     drive: _core.Drive = field(init=False)
     kind: Literal["sim"] = "sim"
     direct: bool = True
@@ -125,7 +127,7 @@ class SimSession:
             rig_name=self.target.source or self.target.name,
             overrides=list(self.overrides.items()),
             seed=self.seed,
-            memory_bytes=available_bytes(),
+            memory_bytes=available_bytes(self.memory_bytes),
         )
 
     @property
@@ -145,15 +147,9 @@ class SimSession:
         progress: ProgressCallback,
         logs: bool = False,
     ) -> Result:
-        stopped = False
-
-        def report(news: _core.Progress) -> bool:
-            nonlocal stopped
-            stopped = not progress(sim_progress(news))
-            return not stopped
-
-        try:
-            output = self.drive.run(
+        output = heard(
+            progress,
+            lambda report: self.drive.run(
                 job.text,
                 job_name=job.name,
                 seed=seed,
@@ -162,13 +158,9 @@ class SimSession:
                 progress=report,
                 interval_ms=interval_ms,
                 log_avg_msec=log_interval(interval_ms) if logs else None,
-            )
-        except KeyboardInterrupt:
-            raise Interrupted("stopped by Ctrl-C") from None
-        except Exception:
-            if stopped:
-                raise Interrupted("stopped") from None
-            raise
+            ),
+            kept="",
+        )
         shapes = self.target.shapes(job) if logs else []
         return sim_result(self.name, job, output, shapes)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ssdlab.answer import Curve, Figure
-from ssdlab.arrays.attachment import attachment
+from ssdlab.arrays.attachment import attachment, without_ram
 from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
 from ssdlab.experiments.card_cache import (
     ARTICLE,
@@ -35,7 +35,7 @@ WHY = {
 
 def plan(factor: int) -> list[Task]:
     """Three loads, and the writes without the cache. The card's RAM is set to write through."""
-    card = attachment(CARD).without_ram()
+    card = without_ram(attachment(CARD))
     settings = [Setting(load, load, card, PRESET) for load in LOADS]
     settings.append(Setting("write-used", "write", card, PRESET, used=True))
     settings += [Setting(f"{load}-no-cache", load, card) for load in ("write", "read")]

@@ -10,14 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from ssdlab import _core
 from ssdlab.arrays.attachment import DIRECT, Attachment
-from ssdlab.arrays.rigs import CHUNK, LEVELS, STRIPED, device_of, shipped, toml_text
+from ssdlab.arrays.rigs import CHUNK, Shape, array_of
 from ssdlab.experiments.measure import Floats
 from ssdlab.results import DIRECTIONS, Result
-from ssdlab.scale import capacity_of, reduced
-
-FEWEST = 128
-"""Superblocks of an SSD of a cache, at least."""
+from ssdlab.rig import SUPERBLOCKS_MIN, capacity_of, profile, reduced
 
 
 @dataclass(frozen=True)
@@ -36,53 +34,35 @@ class Members:
     """A drive is not made smaller than this; beyond it a part of it is used. Collection needs "
     "blocks."""
 
-    def table(self, factor: int) -> dict[str, Any]:
-        """The table of the array, its drives ``factor`` times smaller."""
-        keys: dict[str, Any] = {"kind": "array", "level": LEVELS[self.level], "count": self.count}
-        if self.level in STRIPED:
-            keys["chunk"] = f"{self.chunk}B"
-        member = device_of(shipped(self.drive))
+    def rig(self, factor: int) -> _core.Rig:
+        """The array, its drives ``factor`` times smaller."""
+        member = profile(self.drive).rig()
         own = factor if self.factor_max is None else min(factor, self.factor_max)
-        for key, value in {**reduced(self.drive, own, fewest=FEWEST), **dict(self.keys)}.items():
-            _set(member, key, value)
+        for key, value in {
+            **reduced(self.drive, own, fewest=SUPERBLOCKS_MIN),
+            **dict(self.keys),
+        }.items():
+            member.set(key, value)
         if own < factor:
             size = capacity_of(self.drive) // factor // 4096 * 4096
-            member = {"kind": "partition", "size": f"{size}B", "below": member}
-        return {**keys, "member": member}
-
-
-def _set(device: dict[str, Any], key: str, value: str) -> None:
-    """Sets a dotted key of a device or of one below it, as an override of a run does."""
-    names = key.split(".")
-    table = device
-    while names[0] not in table and "below" in table:
-        table = table["below"]
-    for name in names[:-1]:
-        table = table.setdefault(name, {})
-    table[names[-1]] = _value(value)
-
-
-def _value(text: str) -> int | float | str:
-    for read in (int, float):
-        try:
-            return read(text)
-        except ValueError:
-            continue
-    return text
+            member = _core.Rig.wrap("partition", {"size": f"{size}B"}, below=member)
+        return array_of(member, Shape(self.level, self.count, self.chunk))
 
 
 def rig(
     name: str,
-    pool: Mapping[str, Any],
-    fast: Mapping[str, Any] | None = None,
+    pool: _core.Rig,
+    fast: _core.Rig | None = None,
     keys: Mapping[str, Any] | None = None,
     card: Attachment = DIRECT,
 ) -> str:
     """``pool``, behind a cache on ``fast`` with these keys if there is one, behind ``card``."""
-    device = dict(pool)
+    whole = pool.copy(name=name, summary=name)
     if fast is not None:
-        device = {"kind": "cache", **(keys or {}), "cache": dict(fast), "below": device}
-    return toml_text({"name": name, "summary": name, "device": card.around(device)})
+        whole = _core.Rig.wrap(
+            "cache", dict(keys or {}), name=name, summary=name, cache=fast, below=pool
+        )
+    return card.around(whole).to_toml()
 
 
 def milliseconds(seconds: float, factor: int) -> str:

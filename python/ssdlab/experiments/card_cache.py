@@ -86,14 +86,14 @@ runtime={milliseconds(LENGTH_S[load], factor)}
 def task(setting: Setting, drive: str, factor: int) -> Task:
     """The run of a load on a system."""
     keys = {"preset": setting.preset, "used_before": USED_TIMES if setting.used else 0.0}
-    fast = CACHE.table(factor) if setting.preset else None
+    fast = CACHE.rig(factor) if setting.preset else None
     return Task(
         setting.key,
         drive,
         job(setting.load, factor),
         interval_ms=max(1, 1000 // factor),
         cost=LENGTH_S[setting.load] / factor * (1.0 if fast else 0.1),
-        rig=rig(drive, POOL.table(1), fast, keys, setting.card),
+        rig=rig(drive, POOL.rig(1), fast, keys, setting.card),
     )
 
 

@@ -10,7 +10,7 @@ from ssdlab.analysis.consistency import periodicity
 from ssdlab.answer import Curve, Figure
 from ssdlab.experiments import measure
 from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
-from ssdlab.scale import capacity_of, reduced
+from ssdlab.rig import capacity_of, reduced
 
 ARTICLE = "AnandTech, The Intel SSD DC S3700: Intel's 3rd Generation Controller Analyzed (2012)"
 LENGTH_S = 2000

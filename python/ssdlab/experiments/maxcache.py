@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ssdlab.answer import Curve, Figure
-from ssdlab.arrays.attachment import Attachment, attachment
+from ssdlab.arrays.attachment import Attachment, attachment, with_ram, without_ram
 from ssdlab.experiments.base import Experiment, Findings, Kind, Line, Published, Runs, Task
 from ssdlab.experiments.cached import milliseconds, rig
 from ssdlab.experiments.card_cache import (
@@ -51,7 +51,7 @@ ORDER_WHY = (
 
 
 def _card(factor: int) -> Attachment:
-    return attachment(CARD).with_ram(RAM // factor)
+    return with_ram(attachment(CARD), RAM // factor)
 
 
 def switch_job(factor: int) -> str:
@@ -79,7 +79,7 @@ runtime={milliseconds(REST_S, factor)}
 
 def plan(factor: int) -> list[Task]:
     """Three loads, the same writes without RAM and without the cache, and the switch."""
-    card, bare = _card(factor), attachment(CARD).without_ram()
+    card, bare = _card(factor), without_ram(attachment(CARD))
     settings = [
         Setting("write", "write", card, PRESET),
         Setting("read", "read", card, PRESET),
@@ -99,7 +99,7 @@ def plan(factor: int) -> list[Task]:
             switch_job(factor),
             interval_ms=max(1, 10_000 // factor),
             cost=SWITCH_S / factor,
-            rig=rig(DRIVE, POOL.table(factor), CACHE.table(factor), keys, card),
+            rig=rig(DRIVE, POOL.rig(factor), CACHE.rig(factor), keys, card),
         )
     )
     return tasks

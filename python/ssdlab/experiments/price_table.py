@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from ssdlab.answer import Curve, Figure
+from ssdlab.arrays.attachment import ram_bytes, with_ram, without_ram
 from ssdlab.arrays.readings import Reading, read
-from ssdlab.arrays.rigs import toml_text
 from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
 from ssdlab.jobfile import JobText
 from ssdlab.plan.prices import prices
 from ssdlab.plan.storage import loads
 from ssdlab.plan.storage.candidates import Candidate, candidate
 from ssdlab.plan.storage.loads import HotSet, Span
-from ssdlab.plan.storage.measure import ram_bytes
 from ssdlab.plan.storage.sizes import (
     drive_of,
     has_disk,
@@ -19,7 +18,7 @@ from ssdlab.plan.storage.sizes import (
     simulated_bytes,
     usable_bytes,
 )
-from ssdlab.scale import capacity_of
+from ssdlab.rig import capacity_of
 
 ARTICLE = "an article on SSD caches of two RAID cards, its table of prices"
 POOL = "raid1:2:hgst-he10-10000"
@@ -130,12 +129,12 @@ def _cached(one: Candidate, kind: str, factor: int) -> tuple[str, JobText]:
 def _rig(one: Candidate, ssd_bytes: int | None = None, shrink: float = 1.0) -> str:
     card = one.card
     if one.keys.get("preset") == "cachecade":
-        card = card.without_ram()  # it ran with the card's own RAM set to write-through
+        card = without_ram(card)  # it ran with the card's own RAM set to write-through
     elif ram_bytes(card):
-        card = card.with_ram(int(ram_bytes(card) / shrink) // loads.BLOCK * loads.BLOCK)
+        card = with_ram(card, int(ram_bytes(card) / shrink) // loads.BLOCK * loads.BLOCK)
     pool = resized(one.pool, ssd_bytes)
     fast = None if one.fast is None else resized(one.fast, ssd_bytes)
-    return toml_text({"name": "candidate", "device": one.device(pool, fast, card)})
+    return one.tree(pool, fast, card).to_toml()
 
 
 def judge(runs: Runs, factor: int) -> Findings:

@@ -101,7 +101,7 @@ def plan(factor: int) -> list[Task]:
     tasks = []
     for key, (keys, _) in CASES.items():
         length = BARE_S if keys is None else LENGTH_S
-        fast = None if keys is None else CACHE.table(factor)
+        fast = None if keys is None else CACHE.rig(factor)
         tasks.append(
             Task(
                 key,
@@ -109,7 +109,7 @@ def plan(factor: int) -> list[Task]:
                 job(factor, length),
                 interval_ms=max(1, 1_500_000 // factor),
                 cost=length / factor,
-                rig=rig(DRIVE, POOL.table(factor), fast, keys),
+                rig=rig(DRIVE, POOL.rig(factor), fast, keys),
             )
         )
     return tasks

@@ -7,7 +7,7 @@ from ssdlab.arrays.attachment import attachment
 from ssdlab.arrays.rigs import Shape, array_rig, shipped
 from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
 from ssdlab.results import Result
-from ssdlab.scale import reduced
+from ssdlab.rig import reduced
 
 ARTICLE = "Tom's Hardware, one SSD against two in RAID 0 (Samsung 840 Pro, 2013)"
 SIZES = (128, 256, 512)

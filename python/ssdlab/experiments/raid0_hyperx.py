@@ -9,7 +9,7 @@ from ssdlab.arrays.rigs import Shape, array_rig, shipped
 from ssdlab.arrays.studies import STATES
 from ssdlab.arrays.workloads import job
 from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
-from ssdlab.scale import reduced
+from ssdlab.rig import reduced
 
 ARTICLE = "articles on RAID 0 of two Kingston HyperX (SF-2281) on Intel RST"
 SMALL, LARGE, PAIR = "kingston-hyperx-120", "kingston-hyperx-240", "2 x kingston-hyperx-120"

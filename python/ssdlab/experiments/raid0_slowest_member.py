@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from ssdlab import _core
 from ssdlab.answer import Curve, Figure
 from ssdlab.arrays.predict import slowest_of
 from ssdlab.arrays.readings import read
@@ -22,12 +26,12 @@ SLOW_TIMES = 2.01
 """How much longer they take: fitted to the loss of 10 % at seven drives."""
 BELL = 0.0822
 """Standard deviation by mean of a bell-shaped latency: fitted to the same loss."""
-MODELS = {
+MODELS: Mapping[str, tuple[Mapping[str, Any], str]] = {
     "rare": (
-        f'distribution = "two-point"\nspread = {SLOW_TIMES}\nshare = {SLOW_SHARE}',
+        {"distribution": "two-point", "spread": SLOW_TIMES, "share": SLOW_SHARE},
         "2 % of the chunks take twice as long",
     ),
-    "bell": (f'distribution = "normal"\nspread = {BELL}', "bell-shaped latencies"),
+    "bell": ({"distribution": "normal", "spread": BELL}, "bell-shaped latencies"),
 }
 EXAMPLE = "eight drives of the example"
 MODEL = "RAID 0 of equal drives"
@@ -40,25 +44,14 @@ BELL_WHY = (
 RANGE_WHY = "the article gives a range, 20 to 25 %, and does not say for how many drives"
 
 
-def _drive(name: str, latency: str) -> Drive:
-    return Drive(
-        name,
-        f"""\
-name = "{name}"
-[device]
-kind = "measured"
-capacity = "16GiB"
-[[device.read]]
-mean = "{MEAN_MS}ms"
-[[device.write]]
-{latency}
-""",
-    )
+def _drive(name: str, latency: Mapping[str, Any]) -> Drive:
+    keys = {"capacity": "16GiB", "read": [{"mean": f"{MEAN_MS}ms"}], "write": [dict(latency)]}
+    return Drive(name, _core.Rig.wrap("measured", keys, name=name).to_toml())
 
 
 def plan(factor: int) -> list[Task]:
     """The worked example, and arrays of two kinds of drives against their number."""
-    members = [_drive(f"member{i}", f'mean = "{ms}ms"') for i, ms in enumerate(TIMES_MS)]
+    members = [_drive(f"member{i}", {"mean": f"{ms}ms"}) for i, ms in enumerate(TIMES_MS)]
     example = Task(
         key="example",
         drive=EXAMPLE,
@@ -69,7 +62,7 @@ def plan(factor: int) -> list[Task]:
     )
     tasks = [example]
     for name, (latency, _) in MODELS.items():
-        drive = _drive(name, f'mean = "{MEAN_MS}ms"\n{latency}')
+        drive = _drive(name, {"mean": f"{MEAN_MS}ms", **latency})
         tasks += [
             Task(
                 key=f"{name}-{count}",

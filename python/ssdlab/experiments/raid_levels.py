@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ssdlab.answer import Curve, Figure
-from ssdlab.arrays.attachment import attachment
+from ssdlab.arrays.attachment import attachment, with_ram, without_ram
 from ssdlab.arrays.readings import Reading, read
 from ssdlab.arrays.rigs import Shape, array_rig, shipped
 from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
-from ssdlab.scale import capacity_of, reduced
+from ssdlab.rig import capacity_of, reduced
 
 ARTICLE = "an article on RAID levels with the Intel RS25DB080 controller (8 disks, 8 SSDs)"
 MEMBERS = 8
@@ -78,10 +78,10 @@ def plan(factor: int) -> list[Task]:
         shape = Shape(level, MEMBERS, STRIP)
         percent = max(1, round(100 * VOLUME / (shape.usable_share * MEMBERS * capacity_of(SSD))))
         for load, options in (LOADS | ORDERED).items():
-            settings = [("", card.without_ram(), card.without_ram(), 0)]
+            settings = [("", without_ram(card), without_ram(card), 0)]
             if (level, load) == ("6", "write"):
                 settings.append(
-                    ("-ram", card.with_ram(RAM), card.with_ram(RAM // factor), RAM_RAMP_S)
+                    ("-ram", with_ram(card, RAM), with_ram(card, RAM // factor), RAM_RAMP_S)
                 )
             for suffix, above_disks, above_ssds, ramp in settings:
                 disks = job(load, options, None, ramp)

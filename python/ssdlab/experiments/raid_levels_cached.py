@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ssdlab.answer import Curve, Figure
-from ssdlab.arrays.attachment import attachment
+from ssdlab.arrays.attachment import attachment, without_ram
 from ssdlab.arrays.readings import read
 from ssdlab.arrays.rigs import Shape, array_rig, shipped
 from ssdlab.experiments import raid_levels
@@ -11,7 +11,7 @@ from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs,
 from ssdlab.experiments.cached import Members, rig
 from ssdlab.experiments.raid_levels import ARTICLE, CARD, DEPTH, DISK, LEVELS, SSD, SSDS, STRIP
 from ssdlab.results import Result
-from ssdlab.scale import capacity_of, reduced
+from ssdlab.rig import capacity_of, reduced
 
 DRIVE = "8 disks, 4 SSDs"
 FAST = {"0": "RAID 0", "10": "RAID 1"}
@@ -79,7 +79,7 @@ runtime={WARM_MS}ms
 
 def plan(factor: int) -> list[Task]:
     """Each level of disks under each level of the cache; RAID 6 of SSDs without one."""
-    card = attachment(CARD).without_ram()
+    card = without_ram(attachment(CARD))
     # Hot blocks are no neighbours at reduced size, so that a block of the cache holds but one.
     keys: dict[str, object] = {"preset": "cachecade"}
     keys |= {"block": f"{BLOCK}B"} if factor > 1 else {}
@@ -88,12 +88,12 @@ def plan(factor: int) -> list[Task]:
         for level in LEVELS:
             pool = Members(level, raid_levels.MEMBERS, DISK, STRIP)
             cache = Members(fast, 4, SSD, STRIP, factor_max=SSD_FACTOR)
-            text = rig(DRIVE, pool.table(1), cache.table(factor), keys, card)
+            text = rig(DRIVE, pool.rig(1), cache.rig(factor), keys, card)
             tasks.append(Task(f"{fast}-under-{level}", DRIVE, job(factor), rig=text))
         if factor > SSD_FACTOR:
             continue
         pool = Members("6", raid_levels.MEMBERS, DISK, STRIP)
-        used = rig(DRIVE, pool.table(1), cache.table(factor), keys | USED, card)
+        used = rig(DRIVE, pool.rig(1), cache.rig(factor), keys | USED, card)
         tasks.append(Task(f"{fast}-used", DRIVE, job(factor), rig=used))
     shape = Shape("6", raid_levels.MEMBERS, STRIP)
     percent = round(100 * VOLUME / (shape.usable_share * shape.count * capacity_of(SSD)))

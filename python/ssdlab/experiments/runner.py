@@ -1,4 +1,4 @@
-"""Runs experiments: their jobs in threads over drives, since the core lets go of Python."""
+"""Runs experiments: the jobs of all of them on the bench."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ssdlab import pool
+from ssdlab import bench
 from ssdlab.experiments.base import Experiment, Mode, Outcome, Task
 from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
@@ -28,30 +28,30 @@ def run(
         Interrupted: Ctrl-C, or the progress callback returned False; nothing is left running.
     """
     tasks = [(e, task) for e in experiments for task in e.plan(e.factors[mode])]
-    pieces = [pool.Piece(_work(e, task, seed), task.cost) for e, task in tasks]
+    variants = [bench.Variant(_work(e, task, seed), task.cost) for e, task in tasks]
     done: dict[tuple[str, str], tuple[Result, float]] = {
         (e.name, task.key): found
-        for (e, task), found in zip(tasks, pool.run(pieces, progress), strict=True)
+        for (e, task), found in zip(tasks, bench.run(variants, progress), strict=True)
     }
     return [_outcome(experiment, mode, seed, done) for experiment in experiments]
 
 
 def _work(
     experiment: Experiment, task: Task, seed: int
-) -> Callable[[ProgressCallback], tuple[Result, float]]:
+) -> Callable[[bench.Seat], tuple[Result, float]]:
     """The job of a task; its result and the seconds it took."""
 
-    def work(report: ProgressCallback) -> tuple[Result, float]:
+    def work(seat: bench.Seat) -> tuple[Result, float]:
         started = time.monotonic()
         settings = Settings(
             seed=seed,
             prepare=task.prepare,
             overrides=task.overrides,
             interval_ms=task.interval_ms,
-            progress=report,
         )
         job = JobText(f"{experiment.name}-{task.key}.fio", task.job, Path.cwd())
-        result = Sim(task.drive, task.rig or profile(task.drive).text).run(job, settings)
+        target = Sim(task.drive, task.rig or profile(task.drive).text)
+        result = seat.run(target, job, settings)
         return result, time.monotonic() - started
 
     return work

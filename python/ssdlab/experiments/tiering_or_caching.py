@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import polars as pl
 
 from ssdlab.answer import Curve, Figure
-from ssdlab.arrays.rigs import toml_text
 from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
 from ssdlab.plan.stores import Store, cached, store, tiered
 from ssdlab.results import DirectionStats, Result
-from ssdlab.scale import capacity_of, reduced
+from ssdlab.rig import capacity_of, reduced
 
 ARTICLE = "articles on SSD caches and automatic tiering in arrays of disks"
 DISK, SSD = "seagate-constellation-500", "intel-330-120"
@@ -136,8 +134,8 @@ def plan(factor: int) -> list[Task]:
     back = partial(cached, mirror, pool)
     tier = partial(tiered, mirror, pool)
     fails = f"{round(1000 * FAILS_AT * _phase(factor))}ms"
-    dies: dict[str, Any] = {"fail": [{"member": 0, "at": fails}]}
-    half = Store(mirror.text, mirror.title, {**mirror.device, **dies}, mirror.bill, True)
+    half = replace(mirror, tree=mirror.tree.copy())
+    half.tree.set("fail", f'[{{ member = 0, at = "{fails}" }}]')
 
     main, loss, cost = main_job(factor), loss_job(factor), cost_job(factor)
     slow = {**keys, "period": f"{round(1000 * _phase(factor))}ms"}
@@ -163,16 +161,11 @@ def plan(factor: int) -> list[Task]:
 
 
 def _task(key: str, one: Store, job: str, factor: int, cost: float) -> Task:
-    place = "fast" if one.device["kind"] == "tier" else "cache"
+    place = "fast" if one.tree.get("kind") == "tier" else "cache"
     smaller = {f"{place}.{name}": value for name, value in reduced(SSD, factor, fewest=128).items()}
-    own = {} if one.device["kind"] == "array" else smaller
+    own = {} if one.tree.get("kind") == "array" else smaller
     interval = max(10, round(1000 * _phase(factor) / 60))
-    return Task(key, one.title, job, own, interval_ms=interval, cost=cost, rig=rig_of(one))
-
-
-def rig_of(one: Store) -> str:
-    """The rig of a store."""
-    return toml_text({"name": one.text, "summary": one.title, "device": dict(one.device)})
+    return Task(key, one.title, job, own, interval_ms=interval, cost=cost, rig=one.rig())
 
 
 @dataclass(frozen=True)

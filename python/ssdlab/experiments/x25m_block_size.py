@@ -14,7 +14,7 @@ from ssdlab.experiments.base import (
 )
 from ssdlab.experiments.x25m_random_write import ARTICLE, DRIVE
 from ssdlab.results import Result
-from ssdlab.scale import reduced
+from ssdlab.rig import reduced
 
 SIZES = (512, *(1024 << n for n in range(11)))
 """512 B to 1 MiB."""

@@ -14,7 +14,7 @@ from ssdlab.experiments.base import (
     Task,
 )
 from ssdlab.results import Result
-from ssdlab.scale import reduced
+from ssdlab.rig import reduced
 
 ARTICLE = "KomputerPress 9/2010, Intel X25-M G2 160 GB with IOmeter"
 DRIVE = "intel-x25-m-g2-160"

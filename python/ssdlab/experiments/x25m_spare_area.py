@@ -21,7 +21,7 @@ from ssdlab.experiments.x25m_random_write import (
     RECORD_S,
     job,
 )
-from ssdlab.scale import reduced
+from ssdlab.rig import reduced
 
 SHARES = (100, 75, 50, 25)
 """Percent of the drive that the partition takes."""

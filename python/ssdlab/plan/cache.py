@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ssdlab import pool as threads
-from ssdlab import units
+from ssdlab import bench, units
+from ssdlab.bench import Seat
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
-from ssdlab.memory import available_bytes
 from ssdlab.plan import candidates as cand
-from ssdlab.plan.candidates import Asked, Candidate, Costs, Fast, Short, innermost
+from ssdlab.plan.candidates import Asked, Candidate, Costs, Fast, Short
 from ssdlab.plan.curves import Accesses, Curve, accesses, curve
-from ssdlab.plan.lifetime import Aged, aged_amplification, life
+from ssdlab.plan.lifetime import AgedDrives, life, writes_of
 from ssdlab.plan.prices import Prices
 from ssdlab.plan.rows import Choice, Formula, Row, Rules, choose
 from ssdlab.plan.stores import Store, cached
@@ -25,12 +23,11 @@ from ssdlab.plan.timed import Order, Timed, interval, run
 from ssdlab.plan.warmup import warm_up, warm_up_s
 from ssdlab.plan.workload import (
     Load,
-    capacity_of,
     job_load,
     replay,
     trace_load,
 )
-from ssdlab.progress import Progress, ProgressCallback
+from ssdlab.progress import ProgressCallback, within
 from ssdlab.target import Settings, Sim
 from ssdlab.tracefile import Reading, existing
 
@@ -113,9 +110,9 @@ def plan(wish: Wish, progress: ProgressCallback | None = None) -> Plan:
         Interrupted: Ctrl-C, or the progress callback returned False.
     """
     report = progress or (lambda _news: True)
-    bounds = _within(report, 0.0, 0.2)
+    bounds = within(report, 0.0, 0.2)
     load, pool_row, fast_rows, notes = _bounds(wish, bounds)
-    curves, sizes = _curves(wish, load, _within(report, 0.2, 0.35))
+    curves, sizes = _curves(wish, load, within(report, 0.2, 0.35))
     asked = Asked(
         wish.fasts, sizes, wish.blocks, wish.thresholds, wish.policies, wish.modes, wish.presets
     )
@@ -126,15 +123,15 @@ def plan(wish: Wish, progress: ProgressCallback | None = None) -> Plan:
         raise InputError("--sizes: no size is large enough for a block of any size asked for")
     seconds = pool_row.timed.first.reading.seconds
     order = Order(load, wish.passes, wish.seed, interval(seconds))
-    disk = disk_iops(wish.pool, _request_bytes(load), wish.seed)
-    bench = _Bench(wish, load, order, disk, aged_amplification())
+    disk = disk_iops(wish.pool, _request_bytes(load), wish.seed, within(report, 0.35, 0.37))
+    caches_of = _Bench(wish, load, order, disk, AgedDrives())
     end = 1.0 if wish.quick else 0.75
-    caches = bench.run(short.chosen, _within(report, 0.35, end))
+    caches = caches_of.run(short.chosen, within(report, 0.37, end))
     main = curves.get(("lru", FINE))
     reuse = None if main is None else main.attainable
     if not wish.quick:
         more = _beside(wish, short, caches, choose(caches, pool_row, wish.rules, reuse))
-        caches += bench.run(more, _within(report, end, 1.0)) if more else []
+        caches += caches_of.run(more, within(report, end, 1.0)) if more else []
     caches = [replace(row, mark=_letter(place)) for place, row in enumerate(caches)]
     choice = choose(caches, pool_row, wish.rules, reuse)
     short = replace(short, dropped=(*short.dropped, *_untried(short, caches, bool(curves))))
@@ -183,39 +180,17 @@ def _untried(short: Short, caches: Sequence[Row], known: bool) -> list[str]:
     ]
 
 
-def _within(report: ProgressCallback, begin: float, end: float) -> ProgressCallback:
-    def tell(news: Progress) -> bool:
-        fraction = None if news.fraction is None else begin + (end - begin) * news.fraction
-        return report(Progress(fraction, None, news.text))
-
-    return tell
+Work = Callable[[Order, Seat], Timed]
+"""A simulation of a load."""
 
 
-Work = Callable[[Order, ProgressCallback], Timed | InputError]
-"""A simulation; an error that is no reason to stop is handed back."""
-
-
-def _together(
-    works: Sequence[Work], order: Order, report: ProgressCallback
-) -> list[Timed | InputError]:
-    """Several at once, each with its share of the memory; where one needs more, one by one."""
-    free = available_bytes()
-    share = None if free is None else free // threads.threads()
-
-    def pieces(memory: int | None) -> list[threads.Piece[Timed | InputError]]:
-        own = replace(order, memory_bytes=memory)
-        return [threads.Piece(functools.partial(work, own)) for work in works]
-
-    try:
-        return threads.run(pieces(share), report)
-    except InputError:
-        # Too large for its share, or wrong; what is wrong is told by the first that runs.
-        return threads.run(pieces(None), report, at_once=1)
+def _variant(work: Work, order: Order) -> bench.Variant[Timed]:
+    return bench.Variant(lambda seat: work(order, seat))
 
 
 def _bounds(wish: Wish, report: ProgressCallback) -> tuple[Load, Row, list[Row], list[str]]:
     """The load, what the pool does alone, and what each fast device does alone."""
-    capacity = capacity_of(wish.pool.rig(), wish.pool.text)
+    capacity = wish.pool.tree.copy(name=wish.pool.text).capacity_bytes
     _check_sizes(wish, capacity)
     if wish.job is not None:
         first = Load(wish.job.name, None, 0.0, 0, wish.job, None)
@@ -226,7 +201,10 @@ def _bounds(wish: Wish, report: ProgressCallback) -> tuple[Load, Row, list[Row],
     order = Order(first, wish.passes, wish.seed, BOUNDS_MS)
     works = [_work(wish.pool.rig(), wish.pool.text, prepared(wish.pool))]
     works += [_alone(one, wish, first) for one in wish.fasts]
-    done = _together(works, order, _within(report, 0.0, 0.8))
+    # A fast device that cannot be simulated alone is no reason to stop.
+    bodies = [_variant(work, order).body for work in works]
+    variants = [bench.Variant(bench.tolerant(body)) for body in bodies]
+    done = bench.run(variants, within(report, 0.0, 0.8))
     found = done[0]
     if not isinstance(found, Timed):
         raise found
@@ -244,7 +222,9 @@ def _bounds(wish: Wish, report: ProgressCallback) -> tuple[Load, Row, list[Row],
     if wish.job is not None:
         reading = found.first.reading
         ios = round(reading.iops * reading.seconds)
-        load = job_load(wish.job, capacity, ios, reading.seconds, wish.seed)
+        load = job_load(
+            wish.job, capacity, ios, reading.seconds, wish.seed, within(report, 0.8, 1.0)
+        )
     return load, pool_row, rows, notes
 
 
@@ -267,19 +247,17 @@ def _check_sizes(wish: Wish, capacity: int) -> None:
 def prepared(store: Store) -> str:
     """The state that a store begins in: what reads find must lie in the flash of an SSD; where a
     hard disk is below, what was never written is read like the rest."""
-    return "fob" if innermost(store.device, "ssd") is None else "sequential"
+    return "sequential" if store.reads_flash else "fob"
 
 
 def _work(rig: str, name: str, state: str) -> Work:
-    return lambda order, report: run(rig, name, order, report, state)
+    return lambda order, seat: run(rig, name, order, seat, state)
 
 
 def _alone(one: Fast, wish: Wish, load: Load) -> Work:
     """The whole load on a fast device: where it does not reach so far, scaled to it."""
     least = max(ALONE_MIN, one.capacity if load.is_job else load.end_byte)
-    smaller = cand.shrunk(one, least)
-    device = dict(one.store.device) if smaller is None else smaller
-    rig = replace(one.store, device=device).rig()
+    rig = replace(one.store, tree=cand.shrunk(one, least) or one.store.tree).rig()
     if wish.trace is not None and load.end_byte > one.capacity:
         file, how = existing(wish.trace), load.full_speed.replay.reading
         load = replace(
@@ -288,15 +266,9 @@ def _alone(one: Fast, wish: Wish, load: Load) -> Work:
             recorded=replay(file, how, "scale", None) if load.recorded else None,
         )
 
-    def work(order: Order, report: ProgressCallback) -> Timed | InputError:
-        try:
-            return run(rig, one.store.text, replace(order, load=load), report, "sequential")
-        except InputError as error:
-            if order.memory_bytes is not None:
-                raise  # perhaps it needs all of the memory
-            return error
-
-    return work
+    return lambda order, seat: run(
+        rig, one.store.text, replace(order, load=load), seat, "sequential"
+    )
 
 
 def _row(wish: Wish, kind: Any, name: str, store: Store, found: Timed, note: str = "") -> Row:
@@ -334,9 +306,7 @@ def _curves(
         return {}, list(wish.sizes) or _steps_of(largest)
     blocks = dict.fromkeys((FINE, *wish.blocks))
     seen = {block: accesses(load.stream, block) for block in blocks}
-    found = threads.run(
-        [_curve("lru", one, None) for one in seen.values()], _within(report, 0.0, 0.4)
-    )
+    found = bench.run([_curve("lru", one, None) for one in seen.values()], within(report, 0.0, 0.4))
     curves = {("lru", block): one for block, one in zip(seen, found, strict=True)}
     sizes = list(wish.sizes) or sizes_for(
         curves["lru", FINE], curves["lru", max(wish.blocks)], largest, wish.quick
@@ -345,13 +315,15 @@ def _curves(
         (policy, block) for block in wish.blocks for policy in wish.policies if policy != "lru"
     ]
     pieces = [_curve(policy, seen[block], sizes) for policy, block in others]
-    more = threads.run(pieces, _within(report, 0.4, 1.0)) if pieces else []
+    more = bench.run(pieces, within(report, 0.4, 1.0)) if pieces else []
     return {**curves, **dict(zip(others, more, strict=True))}, sizes
 
 
-def _curve(policy: str, seen: Accesses, sizes: Sequence[int] | None) -> threads.Piece[Curve]:
+def _curve(policy: str, seen: Accesses, sizes: Sequence[int] | None) -> bench.Variant[Curve]:
     wanted = None if sizes is None else [float(one) for one in sizes]
-    return threads.Piece(lambda _report: curve(policy, seen, wanted), float(seen.total))
+    return bench.Variant(
+        lambda seat: curve(policy, seen, wanted, progress=seat.report), float(seen.total)
+    )
 
 
 def sizes_for(fine: Curve, coarse: Curve, largest: int, quick: bool) -> list[int]:
@@ -390,18 +362,18 @@ class _Bench:
     load: Load
     order: Order
     disk_iops: float
-    aged: Aged
+    aged: AgedDrives
 
     def run(self, chosen: Sequence[Candidate], report: ProgressCallback) -> list[Row]:
         """The rows of caches, in their order."""
         wish, request = self.wish, _request_bytes(self.load)
         state = prepared(wish.pool)
         works = [_work(one.rig(wish.pool), one.name, state) for one in chosen]
-        found = _together(works, self.order, report)
+        found = bench.run([_variant(work, self.order) for work in works], within(report, 0.0, 0.9))
+        asked = [writes_of(one, timed) for one, timed in zip(chosen, found, strict=True)]
+        self.aged.learn(asked, within(report, 0.9, 1.0))
         rows = []
         for one, timed in zip(chosen, found, strict=True):
-            if not isinstance(timed, Timed):
-                raise timed
             store = cached(one.fast.store, wish.pool, one.keys)
             row = _row(wish, "cache", _name(wish, one), store, timed)
             rows.append(
@@ -432,19 +404,17 @@ def _formula(wish: Wish, one: Candidate, disk: float, request: float) -> Formula
     return Formula(one.size, one.threshold, disk, request, disks, seconds)
 
 
-def disk_iops(pool: Store, request: float, seed: int) -> float:
+def disk_iops(
+    pool: Store, request: float, seed: int, progress: ProgressCallback | None = None
+) -> float:
     """IOPS of one disk of a pool in random reads of about ``request`` bytes, one at a time."""
-    device = dict(pool.device)
-    member = device.get("member")
-    if isinstance(member, dict):
-        device = member
+    disk = replace(pool, tree=pool.tree.part("member") or pool.tree)
     size = max(512, round(request / 512) * 512)
     text = (
         f"[disk]\nrw=randread\nbs={size}\nblockalign=512\niodepth=1\nsize=100%\nnorandommap\n"
         f"runtime={DISK_S:g}\ntime_based\n"
     )
-    state = "fob" if innermost(device, "ssd") is None else "sequential"
-    rig = replace(pool, device=device).rig()
-    settings = Settings(seed=seed, prepare=state, interval_ms=1000)
-    result = Sim(pool.text, rig).run(JobText("disk", text, Path.cwd()), settings)
+    settings = Settings(seed=seed, prepare=prepared(disk), interval_ms=1000)
+    job, target = JobText("disk", text, Path.cwd()), Sim(pool.text, disk.rig())
+    (result,) = bench.run([bench.Variant(lambda seat: seat.run(target, job, settings))], progress)
     return sum(one.iops for job in result.jobs for one in job.directions())

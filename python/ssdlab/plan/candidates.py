@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ssdlab import units
+from ssdlab import _core, units
 from ssdlab.errors import InputError
 from ssdlab.plan.curves import Curve, frames
 from ssdlab.plan.stores import Store, cached
-from ssdlab.plan.workload import capacity_of
-from ssdlab.rig import profiles
-from ssdlab.scale import capacity_of as full_capacity
-from ssdlab.scale import reduced
+from ssdlab.rig import SUPERBLOCKS_MIN, capacity_of, profiles, reduced
 
 MODES = ("write-back", "write-through", "write-around", "write-around-fill", "write-only")
 DEFERRING = ("write-back", "write-only")
@@ -26,7 +22,6 @@ ROOMY = 4
 """A drive so many times the size of the cache on it collects next to nothing: it may be simulated
 smaller."""
 DRIVE_MIN = 1 << 30
-SUPERBLOCKS_MIN = 128
 ALIKE = 0.01
 """Hit ratios closer than this are the same."""
 NEAR = 0.02
@@ -49,7 +44,7 @@ def fast(store: Store) -> Fast:
 
     Raises InputError where the core refuses its rig.
     """
-    return Fast(store, capacity_of(store.rig(), store.text))
+    return Fast(store, store.tree.copy(name=store.text).capacity_bytes)
 
 
 @dataclass(frozen=True)
@@ -107,33 +102,29 @@ def part(fast: Fast, size: int) -> Store:
     A shipped drive that is more than :data:`ROOMY` times as large is simulated with fewer blocks
     per die: it has room to spare either way, and every rate and time stays.
     """
-    device = fast.store.device
-    if size < fast.capacity:
-        smaller = shrunk(fast, ROOMY * size)
-        below = smaller if smaller is not None else dict(device)
-        device = {"kind": "partition", "size": f"{size}B", "below": below}
-    return Store(fast.store.text, fast.store.title, device, fast.store.bill, fast.store.redundant)
+    if size >= fast.capacity:
+        return fast.store
+    below = shrunk(fast, ROOMY * size) or fast.store.tree
+    name, keys = fast.store.text, {"size": f"{size}B"}
+    return replace(fast.store, tree=_core.Rig.wrap("partition", keys, name=name, below=below))
 
 
-def shrunk(fast: Fast, least: int) -> dict[str, Any] | None:
-    """The table of a fast device with at least ``least`` bytes, made of smaller drives; None where
+def shrunk(fast: Fast, least: int) -> _core.Rig | None:
+    """The rig of a fast device with at least ``least`` bytes, made of smaller drives; None where
     it would be no smaller, or where its drive is not a shipped one."""
     factor = fast.capacity // max(least, DRIVE_MIN)
     names = list(fast.store.bill)
-    if factor <= 1 or len(names) != 1 or names[0] not in {one.name for one in profiles()}:
-        return None
-    device = copy.deepcopy(dict(fast.store.device))
-    inner = _find(device, "ssd")
-    if inner is None:
+    places = fast.store.tree.find("ssd")
+    if not places or len(names) != 1 or names[0] not in {one.name for one in profiles()}:
         return None
     while factor > 1:
         try:
-            changes = reduced(names[0], factor, fewest=SUPERBLOCKS_MIN)
-            smaller = copy.deepcopy(device)
-            _set(_find(smaller, "ssd") or {}, changes)
-            trial = Store(fast.store.text, "", smaller, fast.store.bill, False)
-            if capacity_of(trial.rig(), fast.store.text) >= least:
-                return smaller
+            tree = fast.store.tree.copy()
+            for key, value in reduced(names[0], factor, fewest=SUPERBLOCKS_MIN).items():
+                for place in places:
+                    tree.set(place + key, value)
+            if tree.capacity_bytes >= least:
+                return tree
         except InputError:
             pass  # too few superblocks for its reserve
         factor //= 2
@@ -144,40 +135,8 @@ def full_bytes(fast: Fast) -> int:
     """Capacity of one drive of a fast device."""
     names = list(fast.store.bill)
     if len(names) == 1 and names[0] in {one.name for one in profiles()}:
-        return full_capacity(names[0])
+        return capacity_of(names[0])
     return fast.capacity
-
-
-def _find(device: dict[str, Any], kind: str) -> dict[str, Any] | None:
-    """The table of the innermost device of a kind, through links and members."""
-    if device.get("kind") == kind:
-        return device
-    for key in ("below", "member"):
-        if isinstance(device.get(key), dict):
-            return _find(device[key], kind)
-    return None
-
-
-def innermost(device: Mapping[str, Any], kind: str) -> dict[str, Any] | None:
-    """As :func:`_find`, for looking only."""
-    return _find(dict(device), kind)
-
-
-def _set(device: dict[str, Any], changes: Mapping[str, str]) -> None:
-    for path, value in changes.items():
-        *tables, key = path.split(".")
-        place = device
-        for one in tables:
-            place = place.setdefault(one, {})
-        # A count stays a number.
-        place[key] = int(value) if value.isdecimal() else _number(value)
-
-
-def _number(value: str) -> float | str:
-    try:
-        return float(value)
-    except ValueError:
-        return value
 
 
 @dataclass(frozen=True)

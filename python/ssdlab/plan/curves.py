@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from ssdlab import _core
 from ssdlab.plan.workload import Stream
+from ssdlab.progress import ProgressCallback, heard, within
 
 EXACT_MAX = 8_000_000
 """Block accesses up to which curves are exact; beyond, about half as many are sampled."""
@@ -160,12 +161,17 @@ def frames(size: float, block: int) -> int:
 
 
 def curve(
-    policy: str, seen: Accesses, sizes: Sequence[float] | None = None, *, exact_max: int = EXACT_MAX
+    policy: str,
+    seen: Accesses,
+    sizes: Sequence[float] | None = None,
+    *,
+    exact_max: int = EXACT_MAX,
+    progress: ProgressCallback | None = None,
 ) -> Curve:
     """The curve of a policy at the sizes given (bytes), or from 16 blocks to all of the footprint.
 
     LRU takes one pass for all sizes, the others one for each. Beyond ``exact_max`` look-ups blocks
-    are sampled.
+    are sampled. Raises Interrupted on Ctrl-C, and where ``progress`` answers False.
     """
     rate = 1.0
     if seen.total > exact_max:
@@ -179,8 +185,9 @@ def curve(
     if not held:
         held = [(int(np.ceil(least)) + 1, (np.ceil(least) + 1) * (seen.block + ENTRY_BYTES))]
     counts = [count for count, _ in held]
-    once = _misses(policy, seen, counts, rate)
-    twice = _misses(policy, _twice(seen), counts, rate)
+    report = progress or (lambda _news: True)
+    once = _misses(policy, seen, counts, rate, within(report, 0.0, 0.35))
+    twice = _misses(policy, _twice(seen), counts, rate, within(report, 0.35, 1.0))
     first = _pass(once)
     both = _pass(twice)
     warm = Pass(
@@ -229,10 +236,21 @@ def _twice(seen: Accesses) -> Accesses:
     )
 
 
-def _misses(policy: str, seen: Accesses, counts: Sequence[int], rate: float) -> Mapping[str, Any]:
+def _misses(
+    policy: str, seen: Accesses, counts: Sequence[int], rate: float, progress: ProgressCallback
+) -> Mapping[str, Any]:
     sampled: dict[str, Any] = {} if rate >= 1.0 else {"rate": rate, "samples": SAMPLES}
-    return _core.miss_ratio_curve(
-        policy, seen.first, seen.writes, blocks=seen.count, sizes=list(counts), **sampled
+    return heard(
+        progress,
+        lambda report: _core.miss_ratio_curve(
+            policy,
+            seen.first,
+            seen.writes,
+            blocks=seen.count,
+            sizes=list(counts),
+            progress=report,
+            **sampled,
+        ),
     )
 
 

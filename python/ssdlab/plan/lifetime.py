@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ssdlab import _core, wear
-from ssdlab.arrays.rigs import device_of, shipped, toml_text
+from ssdlab import _core, bench, wear
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
-from ssdlab.plan.candidates import SUPERBLOCKS_MIN, Candidate, full_bytes
+from ssdlab.plan.candidates import Candidate, full_bytes
 from ssdlab.plan.timed import Pass, Timed
-from ssdlab.rig import profiles
-from ssdlab.scale import capacity_of, reduced
+from ssdlab.progress import ProgressCallback
+from ssdlab.rig import capacity_of, profile, profiles, smaller
 from ssdlab.target import Settings, Sim
 
 DAY_S = 86_400.0
@@ -65,11 +64,61 @@ class Life:
         }
 
 
-Aged = Callable[[Candidate, int], float]
-"""Write amplification of a candidate's drive when old, for writes of so many bytes."""
+Writes = tuple[Candidate, int]
+"""A cache, and the mean size (bytes) of what is written to its drive."""
 
 
-def life(candidate: Candidate, found: Timed, span_s: float, aged: Aged) -> Life | None:
+def writes_of(candidate: Candidate, found: Timed) -> Writes:
+    """What a cache wrote to its drive."""
+    writes = sum(one.grown("cache/member_writes") for one in found.passes)
+    moved = sum(one.grown("cache/member_bytes_written") for one in found.passes)
+    return candidate, max(4096, round(moved / writes / 4096) * 4096) if writes else 4096
+
+
+class AgedDrives:
+    """Write amplification of old drives; each is simulated once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, float, int], float | InputError] = {}
+
+    def learn(self, asked: Iterable[Writes], progress: ProgressCallback | None = None) -> None:
+        """Simulates all that is not known of these, together."""
+        keys = dict.fromkeys(_key(one) for one in asked if _is_shipped(one[0]))
+        missing = [key for key in keys if key[1] > SPARE_SHARE and key not in self._known]
+
+        def variant(key: tuple[str, float, int]) -> bench.Variant[float | InputError]:
+            return bench.Variant(bench.tolerant(lambda seat: _aged(*key, seat)))
+
+        found = bench.run([variant(key) for key in missing], progress)
+        self._known.update(zip(missing, found, strict=True))
+
+    def amplification(self, asked: Writes) -> float | None:
+        """That of the drive of a cache; None where it is no shipped one, or cannot be made small
+        enough to be simulated."""
+        if not _is_shipped(asked[0]):
+            return None
+        key = _key(asked)
+        if key[1] <= SPARE_SHARE:
+            return 1.0
+        self.learn([asked])
+        found = self._known[key]
+        return None if isinstance(found, InputError) else found
+
+
+def _is_shipped(candidate: Candidate) -> bool:
+    names = list(candidate.fast.store.bill)
+    return len(names) == 1 and names[0] in {one.name for one in profiles()}
+
+
+def _key(asked: Writes) -> tuple[str, float, int]:
+    candidate, size = asked
+    share = min(1.0, candidate.size / candidate.fast.capacity)
+    # Shares that are as good as equal are, so that few drives are simulated.
+    rounded = share if share <= SPARE_SHARE else round(share, 2)
+    return next(iter(candidate.fast.store.bill)), rounded, size
+
+
+def life(candidate: Candidate, found: Timed, span_s: float, aged: AgedDrives) -> Life | None:
     """The life of the drives of a cache; None where it has no SSD.
 
     ``span_s`` is what a pass takes in reality: that of the recording, or 0 to take the time it
@@ -109,63 +158,30 @@ def _per_day(one: Pass, places: list[str], span_s: float) -> float:
     return written * DAY_S / (span_s or one.reading.seconds or 1.0)
 
 
-def _amplification(candidate: Candidate, found: Timed, place: str, aged: Aged) -> tuple[float, str]:
-    names = list(candidate.fast.store.bill)
-    writes = sum(one.grown("cache/member_writes") for one in found.passes)
-    moved = sum(one.grown("cache/member_bytes_written") for one in found.passes)
-    if len(names) == 1 and names[0] in {one.name for one in profiles()}:
-        size = max(4096, round(moved / writes / 4096) * 4096) if writes else 4096
-        try:
-            return aged(candidate, size), f"random overwrites of {size >> 10} KiB on an aged drive"
-        except InputError:
-            pass  # a drive that cannot be made small enough: as it ran
+def _amplification(
+    candidate: Candidate, found: Timed, place: str, aged: AgedDrives
+) -> tuple[float, str]:
+    asked = writes_of(candidate, found)
+    old = aged.amplification(asked)
+    if old is not None:
+        return old, f"random overwrites of {asked[1] >> 10} KiB on an aged drive"
     own = wear.Stretch.since_new(found.last.after).by_path[place]
     waf = own.programmed / own.host if own.host else 1.0
     return waf, "the run itself, on a new drive"
 
 
-def aged_amplification() -> Aged:
-    """The function that simulates aged drives, with a memory of what it has simulated."""
-    known: dict[tuple[str, float, int], float] = {}
-
-    def found(candidate: Candidate, size: int) -> float:
-        name = next(iter(candidate.fast.store.bill))
-        share = min(1.0, candidate.size / candidate.fast.capacity)
-        if share <= SPARE_SHARE:
-            return 1.0
-        key = (name, round(share, 2), size)
-        if key not in known:
-            known[key] = _aged(*key)
-        return known[key]
-
-    return found
-
-
-def _aged(name: str, share: float, size: int) -> float:
+def _aged(name: str, share: float, size: int, seat: bench.Seat) -> float:
     """Random overwrites of a share of a drive, after three times as much of the same."""
-    factor = max(1, capacity_of(name) // AGED_BYTES)
-    changes = reduced(name, factor, fewest=SUPERBLOCKS_MIN)
-    while factor > 1 and not _sound(name, changes):
-        factor //= 2
-        changes = reduced(name, factor, fewest=SUPERBLOCKS_MIN)
+    changes = smaller(name, capacity_of(name) // AGED_BYTES)
     capacity = int(changes["capacity"].removesuffix("B")) if changes else capacity_of(name)
     part = int(capacity * share) // 65536 * 65536
-    device: Mapping[str, Any] = {
-        "kind": "partition", "size": f"{part}B", "below": device_of(shipped(name)),
-    }  # fmt: skip
+    keys = {"size": f"{part}B"}
+    rig = _core.Rig.wrap("partition", keys, name=name, below=profile(name).rig())
     text = (
         f"[overwrite]\nrw=randwrite\nbs={size}\niodepth=4\nsize=100%\nnorandommap\n"
         f"io_size={2 * part}\n"
     )
-    result = Sim(name, toml_text({"name": name, "device": device})).run(
-        JobText("overwrite", text, Path.cwd()), Settings(prepare="random:3", overrides=changes)
-    )
+    settings = Settings(prepare="random:3", overrides=changes)
+    job = JobText("overwrite", text, Path.cwd())
+    result = seat.run(Sim(name, rig.to_toml()), job, settings)
     return max(1.0, result.waf or 1.0)
-
-
-def _sound(name: str, changes: Mapping[str, str]) -> bool:
-    try:
-        _core.rig_check(shipped(name).rig, rig_name=name, overrides=list(changes.items()))
-    except InputError:
-        return False
-    return True

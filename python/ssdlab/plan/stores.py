@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ssdlab.arrays.rigs import (
-    CHUNK,
-    LEVELS,
-    MEMBERS_MIN,
-    STRIPED,
-    Drive,
-    Shape,
-    device_of,
-    shipped,
-    toml_text,
-)  # fmt: skip
+from ssdlab import _core
+from ssdlab.arrays.rigs import CHUNK, LEVELS, MEMBERS_MIN, Drive, Shape, array_of, shipped
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.jobfile import read_text
 from ssdlab.rig import profiles
@@ -36,8 +27,8 @@ class Store:
     """As it was written."""
     title: str
     """Such as ``6 x seagate-constellation-500, RAID 10``."""
-    device: Mapping[str, Any]
-    """The table ``device`` of its rig."""
+    tree: _core.Rig = field(compare=False, repr=False)
+    """Its rig; whoever changes it takes a copy."""
     bill: Mapping[str, int]
     """Drives by name."""
     redundant: bool
@@ -45,7 +36,13 @@ class Store:
 
     def rig(self) -> str:
         """A rig of this alone, as TOML."""
-        return toml_text({"name": self.text, "summary": self.title, "device": dict(self.device)})
+        return self.tree.copy(name=self.text, summary=self.title).to_toml()
+
+    @property
+    def reads_flash(self) -> bool:
+        """Whether what lies in it lies in SSDs, caches and tiers before it left aside."""
+        places = [place.split(".") for place in self.tree.find("ssd")]
+        return any("cache" not in place and "fast" not in place for place in places)
 
 
 def store(text: str) -> Store:
@@ -56,10 +53,10 @@ def store(text: str) -> Store:
     parts = text.strip().split(":")
     if len(parts) == 1 or parts[0].endswith(".toml"):
         drive = _drive(text.strip())
-        device = device_of(drive)
+        tree = drive.tree()
         # A rig file may itself be an array; what it survives is its own affair.
-        redundant = device.get("kind") == "array" and device.get("level") != "raid0"
-        return Store(text, drive.name, device, {drive.name: 1}, redundant)
+        redundant = tree.get("kind") == "array" and tree.get("level") != "raid0"
+        return Store(text, drive.name, tree, {drive.name: 1}, redundant)
     if len(parts) not in (3, 4):
         raise InputError(f'"{text}": expected {FORMS}')
     level = parts[0].lower().removeprefix("raid")
@@ -74,32 +71,26 @@ def store(text: str) -> Store:
         raise InputError(f'"{text}": chunk {parts[-1]}, expected a multiple of 4k, such as 64k')
     drive = _drive(parts[2])
     shape = Shape(level, int(parts[1]), chunk)
-    keys: dict[str, Any] = {"kind": "array", "level": LEVELS[level], "count": shape.count}
-    if level in STRIPED:
-        keys["chunk"] = f"{chunk}B"
     title = f"{shape.count} x {drive.name}, {shape.level_name}"
-    device = {**keys, "member": device_of(drive)}
-    redundant = level not in ("0", "linear")
-    return Store(text, title, device, {drive.name: shape.count}, redundant)
+    tree = array_of(drive.tree(), shape, text)
+    return Store(text, title, tree, {drive.name: shape.count}, level not in ("0", "linear"))
 
 
 def cached(fast: Store, pool: Store, keys: Mapping[str, Any]) -> Store:
     """``pool`` behind a cache on ``fast``; ``keys`` are those of the device ``cache``."""
-    device = {
-        "kind": "cache", **keys, "cache": dict(fast.device), "below": dict(pool.device),
-    }  # fmt: skip
-    bill = Counter(pool.bill) + Counter(fast.bill)
+    text = f"{pool.text} + {fast.text}"
+    tree = _core.Rig.wrap("cache", dict(keys), name=text, cache=fast.tree, below=pool.tree)
     title = f"{pool.title}, cache on {fast.title}"
-    return Store(f"{pool.text} + {fast.text}", title, device, bill, pool.redundant)
+    return Store(text, title, tree, Counter(pool.bill) + Counter(fast.bill), pool.redundant)
 
 
 def tiered(fast: Store, below: Store, keys: Mapping[str, Any]) -> Store:
     """``fast`` and ``below`` as tiers of one device; ``keys`` are those of the device ``tier``."""
-    device = {"kind": "tier", **keys, "fast": dict(fast.device), "below": dict(below.device)}
-    bill = Counter(below.bill) + Counter(fast.bill)
+    text = f"{below.text} + {fast.text}"
+    tree = _core.Rig.wrap("tier", dict(keys), name=text, fast=fast.tree, below=below.tree)
     title = f"{below.title}, tier on {fast.title}"
     redundant = below.redundant and fast.redundant
-    return Store(f"{below.text} + {fast.text}", title, device, bill, redundant)
+    return Store(text, title, tree, Counter(below.bill) + Counter(fast.bill), redundant)
 
 
 def _drive(name: str) -> Drive:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,16 +10,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ssdlab import _core
 from ssdlab.arrays.readings import Reading, read
-from ssdlab.errors import Interrupted
+from ssdlab.bench import LiveDrive, Seat
 from ssdlab.jobfile import JobText
-from ssdlab.memory import available_bytes
 from ssdlab.plan.warmup import Ramp
 from ssdlab.plan.workload import Load
-from ssdlab.progress import Progress, ProgressCallback
+from ssdlab.progress import ProgressCallback, stage, within
 from ssdlab.results import Result
-from ssdlab.target import sim_progress, sim_result
 
 Counters = Mapping[str, int]
 INTERVALS = 300
@@ -38,7 +34,6 @@ class Order:
     seed: int
     interval_ms: int = 1000
     """Of the series at full speed."""
-    memory_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -85,7 +80,7 @@ class Timed:
         return self.recorded or self.last
 
 
-def run(rig: str, name: str, order: Order, report: ProgressCallback, prepare: str = "fob") -> Timed:
+def run(rig: str, name: str, order: Order, seat: Seat, prepare: str = "fob") -> Timed:
     """Runs all passes on one device that lives through them.
 
     Raises InputError where the rig is wrong or the load does not fit on it, Interrupted.
@@ -93,22 +88,19 @@ def run(rig: str, name: str, order: Order, report: ProgressCallback, prepare: st
     load = order.load
     count = 1 if load.is_job else order.passes
     whole = count + (load.recorded is not None)
-    drive = _open(rig, name, order)
-    _prepared(drive, prepare)
-    done = [
-        _pass(drive, name, load.full_speed, order, order.interval_ms, _within(report, i, whole))
-        for i in range(count)
-    ]
-    found = [one for one, _ in done]
+    drive, report = _fresh(rig, name, order, seat, prepare, stage(seat.report, 0, whole))
+    found = [_pass(drive, load.full_speed, order, order.interval_ms, report)[0]]
+    for i in range(1, count):
+        report = stage(seat.report, i, whole)
+        found.append(_pass(drive, load.full_speed, order, order.interval_ms, report)[0])
     calm, dirty = None, 0
     if load.recorded is not None:
+        report = stage(seat.report, count, whole)
         if count == 1:
             # With nothing to warm it up, the recording too begins on a new device.
-            drive = _open(rig, name, order)
-            _prepared(drive, prepare)
-        pace = interval(load.span_s)
-        calm, dirty = _pass(drive, name, load.recorded, order, pace, _within(report, count, whole))
-    return Timed(drive.capacity_bytes, found, calm, dirty)
+            drive, report = _fresh(rig, name, order, seat, prepare, report)
+        calm, dirty = _pass(drive, load.recorded, order, interval(load.span_s), report)
+    return Timed(drive.core.capacity_bytes, found, calm, dirty)
 
 
 def interval(seconds: float) -> int:
@@ -117,61 +109,28 @@ def interval(seconds: float) -> int:
     return min(most, max(least, round(seconds * 1000 / INTERVALS)))
 
 
-def _open(rig: str, name: str, order: Order) -> _core.Drive:
-    free = available_bytes()
-    known = [one for one in (order.memory_bytes, free) if one is not None]
-    return _core.Drive(
-        rig, rig_name=name, seed=order.seed, memory_bytes=min(known) if known else None
-    )
-
-
-def _prepared(drive: _core.Drive, steps: str) -> None:
-    if steps != "fob":
-        drive.prepare(steps)
-
-
-def _within(report: ProgressCallback, place: int, of: int) -> ProgressCallback:
-    def tell(news: Progress) -> bool:
-        fraction = None if news.fraction is None else (place + news.fraction) / of
-        return report(Progress(fraction, None, news.text))
-
-    return tell
+def _fresh(
+    rig: str, name: str, order: Order, seat: Seat, steps: str, report: ProgressCallback
+) -> tuple[LiveDrive, ProgressCallback]:
+    """A device that has been prepared, and what is left of the progress for its first pass."""
+    drive = seat.drive(rig, name, order.seed)
+    if steps == "fob":
+        return drive, report
+    drive.prepare(steps, within(report, 0.0, 0.5))
+    return drive, within(report, 0.5, 1.0)
 
 
 def _pass(
-    drive: _core.Drive, name: str, job: JobText, order: Order, pace: int, report: ProgressCallback
+    drive: LiveDrive, job: JobText, order: Order, pace: int, report: ProgressCallback
 ) -> tuple[Pass, int]:
-    stopped = False
-
-    def tell(news: _core.Progress) -> bool:
-        nonlocal stopped
-        stopped = not report(sim_progress(news))
-        return not stopped
-
-    before = drive.counters()
-    try:
-        output = drive.run(
-            job.text,
-            job_name=job.name,
-            seed=order.seed,
-            environment=dict(os.environ),
-            include=job.include(),
-            traces=job.traces(),
-            progress=tell,
-            interval_ms=pace,
-        )
-    except KeyboardInterrupt:
-        raise Interrupted("stopped by Ctrl-C; nothing was kept") from None
-    except Exception:
-        if stopped:
-            raise Interrupted("stopped; nothing was kept") from None
-        raise
-    result = sim_result(name, job, output)
-    dirty = output.device_series.get("dirty_bytes")
-    most = int(np.max(dirty)) if dirty is not None and len(dirty) else 0
+    before = drive.core.counters()
+    result = drive.run(job, report, seed=order.seed, interval_ms=pace)
+    series = result.device_series()
     reading = read(result)
-    means = _means(result, reading.jobs)
-    return Pass(reading, means, _ramp(result, reading.jobs), before, drive.counters()), most
+    means, ramp = _means(result, reading.jobs), _ramp(result, reading.jobs)
+    held = series is not None and "dirty_bytes" in series and len(series)
+    most = int(np.max(series["dirty_bytes"])) if series is not None and held else 0
+    return Pass(reading, means, ramp, before, drive.core.counters()), most
 
 
 def _means(result: Result, jobs: Sequence[str]) -> dict[str, float]:

@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 import ssdlab.traces
-from ssdlab import _core
+from ssdlab import _core, bench
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
 from ssdlab.memory import available_bytes
+from ssdlab.progress import ProgressCallback
 from ssdlab.results import Result
 from ssdlab.target import Settings, Sim
 from ssdlab.tracefile import Reading, Replay, existing
@@ -246,7 +247,14 @@ def replay(trace: Path, reading: Reading, fit: str, depth: int | None) -> JobTex
     return JobText(f"replay of {trace.name}", text, Path.cwd(), how)
 
 
-def job_load(job: JobText, capacity: int, pool_ios: int, seconds: float, seed: int) -> Load:
+def job_load(
+    job: JobText,
+    capacity: int,
+    pool_ios: int,
+    seconds: float,
+    seed: int,
+    progress: ProgressCallback | None = None,
+) -> Load:
     """The load of a fio job: its I/Os are written down by a device without a cache of its own.
 
     ``pool_ios`` and ``seconds`` are what the job did on the pool: they bound what is written down,
@@ -257,7 +265,9 @@ def job_load(job: JobText, capacity: int, pool_ios: int, seconds: float, seed: i
     service = max(1_000, round(1e9 * seconds / wanted)) if seconds else 100_000
     own = f"[global]\nwrite_lat_log={_LOG}\nlog_offset=1\nlog_avg_msec=0\n"
     logged = JobText(job.name, own + job.text, job.folder, job.replay)
-    result = Sim("pool", _null(capacity, service)).run(logged, Settings(seed=seed))
+    target, settings = Sim("pool", _null(capacity, service)), Settings(seed=seed)
+    writer = bench.Variant(lambda seat: seat.run(target, logged, settings))
+    (result,) = bench.run([writer], progress)
     stream = _stream_of_logs(job, result)
     notes = (
         () if stream else ("The job writes logs of its own, so its I/Os are not known: no curves.",)
@@ -266,10 +276,8 @@ def job_load(job: JobText, capacity: int, pool_ios: int, seconds: float, seed: i
 
 
 def _null(capacity: int, service_ns: int) -> str:
-    return (
-        f'[device]\nkind = "null"\ncapacity = "{capacity}B"\n'
-        f'service_time = "{service_ns}ns"\nservers = 1\n'
-    )
+    keys = {"capacity": f"{capacity}B", "service_time": f"{service_ns}ns", "servers": 1}
+    return _core.Rig.wrap("null", keys).to_toml()
 
 
 def _stream_of_logs(job: JobText, result: Result) -> Stream | None:
@@ -314,11 +322,3 @@ def _starts(job: JobText, result: Result) -> list[float]:
     if len(began) != len(counts):
         return []
     return [start for start, count in zip(began, counts, strict=True) for _ in range(count)]
-
-
-def capacity_of(rig: str, name: str) -> int:
-    """What the host sees of a rig, bytes.
-
-    Raises InputError where the rig is wrong.
-    """
-    return int(json.loads(_core.rig_check(rig, rig_name=name))["target"]["capacity_bytes"])

@@ -5,16 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 
-def binary(count: float) -> str:
-    """A size in binary units, three figures."""
-    value, unit = float(count), "B"
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB"):
-        if value < 1024 or unit == "PiB":
-            break
-        value /= 1024
-    return f"{value:.0f} {unit}" if value >= 100 or value == int(value) else f"{value:.3g} {unit}"
-
-
 def nanoseconds(value: float) -> str:
     """A time, three figures."""
     return span(value / 1e9)

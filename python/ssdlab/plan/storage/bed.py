@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ssdlab import _core, wear
+from ssdlab import wear
 from ssdlab.arrays.readings import Reading, read
-from ssdlab.errors import Interrupted
+from ssdlab.bench import Seat
 from ssdlab.jobfile import JobText
-from ssdlab.memory import available_bytes
-from ssdlab.progress import Progress, ProgressCallback
-from ssdlab.target import SEED_MAX, sim_progress, sim_result
+from ssdlab.progress import ProgressCallback
+from ssdlab.target import SEED_MAX
 
 INTERVAL_MS = 100
 SEED_STEP = 1_000_003
@@ -65,22 +63,18 @@ class Ran:
 class Bed:
     """A device that keeps its state from job to job.
 
-    Raises InputError where the rig is wrong or takes more memory than ``memory_bytes``, or than
-    there is.
+    Raises InputError where the rig is wrong or takes more memory than the seat has.
     """
 
-    def __init__(self, rig: str, name: str, seed: int, memory_bytes: int | None) -> None:
+    def __init__(self, rig: str, name: str, seed: int, seat: Seat) -> None:
         self.seed = seed
-        self.name = name
-        limits = [one for one in (memory_bytes, available_bytes()) if one is not None]
-        most = min(limits, default=None)
-        self.drive = _core.Drive(rig, rig_name=name, seed=seed, memory_bytes=most)
-        self.capacity = self.drive.capacity_bytes
+        self.drive = seat.drive(rig, name, seed)
+        self.capacity = self.drive.core.capacity_bytes
         self.runs = 0
 
     def prepare(self, steps: str, progress: ProgressCallback) -> None:
         """As ``--prepare`` of other commands."""
-        self._guarded(progress, lambda report: self.drive.prepare(steps, progress=report))
+        self.drive.prepare(steps, progress)
 
     def run(self, job: JobText, progress: ProgressCallback) -> Ran:
         """Runs a job; the device goes on from where it was.
@@ -90,58 +84,12 @@ class Bed:
         """
         seed = (self.seed + SEED_STEP * self.runs) % (SEED_MAX + 1)
         self.runs += 1
-        before, begin = self.drive.counters(), self.drive.now_s
-        output: list[_core.RunOutput] = []
-
-        def work(report: Callable[[_core.Progress], bool]) -> None:
-            output.append(
-                self.drive.run(
-                    job.text,
-                    job_name=job.name,
-                    seed=seed,
-                    environment=dict(os.environ),
-                    include=job.include(),
-                    traces=job.traces(),
-                    progress=report,
-                    interval_ms=INTERVAL_MS,
-                )
-            )
-
-        self._guarded(progress, work)
-        after = self.drive.counters()
+        core = self.drive.core
+        before, begin = core.counters(), core.now_s
+        result = self.drive.run(job, progress, seed=seed, interval_ms=INTERVAL_MS)
+        after = core.counters()
         grown = {name: value - before.get(name, 0) for name, value in after.items()}
-        result = sim_result(self.name, job, output[0])
-        return Ran(read(result), self.drive.now_s - begin, grown, after)
-
-    def _guarded(
-        self,
-        progress: ProgressCallback,
-        work: Callable[[Callable[[_core.Progress], bool]], None],
-    ) -> None:
-        stopped = False
-
-        def report(news: _core.Progress) -> bool:
-            nonlocal stopped
-            stopped = not progress(sim_progress(news))
-            return not stopped
-
-        try:
-            work(report)
-        except KeyboardInterrupt:
-            raise Interrupted("stopped by Ctrl-C; nothing was kept") from None
-        except Exception:
-            if stopped:
-                raise Interrupted("stopped; nothing was kept") from None
-            raise
-
-
-def stage(progress: ProgressCallback, place: int, of: int) -> ProgressCallback:
-    """The progress of one job among several."""
-
-    def tell(news: Progress) -> bool:
-        return progress(Progress((place + (news.fraction or 0.0)) / of, None, news.text))
-
-    return tell
+        return Ran(read(result), core.now_s - begin, grown, after)
 
 
 @dataclass(frozen=True)

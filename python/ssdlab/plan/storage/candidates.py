@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ssdlab import _core
 from ssdlab.arrays.attachment import DIRECT, Attachment, attachment
-from ssdlab.arrays.rigs import LEVELS, toml_text
+from ssdlab.arrays.rigs import LEVELS
 from ssdlab.errors import InputError
 from ssdlab.plan.stores import FORMS, Store, store
 from ssdlab.rig import profiles
@@ -64,22 +64,19 @@ class Candidate:
             found[self.card_name] += 1
         return dict(found)
 
-    def device(
-        self, pool: Mapping[str, Any], fast: Mapping[str, Any] | None, card: Attachment
-    ) -> dict[str, Any]:
-        """The table ``device`` of it, with its parts in other sizes."""
-        device: dict[str, Any] = copy.deepcopy(dict(pool))
+    def tree(self, pool: _core.Rig, fast: _core.Rig | None, card: Attachment) -> _core.Rig:
+        """Its rig, with its parts in other sizes."""
+        rig = pool.copy(name="candidate", summary=self.title)
         if fast is not None:
-            device = {
-                "kind": "cache", **self.keys, "cache": copy.deepcopy(dict(fast)), "below": device
-            }  # fmt: skip
-        return card.around(device) if card else device
+            rig = _core.Rig.wrap(
+                "cache", dict(self.keys), name=rig.name, summary=rig.summary, cache=fast, below=rig
+            )
+        return card.around(rig)
 
     def rig(self) -> str:
         """Its rig at full size, as TOML."""
-        fast = None if self.fast is None else self.fast.device
-        table = self.device(self.pool.device, fast, self.card)
-        return toml_text({"name": "candidate", "summary": self.title, "device": table})
+        fast = None if self.fast is None else self.fast.tree
+        return self.tree(self.pool.tree, fast, self.card).to_toml()
 
 
 def candidate(text: str) -> Candidate:
@@ -99,13 +96,14 @@ def candidate(text: str) -> Candidate:
         raise InputError(f'"{text}": expected {SYNTAX}, where STORE is {FORMS}')
     behind = attachment(card) if card else DIRECT
     pool = store(parts[0])
-    if behind.bus is not None and pool.device.get("kind") != "array":
+    bus = behind.get("bus") is not None
+    if bus and pool.tree.get("kind") != "array":
         raise InputError(f'"{text}": {card} has a bus, which takes an array of drives')
     name = behind.name or card
     if len(parts) == 1:
         found = Candidate(text, pool, card=behind, card_name=card and name)
     else:
-        if behind.bus is not None:
+        if bus:
             raise InputError(f'"{text}": {card} has a bus, which knows of no cache before an array')
         kind, place = _kind(parts[1])
         fast = store(place)
@@ -129,22 +127,3 @@ def _keys(kind: str, fast: Store) -> dict[str, Any]:
     if kind:
         return {"preset": kind}
     return {"mode": "write-back" if fast.redundant else "write-through"}
-
-
-def drives(device: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The tables of the disks and SSDs in a device, which may be changed in place."""
-    if device.get("kind") in ("ssd", "hdd"):
-        yield device  # type: ignore[misc]
-        return
-    for key in ("below", "member", "cache"):
-        inner = device.get(key)
-        if isinstance(inner, dict):
-            yield from drives(inner)
-    for inner in device.get("members", ()):
-        if isinstance(inner, dict):
-            yield from drives(inner)
-
-
-def plain(value: Any) -> Any:
-    """A value of a rig without its source."""
-    return value["value"] if isinstance(value, dict) and "value" in value else value

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ssdlab import pool
-from ssdlab.arrays.attachment import Attachment
+from ssdlab import _core, bench
+from ssdlab.arrays.attachment import ram_bytes, with_ram
 from ssdlab.arrays.readings import Reading
-from ssdlab.arrays.rigs import toml_text
-from ssdlab.errors import InputError
-from ssdlab.memory import available_bytes
+from ssdlab.bench import Seat
 from ssdlab.plan.storage import loads
-from ssdlab.plan.storage.bed import Bed, Ran, Worn, stage, wear_of
+from ssdlab.plan.storage.bed import Bed, Ran, Worn, wear_of
 from ssdlab.plan.storage.candidates import Candidate
 from ssdlab.plan.storage.loads import DEPTH, HotSet, Span
 from ssdlab.plan.storage.sizes import (
@@ -26,9 +24,8 @@ from ssdlab.plan.storage.sizes import (
     usable_bytes,
 )
 from ssdlab.plan.stores import Store
-from ssdlab.progress import ProgressCallback
-from ssdlab.scale import capacity_of
-from ssdlab.units import parse_bytes
+from ssdlab.progress import ProgressCallback, stage
+from ssdlab.rig import capacity_of
 
 RAM_FILLS_BYTES_PER_S = 200e6
 """A card's RAM is full after its size divided by this, wherever writes go below it slower."""
@@ -134,27 +131,15 @@ class Measured:
 def measure(
     candidates: Sequence[Candidate], request: Request, progress: ProgressCallback | None = None
 ) -> list[Measured]:
-    """Measures candidates, several pieces of work at once; in their order.
+    """Measures candidates; what comes of them, in their order.
 
     Raises:
         InputError: a rig is wrong, or takes more memory than there is.
         Interrupted: Ctrl-C, or the progress callback returned False.
     """
-    jobs = [_Job(one, request) for one in candidates]
-    pieces = [piece for job in jobs for piece in job.pieces()]
-    try:
-        found = pool.run([pool.Piece(p.work(memory_share()), p.cost) for p in pieces], progress)
-    except InputError:
-        # Too large for its share of the memory, or wrong; what is wrong is told by the first.
-        found = pool.run([pool.Piece(p.work(None), p.cost) for p in pieces], progress, at_once=1)
-    parts = iter(found)
-    return [merged([next(parts) for _ in job.pieces()]) for job in jobs]
-
-
-def memory_share() -> int | None:
-    """What each of the runs at a time may take."""
-    available = available_bytes()
-    return None if available is None else available // pool.threads()
+    jobs = [_Job(one, request).variants() for one in candidates]
+    parts = iter(bench.run([one for job in jobs for one in job], progress))
+    return [merged([next(parts) for _ in job]) for job in jobs]
 
 
 Part = dict[str, Any]
@@ -176,61 +161,54 @@ def merged(parts: Sequence[Part]) -> Measured:
 
 
 @dataclass(frozen=True)
-class _Piece:
-    run: Callable[[int | None, ProgressCallback], Part]
-    cost: float
-
-    def work(self, memory: int | None) -> Callable[[ProgressCallback], Part]:
-        return lambda report: self.run(memory, report)
-
-
-@dataclass(frozen=True)
 class _Job:
     """The pieces of work of one candidate."""
 
     candidate: Candidate
     request: Request
 
-    def pieces(self) -> list[_Piece]:
+    def variants(self) -> list[bench.Variant[Part]]:
         if self.candidate.fast is None:
             slow = has_disk(self.candidate.pool)
-            return [_Piece(self._random, 1.0 if slow else 6.0), _Piece(self._ordered, 1.0)]
-        return [_Piece(self._warm, 6.0), _Piece(self._cold, 2.0), _Piece(self._ordered_cached, 3.0)]
+            bodies = [(self._random, 1.0 if slow else 6.0), (self._ordered, 1.0)]
+        else:
+            bodies = [(self._warm, 6.0), (self._cold, 2.0), (self._ordered_cached, 3.0)]
+        return [bench.Variant(body, cost) for body, cost in bodies]
 
     # --- without a cache
 
-    def _plain(self, memory: int | None, report: ProgressCallback) -> Bed:
+    def _plain(self, seat: Seat, report: ProgressCallback) -> Bed:
         pool_ = self.candidate.pool
         size = ssd_bytes(pool_, self.request)
-        bed = self._bed(resized(pool_, size, disk_cache=self.request.disk_cache), None, 1.0, memory)
+        bed = self._bed(resized(pool_, size, disk_cache=self.request.disk_cache), None, 1.0, seat)
         if flash(pool_):
             bed.prepare("sequential", report)
         return bed
 
-    def _random(self, memory: int | None, report: ProgressCallback) -> Part:
+    def _random(self, seat: Seat) -> Part:
         pool_, request = self.candidate.pool, self.request
-        bed = self._plain(memory, stage(report, 0, 4))
+        bed = self._plain(seat, stage(seat.report, 0, 4))
         hot, note = self._hot(bed.capacity)
         span = request.times.disk if has_disk(pool_) else request.times.flash
         job = loads.random_job("read", "randread", hot, bed.capacity, request.depth, span)
-        rates = {"read": bed.run(job, stage(report, 1, 4)).reading}
+        rates = {"read": bed.run(job, stage(seat.report, 1, 4)).reading}
         if flash(pool_):
             count = int(AGED_SHARE * bed.capacity + hot.bytes) // loads.BLOCK
             aging = loads.writes_job("age", hot, bed.capacity, request.depth, count)
-            bed.run(aging, stage(report, 2, 4))
+            bed.run(aging, stage(seat.report, 2, 4))
         span = Span(span.seconds, span.ramp + self._ram_s(1.0))
         job = loads.random_job("write", "randwrite", hot, bed.capacity, request.depth, span)
-        wrote = bed.run(job, stage(report, 3, 4))
+        wrote = bed.run(job, stage(seat.report, 3, 4))
         rates["write"] = wrote.reading
         return {"rates": rates, "worn": wear_of(wrote, cache=False), "notes": note}
 
-    def _ordered(self, memory: int | None, report: ProgressCallback) -> Part:
-        bed = self._plain(memory, stage(report, 0, 3))
+    def _ordered(self, seat: Seat) -> Part:
+        bed = self._plain(seat, stage(seat.report, 0, 3))
         times = self.request.times
         span = times.ordered_disk if has_disk(self.candidate.pool) else times.flash
-        read = bed.run(loads.ordered_job("read", "read", span), stage(report, 1, 3))
+        read = bed.run(loads.ordered_job("read", "read", span), stage(seat.report, 1, 3))
         span = Span(span.seconds, span.ramp + self._ram_s(1.0))
-        wrote = bed.run(loads.ordered_job("write", "write", span), stage(report, 2, 3))
+        wrote = bed.run(loads.ordered_job("write", "write", span), stage(seat.report, 2, 3))
         return {"rates": {"read_ordered": read.reading, "write_ordered": wrote.reading}}
 
     def _hot(self, capacity: int) -> tuple[HotSet, list[str]]:
@@ -258,7 +236,7 @@ class _Job:
         assert self.candidate.fast is not None
         return usable_bytes(self.candidate.fast)
 
-    def _cached(self, fast_bytes: float, shrink: float, memory: int | None) -> Bed:
+    def _cached(self, fast_bytes: float, shrink: float, seat: Seat) -> Bed:
         """The candidate with a cache of about ``fast_bytes`` usable, a card's RAM divided."""
         fast, pool_ = self.candidate.fast, self.candidate.pool
         assert fast is not None
@@ -269,7 +247,7 @@ class _Job:
             resized(pool_, below, disk_cache=self.request.disk_cache),
             resized(fast, int(each), disk_cache=self.request.disk_cache),
         ]
-        return self._bed(devices[0], devices[1], shrink, memory)
+        return self._bed(devices[0], devices[1], shrink, seat)
 
     def _shrunk(self, hot: HotSet) -> tuple[HotSet, float]:
         """A hot set and a cache as they are simulated, in the same proportion if that matters."""
@@ -286,29 +264,29 @@ class _Job:
         size = found * max(hot.bytes / whole, 1 / CACHE_HOT_SETS)
         return HotSet(min(hot.bytes, int(size)), hot.spread), found
 
-    def _cold(self, memory: int | None, report: ProgressCallback) -> Part:
+    def _cold(self, seat: Seat) -> Part:
         """The first moments, with the hot set as it is."""
         request = self.request
         hot = request.hot.on(usable_bytes(self.candidate.pool))
         fits = min(1.5 * hot.bytes, self._fast_bytes, CACHE_BYTES_COLD)
         cold: dict[str, Reading] = {}
         for place, kind in enumerate(("read", "write")):
-            bed = self._cached(fits, 1.0, memory)
+            bed = self._cached(fits, 1.0, seat)
             ram = self._ram_s(1.0) if kind == "write" else 0.0
             span = Span(request.times.disk.seconds / 8, ram)
             where = hot.on(bed.capacity)
             job = loads.random_job(kind, f"rand{kind}", where, bed.capacity, request.depth, span)
-            cold[kind] = bed.run(job, stage(report, place, 2)).reading
+            cold[kind] = bed.run(job, stage(seat.report, place, 2)).reading
         return {"cold": cold}
 
-    def _warm(self, memory: int | None, report: ProgressCallback) -> Part:
+    def _warm(self, seat: Seat) -> Part:
         """When all of the hot set has been read and written."""
         request = self.request
         whole = usable_bytes(self.candidate.pool)
         hot = request.hot.on(whole)
         small, fast_bytes = self._shrunk(hot)
         shrink = hot.bytes / small.bytes
-        bed = self._cached(fast_bytes, shrink, memory)
+        bed = self._cached(fast_bytes, shrink, seat)
         small = small.on(bed.capacity)
         fits = small.bytes <= fast_bytes
         span = request.times.flash if fits else request.times.disk
@@ -320,13 +298,13 @@ class _Job:
             # Every block of the cache has been exchanged several times by then.
             most = min(most, (3 if request.quick else 6) * int(fast_bytes / BLOCK))
         for place, kind in enumerate(("read", "write")):
-            within = stage(report, 2 * place, 4)
+            within = stage(seat.report, 2 * place, 4)
             warmed, warmth = self._cover(bed, kind, small, shrink, most, within)
             warmths[kind] = warmth
             ram = self._ram_s(shrink) if kind == "write" else 0.0
             timed = Span(span.seconds, span.ramp + ram)
             job = loads.random_job(kind, f"rand{kind}", small, bed.capacity, request.depth, timed)
-            ran = bed.run(job, stage(report, 2 * place + 1, 4))
+            ran = bed.run(job, stage(seat.report, 2 * place + 1, 4))
             rates[kind], hits[kind] = ran.reading, ran.hit_ratio(kind) or 0.0
         return {
             "rates": rates,
@@ -366,15 +344,15 @@ class _Job:
             f"{fast_bytes / 2**30:.3g} GiB)"
         ]
 
-    def _ordered_cached(self, memory: int | None, report: ProgressCallback) -> Part:
+    def _ordered_cached(self, seat: Seat) -> Part:
         """In order over cold data; writes once the cache holds all that it may hold of them."""
         span = self.request.times.ordered_cache
-        bed = self._cached(CACHE_BYTES_MIN, 1.0, memory)
+        bed = self._cached(CACHE_BYTES_MIN, 1.0, seat)
         begin = Span(span.seconds, 1.0)
-        read = bed.run(loads.ordered_job("read", "read", begin), stage(report, 0, 2))
-        bed = self._cached(CACHE_BYTES_MIN, 1.0, memory)
+        read = bed.run(loads.ordered_job("read", "read", begin), stage(seat.report, 0, 2))
+        bed = self._cached(CACHE_BYTES_MIN, 1.0, seat)
         later = Span(span.seconds, span.ramp + self._ram_s(1.0))
-        wrote = bed.run(loads.ordered_job("write", "write", later), stage(report, 1, 2))
+        wrote = bed.run(loads.ordered_job("write", "write", later), stage(seat.report, 1, 2))
         return {"rates": {"read_ordered": read.reading, "write_ordered": wrote.reading}}
 
     # --- both
@@ -386,18 +364,17 @@ class _Job:
 
     def _bed(
         self,
-        below: Mapping[str, Any],
-        fast: Mapping[str, Any] | None,
+        below: _core.Rig,
+        fast: _core.Rig | None,
         shrink: float,
-        memory: int | None,
+        seat: Seat,
     ) -> Bed:
         card = self.candidate.card
         ram = ram_bytes(card)
         if ram and shrink > 1.0:
-            card = card.with_ram(max(1 << 20, int(ram / shrink) // 4096 * 4096))
-        device = self.candidate.device(below, fast, card)
-        rig = toml_text({"name": "candidate", "device": device})
-        return Bed(rig, self.candidate.text, self.request.seed, memory)
+            card = with_ram(card, max(1 << 20, int(ram / shrink) // 4096 * 4096))
+        rig = self.candidate.tree(below, fast, card).to_toml()
+        return Bed(rig, self.candidate.text, self.request.seed, seat)
 
 
 def ssd_bytes(one: Store, request: Request) -> int:
@@ -406,10 +383,3 @@ def ssd_bytes(one: Store, request: Request) -> int:
         return SSD_BYTES
     whole = STORE_BYTES_QUICK if request.quick else STORE_BYTES
     return max(SSD_BYTES, int(whole * capacity_of(drive_of(one)) / usable_bytes(one)))
-
-
-def ram_bytes(card: Attachment) -> int:
-    """RAM of a card; 0 without one."""
-    size = ((card.controller or {}).get("cache") or {}).get("size", 0)
-    text = str(size["value"] if isinstance(size, dict) else size)
-    return parse_bytes("controller.cache.size", text)

@@ -6,21 +6,20 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ssdlab import _core, pool
-from ssdlab.arrays.rigs import toml_text
-from ssdlab.errors import InputError
+from ssdlab import _core, bench
+from ssdlab.arrays.attachment import ram_bytes, with_ram
+from ssdlab.bench import Seat
+from ssdlab.errors import MemoryShortError
 from ssdlab.jobfile import JobText
-from ssdlab.plan.storage.bed import Bed, Ran, stage, wear_of
-from ssdlab.plan.storage.candidates import Candidate, drives
+from ssdlab.plan.storage.bed import Bed, Ran, wear_of
+from ssdlab.plan.storage.candidates import Candidate
 from ssdlab.plan.storage.measure import (
     CACHE_BYTES_MIN,
     Measured,
     Part,
     Request,
     Warmth,
-    memory_share,
     merged,
-    ram_bytes,
     ssd_bytes,
 )
 from ssdlab.plan.storage.sizes import (
@@ -28,12 +27,13 @@ from ssdlab.plan.storage.sizes import (
     flash,
     has_disk,
     resized,
+    set_all,
     shipped,
     simulated_bytes,
     usable_bytes,
 )
-from ssdlab.progress import ProgressCallback
-from ssdlab.scale import capacity_of, reduced
+from ssdlab.progress import ProgressCallback, stage
+from ssdlab.rig import capacity_of, reduced
 
 LAPS, LAPS_QUICK = 60, 15
 """A job runs at most so many times on a cache; the last is the warm one."""
@@ -79,20 +79,13 @@ def measure_own(
 ) -> list[Measured]:
     """Runs the job on every candidate; raises as :func:`ssdlab.plan.storage.measure.measure`."""
 
-    def piece(one: Candidate, memory: int | None) -> pool.Piece[Part]:
-        return pool.Piece(lambda report: _run(one, load, request, memory, report))
+    def variant(one: Candidate) -> bench.Variant[Part]:
+        return bench.Variant(lambda seat: _run(one, load, request, seat))
 
-    share = memory_share()
     try:
-        found = pool.run([piece(one, share) for one in candidates], progress)
-    except InputError:
-        # Too large for its share of the memory, or wrong.
-        try:
-            found = pool.run([piece(one, None) for one in candidates], progress, at_once=1)
-        except InputError as error:
-            if "memory" not in str(error):
-                raise
-            raise InputError(f"{error}; --scale N makes all of it N times smaller") from None
+        found = bench.run([variant(one) for one in candidates], progress)
+    except MemoryShortError as error:
+        raise MemoryShortError(f"{error}; --scale N makes all of it N times smaller") from None
     return [merged([part]) for part in found]
 
 
@@ -115,17 +108,15 @@ def _factor(one: Candidate, load: OwnLoad, request: Request) -> int:
     return max(1, min(found))
 
 
-def _run(
-    one: Candidate, load: OwnLoad, request: Request, memory: int | None, report: ProgressCallback
-) -> Part:
+def _run(one: Candidate, load: OwnLoad, request: Request, seat: Seat) -> Part:
     factor = _factor(one, load, request)
-    bed, note = _bed(one, factor, request, memory)
+    bed, note = _bed(one, factor, request, seat)
     laps = 1 if one.fast is None else LAPS_QUICK if request.quick else LAPS
     if not has_disk(one.pool):
-        bed.prepare(load.prepare, stage(report, 0, laps + 1))
+        bed.prepare(load.prepare, stage(seat.report, 0, laps + 1))
     ran: list[Ran] = []
     for lap in range(laps):
-        ran.append(bed.run(load.job, stage(report, lap + 1, laps + 1)))
+        ran.append(bed.run(load.job, stage(seat.report, lap + 1, laps + 1)))
         if lap and _settled(ran[-2], ran[-1]):
             break
     last = ran[-1]
@@ -149,28 +140,22 @@ def _settled(one: Ran, other: Ran) -> bool:
     return alike and (other.filled() >= FILLED or other.filled() - one.filled() < GROWN)
 
 
-def _bed(one: Candidate, factor: int, request: Request, memory: int | None) -> tuple[Bed, str]:
+def _bed(one: Candidate, factor: int, request: Request, seat: Seat) -> tuple[Bed, str]:
     """All of the candidate divided by the factor, so that every share of a size stays."""
-    below = resized(one.pool, None, disk_cache=request.disk_cache)
-    fast = None if one.fast is None else resized(one.fast, None, disk_cache=request.disk_cache)
-    note = ""
-    if factor > 1:
-        flash_only = one.fast is None and flash(one.pool)
-        for part, device in ((one.pool, below), (one.fast, fast)):
-            if part is None or device is None or not shipped(part):
-                continue
-            if flash(part):
-                size = capacity_of(drive_of(part)) // factor
-                device.clear()
-                device.update(resized(part, size, disk_cache=request.disk_cache))
-            elif not flash_only:
-                own = reduced(drive_of(part), factor)
-                for table in drives(device):
-                    table["capacity"] = own["capacity"]
-        note = f"{one.text}: all of it at 1/{factor} of its size"
+    parts = [one.pool] if one.fast is None else [one.pool, one.fast]
+    flash_only = one.fast is None and flash(one.pool)
+    rigs = []
+    for part in parts:
+        scaled = factor > 1 and shipped(part)
+        size = capacity_of(drive_of(part)) // factor if scaled and flash(part) else None
+        rig = resized(part, size, disk_cache=request.disk_cache)
+        if scaled and not flash(part) and not flash_only:
+            set_all(rig, "hdd", {"capacity": reduced(drive_of(part), factor)["capacity"]})
+        rigs.append(rig)
     card = one.card
     ram = ram_bytes(card)
     if ram and factor > 1:
-        card = card.with_ram(max(1 << 20, ram // factor // 4096 * 4096))
-    rig = toml_text({"name": "candidate", "device": one.device(below, fast, card)})
-    return Bed(rig, one.text, request.seed, memory), note
+        card = with_ram(card, max(1 << 20, ram // factor // 4096 * 4096))
+    rig = one.tree(rigs[0], rigs[1] if one.fast is not None else None, card)
+    note = f"{one.text}: all of it at 1/{factor} of its size" if factor > 1 else ""
+    return Bed(rig.to_toml(), one.text, request.seed, seat), note

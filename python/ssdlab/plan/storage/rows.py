@@ -15,7 +15,7 @@ from ssdlab.plan.storage.candidates import Candidate
 from ssdlab.plan.storage.measure import LOADS, Measured
 from ssdlab.plan.storage.sizes import drive_of, has_disk, shape_of, shipped, usable_bytes
 from ssdlab.plan.stores import Store
-from ssdlab.scale import capacity_of
+from ssdlab.rig import capacity_of
 from ssdlab.wear import WARRANTY_DAYS
 
 FAILURES_PER_YEAR = 0.01

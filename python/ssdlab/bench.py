@@ -1,0 +1,202 @@
+"""Many simulations: the one way to run them.
+
+Several run at once, in threads, since the core lets go of Python. Each gets its share of the
+memory; what needs more runs alone, after the others. What comes out is in the order asked for, and
+does not depend on how many run at once.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from ssdlab import _core
+from ssdlab.errors import InputError, Interrupted, MemoryShortError
+from ssdlab.jobfile import JobText
+from ssdlab.memory import available_bytes
+from ssdlab.progress import Progress, ProgressCallback, heard, phases_of
+from ssdlab.results import Result
+from ssdlab.target import Settings, Sim, sim_result
+
+T = TypeVar("T")
+SIGNALS_S = 0.1
+"""Seconds between two looks whether Ctrl-C was pressed."""
+
+
+@dataclass(frozen=True)
+class Seat:
+    """What a variant runs with."""
+
+    report: ProgressCallback
+    """Told how far the variant is; what it runs stops where this answers False."""
+    memory_bytes: int | None = None
+    """What it may take of the memory; None for all that is available."""
+
+    def run(self, target: Sim, job: JobText, settings: Settings) -> Result:
+        """Runs a job on a simulated drive; raises as :meth:`ssdlab.target.Sim.run`."""
+        own = replace(settings, progress=self.report, memory_bytes=self.memory_bytes)
+        return target.run(job, own)
+
+    def drive(self, rig: str, name: str, seed: int) -> LiveDrive:
+        """A simulated drive that several jobs run on, one after the other."""
+        return LiveDrive(rig, name, seed, self.memory_bytes)
+
+
+@dataclass(frozen=True)
+class Variant(Generic[T]):
+    """One of many: ``body`` runs it and says what came of it."""
+
+    body: Callable[[Seat], T]
+    cost: float = 1.0
+    """Rough share of the whole, for the time left and the order."""
+
+
+def tolerant(body: Callable[[Seat], T]) -> Callable[[Seat], T | InputError]:
+    """A body whose InputError is what came of it, and not the end of all."""
+
+    def tried(seat: Seat) -> T | InputError:
+        try:
+            return body(seat)
+        except MemoryShortError as error:
+            if seat.memory_bytes is not None:
+                raise  # all of the memory may be enough
+            return error
+        except InputError as error:
+            return error
+
+    return tried
+
+
+def run(variants: Sequence[Variant[T]], progress: ProgressCallback | None = None) -> list[T]:
+    """What comes of the variants, in their order.
+
+    Raises:
+        InputError: the first that a variant raised; MemoryShortError where one needs more memory
+            than there is.
+        Interrupted: Ctrl-C, or the progress callback returned False; nothing is left running.
+    """
+    crew = _Crew(variants, progress)
+    found: dict[int, T] = {}
+    # The longest first, so that no thread is left alone with one at the end.
+    waiting = sorted(range(len(variants)), key=lambda i: -variants[i].cost)
+    at_once = max(1, min(len(os.sched_getaffinity(0)), len(variants)))
+    free = available_bytes()
+    share = None if free is None or at_once == 1 else free // at_once
+    waiting = crew.work(waiting, at_once, share, found)
+    crew.work(waiting, 1, None, found)
+    return [found[place] for place in range(len(variants))]
+
+
+class _Crew(Generic[T]):
+    """Threads at work on variants, and how far all of them are."""
+
+    def __init__(self, variants: Sequence[Variant[T]], progress: ProgressCallback | None) -> None:
+        self._variants = variants
+        self._done = [0.0] * len(variants)
+        self._progress = progress
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+
+    def work(
+        self, places: Sequence[int], at_once: int, memory: int | None, found: dict[int, T]
+    ) -> list[int]:
+        """Runs the variants at these places, and answers those that need more memory."""
+        if not places:
+            return []
+        with ThreadPoolExecutor(at_once) as pool:
+            futures = {place: pool.submit(self._one, place, memory) for place in places}
+            try:
+                # A signal need not break off a wait without an end: polars has waits restart.
+                while wait(futures.values(), SIGNALS_S).not_done:
+                    pass
+            except BaseException as stopped:
+                self._stop.set()  # before the pool waits for its threads
+                pool.shutdown(cancel_futures=True)
+                if isinstance(stopped, KeyboardInterrupt):
+                    raise Interrupted("stopped by Ctrl-C; nothing was kept") from None
+                raise
+        short: list[int] = []
+        wrong: list[BaseException] = []
+        for place, future in sorted(futures.items(), key=lambda one: one[0]):
+            error = future.exception()
+            if error is None:
+                found[place] = future.result()
+            elif isinstance(error, MemoryShortError) and memory is not None:
+                short.append(place)
+            else:
+                wrong.append(error)
+        if wrong:
+            # What was stopped because of another says less than the other.
+            raise min(wrong, key=lambda error: isinstance(error, Interrupted))
+        return short
+
+    def _one(self, place: int, memory: int | None) -> T:
+        try:
+            # Asked here too: a short one may end before the core reports for the first time.
+            if not self._tell(place, 0.0):
+                raise Interrupted("stopped; nothing was kept")
+            seat = Seat(lambda news: self._tell(place, news.fraction or 0.0), memory)
+            result = self._variants[place].body(seat)
+        except BaseException as error:
+            if memory is None or not isinstance(error, MemoryShortError):
+                self._stop.set()
+            raise
+        self._tell(place, 1.0)
+        return result
+
+    def _tell(self, place: int, fraction: float) -> bool:
+        """Notes how far a variant is; False when it has to stop."""
+        with self._lock:
+            self._done[place] = max(self._done[place], fraction)  # steps may begin anew
+            costs = [one.cost for one in self._variants]
+            whole = sum(c * f for c, f in zip(costs, self._done, strict=True))
+            finished = sum(f >= 1.0 for f in self._done)
+            text = f"{finished} of {len(costs)} runs done"
+            news = Progress(fraction=whole / sum(costs), text=text)
+            if self._progress is not None and not self._progress(news):
+                self._stop.set()
+        return not self._stop.is_set()
+
+
+class LiveDrive:
+    """A simulated drive that several jobs run on, one after the other.
+
+    Raises InputError where the rig is wrong, MemoryShortError where it takes more memory than
+    ``memory_bytes``, or than there is.
+    """
+
+    def __init__(self, rig: str, name: str, seed: int, memory_bytes: int | None = None) -> None:
+        most = available_bytes(memory_bytes)
+        self.name = name
+        self.core = _core.Drive(rig, rig_name=name, seed=seed, memory_bytes=most)
+
+    def prepare(self, steps: str, progress: ProgressCallback) -> None:
+        """Takes it through steps as ``--prepare`` of other commands; raises Interrupted."""
+        heard(
+            progress,
+            lambda report: self.core.prepare(steps, progress=report),
+            phases=phases_of(steps),
+        )
+
+    def run(
+        self, job: JobText, progress: ProgressCallback, *, seed: int, interval_ms: int
+    ) -> Result:
+        """Runs a job; the drive goes on from where it was. Raises InputError, Interrupted."""
+        output = heard(
+            progress,
+            lambda report: self.core.run(
+                job.text,
+                job_name=job.name,
+                seed=seed,
+                environment=dict(os.environ),
+                include=job.include(),
+                traces=job.traces(),
+                progress=report,
+                interval_ms=interval_ms,
+            ),
+        )
+        return sim_result(self.name, job, output)
