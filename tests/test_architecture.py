@@ -11,7 +11,7 @@ import ssdlab
 PACKAGE = Path(ssdlab.__file__).parent
 
 LAYERS = (
-    ("errors", "progress", "memory", "_core", "profiles", "figures"),
+    ("errors", "progress", "memory", "_core", "profiles", "figures", "leftovers"),
     ("pool", "tracefile", "output", "units"),
     ("_version", "results", "jobfile", "wear"),
     ("documents",),

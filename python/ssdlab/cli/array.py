@@ -11,25 +11,29 @@ from typing import Annotated
 import typer
 
 from ssdlab import _core, units
-from ssdlab.arrays import studies
-from ssdlab.arrays.attachment import DIRECT, Attachment, attachment, with_bus
-from ssdlab.arrays.chapters import Chapter
-from ssdlab.arrays.compare import Order, study
-from ssdlab.arrays.grid import shapes
-from ssdlab.arrays.measured import measured_drive
-from ssdlab.arrays.rigs import LEVELS, MEMBERS_MIN, Drive, Shape, array_rig
-from ssdlab.arrays.workloads import DEPTH, WORKLOADS, job, workload
-from ssdlab.cli.console import duration, progress, stderr, table
+from ssdlab.arrays.workloads import DEPTH, WORKLOADS
+from ssdlab.cli import light
 from ssdlab.cli.options import Json, Page, Quiet, Seed, SetKeys
-from ssdlab.cli.output import results, say, write_json
-from ssdlab.cli.run import override, profile_names
 from ssdlab.errors import InputError, unknown_name
-from ssdlab.figures import Cell, figure_text
-from ssdlab.jobfile import JobText, read_job, read_text
 from ssdlab.output import Output, make_folder, write_to
-from ssdlab.progress import Progress, ProgressCallback
-from ssdlab.rig import profile, profiles
-from ssdlab.scale import capacity_of, reduced
+
+if light.BODIES:
+    from ssdlab.arrays import studies
+    from ssdlab.arrays.attachment import DIRECT, Attachment, attachment, with_bus
+    from ssdlab.arrays.chapters import Chapter
+    from ssdlab.arrays.compare import Order, study
+    from ssdlab.arrays.grid import shapes
+    from ssdlab.arrays.measured import measured_drive
+    from ssdlab.arrays.rigs import LEVELS, MEMBERS_MIN, Drive, Shape, array_rig
+    from ssdlab.arrays.workloads import job, workload
+    from ssdlab.cli.console import duration, progress, stderr, table
+    from ssdlab.cli.output import results, say, write_json
+    from ssdlab.cli.run import override
+    from ssdlab.figures import Cell, figure_text
+    from ssdlab.jobfile import JobText, read_job, read_text
+    from ssdlab.progress import Progress, ProgressCallback
+    from ssdlab.rig import profile, profiles
+    from ssdlab.scale import capacity_of, reduced
 
 MEMBER_BYTES = 1 << 30
 """Drives that ship with ssdlab are made about this small unless ``--scale`` says otherwise."""
@@ -43,7 +47,7 @@ def command(
         typer.Argument(
             metavar="DRIVE",
             help="A profile's name or a rig file (.toml) of one drive.",
-            autocompletion=profile_names,
+            autocompletion=light.complete("drives"),
         ),
     ] = None,
     levels: Annotated[

@@ -6,24 +6,25 @@ import itertools
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from ssdlab import compare
-from ssdlab.analysis.differences import Row
-from ssdlab.cli.console import table
+from ssdlab.cli import light
 from ssdlab.cli.options import Json, KeptWhere, Page
-from ssdlab.cli.output import results, write_json
-from ssdlab.compare import LETTERS, Comparison, Party
-from ssdlab.engine.check import MARK, MARK_NOTE
 from ssdlab.output import Output
-from ssdlab.store import RunStore
+
+if light.BODIES:
+    from rich.console import Console
+
+    from ssdlab import compare
+    from ssdlab.analysis.differences import Row
+    from ssdlab.cli.console import table
+    from ssdlab.cli.output import results, write_json
+    from ssdlab.compare import LETTERS, Comparison, Party
+    from ssdlab.engine.check import MARK, MARK_NOTE
+    from ssdlab.store import RunStore
+
 
 CUT = 60
 """Longer facts are cut on the terminal."""
-
-
-def _run_ids(incomplete: str) -> list[str]:
-    return [entry.id for entry in RunStore().entries() if incomplete in entry.id]
 
 
 def command(
@@ -33,7 +34,7 @@ def command(
             metavar="RUN",
             help="Run folders, or ids as `ssdlab list runs` shows them; RUN,RUN are repeats that "
             "count as one side. The first is what the others are compared to.",
-            autocompletion=_run_ids,
+            autocompletion=light.complete_runs,
         ),
     ],
     each: Annotated[

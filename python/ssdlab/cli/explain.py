@@ -8,18 +8,21 @@ from typing import Annotated, Any
 
 import typer
 
-from ssdlab import explain
-from ssdlab.analysis.attribution import Breakdown
-from ssdlab.cli.console import latency, progress, table
+from ssdlab.cli import light
 from ssdlab.cli.options import Json, KeptWhere
-from ssdlab.cli.output import results, write_json
-from ssdlab.explain import Direction, Outcome, Wear
-from ssdlab.progress import Progress
-from ssdlab.report import why
-from ssdlab.report.catalogue import ENGLISH as say
-from ssdlab.report.numbers import Numbers
-from ssdlab.results import Result
-from ssdlab.store import RunStore
+
+if light.BODIES:
+    from ssdlab import explain
+    from ssdlab.analysis.attribution import Breakdown
+    from ssdlab.cli.console import latency, progress, table
+    from ssdlab.cli.output import results, write_json
+    from ssdlab.explain import Direction, Outcome, Wear
+    from ssdlab.progress import Progress
+    from ssdlab.report import why
+    from ssdlab.report.catalogue import ENGLISH as say
+    from ssdlab.report.numbers import Numbers
+    from ssdlab.results import Result
+    from ssdlab.store import RunStore
 
 BAR = 40
 """Characters of a whole bar."""
@@ -29,15 +32,13 @@ WORTH = 0.01
 """Parts below this share are not named."""
 
 
-def _run_ids(incomplete: str) -> list[str]:
-    return [entry.id for entry in RunStore().entries() if incomplete in entry.id]
-
-
 def command(
     run: Annotated[
         str,
         typer.Argument(
-            metavar="RUN", help="A simulated run: its folder or id.", autocompletion=_run_ids
+            metavar="RUN",
+            help="A simulated run: its folder or id.",
+            autocompletion=light.complete_runs,
         ),
     ],
     tries: Annotated[

@@ -11,23 +11,27 @@ from typing import Annotated, Any
 import typer
 
 from ssdlab import _core, units
-from ssdlab.arrays.chapters import Chapter
-from ssdlab.cli.array import _text
-from ssdlab.cli.console import duration, progress, table
+from ssdlab.cli import light
 from ssdlab.cli.options import Json, Page, Quiet, Seed
-from ssdlab.cli.output import results, say, write_json
 from ssdlab.cli.trace_options import Action, Block, Device, Format, SkipDamaged, Window, reading
 from ssdlab.errors import InputError, unknown_name
-from ssdlab.jobfile import read_job
 from ssdlab.output import Output
-from ssdlab.plan.cache import Plan, Wish, plan
-from ssdlab.plan.candidates import MODES, THRESHOLD_MAX, Fast, fast
-from ssdlab.plan.curves import SHARES
-from ssdlab.plan.prices import prices
-from ssdlab.plan.rows import CLOSE, GAIN_MIN, GOALS, REUSE_MIN, Rules
-from ssdlab.plan.stores import FORMS, store
-from ssdlab.plan.tables import chapters
-from ssdlab.tracefile import FITS, existing
+from ssdlab.plan.stores import FORMS, MODES
+
+if light.BODIES:
+    from ssdlab.arrays.chapters import Chapter
+    from ssdlab.cli.array import _text
+    from ssdlab.cli.console import duration, progress, table
+    from ssdlab.cli.output import results, say, write_json
+    from ssdlab.jobfile import read_job
+    from ssdlab.plan.cache import Plan, Wish, plan
+    from ssdlab.plan.candidates import THRESHOLD_MAX, Fast, fast
+    from ssdlab.plan.curves import SHARES
+    from ssdlab.plan.prices import prices
+    from ssdlab.plan.rows import CLOSE, GAIN_MIN, GOALS, REUSE_MIN, Rules
+    from ssdlab.plan.stores import store
+    from ssdlab.plan.tables import chapters
+    from ssdlab.tracefile import FITS, existing
 
 QUICK: dict[str, Any] = {
     "top": 4,

@@ -9,25 +9,31 @@ from typing import Annotated, Any
 
 import typer
 
-from ssdlab.arrays.chapters import Chapter
-from ssdlab.arrays.workloads import WORKLOADS, workload
-from ssdlab.arrays.workloads import job as named_job
-from ssdlab.cli.console import duration, progress, table
+from ssdlab.arrays.workloads import WORKLOADS
+from ssdlab.cli import light
 from ssdlab.cli.options import Json, Page, Quiet, Seed
-from ssdlab.cli.output import results, say, write_json
 from ssdlab.errors import InputError
-from ssdlab.figures import Cell, figure_text
-from ssdlab.jobfile import read_job
 from ssdlab.output import Output
-from ssdlab.plan.prices import Prices, prices
-from ssdlab.plan.storage.candidates import DEFAULTS, SYNTAX, Candidate, candidate
-from ssdlab.plan.storage.loads import DEPTH, HOT_BYTES, HotSet
-from ssdlab.plan.storage.measure import Request, measure
-from ssdlab.plan.storage.own import OwnLoad, measure_own
-from ssdlab.plan.storage.rows import WRITES_PER_DAY, assumptions, rows
-from ssdlab.plan.storage.sizes import check
-from ssdlab.plan.storage.tables import chapter, document
+from ssdlab.plan.storage.candidates import SYNTAX
+from ssdlab.plan.storage.loads import WRITES_PER_DAY
 from ssdlab.units import parse_bytes
+
+if light.BODIES:
+    from ssdlab.arrays.chapters import Chapter
+    from ssdlab.arrays.workloads import job as named_job
+    from ssdlab.arrays.workloads import workload
+    from ssdlab.cli.console import duration, progress, table
+    from ssdlab.cli.output import results, say, write_json
+    from ssdlab.figures import Cell, figure_text
+    from ssdlab.jobfile import read_job
+    from ssdlab.plan.prices import Prices, prices
+    from ssdlab.plan.storage.candidates import DEFAULTS, Candidate, candidate
+    from ssdlab.plan.storage.loads import DEPTH, HOT_BYTES, HotSet
+    from ssdlab.plan.storage.measure import Request, measure
+    from ssdlab.plan.storage.own import OwnLoad, measure_own
+    from ssdlab.plan.storage.rows import assumptions, rows
+    from ssdlab.plan.storage.sizes import check
+    from ssdlab.plan.storage.tables import chapter, document
 
 WHOLE = 1 << 62
 """A hot set that is larger than any store fills it."""

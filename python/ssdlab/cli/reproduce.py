@@ -7,20 +7,20 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
-from ssdlab.cli.console import duration, progress, stdout, table
+from ssdlab.cli import light
 from ssdlab.cli.options import Json, Quiet
-from ssdlab.cli.output import results, write_json
 from ssdlab.errors import InputError
-from ssdlab.experiments import EXPERIMENTS, find
-from ssdlab.experiments.base import Experiment, Line, Mode, Outcome
-from ssdlab.experiments.runner import run
 from ssdlab.output import Output, make_folder, write_to
 
+if light.BODIES:
+    from rich.console import Console
 
-def _names(incomplete: str) -> list[str]:
-    return [one.name for one in EXPERIMENTS if one.name.startswith(incomplete)]
+    from ssdlab.cli.console import duration, progress, stdout, table
+    from ssdlab.cli.output import results, write_json
+    from ssdlab.experiments import find
+    from ssdlab.experiments.base import Experiment, Line, Mode, Outcome
+    from ssdlab.experiments.runner import run
 
 
 def command(
@@ -28,8 +28,8 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="NAME",
-            help=f"{', '.join(one.name for one in EXPERIMENTS)}; all without a name.",
-            autocompletion=_names,
+            help=f"{', '.join(light.index()['experiments'])}; all without a name.",
+            autocompletion=light.complete("experiments"),
         ),
     ] = None,
     quick: Annotated[

@@ -8,12 +8,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from ssdlab import logfolder, tuning
-from ssdlab.checks import examine, of_result
-from ssdlab.cli.console import duration, latency, progress, rate, stderr, table
-from ssdlab.cli.findings import print_checks
+from ssdlab.cli import light
 from ssdlab.cli.options import (
     Destroy,
     Json,
@@ -28,23 +24,26 @@ from ssdlab.cli.options import (
     UseExistingFile,
     rated,
 )
-from ssdlab.cli.output import results, say, write_json
-from ssdlab.engine.check import MARK, MARK_NOTE, any_doubt
-from ssdlab.engine.ratings import rating_for
 from ssdlab.errors import InputError
-from ssdlab.jobfile import JobText, read_job
 from ssdlab.output import Output
-from ssdlab.rating import Rating
-from ssdlab.results import Result
-from ssdlab.rig import profiles, resolve
-from ssdlab.store import RunStore, label
-from ssdlab.target import Fio, Settings, Target
 from ssdlab.units import size_text
 
+if light.BODIES:
+    from rich.console import Console
 
-def profile_names(incomplete: str) -> list[str]:
-    """Completion of targets."""
-    return [one.name for one in profiles() if one.name.startswith(incomplete)]
+    from ssdlab import logfolder
+    from ssdlab.checks import examine, of_result
+    from ssdlab.cli.console import duration, latency, progress, rate, stderr, table
+    from ssdlab.cli.findings import print_checks
+    from ssdlab.cli.output import results, say, write_json
+    from ssdlab.engine.check import MARK, MARK_NOTE, any_doubt
+    from ssdlab.engine.ratings import rating_for
+    from ssdlab.jobfile import JobText, read_job
+    from ssdlab.rating import Rating
+    from ssdlab.results import Result
+    from ssdlab.rig import resolve
+    from ssdlab.store import RunStore, label
+    from ssdlab.target import Fio, Settings, Target
 
 
 def command(
@@ -58,7 +57,7 @@ def command(
             "--on",
             metavar="TARGET",
             help="A profile's name, a rig file (.toml), a plain file, or a block device.",
-            autocompletion=profile_names,
+            autocompletion=light.complete("drives"),
         ),
     ],
     set_: SetKeys = None,
@@ -78,7 +77,7 @@ def command(
     logs: LogFolder = None,
     redact: Redact = False,
     destroy: Destroy = None,
-    setup: SetUp = tuning.NONE,
+    setup: SetUp = "none",
     use_existing_file: UseExistingFile = False,
     tbw: Tbw = None,
     plan: Annotated[

@@ -6,22 +6,27 @@ import math
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
-from ssdlab.care import scansay
-from ssdlab.care.blockio import place_of, reading
-from ssdlab.care.scan import QUICK_BYTES, Scan, blank, require_whole, scan
-from ssdlab.care.scanmap import STATES, State, cells
-from ssdlab.care.simscan import PREPARE, scan_simulated
-from ssdlab.cli.console import duration, latency, progress, table
+from ssdlab.cli import light
 from ssdlab.cli.options import Json, Page, SetKeys
-from ssdlab.cli.output import results, say, write_json
 from ssdlab.errors import ExperimentError, InputError, Interrupted
 from ssdlab.output import Output
-from ssdlab.rig import profiles, resolve
-from ssdlab.target import Fio, Sim
 from ssdlab.units import parse_bytes, size_text
+
+if light.BODIES:
+    from rich.console import Console
+    from rich.text import Text
+
+    from ssdlab.care import scansay
+    from ssdlab.care.blockio import place_of, reading
+    from ssdlab.care.scan import QUICK_BYTES, Scan, blank, require_whole, scan
+    from ssdlab.care.scanmap import STATES, State, cells
+    from ssdlab.care.simscan import PREPARE, scan_simulated
+    from ssdlab.cli.console import duration, latency, progress, table
+    from ssdlab.cli.output import results, say, write_json
+    from ssdlab.rig import resolve
+    from ssdlab.target import Fio, Sim
+
 
 COLUMNS = 64
 """Cells in a row of the map."""
@@ -43,17 +48,13 @@ LOOKS: dict[State, tuple[str, str, str]] = {
 """Character, colour and meaning of each state of a cell."""
 
 
-def _profile_names(incomplete: str) -> list[str]:
-    return [one.name for one in profiles() if one.name.startswith(incomplete)]
-
-
 def command(
     target: Annotated[
         str,
         typer.Argument(
             metavar="TARGET",
             help="A block device, a file, a profile's name or a rig file (.toml).",
-            autocompletion=_profile_names,
+            autocompletion=light.complete("drives"),
         ),
     ],
     whole: Annotated[

@@ -10,27 +10,24 @@ from typing import Annotated, Any
 import typer
 
 from ssdlab import _core
-from ssdlab.arrays.attachment import Attachment, shipped_attachments
-from ssdlab.cli.console import duration, stdout, table
+from ssdlab.cli import light
 from ssdlab.cli.options import Json
-from ssdlab.cli.output import on_stdout, say, write_json
-from ssdlab.engine import estimate
-from ssdlab.engine.protocol import EXAMPLE_BYTES, Protocol, example_setup
-from ssdlab.engine.speed import assumed
 from ssdlab.errors import UnknownNameError, nearest
-from ssdlab.protocols import protocols
-from ssdlab.rating import between
-from ssdlab.rig import Profile, leaves, profiles
+
+if light.BODIES:
+    from ssdlab.arrays.attachment import Attachment, shipped_attachments
+    from ssdlab.cli.console import duration, stdout, table
+    from ssdlab.cli.output import on_stdout, say, write_json
+    from ssdlab.engine import estimate
+    from ssdlab.engine.protocol import EXAMPLE_BYTES, Protocol, example_setup
+    from ssdlab.engine.speed import assumed
+    from ssdlab.protocols import protocols
+    from ssdlab.rating import between
+    from ssdlab.rig import Profile, leaves, profiles
 
 EXAMPLE_SPEED = "500MB/s,50kiops"
 """Of the drive by which a protocol is explained."""
-
-
-def _names(incomplete: str = "") -> list[str]:
-    names = [one.name for one in profiles()] + [one.name for one in protocols()]
-    names += [*shipped_attachments(), *(one["name"] for one in _core.registries())]
-    names += [name for one in _core.job_options() for name in (one["name"], *one["aliases"])]
-    return [name for name in names if name.startswith(incomplete)]
+NAMED = ("drives", "protocols", "controllers", "policies", "options")
 
 
 def command(
@@ -39,7 +36,7 @@ def command(
         typer.Argument(
             metavar="NAME",
             help="A drive profile, a controller, a protocol, a device, a policy or a job option.",
-            autocompletion=_names,
+            autocompletion=light.complete(*NAMED),
         ),
     ],
     json_: Json = None,
@@ -47,7 +44,7 @@ def command(
     """Show a drive or controller with its sources, a protocol, device, policy or job option."""
     found = list(_things(name))
     if not found:
-        near = nearest(name, _names())
+        near = nearest(name, light.names(*NAMED))
         hint = f' (did you mean "{near}"?)' if near else ""
         raise UnknownNameError(
             f'no drive, controller, protocol, device, policy or job option is called "{name}"'

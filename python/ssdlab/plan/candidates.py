@@ -16,7 +16,6 @@ from ssdlab.scale import capacity_of as full_capacity
 from ssdlab.scale import reduced
 from ssdlab.traces.words import binary
 
-MODES = ("write-back", "write-through", "write-around", "write-around-fill", "write-only")
 DEFERRING = ("write-back", "write-only")
 """Modes in which the newest data may lie in the cache alone."""
 SUB_BLOCK = 4096

@@ -12,7 +12,8 @@ from ssdlab.errors import Interrupted
 from ssdlab.jobfile import JobText
 from ssdlab.memory import available_bytes
 from ssdlab.progress import Progress, ProgressCallback
-from ssdlab.target import SEED_MAX, sim_progress, sim_result
+from ssdlab.target import sim_progress, sim_result
+from ssdlab.units import SEED_MAX
 
 INTERVAL_MS = 100
 SEED_STEP = 1_000_003
