@@ -1,18 +1,22 @@
-"""Writes docs/reference.md from the program itself; --check says whether it is current."""
+"""Writes docs/reference.md and the index of names that help and completion read from the program
+itself; --check says whether they are current."""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from typer.main import get_command
-
 from ssdlab import _core
+from ssdlab.arrays.attachment import shipped_attachments
 from ssdlab.audit import CHECKS
+from ssdlab.care.methods import KINDS
 from ssdlab.checks import probes
-from ssdlab.cli.app import app
+from ssdlab.cli import light
+from ssdlab.cli.app import COMMANDS, load
+from ssdlab.experiments import EXPERIMENTS
 from ssdlab.fio.options import ADDED, ADDED_FOR_LOGS, ALLOWED, REFUSED, REPLACED
 from ssdlab.health.attributes import EXPLAINED, TABLE, Meaning
 from ssdlab.protocols import protocols
@@ -30,15 +34,38 @@ TARGET = Path(__file__).parent / "reference.md"
 
 
 def main() -> int:
-    """Writes or checks the page; 1 where it is stale."""
-    text = "\n".join(page()) + "\n"
-    if "--check" not in sys.argv[1:]:
-        TARGET.write_text(text, "utf-8")
-        return 0
-    if TARGET.exists() and TARGET.read_text("utf-8") == text:
-        return 0
-    print("docs/reference.md is not what the program says now: python docs/generate.py")
-    return 1
+    """Writes or checks the files; 1 where one is stale."""
+    light.index().update(names())  # which commands quote in their help
+    index = names() | {"commands": {name: summary(load(name).help) for name in COMMANDS}}
+    texts = {
+        light.INDEX: json.dumps(index, indent=1) + "\n",
+        TARGET: "\n".join(page()) + "\n",
+    }
+    stale = [
+        path for path, text in texts.items() if not path.exists() or path.read_text("utf-8") != text
+    ]
+    for path in stale:
+        if "--check" in sys.argv[1:]:
+            print(f"{path} is not what the program says now: python docs/generate.py")
+        else:
+            path.write_text(texts[path], "utf-8")
+    return int("--check" in sys.argv[1:] and bool(stale))
+
+
+def names() -> dict[str, Any]:
+    """What completion names, by kind."""
+    return {
+        "drives": [one.name for one in profiles()],
+        "protocols": [one.name for one in protocols()],
+        "experiments": [one.name for one in EXPERIMENTS],
+        "controllers": list(shipped_attachments()),
+        "methods": [name for name in KINDS if name != "punch"],
+    }
+
+
+def summary(help_text: str) -> str:
+    """The first paragraph of the help of a command."""
+    return help_text.split("\n\n")[0].replace("\n", " ")
 
 
 def page() -> Iterator[str]:
@@ -148,10 +175,9 @@ def _attribute(one: Meaning) -> tuple[str, ...]:
 
 def commands() -> Iterator[str]:
     """Every command with its arguments and options."""
-    group: Any = get_command(app)
     named = [
         (f"{name} {sub}" if sub else name, one)
-        for name, command in group.commands.items()
+        for name, command in ((name, load(name)) for name in COMMANDS)
         for sub, one in getattr(command, "commands", {"": command}).items()
     ]
     for name, command in named:

@@ -12,7 +12,7 @@ import ssdlab
 PACKAGE = Path(ssdlab.__file__).parent
 
 LAYERS = (
-    ("errors", "memory", "_core", "profiles"),
+    ("errors", "memory", "_core", "profiles", "leftovers"),
     ("progress", "tracefile", "output", "units", "histogram"),
     ("_version", "results", "jobfile"),
     ("wear",),

@@ -21,7 +21,7 @@ from ssdlab.jobfile import JobText
 from ssdlab.plan import candidates, curves, lifetime, timed, workload
 from ssdlab.plan.cache import prepared, rounded_up
 from ssdlab.plan.rows import Hits
-from ssdlab.plan.stores import Store, cached, store
+from ssdlab.plan.stores import MODES, Store, cached, store
 from ssdlab.plan.warmup import Ramp, warm_up, warm_up_s
 from ssdlab.tracefile import Reading
 
@@ -381,14 +381,14 @@ def test_write_back_on_one_drive_before_a_mirror_is_not_recommended_unless_asked
 
 
 def test_what_is_worn_out_too_soon_is_not_recommended(folder: Path) -> None:
-    every = ("--modes", ",".join(candidates.MODES))
+    every = ("--modes", ",".join(MODES))
     lives = {
         row["name"]: row["life"]["years"] for row in rows_of(planned(folder, *every)[0], "cache")
     }
     limit = sorted(lives.values())[len(lives) // 2]
     document, _ = planned(folder, *every, "--years", str(limit))
     caches = rows_of(document, "cache")
-    assert {row["keys"]["mode"] for row in caches} == set(candidates.MODES)
+    assert {row["keys"]["mode"] for row in caches} == set(MODES)
     worn = [row["name"] for row in caches if row["life"]["years"] < limit]
     assert worn
     assert worn == [name for name, why in document["refused"].items() if "worn out" in why]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,19 +18,38 @@ from ssdlab import _core
 from ssdlab.answers import reproduction
 from ssdlab.errors import Interrupted
 from ssdlab.experiments import EXPERIMENTS, consistency, find, fragmentation
-from ssdlab.experiments.base import Experiment, Findings, Line, Mode, Published
+from ssdlab.experiments.base import Experiment, Findings, Line, Mode, Published, Task
 from ssdlab.experiments.base import Outcome as Reproduced
 from ssdlab.experiments.runner import run
 from ssdlab.progress import Progress
 from ssdlab.report import answer_page
+from ssdlab.rig import profile
 
 Cli = Callable[..., Outcome]
 KEYS = {"experiment", "drive", "quantity", "unit", "published", "simulated", "ratio", "kind", "why"}
+HEADLINES = tomllib.loads(Path(__file__).with_name("headlines.toml").read_text("utf-8"))
 EVERY = pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda one: one.name)
 
 
+def missed(experiment: str, rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Headlines that did not come out, as the file has them, with what came out instead."""
+    found = {
+        f"{row['drive']}: {row['quantity']}": row["simulated"]
+        if row["published"] is None
+        else row["ratio"]
+        for row in rows
+    }
+    return [
+        f'"{key}" = {found.get(key)}  # {expected}'
+        for key, expected in HEADLINES[experiment].items()
+        if found.get(key) != pytest.approx(expected, rel=HEADLINES["within"])
+    ]
+
+
 @EVERY
-def test_an_experiment_runs_to_its_end(cli: Cli, tmp_path: Path, experiment: Experiment) -> None:
+def test_an_experiment_finds_its_headlines(
+    cli: Cli, tmp_path: Path, experiment: Experiment
+) -> None:
     place, table = tmp_path / "page.html", tmp_path / "table.json"
     said = cli("reproduce", experiment.name, "--quick", "-o", place, "--json", table)
     assert said.status == 0, said.err
@@ -44,10 +66,45 @@ def test_an_experiment_runs_to_its_end(cli: Cli, tmp_path: Path, experiment: Exp
         elif row["published"] is not None:
             assert row["ratio"] == pytest.approx(row["simulated"] / row["published"])
         assert row["quantity"] in said.out
+    assert len(HEADLINES[experiment.name]) > 3
+    assert missed(experiment.name, rows) == []
     page = place.read_text()
     assert experiment.title in page
     assert f"1/{experiment.factors['quick']} of its size" in page
     assert "Quick run: drives and times are so small that numbers are rough." in page
+
+
+def at_half_speed(task: Task, key: str) -> Task:
+    """The task on a device of which every time called so takes twice as long, every rate half."""
+
+    def slowed(found: re.Match[str]) -> str:
+        times = 2.0 if key.startswith("t_") else 0.5
+        return f"{found[1]}{float(found[2]) * times:g}{found[3]}"
+
+    rig = task.rig or profile(task.drive).text
+    number = rf'(?m)^({key} = (?:\{{ value = )?"?)([0-9.]+)([a-zA-Z/]*)'
+    rig, changed = re.subn(number, slowed, rig)
+    assert changed, f"{task.key} has no {key}"
+    return replace(task, rig=rig)
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("fragmentation", "bandwidth"),
+        ("raid0-840pro", "bandwidth"),
+        ("x25m-block-size", "t_program"),
+        ("qsan-warm-up", "rpm"),
+    ],
+)
+def test_half_the_speed_of_a_drive_misses_the_headlines(name: str, key: str) -> None:
+    (experiment,) = find([name])
+    slow = replace(
+        experiment,
+        plan=lambda factor: [at_half_speed(task, key) for task in experiment.plan(factor)],
+    )
+    rows = [line.as_json(name) for line in reproduce(slow).outcome.findings.lines]
+    assert missed(name, rows)
 
 
 @EVERY

@@ -21,7 +21,8 @@ from ssdlab import tuning
 from ssdlab.admin import identify
 from ssdlab.audit import System
 from ssdlab.errors import ExperimentError, InputError
-from ssdlab.tuning import journal, means
+from ssdlab.leftovers import folder
+from ssdlab.tuning import means
 from ssdlab.tuning.means import NotSetError, cpu_list, cpu_set
 
 SCHEDULER = "sys/class/block/sda/queue/scheduler"
@@ -117,9 +118,9 @@ def system(recorded: Recorded) -> System:
 def files(recorded: Recorded) -> dict[str, str]:
     """Every file of a system with its text."""
     found = {}
-    for folder, _, names in os.walk(recorded.root):
+    for below, _, names in os.walk(recorded.root):
         for name in names:
-            path = Path(folder) / name
+            path = Path(below) / name
             if path.is_file() and not path.is_symlink():
                 found[str(path.relative_to(recorded.root))] = path.read_text().strip()
     return found
@@ -132,7 +133,7 @@ def by_setting(setup: dict[str, Any] | None) -> dict[str, dict[str, Any]]:
 
 
 def left() -> list[Path]:
-    return sorted(journal.folder().glob("*.json"))
+    return sorted(folder().glob("*.json"))
 
 
 def killed(recorded: Recorded, text: str, name: str = "sda", **more: object) -> None:
@@ -461,7 +462,7 @@ def test_a_preview_says_what_would_be_set_and_changes_nothing(
     assert table["irq"][:2] == ["-", "-"]
     assert files(recorded) == before
     assert processors == [set(range(8))]
-    assert not journal.folder().exists()
+    assert not folder().exists()
 
 
 def test_the_record_of_a_run_reads_in_words(recorded: Recorded) -> None:
@@ -581,8 +582,8 @@ def test_what_cannot_be_put_back_is_tried_again(
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 2}', '{"schema": 1, "pid": 1}'])
 def test_a_journal_that_is_none_stops_nobody(recorded: Recorded, text: str) -> None:
-    journal.folder().mkdir(parents=True)
-    (journal.folder() / "1-x.json").write_text(text)
+    folder().mkdir(parents=True)
+    (folder() / "1-x.json").write_text(text)
     with tuning.applied("sda", "scheduler=none", system=system(recorded)):
         assert system(recorded).chosen(SCHEDULER) == "none"
     assert system(recorded).chosen(SCHEDULER) == "mq-deadline"

@@ -23,11 +23,12 @@ from ssdlab.engine.plans import Order
 from ssdlab.engine.runs import begin, go_on
 from ssdlab.errors import ExperimentError, InputError, Interrupted
 from ssdlab.fio import run as fio_run
+from ssdlab.leftovers import folder
 from ssdlab.progress import Progress
 from ssdlab.protocols import find
 from ssdlab.safety.openers import openers_of
 from ssdlab.store import RunStore
-from ssdlab.tuning import SETTINGS, journal
+from ssdlab.tuning import SETTINGS
 from ssdlab.tuning.means import MEANS, Means
 from ssdlab.tuning.model import Knob
 
@@ -152,7 +153,7 @@ def test_without_setup_nothing_is_set_or_recorded(loop: Loop, queue: Queue) -> N
     result = ssdlab.run(JOB, on=loop.path, destroy=loop.name)
     assert "setup" not in result.ssdlab["surroundings"]
     assert result.ssdlab["surroundings"]["drive"]["scheduler"] == "mq-deadline"
-    assert not journal.folder().exists()
+    assert not folder().exists()
 
 
 def test_a_run_that_fails_puts_everything_back(
@@ -166,7 +167,7 @@ def test_a_run_that_fails_puts_everything_back(
     with pytest.raises(ExperimentError, match="broke off"):
         ssdlab.run(JOB, on=loop.path, destroy=loop.name, setup=SETUP)
     assert queue.values() == queue.before
-    assert list(journal.folder().glob("*.json")) == []
+    assert list(folder().glob("*.json")) == []
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -183,7 +184,7 @@ def test_a_run_that_is_stopped_puts_everything_back(
         _, said = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 130, said
     assert queue.values() == queue.before
-    assert list(journal.folder().glob("*.json")) == []
+    assert list(folder().glob("*.json")) == []
 
 
 def test_after_a_kill_the_next_command_on_the_drive_puts_everything_back(
@@ -219,7 +220,7 @@ def test_two_runs_at_once_do_not_put_back_over_each_other(
     with running(*arguments) as first:
         wait_for(lambda: queue.is_set_up and bool(fios(loop.path)))
         with running(*arguments) as second:
-            wait_for(lambda: len(list(journal.folder().glob("*.json"))) == 2)
+            wait_for(lambda: len(list(folder().glob("*.json"))) == 2)
             first.send_signal(signal.SIGINT)
             first.communicate(timeout=PATIENCE_S)
             assert queue.is_set_up

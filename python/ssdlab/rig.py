@@ -6,11 +6,14 @@ import stat
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ssdlab import _core, tuning
+from ssdlab import _core
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.jobfile import read_text
-from ssdlab.target import Fio, Sim, Target
+
+if TYPE_CHECKING:
+    from ssdlab.target import Sim, Target
 
 SUPERBLOCKS_MIN = 128
 """Of a drive made smaller: what is collected has to be chosen among many."""
@@ -85,13 +88,16 @@ def resolve(
     destroy: str | None = None,
     use_existing: bool = False,
     redact: bool = False,
-    setup: str = tuning.NONE,
+    setup: str = "none",
 ) -> Target:
     """The target that ``target`` names.
 
     Tried in order: a shipped profile, a rig file (``*.toml``), a block device, a plain file. A
     plain file needs a folder or a dot in its name, so that a misspelt profile is not made a file.
     """
+    from ssdlab import tuning
+    from ssdlab.target import Fio
+
     if not isinstance(target, (str, Path)):
         return target
     found = _resolved(target, destroy, use_existing, redact, setup)
@@ -105,6 +111,8 @@ def resolve(
 def _resolved(
     target: str | Path, destroy: str | None, use_existing: bool, redact: bool, setup: str
 ) -> Target:
+    from ssdlab.target import Fio, Sim
+
     text = str(target)
     if not text.strip():
         raise InputError(
@@ -140,4 +148,6 @@ def _mode(path: Path) -> int | None:
 
 
 def _rig_file(path: Path) -> Sim:
+    from ssdlab.target import Sim
+
     return Sim(path.stem, read_text(path, "rig file"), source=str(path))

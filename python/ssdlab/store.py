@@ -24,14 +24,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
-from ssdlab import documents
 from ssdlab.errors import InputError
 from ssdlab.output import write_to, writing
-from ssdlab.results import Result
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ssdlab.results import Result
 
 INDEX = "index.sqlite"
 MANIFEST = "manifest.json"
@@ -117,6 +118,10 @@ class RunStore:
             first = ", ".join(matches[:4]) + (" ..." if len(matches) > 4 else "")
             raise InputError(f'"{name}" fits {len(matches)} runs: {first}; give more of it')
         return None
+
+    def ids(self) -> list[str]:
+        """Ids of all runs, oldest first; nothing of them is read."""
+        return sorted(self._stamps())
 
     def entries(self) -> list[RunEntry]:
         """All runs whose manifest can be read, oldest first."""
@@ -214,6 +219,9 @@ def _partial() -> str:
 
 def load_run(folder: Path) -> Result:
     """Reads a run folder; refuses one that is not whole."""
+    from ssdlab import documents
+    from ssdlab.results import Result
+
     manifest = read_manifest(folder)
     if "protocol" in manifest:
         raise InputError(
@@ -243,6 +251,8 @@ def load_run(folder: Path) -> Result:
 
 def read_result(folder: Path) -> dict[str, Any]:
     """The ``result.json`` of a run of one job file; InputError where it is damaged."""
+    from ssdlab import documents
+
     path = folder / "result.json"
     return documents.document(documents.read_bytes(path), path)
 
@@ -252,6 +262,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
     Raises InputError where there is none, or it is damaged.
     """
+    from ssdlab import documents
+
     path = folder / MANIFEST
     if not path.is_file():
         raise InputError(f"{folder}: is not a complete run (there is no {MANIFEST} in it)")

@@ -31,10 +31,7 @@ from ssdlab.memory import available_bytes
 from ssdlab.progress import ProgressCallback, heard, phases_of
 from ssdlab.rating import Rating
 from ssdlab.results import LATENCY_SCHEMA, JobShape, Result
-from ssdlab.units import size_text
-
-SEED_MAX = 2**64 - 1
-"""Largest seed."""
+from ssdlab.units import SEED_MAX, size_text
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from ssdlab.errors import InputError
 
 N = TypeVar("N", int, float)
 
+SEED_MAX = 2**64 - 1
 VALUES_MAX = 1000
 """A list of more values is a slip."""
 

@@ -21,6 +21,9 @@ from pathlib import Path
 from ssdlab.errors import InputError
 from ssdlab.fio.surroundings import SYS_BLOCK, kernel_name, read_line, whole_disk
 
+SLICE_S = 0.25
+"""How long a mounted file system is frozen at a time; it rests as long between two slices."""
+
 STEP_MAX_BYTES = 128 << 10
 """A write that may not wait must not need splitting."""
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")

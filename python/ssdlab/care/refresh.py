@@ -27,7 +27,7 @@ from ssdlab.care.extents import (
     layout,
     open_for_rewrite,
 )
-from ssdlab.care.livewrite import step_bytes, write_past_cache
+from ssdlab.care.livewrite import SLICE_S, step_bytes, write_past_cache
 from ssdlab.care.measure import TELL_EVERY_S, Speed, Stretches, measure, pieces_of, tell
 from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError
 from ssdlab.progress import ProgressCallback, within
@@ -37,8 +37,6 @@ from ssdlab.units import size_text
 
 Notice = Callable[[str], None]
 
-SLICE_S = 0.25
-"""How long a mounted file system is frozen at a time; it rests as long between two slices."""
 SLICE_MAX_S = 5.0
 LEAST_GAIN = 0.05
 """A change of speed of this share or less is none, even where the reads agree better."""

@@ -14,8 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
+from ssdlab.cli import light
 from ssdlab.cli.streams import keep_open
 from ssdlab.errors import ExperimentError, InputError, Interrupted, SsdlabError
+from ssdlab.leftovers import any_left
 
 _STOPPED = Interrupted("stopped by Ctrl-C")
 
@@ -24,13 +26,16 @@ def main() -> None:
     """The entry point: runs the command and leaves with its exit status."""
     keep_open()
     _answer(_leave)
-    import ssdlab.cli.app  # noqa: F401  (loads what is heavy)
+    arguments = sys.argv[1:]
+    light.BODIES = not light.asks_for_words(arguments, os.environ)
+    from ssdlab.cli.app import module_of
 
+    module_of(arguments)  # loads what is heavy
     _answer(_interrupt)
     # Names of files and models need not be text; what cannot be written is escaped, as on stderr.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    status = run_command(sys.argv[1:])
+    status = run_command(arguments)
     # Python takes a Ctrl-C that passed through exec() of a text (dataclasses are made that way)
     # for unhandled, and ends by the signal instead of the status; another exec clears that.
     exec("")  # noqa: S102
@@ -40,13 +45,10 @@ def main() -> None:
 def run_command(arguments: list[str]) -> int:
     """Runs one command line; its exit status. Errors become one sentence on stderr."""
     try:
-        from typer.main import get_command
+        from ssdlab.cli.app import root
 
-        from ssdlab.cli.app import app
-        from ssdlab.cli.setup import restore_named
-
-        restore_named(arguments)
-        status = get_command(app).main(arguments, prog_name="ssdlab", standalone_mode=False)
+        _restore_left(arguments)
+        status = root().main(arguments, prog_name="ssdlab", standalone_mode=False)
         sys.stdout.flush()
         # Typer answers some of the Ctrl-Cs itself, without a word.
         return _fail(_STOPPED) if status == _STOPPED.exit_status else int(status or 0)
@@ -70,6 +72,15 @@ def run_command(arguments: list[str]) -> int:
             print(message(), file=sys.stderr)
             return InputError.exit_status
         return _fail(InputError(message() or "give a command; ssdlab --help lists them"))
+
+
+def _restore_left(arguments: list[str]) -> None:
+    """Restores what killed runs have left set on the drives that a command line names."""
+    asked = {"-h", "--help"} & set(arguments)
+    if light.BODIES and not asked and arguments[:1] != ["setup"] and any_left():
+        from ssdlab.cli.setup import restore_named
+
+        restore_named(arguments)
 
 
 def _fail(error: SsdlabError) -> int:

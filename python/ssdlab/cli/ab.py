@@ -10,36 +10,36 @@ from typing import Annotated
 
 import typer
 
-from ssdlab import ab, bench, tuning, units
-from ssdlab.analysis.paired import order as runs_in_order
-from ssdlab.answer import Check
-from ssdlab.checks import examine, examine_run, of_result
-from ssdlab.cli.console import progress, stderr, table
+from ssdlab.cli import light
 from ssdlab.cli.options import Destroy, Json, Quiet, Redact, SetUp, Tbw, UseExistingFile, rated
-from ssdlab.cli.output import results, write_json
-from ssdlab.cli.run import notice, override, profile_names
-from ssdlab.cli.test import parameter, size_of
-from ssdlab.compare import share_text, span_text
-from ssdlab.engine import findings
-from ssdlab.engine.plans import Order
-from ssdlab.engine.ratings import rating_for
-from ssdlab.engine.runs import begin
-from ssdlab.engine.session import SimSession
 from ssdlab.errors import ExperimentError, InputError
-from ssdlab.jobfile import JobText, read_job
 from ssdlab.output import Output
-from ssdlab.protocols import find, protocols
-from ssdlab.rating import Rating
-from ssdlab.rig import resolve
-from ssdlab.store import RunStore
-from ssdlab.target import SEED_MAX, Settings, Sim, Target
+from ssdlab.units import SEED_MAX
+
+if light.BODIES:
+    from ssdlab import ab, bench, units
+    from ssdlab.analysis.paired import order as runs_in_order
+    from ssdlab.answer import Check
+    from ssdlab.checks import examine, examine_run, of_result
+    from ssdlab.cli.console import progress, stderr, table
+    from ssdlab.cli.output import results, write_json
+    from ssdlab.cli.run import notice, override
+    from ssdlab.cli.test import parameter, size_of
+    from ssdlab.compare import share_text, span_text
+    from ssdlab.engine import findings
+    from ssdlab.engine.plans import Order
+    from ssdlab.engine.ratings import rating_for
+    from ssdlab.engine.runs import begin
+    from ssdlab.engine.session import SimSession
+    from ssdlab.jobfile import JobText, read_job
+    from ssdlab.protocols import find
+    from ssdlab.rating import Rating
+    from ssdlab.rig import resolve
+    from ssdlab.store import RunStore
+    from ssdlab.target import Settings, Sim, Target
 
 REPEATS = 4
 """Runs of each side where nothing else is said."""
-
-
-def _protocol_names(incomplete: str) -> list[str]:
-    return [one.name for one in protocols() if one.name.startswith(incomplete)]
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def command(
         typer.Argument(
             metavar="TARGET",
             help="A profile's name, a rig file (.toml), a plain file, or a block device.",
-            autocompletion=profile_names,
+            autocompletion=light.complete("drives"),
         ),
     ],
     protocol: Annotated[
@@ -128,7 +128,7 @@ def command(
             "-p",
             metavar="NAME",
             help="What to measure: a name from `ssdlab list protocols`.",
-            autocompletion=_protocol_names,
+            autocompletion=light.complete("protocols"),
         ),
     ] = None,
     job: Annotated[
@@ -198,7 +198,7 @@ def command(
         ),
     ] = 1,
     destroy: Destroy = None,
-    setup: SetUp = tuning.NONE,
+    setup: SetUp = "none",
     use_existing_file: UseExistingFile = False,
     redact: Redact = False,
     tbw: Tbw = None,

@@ -1,36 +1,88 @@
-"""The commands put together."""
+"""The commands put together; each is loaded when it is asked for."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import importlib
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperArgument, TyperGroup, TyperOption
+from typer.main import get_command
 
-from ssdlab.cli import (
-    ab,
-    array,
-    audit,
-    compare,
-    explain,
-    health,
-    listing,
-    plan,
-    purge,
-    refresh,
-    reliability,
-    report,
-    reproduce,
-    resume,
-    run,
-    scan,
-    setup,
-    show,
-    test,
-    trace,
-    trim,
-)
+from ssdlab.cli import light
+
+COMMANDS = (
+    "run test resume report compare ab array explain list show reproduce health audit setup scan "
+    "trim purge refresh reliability trace plan"
+).split()
+"""In the order of the help. The module of a command has its name, and the function ``command``, or
+``app`` with commands of its own."""
+
+
+class Commands(TyperGroup):
+    """Has only the summaries of commands, for the help, until one of them is asked for."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """As the base class, with the command itself instead of its summary."""
+        name, found, rest = super().resolve_command(ctx, args)
+        return name, found and load(str(name)), rest
+
+
+def module_of(arguments: Sequence[str]) -> ModuleType | None:
+    """The module of the command that a command line names, loaded; None where it names none."""
+    name = next((one for one in arguments if not one.startswith("-")), None)
+    if name not in COMMANDS:
+        return None
+    return importlib.import_module(f"ssdlab.cli.{'listing' if name == 'list' else name}")
+
+
+def load(name: str) -> Any:
+    """The command, or group of commands, of that name."""
+    module = module_of([name])
+    group = getattr(module, "app", None)
+    if group is None:
+        group = typer.Typer(add_completion=False, rich_markup_mode=None)
+        group.command(name, cls=getattr(module, "COMMAND_CLASS", None))(module.command)  # type: ignore[union-attr]
+    command = get_command(group)
+    command.name = name
+    return command
+
+
+def root() -> Any:
+    """The program, as a group of commands."""
+    if not light.BODIES:
+        # No value is used then; Typer's checks of them would load pydantic.
+        kinds: tuple[Any, ...] = (TyperArgument, TyperOption)
+        for kind in kinds:
+            kind.get_runtime_param = lambda _: _Anything()
+    return get_command(app)
+
+
+class _Anything:
+    """Takes any value of an option for right."""
+
+    def coerce(self, value: object, **_: object) -> object:
+        """The value itself."""
+        return value
+
+
+def _summarised(name: str) -> None:
+    """Lists a command in the help."""
+    app.command(name, help=light.index()["commands"].get(name))(lambda: None)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from ssdlab import __version__
+
+        typer.echo(f"ssdlab {__version__}")
+        raise typer.Exit
+
 
 app = typer.Typer(
+    cls=Commands,
     name="ssdlab",
     help="A laboratory for solid-state storage: one fio job on simulated and real drives.",
     no_args_is_help=True,
@@ -40,33 +92,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("run")(run.command)
-app.command("test")(test.command)
-app.command("resume")(resume.command)
-app.command("report")(report.command)
-app.command("compare")(compare.command)
-app.command("ab")(ab.command)
-app.command("array")(array.command)
-app.command("explain")(explain.command)
-app.command("list")(listing.command)
-app.command("show")(show.command)
-app.command("reproduce")(reproduce.command)
-app.command("health", cls=health.PlugInCommand)(health.command)
-app.command("audit")(audit.command)
-app.command("setup")(setup.command)
-app.command("scan")(scan.command)
-app.command("trim")(trim.command)
-app.command("purge")(purge.command)
-app.command("refresh")(refresh.command)
-app.command("reliability")(reliability.command)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        from ssdlab import __version__
-
-        typer.echo(f"ssdlab {__version__}")
-        raise typer.Exit
 
 
 @app.callback()
@@ -78,5 +103,5 @@ def _common(
     pass
 
 
-app.add_typer(trace.app, name="trace")
-app.add_typer(plan.app, name="plan")
+for _name in COMMANDS:
+    _summarised(_name)

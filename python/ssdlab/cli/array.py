@@ -11,24 +11,28 @@ from typing import Annotated
 import typer
 
 from ssdlab import units
-from ssdlab.answer import Answer, Section
-from ssdlab.arrays import studies
-from ssdlab.arrays.attachment import DIRECT, Attachment, attachment, with_bus
-from ssdlab.arrays.compare import Order, study
-from ssdlab.arrays.grid import shapes
-from ssdlab.arrays.measured import measured_drive
-from ssdlab.arrays.rigs import LEVELS, MEMBERS_MIN, Drive, Shape, array_rig
-from ssdlab.arrays.workloads import DEPTH, WORKLOADS, job, workload
+from ssdlab.arrays.workloads import DEPTH, WORKLOADS
+from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.console import progress, stderr
 from ssdlab.cli.options import Seed, SetKeys
-from ssdlab.cli.output import results, say
-from ssdlab.cli.run import override, profile_names
 from ssdlab.errors import InputError, unknown_name
-from ssdlab.jobfile import JobText, read_job, read_text
 from ssdlab.output import make_folder, write_to
-from ssdlab.progress import ProgressCallback, stage
-from ssdlab.rig import capacity_of, profile, profiles, reduced, smaller
+
+if light.BODIES:
+    from ssdlab.answer import Answer, Section
+    from ssdlab.arrays import studies
+    from ssdlab.arrays.attachment import DIRECT, Attachment, attachment, with_bus
+    from ssdlab.arrays.compare import Order, study
+    from ssdlab.arrays.grid import shapes
+    from ssdlab.arrays.measured import measured_drive
+    from ssdlab.arrays.rigs import LEVELS, MEMBERS_MIN, Drive, Shape, array_rig
+    from ssdlab.arrays.workloads import job, workload
+    from ssdlab.cli.console import progress, stderr
+    from ssdlab.cli.output import results, say
+    from ssdlab.cli.run import override
+    from ssdlab.jobfile import JobText, read_job, read_text
+    from ssdlab.progress import ProgressCallback, stage
+    from ssdlab.rig import capacity_of, profile, profiles, reduced, smaller
 
 MEMBER_BYTES = 1 << 30
 """Drives that ship with ssdlab are made about this small unless ``--scale`` says otherwise."""
@@ -42,7 +46,7 @@ def command(
         typer.Argument(
             metavar="DRIVE",
             help="A profile's name or a rig file (.toml) of one drive.",
-            autocompletion=profile_names,
+            autocompletion=light.complete("drives"),
         ),
     ] = None,
     levels: Annotated[

@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
-from ssdlab.audit import Finding, Layer, Scene, Status, System, audit_path
-from ssdlab.cli.console import table
+from ssdlab.cli import light
 from ssdlab.cli.options import Json
-from ssdlab.cli.output import results, write_json
 from ssdlab.errors import InputError
+
+if light.BODIES:
+    from rich.console import Console
+
+    from ssdlab.audit import Finding, Layer, Scene, Status, System, audit_path
+    from ssdlab.cli.console import table
+    from ssdlab.cli.output import results, write_json
 
 
 def command(

@@ -6,15 +6,14 @@ from typing import Annotated
 
 import typer
 
-from ssdlab import compare
-from ssdlab.answers import comparison
+from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
 from ssdlab.cli.options import KeptWhere
-from ssdlab.store import RunStore
 
-
-def _run_ids(incomplete: str) -> list[str]:
-    return [entry.id for entry in RunStore().entries() if incomplete in entry.id]
+if light.BODIES:
+    from ssdlab import compare
+    from ssdlab.answers import comparison
+    from ssdlab.store import RunStore
 
 
 @answering
@@ -25,7 +24,7 @@ def command(
             metavar="RUN",
             help="Run folders, or ids as `ssdlab list runs` shows them; RUN,RUN are repeats that "
             "count as one side. The first is what the others are compared to.",
-            autocompletion=_run_ids,
+            autocompletion=light.complete_runs,
         ),
     ],
     each: Annotated[

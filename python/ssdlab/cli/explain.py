@@ -6,19 +6,18 @@ from typing import Annotated
 
 import typer
 
-from ssdlab import explain
-from ssdlab.analysis.measurement import SYNC, Direction
-from ssdlab.answers import explanation
+from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.console import progress
 from ssdlab.cli.options import KeptWhere
-from ssdlab.explain import Outcome
-from ssdlab.results import Result
-from ssdlab.store import RunStore
 
-
-def _run_ids(incomplete: str) -> list[str]:
-    return [entry.id for entry in RunStore().entries() if incomplete in entry.id]
+if light.BODIES:
+    from ssdlab import explain
+    from ssdlab.analysis.measurement import SYNC, Direction
+    from ssdlab.answers import explanation
+    from ssdlab.cli.console import progress
+    from ssdlab.explain import Outcome
+    from ssdlab.results import Result
+    from ssdlab.store import RunStore
 
 
 @answering
@@ -26,7 +25,9 @@ def command(
     run: Annotated[
         str,
         typer.Argument(
-            metavar="RUN", help="A simulated run: its folder or id.", autocompletion=_run_ids
+            metavar="RUN",
+            help="A simulated run: its folder or id.",
+            autocompletion=light.complete_runs,
         ),
     ],
     tries: Annotated[

@@ -11,21 +11,25 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from typer.core import TyperCommand
 
-from ssdlab.cli.console import PIPE_WIDTH
-from ssdlab.cli.health_words import print_attributes, print_many, print_one, print_trouble
+from ssdlab.cli import light
 from ssdlab.cli.options import Json, KeptWhere, Redact, Tbw, opened, rated
-from ssdlab.cli.output import on_stdout, results, write_json
 from ssdlab.errors import InputError, SsdlabError
-from ssdlab.health import Snapshots, plugin, prometheus
-from ssdlab.health.report import Reading, Report, Unread, survey, unread_error
-from ssdlab.health.sources import history as snapshots_at
-from ssdlab.health.sources import read
 from ssdlab.output import Output
-from ssdlab.rig import profiles
-from ssdlab.store import RunStore
+
+if light.BODIES:
+    from rich.console import Console
+
+    from ssdlab.cli.console import PIPE_WIDTH
+    from ssdlab.cli.health_words import print_attributes, print_many, print_one, print_trouble
+    from ssdlab.cli.output import on_stdout, results, write_json
+    from ssdlab.health import Snapshots, plugin, prometheus
+    from ssdlab.health.report import Reading, Report, Unread, survey, unread_error
+    from ssdlab.health.sources import history as snapshots_at
+    from ssdlab.health.sources import read
+    from ssdlab.rig import profiles
+    from ssdlab.store import RunStore
 
 EXIT_CODE = "--exit-code"
 SCHEMA = 1
@@ -102,6 +106,9 @@ class PlugInCommand(TyperCommand):
                 raise
             print(plugin.failure(message() if message else str(error)))
             raise typer.Exit(plugin.State.UNKNOWN) from None
+
+
+COMMAND_CLASS = PlugInCommand
 
 
 @dataclass(frozen=True)

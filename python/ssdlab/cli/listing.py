@@ -7,15 +7,18 @@ from typing import Annotated
 import typer
 
 from ssdlab import _core
-from ssdlab.arrays.attachment import shipped_attachments
-from ssdlab.audit import CHECKS
-from ssdlab.cli.console import stdout, table
+from ssdlab.cli import light
 from ssdlab.cli.options import Json, KeptWhere
-from ssdlab.cli.output import on_stdout, write_json
 from ssdlab.errors import InputError, unknown_name
-from ssdlab.rig import profiles
-from ssdlab.store import RunStore
-from ssdlab.tuning import PRESETS, SETTINGS
+
+if light.BODIES:
+    from ssdlab.arrays.attachment import shipped_attachments
+    from ssdlab.audit import CHECKS
+    from ssdlab.cli.console import stdout, table
+    from ssdlab.cli.output import on_stdout, write_json
+    from ssdlab.rig import profiles
+    from ssdlab.store import RunStore
+    from ssdlab.tuning import PRESETS, SETTINGS
 
 KINDS = (
     "drives",

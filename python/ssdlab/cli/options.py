@@ -9,7 +9,7 @@ import typer
 
 from ssdlab.output import Output
 from ssdlab.rating import parse_tbw
-from ssdlab.target import SEED_MAX
+from ssdlab.units import SEED_MAX
 
 
 def opened(context: typer.Context, place: str | None) -> Output | None:

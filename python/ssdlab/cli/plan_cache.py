@@ -11,21 +11,25 @@ from typing import Annotated, Any
 import typer
 
 from ssdlab import _core, units
-from ssdlab.answer import Answer, Section
+from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.console import progress
 from ssdlab.cli.options import Seed
 from ssdlab.cli.trace_options import Action, Block, Device, Format, SkipDamaged, Window, reading
 from ssdlab.errors import InputError, unknown_name
-from ssdlab.jobfile import read_job
-from ssdlab.plan.cache import Plan, Wish, plan
-from ssdlab.plan.candidates import MODES, THRESHOLD_MAX, Fast, fast
-from ssdlab.plan.curves import SHARES
-from ssdlab.plan.prices import prices
-from ssdlab.plan.rows import CLOSE, GAIN_MIN, GOALS, REUSE_MIN, Rules
-from ssdlab.plan.stores import FORMS, store
-from ssdlab.plan.tables import chapters
-from ssdlab.tracefile import FITS, existing
+from ssdlab.plan.stores import FORMS, MODES
+
+if light.BODIES:
+    from ssdlab.answer import Answer, Section
+    from ssdlab.cli.console import progress
+    from ssdlab.jobfile import read_job
+    from ssdlab.plan.cache import Plan, Wish, plan
+    from ssdlab.plan.candidates import THRESHOLD_MAX, Fast, fast
+    from ssdlab.plan.curves import SHARES
+    from ssdlab.plan.prices import prices
+    from ssdlab.plan.rows import CLOSE, GAIN_MIN, GOALS, REUSE_MIN, Rules
+    from ssdlab.plan.stores import store
+    from ssdlab.plan.tables import chapters
+    from ssdlab.tracefile import FITS, existing
 
 QUICK: dict[str, Any] = {
     "top": 4,

@@ -9,24 +9,30 @@ from typing import Annotated, Any
 
 import typer
 
-from ssdlab import units
-from ssdlab.answer import Answer, Section
-from ssdlab.arrays.workloads import WORKLOADS, workload
-from ssdlab.arrays.workloads import job as named_job
+from ssdlab.arrays.workloads import WORKLOADS
+from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.console import progress
 from ssdlab.cli.options import Seed
 from ssdlab.errors import InputError
-from ssdlab.jobfile import read_job
-from ssdlab.plan.prices import Prices, prices
-from ssdlab.plan.storage.candidates import DEFAULTS, SYNTAX, Candidate, candidate
-from ssdlab.plan.storage.loads import DEPTH, HOT_BYTES, HotSet
-from ssdlab.plan.storage.measure import Request, measure
-from ssdlab.plan.storage.own import OwnLoad, measure_own
-from ssdlab.plan.storage.rows import WRITES_PER_DAY, assumptions, rows
-from ssdlab.plan.storage.sizes import check
-from ssdlab.plan.storage.tables import chapter
+from ssdlab.plan.storage.candidates import SYNTAX
+from ssdlab.plan.storage.loads import WRITES_PER_DAY
 from ssdlab.units import parse_bytes
+
+if light.BODIES:
+    from ssdlab import units
+    from ssdlab.answer import Answer, Section
+    from ssdlab.arrays.workloads import job as named_job
+    from ssdlab.arrays.workloads import workload
+    from ssdlab.cli.console import progress
+    from ssdlab.jobfile import read_job
+    from ssdlab.plan.prices import Prices, prices
+    from ssdlab.plan.storage.candidates import DEFAULTS, Candidate, candidate
+    from ssdlab.plan.storage.loads import DEPTH, HOT_BYTES, HotSet
+    from ssdlab.plan.storage.measure import Request, measure
+    from ssdlab.plan.storage.own import OwnLoad, measure_own
+    from ssdlab.plan.storage.rows import assumptions, rows
+    from ssdlab.plan.storage.sizes import check
+    from ssdlab.plan.storage.tables import chapter
 
 WHOLE = 1 << 62
 """A hot set that is larger than any store fills it."""

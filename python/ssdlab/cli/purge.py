@@ -8,22 +8,21 @@ from typing import Annotated
 
 import typer
 
-from ssdlab import safety, units
-from ssdlab.care.blockio import place_of
-from ssdlab.care.methods import KINDS, Method, available, remark
-from ssdlab.care.purge import Purged, purge, purge_file, work_of
-from ssdlab.cli.console import progress, stderr, table
+from ssdlab.cli import light
 from ssdlab.cli.options import Json, QuietWords, Tbw, rated
-from ssdlab.cli.output import results, say, write_json
-from ssdlab.engine.ratings import rating_of
 from ssdlab.errors import InputError
 from ssdlab.output import Output
-from ssdlab.safety import BlockDevice
 from ssdlab.units import size_text
 
-
-def _methods(incomplete: str) -> list[str]:
-    return [name for name in KINDS if name != "punch" and name.startswith(incomplete)]
+if light.BODIES:
+    from ssdlab import safety, units
+    from ssdlab.care.blockio import place_of
+    from ssdlab.care.methods import KINDS, Method, available, remark
+    from ssdlab.care.purge import Purged, purge, purge_file, work_of
+    from ssdlab.cli.console import progress, stderr, table
+    from ssdlab.cli.output import results, say, write_json
+    from ssdlab.engine.ratings import rating_of
+    from ssdlab.safety import BlockDevice
 
 
 def command(
@@ -46,7 +45,7 @@ def command(
             metavar="NAME",
             help="The way to do it; the strongest that the drive has unless given. "
             "--dry-run names those it has.",
-            autocompletion=_methods,
+            autocompletion=light.complete("methods"),
         ),
     ] = None,
     use_existing_file: Annotated[

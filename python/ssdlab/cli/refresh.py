@@ -8,25 +8,28 @@ from typing import Annotated, Any
 
 import typer
 
-from ssdlab import units
-from ssdlab.care.blockio import place_of
-from ssdlab.care.measure import Speed
-from ssdlab.care.refresh import (
-    SLICE_S,
-    Plan,
-    Refreshed,
-    plan,
-    refresh_device,
-    refresh_file,
-    why_refused,
-)
-from ssdlab.cli.console import progress, stderr, table
+from ssdlab.care.livewrite import SLICE_S
+from ssdlab.cli import light
 from ssdlab.cli.options import Json, QuietWords, Tbw, rated
-from ssdlab.cli.output import results, say, write_json
-from ssdlab.engine.ratings import rating_of
 from ssdlab.output import Output
-from ssdlab.rating import share_text
 from ssdlab.units import size_text
+
+if light.BODIES:
+    from ssdlab import units
+    from ssdlab.care.blockio import place_of
+    from ssdlab.care.measure import Speed
+    from ssdlab.care.refresh import (
+        Plan,
+        Refreshed,
+        plan,
+        refresh_device,
+        refresh_file,
+        why_refused,
+    )
+    from ssdlab.cli.console import progress, stderr, table
+    from ssdlab.cli.output import results, say, write_json
+    from ssdlab.engine.ratings import rating_of
+    from ssdlab.rating import share_text
 
 
 def command(

@@ -6,17 +6,16 @@ from typing import Annotated
 
 import typer
 
+from ssdlab.cli import light
 from ssdlab.cli.options import KeptWhere, Page
-from ssdlab.cli.output import results
-from ssdlab.engine.folder import RunFolder, is_protocol_run
 from ssdlab.errors import InputError
 from ssdlab.output import Output
-from ssdlab.results import Result
-from ssdlab.store import RunStore
 
-
-def _run_ids(incomplete: str) -> list[str]:
-    return [entry.id for entry in RunStore().entries() if incomplete in entry.id]
+if light.BODIES:
+    from ssdlab.cli.output import results
+    from ssdlab.engine.folder import RunFolder, is_protocol_run
+    from ssdlab.results import Result
+    from ssdlab.store import RunStore
 
 
 def command(
@@ -25,7 +24,7 @@ def command(
         typer.Argument(
             metavar="RUN",
             help="Run folders, or ids as `ssdlab list runs` shows them.",
-            autocompletion=_run_ids,
+            autocompletion=light.complete_runs,
         ),
     ],
     output: Page = None,

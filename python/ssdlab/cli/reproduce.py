@@ -8,18 +8,17 @@ from typing import Annotated
 
 import typer
 
-from ssdlab.answers import reproduction
+from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.console import progress, stdout
 from ssdlab.errors import InputError
-from ssdlab.experiments import EXPERIMENTS, find
-from ssdlab.experiments.base import Experiment, Mode
-from ssdlab.experiments.runner import run
 from ssdlab.output import make_folder, write_to
 
-
-def _names(incomplete: str) -> list[str]:
-    return [one.name for one in EXPERIMENTS if one.name.startswith(incomplete)]
+if light.BODIES:
+    from ssdlab.answers import reproduction
+    from ssdlab.cli.console import progress, stdout
+    from ssdlab.experiments import find
+    from ssdlab.experiments.base import Experiment, Mode
+    from ssdlab.experiments.runner import run
 
 
 @answering
@@ -28,8 +27,8 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="NAME",
-            help=f"{', '.join(one.name for one in EXPERIMENTS)}; all without a name.",
-            autocompletion=_names,
+            help=f"{', '.join(light.index()['experiments'])}; all without a name.",
+            autocompletion=light.complete("experiments"),
         ),
     ] = None,
     quick: Annotated[

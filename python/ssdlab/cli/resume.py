@@ -8,23 +8,22 @@ from typing import Annotated
 
 import typer
 
-from ssdlab.checks import examine_run
+from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.console import progress
 from ssdlab.cli.options import Destroy, KeptWhere, Tbw, UseExistingFile, rated
-from ssdlab.cli.run import notice
-from ssdlab.cli.test import say_plan, show
-from ssdlab.engine.folder import RunFolder
-from ssdlab.engine.plans import rest
-from ssdlab.engine.ratings import rating_of
-from ssdlab.engine.runs import go_on
-from ssdlab.protocols import find
-from ssdlab.rating import Rating
-from ssdlab.store import RunStore
 
-
-def _run_ids(incomplete: str) -> list[str]:
-    return [entry.id for entry in RunStore().entries() if incomplete in entry.id]
+if light.BODIES:
+    from ssdlab.checks import examine_run
+    from ssdlab.cli.console import progress
+    from ssdlab.cli.run import notice
+    from ssdlab.cli.test import say_plan, show
+    from ssdlab.engine.folder import RunFolder
+    from ssdlab.engine.plans import rest
+    from ssdlab.engine.ratings import rating_of
+    from ssdlab.engine.runs import go_on
+    from ssdlab.protocols import find
+    from ssdlab.rating import Rating
+    from ssdlab.store import RunStore
 
 
 @answering
@@ -34,7 +33,7 @@ def command(
         typer.Argument(
             metavar="RUN",
             help="The run of a protocol: its folder or id.",
-            autocompletion=_run_ids,
+            autocompletion=light.complete_runs,
         ),
     ],
     plan: Annotated[

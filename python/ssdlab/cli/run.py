@@ -9,10 +9,8 @@ from typing import Annotated
 
 import typer
 
-from ssdlab import logfolder, tuning, units
-from ssdlab.answers.run import answer as run_answer
+from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.console import progress, stderr
 from ssdlab.cli.options import (
     Destroy,
     KeptBelow,
@@ -25,21 +23,21 @@ from ssdlab.cli.options import (
     UseExistingFile,
     rated,
 )
-from ssdlab.cli.output import results, say, write_json
-from ssdlab.engine.ratings import rating_for
 from ssdlab.errors import InputError
-from ssdlab.jobfile import JobText, read_job
 from ssdlab.output import Output
-from ssdlab.rating import Rating
-from ssdlab.results import Result
-from ssdlab.rig import profiles, resolve
-from ssdlab.store import RunStore, label
-from ssdlab.target import Fio, Settings, Target
 
-
-def profile_names(incomplete: str) -> list[str]:
-    """Completion of targets."""
-    return [one.name for one in profiles() if one.name.startswith(incomplete)]
+if light.BODIES:
+    from ssdlab import logfolder, units
+    from ssdlab.answers.run import answer as run_answer
+    from ssdlab.cli.console import progress, stderr
+    from ssdlab.cli.output import results, say, write_json
+    from ssdlab.engine.ratings import rating_for
+    from ssdlab.jobfile import JobText, read_job
+    from ssdlab.rating import Rating
+    from ssdlab.results import Result
+    from ssdlab.rig import resolve
+    from ssdlab.store import RunStore, label
+    from ssdlab.target import Fio, Settings, Target
 
 
 @answering
@@ -54,7 +52,7 @@ def command(
             "--on",
             metavar="TARGET",
             help="A profile's name, a rig file (.toml), a plain file, or a block device.",
-            autocompletion=profile_names,
+            autocompletion=light.complete("drives"),
         ),
     ],
     set_: SetKeys = None,
@@ -73,7 +71,7 @@ def command(
     logs: LogFolder = None,
     redact: Redact = False,
     destroy: Destroy = None,
-    setup: SetUp = tuning.NONE,
+    setup: SetUp = "none",
     use_existing_file: UseExistingFile = False,
     tbw: Tbw = None,
     plan: Annotated[

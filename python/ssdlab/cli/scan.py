@@ -5,22 +5,27 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
-from ssdlab.answers import scan as scan_answer
-from ssdlab.answers.scan import MEANING
-from ssdlab.care.blockio import place_of, reading
-from ssdlab.care.scan import QUICK_BYTES, Scan, blank, require_whole, scan
-from ssdlab.care.scanmap import STATES, State, cells
-from ssdlab.care.simscan import PREPARE, scan_simulated
+from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.console import progress
 from ssdlab.cli.options import SetKeys
 from ssdlab.errors import ExperimentError, InputError, Interrupted
-from ssdlab.rig import profiles, resolve
-from ssdlab.target import Fio, Sim
 from ssdlab.units import parse_bytes, size_text
+
+if light.BODIES:
+    from rich.console import Console
+    from rich.text import Text
+
+    from ssdlab.answers import scan as scan_answer
+    from ssdlab.answers.scan import MEANING
+    from ssdlab.care.blockio import place_of, reading
+    from ssdlab.care.scan import QUICK_BYTES, Scan, blank, require_whole, scan
+    from ssdlab.care.scanmap import STATES, State, cells
+    from ssdlab.care.simscan import PREPARE, scan_simulated
+    from ssdlab.cli.console import progress
+    from ssdlab.rig import resolve
+    from ssdlab.target import Fio, Sim
+
 
 COLUMNS = 64
 """Cells in a row of the map."""
@@ -38,10 +43,6 @@ LOOKS: dict[State, tuple[str, str]] = {
 """Character and colour of each state of a cell."""
 
 
-def _profile_names(incomplete: str) -> list[str]:
-    return [one.name for one in profiles() if one.name.startswith(incomplete)]
-
-
 @answering
 def command(
     target: Annotated[
@@ -49,7 +50,7 @@ def command(
         typer.Argument(
             metavar="TARGET",
             help="A block device, a file, a profile's name or a rig file (.toml).",
-            autocompletion=_profile_names,
+            autocompletion=light.complete("drives"),
         ),
     ],
     whole: Annotated[

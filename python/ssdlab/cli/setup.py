@@ -8,18 +8,23 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from ssdlab import safety, tuning
-from ssdlab.cli.console import stderr, table
+from ssdlab.cli import light
 from ssdlab.cli.options import Destroy, Json, SetUp
-from ssdlab.cli.output import results, say, write_json
-from ssdlab.engine.runs import set_up_for
 from ssdlab.errors import InputError, SsdlabError
-from ssdlab.fio.surroundings import disk_below
 from ssdlab.output import Output
-from ssdlab.rig import resolve
-from ssdlab.target import Fio, Target
+
+if light.BODIES:
+    from rich.console import Console
+
+    from ssdlab import safety, tuning
+    from ssdlab.cli.console import stderr, table
+    from ssdlab.cli.output import results, say, write_json
+    from ssdlab.engine.runs import set_up_for
+    from ssdlab.fio.surroundings import disk_below
+    from ssdlab.rig import resolve
+    from ssdlab.target import Fio, Target
+
 
 PTS = "pts"
 
@@ -73,14 +78,11 @@ def say_preview(console: Console, target: Target, values: Mapping[str, int | flo
 
 def restore_named(arguments: Sequence[str]) -> None:
     """Restores what killed runs have left set on the drives that a command line names."""
-    if not arguments or arguments[0] == "setup" or {"-h", "--help"} & set(arguments):
-        return
     # Nobody asked for this, so it says nothing where it cannot be done.
     with contextlib.suppress(SsdlabError, OSError, ValueError):
-        if tuning.any_left():
-            paths = (Path(one) for one in arguments if one and not one.startswith("-"))
-            for name in {disk_below(one) for one in paths} - {None}:
-                tuning.restore_left(_notice, name=name)
+        paths = (Path(one) for one in arguments if one and not one.startswith("-"))
+        for name in {disk_below(one) for one in paths} - {None}:
+            tuning.restore_left(_notice, name=name)
 
 
 def _restore(target: str | None, destroy: str | None, json_: Output | None) -> None:

@@ -9,36 +9,34 @@ from typing import Annotated, Any
 
 import typer
 
-from ssdlab import _core, units
-from ssdlab._core import Attachment
-from ssdlab.answers.protocol import answer as protocol_answer
-from ssdlab.answers.run import answer as run_answer
-from ssdlab.arrays.attachment import shipped_attachments
+from ssdlab import _core
+from ssdlab.cli import light
 from ssdlab.cli.answer import View
-from ssdlab.cli.console import stdout, table
 from ssdlab.cli.options import Json, KeptWhere
-from ssdlab.cli.output import on_stdout, say, write_json
-from ssdlab.engine import estimate, findings
-from ssdlab.engine.folder import RunFolder, is_protocol_run
-from ssdlab.engine.protocol import EXAMPLE_BYTES, Protocol, example_setup
-from ssdlab.engine.speed import assumed
 from ssdlab.errors import UnknownNameError, nearest
 from ssdlab.output import Output
-from ssdlab.protocols import protocols
-from ssdlab.rating import between
-from ssdlab.results import Result
-from ssdlab.rig import Profile, profiles
-from ssdlab.store import RunStore
+
+if light.BODIES:
+    from ssdlab import units
+    from ssdlab._core import Attachment
+    from ssdlab.answers.protocol import answer as protocol_answer
+    from ssdlab.answers.run import answer as run_answer
+    from ssdlab.arrays.attachment import shipped_attachments
+    from ssdlab.cli.console import stdout, table
+    from ssdlab.cli.output import on_stdout, say, write_json
+    from ssdlab.engine import estimate, findings
+    from ssdlab.engine.folder import RunFolder, is_protocol_run
+    from ssdlab.engine.protocol import EXAMPLE_BYTES, Protocol, example_setup
+    from ssdlab.engine.speed import assumed
+    from ssdlab.protocols import protocols
+    from ssdlab.rating import between
+    from ssdlab.results import Result
+    from ssdlab.rig import Profile, profiles
+    from ssdlab.store import RunStore
 
 EXAMPLE_SPEED = "500MB/s,50kiops"
 """Of the drive by which a protocol is explained."""
-
-
-def _names(incomplete: str = "") -> list[str]:
-    names = [one.name for one in profiles()] + [one.name for one in protocols()]
-    names += [*shipped_attachments(), *(one["name"] for one in _core.registries())]
-    names += [name for one in _core.job_options() for name in (one["name"], *one["aliases"])]
-    return [name for name in names if name.startswith(incomplete)]
+NAMED = ("drives", "protocols", "controllers", "policies", "options")
 
 
 def command(
@@ -48,7 +46,7 @@ def command(
             metavar="NAME",
             help="A run, a drive profile, a controller, a protocol, a device, a policy or a job "
             "option.",
-            autocompletion=_names,
+            autocompletion=light.complete(*NAMED),
         ),
     ],
     json_: Json = None,
@@ -60,7 +58,7 @@ def command(
         _show_run(folder, json_)
         return
     if not found:
-        near = nearest(name, _names())
+        near = nearest(name, light.names(*NAMED))
         hint = f' (did you mean "{near}"?)' if near else ""
         raise UnknownNameError(
             f'no drive, controller, protocol, device, policy or job option is called "{name}"'

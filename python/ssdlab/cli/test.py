@@ -6,13 +6,9 @@ import time
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from ssdlab import tuning, units
-from ssdlab.answers import protocol as protocol_answer
-from ssdlab.checks import examine_run
+from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.console import progress, stderr
 from ssdlab.cli.options import (
     AssumeSpeed,
     Destroy,
@@ -26,27 +22,31 @@ from ssdlab.cli.options import (
     UseExistingFile,
     rated,
 )
-from ssdlab.cli.output import write_json
-from ssdlab.cli.run import notice, override, profile_names
-from ssdlab.cli.setup import say_preview
-from ssdlab.engine import findings
-from ssdlab.engine.folder import RunFolder
-from ssdlab.engine.plans import Announcement, Order
-from ssdlab.engine.plans import plan as make_plan
-from ssdlab.engine.ratings import rating_for
-from ssdlab.engine.runs import begin
-from ssdlab.engine.speed import assumed
 from ssdlab.errors import InputError
-from ssdlab.protocols import find, protocols
-from ssdlab.rating import between, share_text
-from ssdlab.rig import profile, resolve
-from ssdlab.safety import amount
-from ssdlab.store import RunStore
 from ssdlab.units import parse_bytes, size_text
 
+if light.BODIES:
+    from rich.console import Console
 
-def _protocol_names(incomplete: str) -> list[str]:
-    return [one.name for one in protocols() if one.name.startswith(incomplete)]
+    from ssdlab import units
+    from ssdlab.answers import protocol as protocol_answer
+    from ssdlab.checks import examine_run
+    from ssdlab.cli.console import progress, stderr
+    from ssdlab.cli.output import write_json
+    from ssdlab.cli.run import notice, override
+    from ssdlab.cli.setup import say_preview
+    from ssdlab.engine import findings
+    from ssdlab.engine.folder import RunFolder
+    from ssdlab.engine.plans import Announcement, Order
+    from ssdlab.engine.plans import plan as make_plan
+    from ssdlab.engine.ratings import rating_for
+    from ssdlab.engine.runs import begin
+    from ssdlab.engine.speed import assumed
+    from ssdlab.protocols import find
+    from ssdlab.rating import between, share_text
+    from ssdlab.rig import profile, resolve
+    from ssdlab.safety import amount
+    from ssdlab.store import RunStore
 
 
 @answering
@@ -56,7 +56,7 @@ def command(
         typer.Argument(
             metavar="TARGET",
             help="A profile's name, a rig file (.toml), a plain file, or a block device.",
-            autocompletion=profile_names,
+            autocompletion=light.complete("drives"),
         ),
     ],
     protocol: Annotated[
@@ -66,7 +66,7 @@ def command(
             "-p",
             metavar="NAME",
             help="What to do: a name from `ssdlab list protocols`.",
-            autocompletion=_protocol_names,
+            autocompletion=light.complete("protocols"),
         ),
     ],
     param: Annotated[
@@ -107,12 +107,12 @@ def command(
             "--like",
             metavar="PROFILE",
             help="Or a simulated drive that it is like, for the plan.",
-            autocompletion=profile_names,
+            autocompletion=light.complete("drives"),
         ),
     ] = None,
     tbw: Tbw = None,
     destroy: Destroy = None,
-    setup: SetUp = tuning.NONE,
+    setup: SetUp = "none",
     use_existing_file: UseExistingFile = False,
     redact: Redact = False,
     out: KeptBelow = None,

@@ -9,31 +9,26 @@ from typing import Annotated, Any, cast
 import typer
 
 from ssdlab import _core
-from ssdlab.answers import trace as trace_answer
-from ssdlab.cli import trace_replay
+from ssdlab.cli import light, trace_replay
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.console import progress, stdout, table
 from ssdlab.cli.options import Json, Quiet, opened
-from ssdlab.cli.output import on_stdout, results, say, write_json
-from ssdlab.cli.trace_options import (
-    Action,
-    Block,
-    Device,
-    Format,
-    SkipDamaged,
-    Window,
-    reading,
-)
+from ssdlab.cli.trace_options import Action, Block, Device, Format, SkipDamaged, Window, reading
 from ssdlab.errors import InputError
 from ssdlab.output import Output
-from ssdlab.traces import fit, profile
-from ssdlab.traces.convert import convert as convert_trace
 from ssdlab.units import parse_bytes
+
+if light.BODIES:
+    from ssdlab.answers import trace as trace_answer
+    from ssdlab.cli.console import progress, stdout, table
+    from ssdlab.cli.output import on_stdout, results, say, write_json
+    from ssdlab.traces import fit, profile
+    from ssdlab.traces.convert import convert as convert_trace
 
 app = typer.Typer(
     name="trace",
     help="Recorded block traces: what they are like, other formats, jobs, replay.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
 )
 FORMAT_HEADS = ["format", "what it is", "written", "loses when written"]

@@ -8,27 +8,22 @@ from typing import Annotated
 
 import typer
 
+from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.console import progress
 from ssdlab.cli.options import Destroy, KeptBelow, Redact, Seed, SetKeys
 from ssdlab.cli.options import UseExistingFile as UseExisting
-from ssdlab.cli.run import notice, override, profile_names, show
-from ssdlab.cli.trace_options import (
-    Action,
-    Block,
-    Device,
-    Format,
-    SkipDamaged,
-    Window,
-    reading,
-)
+from ssdlab.cli.trace_options import Action, Block, Device, Format, SkipDamaged, Window, reading
 from ssdlab.errors import InputError
-from ssdlab.jobfile import JobText
-from ssdlab.rig import resolve
-from ssdlab.store import RunStore
-from ssdlab.target import Settings, Sim
-from ssdlab.tracefile import FITS, Replay, existing
 from ssdlab.units import parse_bytes
+
+if light.BODIES:
+    from ssdlab.cli.console import progress
+    from ssdlab.cli.run import notice, override, show
+    from ssdlab.jobfile import JobText
+    from ssdlab.rig import resolve
+    from ssdlab.store import RunStore
+    from ssdlab.target import Settings, Sim
+    from ssdlab.tracefile import FITS, Replay, existing
 
 DEPTH_OPEN = 32
 """I/Os that fio keeps in flight at most where it follows the times of a trace."""
@@ -43,7 +38,7 @@ def command(
             "--on",
             metavar="TARGET",
             help="A profile's name, a rig file (.toml), a plain file, or a block device.",
-            autocompletion=profile_names,
+            autocompletion=light.complete("drives"),
         ),
     ],
     speed: Annotated[

@@ -8,11 +8,14 @@ from typing import Annotated
 
 import typer
 
-from ssdlab import units
-from ssdlab.care.trim import Trimmed, trim
+from ssdlab.cli import light
 from ssdlab.cli.options import Json
-from ssdlab.cli.output import results, say, write_json
 from ssdlab.units import parse_bytes, size_text
+
+if light.BODIES:
+    from ssdlab import units
+    from ssdlab.care.trim import Trimmed, trim
+    from ssdlab.cli.output import results, say, write_json
 
 
 def command(

@@ -12,7 +12,6 @@ from ssdlab.plan.curves import Curve, frames
 from ssdlab.plan.stores import Store, cached
 from ssdlab.rig import SUPERBLOCKS_MIN, capacity_of, profiles, reduced
 
-MODES = ("write-back", "write-through", "write-around", "write-around-fill", "write-only")
 DEFERRING = ("write-back", "write-only")
 """Modes in which the newest data may lie in the cache alone."""
 SUB_BLOCK = 4096

@@ -17,6 +17,8 @@ from ssdlab.units import parse_bytes
 
 FORMS = "NAME, FILE.toml, or LEVEL:COUNT:NAME[:CHUNK] such as raid10:6:seagate-constellation-500"
 """What :func:`store` reads, for help texts and messages."""
+MODES = ("write-back", "write-through", "write-around", "write-around-fill", "write-only")
+"""What becomes of writes in a cache, as in the rigs."""
 
 
 @dataclass(frozen=True)

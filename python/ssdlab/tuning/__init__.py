@@ -6,7 +6,6 @@ run, or ``ssdlab setup --restore``, restores what a killed one has left set.
 """
 
 from ssdlab.tuning.apply import applied, preview, restore_left
-from ssdlab.tuning.journal import any_left
 from ssdlab.tuning.model import Record, Setting
 from ssdlab.tuning.request import NONE, consent, for_client, parse, wanted_block
 from ssdlab.tuning.settings import PRESETS, SETTINGS
@@ -18,7 +17,6 @@ __all__ = [
     "SETTINGS",
     "Record",
     "Setting",
-    "any_left",
     "applied",
     "consent",
     "for_client",

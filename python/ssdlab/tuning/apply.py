@@ -10,6 +10,7 @@ from typing import Any
 from ssdlab.audit import System
 from ssdlab.audit.scene import drive_called
 from ssdlab.errors import ExperimentError, InputError, SsdlabError
+from ssdlab.leftovers import any_left
 from ssdlab.tuning import journal as journals
 from ssdlab.tuning.journal import Entry, Journal, exclusively, identify
 from ssdlab.tuning.means import MEANS, NotSetError
@@ -105,7 +106,7 @@ def restore_left(
 
     ``name``: only what they left set on this drive or with it. ``formats``: as in :func:`put_back`.
     """
-    if not journals.any_left():
+    if not any_left():
         return 0
     with undisturbed(), exclusively():
         return _restore_dead(system or System(), notice, name=name, formats=formats)
@@ -131,7 +132,7 @@ def _restore_dead(
 
 
 def _journals() -> list[Journal]:
-    if not journals.any_left():
+    if not any_left():
         return []
     with exclusively():
         return journals.journals()

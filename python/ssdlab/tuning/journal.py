@@ -19,6 +19,7 @@ from typing import Any
 
 from ssdlab.audit import System
 from ssdlab.fio.surroundings import serial_of
+from ssdlab.leftovers import folder
 from ssdlab.output import write_error, writing
 from ssdlab.store import sync_folder
 from ssdlab.system import CLASS
@@ -126,12 +127,6 @@ class Journal:
         self.path.with_suffix(".lock").unlink(missing_ok=True)
 
 
-def folder() -> Path:
-    """``$XDG_STATE_HOME/ssdlab/setup``, or ``~/.local/state/ssdlab/setup``."""
-    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(base) / "ssdlab" / "setup"
-
-
 def boot(system: System) -> str | None:
     """What tells one start of the system from another."""
     return system.read("proc/sys/kernel/random/boot_id")
@@ -169,14 +164,6 @@ def started(system: System, target: str, drive: Identity | None) -> Iterator[Jou
         finally:
             if not path.exists():
                 path.with_suffix(".lock").unlink(missing_ok=True)
-
-
-def any_left() -> bool:
-    """Whether there is any journal at all, of the living or the dead."""
-    try:
-        return any(one.name.endswith(".json") for one in os.scandir(folder()))
-    except OSError:
-        return False
 
 
 def journals() -> list[Journal]:

@@ -10,7 +10,7 @@ from ssdlab.arrays.readings import Reading, read
 from ssdlab.bench import Seat
 from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
-from ssdlab.target import SEED_MAX
+from ssdlab.units import SEED_MAX
 
 INTERVAL_MS = 100
 SEED_STEP = 1_000_003

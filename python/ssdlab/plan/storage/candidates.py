@@ -11,11 +11,9 @@ from ssdlab import _core
 from ssdlab.arrays.attachment import DIRECT, Attachment, attachment
 from ssdlab.arrays.rigs import LEVELS
 from ssdlab.errors import InputError
-from ssdlab.plan.stores import FORMS, Store, store
+from ssdlab.plan.stores import FORMS, MODES, Store, store
 from ssdlab.rig import profiles
 
-MODES = ("write-back", "write-through", "write-around", "write-around-fill", "write-only")
-"""What becomes of writes in a cache, as in the rigs."""
 SYNTAX = (
     'STORE, "STORE + CACHE", "STORE + PRESET:CACHE" or "STORE + MODE:CACHE", each with "@ CARD"'
 )

@@ -13,6 +13,8 @@ ORDERED = 1 << 20
 """Bytes of an I/O in order."""
 ORDERED_DEPTH = 32
 DEPTH = 256
+WRITES_PER_DAY = 1e12
+"""Bytes that the host writes in a day, where nothing else is said; assumed."""
 HOT_BYTES = 20_000_000 * 512
 """The hot set of an article on SSD caches: 20 million sectors."""
 PIECES = 25

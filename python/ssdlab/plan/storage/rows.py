@@ -12,6 +12,7 @@ from ssdlab.errors import InputError
 from ssdlab.plan.prices import Prices
 from ssdlab.plan.storage.bed import Worn
 from ssdlab.plan.storage.candidates import Candidate
+from ssdlab.plan.storage.loads import WRITES_PER_DAY
 from ssdlab.plan.storage.measure import LOADS, Measured
 from ssdlab.plan.storage.sizes import drive_of, has_disk, shape_of, shipped, usable_bytes
 from ssdlab.plan.stores import Store
@@ -25,8 +26,6 @@ UBER_DISK, UBER_SSD = 1e-15, 1e-17
 REBUILD_DISK, REBUILD_SSD = 100e6, 204.8e6
 """Bytes per second of a rebuild: a disk on its inner tracks; md's limit."""
 REPLACE_HOURS = 24.0
-WRITES_PER_DAY = 1e12
-"""Bytes that the host writes in a day, where nothing else is said; assumed."""
 
 
 @dataclass(frozen=True)

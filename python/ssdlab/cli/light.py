@@ -1,0 +1,68 @@
+"""What help and completion take without loading what commands do, which would take seconds.
+
+A command line that asks for words alone leaves :data:`BODIES` off: modules of commands then import
+only what their signatures need. The names of commands, protocols and experiments come from
+``index.json``, which ``docs/generate.py`` writes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+BODIES = True
+"""Whether modules of commands import what the bodies of their functions use."""
+COMPLETE = "_SSDLAB_COMPLETE"
+"""The variable by which a shell asks for completions."""
+INDEX = Path(__file__).with_name("index.json")
+
+
+def asks_for_words(arguments: Sequence[str], environment: Mapping[str, str]) -> bool:
+    """Whether a command line can only be answered by help or completions.
+
+    So it is where the first option is ``--help``: what comes before is no option that could take
+    that as its value.
+    """
+    if COMPLETE in environment or not arguments:
+        return True
+    first = next((one for one in arguments if one.startswith("-")), "")
+    return first in ("-h", "--help")
+
+
+@cache
+def index() -> dict[str, Any]:
+    """``index.json``: names by kind; of commands also their summaries."""
+    found: dict[str, Any] = json.loads(INDEX.read_text("utf-8"))
+    return found
+
+
+def complete(*kinds: str) -> Callable[[str], list[str]]:
+    """A callback of typer that completes the names of some kinds."""
+
+    def matching(incomplete: str) -> list[str]:
+        return [name for name in names(*kinds) if name.startswith(incomplete)]
+
+    return matching
+
+
+def complete_runs(incomplete: str) -> list[str]:
+    """Ids of kept runs; any piece of one will do."""
+    from ssdlab.store import RunStore
+
+    return [run for run in RunStore().ids() if incomplete in run]
+
+
+def names(*kinds: str) -> list[str]:
+    """Everything of these kinds that can be named."""
+    return [name for kind in kinds for name in (index().get(kind) or _of_core(kind))]
+
+
+def _of_core(kind: str) -> list[str]:
+    from ssdlab import _core
+
+    if kind == "policies":
+        return [one["name"] for one in _core.registries()]
+    return [name for one in _core.job_options() for name in (one["name"], *one["aliases"])]
