@@ -20,7 +20,7 @@ from ssdlab.store import RunStore
 HEAVY = {"asyncio", "bokeh", "jinja2", "numpy", "polars", "pydantic", "rich", "scipy"}
 SECONDS_MAX = 0.35
 """Of processor time; of a start that loads everything it is 2."""
-WORK = {"ssdlab.engine.runner", "ssdlab.report.page", "ssdlab.safety", "ssdlab.target"}
+WORK = {"ssdlab.engine.runner", "ssdlab.report.answer_page", "ssdlab.safety", "ssdlab.target"}
 """Some of what runs something."""
 
 

@@ -10,10 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ssdlab
 from conftest import Outcome, histogram_of, make_result
+from ssdlab.analysis import noise
 from ssdlab.histogram import PERCENTILES, Histogram, merge
 from ssdlab.results import Result
 from ssdlab.store import RunStore
@@ -227,6 +229,23 @@ def test_window_latencies_are_those_of_its_segments(kept: tuple[Path, Result, Re
         low = place if place < 128 else (1 << (shift + 6)) + ((place & 63) << shift)
         width = 1 if place < 128 else 1 << shift
         assert low <= told[f"clat_{name}_ns"] <= low + width
+
+
+def test_a_p99_that_three_stalls_decide_is_known_to_be_unsure() -> None:
+    """Three seconds of sixty hold all slow I/Os: whether a run sees two or four is chance."""
+    quick, slow = 1_000_000, 80_000_000
+    stalled, even = np.zeros((60, 2)), np.zeros((60, 2))
+    stalled[:] = (1000, 0)
+    stalled[[11, 30, 47]] = (600, 400)
+    even[:] = (980, 20)  # as many slow ones, one after another
+    values = (quick, slow)
+    rare = noise.resample_percentile(stalled, values, 98.0)
+    often = noise.resample_percentile(even, values, 98.5)
+    assert rare is not None and often is not None
+    assert rare.value in values and often.value == slow
+    low, high = rare.interval()
+    assert low < quick < slow < high, "the interval holds both"
+    assert often.interval() == (slow, slow)
 
 
 # --- flushes ----------------------------------------------------------------------------------

@@ -12,26 +12,29 @@ from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.measure import Measurement
-
-from ssdlab import units
-from ssdlab.answer import (
-    MARK,
-    MARK_NOTE,
-    Answer,
-    Check,
-    Section,
-    Table,
-    cell_text,
-    heading,
-    numbers_table,
-    value_of,
-)
-from ssdlab.cli.console import PIPE_WIDTH, table
+from ssdlab.cli import light
 from ssdlab.cli.options import Csv, Json, Page, Quiet, Verbose, Wide, Xlsx
-from ssdlab.cli.output import results, say, write_json
 from ssdlab.output import Output, make_folder, write_to
+
+if light.BODIES:
+    from rich.console import Console
+    from rich.measure import Measurement
+
+    from ssdlab import units
+    from ssdlab.answer import (
+        MARK,
+        MARK_NOTE,
+        Answer,
+        Check,
+        Section,
+        Table,
+        cell_text,
+        heading,
+        numbers_table,
+        value_of,
+    )
+    from ssdlab.cli.console import PIPE_WIDTH, table
+    from ssdlab.cli.output import results, say, write_json
 
 KEY_NUMBERS = 5
 """So many of the numbers are printed; the others with ``--verbose``."""
