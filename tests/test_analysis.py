@@ -13,8 +13,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ssdlab.analysis import comparison, consistency, flash, latency, series, steady
+from ssdlab.analysis import comparison, consistency, flash, series, steady
 from ssdlab.analysis.attribution import breakdowns
+from ssdlab.histogram import BINS, VALUES, Histogram, bin_index, merge
 from ssdlab.wear import Stretch, grown
 
 
@@ -180,67 +181,52 @@ def test_noise_has_no_period() -> None:
 
 def test_bins_are_fios() -> None:
     # Values that fio 3.33 itself wrote into JSON+ files.
-    for value in (163, 165, 167, 223, 434, 532, 23680):
-        assert latency.bin_value(latency.bin_index(value)) == value
-    assert latency.bin_index(127) == 127
-    assert latency.bin_index(128) == latency.bin_index(129) == 128
-    assert latency.bin_index(2**62) == latency.BINS - 1
+    written = [163, 165, 167, 223, 434, 532, 23680]
+    assert VALUES[bin_index(written)].tolist() == written
+    assert bin_index([127, 128, 129]).tolist() == [127, 128, 128]
+    assert bin_index(2**62) == BINS - 1
 
 
 def test_a_bin_is_at_most_one_128th_off() -> None:
-    for ns in np.geomspace(1, 1.6e10, 5000).astype(int).tolist():
-        assert abs(latency.bin_value(latency.bin_index(ns)) - ns) <= ns / 128
+    ns = np.geomspace(1, 1.6e10, 5000).astype(int)
+    assert (np.abs(VALUES[bin_index(ns)] - ns) <= ns / 128).all()
 
 
-def bins(pairs: dict[int, int], **more: float) -> dict[str, Any]:
-    return {"clat_ns": {"bins": {str(k): v for k, v in pairs.items()}, **more}}
+def bins(pairs: dict[int, int], **more: float) -> Histogram:
+    clat = {"bins": {str(k): v for k, v in pairs.items()}, **more}
+    found = Histogram.of_document({"clat_ns": clat}, "clat")
+    assert found is not None
+    return found
 
 
 def test_percentiles_of_a_known_distribution() -> None:
-    found = latency.distribution(bins({1000: 900, 2000: 90, 5000: 9, 70000: 1}, max=69000))
-    assert found is not None
+    found = bins({1000: 900, 2000: 90, 5000: 9, 70000: 1}, max=69000)
     assert found.ios == 1000
-    assert [found.percentile(p) for p in (50, 90, 90.1, 99, 99.9)] == [
-        1000,
-        1000,
-        2000,
-        2000,
-        5000,
-    ]
-    assert found.percentile(100) == 69000  # never above the maximum
-    assert found.mean_ns == pytest.approx((900_000 + 180_000 + 45_000 + 70_000) / 1000)
+    told = [found.percentile_ns(p) for p in (50, 90, 90.1, 99, 99.9)]
+    assert told == [VALUES[bin_index(ns)] for ns in (1000, 1000, 2000, 2000, 5000)]
+    assert found.rank_ns(100) == 69000  # never above the maximum
+    assert found.mean_ns == pytest.approx((900_000 + 180_000 + 45_000 + 70_000) / 1000, rel=0.005)
 
 
-def test_cdf_ends_at_one_in_n() -> None:
-    found = latency.distribution(bins({10: 50, 20: 49, 30: 1}))
-    assert found is not None
-    value, longer = found.cdf()
+def test_the_distribution_ends_at_one_in_n() -> None:
+    value, slower = bins({10: 50, 20: 49, 30: 1}).slower()
     assert value.tolist() == [10, 20, 30]
-    assert longer == pytest.approx([0.5, 0.01, 0.01])
+    assert slower == pytest.approx([0.5, 0.01, 0.01])
 
 
-def test_merged_distributions_count_together() -> None:
-    a = latency.distribution(bins({10: 3, 20: 1}, mean=12.5, min=10, max=20))
-    b = latency.distribution(bins({20: 2, 40: 2}, mean=30, min=20, max=40))
-    assert a is not None
-    assert b is not None
-    both = latency.merge([a, b])
+def test_merged_histograms_count_together() -> None:
+    a = bins({10: 3, 20: 1}, mean=12.5, min=10, max=20)
+    b = bins({20: 2, 40: 2}, mean=30, min=20, max=40)
+    both = merge([a, b])
     assert both is not None
-    assert dict(zip(both.value_ns.tolist(), both.count.tolist(), strict=True)) == {
+    assert {int(at): int(both.counts[at]) for at in np.flatnonzero(both.counts)} == {
         10: 3,
         20: 3,
         40: 2,
     }
     assert both.mean_ns == pytest.approx(21.25)
     assert (both.min_ns, both.max_ns) == (10, 40)
-    assert latency.merge([]) is None
-
-
-def test_bins_are_found_in_lat_as_well_as_in_clat() -> None:
-    found = latency.distribution({"lat_ns": bins({10: 1})["clat_ns"], "clat_ns": {"mean": 1}})
-    assert found is not None
-    assert found.ios == 1
-    assert latency.distribution({"clat_ns": {"mean": 1}}) is None
+    assert merge([]) is None
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="needs fio")
@@ -254,11 +240,11 @@ def test_percentiles_are_those_that_fio_prints(tmp_path: Path) -> None:
     job = json.loads(out.read_text())["jobs"][0]
     compared = 0
     for ddir in ("read", "write"):
-        found = latency.distribution(job[ddir])
+        found = Histogram.of_document(job[ddir], "clat")
         assert found is not None
         assert found.ios == job[ddir]["total_ios"]
         for percent, ns in job[ddir]["clat_ns"]["percentile"].items():
-            assert found.percentile(float(percent)) == min(ns, job[ddir]["clat_ns"]["max"])
+            assert found.rank_ns(float(percent)) == min(ns, job[ddir]["clat_ns"]["max"])
             compared += 1
     assert compared >= 30
 

@@ -111,7 +111,7 @@ def test_the_command_says_and_writes_what_it_found(
     arguments = ["explain", str(folder), "--json", str(out), "--out", str(tmp_path / "runs")]
     assert run_command(arguments) == 0
     said = capsys.readouterr().out
-    assert "die busy: collection" in said
+    assert "waiting for dies busy with garbage collection" in said
     assert "hardly any collection" in said
     document = json.loads(out.read_text())
     assert document["tries"][0]["change"] is None
@@ -256,6 +256,8 @@ def test_the_command_says_how_long_the_flash_lasts(
     arguments = ["explain", str(folder), "--no-try", "--json", str(out)]
     assert run_command([*arguments, "--out", str(tmp_path / "runs")]) == 0
     said = capsys.readouterr().out.replace("\u202f", " ")
-    assert "of their 3000 rated cycles" in said
-    assert f"At this write amplification ({result.waf:.2f}) the rated 3000 cycles last for" in said
-    assert json.loads(out.read_text())["wear"] == result.ssdlab["wear"]
+    assert "of 3,000 P/E cycles used" in said
+    wear = json.loads(out.read_text())["wear"]
+    lasts = result.summary()[0]["waf"]
+    assert wear["endurance"]["write_amplification"] == pytest.approx(lasts, rel=1e-3)
+    assert f"({lasts:.2f} bytes of flash per byte written)" in said

@@ -100,11 +100,11 @@ def summary_of_explain(cli: Cli, root: Path, result: Result, tmp_path: Path) -> 
 def summary_of_page(cli: Cli, root: Path, result: Result, tmp_path: Path) -> Any:
     page = tmp_path / "report.html"
     assert cli("report", name_of(result), "--out", root, "-o", page).status == 0
-    found = re.search(r'id="raw-0-result"[^>]*>(.*?)</script>', page.read_text("utf-8"), re.DOTALL)
+    found = re.search(r'id="answer" [^>]*>(.*?)</script>', page.read_text("utf-8"), re.DOTALL)
     assert found is not None
     packed = json.loads(found[1])
     text = gzip.decompress(base64.b64decode(packed)) if not packed.startswith("{") else packed
-    return json.loads(text)["ssdlab"]["summary"]
+    return json.loads(text)["summary"]
 
 
 @pytest.mark.parametrize(
@@ -239,13 +239,14 @@ def test_a_p99_that_three_stalls_decide_is_known_to_be_unsure() -> None:
     stalled[[11, 30, 47]] = (600, 400)
     even[:] = (980, 20)  # as many slow ones, one after another
     values = (quick, slow)
-    rare = noise.resample_percentile(stalled, values, 98.0)
-    often = noise.resample_percentile(even, values, 98.5)
+    rare = noise.percentile(stalled, values, 98.0)
+    often = noise.percentile(even, values, 99.0)
     assert rare is not None and often is not None
     assert rare.value in values and often.value == slow
     low, high = rare.interval()
     assert low < quick < slow < high, "the interval holds both"
-    assert often.interval() == (slow, slow)
+    low, high = often.interval()
+    assert 0.9 * slow < low < high < 1.1 * slow, "no surer than a bin, and not much less"
 
 
 # --- flushes ----------------------------------------------------------------------------------
@@ -264,7 +265,7 @@ def test_flushes_are_a_direction_of_their_own(tmp_path: Path, cli: Cli) -> None:
     assert together / 1e9 == pytest.approx(1, rel=0.02)
     folder = result.save(tmp_path)
     said = cli("show", folder, "--out", tmp_path).out
-    assert re.search(r"log +sync", said) and "lat mean" in said
+    assert re.search(r"log\s+sync", said) and "lat mean" in said
 
 
 # --- percentiles ------------------------------------------------------------------------------

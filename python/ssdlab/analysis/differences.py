@@ -149,7 +149,7 @@ def _measured(direction: Direction | None) -> dict[str, Measured]:
     inside = direction.inside
     ios = inside["ios"].cast(pl.Float64).to_numpy()
     latency = direction.latency or NOTHING
-    parts: dict[str, tuple[float | None, noise.Resampled | None]] = {
+    parts: dict[str, tuple[float | None, noise.Resampled | noise.Percentile | None]] = {
         "IOPS": (direction.iops, _resampled(inside, "iops")),
         THROUGHPUT: (
             None if direction.bw_bytes is None else direction.bw_bytes / 1e6,
@@ -162,16 +162,12 @@ def _measured(direction: Direction | None) -> dict[str, Measured]:
     segments = direction.segment_counts() if latency.known else None
     for name, percent in PERCENTILES.items():
         value = latency.percentile_us(percent)
-        drawn = (
-            noise.resample_percentile(*segments, percent)
-            if value is not None and segments
-            else None
-        )
+        drawn = noise.percentile(*segments, percent) if value is not None and segments else None
         parts[name] = (value, drawn)
     return {name: _with_noise(value, own) for name, (value, own) in parts.items()}
 
 
-def _with_noise(value: float | None, own: noise.Resampled | None) -> Measured:
+def _with_noise(value: float | None, own: noise.Resampled | noise.Percentile | None) -> Measured:
     if value is None or own is None or not own.value > 0:
         return Measured(value)
     return Measured(value, own.error / own.value, own.df)

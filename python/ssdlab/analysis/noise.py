@@ -27,11 +27,13 @@ SHORTEST = 0.5
 """No block is shorter than n to this power: in a short series correlation hides in the noise."""
 BLOCKS_MIN = 3
 """A series shorter than so many blocks says next to nothing about its mean."""
+BIN = 64
+"""fio's bins are so many to a power of two: a percentile is no surer than one of them."""
 
 
 @dataclass(frozen=True)
 class Resampled:
-    """Means, or percentiles, of resamples of one series."""
+    """Means of resamples of one series."""
 
     value: float
     draws: Floats
@@ -104,51 +106,6 @@ def resample(
     w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
     known = np.isfinite(y) & (w > 0)
     y, w = y[known], w[known]
-    block = _block(y)
-    if block is None:
-        return None
-    starts = _starts(len(y), block, seed)
-    top, bottom = _block_sums(y * w, block)[starts], _block_sums(w, block)[starts]
-    draws = top.sum(axis=1) / bottom.sum(axis=1)
-    return Resampled(float((y * w).sum() / w.sum()), draws, block, len(y))
-
-
-def resample_percentile(
-    segments: npt.ArrayLike, values: npt.ArrayLike, percent: float, seed: int = 1
-) -> Resampled | None:
-    """Draws a percentile anew from the histograms of consecutive segments, a row of counts each;
-    ``values`` are what their columns stand for, ascending.
-
-    The blocks are those of the share of I/Os above the percentile: stalls of neighbouring segments
-    are kept together. None as in :func:`resample`.
-    """
-    counts = np.asarray(segments, dtype=np.float64)
-    counts = counts[counts.sum(axis=1) > 0]
-    places = np.asarray(values, dtype=np.float64)
-    if not len(counts):
-        return None
-    at = int(_rank(counts.sum(axis=0)[None, :], percent)[0])
-    block = _block(counts[:, at + 1 :].sum(axis=1) / counts.sum(axis=1))
-    if block is None:
-        return None
-    n = len(counts)
-    starts = _starts(n, block, seed)
-    often = np.zeros((DRAWS, n))
-    np.add.at(often, (np.arange(DRAWS)[:, None], starts), 1.0)
-    draws = places[_rank(often @ _block_sums(counts, block), percent)]
-    return Resampled(float(places[at]), draws, block, n)
-
-
-def _rank(counts: Floats, percent: float) -> npt.NDArray[np.intp]:
-    """The column of each row in which its percentile lies."""
-    running = np.cumsum(counts, axis=1)
-    wanted = np.round(percent * running[:, -1:] / 100, 6)
-    found: npt.NDArray[np.intp] = np.argmax(running >= wanted, axis=1)
-    return found
-
-
-def _block(y: Floats) -> int | None:
-    """Samples in a block; None where the series has too few for three of them."""
     n = len(y)
     if n < SAMPLES_MIN:
         return None
@@ -156,18 +113,65 @@ def _block(y: Floats) -> int | None:
     cycle = consistency.periodicity(y)
     if cycle is not None:
         block = max(block, round(cycle.period))
-    return None if n < BLOCKS_MIN * block else block
-
-
-def _starts(n: int, block: int, seed: int) -> npt.NDArray[np.int64]:
-    """Where the blocks of each draw begin."""
+    if n < BLOCKS_MIN * block:
+        return None
     source = np.random.Generator(np.random.PCG64(seed))
-    return source.integers(0, n, size=(DRAWS, math.ceil(n / block)))
+    starts = source.integers(0, n, size=(DRAWS, math.ceil(n / block)))
+    top, bottom = _block_sums(y * w, block)[starts], _block_sums(w, block)[starts]
+    draws = top.sum(axis=1) / bottom.sum(axis=1)
+    return Resampled(float((y * w).sum() / w.sum()), draws, block, n)
+
+
+@dataclass(frozen=True)
+class Percentile:
+    """A percentile and how sure it is."""
+
+    value: float
+    error: float
+    """Standard error, in the unit of the value."""
+    df: float
+
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval."""
+        half = self.error * t_quantile(0.5 + CONFIDENCE / 2, self.df)
+        return self.value - half, self.value + half
+
+
+def percentile(segments: npt.ArrayLike, values: npt.ArrayLike, percent: float) -> Percentile | None:
+    """A percentile of the histograms of consecutive segments, a row of counts each; ``values`` are
+    what their columns stand for, ascending.
+
+    The noise is that of the share of I/Os above it, drawn in blocks so that stalls of neighbouring
+    segments stay together, carried over to the latencies at both ends (Woodruff, JASA 47, 1952).
+    None as in :func:`resample`.
+    """
+    counts = np.asarray(segments, dtype=np.float64)
+    places = np.asarray(values, dtype=np.float64)
+    whole, ios = counts.sum(axis=0), counts.sum(axis=1)
+    at = _rank(whole, percent)
+    shares = np.divide(
+        counts[:, at + 1 :].sum(axis=1), ios, out=np.full(len(ios), np.nan), where=ios > 0
+    )
+    above = resample(shares, ios)
+    if above is None:
+        return None
+    # What the blocks cannot show: each I/O is drawn for itself at least.
+    share = 1 - percent / 100
+    error = max(above.error, math.sqrt(share * (1 - share) / ios.sum()))
+    low, high = (places[_rank(whole, percent + side * 100 * error)] for side in (-1, 1))
+    spread = max(float(high - low) / 2, float(places[at]) / BIN)
+    return Percentile(float(places[at]), spread, above.df)
+
+
+def _rank(counts: Floats, percent: float) -> int:
+    """The column in which a percentile lies."""
+    running = np.cumsum(counts)
+    wanted = round(min(100.0, max(0.0, percent)) * float(running[-1]) / 100, 6)
+    return int(np.argmax(running >= wanted))
 
 
 def _block_sums(values: Floats, block: int) -> Floats:
     """The sum of the block that begins at each sample; the end is followed by the beginning."""
-    wrapped = np.concatenate((values, values[:block]))
-    total = np.concatenate((np.zeros((1, *values.shape[1:])), np.cumsum(wrapped, axis=0)))
+    total = np.concatenate(([0.0], np.cumsum(np.concatenate((values, values[:block])))))
     found: Floats = total[block : block + len(values)] - total[: len(values)]
     return found
