@@ -1,7 +1,7 @@
 """What was written to the SSDs of a rig: write amplification, SMART counters, endurance.
 
-Everything is by the device's path in the rig (``below/0``; empty for the device itself) and in
-bytes: units of different SSDs may differ in size, so they are never added up.
+Everything is by the device's path in the rig (``below/member0``; empty for the device itself) and
+in bytes: units of different SSDs may differ in size, so they are never added up.
 """
 
 from __future__ import annotations
