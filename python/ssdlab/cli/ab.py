@@ -25,7 +25,7 @@ from ssdlab.engine.plans import Order
 from ssdlab.engine.ratings import rating_for
 from ssdlab.engine.runs import begin
 from ssdlab.engine.session import SimSession
-from ssdlab.errors import ExperimentError, InputError
+from ssdlab.errors import ExperimentError, InputError, Interrupted
 from ssdlab.figures import figure_text
 from ssdlab.jobfile import JobText, read_job
 from ssdlab.output import Output
@@ -344,7 +344,10 @@ def _simulated(wish: _Wish, sides: str, *, quiet: bool) -> list[ab.Run]:
         return bench.Variant(lambda seat: _told(wish, side, place, len(sides), seat))
 
     with progress(f"{len(sides)} runs", quiet=quiet) as callback:
-        return bench.run([variant(*one) for one in enumerate(sides)], callback)
+        try:
+            return bench.run([variant(*one) for one in enumerate(sides)], callback)
+        except Interrupted:
+            raise Interrupted("stopped; the runs that had ended are kept") from None
 
 
 def _told(wish: _Wish, side: str, place: int, count: int, seat: bench.Seat) -> ab.Run:

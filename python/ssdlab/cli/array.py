@@ -17,7 +17,7 @@ from ssdlab.arrays.chapters import Chapter
 from ssdlab.arrays.compare import Order, study
 from ssdlab.arrays.grid import shapes
 from ssdlab.arrays.measured import measured_drive
-from ssdlab.arrays.rigs import LEVELS, MEMBERS_MIN, Drive, Shape, array_rig
+from ssdlab.arrays.rigs import LEVELS, MEMBERS_MIN, Drive, Shape, array_rig, named
 from ssdlab.arrays.workloads import DEPTH, WORKLOADS, job, workload
 from ssdlab.cli.console import duration, progress, stderr, table
 from ssdlab.cli.options import Json, Page, Quiet, Seed, SetKeys
@@ -25,10 +25,10 @@ from ssdlab.cli.output import results, say, write_json
 from ssdlab.cli.run import override, profile_names
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.figures import Cell, figure_text
-from ssdlab.jobfile import JobText, read_job, read_text
+from ssdlab.jobfile import JobText, read_job
 from ssdlab.output import Output, make_folder, write_to
 from ssdlab.progress import ProgressCallback, stage
-from ssdlab.rig import capacity_of, profile, profiles, reduced, smaller
+from ssdlab.rig import capacity_of, reduced, smaller
 
 MEMBER_BYTES = 1 << 30
 """Drives that ship with ssdlab are made about this small unless ``--scale`` says otherwise."""
@@ -130,7 +130,7 @@ def command(
         raise InputError("name one drive: DRIVE, or --measured RUN for your own")
     wanted = _studies(study_ or ["arrays"])
     grid = _grid(_levels(levels), _counts(count), _chunks(chunk), quiet)
-    one = _drive(drive) if drive is not None else measured_drive(measured or Path())
+    one = named(drive) if drive is not None else measured_drive(measured or Path())
     behind = attachment(controller) if controller is not None else DIRECT
     if bus is not None:
         behind = with_bus(behind, bus)
@@ -240,13 +240,6 @@ def _grid(levels: list[str], counts: list[int], chunks: list[int], quiet: bool) 
     return Grid(good, levels, counts, chunks)
 
 
-def _drive(name: str) -> Drive:
-    if name.endswith(".toml"):
-        path = Path(name)
-        return Drive(path.stem, read_text(path, "rig file"), name)
-    return Drive(name, profile(name).text)
-
-
 def _load(path: Path | None, name: str | None, depth: int) -> tuple[JobText, str, str | None, str]:
     """The job, its name, its lines where it is a load by name, and the state it begins with."""
     if path is not None and name is not None:
@@ -267,7 +260,7 @@ def _order(
     *,
     simulated: bool,
 ) -> Order:
-    if drive.name not in {one.name for one in profiles()} or drive.source:
+    if drive.profile is None:
         if scale is not None:
             raise InputError("--scale needs one of the shipped drives; a rig file is as it is")
         state = prepare if simulated else "fob"  # measured latencies have no state
