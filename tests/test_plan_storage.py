@@ -26,7 +26,7 @@ from ssdlab.plan.storage.rows import loss_per_year, rows
 from ssdlab.plan.storage.sizes import check, flash, resized, shape_of, usable_bytes
 from ssdlab.plan.storage.tables import chapter
 from ssdlab.plan.stores import store
-from ssdlab.rig import capacity_of
+from ssdlab.rig import capacity_of, profile
 
 Cli = Callable[..., Outcome]
 DISKS = "raid1:2:seagate-constellation-es3-1000"
@@ -59,6 +59,25 @@ def test_a_candidate_is_a_store_a_cache_and_a_card() -> None:
     assert rig.get("below.preset") == "maxcache"
     assert rig.get("below.cache.member.below.kind") == "ssd"
     assert rig.get("below.below.level") == "raid1"
+
+
+def test_the_rig_of_a_candidate_still_says_where_its_values_come_from() -> None:
+    one = candidate(f"{DISKS} + maxcache:{SSDS} @ adaptec-3152-8i")
+    rig = _core.Rig(one.rig(), rig_name="candidate")
+    sources = {key: source for key, _, source in rig.values()}
+    for drive, place in (("seagate-constellation-es3-1000", "below.below.member."),
+                         ("intel-dc-s3700-200", "below.cache.member.")):  # fmt: skip
+        own = {place + key: source for key, _, source in profile(drive).rig().values()}
+        assert {key: sources[key] for key in own} == own
+        assert any(own.values())
+    assert sources["cache.size"] == "the same article"
+
+
+def test_a_rig_file_called_like_a_profile_is_not_taken_for_it(tmp_path: Path) -> None:
+    one = store(str(null(tmp_path / "intel-dc-s3700-200.toml", 10.0)))
+    assert one.profile is None
+    assert usable_bytes(one) == 1 << 30
+    assert store("intel-dc-s3700-200").profile == "intel-dc-s3700-200"
 
 
 @pytest.mark.parametrize(

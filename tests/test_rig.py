@@ -45,6 +45,40 @@ def test_what_is_set_is_what_it_says_and_writes() -> None:
         rig.set("capacities", "1GiB")
 
 
+def test_a_rig_is_made_of_rigs_and_its_parts_are_found_again() -> None:
+    pool = _core.Rig(CACHED, rig_name="pool").part("below.")
+    fast = _core.Rig(CACHED, rig_name="fast").part("cache")
+    assert pool is not None
+    assert fast is not None
+    made = _core.Rig.wrap("cache", {"mode": "write-back"}, name="x", cache=fast, below=pool)
+    assert (made.name, made.get("mode"), made.get("below.kind")) == ("x", "write-back", "hdd")
+    assert ("cache.capacity", "4GiB", "datasheet") in made.values()
+    again = _core.Rig(made.to_toml(), rig_name="again")
+    assert sorted(again.values()) == sorted(made.values())
+    assert made.part("member") is None
+    mixed = _core.Rig.wrap("array", {"level": "raid0"}, members=[pool, fast])
+    assert mixed.find("hdd") == ["members.0."]
+    with pytest.raises(InputError, match="expected one rig as below"):
+        _core.Rig.wrap("link", {}, under=pool)
+    with pytest.raises(TypeError, match="no value of a rig"):
+        _core.Rig.wrap("null", {"capacity": None})
+
+
+def test_a_copy_is_changed_alone() -> None:
+    rig = profile("lab-reference").rig()
+    other = rig.copy(name="y", summary="another")
+    other.set("capacity", "1GiB")
+    assert (rig.bytes("capacity"), other.bytes("capacity")) == (16 << 30, 1 << 30)
+    assert (rig.name, other.name, other.summary) == ("lab-reference", "y", "another")
+
+
+def test_capacity_is_what_the_host_sees() -> None:
+    drive = _core.Rig.wrap("null", {"capacity": "1GiB"})
+    assert drive.capacity_bytes == 1 << 30
+    keys = {"level": "raid5", "count": 4, "chunk": "64KiB"}
+    assert _core.Rig.wrap("array", keys, member=drive).capacity_bytes == 3 << 30
+
+
 def test_what_is_no_rig_is_one_sentence() -> None:
     for text in ("", "x = 1", "[device", "name = 3\n[device]\nkind = 'ssd'"):
         with pytest.raises(InputError, match=r"^broken(:| )"):

@@ -56,6 +56,11 @@ def profile(name: str) -> Profile:
     return known[name]
 
 
+def is_profile(name: str) -> bool:
+    """Whether a shipped drive is called so."""
+    return any(one.name == name for one in profiles())
+
+
 def capacity_of(drive: str) -> int:
     """Capacity of a profile in bytes."""
     return profile(drive).rig().bytes("capacity") or 0

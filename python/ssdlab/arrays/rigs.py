@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ssdlab import _core
 from ssdlab.arrays.attachment import DIRECT, Attachment
-from ssdlab.rig import profile
+from ssdlab.errors import unknown_name
+from ssdlab.jobfile import read_text
+from ssdlab.rig import is_profile, profile, profiles
 from ssdlab.units import binary
 
 LEVELS: Mapping[str, str] = {
@@ -46,6 +49,11 @@ class Drive:
     """Text in TOML."""
     source: str = ""
     """The file it came from, for messages."""
+
+    @property
+    def profile(self) -> str | None:
+        """The name of its profile; None where it comes from elsewhere."""
+        return self.name if not self.source and is_profile(self.name) else None
 
     def tree(self) -> _core.Rig:
         """Its rig, to look into and to build upon; raises InputError where it is none."""
@@ -99,6 +107,19 @@ class Shape:
 def shipped(name: str) -> Drive:
     """The drive of a profile."""
     return Drive(name, profile(name).text)
+
+
+def named(name: str, more: str = "") -> Drive:
+    """The drive that a user names: a profile, or a rig file (``*.toml``).
+
+    Raises InputError where there is none; ``more`` ends its sentence.
+    """
+    if name.endswith(".toml"):
+        path = Path(name)
+        return Drive(path.stem, read_text(path, "rig file"), name)
+    if not is_profile(name):
+        raise unknown_name("drive profile", name, [one.name for one in profiles()], more)
+    return shipped(name)
 
 
 def array_of(drive: _core.Rig, shape: Shape, name: str = "array", summary: str = "") -> _core.Rig:

@@ -12,7 +12,7 @@ import typer
 
 from ssdlab.cli import light
 from ssdlab.cli.options import Destroy, Json, Quiet, Redact, SetUp, Tbw, UseExistingFile, rated
-from ssdlab.errors import ExperimentError, InputError
+from ssdlab.errors import ExperimentError, InputError, Interrupted
 from ssdlab.output import Output
 from ssdlab.units import SEED_MAX
 
@@ -343,7 +343,10 @@ def _simulated(wish: _Wish, sides: str, *, quiet: bool) -> list[ab.Run]:
         return bench.Variant(lambda seat: _told(wish, side, place, len(sides), seat))
 
     with progress(f"{len(sides)} runs", quiet=quiet) as callback:
-        return bench.run([variant(*one) for one in enumerate(sides)], callback)
+        try:
+            return bench.run([variant(*one) for one in enumerate(sides)], callback)
+        except Interrupted:
+            raise Interrupted("stopped; the runs that had ended are kept") from None
 
 
 def _told(wish: _Wish, side: str, place: int, count: int, seat: bench.Seat) -> ab.Run:

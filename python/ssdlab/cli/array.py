@@ -25,14 +25,14 @@ if light.BODIES:
     from ssdlab.arrays.compare import Order, study
     from ssdlab.arrays.grid import shapes
     from ssdlab.arrays.measured import measured_drive
-    from ssdlab.arrays.rigs import LEVELS, MEMBERS_MIN, Drive, Shape, array_rig
+    from ssdlab.arrays.rigs import LEVELS, MEMBERS_MIN, Drive, Shape, array_rig, named
     from ssdlab.arrays.workloads import job, workload
     from ssdlab.cli.console import progress, stderr
     from ssdlab.cli.output import results, say
     from ssdlab.cli.run import override
-    from ssdlab.jobfile import JobText, read_job, read_text
+    from ssdlab.jobfile import JobText, read_job
     from ssdlab.progress import ProgressCallback, stage
-    from ssdlab.rig import capacity_of, profile, profiles, reduced, smaller
+    from ssdlab.rig import capacity_of, reduced, smaller
 
 MEMBER_BYTES = 1 << 30
 """Drives that ship with ssdlab are made about this small unless ``--scale`` says otherwise."""
@@ -134,7 +134,7 @@ def command(
         raise InputError("name one drive: DRIVE, or --measured RUN for your own")
     wanted = _studies(study_ or ["arrays"])
     grid = _grid(_levels(levels), _counts(count), _chunks(chunk), view.quiet)
-    one = _drive(drive) if drive is not None else measured_drive(measured or Path())
+    one = named(drive) if drive is not None else measured_drive(measured or Path())
     behind = attachment(controller) if controller is not None else DIRECT
     if bus is not None:
         behind = with_bus(behind, bus)
@@ -245,13 +245,6 @@ def _grid(levels: list[str], counts: list[int], chunks: list[int], quiet: bool) 
     return Grid(good, levels, counts, chunks)
 
 
-def _drive(name: str) -> Drive:
-    if name.endswith(".toml"):
-        path = Path(name)
-        return Drive(path.stem, read_text(path, "rig file"), name)
-    return Drive(name, profile(name).text)
-
-
 def _load(path: Path | None, name: str | None, depth: int) -> tuple[JobText, str, str | None, str]:
     """The job, its name, its lines where it is a load by name, and the state it begins with."""
     if path is not None and name is not None:
@@ -272,7 +265,7 @@ def _order(
     *,
     simulated: bool,
 ) -> Order:
-    if drive.name not in {one.name for one in profiles()} or drive.source:
+    if drive.profile is None:
         if scale is not None:
             raise InputError("--scale needs one of the shipped drives; a rig file is as it is")
         state = prepare if simulated else "fob"  # measured latencies have no state

@@ -28,7 +28,7 @@ if light.BODIES:
     from ssdlab.health.report import Reading, Report, Unread, survey, unread_error
     from ssdlab.health.sources import history as snapshots_at
     from ssdlab.health.sources import read
-    from ssdlab.rig import profiles
+    from ssdlab.rig import is_profile
     from ssdlab.store import RunStore
 
 EXIT_CODE = "--exit-code"
@@ -216,7 +216,7 @@ def _line(reading: Reading) -> str:
 
 
 def _read(name: str, store: RunStore) -> Snapshots:
-    if name in {one.name for one in profiles()} and not Path(name).exists():
+    if is_profile(name) and not Path(name).exists():
         raise InputError(
             f"{name}: is a profile, and a new drive has no history; "
             "run a job on it and give the run"

@@ -22,7 +22,7 @@ from ssdlab.engine.speed import GUESS, Speeds, read
 from ssdlab.errors import InputError, RefusedError, SsdlabError
 from ssdlab.fio.run import find_fio
 from ssdlab.rating import Rating
-from ssdlab.rig import capacity_of, profiles, reduced
+from ssdlab.rig import capacity_of, is_profile, reduced
 from ssdlab.store import MANIFEST, RunStore
 from ssdlab.target import Fio, Sim, Target
 
@@ -230,7 +230,7 @@ def _speeds(order: Order, setup: Setup, store: RunStore) -> Speeds:
     found: Speeds | None = None
     if order.like is not None:
         found = rehearse(order.protocol, setup, order.like, seed=order.seed)
-    elif isinstance(order.target, Sim) and _is_shipped(order.target.name):
+    elif isinstance(order.target, Sim) and is_profile(order.target.name):
         found = rehearse(
             order.protocol, setup, order.target.name, seed=order.seed, overrides=order.overrides
         )
@@ -314,7 +314,7 @@ def check(order: Order) -> None:
         raise InputError("--scale makes simulated drives smaller; a real one is as it is")
     if sim and order.size is not None:
         raise InputError("--size is that of a file; a simulated drive has --set capacity=...")
-    if order.scale != 1 and not _is_shipped(order.target.name):
+    if order.scale != 1 and not is_profile(order.target.name):
         raise InputError("--scale needs one of the shipped drives; a rig file is as it is")
     if order.assume is not None and order.like is not None:
         raise InputError("--assume-speed and --like both say how fast the drive is; give one")
@@ -327,13 +327,9 @@ def simulated(order: Order) -> SimSession:
     return SimSession(order.target, own, order.seed, order.memory_bytes)
 
 
-def _is_shipped(name: str) -> bool:
-    return name in {one.name for one in profiles()}
-
-
 def _smaller(order: Order) -> dict[str, str]:
     """Overrides that make a shipped drive smaller, where that is asked for."""
-    if not _is_shipped(order.target.name) or "capacity" in order.overrides:
+    if not is_profile(order.target.name) or "capacity" in order.overrides:
         return {}
     factor = order.scale
     capacity = capacity_of(order.target.name)

@@ -10,7 +10,7 @@ from ssdlab import _core, units
 from ssdlab.errors import InputError
 from ssdlab.plan.curves import Curve, frames
 from ssdlab.plan.stores import Store, cached
-from ssdlab.rig import SUPERBLOCKS_MIN, capacity_of, profiles, reduced
+from ssdlab.rig import SUPERBLOCKS_MIN, capacity_of, reduced
 
 DEFERRING = ("write-back", "write-only")
 """Modes in which the newest data may lie in the cache alone."""
@@ -112,14 +112,13 @@ def shrunk(fast: Fast, least: int) -> _core.Rig | None:
     """The rig of a fast device with at least ``least`` bytes, made of smaller drives; None where
     it would be no smaller, or where its drive is not a shipped one."""
     factor = fast.capacity // max(least, DRIVE_MIN)
-    names = list(fast.store.bill)
-    places = fast.store.tree.find("ssd")
-    if not places or len(names) != 1 or names[0] not in {one.name for one in profiles()}:
+    drive, places = fast.store.profile, fast.store.tree.find("ssd")
+    if drive is None or not places:
         return None
     while factor > 1:
         try:
             tree = fast.store.tree.copy()
-            for key, value in reduced(names[0], factor, fewest=SUPERBLOCKS_MIN).items():
+            for key, value in reduced(drive, factor, fewest=SUPERBLOCKS_MIN).items():
                 for place in places:
                     tree.set(place + key, value)
             if tree.capacity_bytes >= least:
@@ -132,10 +131,8 @@ def shrunk(fast: Fast, least: int) -> _core.Rig | None:
 
 def full_bytes(fast: Fast) -> int:
     """Capacity of one drive of a fast device."""
-    names = list(fast.store.bill)
-    if len(names) == 1 and names[0] in {one.name for one in profiles()}:
-        return capacity_of(names[0])
-    return fast.capacity
+    drive = fast.store.profile
+    return fast.capacity if drive is None else capacity_of(drive)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from ssdlab.jobfile import JobText
 from ssdlab.plan.candidates import Candidate, full_bytes
 from ssdlab.plan.timed import Pass, Timed
 from ssdlab.progress import ProgressCallback
-from ssdlab.rig import capacity_of, profile, profiles, smaller
+from ssdlab.rig import capacity_of, profile, smaller
 from ssdlab.target import Settings, Sim
 
 DAY_S = 86_400.0
@@ -83,7 +83,7 @@ class AgedDrives:
 
     def learn(self, asked: Iterable[Writes], progress: ProgressCallback | None = None) -> None:
         """Simulates all that is not known of these, together."""
-        keys = dict.fromkeys(_key(one) for one in asked if _is_shipped(one[0]))
+        keys = dict.fromkeys(_key(one) for one in asked if one[0].fast.store.profile)
         missing = [key for key in keys if key[1] > SPARE_SHARE and key not in self._known]
 
         def variant(key: tuple[str, float, int]) -> bench.Variant[float | InputError]:
@@ -95,7 +95,7 @@ class AgedDrives:
     def amplification(self, asked: Writes) -> float | None:
         """That of the drive of a cache; None where it is no shipped one, or cannot be made small
         enough to be simulated."""
-        if not _is_shipped(asked[0]):
+        if asked[0].fast.store.profile is None:
             return None
         key = _key(asked)
         if key[1] <= SPARE_SHARE:
@@ -105,17 +105,12 @@ class AgedDrives:
         return None if isinstance(found, InputError) else found
 
 
-def _is_shipped(candidate: Candidate) -> bool:
-    names = list(candidate.fast.store.bill)
-    return len(names) == 1 and names[0] in {one.name for one in profiles()}
-
-
 def _key(asked: Writes) -> tuple[str, float, int]:
     candidate, size = asked
     share = min(1.0, candidate.size / candidate.fast.capacity)
     # Shares that are as good as equal are, so that few drives are simulated.
     rounded = share if share <= SPARE_SHARE else round(share, 2)
-    return next(iter(candidate.fast.store.bill)), rounded, size
+    return candidate.fast.store.profile or "", rounded, size
 
 
 def life(candidate: Candidate, found: Timed, span_s: float, aged: AgedDrives) -> Life | None:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from ssdlab import _core
-from ssdlab.arrays.rigs import CHUNK, LEVELS, MEMBERS_MIN, Drive, Shape, array_of, shipped
+from ssdlab.arrays.rigs import CHUNK, LEVELS, MEMBERS_MIN, Shape, array_of, named
 from ssdlab.errors import InputError, unknown_name
-from ssdlab.jobfile import read_text
-from ssdlab.rig import profiles
 from ssdlab.units import parse_bytes
 
 FORMS = "NAME, FILE.toml, or LEVEL:COUNT:NAME[:CHUNK] such as raid10:6:seagate-constellation-500"
@@ -35,6 +32,8 @@ class Store:
     """Drives by name."""
     redundant: bool
     """Whether the loss of one drive loses nothing."""
+    profile: str | None = None
+    """The shipped drive that all of it is made of; None where it is made of others."""
 
     def rig(self) -> str:
         """A rig of this alone, as TOML."""
@@ -54,11 +53,11 @@ def store(text: str) -> Store:
     """
     parts = text.strip().split(":")
     if len(parts) == 1 or parts[0].endswith(".toml"):
-        drive = _drive(text.strip())
+        drive = named(text.strip(), f"; expected {FORMS}")
         tree = drive.tree()
         # A rig file may itself be an array; what it survives is its own affair.
         redundant = tree.get("kind") == "array" and tree.get("level") != "raid0"
-        return Store(text, drive.name, tree, {drive.name: 1}, redundant)
+        return Store(text, drive.name, tree, {drive.name: 1}, redundant, drive.profile)
     if len(parts) not in (3, 4):
         raise InputError(f'"{text}": expected {FORMS}')
     level = parts[0].lower().removeprefix("raid")
@@ -71,11 +70,12 @@ def store(text: str) -> Store:
     chunk = CHUNK if len(parts) == 3 else parse_bytes(f'"{text}": chunk', parts[3])
     if not chunk or chunk % 4096:
         raise InputError(f'"{text}": chunk {parts[-1]}, expected a multiple of 4k, such as 64k')
-    drive = _drive(parts[2])
+    drive = named(parts[2], f"; expected {FORMS}")
     shape = Shape(level, int(parts[1]), chunk)
     title = f"{shape.count} x {drive.name}, {shape.level_name}"
     tree = array_of(drive.tree(), shape, text)
-    return Store(text, title, tree, {drive.name: shape.count}, level not in ("0", "linear"))
+    redundant, bill = level not in ("0", "linear"), {drive.name: shape.count}
+    return Store(text, title, tree, bill, redundant, drive.profile)
 
 
 def cached(fast: Store, pool: Store, keys: Mapping[str, Any]) -> Store:
@@ -93,13 +93,3 @@ def tiered(fast: Store, below: Store, keys: Mapping[str, Any]) -> Store:
     title = f"{below.title}, tier on {fast.title}"
     redundant = below.redundant and fast.redundant
     return Store(text, title, tree, Counter(below.bill) + Counter(fast.bill), redundant)
-
-
-def _drive(name: str) -> Drive:
-    if name.endswith(".toml"):
-        path = Path(name)
-        return Drive(path.stem, read_text(path, "rig file"), name)
-    known = [one.name for one in profiles()]
-    if name not in known:
-        raise unknown_name("drive profile", name, known, f"; expected {FORMS}")
-    return shipped(name)

@@ -128,8 +128,9 @@ def _pass(
     series = result.device_series()
     reading = read(result)
     means, ramp = _means(result, reading.jobs), _ramp(result, reading.jobs)
-    held = series is not None and "dirty_bytes" in series and len(series)
-    most = int(np.max(series["dirty_bytes"])) if series is not None and held else 0
+    most = 0
+    if series is not None and "dirty_bytes" in series.columns and series.height:
+        most = int(series["dirty_bytes"].to_numpy().max())
     return Pass(reading, means, ramp, before, drive.core.counters()), most
 
 

@@ -12,7 +12,7 @@ from ssdlab.arrays.attachment import DIRECT, Attachment, attachment
 from ssdlab.arrays.rigs import LEVELS
 from ssdlab.errors import InputError
 from ssdlab.plan.stores import FORMS, MODES, Store, store
-from ssdlab.rig import profiles
+from ssdlab.rig import is_profile
 
 SYNTAX = (
     'STORE, "STORE + CACHE", "STORE + PRESET:CACHE" or "STORE + MODE:CACHE", each with "@ CARD"'
@@ -114,7 +114,7 @@ def _kind(text: str) -> tuple[str, str]:
     first, _, rest = text.partition(":")
     if not rest or first.lower().removeprefix("raid") in LEVELS or first.endswith(".toml"):
         return "", text
-    if first in {one.name for one in profiles()}:
+    if is_profile(first):
         return "", text
     return first, rest
 

@@ -14,7 +14,7 @@ from ssdlab.arrays.rigs import LEVELS, Shape
 from ssdlab.errors import InputError
 from ssdlab.plan.storage.candidates import Candidate
 from ssdlab.plan.stores import Store
-from ssdlab.rig import capacity_of, profiles, smaller
+from ssdlab.rig import capacity_of, smaller
 
 LEVEL_OF = {rig: short for short, rig in LEVELS.items()}
 
@@ -26,7 +26,7 @@ def drive_of(one: Store) -> str:
 
 def shipped(one: Store) -> bool:
     """Whether its drive is a shipped profile, whose size is known and can be changed."""
-    return drive_of(one) in {known.name for known in profiles()}
+    return one.profile is not None
 
 
 def has_disk(one: Store) -> bool:
