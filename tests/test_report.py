@@ -22,6 +22,7 @@ from ssdlab.errors import InputError, SsdlabError
 from ssdlab.report import catalogue, model, render, style, verdict, why
 from ssdlab.report.catalogue import ENGLISH
 from ssdlab.report.downsample import keep_extremes
+from ssdlab.report.embed import bokeh_script
 from ssdlab.report.numbers import THIN, Numbers
 from ssdlab.results import Result
 
@@ -318,7 +319,9 @@ def test_two_runs_of_2000_s_take_less_than_3_s(tmp_path: Path) -> None:
     started = time.process_time()
     render(results, tmp_path / "report.html")
     assert time.process_time() - started < 3
-    assert (tmp_path / "report.html").stat().st_size < 4_000_000
+    # Of its own; the library it carries is as large as it is.
+    own = (tmp_path / "report.html").read_text().replace(str(bokeh_script()), "")
+    assert len(own) < 2_500_000
 
 
 def test_nothing_points_to_another_place(tmp_path: Path) -> None:
