@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import base64
 import contextlib
 import json
@@ -11,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +148,22 @@ class Tab:
 
 @contextlib.contextmanager
 def tab() -> Iterator[Tab]:
-    """A fresh browser with one page."""
+    """A page that shares nothing with others but the browser."""
+    port, path = _browser()
+    with connect(f"ws://127.0.0.1:{port}{path}") as socket:
+        browser = Tab(socket)
+        own = browser.call("Target.createBrowserContext")
+        target = browser.call("Target.createTarget", url="about:blank", **own)["targetId"]
+        try:
+            with connect(f"ws://127.0.0.1:{port}/devtools/page/{target}", max_size=None) as page:
+                yield Tab(page)
+        finally:
+            browser.call("Target.disposeBrowserContext", **own)
+
+
+@cache
+def _browser() -> tuple[str, str]:
+    """The one browser of this process, started now; its port and address for debugging."""
     binary = chromium()
     if binary is None:
         raise RuntimeError("chromium is missing")
@@ -156,34 +173,22 @@ def tab() -> Iterator[Tab]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    try:
-        with connect(_page_address(home), max_size=None) as socket:
-            yield Tab(socket)
-    finally:
-        process.terminate()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        shutil.rmtree(home, ignore_errors=True)
-
-
-def _page_address(home: Path) -> str:
-    """The debugging address of the browser's first page."""
+    atexit.register(_end, process, home)
     port_file = home / "DevToolsActivePort"
     end = time.monotonic() + 30
     while not (port_file.exists() and len(port_file.read_text().splitlines()) == 2):
         if time.monotonic() > end:
             raise TimeoutError("chromium did not start within 30 s")
         time.sleep(0.05)
-    port, browser = port_file.read_text().splitlines()
-    with connect(f"ws://127.0.0.1:{port}{browser}") as socket:
-        while True:
-            socket.send(json.dumps({"id": 1, "method": "Target.getTargets"}))
-            while (message := json.loads(socket.recv(timeout=30))).get("id") != 1:
-                pass
-            for target in message["result"]["targetInfos"]:
-                if target["type"] == "page":
-                    return f"ws://127.0.0.1:{port}/devtools/page/{target['targetId']}"
-            time.sleep(0.05)
+    port, path = port_file.read_text().splitlines()
+    return port, path
+
+
+def _end(process: subprocess.Popen[bytes], home: Path) -> None:
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    shutil.rmtree(home, ignore_errors=True)
