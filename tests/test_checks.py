@@ -674,7 +674,7 @@ def test_run_and_report_tell_what_speaks_against_a_run(
 def test_a_protocols_run_is_examined(tmp_path: Path, cli: Callable[..., Outcome]) -> None:
     said = cli("test", "lab-reference", "-p", "consistency", "--quick", "--out", tmp_path)
     assert said.status == 0, said.err
-    assert "in doubt (quick look)" in said.out
+    assert "in doubt (quick run)" in said.out
     names = {one.name for one in checks.probes()}
     assert "quick" in names
 

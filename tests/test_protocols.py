@@ -345,7 +345,7 @@ def test_seconds_without_any_write_are_stalls_of_consistency() -> None:
     found = judged(
         "consistency", recorded({"random-write": job_result("w", WRITE)}, {"random-write": frame})
     )
-    assert value(found, "lowest second") == 0
+    assert value(found, "slowest second") == 0
 
 
 def test_a_cache_that_runs_full_is_found_in_a_fill() -> None:

@@ -1,4 +1,4 @@
-"""Differences between runs: how large, how sure, and whether the noise allows to see them.
+"""Differences between runs: how large, how sure, and whether they are more than noise.
 
 Differences are relative and reckoned with logarithms: twice and half are as far from equal. Of
 single runs the noise is that of their seconds (:mod:`ssdlab.analysis.noise`); it knows nothing of
@@ -128,7 +128,7 @@ QUANTITIES: dict[str, tuple[str, Better]] = {
     "p50 latency": ("us", "lower"),
     "p99 latency": ("us", "lower"),
     "p99.9 latency": ("us", "lower"),
-    "longest latency": ("us", "lower"),
+    "max latency": ("us", "lower"),
 }
 """What jobs are compared by: unit, and which way is good."""
 PERCENTILES = ("p50 latency", "p99 latency", "p99.9 latency")
@@ -150,7 +150,7 @@ def _measured(result: Result, workload: comparison.Workload, ddir: str) -> dict[
         "p50 latency": (_us(stats.percentile_ns(50.0)), _medians(rows, interval_s)),
         "p99 latency": (_us(stats.percentile_ns(99.0)), _resampled(bins, "lat_p99_ns", ios)),
         "p99.9 latency": (_us(stats.percentile_ns(99.9)), None),
-        "longest latency": (_us(stats.lat_max_ns), None),
+        "max latency": (_us(stats.lat_max_ns), None),
     }
     return {name: _with_noise(value, own) for name, (value, own) in parts.items()}
 

@@ -134,7 +134,7 @@ def _sections(found: Comparison) -> list[Section]:
 
 
 def _charts(found: Comparison, section: str) -> list[Figure]:
-    """IOPS against time and the latency distribution of one job and direction."""
+    """IOPS over time and the latency distribution of one job and direction."""
     lines: list[Curve] = []
     slower: list[Curve] = []
     for place, number, result, workload, ddir in _members(found, section):

@@ -1,4 +1,4 @@
-"""What an array of N equal members does, foretold from latencies of one of them.
+"""What an array of N equal members does, predicted from latencies of one of them.
 
 A request that is cut into a piece for every member ends when the slowest has done its piece. With
 a member's latency X, N members that worked independently would do N pieces in E[X]; bound to each
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Foretold:
+class Predicted:
     """Throughputs of N members, bytes a second."""
 
     by_means: float
@@ -42,11 +42,11 @@ def slowest_mean(bins: Mapping[int, int], members: int) -> float:
     return expected
 
 
-def foretell(bins: Mapping[int, int], members: int, piece: int, depth: int = 1) -> Foretold:
+def foretell(bins: Mapping[int, int], members: int, piece: int, depth: int = 1) -> Predicted:
     """What ``members`` do with requests of a piece of so many bytes on each, "
     "``depth`` in flight."""
     whole = depth * members * piece
-    return Foretold(whole / (mean(bins) / 1e9), whole / (slowest_mean(bins, members) / 1e9))
+    return Predicted(whole / (mean(bins) / 1e9), whole / (slowest_mean(bins, members) / 1e9))
 
 
 def slowest_of(times: Sequence[float]) -> tuple[float, list[float]]:

@@ -244,7 +244,7 @@ def summary_rows(result: Result) -> list[list[str]]:
             f"{row['ios']:,}",
             size_text(row["io_bytes"]),
             units.number(row["iops"]),
-            units.number(None if row["bw_bytes"] is None else row["bw_bytes"] / 1e6, " MB/s"),
+            units.speed(None if row["bw_bytes"] is None else row["bw_bytes"] / 1e6),
             units.latency(row["clat_mean_ns"]),
             units.latency(row["clat_p50_ns"]),
             units.latency(row["clat_p99_ns"]),

@@ -48,7 +48,7 @@ def judge(records: Records, setup: Setup) -> Section:
     dips = found.periodicity
     numbers = [
         _number("mean", found.mean, "IOPS", "higher"),
-        _number("lowest second", found.min, "IOPS", "higher"),
+        _number("slowest second", found.min, "IOPS", "higher"),
         _number("highest second", found.max, "IOPS"),
         _number("spread (max - min) / max", 100 * found.spread, "%", "lower"),
         _number("coefficient of variation", 100 * found.cv, "%", "lower"),
@@ -57,7 +57,7 @@ def judge(records: Records, setup: Setup) -> Section:
         _number("width of the dips", dips.width * step if dips else None, "s"),
         _number("mean latency", records.mean_us(KEY), "us", "lower"),
         _number("p99.9 latency", records.percentile_us(KEY, 99.9), "us", "lower"),
-        _number("longest latency", records.max_us(KEY), "us", "lower"),
+        _number("max latency", records.max_us(KEY), "us", "lower"),
     ]
     rows = [(one.name, Cell(one.value, (KEY,)), one.unit) for one in numbers]
     views = [

@@ -106,7 +106,7 @@ def rounds(setup: Setup) -> int:
 def precondition(setup: Setup, suffix: str = "", bs: str = "128k") -> list[Step]:
     """Purge, and workload-independent preconditioning: the active range written in order, twice.
 
-    A quick look writes it once, which leaves no block unwritten.
+    A quick run writes it once, which leaves no block unwritten.
     """
     times = min(1.0, setup.number("fill")) if setup.quick else setup.number("fill")
     steps: list[Step] = [Purge(f"purge{suffix}")]
@@ -223,7 +223,7 @@ def value(cell: Cell | None) -> float | None:
 
 
 def distribution(records: Records, keys: Sequence[str]) -> tuple[dict[int, int], float]:
-    """Completion latencies of several steps together: ns and how many; and the longest, us."""
+    """Completion latencies of several steps together: ns and how many; and the max, us."""
     bins: Counter[int] = Counter()
     for key in keys:
         bins.update(records.histogram(key))
@@ -263,7 +263,7 @@ def histogram_curve(name: str, bins: Mapping[int, int], colour: int = 0) -> Curv
 def percentile_cells(
     records: Records, keys: Sequence[str], percents: Sequence[float]
 ) -> list[Cell | None]:
-    """Percentiles of several steps together, us, and the longest latency."""
+    """Percentiles of several steps together, us, and the max latency."""
     bins, longest = distribution(records, keys)
     if not bins:
         return [None] * (len(percents) + 1)

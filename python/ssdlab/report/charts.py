@@ -257,7 +257,7 @@ class SectionPainter:
         panel.line("t", "lat_mean_ns", source=source, color=colour, line_width=1.6)
 
     def _parts_row(self) -> None:
-        """Shares of the time by part, against time: means over at most `AREA_STEPS` stretches."""
+        """Shares of the time by part, over time: means over at most `AREA_STEPS` stretches."""
         for run, traces in self._by_run.items():
             found = traces[0].part_shares(AREA_STEPS)
             if found is None:

@@ -92,7 +92,7 @@ def measure_own(
         except InputError as error:
             if "memory" not in str(error):
                 raise
-            raise InputError(f"{error}; --scale N makes all of it N times smaller") from None
+            raise InputError(f"{error}; --scale N scales all of it down") from None
     return [merged([part]) for part in found]
 
 
