@@ -61,7 +61,7 @@ def test_verdict_says_from_when_the_drive_is_steady_and_why_it_is_slow() -> None
     assert 200 <= 60 * int(start[1] or 0) + int(start[2]) <= 300
     assert "Dips come back every 40 s and last about 3.0 s." in text
     assert "goes mostly to waiting for dies busy with garbage collection: " in text
-    assert "Each unit written by the host costs 6.9" in text
+    assert "Write amplification (WA): 6.9" in text
 
 
 def test_verdict_of_a_drifting_run_says_so() -> None:
@@ -81,7 +81,7 @@ def test_verdict_numbers_are_those_of_the_window_judged() -> None:
     window = trace.rate[trace.steadiness.start :]
     low, high = NUMBERS.count(window.min()), NUMBERS.count(window.max())
     sentences = verdict.of_trace(trace, ENGLISH, NUMBERS)
-    assert sentences[0].startswith(f"Single seconds range from {low} to {high}, a spread of ")
+    assert sentences[0].startswith(f"Per-second IOPS: {low} to {high}, a spread of ")
     assert window.max() < 40_000  # the fresh drive's 65 000 are not in it
 
 
@@ -94,7 +94,7 @@ def test_comparison_names_the_faster_run_the_longer_tail_and_its_cause() -> None
     assert float(factor[1]) == pytest.approx(33_700 / 6_900, rel=0.03)
     assert "The p99.9 latency of client is " in text
     assert "of the time goes to waiting for dies busy with garbage collection." in text
-    assert "All runs are steady" in text
+    assert "All runs are at steady state" in text
 
 
 def test_equal_runs_are_called_equal() -> None:

@@ -219,8 +219,8 @@ def _refused(plan: Plan) -> list[str]:
         if row.defers and why.startswith("loses"):
             text += (
                 f" WARNING: if its cache drive fails, up to {units.binary(row.dirty_most)} of "
-                "acknowledged writes are lost for good, and the pool is left with old data among new."
-                + _mirrored(plan, row)
+                "acknowledged writes are lost for good, and the pool is left with old data among "
+                "new." + _mirrored(plan, row)
             )
         said.append(text)
     if best is not None and best.defers:
