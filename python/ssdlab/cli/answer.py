@@ -34,6 +34,8 @@ from ssdlab.output import Output, make_folder, write_to
 
 KEY_NUMBERS = 5
 """So many of the numbers are printed; the others with ``--verbose``."""
+GAP = 2
+"""Between columns."""
 SHEET_MAX = 31
 """Characters of a sheet's name, by the format."""
 
@@ -208,8 +210,9 @@ def print_table(
             print("\t".join(line), file=console.file)  # rich makes spaces of tabs
     else:
         sides = [(head, "right" if _counts(one, n) else "left") for n, head in enumerate(heads)]
-        grid = table(sides, rows)
-        if wide or console.measure(grid).maximum <= console.width:
+        width = sum(GAP + max(map(len, column)) for column in zip(heads, *rows, strict=True))
+        if wide or width <= console.width:
+            grid = table(sides, rows)
             console.print(grid, width=PIPE_WIDTH if wide else None, soft_wrap=wide)
         else:
             _print_blocks(console, heads, rows)

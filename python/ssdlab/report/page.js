@@ -46,6 +46,11 @@
     const [size, unit] = TIMES.find(([least]) => ns >= least);
     return `${Number((ns / (size || 1)).toPrecision(4))}\u202f${unit}`;
   };
+  const POWERS = [[1e9, "G"], [1e6, "M"], [1e3, "k"], [0, ""]];
+  const numberText = (value) => {
+    const [size, letter] = POWERS.find(([least]) => value >= least);
+    return `${Number((value / (size || 1)).toPrecision(4))}${letter}`;
+  };
   const followZoom = (axis) => {
     const plot = Bokeh.documents[0].roots().find((root) =>
       [...root.below, ...root.left].includes(axis));
@@ -55,13 +60,13 @@
       const [low, high] = [Math.min(range.start, range.end), Math.max(range.start, range.end)];
       if (!(low > 0 && high > low)) return;
       const ticks = ticksOf(low, high);
-      if (axis.tags.includes("ns")) {
-        axis.major_label_overrides = new Map(ticks.map((tick) => [tick, timeText(tick)]));
-      }
+      const label = axis.tags.includes("ns") ? timeText : numberText;
+      axis.major_label_overrides = new Map(ticks.map((tick) => [tick, label(tick)]));
       axis.ticker.ticks = ticks;
     };
     range.properties.start.change.connect(update);
     range.properties.end.change.connect(update);
+    update();
   };
 
   // Charts follow the light or dark theme of the page; paper is light.
