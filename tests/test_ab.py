@@ -299,8 +299,8 @@ def test_a_protocol_is_repeated_with_and_without_the_change(tmp_path: Path, cli:
     )  # fmt: skip
     assert said.status == 0, said.err
     assert "4 runs: A B B A" in said.err
-    assert "B against A" in said.out
-    assert "Quick look puts 4 of 4 runs in doubt" in said.out
+    assert "B vs A" in said.out
+    assert "Quick run puts 4 of 4 runs in doubt" in said.out
     names = {one["name"] for one in json.loads((tmp_path / "ab.json").read_text())["numbers"]}
     assert "mean" in names
 

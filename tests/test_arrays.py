@@ -118,7 +118,7 @@ def test_the_slowest_of_n_is_that_of_the_closed_forms() -> None:
     assert told.by_means == pytest.approx(8 * (1 << 19) / (1084.4 / 1e9))
 
 
-def test_measured_members_lose_what_is_foretold() -> None:
+def test_measured_members_lose_what_is_predicted() -> None:
     drive = measured('mean = "1ms"\ndistribution = "two-point"\nspread = 5\nshare = 0.02')
     order = Order(drive, prepare="fob")
     chapter = studies.scaling(order, [1, 8])

@@ -435,7 +435,7 @@ def test_errors_that_the_drive_counted_are_told() -> None:
     logs = [{"nvme_smart_health_information_log": {"media_errors": n}} for n in (3, 5)]
     surroundings(result)["smart"] = {"before": logs[0], "after": logs[1]}
     found = of_name(examine(session(("a", result))), "errors")[0]
-    assert (found.status, found.evidence) == ("bad", "the drive counted 2 media errors")
+    assert (found.status, found.evidence) == ("bad", "2 new media errors (SMART)")
 
 
 def test_minutes_above_the_warning_temperature_are_throttling() -> None:
@@ -664,7 +664,7 @@ def test_run_and_report_tell_what_speaks_against_a_run(
     job.write_text("[w]\nrw=write\nsize=4m\nzero_buffers\ndirect=1\n")
     said = cli("run", job, "--on", tmp_path / "s", "--out", tmp_path / "runs")
     assert said.status == 0
-    assert "not to be believed (contents of the data): w writes zeros" in said.out
+    assert "not valid (contents of the data): w writes zeros" in said.out
     run = next((tmp_path / "runs").glob("*-s-*"))
     page = tmp_path / "r.html"
     assert cli("report", run, "-o", page).status == 0
@@ -674,7 +674,7 @@ def test_run_and_report_tell_what_speaks_against_a_run(
 def test_a_protocols_run_is_examined(tmp_path: Path, cli: Callable[..., Outcome]) -> None:
     said = cli("test", "lab-reference", "-p", "consistency", "--quick", "--out", tmp_path)
     assert said.status == 0, said.err
-    assert "in doubt (quick look)" in said.out
+    assert "in doubt (quick run)" in said.out
     names = {one.name for one in checks.probes()}
     assert "quick" in names
 

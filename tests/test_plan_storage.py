@@ -289,7 +289,7 @@ def test_life_is_what_the_rated_cycles_allow() -> None:
 
 def table_of(document: dict[str, Any], title: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = next(
-        one["rows"] for one in document["tables"] if one["title"] == title
+        one["rows"] for one in document["sections"][0]["tables"] if one["title"] == title
     )
     return found
 
@@ -381,7 +381,7 @@ def test_a_load_of_ones_own_runs_on_every_candidate(tmp_path: Path, cli: Cli) ->
 
 def test_a_load_by_name_is_scaled_and_says_so(cli: Cli) -> None:
     done = cli("plan", "storage", "--quick", "--candidate", SSDS, "--workload", "random-read",
-               "--depth", 8)  # fmt: skip
+               "--depth", 8, "-v")  # fmt: skip
     assert done.status == 0, done.err
     assert "all of it at 1/" in done.out
     assert "random-read" in done.out

@@ -70,7 +70,7 @@ def judged(folder: RunFolder) -> ProtocolRun:
 
 
 class Run:
-    """A quick look of a protocol on a small simulated drive."""
+    """A quick run of a protocol on a small simulated drive."""
 
     def __init__(self, protocol: Protocol, folder: Path) -> None:
         seen: list[Execution] = []

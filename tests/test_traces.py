@@ -177,7 +177,7 @@ def test_info_writes_a_table_a_document_and_a_page(tmp_path: Path, cli: Cli) -> 
     found = json.loads(document.read_text())
     # Ten places, and the second block of the five that are written.
     assert found["footprint"]["blocks"] == 15
-    assert "Where and when" in page.read_text() and "small.csv" in page.read_text()
+    assert "Access map (LBA x time)" in page.read_text() and "small.csv" in page.read_text()
 
 
 def test_a_fitted_job_has_the_mix_and_sizes_of_its_trace(tmp_path: Path, cli: Cli) -> None:

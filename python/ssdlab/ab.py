@@ -157,7 +157,7 @@ def verdict(one: Effect) -> str:
         word = "better" if word == one.better else "worse"
     if d.seen:
         return word
-    return f"perhaps {word}" if d.perhaps else "no difference that the noise allows to see"
+    return f"perhaps {word}" if d.perhaps else "no significant difference"
 
 
 def sentences(found: Outcome, text: Callable[[Difference], str]) -> list[str]:

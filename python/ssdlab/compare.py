@@ -36,7 +36,7 @@ SHORT = 24
 """A fact of so many characters can stand in a label."""
 NAMED = 3
 """So many differences are named in a sentence."""
-NONE_SEEN = "no difference that the noise allows to see"
+NONE_SEEN = "no significant difference"
 NOT_KNOWN = "noise not known"
 
 METHOD_SINGLE = (
@@ -471,7 +471,7 @@ def _protocol_facts(run: ProtocolRun) -> dict[str, str]:
         "target": run.target,
         "capacity, bytes": manifest.get("capacity"),
         "active range, bytes": manifest.get("active"),
-        "quick look": "yes" if run.quick else "no",
+        "quick run": "yes" if run.quick else "no",
         "state of the run": manifest.get("status"),
         "seed": manifest.get("seed") if manifest.get("kind") == "sim" else None,
         "ssdlab": manifest.get("version"),

@@ -246,7 +246,7 @@ class Study:
         }
 
     def figures(self) -> list[Figure]:
-        """Charts of the chance of loss against time."""
+        """Charts of the chance of loss over time."""
         label, axis = "arrays of a million that have lost data", "years"
         curves = []
         for colour, one in enumerate(self.levels):
@@ -382,8 +382,9 @@ def _sentences(found: Study) -> Iterator[str]:
         factors = [one.usual_years / one.mttdl_years for one in unread]
         span = " to ".join(dict.fromkeys(_times(f) for f in (min(factors), max(factors))))
         yield (
-            "Most losses come from a sector that cannot be read while nothing is left to correct "
-            f"it by: {named}. The usual formula for the mean time to data loss leaves that out and "
+            "Most losses come from an unrecoverable read error (URE) with redundancy "
+            f"exhausted: {named}. The usual formula for the mean time to data loss leaves that "
+            "out and "
             f"promises {span} times too much."
         )
     if found.worn:

@@ -1,4 +1,4 @@
-"""Differences between runs: how large, how sure, and whether the noise allows to see them.
+"""Differences between runs: how large, how sure, and whether they are more than noise.
 
 Differences are relative and reckoned with logarithms: twice and half are as far from equal. Of
 single runs the noise is that of their seconds (:mod:`ssdlab.analysis.noise`); it knows nothing of

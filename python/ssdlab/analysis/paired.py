@@ -51,7 +51,7 @@ class Effect:
     a: tuple[float, ...]
     b: tuple[float, ...]
     difference: Difference | None
-    """B against A, as a share of A; None where too little was measured."""
+    """B vs A, as a share of A; None where too little was measured."""
     drift: Difference | None
     """By how much A changed from the first run to the last."""
     spread: float | None

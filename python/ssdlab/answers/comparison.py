@@ -134,7 +134,7 @@ def _sections(found: Comparison) -> list[Section]:
 
 
 def _charts(found: Comparison, section: str) -> list[Figure]:
-    """IOPS against time and the latency distribution of one job and direction."""
+    """IOPS over time and the latency distribution of one job and direction."""
     sources = (DOUBT,) if any(any_doubt(p.checks) for p in found.parties) else ()
     own = list(_members(found, section))
     return [

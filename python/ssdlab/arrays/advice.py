@@ -68,13 +68,13 @@ def _headline(row: Row, one: Reading, *, alone: bool) -> str:
 def _reasons(row: Row, here: Sequence[Row], safe: Sequence[Row]) -> list[str]:
     said = []
     if row.shape.level not in UNSAFE:
-        said.append(f"It survives the loss of {SURVIVES[row.shape.level]}.")
+        said.append(f"It tolerates the failure of {SURVIVES[row.shape.level]}.")
     for other in sorted(here, key=lambda r: -r.reading.iops):
         if other is row or _alike(other, row, here):
             continue
         rate = other.reading.iops / row.reading.iops
         space = other.usable_bytes / row.usable_bytes
-        danger = ", but it survives the loss of no member" if other.shape.level in UNSAFE else ""
+        danger = ", but it tolerates no failure" if other.shape.level in UNSAFE else ""
         said.append(f"{other.shape.name}: {_speed(rate)}, {_space(space)}{danger}.")
     costs = {
         r.shape.level: f"{r.shape.level_name} {r.reading.member_ios:.2g}"
@@ -82,7 +82,7 @@ def _reasons(row: Row, here: Sequence[Row], safe: Sequence[Row]) -> list[str]:
         if (r.reading.member_ios or 0) > 1.5
     }
     if costs:
-        said.append(f"Commands of members for each I/O of this load: {', '.join(costs.values())}.")
+        said.append(f"Back-end I/Os per host I/O of this load: {', '.join(costs.values())}.")
     return said
 
 
@@ -111,7 +111,7 @@ def _time(row: Row) -> list[str]:
     causes = {
         "slowest_member": "waiting for the slowest member",
         "parity": "reading old data and parity",
-        "stripe_wait": "waiting for a turn at a stripe",
+        "stripe_wait": "waiting for a stripe lock",
         "card": "the controller card",
         "bus": "crossing the shared bandwidth and waiting for it",
         "cache": "waiting for room in the card's RAM",
@@ -188,8 +188,8 @@ def _change(row: Row, one: Reading) -> str:
                 "requests of whole stripes need no old data, so parity gains."
             )
         return (
-            "What would change this: small writes. Each takes RAID 5 four and RAID 6 six commands "
-            "of members, RAID 10 two; under reads and whole stripes they cost nothing."
+            "What would change this: small writes. Each takes RAID 5 four and RAID 6 six back-end "
+            "I/Os, RAID 10 two; under reads and whole stripes they cost nothing."
         )
     if row.shape.level in ("1", "10"):
         return (

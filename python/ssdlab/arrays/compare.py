@@ -19,7 +19,7 @@ ARRAY_PARTS: Mapping[str, str] = {
     "slowest_member": "slowest member",
     "parity": "old data and parity",
     "bitmap": "write-intent bitmap",
-    "stripe_wait": "turn at the stripe",
+    "stripe_wait": "stripe lock wait",
 }
 """Where an array spends time of its own (`stats::Part`)."""
 SHARED_PARTS: Mapping[str, str] = {
@@ -190,7 +190,7 @@ def _times(rows: Sequence[Row]) -> Table:
         heads,
         [[row.shape.name, *numbers(*shares(row))] for row in rows],
         "The array's own time: waiting for the slowest member beyond what members need on the "
-        "average, for old data and parity, for a turn at a stripe"
+        "average, for old data and parity, for stripe lock waits"
         + ("; and what they share. " if shared else ". ")
         + "The rest is what the members took.",
     )
@@ -245,7 +245,7 @@ def _money(one: Reading, rows: Sequence[Row], order: Order, full: float) -> Tabl
         if priced:
             values += [row.price, row.price_per_gb, row.price_per_kiops]
         lines.append([row.shape.name, *numbers(*values), SURVIVES[row.shape.level]])
-    return Table("Space, price and safety", columns(f"{text}, survives the loss of"), lines)
+    return Table("Space, price and safety", columns(f"{text}, tolerates failure of"), lines)
 
 
 def _short(shape: Shape, chunks: bool) -> str:

@@ -1,4 +1,4 @@
-"""What an array of N equal members does, foretold from latencies of one of them.
+"""What an array of N equal members does, predicted from latencies of one of them.
 
 A request that is cut into a piece for every member ends when the slowest has done its piece. With
 a member's latency X, N members that worked independently would do N pieces in E[X]; bound to each
@@ -16,7 +16,7 @@ from ssdlab.histogram import VALUES, Histogram
 
 
 @dataclass(frozen=True)
-class Foretold:
+class Predicted:
     """Throughputs of N members, bytes a second."""
 
     by_means: float
@@ -36,11 +36,11 @@ def slowest_mean(latency: Histogram, members: int) -> float:
     return float(np.diff(up_to, prepend=0.0) @ VALUES)
 
 
-def foretell(latency: Histogram, members: int, piece: int, depth: int = 1) -> Foretold:
+def foretell(latency: Histogram, members: int, piece: int, depth: int = 1) -> Predicted:
     """What ``members`` do with requests of a piece of so many bytes on each, ``depth`` in
     flight."""
     whole = depth * members * piece
-    return Foretold(
+    return Predicted(
         whole / (slowest_mean(latency, 1) / 1e9), whole / (slowest_mean(latency, members) / 1e9)
     )
 

@@ -31,7 +31,7 @@ SURVIVES: Mapping[str, str] = {
     "0": "no member",
     "linear": "no member",
     "1": "all members but one",
-    "10": "one member, more where they are of different mirrors",
+    "10": "one member of each mirror pair",
     "5": "one member",
     "6": "two members",
 }

@@ -8,7 +8,7 @@ from ssdlab import units
 from ssdlab.answer import Cells, Curve, Figure, Section, Style, Table, columns, numbers
 from ssdlab.arrays.compare import Order
 from ssdlab.arrays.grid import run_all
-from ssdlab.arrays.predict import Foretold, foretell
+from ssdlab.arrays.predict import Predicted, foretell
 from ssdlab.arrays.readings import Reading
 from ssdlab.arrays.rigs import CHUNK, STRIPED, Shape
 from ssdlab.arrays.workloads import job
@@ -32,7 +32,7 @@ STATES = (
 ALIKE_LOSS = 0.01
 """A loss below this share is none."""
 MORE = 1.5
-"""A foretold loss so many times the simulated one is worth a sentence."""
+"""A predicted loss so many times the simulated one is worth a sentence."""
 ALIKE = 0.05
 """Differences below this share are none worth a choice."""
 
@@ -154,20 +154,20 @@ def scaling(
     )  # fmt: skip
 
 
-def _scaled(n: int, last: Reading, told: Foretold, lost: float, how: str) -> list[str]:
+def _scaled(n: int, last: Reading, told: Predicted, lost: float, how: str) -> list[str]:
     does = f"{n} drives {how}: {units.number(last.bytes_per_s / 1e6)} MB/s"
-    foretold = f"One drive's latencies alone foretold a loss of {100 * told.loss:.0f} %."
+    predicted = f"One drive's latencies alone predicted a loss of {100 * told.loss:.0f} %."
     if lost < ALIKE_LOSS and told.loss < ALIKE_LOSS:
         said = [
             f"{does}, as much as {n} times one drive: no member is ever much slower "
             f"than the others. "
-            f"{foretold}"
+            f"{predicted}"
         ]
     elif lost < ALIKE_LOSS:
         said = [
             f"{does}, as much as {n} times one drive: the members, equal and with the "
             f"same history, "
-            f"are slow at the same moments. {foretold} Drives that were written at "
+            f"are slow at the same moments. {predicted} Drives that were written at "
             f"random are not in "
             "step (--prepare random:1)."
         ]
@@ -175,11 +175,11 @@ def _scaled(n: int, last: Reading, told: Foretold, lost: float, how: str) -> lis
         said = [
             f"{does}, {100 * lost:.0f} % less than {n} times one drive, because every "
             f"request waits "
-            f"for the slowest member. {foretold}"
+            f"for the slowest member. {predicted}"
         ]
         if told.loss > MORE * lost:
             said.append(
-                "The loss is smaller than foretold because a member that waits for "
+                "The loss is smaller than predicted because a member that waits for "
                 "another one goes on "
                 "with what it has queued; latencies alone do not know that."
             )

@@ -36,8 +36,8 @@ WORKLOADS = (
         "database", "8 KiB at random with hot pages, 80 % reads, on a used drive",
         "rw=randrw\nrwmixread=80\nbs=8k\nrandom_distribution=zipf:1.1", "steady",
     ),
-    Workload("sequential-read", "1 MiB reads in order", "rw=read\nbs=1m", "sequential"),
-    Workload("sequential-write", "1 MiB writes in order", "rw=write\nbs=1m", "sequential"),
+    Workload("sequential-read", "1 MiB sequential reads", "rw=read\nbs=1m", "sequential"),
+    Workload("sequential-write", "1 MiB sequential writes", "rw=write\nbs=1m", "sequential"),
 )  # fmt: skip
 
 

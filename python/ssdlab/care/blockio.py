@@ -111,7 +111,7 @@ def reading(path: Path, buffer_bytes: int = PIECE_BYTES) -> Iterator[PathReader]
 
 
 def all_zero(view: memoryview) -> bool:
-    """Whether there is nothing but zeros: what a drive answers for blocks that hold no data."""
+    """Whether there is zeros only: what a drive answers for blocks that hold no data."""
     whole = len(view) // 8 * 8
     words = np.frombuffer(view[:whole], dtype=np.uint64)
     # Data shows at the first word as a rule.

@@ -219,9 +219,7 @@ def _rewrite_file(
 
 def _say_zeros(done: Refreshed) -> None:
     if done.zero_bytes:
-        done.remarks.append(
-            f"{size_text(done.zero_bytes)} hold nothing but zeros and were left alone"
-        )
+        done.remarks.append(f"{size_text(done.zero_bytes)} hold zeros only and were left alone")
 
 
 def refresh_device(
@@ -238,7 +236,7 @@ def refresh_device(
 
     ``rewrite`` names it by its serial number. A mounted file system is frozen for each slice of
     ``slice_s`` seconds, if ``freeze`` allows it, and goes on as long in between. Pieces that hold
-    nothing but zeros are left alone.
+    zeros only are left alone.
 
     Raises:
         RefusedError: the device is in use otherwise, or is not named by ``rewrite``.
@@ -248,7 +246,7 @@ def refresh_device(
         raise InputError(f"--slice: found {slice_s:g}, expected seconds up to {SLICE_MAX_S:g}")
     planned = plan(path)
     device = safety.inspect(path)
-    # What holds nothing but zeros is left alone, and that shows only on the way.
+    # What holds zeros only is left alone, and that shows only on the way.
     work = Work.of(
         "refreshing",
         f"writes {safety.amount(0, planned.data_bytes)}",

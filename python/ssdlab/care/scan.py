@@ -114,7 +114,7 @@ class Scan:
     ns: Floats
     """Time of each piece of 1 MiB (the last may be shorter); NaN where unread or unreadable."""
     zero: npt.NDArray[np.bool_]
-    """Pieces that hold nothing but zeros."""
+    """Pieces that hold zeros only."""
     errors: list[Unreadable] = field(default_factory=list)
     slow: list[Slow] = field(default_factory=list)
     slow_zones: list[SlowZone] = field(default_factory=list)
@@ -149,7 +149,7 @@ class Scan:
 
     @property
     def zero_share(self) -> float:
-        """Share of the pieces read that hold nothing but zeros."""
+        """Share of the pieces read that hold zeros only."""
         read = np.isfinite(self.ns)
         return float(self.zero[read].mean()) if read.any() else 0.0
 

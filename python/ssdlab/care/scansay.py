@@ -22,7 +22,7 @@ def sentences(found: Scan) -> list[str]:
     said += _zones(found)
     if found.zero_share >= MUCH_ZERO:
         said.append(
-            f"{found.zero_share:.0%} of what was read is nothing but zeros: a drive answers blocks "
+            f"{found.zero_share:.0%} of what was read is zeros only: a drive answers blocks "
             "that hold no data without touching flash, so their speed says nothing"
         )
     if not found.direct:

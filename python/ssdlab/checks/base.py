@@ -47,7 +47,7 @@ class Evidence:
     capacity: int | None = None
     """Bytes of the target."""
     quick: bool = False
-    """A quick look: durations were divided."""
+    """A quick run: durations were divided."""
     initial: State = "unknown"
     """Whether the target held data before the first step."""
     single: bool = False

@@ -125,7 +125,7 @@ def _grown(facts: Facts) -> Iterator[Found]:
         return
     logs = [page.get("nvme_smart_health_information_log") or {} for page in pages]
     if (more := int(logs[1].get("media_errors", 0)) - int(logs[0].get("media_errors", 0))) > 0:
-        yield Found("bad", f"the drive counted {more} media errors", facts.key)
+        yield Found("bad", f"{more} new media errors (SMART)", facts.key)
     raw = [
         {
             int(one["id"]): int((one.get("raw") or {}).get("value", 0))
@@ -135,7 +135,7 @@ def _grown(facts: Facts) -> Iterator[Found]:
     ]
     for number, name in GROWN.items():
         if (more := raw[1].get(number, 0) - raw[0].get(number, 0)) > 0:
-            yield Found("bad", f"the drive counted {more} more {name}", facts.key)
+            yield Found("bad", f"{more} more {name} (SMART)", facts.key)
 
 
 def _stalls(case: Case) -> list[Found]:

@@ -1,4 +1,4 @@
-"""Whether the drive was in the state that a number is about: steady, not a quick look, no pause."""
+"""Whether the drive was in the state that a number is about: steady, not a quick run, no pause."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _series(case: Case) -> Iterator[Found]:
 def _quick(case: Case) -> list[Found]:
     if not case.evidence.quick:
         return []
-    return [Found("doubt", "a quick look: durations were divided, rounds are few")]
+    return [Found("doubt", "a quick run: durations were divided, rounds are few")]
 
 
 def _pauses(case: Case) -> list[Found]:
@@ -108,15 +108,15 @@ PROBES = (
         title="steady state",
         looks_for="whether the drive was steady by the rule of the SNIA PTS: five rounds within "
         "20 % of their mean and a trend of at most 10 %",
-        why="a drive that is not steady goes on to become slower or faster; its number is one of "
-        "the moment",
+        why="a drive that is not steady goes on to become slower or faster; its number holds "
+        "for no longer than the run",
         look=_steady,
     ),
     Probe(
         name="quick",
-        title="quick look",
+        title="quick run",
         looks_for="whether durations were divided for a first look",
-        why="a quick look mostly sees the drive's fresh speed and its caches",
+        why="a quick run mostly sees the drive's fresh speed and its caches",
         look=_quick,
         marks=False,
     ),

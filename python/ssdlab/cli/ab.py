@@ -171,7 +171,7 @@ def command(
         typer.Option("--param", metavar="NAME=VALUE", help="A parameter of the protocol."),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Quick looks: fresh speed and caches, mostly.")
+        bool, typer.Option("--quick", help="Quick runs: fresh speed and caches, mostly.")
     ] = False,
     scale: Annotated[
         int,
@@ -374,8 +374,8 @@ def _show(found: ab.Outcome, *, json_: Output | None, quiet: bool) -> None:
     for sentence in said:
         console.print(sentence, markup=False, soft_wrap=True)
     columns = [("number", "left"), ("unit", "left"), ("A", "right"), ("B", "right")]
-    columns += [("B against A", "right"), ("95 %", "left"), ("verdict", "left")]
-    columns += [("mostly seen from", "right")]
+    columns += [("B vs A", "right"), ("95 %", "left"), ("verdict", "left")]
+    columns += [("minimum detectable effect (80 % power)", "right")]
     rows = [
         [
             one.name,

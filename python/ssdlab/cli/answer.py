@@ -18,7 +18,6 @@ from ssdlab.output import Output, make_folder, write_to
 
 if light.BODIES:
     from rich.console import Console
-    from rich.measure import Measurement
 
     from ssdlab import units
     from ssdlab.answer import (
@@ -38,6 +37,8 @@ if light.BODIES:
 
 KEY_NUMBERS = 5
 """So many of the numbers are printed; the others with ``--verbose``."""
+GAP = 2
+"""Between columns."""
 SHEET_MAX = 31
 """Characters of a sheet's name, by the format."""
 
@@ -215,9 +216,9 @@ def print_table(
             print("\t".join(line), file=console.file)  # rich makes spaces of tabs
     else:
         sides = [(head, "right" if _counts(one, n) else "left") for n, head in enumerate(heads)]
-        grid = table(sides, rows)
-        room = console.options.update(max_width=PIPE_WIDTH)
-        if wide or Measurement.get(console, room, grid).maximum <= console.width:
+        width = sum(GAP + max(map(len, column)) for column in zip(heads, *rows, strict=True))
+        if wide or width <= console.width:
+            grid = table(sides, rows)
             console.print(grid, width=PIPE_WIDTH if wide else None, soft_wrap=wide)
         else:
             _print_blocks(console, heads, rows)

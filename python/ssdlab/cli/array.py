@@ -79,7 +79,7 @@ def command(
             "--study",
             metavar="NAME",
             help="arrays (levels, counts and chunks; the default), chunk (4 to 1024 KiB), "
-            "scaling (against the number of drives, foretold and simulated), depth (1 to 256), "
+            "scaling (against the number of drives, predicted and simulated), depth (1 to 256), "
             "degradation (fresh, used, rested, trimmed); may be given again.",
         ),
     ] = None,
@@ -115,7 +115,7 @@ def command(
     ] = None,
     scale: Annotated[
         int | None,
-        typer.Option("--scale", min=1, metavar="N", help="Simulate drives N times smaller."),
+        typer.Option("--scale", min=1, metavar="N", help="Scale the capacity of drives down by N."),
     ] = None,
     set_: SetKeys = None,
     price: Annotated[

@@ -94,7 +94,9 @@ def command(
     ] = False,
     scale: Annotated[
         int | None,
-        typer.Option("--scale", min=1, metavar="N", help="With --job: simulate N times smaller."),
+        typer.Option(
+            "--scale", min=1, metavar="N", help="With --job: scale capacity and duration down by N."
+        ),
     ] = None,
     seed: Seed = 1,
     quick: Annotated[

@@ -85,7 +85,7 @@ def command(
         typer.Option(
             "--replace-after",
             metavar="HOURS",
-            help="From a failure to the begin of the rebuild; 0 with a hot spare.",
+            help="Time from failure to rebuild start; 0 with a hot spare.",
         ),
     ] = 24.0,
     one_at_a_time: Annotated[
@@ -97,7 +97,7 @@ def command(
         ),
     ] = False,
     years: Annotated[
-        float, typer.Option("--years", metavar="YEARS", help="That the array is in service.")
+        float, typer.Option("--years", metavar="YEARS", help="Mission time of the array.")
     ] = 5.0,
     tbw: Tbw = None,
     writes_per_day: Annotated[
@@ -119,7 +119,7 @@ def command(
         typer.Option(
             "--stagger",
             metavar="PERCENT[,...]",
-            help="Of the rating already written at the beginning: by how much neighbours differ, "
+            help="Of the rating already written at the start: by how much neighbours differ, "
             "or one number for each drive.",
         ),
     ] = None,

@@ -223,7 +223,7 @@ def demanded(demands: Sequence[Demand]) -> list[Number]:
 
 def latency_columns() -> list[Column]:
     """Columns of mean, percentiles and maximum, us."""
-    heads = ("mean", "median", "p99", "p99.9", "longest")
+    heads = ("mean", "median", "p99", "p99.9", "max")
     return [Column(head, "us") for head in heads]
 
 
@@ -259,7 +259,7 @@ def work_table(rows: Rows) -> Table:
         Column("mean latency", "us"),
         Column("p99", "us"),
         Column("p99.9", "us"),
-        Column("longest", "us"),
+        Column("max", "us"),
     )
     return Table("What was measured", heads, rows)
 
@@ -269,7 +269,7 @@ def longer_figure(found: Readings, title: str, parts: Sequence[Part], note: str 
     return Figure(
         title,
         "latency, us",
-        "% that take longer",
+        "I/Os slower, %",
         [
             curve(
                 part.title,

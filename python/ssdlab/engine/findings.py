@@ -89,7 +89,7 @@ class ProtocolRun:
 
     @property
     def quick(self) -> bool:
-        """Whether it was a quick look only."""
+        """Whether it was a quick run only."""
         return bool(self.manifest.get("quick"))
 
 

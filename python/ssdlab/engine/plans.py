@@ -27,7 +27,7 @@ from ssdlab.store import MANIFEST, RunStore
 from ssdlab.target import Fio, Sim, Target
 
 QUICK_CAPACITY = 4 << 30
-"""A simulated drive is made at least this small for a quick look."""
+"""A simulated drive is made at least this small for a quick run."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from ssdlab.engine.setup import Setup
 from ssdlab.engine.steps import Job
 
 QUICK_S = 300
-"""A quick look does not wait longer than this for random writes."""
+"""A quick run does not wait longer than this for random writes."""
 
 
 def used(
@@ -20,7 +20,7 @@ def used(
 ) -> Job:
     """The active range written ``times`` times, at random unless ``rw`` says otherwise.
 
-    In a quick look it ends after `QUICK_S` seconds, however far it has come.
+    In a quick run it ends after `QUICK_S` seconds, however far it has come.
     """
     where = "at random" if rw.startswith("rand") else "in order"
     often = {1: "once", 2: "twice"}.get(times, f"{times} times")

@@ -36,7 +36,7 @@ class Protocol:
     """From whatever has been measured; never raises because a step is missing at the end."""
     parameters: Sequence[Parameter] = ()
     quick_divisor: float = 60.0
-    """What a quick look divides durations by."""
+    """What a quick run divides durations by."""
     active_share: Callable[[Mapping[str, int | float | str]], float] = field(
         default=lambda _values: 1.0
     )

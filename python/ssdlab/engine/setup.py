@@ -16,9 +16,9 @@ MIB = 1 << 20
 KIB = 1 << 10
 
 QUICK_ROUNDS = 7
-"""Rounds at most where a quick look is asked for."""
+"""Rounds at most where a quick run is asked for."""
 LEAST_REAL_S = 1.0
-"""Of a job in a quick look at a real drive: starting fio takes half a second."""
+"""Of a job in a quick run at a real drive: starting fio takes half a second."""
 LEAST_SIM_S = 0.05
 
 
@@ -65,9 +65,9 @@ class Setup:
     """Bytes from the begin of the target that the protocol works on: the active range."""
     values: Mapping[str, int | float | str] = field(default_factory=dict)
     divisor: float = 1.0
-    """What durations are divided by: above 1 in a quick look, and on drives made smaller."""
+    """What durations are divided by: above 1 in a quick run, and on drives made smaller."""
     quick: bool = False
-    """The result is a quick look, never a measurement of a steady drive."""
+    """The result is a quick run, never a measurement of a steady drive."""
     direct: bool = True
     """False on file systems that cannot do without the page cache."""
     block: int = 512
@@ -93,7 +93,7 @@ class Setup:
     def seconds(self, whole: float) -> float:
         """How long something that takes so long at full size takes here.
 
-        In a quick look never less than `LEAST_REAL_S` or `LEAST_SIM_S`.
+        In a quick run never less than `LEAST_REAL_S` or `LEAST_SIM_S`.
         """
         if self.divisor == 1:
             return whole

@@ -43,7 +43,7 @@ DRIVES = (
         (
             Published(S3700, "mean after 1400 s", (HIGHEST + LOWEST) / 2, "IOPS"),
             Published(S3700, "highest second after 1400 s", HIGHEST, "IOPS"),
-            Published(S3700, "lowest second after 1400 s", LOWEST, "IOPS", "fitted"),
+            Published(S3700, "slowest second after 1400 s", LOWEST, "IOPS", "fitted"),
             Published(S3700, "spread after 1400 s", SPREAD, "%"),
             Published(S3700, "time from dip to dip", 150.0, "s", "fitted"),
             Published(S3700, "length of a dip", 35.0, "s"),
@@ -70,7 +70,7 @@ DRIVES = (
         "best and worst seconds an order of magnitude apart",
         (
             Published(
-                "samsung-840-pro-256", "highest / lowest second after 1400 s", 10.0, "", "fitted"
+                "samsung-840-pro-256", "highest / slowest second after 1400 s", 10.0, "", "fitted"
             ),
         ),
     ),
@@ -153,11 +153,11 @@ def _lines(drive: Drive, late: measure.Floats, factor: int) -> list[Line]:
     readings: dict[str, tuple[float | None, str]] = {
         "mean after 1400 s": (mean, ""),
         "highest second after 1400 s": (high, ""),
-        "lowest second after 1400 s": (low, ""),
+        "slowest second after 1400 s": (low, ""),
         "spread after 1400 s": (100 * (high - low) / high, WIDTH),
         "time from dip to dip": (factor * dips.period if dips else None, "" if dips else NO_DIPS),
         "length of a dip": (factor * dips.width if dips else None, WIDTH if dips else NO_DIPS),
-        "highest / lowest second after 1400 s": (high / low if low > 0 else None, SECOND),
+        "highest / slowest second after 1400 s": (high / low if low > 0 else None, SECOND),
     }
     lines = [Line(one, *readings[one.quantity]) for one in drive.numbers]
     if not drive.numbers:

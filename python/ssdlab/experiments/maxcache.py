@@ -42,7 +42,7 @@ CARD_WHY = (
 WRITE_WHY = (
     "a write takes the card twice, into RAM and out of it, here as long as a write of the burst "
     "each time; what maxCache's own look-up takes is not known. In what state the SSDs were is not "
-    f"told: {FRESH}"
+    f"stated: {FRESH}"
 )
 ORDER_WHY = (
     "that RAM is written below in order of age, not by address, was concluded from this number; "

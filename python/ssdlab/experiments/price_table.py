@@ -44,7 +44,8 @@ COVERED = 3
 KINDS = ("read", "write")
 ROUND = "the article gives round figures of a class of drives, not a measurement"
 WHY_SSDS = (
-    f"{ROUND}; which drives and which card is not told. Ours are rated 98 000 reads a second each, "
+    f"{ROUND}; which drives and which card is not stated. Ours are rated 98 000 reads a second "
+    "each, "
     "and no card is in their way"
 )
 WHY_CARD = (

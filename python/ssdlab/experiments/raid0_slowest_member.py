@@ -193,7 +193,7 @@ EXPERIMENT = Experiment(
     "by the article its fourth member is busy for about 10 to 14 % of it, the sixth for all of it. "
     "Then one write after another to 1 to 24 equal drives, each known by the distribution of its "
     "latencies alone. The article saw 10 % less than the straight line at seven "
-    "drives and foretold "
+    "drives and predicted "
     "20 to 25 % for larger arrays, from latencies that it does not list: two "
     "distributions stand for "
     "them, each with one number chosen such that seven drives lose 10 %.",

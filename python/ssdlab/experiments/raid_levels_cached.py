@@ -27,11 +27,12 @@ SSD_FACTOR = 100
 USED = {"used_before": 2.0}
 """Keys of a cache whose SSDs are full and used."""
 STATE = (
-    "in what state the SSDs were is not told, nor what the card's firmware takes for a look-up in "
+    "in what state the SSDs were is not stated, nor what the card's firmware takes for a "
+    "look-up in "
     "its cache: fresh SSDs write as in order, ones that are full and used have 7 % of reserve and "
     "mostly collect"
 )
-TOO_SMALL = "not in a quick look: SSDs that small have no room for collection"
+TOO_SMALL = "not in a quick run: SSDs that small have no room for collection"
 PURE_WHY = "what the card's firmware needs for parity is not known"
 
 

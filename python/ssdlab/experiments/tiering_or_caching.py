@@ -105,7 +105,7 @@ def cost_job(factor: int) -> str:
 
 def _head(factor: int) -> str:
     return f"""\
-; In a volume at the begin of a device that is worth nothing.
+; In a volume at the start of a device that is worth nothing.
 [global]
 ioengine=libaio
 direct=1

@@ -138,7 +138,8 @@ def judge(runs: Runs, factor: int) -> Findings:
     figure = Figure("Block sizes", "block, KiB", "MB/s", [*curves, rings], log_x=True, wide=True)
     first, last = again[0], again[-1]
     remark = (
-        f"Writing in order on the used drive goes from {first:.1f} MB/s in the first five minutes "
+        f"Sequential writing on the used drive goes from {first:.1f} MB/s in the first five "
+        "minutes "
         f"(512 B blocks) to {last:.1f} MB/s in the last (1 MiB). Published: much lower at first; "
         "as sequential writing goes on, write amplification tends to 1 and the speed returns."
     )

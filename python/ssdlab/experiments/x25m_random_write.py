@@ -1,4 +1,4 @@
-"""Random writes against time on the Intel X25-M, in blocks of 2 to 128 KiB, for four hours each."""
+"""Random writes over time on the Intel X25-M, in blocks of 2 to 128 KiB, for four hours each."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ iodepth=4
     )
     wait = "stonewall\n" if partition else ""
     return f"""\
-; Random writes of {block_kib} KiB against time. Begin with a drive that has been erased.
+; Random writes of {block_kib} KiB over time. Begin with a drive that has been erased.
 [global]
 ioengine=libaio
 direct=1
@@ -187,7 +187,7 @@ def _remarks(runs: Runs, factor: int, last: dict[int, float]) -> list[str]:
 
 EXPERIMENT = Experiment(
     name="x25m-random-write",
-    title="Intel X25-M: random writes against time",
+    title="Intel X25-M: random writes over time",
     article=ARTICLE,
     procedure="From the new state, write at random over the whole drive at depth 4 for four hours, "
     "in blocks of 2 to 128 KiB, raw and with a partition over the whole drive. With a partition "

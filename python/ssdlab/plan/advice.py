@@ -22,7 +22,7 @@ PARTS = {
     "cache": "waiting for a turn in the cache", "channel": "flash channels",
     "channel_wait": "waiting for a flash channel", "buffer_wait": "waiting for room in a buffer",
     "slowest_member": "waiting for the slowest disk of the array", "parity": "old data and parity",
-    "stripe_wait": "waiting for a turn at a stripe",
+    "stripe_wait": "waiting for a stripe lock",
 }  # fmt: skip
 
 
@@ -89,7 +89,8 @@ def _none(plan: Plan) -> list[str]:
             f"the pool alone {units.number(plan.pool.iops)}; {_pace(plan)} 99 % of the I/Os "
             "take up "
             f"to {units.latency(best.latency_ns(99.0) or 0)}, with the pool alone "
-            f"{units.latency(plan.pool.latency_ns(99.0) or 0)}: by the rule not {GAIN_MIN:g} times "
+            f"{units.latency(plan.pool.latency_ns(99.0) or 0)}: below the "
+            f"{100 * (GAIN_MIN - 1):.0f} % improvement "
             "as good.",
             f"The rule: {plan.wish.rules.sentence}.",
             *_otherwise(plan),
@@ -218,20 +219,19 @@ def _refused(plan: Plan) -> list[str]:
         if row.defers and why.startswith("loses"):
             text += (
                 f" WARNING: if its cache drive fails, up to {units.binary(row.dirty_most)} of "
-                "answered "
-                "writes are lost for good, and the pool is left with old data among new."
-                + _mirrored(plan, row)
+                "acknowledged writes are lost for good, and the pool is left with old data among "
+                "new." + _mirrored(plan, row)
             )
         said.append(text)
     if best is not None and best.defers:
         safe = best.candidate is not None and best.candidate.fast.store.redundant
         ending = (
-            "the cache survives the loss of one drive, not of two"
+            "the cache tolerates the failure of one drive, not of two"
             if safe
             else "WARNING: if the cache drive fails, they are lost for good"
         )
         said.append(
-            f"Up to {units.binary(best.dirty_most)} of answered writes lie in the cache alone: "
+            f"Up to {units.binary(best.dirty_most)} of acknowledged writes lie in the cache alone: "
             f"{ending}."
         )
     return said

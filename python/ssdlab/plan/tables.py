@@ -80,8 +80,8 @@ def _speed(plan: Plan) -> Table:
         columns("storage, rate:IOPS, p50:ms, p99:ms, read hits:%, write hits:%"),
         rows,
         f"{laps} {pace} Hits: requests, cut at blocks, that found all of their data. A cache is "
-        "named by its size, its blocks, the order in which they leave, its mode and, where that is "
-        "not the first, the use from which on a block is let in. *: to take.",
+        "named by its size, its blocks, its replacement policy, its mode and, where it is "
+        "not 1, its admission threshold. *: to take.",
     )
 
 
@@ -156,7 +156,8 @@ def _price(plan: Plan) -> Table:
         for row in plan.rows
     ]
     note = (
-        "Of pool and cache together; a GB is one that the host can use. Unsafe: answered writes "
+        "Of pool and cache together; a GB is one that the host can use. Unsafe: acknowledged "
+        "writes "
         "that lie in the cache alone, at most; ! where one drive takes them with it."
     )
     missing = sorted({name for row in plan.rows for name in row.unpriced})

@@ -215,7 +215,7 @@ def _said(
         total = scores[kind, "total"]
         head = "" if total is None else f"{total:.0f} points on {DATA[kind][1]} data: "
         said.append(
-            f"{head}the drive reads in order at {units.speed(speed[kind, 'seq', 'read'])} and "
+            f"{head}the drive reads sequentially at {units.speed(speed[kind, 'seq', 'read'])} and "
             f"writes at {units.speed(speed[kind, 'seq', 'write'])}; a lone small read takes "
             f"{units.microseconds(access[kind, 'read'])}, a lone write "
             f"{units.microseconds(access[kind, 'write'])}."

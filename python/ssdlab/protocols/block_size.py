@@ -13,10 +13,10 @@ from ssdlab.engine.setup import KIB, Parameter, Setup
 from ssdlab.engine.steps import Purge, Step
 
 SWEEPS = (
-    ("new-write", "write", "write in order, new"),
-    ("read", "read", "read in order, used"),
-    ("randread", "randread", "read at random, used"),
-    ("write", "write", "write in order, used"),
+    ("new-write", "write", "sequential write, new"),
+    ("read", "read", "sequential read, used"),
+    ("randread", "randread", "random read, used"),
+    ("write", "write", "sequential write, used"),
 )
 """Prefix of the keys, fio's rw, what people call it; in the order of the run."""
 USE = "use"
@@ -88,7 +88,8 @@ def judge(records: Records, setup: Setup) -> Section:
         span = f"{min(kept):.0f}" + (f" to {max(kept):.0f}" if len(kept) > 1 else "")
         sentences.insert(
             0,
-            f"Used by random writes, the drive writes in order at {span} % of the speed that it "
+            f"Used by random writes, the drive writes sequentially at {span} % of the speed "
+            "that it "
             "had when it was new, depending on the block.",
         )
     small = percent(rates["randread"].get(PEOPLE), tops["randread"])

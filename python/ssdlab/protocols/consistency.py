@@ -48,7 +48,7 @@ def judge(records: Records, setup: Setup) -> Section:
     dips = found.periodicity
     numbers = [
         _number("mean", found.mean, "IOPS", "higher"),
-        _number("lowest second", found.min, "IOPS", "higher"),
+        _number("slowest second", found.min, "IOPS", "higher"),
         _number("highest second", found.max, "IOPS"),
         _number("spread (max - min) / max", 100 * found.spread, "%", "lower"),
         _number("coefficient of variation", 100 * found.cv, "%", "lower"),

@@ -35,7 +35,7 @@ def plan(setup: Setup) -> list[Step]:
         _log(setup),
         setup.job(
             SCAN,
-            "a full scan: reading in order",
+            "a full scan: sequential reads",
             "read",
             "1m",
             depth=4,
@@ -61,7 +61,7 @@ def _mix(setup: Setup) -> Job:
 def _log(setup: Setup) -> Job:
     return setup.job(
         LOG,
-        "a log: 8 KiB in order, each made safe",
+        "a log: 8 KiB sequential, each flushed",
         "write",
         PAGE,
         seconds=setup.number("seconds"),
@@ -144,7 +144,7 @@ def judge(records: Records, setup: Setup) -> Section:
         said.append(f"With the log running the random reads keep {100 * kept:.0f} % of their rate.")
     figure = longer_figure(
         found,
-        "How many pages take longer",
+        "Page latency distribution (CCDF)",
         [part for part in PARTS if part.key != SCAN],
         note="Writes of the log without their flush.",
     )

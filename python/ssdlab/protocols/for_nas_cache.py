@@ -97,7 +97,7 @@ def judge(records: Records, setup: Setup) -> Section:
         ],
     )
     figure = longer_figure(
-        found, "How many I/Os of the mix take longer", [p for p in PARTS if p.key == MIXED]
+        found, "Latency distribution (CCDF) of the mix", [p for p in PARTS if p.key == MIXED]
     )
     return Section(said, demanded(asked), [table, work_table(rows)], charts(figure), verdict=code)
 
@@ -208,7 +208,7 @@ PROTOCOLS = (
             Parameter("bs", "4k", "size of the requests"),
             Parameter("depth", 32, "I/Os in flight"),
             Parameter("seconds", 60.0, "time of a round and of each part"),
-            Parameter("tbw_tb", 0.0, "TB that the maker allows to be written; 0: not known"),
+            Parameter("tbw_tb", 0.0, "rated endurance (TBW), TB; 0: not known"),
             Parameter("daily_gb", 0.0, "GB that the cache takes every day; 0: not known"),
             Parameter("compressible", 0, "percent by which the data shrinks"),
         ),

@@ -159,7 +159,7 @@ def judge(records: Records, setup: Setup) -> Section:
             )
     figure = longer_figure(
         found,
-        "How many reads of the quiet machine take longer",
+        "Read latency distribution (CCDF) of the quiet machine",
         [part for part in PARTS if part.job == QUIET],
     )
     table_of_work = work_table([part.row(found) for part in PARTS])

@@ -16,7 +16,7 @@ from ssdlab.engine.steps import Idle, Step
 from ssdlab.experiments.fragmentation import ARTICLE, FILE_MIB, STEPS_MIB
 
 QUICK = 16
-"""The region of a quick look is so many times smaller; seconds are given for the whole one."""
+"""The region of a quick run is so many times smaller; seconds are given for the whole one."""
 PAUSES_S = (10, 20, 30)
 """Rests before the three readings after an overwriting; before the first ones it is 10 s each."""
 RESTED = "read-rested"
@@ -27,7 +27,7 @@ FIRST_X = 10.0
 
 
 def region(setup: Setup) -> int:
-    """Bytes of the region: as asked for, less in a quick look and on a target that is smaller."""
+    """Bytes of the region: as asked for, less in a quick run and on a target that is smaller."""
     wanted = setup.count("region_mib") * MIB // (QUICK if setup.quick else 1)
     return max(8 * MIB, min(wanted, setup.active) // MIB * MIB)
 
@@ -39,7 +39,7 @@ def plan(setup: Setup) -> list[Step]:
     steps: list[Step] = [
         setup.job(
             "fill",
-            "fill the region in order",
+            "fill the region sequentially",
             "write",
             "1m",
             region=place,
@@ -74,7 +74,7 @@ def plan(setup: Setup) -> list[Step]:
 
 
 def _read(setup: Setup, key: str, place: tuple[int, int]) -> Step:
-    return setup.job(key, "read the region in order", "read", "1m", region=place)
+    return setup.job(key, "read the region sequentially", "read", "1m", region=place)
 
 
 def judge(records: Records, setup: Setup) -> Section:
@@ -142,7 +142,7 @@ def judge(records: Records, setup: Setup) -> Section:
         if region(setup) != whole
         else ""
     )
-    table = Table(f"Seconds to read {size} in order", heads, rows, note=scaled)
+    table = Table(f"Seconds to read {size} sequentially", heads, rows, note=scaled)
     readings = {a: [x for key in keys[a] if (x := seconds(key)) is not None] for a in measured}
     said, verdict = _said(times, readings, rested, size)
     return Section(said, numbers, [table], charts(figure), verdict=verdict)
@@ -190,7 +190,8 @@ def _said(
     else:
         verdict = Verdict("fragments", values)
         said = [
-            f"Random overwriting leaves the data in pieces on the flash: reading {size} in order "
+            f"Random overwriting leaves the data in pieces on the flash: reading {size} "
+            "sequentially "
             f"takes {units.number(first)} s at first and {units.number(last)} s after the last "
             f"overwriting, {grown:.1f} times as long."
         ]
@@ -215,7 +216,7 @@ PROTOCOLS = (
     Protocol(
         name="fragmentation",
         title="Internal fragmentation",
-        summary="how much slower reading in order becomes when some of the data was overwritten",
+        summary="how much random overwriting slows sequential reads down",
         source=ARTICLE,
         group="article",
         plan=plan,

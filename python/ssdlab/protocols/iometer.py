@@ -101,7 +101,7 @@ class Access:
             Column("mean latency", "us"),
             Column("read p99", "us"),
             Column("write p99", "us"),
-            Column("longest", "us"),
+            Column("max", "us"),
         ]
         if self.read_percent == 100:
             heads.pop(5)
@@ -183,7 +183,7 @@ class Access:
         return Protocol(
             name=self.name,
             title=f"IOmeter: {self.title}",
-            summary=f"operations a second under the load of a {self.title.lower()}, as Intel "
+            summary=f"IOPS under the load of a {self.title.lower()}, as Intel "
             f"defined it: {self.mix()}",
             source=SOURCE,
             group="preset",

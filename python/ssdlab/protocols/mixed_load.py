@@ -145,9 +145,9 @@ def judge(records: Records, setup: Setup) -> Section:
             sources=keys,
         ),
         Figure(
-            "How many reads take longer",
+            "Read latency distribution (CCDF)",
             "latency, us",
-            "% that take longer",
+            "I/Os slower, %",
             [
                 curve(
                     f"beside {share} % writes" if share else "alone",
@@ -201,7 +201,7 @@ def _said(
             else f"about the same as without writes ({units.microseconds(alone)})"
         )
         said.append(
-            f"Beside {beside} one read in a hundred takes longer than "
+            f"Beside {beside} the p99 of reads is "
             f"{units.microseconds(tails[share])}, {change}; on average a read takes "
             f"{units.microseconds(means[share])} (alone {units.microseconds(means[0])})."
         )

@@ -109,7 +109,7 @@ def rounds(setup: Setup) -> int:
 def precondition(setup: Setup, suffix: str = "", bs: str = "128k") -> list[Step]:
     """Purge, and workload-independent preconditioning: the active range written in order, twice.
 
-    A quick look writes it once, which leaves no block unwritten.
+    A quick run writes it once, which leaves no block unwritten.
     """
     times = min(1.0, setup.number("fill")) if setup.quick else setup.number("fill")
     steps: list[Step] = [Purge(f"purge{suffix}")]

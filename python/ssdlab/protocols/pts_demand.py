@@ -39,7 +39,7 @@ def text(point: tuple[int, int]) -> str:
 
 
 def measured(records: Records, keys: Mapping[tuple[int, int], Sequence[str]]) -> Grid:
-    """The points of which there is anything: means over their keys, and the longest latency."""
+    """The points of which there is anything: means over their keys, and the max latency."""
     found = {}
     for point, wanted in keys.items():
         here = [key for key in wanted if key in records]
@@ -52,7 +52,7 @@ def measured(records: Records, keys: Mapping[tuple[int, int], Sequence[str]]) ->
 
 
 def tables(grid: Grid) -> list[Table]:
-    """IOPS, mean and longest latency by threads (rows) and depth (columns)."""
+    """IOPS, mean and max latency by threads (rows) and depth (columns)."""
     return [
         _table("IOPS by threads and queue depth", grid, "IOPS", "iops"),
         _table("Mean response time by threads and queue depth", grid, "us", "mean_us"),

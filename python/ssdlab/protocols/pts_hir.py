@@ -21,7 +21,7 @@ ROUND_S = 1800.0
 BATCH = 12
 """Bursts of one fio job, which keeps their timetable to the millisecond."""
 QUICK = 60
-"""A quick look has so many times fewer bursts."""
+"""A quick run has so many times fewer bursts."""
 PIECE_S = 300.0
 """The return to the baseline is cut into pieces, so that a stopped run repeats little."""
 
@@ -63,7 +63,7 @@ def _saturation(setup: Setup) -> Rounds:
 
 
 def _round_s(setup: Setup) -> float:
-    """A quick look shortens the rounds more than the pauses, which would not differ otherwise."""
+    """A quick run shortens the rounds more than the pauses, which would not differ otherwise."""
     return max(2 * setup.number("seconds"), ROUND_S / (12 if setup.quick else 1))
 
 

@@ -64,7 +64,7 @@ def judge(records: Records, setup: Setup) -> Section:
     }
     tables = [
         _grid("Mean latency, means of the measurement window", means, sizes),
-        _grid("Longest latency of the measurement window", longest, sizes),
+        _grid("Max latency of the measurement window", longest, sizes),
         _percentiles(records, points),
         _histogram_table(records),
         pts.conditions(setup, load="QD 1, TC 1", what=[("histogram", _histogram_text(setup))]),
@@ -75,7 +75,7 @@ def judge(records: Records, setup: Setup) -> Section:
         tables,
         [
             *_bars("Mean latency", means, sizes),
-            *_bars("Longest latency", longest, sizes),
+            *_bars("Max latency", longest, sizes),
             *_histogram(records),
         ],
     )
@@ -102,7 +102,7 @@ def _numbers(records: Records, means: Cells, longest: Cells) -> list[Number]:
     for mix in MIXES:
         name = f"RND 4 KiB, {pts.mix_text(mix)}"
         found.append(pts.number(f"mean latency, {name}", means[mix, AGREED], "us", "lower"))
-        found.append(pts.number(f"longest latency, {name}", longest[mix, AGREED], "us", "lower"))
+        found.append(pts.number(f"max latency, {name}", longest[mix, AGREED], "us", "lower"))
     if HISTOGRAM in records:
         for percent in (99.0, 99.9, 99.99):
             value = records.percentile_us(HISTOGRAM, percent)

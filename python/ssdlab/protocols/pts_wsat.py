@@ -18,7 +18,7 @@ ROUND = 30
 """Records from one value that decides about steady state to the next: half an hour."""
 ROUND_QUICK = 5
 QUICK = 12
-"""A quick look has so many times fewer records at most."""
+"""A quick run has so many times fewer records at most."""
 TRACKED = "RND 4 KiB writes, last record of each half hour"
 
 
@@ -138,7 +138,7 @@ def _rounds(records: Records, done: int, each: int, most: int) -> RoundsRecord:
 
 
 def judge(records: Records, setup: Setup) -> Section:
-    """Speed and latency against time and against what has been written."""
+    """Speed and latency over time and against what has been written."""
     found = _records(records, setup)
     if not found:
         return Section(["Nothing has been measured."], tables=[pts.conditions(setup)])
@@ -218,7 +218,7 @@ def _numbers(found: list[Record], late: list[Record], setup: Setup) -> list[Numb
             "p99.9 latency, last half hour", _mean([o.p999_us for o in late]), "us", "lower", keys
         ),
         Number(
-            "longest latency, last half hour",
+            "max latency, last half hour",
             max((o.max_us for o in late if o.max_us is not None), default=None),
             "us",
             "lower",
@@ -291,7 +291,7 @@ def _figures(found: list[Record]) -> list[Figure]:
             (
                 ("mean", [one.mean_us for one in found]),
                 ("99.9 %", [one.p999_us for one in found]),
-                ("longest", [one.max_us for one in found]),
+                ("max", [one.max_us for one in found]),
             )
         ):
             points = [(a, v) for a, v in zip(x, values, strict=True) if v]

@@ -18,7 +18,7 @@ from ssdlab.protocols import pts_common as pts
 PIECE_S = 1800.0
 """A phase is cut into pieces of about this length, so that a stopped run repeats little."""
 QUICK = 8
-"""A quick look has so many times shorter groups and records."""
+"""A quick run has so many times shorter groups and records."""
 RECOVERED = 0.95
 """Recovered is who reaches this share of the first group's mean. Ours."""
 
@@ -316,7 +316,7 @@ def _figures(groups: list[Group]) -> list[Figure]:
         )
 
     return [
-        figure("Throughput against time", "MB/s", [group.mbps for group in groups], False),
+        figure("Throughput over time", "MB/s", [group.mbps for group in groups], False),
         figure("Mean response time", "ms", [_ms(group.mean_us) for group in groups], True),
         figure("Longest response time of each record", "ms", [_ms(g.max_us) for g in groups], True),
     ]

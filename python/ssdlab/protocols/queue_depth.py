@@ -80,11 +80,11 @@ def judge_depths(records: Records, setup: Setup) -> Section:
     heads = [
         Column("in flight"),
         Column("operations", "IOPS"),
-        Column("of perfect scaling", "%"),
+        Column("scaling efficiency", "%"),
         Column("mean latency", "us"),
         Column("p99 latency", "us"),
         Column("p99.9 latency", "us"),
-        Column("longest", "us"),
+        Column("max", "us"),
     ]
     tables = []
     for way, _ in WAYS:
@@ -129,14 +129,15 @@ def judge_depths(records: Records, setup: Setup) -> Section:
     figures = charts(
         chart("Operations", "IOPS", rates, False),
         chart("Mean latency", "us", waits, True),
-        chart("Scaling: share of depth times the rate at the smallest depth", "%", ideal, False),
+        chart(f"Scaling efficiency vs QD {depths[0]}", "%", ideal, False),
     )
     too_good = _contaminated(ideal)
     verdict = Verdict("scales" if said else "not-measured")
     if too_good is not None:
         way, depth, share = too_good
         head, verdict = undecided(
-            f"{way}s at depth {depth} do {share:.0f} % of perfect scaling, so the {way}s at depth "
+            f"{way}s at depth {depth} have a scaling efficiency of {share:.0f} %, so the {way}s "
+            "at depth "
             f"{depths[0]} were slowed by something else (a cold cache, power saving, the drive's "
             "own work)",
             "repeat with longer steps (--param seconds=...) on a drive that has come to rest",
@@ -188,8 +189,8 @@ def _scales(
             f"{units.iops(rates[first])}."
         )
     grown = (
-        f" Beyond that, little but waiting is gained: {units.microseconds(waits[last])} on average "
-        f"with {last} in flight."
+        f" Deeper queues only add latency: {units.microseconds(waits[last])} on average "
+        f"at depth {last}."
         if last > enough
         else " The deepest queue measured is still the best."
     )
@@ -197,7 +198,7 @@ def _scales(
     return (
         f"Random {way}s reach {units.iops(rates[enough])} with {enough} in flight, "
         f"{units.times(gain)} what {first} in flight gives"
-        f"{'' if scaled is None else f' ({scaled:.0f} % of perfect scaling)'}.{grown}"
+        f"{'' if scaled is None else f' (scaling efficiency {scaled:.0f} %)'}.{grown}"
     )
 
 
@@ -237,15 +238,15 @@ def judge_access(records: Records, setup: Setup) -> Section:
         if mean_us is not None:
             said.append(
                 f"A lone {way} of {size} takes {units.microseconds(mean_us)} on average; "
-                f"one in a thousand takes longer than {units.microseconds(percentiles[-1])}, "
-                f"the longest took {units.microseconds(longest)}."
+                f"p99.9 {units.microseconds(percentiles[-1])}, "
+                f"max {units.microseconds(longest)}."
             )
         value, longer = found.latencies(way, way)
         curves.append(curve(f"{way} {size}", zip(value, longer, strict=True), place, "line"))
     figure = Figure(
-        "How many accesses take longer",
+        "Access latency distribution (CCDF)",
         "access time, us",
-        "% that take longer",
+        "I/Os slower, %",
         curves,
         log_x=True,
         log_y=True,
@@ -262,7 +263,7 @@ PROTOCOLS = (
     Protocol(
         name="queue-depth",
         title="Queue depth",
-        summary="how many operations a second more I/Os in flight bring, and what they cost",
+        summary="IOPS and latency vs queue depth",
         source="Tom's Hardware, Samsung 840 Pro: one SSD against two in RAID 0, 2013",
         group="article",
         plan=plan_depths,

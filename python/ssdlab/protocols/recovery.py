@@ -95,7 +95,7 @@ def judge(records: Records, setup: Setup) -> Section:
         Column("speed", "MB/s"),
         Column("of fresh", "%"),
         Column("of the loss restored", "%"),
-        Column("lowest interval", "IOPS"),
+        Column("slowest interval", "IOPS"),
         Column("mean latency", "us"),
         Column("p99.9 latency", "us"),
         Column("max latency", "us"),

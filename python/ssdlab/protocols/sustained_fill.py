@@ -35,7 +35,7 @@ def plan(setup: Setup) -> list[Step]:
         Idle("rest", setup.seconds(setup.number("rest_s")), "leave it alone"),
         setup.job(
             AGAIN,
-            "write in order again after the rest",
+            "write sequentially again after the rest",
             "write",
             setup.text("bs"),
             depth=setup.count("depth"),
@@ -121,7 +121,7 @@ def _figures(
             sources=sources,
         ),
         Figure(
-            "Speed against time",
+            "Speed over time",
             "time, s",
             "MB/s",
             [

@@ -107,7 +107,7 @@ def judge(records: Records, setup: Setup) -> Section:
     keys = tuple(f"{mode}-{choices.short(size)}" for mode in MODES for size in sizes)
     figures = charts(
         Figure(
-            "Writes made safe one after another",
+            "Flushed writes, one at a time",
             "size of the write",
             "a second",
             [
@@ -124,9 +124,9 @@ def judge(records: Records, setup: Setup) -> Section:
             sources=keys,
         ),
         Figure(
-            "How many flushes (fdatasync) take longer",
+            "Flush (fdatasync) latency distribution (CCDF)",
             "time of a flush, us",
-            "% that take longer",
+            "I/Os slower, %",
             curves,
             log_x=True,
             log_y=True,
@@ -135,7 +135,7 @@ def judge(records: Records, setup: Setup) -> Section:
         ),
     )
     table = Table(
-        "Small writes made safe, one at a time",
+        "Small flushed writes, one at a time",
         heads,
         rows,
         note="fio times a write and the flush after it apart; for both together the table gives "
@@ -165,7 +165,7 @@ def _demands(found: Readings, size: int) -> list[Demand]:
             sources=(key,),
         ),
         Demand(
-            f"writes of {name} made safe one after another:",
+            f"flushed writes of {name}, one at a time:",
             found.iops(key, "write"),
             "IOPS",
             COMMITS_GOOD,

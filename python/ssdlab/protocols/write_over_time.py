@@ -1,4 +1,4 @@
-"""Random writes against time: blocks of 2 to 128 KiB, for hours each, from the new state."""
+"""Random writes over time: blocks of 2 to 128 KiB, for hours each, from the new state."""
 
 from __future__ import annotations
 
@@ -99,18 +99,18 @@ def judge(records: Records, setup: Setup) -> Section:
     ]
     figures = charts(
         Figure(
-            "Random writes against time",
+            "Random writes over time",
             "time, min",
             "MB/s",
             curves,
             wide=True,
             sources=tuple(sources),
-            note="One record a minute; in a quick look the minutes are shortened alike."
+            note="One record a minute; in a quick run the minutes are shortened alike."
             if setup.quick
             else "One record a minute.",
         ),
         Figure(
-            "Random writes against time, log scale",
+            "Random writes over time, log scale",
             "time, min",
             "MB/s",
             curves,
@@ -169,7 +169,7 @@ def _overall(finals: list[tuple[int, float]]) -> str:
 PROTOCOLS = (
     Protocol(
         name="write-over-time",
-        title="Random writes against time",
+        title="Random writes over time",
         summary="how far and how fast random writing falls from the new state, by size of block",
         source="KomputerPress 9/2010, Intel X25-M G2 with IOmeter",
         group="article",

@@ -119,7 +119,7 @@ def _label(one: Figure) -> str:
 def _legend(figures: Sequence[Figure]) -> list[Mapping[str, Any]]:
     """One entry for each curve where a chart has several; panels of several drives share it."""
     curves = figures[0].curves
-    if len(curves) < 2:
+    if len(curves) < 2 and curves[0].style != "fields":
         return []
     neutral = len({tuple(curve.colour for curve in one.curves) for one in figures}) > 1
     return [

@@ -40,6 +40,11 @@
     }
     return found;
   };
+  const POWERS = [[1e9, "G"], [1e6, "M"], [1e3, "k"], [0, ""]];
+  const numberText = (value) => {
+    const [size, letter] = POWERS.find(([least]) => value >= least);
+    return `${Number((value / (size || 1)).toPrecision(4))}${letter}`;
+  };
   const followZoom = (axis) => {
     const plot = Bokeh.documents[0].roots().find((root) =>
       [...root.below, ...root.left].includes(axis));
@@ -48,10 +53,13 @@
     const update = () => {
       const [low, high] = [Math.min(range.start, range.end), Math.max(range.start, range.end)];
       if (!(low > 0 && high > low)) return;
-      axis.ticker.ticks = ticksOf(low, high);
+      const ticks = ticksOf(low, high);
+      axis.major_label_overrides = new Map(ticks.map((tick) => [tick, numberText(tick)]));
+      axis.ticker.ticks = ticks;
     };
     range.properties.start.change.connect(update);
     range.properties.end.change.connect(update);
+    update();
   };
 
   // Charts follow the light or dark theme of the page; paper is light.

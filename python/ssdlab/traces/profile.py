@@ -228,7 +228,7 @@ def _sizes(found: dict[str, Any]) -> Figure:
         for number, (kind, column) in enumerate(counts.items())
         if any(column.values())
     ]
-    note = "Each place holds requests up to that size that are larger than the place before it."
+    note = "Bins are upper bounds."
     return Figure("Sizes", "size of a request", "requests", curves, x_names=names, note=note)
 
 
@@ -256,7 +256,10 @@ def _map(grid: dict[str, Any]) -> Figure:
         y = [(n // columns + 0.5) * grid["row_bytes"] / 2**30 for n in cells]
         curves.append(Curve(name, x, y, "dots", place))
     return Figure(
-        "Where and when", f"time, {unit}", "address, GiB", [one for one in curves if len(one.x)],
+        "Access map (LBA x time)",
+        f"time, {unit}",
+        "address, GiB",
+        [one for one in curves if len(one.x)],
         wide=True,
         note="A dot for each field with at least one request; "
         f"a field is {units.binary(grid['row_bytes'])} high.",

@@ -54,8 +54,8 @@ AGED_SHARE = 0.35
 LOADS: Mapping[str, tuple[str, str]] = {
     "read": ("random reads", "IOPS"),
     "write": ("random writes", "IOPS"),
-    "read_ordered": ("reads in order", "MB/s"),
-    "write_ordered": ("writes in order", "MB/s"),
+    "read_ordered": ("sequential reads", "MB/s"),
+    "write_ordered": ("sequential writes", "MB/s"),
     "load": ("the load", "IOPS"),
 }
 """What is measured, and by what it is judged. ``load`` is one that the user names."""

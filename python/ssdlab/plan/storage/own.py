@@ -85,7 +85,7 @@ def measure_own(
     try:
         found = bench.run([variant(one) for one in candidates], progress)
     except MemoryShortError as error:
-        raise MemoryShortError(f"{error}; --scale N makes all of it N times smaller") from None
+        raise MemoryShortError(f"{error}; --scale N scales all of it down") from None
     return [merged([part]) for part in found]
 
 

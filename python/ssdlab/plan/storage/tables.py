@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ssdlab.answer import Cell, Cells, Curve, Figure, Section, Style, Table, columns, numbers
+from ssdlab.answer import Cells, Curve, Figure, Section, Style, Table, columns, numbers
 from ssdlab.arrays.readings import Reading
 from ssdlab.plan.prices import Prices
 from ssdlab.plan.storage.advice import advise
@@ -17,7 +17,7 @@ def chapter(rows: Sequence[Row], prices: Prices, writes_per_day: float) -> Secti
     keys = [key for key in LOADS if all(key in row.found.rates for row in rows)]
     random = [key for key in keys if LOADS[key][1] == "IOPS"]
     ordered = [key for key in keys if key not in random]
-    tables = [_candidates(rows), _random(rows, random)]
+    tables = [_candidates(rows, random, prices), _random(rows, random)]
     if ordered:
         tables.append(_ordered(rows, ordered))
     if any(row.found.cold for row in rows):
@@ -33,11 +33,19 @@ def chapter(rows: Sequence[Row], prices: Prices, writes_per_day: float) -> Secti
     )
 
 
-def _candidates(rows: Sequence[Row]) -> Table:
+def _candidates(rows: Sequence[Row], random: Sequence[str], prices: Prices) -> Table:
+    """What they are and what decides between them."""
     lines: list[Cells] = [
-        [row.letter, row.candidate.title, Cell(row.usable_bytes / 1e12)] for row in rows
+        [
+            row.letter,
+            row.candidate.title,
+            *numbers(row.price, row.usable_bytes / 1e12, *(row.rate(key) for key in random)),
+        ]
+        for row in rows
     ]
-    return Table("Candidates", columns("candidate, what it is, usable:TB"), lines)
+    heads = [f"candidate, what it is, price:{prices.currency}, usable:TB"]
+    heads += [f"{key}:IOPS" for key in random]
+    return Table("Candidates", columns(", ".join(heads)), lines)
 
 
 def _ms(reading: Reading | None, percent: float) -> float | None:
@@ -73,7 +81,7 @@ def _ordered(rows: Sequence[Row], keys: Sequence[str]) -> Table:
     note = ""
     if any(row.found.cold for row in rows):
         note = "Behind a cache: of data that it does not hold; writes as long as they last."
-    return Table("I/O in order, 1 MiB", heads, lines, note)
+    return Table("Sequential I/O, 1 MiB", heads, lines, note)
 
 
 def _caches(rows: Sequence[Row], keys: Sequence[str]) -> Table:

@@ -1,0 +1,276 @@
+"""One answer, rendered as terminal, page, JSON and tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import browser
+from conftest import Outcome
+from ssdlab.answer import (
+    MARK_NOTE,
+    Answer,
+    Cell,
+    Cells,
+    Check,
+    Column,
+    Curve,
+    Figure,
+    Number,
+    Section,
+    Table,
+    Verdict,
+)
+from ssdlab.cli.answer import View
+from ssdlab.report import answer_page, drawing
+from ssdlab.report.drawing import recoloured
+
+Cli = Callable[..., Outcome]
+in_browser = pytest.mark.skipif(bool(browser.missing()), reason=browser.missing() or "-")
+NAMES = ("a drive with a long name", "another drive with a long name")
+
+
+def table(rows: int = 2) -> Table:
+    heads = [Column("drive"), *(Column(f"latency of kind {n}", "us") for n in range(9))]
+    cells: list[Cells] = [
+        [f"{NAMES[n % 2]} {n}", *(Cell(1234.5 * n, ("x",)) for _ in heads[1:])] for n in range(rows)
+    ]
+    return Table("Wide table", heads, cells, "A note.")
+
+
+def answer(rows: int = 2, checks: Sequence[Check] = ()) -> Answer:
+    bars = Figure(
+        "Latency", "", "us",
+        [Curve(name, [0.0, 1.0], [10.0, 9000.0], "bars", n) for n, name in enumerate(NAMES)],
+        x_names=["reads", "writes"], wide=True, sources=("x",),
+    )  # fmt: skip
+    lines = Figure(
+        "Rates", "block, KiB", "IOPS",
+        [
+            Curve(NAMES[1], [1, 10, 100], [5, 50, 500], "line", 0),
+            Curve("third", [1], [5], "dots", 1),
+        ],
+        log_x=True, log_y=True, wide=True,
+    )  # fmt: skip
+    lead = Section(
+        ["The drive does 12,345 IOPS within 75 us.", "A second sentence."],
+        [Number("rate", 12345.0, "IOPS", "higher", ("x",)), Number("p99", 75.0, "us", "lower")],
+        [table(rows)],
+        [bars, lines],
+        "results",
+        "Results",
+        ({"iops": float("nan")},),
+        Verdict("measured", {"iops": 12345.0}),
+    )
+    return Answer(
+        "Test of a drive", "protocol", [lead], checks, frozenset({"x"}), ["How it was run."],
+        {"job.fio": "[j]\nrw=read"}, {"Device": {"model": "M"}}, {"protocol": "p"},
+    )  # fmt: skip
+
+
+DOUBT = Check("cache", "page cache", "doubt", "writes went through it", "memory is faster")
+GOOD = Check("errors", "errors", "good", "none", "")
+
+
+def shown(capsys: pytest.CaptureFixture[str], one: Answer, **how: object) -> list[str]:
+    View(**how).show(one, seconds=2.0, kept=Path("runs/1"), follow="ssdlab report 1")  # type: ignore[arg-type]
+    return capsys.readouterr().out.splitlines()
+
+
+def test_an_answer_is_five_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    assert shown(capsys, answer(checks=[DOUBT, GOOD])) == [
+        "Test of a drive, took 2.0 s",
+        "The drive does 12,345 IOPS within 75 us.",
+        "rate: 12,345 IOPS†; p99: 75 us",
+        "in doubt (page cache): writes went through it.",
+        "kept in runs/1; next: ssdlab report 1",
+    ]
+    assert "all 1 checks passed" in shown(capsys, answer(checks=[GOOD]))
+
+
+def test_verbose_prints_everything_and_explains_marks_once_per_table(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = shown(capsys, answer(checks=[DOUBT, GOOD]), verbose=True)
+    assert "- A second sentence." in lines and "How it was run." in lines
+    assert lines.count(MARK_NOTE) == 2  # of the numbers and of the table
+    assert "in doubt (page cache): writes went through it; memory is faster." in lines
+    assert "passed: errors" in lines
+
+
+def test_tables_in_a_pipe_are_tab_separated_unless_wide(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    piped = shown(capsys, answer(), verbose=True)
+    assert f"{NAMES[1]} 1" + 9 * "\t1,234†" in piped
+    assert not any("\t" in line for line in shown(capsys, answer(), verbose=True, wide=True))
+
+
+def test_a_table_that_does_not_fit_is_a_block_per_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=80, color_system=None)
+    monkeypatch.setattr("ssdlab.cli.answer.results", lambda *_places: console)
+    View(verbose=True).show(answer())
+    lines = stream.getvalue().splitlines()
+    assert max(len(line) for line in lines) <= 80
+    assert lines[lines.index(f"{NAMES[1]} 1") + 1].split() == "latency of kind 0, us 1,234†".split()
+
+
+def test_json_is_the_answer_with_its_verdict_and_no_nan() -> None:
+    found = json.loads(json.dumps(answer(checks=[DOUBT]).as_json(), allow_nan=False))
+    assert (found["study"], found["protocol"]) == ("protocol", "p")
+    assert found["verdict"] == {"code": "measured", "values": {"iops": 12345.0}}
+    section = found["sections"][0]
+    assert section["rows"] == [{"iops": None}]
+    assert section["tables"][0]["rows"][1]["latency of kind 0, us"] == 1234.5
+    assert section["figures"][1]["curves"][0]["y"] == [5, 50, 500]
+    assert found["checks"][0]["name"] == "cache"
+
+
+def test_every_table_is_written_as_csv_and_as_a_sheet(tmp_path: Path, cli: Cli) -> None:
+    how = ("--runs", 100, "--csv", tmp_path / "csv", "--quiet")
+    assert cli("reliability", *how).status == 0
+    (file,) = (tmp_path / "csv").iterdir()
+    rows = list(csv.reader(file.open()))
+    assert rows[0][0] == "level" and float(rows[1][1]) == 4 * 3.84e12
+    pytest.importorskip("xlsxwriter")
+    book = tmp_path / "r.xlsx"
+    assert cli("reliability", "--runs", 100, "--xlsx", book, "-q").status == 0
+    with zipfile.ZipFile(book) as parts:
+        assert "random-failures-alone" in parts.read("xl/workbook.xml").decode()
+
+
+def test_a_thing_has_one_colour_on_a_page_and_a_chart_gives_none_twice() -> None:
+    known: dict[str, int] = {}
+    bars, lines = recoloured(answer().lead.figures, known)
+    of = {curve.name: curve.colour for curve in bars.curves}
+    assert lines.curves[0].colour == of[NAMES[1]]
+    assert lines.curves[1].colour != lines.curves[0].colour
+
+
+def test_bars_that_differ_by_decades_stand_on_a_log_axis() -> None:
+    assert drawing.draw(answer().lead.figures[0], 200).yaxis[0].tags == ["log"]
+    near = replace(answer().lead.figures[0], curves=[Curve("x", [0.0, 1.0], [10.0, 20.0], "bars")])
+    assert drawing.draw(near, 200).y_range.start == 0
+
+
+def test_the_pointer_is_told_the_series() -> None:
+    tips = [
+        tool.tooltips
+        for tool in drawing.draw(answer().lead.figures[1], 200).toolbar.tools
+        if type(tool).__name__ == "HoverTool"
+    ]
+    assert [tip[0] for tip in tips] == [("", NAMES[1]), ("", "third")]
+
+
+# --- the page
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("page") / "page.html"
+    answer_page.render(answer(20, [DOUBT, GOOD]), place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def tab() -> Iterator[browser.Tab]:
+    with browser.tab() as one:
+        yield one
+
+
+def themed(tab: browser.Tab, theme: str, media: str = "") -> None:
+    tab.call(
+        "Emulation.setEmulatedMedia",
+        media=media,
+        features=[{"name": "prefers-color-scheme", "value": theme}],
+    )
+
+
+def test_the_page_says_what_it_is_and_what_is_in_doubt_once(page: Path) -> None:
+    text = page.read_text("utf-8")
+    assert text.count("writes went through it") == 2  # in words, and in the data
+    assert "<h1>Test of a drive</h1>" in text
+    assert "12\u202f345\u202fIOPS within 75\u202fµs" in text
+    assert "<small>20 rows</small>" in text  # folded
+
+
+@in_browser
+def test_the_chart_stands_in_the_first_screenful_and_says_what_it_shows(
+    page: Path, tab: browser.Tab
+) -> None:
+    themed(tab, "light")
+    tab.open(page, 1400, 900)
+    assert tab.complaints == []
+    box = "document.querySelector('#lead .chart').getBoundingClientRect()"
+    assert tab.run(f"{box}.bottom") <= 900
+    assert NAMES[0] in tab.run("document.querySelector('#lead .chart').ariaLabel")
+    # The toolbar lies above the plot, not over it.
+    view = "Bokeh.index.get_by_id(Bokeh.documents[0].roots()[0].id)"
+    assert tab.run(f"{view}.frame.bbox.top") >= 20
+
+
+@in_browser
+@pytest.mark.parametrize(("width", "phone"), [(1400, False), (390, True)])
+def test_no_table_is_cut(page: Path, tab: browser.Tab, width: int, phone: bool) -> None:
+    tab.open(page, width, phone=phone)
+    tab.run("document.querySelectorAll('details:not(.points)').forEach(d => { d.open = true; })")
+    assert tab.run("document.documentElement.scrollWidth") == width
+    cut = "[...document.querySelectorAll('.scroll')].filter(s => s.scrollWidth > s.clientWidth + 1)"
+    assert tab.run(f"{cut}.length") == 0
+
+
+@in_browser
+def test_a_log_axis_keeps_ticks_when_it_is_zoomed(page: Path, tab: browser.Tab) -> None:
+    tab.open(page, 1400)
+    ticks = (
+        "(p => p.left[0].ticker.ticks.filter(t => t >= p.y_range.start && t <= p.y_range.end)"
+        ".map(t => p.left[0].major_label_overrides.get(t)))(Bokeh.documents[0].roots()[1])"
+    )
+    assert tab.run(ticks) == ["10", "30", "100", "300"]
+    tab.run("Bokeh.documents[0].roots()[1].y_range.setv({start: 101, end: 119})")
+    tab.settle()
+    assert tab.run(ticks) == ["105", "110", "115"]
+
+
+@in_browser
+def test_charts_have_their_points_as_a_table(page: Path, tab: browser.Tab) -> None:
+    tab.open(page, 1400)
+    tab.run("document.querySelectorAll('.points')[1].open = true")
+    tab.wait("document.querySelectorAll('.points')[1].querySelector('table') !== null")
+    rows = tab.run(
+        "[...document.querySelectorAll('.points')[1].querySelectorAll('tr')].map(r => r.innerText)"
+    )
+    assert rows[:2] == ["series\tblock, KiB\tIOPS", f"{NAMES[1]}\t1\t5"]
+
+
+@in_browser
+def test_dark_pages_have_dark_charts_and_print_light_ones(page: Path, tab: browser.Tab) -> None:
+    colours = (
+        "[getComputedStyle(document.body).backgroundColor, "
+        "Bokeh.documents[0].roots()[0].left[0].major_label_text_color]"
+    )
+    themed(tab, "light")
+    tab.open(page, 1400)
+    light = tab.run(colours)
+    themed(tab, "dark")
+    tab.open(page, 1400)
+    dark = tab.run(colours)
+    assert light[0] != dark[0] and light[1] != dark[1]
+    themed(tab, "dark", "print")
+    tab.run("dispatchEvent(new Event('beforeprint'))")
+    assert tab.run(colours)[1] == light[1]
+    pictures = "[...document.querySelectorAll('.chart > img.printed')].filter(i => i.offsetWidth)"
+    assert tab.run(f"{pictures}.length") == 2
+    assert tab.run("getComputedStyle(document.querySelector('.mark')).printColorAdjust") == "exact"
+    assert tab.run("document.querySelector('details .tablebox table').offsetHeight") > 0
+    tab.run("dispatchEvent(new Event('afterprint'))")
+    themed(tab, "light")
