@@ -15,6 +15,7 @@ import small_protocol
 from conftest import flat, needs_fio
 from scheduling import LONG
 from ssdlab.answer import Cell, Check, Section
+from ssdlab.answers import protocol as protocol_answer
 from ssdlab.checks import examine_run
 from ssdlab.engine import findings, setup
 from ssdlab.engine.findings import ProtocolRun
@@ -26,7 +27,7 @@ from ssdlab.engine.runner import Execution
 from ssdlab.engine.runs import Examine, begin
 from ssdlab.engine.setup import MIB
 from ssdlab.protocols import find, protocols, pts_demand, pts_iops
-from ssdlab.report import protocol_page
+from ssdlab.report import answer_page
 from ssdlab.rig import resolve
 from ssdlab.store import RunStore
 from ssdlab.target import Sim
@@ -65,7 +66,7 @@ def judged(folder: RunFolder, page: Path) -> ProtocolRun:
         assert set(number.sources) <= known, number
     for figure in judgement.figures:
         assert set(figure.sources) <= known, figure.title
-    protocol_page.render(found, page)
+    answer_page.render(protocol_answer.answer(found), page)
     assert page.stat().st_size > 100_000
     return found
 
