@@ -27,7 +27,6 @@ from ssdlab.engine.runner import Execution
 from ssdlab.engine.runs import Examine, begin
 from ssdlab.engine.setup import MIB
 from ssdlab.protocols import find, protocols, pts_demand, pts_iops
-from ssdlab.report import protocol_page
 from ssdlab.rig import resolve
 from ssdlab.store import RunStore
 from ssdlab.target import Sim
