@@ -16,6 +16,7 @@ import small_protocol
 from conftest import flat, needs_fio
 from scheduling import LONG
 from ssdlab.answer import Cell, Check, Section
+from ssdlab.answers import protocol as protocol_answer
 from ssdlab.checks import examine_run
 from ssdlab.engine import findings, setup
 from ssdlab.engine.findings import ProtocolRun
@@ -27,6 +28,7 @@ from ssdlab.engine.runner import Execution
 from ssdlab.engine.runs import Examine, begin
 from ssdlab.engine.setup import MIB
 from ssdlab.protocols import find, protocols, pts_demand, pts_iops
+from ssdlab.report import answer_page
 from ssdlab.rig import resolve
 from ssdlab.store import RunStore
 from ssdlab.target import Sim
@@ -109,7 +111,7 @@ def test_a_protocol_runs_on_a_simulated_drive_and_answers_from_whatever_was_meas
     measured = [one for one in whole.numbers if one.value is not None]
     assert measured and whole.tables and whole.figures
     found = judged(run.folder)
-    protocol_page.render(found, tmp_path / "page.html")
+    answer_page.render(protocol_answer.answer(found), tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     for table in found.findings.judgement.tables:
         assert str(escape(table.title)) in page
