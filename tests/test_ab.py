@@ -269,7 +269,7 @@ def test_a_change_that_matters_on_a_simulated_drive_is_found(
     assert said.status == 0, said.err
     found = json.loads(said.out)
     assert found["order"] == "ABBAAB"
-    iops = next(one for one in found["numbers"] if one["name"] == "IOPS of w, write")
+    iops = next(one for one in found["effects"] if one["name"] == "IOPS of w, write")
     assert iops["verdict"] == "better" and iops["difference"]["low"] > 0.1
     assert len(list((tmp_path / "runs").glob("*lab-reference*"))) == 6
     again = cli("compare", ",".join(r["run"] for r in found["runs"] if r["side"] == "A"),
@@ -285,7 +285,7 @@ def test_pairs_of_a_simulated_drive_have_the_same_seed(job: Path, tmp_path: Path
         "--out", tmp_path / "runs", "--json", "-",
     )  # fmt: skip
     assert said.status == 0, said.err
-    for one in json.loads(said.out)["numbers"]:
+    for one in json.loads(said.out)["effects"]:
         assert sorted(one["a"]) == sorted(one["b"])
         assert one["difference"]["share"] == pytest.approx(0.0, abs=1e-12)
     assert "No sign that the change mattered" in said.err
@@ -301,7 +301,7 @@ def test_a_protocol_is_repeated_with_and_without_the_change(tmp_path: Path, cli:
     assert "4 runs: A B B A" in said.err
     assert "B vs A" in said.out
     assert "Quick run puts 4 of 4 runs in doubt" in said.out
-    names = {one["name"] for one in json.loads((tmp_path / "ab.json").read_text())["numbers"]}
+    names = {one["name"] for one in json.loads((tmp_path / "ab.json").read_text())["effects"]}
     assert "mean" in names
 
 

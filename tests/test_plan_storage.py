@@ -313,7 +313,7 @@ def test_the_json_says_what_the_tables_say(said: tuple[Path, dict[str, Any]]) ->
     random, money = table_of(document, "Random I/O"), table_of(document, "Price")
     for row, speed, price in zip(rows_, random, money, strict=True):
         assert speed["read, IOPS"] == row["loads"]["read"]["iops"]
-        assert speed["write p99, ms"] == row["loads"]["write"]["lat_p99_ns"] / 1e6
+        assert speed["write p99, ms"] == row["loads"]["write"]["clat_p99_ns"] / 1e6
         assert price["price, USD"] == row["price"]
         assert price["per TB"] == pytest.approx(row["price"] / row["usable_bytes"] * 1e12)
         iops = row["loads"]["read"]["iops"]

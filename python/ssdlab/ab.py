@@ -231,7 +231,7 @@ def _power(tested: Sequence[Effect]) -> str:
     return f"{said}."
 
 
-def as_json(found: Outcome, said: Sequence[str]) -> dict[str, Any]:
+def as_json(found: Outcome) -> dict[str, Any]:
     """The outcome for scripts. Differences and drifts are shares: 0.1 is 10 % more than A."""
 
     def share(d: Difference | None) -> dict[str, float | None] | None:
@@ -243,7 +243,6 @@ def as_json(found: Outcome, said: Sequence[str]) -> dict[str, Any]:
         "order": found.order,
         "undone_between": found.undoable,
         "simulated": found.simulated,
-        "sentences": list(said),
         "doubts": doubts(found.runs),
         "runs": [
             {
@@ -255,7 +254,7 @@ def as_json(found: Outcome, said: Sequence[str]) -> dict[str, Any]:
             }
             for run in found.runs
         ],
-        "numbers": [
+        "effects": [
             {
                 "name": e.name,
                 "unit": e.unit,

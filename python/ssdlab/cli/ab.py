@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,21 +10,20 @@ from typing import Annotated
 import typer
 
 from ssdlab.cli import light
-from ssdlab.cli.options import Destroy, Json, Quiet, Redact, SetUp, Tbw, UseExistingFile, rated
+from ssdlab.cli.answer import View, answering
+from ssdlab.cli.options import Destroy, Redact, SetUp, Tbw, UseExistingFile, rated
 from ssdlab.errors import ExperimentError, InputError, Interrupted
-from ssdlab.output import Output
 from ssdlab.units import SEED_MAX
 
 if light.BODIES:
-    from ssdlab import ab, bench, units
+    from ssdlab import ab, bench
     from ssdlab.analysis.paired import order as runs_in_order
     from ssdlab.answer import Check
+    from ssdlab.answers import trial
     from ssdlab.checks import examine, examine_run, of_result
-    from ssdlab.cli.console import progress, stderr, table
-    from ssdlab.cli.output import results, write_json
+    from ssdlab.cli.console import progress, stderr
     from ssdlab.cli.run import notice, override
     from ssdlab.cli.test import parameter, size_of
-    from ssdlab.compare import share_text, span_text
     from ssdlab.engine import findings
     from ssdlab.engine.plans import Order
     from ssdlab.engine.ratings import rating_for
@@ -112,6 +110,7 @@ class _Wish:
         return ab.Run(side, place, finished.folder.id, numbers, _doubts(checks))
 
 
+@answering
 def command(
     target: Annotated[
         str,
@@ -202,11 +201,11 @@ def command(
     use_existing_file: UseExistingFile = False,
     redact: Redact = False,
     tbw: Tbw = None,
-    json_: Json = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Keep the runs below this folder.")
     ] = None,
-    quiet: Quiet = False,
+    *,
+    view: View,
 ) -> None:
     """Try a change: repeat a measurement with and without it and say whether it mattered."""
     if (protocol is None) == (job is None):
@@ -237,17 +236,18 @@ def command(
     sides = runs_in_order(repeats, undoable)
     _announce(wish, sides, to_a, to_b, undoable)
     if simulated:
-        runs = _simulated(wish, sides, quiet=quiet)
+        runs = _simulated(wish, sides, quiet=view.quiet)
     else:
         runs = ab.conduct(
             sides,
-            _once(wish, len(sides), quiet=quiet),
+            _once(wish, len(sides), quiet=view.quiet),
             lambda side: _switch(to_b if side == "B" else to_a),
             start="A" if to_a is None else None,
             undoable=undoable,
         )
     found = ab.outcome(sides, runs, undoable=undoable, simulated=simulated)
-    _show(found, json_=json_, quiet=quiet)
+    title = f"{wish.what} on {wish.target.name}, with and without the change"
+    view.show(trial.answer(found, title), whole=True)
 
 
 def _doubts(found: Sequence[Check]) -> tuple[str, ...]:
@@ -363,60 +363,3 @@ def _switch(text: str | None) -> None:
         return
     stderr().print(f"running: {text}", markup=False, soft_wrap=True)
     ab.command(text)
-
-
-def _show(found: ab.Outcome, *, json_: Output | None, quiet: bool) -> None:
-    said = ab.sentences(found, lambda d: f"{share_text(d.share)} ({span_text(d)})")
-    write_json(json_, ab.as_json(found, said))
-    if quiet:
-        return
-    console = results(json_)
-    for sentence in said:
-        console.print(sentence, markup=False, soft_wrap=True)
-    columns = [("number", "left"), ("unit", "left"), ("A", "right"), ("B", "right")]
-    columns += [("B vs A", "right"), ("95 %", "left"), ("verdict", "left")]
-    columns += [("minimum detectable effect (80 % power)", "right")]
-    rows = [
-        [
-            one.name,
-            one.unit,
-            _mean(one.a),
-            _mean(one.b),
-            share_text(None if one.difference is None else one.difference.share),
-            span_text(one.difference),
-            ab.verdict(one),
-            _seen_from(one.visible),
-        ]
-        for one in found.effects
-    ]
-    console.print(table(columns, rows))
-    how = (
-        "Differences of pairs (t test on logarithms"
-        + ("" if found.simulated or found.pairs < 4 else ", a steady drift taken out")
-        + ")"
-        if found.undoable
-        else "Welch's test on logarithms"
-    )
-    console.print(
-        f"{how}; a difference counts in spite of the number of comparisons (Holm, 5 %).",
-        markup=False,
-        soft_wrap=True,
-    )
-    if doubts := ab.doubts(found.runs):
-        text = "; ".join(doubts)
-        console.print(text[0].upper() + text[1:] + ".", markup=False, soft_wrap=True)
-    for side in "AB":
-        names = ",".join(run.id for run in found.runs if run.side == side)
-        console.print(f"{side}: {names}", markup=False, soft_wrap=True)
-
-
-def _mean(values: tuple[float, ...]) -> str:
-    """Of positive values the geometric mean, of which the difference is one."""
-    if not values:
-        return "-"
-    mean = statistics.geometric_mean if min(values) > 0 else statistics.fmean
-    return units.number(mean(values))
-
-
-def _seen_from(visible: float | None) -> str:
-    return "-" if visible is None else share_text(visible) if visible > 0 else "any"

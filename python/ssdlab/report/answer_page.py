@@ -35,6 +35,7 @@ from ssdlab.units import for_page, listed, with_unit
 KINDS = {
     "run": "Runs of a job file",
     "explanation": "Why a run came out so",
+    "trial": "A change tried",
     "protocol": "Test of a drive",
     "arrays": "Arrays of a drive",
     "plan": "Plan",

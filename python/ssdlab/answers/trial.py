@@ -1,0 +1,102 @@
+"""A change tried by repeats with and without it, as an answer."""
+
+from __future__ import annotations
+
+import statistics
+
+from ssdlab import ab, units
+from ssdlab.analysis.paired import Effect
+from ssdlab.answer import Answer, Cell, Cells, Column, Curve, Figure, Section, Table, Verdict
+from ssdlab.compare import share_text, span_text
+
+SHOWN = 4
+"""Numbers that have a chart."""
+
+
+def answer(found: ab.Outcome, title: str) -> Answer:
+    """Whether the change mattered, every number, and the runs in their order."""
+    said = ab.sentences(found, lambda d: f"{share_text(d.share)} ({span_text(d)})")
+    doubts = [units.sentence("; ".join(told))] if (told := ab.doubts(found.runs)) else []
+    lead = Section(
+        [*said, *doubts],
+        tables=[_numbers(found)],
+        figures=_runs(found),
+        key="numbers",
+        title="Numbers",
+        verdict=_verdict(found),
+    )
+    sides = [
+        f"{side}: {','.join(run.id for run in found.runs if run.side == side)}" for side in "AB"
+    ]
+    return Answer(
+        title=title,
+        kind="trial",
+        sections=[lead],
+        notes=[_method(found), *sides],
+        data=ab.as_json(found),
+    )
+
+
+def _verdict(found: ab.Outcome) -> Verdict:
+    tested = [one.difference for one in found.effects if one.difference is not None]
+    seen = sum(one.seen for one in tested)
+    code = "mattered" if seen else "no-difference" if tested else "nothing-measured"
+    return Verdict(code, {"metrics": float(len(tested)), "significant": float(seen)})
+
+
+def _numbers(found: ab.Outcome) -> Table:
+    heads = ("number", "unit", "A", "B", "B vs A", "95 %", "verdict")
+    rows: list[Cells] = [
+        [
+            one.name,
+            one.unit,
+            _mean(one.a),
+            _mean(one.b),
+            share_text(None if one.difference is None else one.difference.share),
+            span_text(one.difference),
+            ab.verdict(one),
+            _least(one),
+        ]
+        for one in found.effects
+    ]
+    columns = [Column(head) for head in (*heads, "minimum detectable effect (80 % power)")]
+    return Table("A and B", columns, rows)
+
+
+def _mean(values: tuple[float, ...]) -> Cell | None:
+    """Of positive values the geometric mean, of which the difference is one."""
+    if not values:
+        return None
+    return Cell((statistics.geometric_mean if min(values) > 0 else statistics.fmean)(values))
+
+
+def _least(one: Effect) -> str:
+    if one.visible is None:
+        return units.DASH
+    return share_text(one.visible) if one.visible > 0 else "any"
+
+
+def _runs(found: ab.Outcome) -> list[Figure]:
+    """The first numbers of every run, in the order of time."""
+    places = {side: [r.place for r in found.runs if r.side == side] for side in "AB"}
+    return [
+        Figure(
+            one.name,
+            "run",
+            one.unit,
+            [
+                Curve(side, [float(place + 1) for place in places[side]], values, "dots", number)
+                for number, (side, values) in enumerate((("A", one.a), ("B", one.b)))
+                if len(values) == len(places[side])
+            ],
+            group="Every run",
+        )
+        for one in found.effects[:SHOWN]
+    ]
+
+
+def _method(found: ab.Outcome) -> str:
+    drift = "" if found.simulated or found.pairs < 4 else ", a steady drift taken out"
+    pairs = f"Differences of pairs (t test on logarithms{drift})"
+    how = pairs if found.undoable else "Welch's test on logarithms"
+    return f"{how}; a difference counts in spite of the number of comparisons (Holm, 5 %)."
