@@ -125,8 +125,11 @@ def _differing(found: Comparison) -> list[Table]:
 
 
 def _sections(found: Comparison) -> list[Section]:
-    """The charts of each job and direction of ordinary runs."""
-    names = dict.fromkeys(row.quantity.section for row in found.rows)
+    """The charts of each job and direction of ordinary runs; jobs that only fill come last."""
+    names = list(dict.fromkeys(row.quantity.section for row in found.rows))
+    results = [result for party in found.parties for result in party.results]
+    tested = {main.name for one in results if (main := one.measurement.main) is not None}
+    names.sort(key=lambda name: name.rpartition(", ")[0] not in tested)
     return [
         Section(figures=_charts(found, name), key=f"job-{place}", title=name)
         for place, name in enumerate(names)

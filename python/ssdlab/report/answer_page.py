@@ -48,7 +48,7 @@ KINDS = {
 """What stands above the title, by the kind of study."""
 TILES = 5
 ROWS_OPEN = 12
-"""A table of more rows is folded."""
+"""A table of more rows is folded, unless it is the first."""
 BROAD = 7
 """Tables of more columns are set smaller."""
 NARROW = 4
@@ -158,19 +158,19 @@ def _section(place: int, one: Section, answer: Answer, drawn: dict[str, figure])
         "id": name,
         "title": for_page(one.title) if one.title not in ("", answer.title) else "Results",
         "sentences": sentences,
-        "tables": [_table(table, answer.marks) for table in shown],
+        "tables": [_table(t, answer.marks, first=not place and not n) for n, t in enumerate(shown)],
         "groups": drawing.groups(name, one.figures, drawn, answer.marks),
         "filled": bool(sentences or shown),
     }
 
 
-def _table(one: Measured, marks: Collection[str]) -> Mapping[str, Any]:
+def _table(one: Measured, marks: Collection[str], *, first: bool) -> Mapping[str, Any]:
     shown = cells(one.columns, one.rows, marks)
     return {
         "title": for_page(one.title),
         "table": shown,
         "note": for_page(one.note),
-        "folded": len(one.rows) > ROWS_OPEN,
+        "folded": len(one.rows) > ROWS_OPEN and not first,
         "rows": len(one.rows),
         "broad": len(one.columns) > BROAD,
         "marked": any(cell.text.endswith(MARK) for row in shown.rows for cell in row),
