@@ -449,15 +449,22 @@ def wear_table(traces: Sequence[Trace]) -> Table:
 # --- what was run on what ---------------------------------------------------------------------
 
 
+OPTIONS = {
+    "added_options": "set by ssdlab for fio",
+    "replaced_options": "decided by the target instead",
+    "ignored_options": "ignored, without meaning here",
+}
+"""What became of a job's options, by the list in the document."""
+
+
 def _notes(runs: Sequence[Run]) -> list[str]:
     said = []
     for run in runs:
-        about = run.result.ssdlab
-        ignored = ", ".join(
-            dict.fromkeys(str(o["option"]) for o in about.get("ignored_options") or [])
-        )
-        if ignored:
-            said.append(f"{run.label}: job options without meaning there: {ignored}.")
+        label = f"{run.label}: " if len(runs) > 1 else ""
+        for key, what in OPTIONS.items():
+            options = (str(one["option"]) for one in run.result.ssdlab.get(key) or [])
+            if told := ", ".join(dict.fromkeys(options)):
+                said.append(f"{label}{what}: {told}")
     return said
 
 

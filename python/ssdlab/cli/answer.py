@@ -152,6 +152,8 @@ def _print(console: Console, answer: Answer, view: View, *, whole: bool) -> None
         lead = [one for of, one in answer.tables() if of is answer.lead]
         for one in lead if whole else [] if shown else lead[:1]:
             print_table(console, one, answer.marks, wide=view.wide)
+        for note in answer.notes if whole else ():
+            say(console, note)
     print_checks(console, answer.checks, verbose=view.verbose)
 
 
