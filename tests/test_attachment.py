@@ -119,9 +119,9 @@ def test_the_recommendation_names_the_bottleneck(cli: Cli, tmp_path: Path) -> No
     assert found.status == 0, found
     document = json.loads(out.read_text())
     assert document["controller"] == "a bus of 100MB/s"
-    said = " ".join(document["studies"][0]["sentences"])
+    said = " ".join(document["sections"][0]["sentences"])
     assert "The bottleneck is the bus that the members share, busy 100 %" in said
-    row = document["studies"][0]["runs"][1]
+    row = document["sections"][0]["rows"][1]
     assert row["iops"] == pytest.approx(100e6 / 4096, rel=0.01)
     assert row["shared_utilisation"]["bus"] == pytest.approx(1.0, abs=0.01)
 

@@ -176,13 +176,15 @@ def test_the_table_tells_the_write_amplification_of_each_job(cli: Cli, tmp_path:
         "[fill]\nrw=write\nbs=128k\n[r]\nstonewall\nrw=randrw\nnorandommap\nio_size=128m\n"
     )
     table = cli("run", path, "--on", "lab-reference", *SMALL, "--json", document).out
-    jobs = json.loads(document.read_text())["ssdlab"]["jobs"]
-    told = {job["name"]: job["waf"] for job in jobs}
-    assert told["fill"] == 1.0 < told["r"]
-    rows = {tuple(line.split()[:2]): line for line in table.splitlines() if "MB/s" in line}
-    assert rows["fill", "write"].endswith("1.00")
-    assert rows["r", "write"].endswith(f"{told['r']:.2f}")
-    assert rows["r", "read"].split()[-1] in ("ms", "us")
+    summary = json.loads(document.read_text())["ssdlab"]["summary"]
+    told = {(one["job"], one["ddir"]): one["waf"] for one in summary}
+    assert told["fill", "write"] == pytest.approx(1.0) and told["r", "write"] > 1.0
+    lines = [line.split("\t") for line in table.splitlines() if "\t" in line]
+    at = lines[0].index("WA")
+    rows = {(row[0], row[1]): row[at] for row in lines[1:]}
+    assert rows["fill", "write"] == "1.00"
+    assert rows["r", "write"] == f"{told['r', 'write']:.2f}"
+    assert rows["r", "read"] == "-"
 
 
 def test_a_drive_that_memory_cannot_hold_is_refused(
