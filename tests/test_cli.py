@@ -180,12 +180,12 @@ def test_numbers_in_doubt_carry_a_mark_on_the_terminal_and_on_the_page(
     read = tmp_path / "read.fio"
     read.write_text("[r]\nrw=randread\nio_size=4m\n")
     write = tmp_path / "write.fio"
-    write.write_text("[w]\nrw=write\nio_size=4m\n")
+    write.write_text("[w]\nrw=write\nbs=128k\ntime_based\nruntime=25\n")
     for job, marked in ((read, True), (write, False)):
         out = tmp_path / job.stem
         for seed in ("1", "2"):
             said = cli("run", job, "--on", "demo-client", "--seed", seed, "--out", out).out
-            row = next(line for line in said.splitlines() if line.startswith(job.stem[0] + " "))
+            row = next(line for line in said.splitlines() if line.startswith(job.stem[0] + "\t"))
             assert (row.count("†") >= 7) is marked and ("† a check" in said) is marked
         names = sorted(path.name for path in out.glob("2*"))
         compared = cli("compare", *names, "--out", out, "-o", out / "c.html").out

@@ -39,7 +39,7 @@ from ssdlab.results import Result
 
 Cli = Callable[..., Outcome]
 SMALL = {"capacity": "256MiB"}
-JOB = "[w]\nrw=randwrite\nbs=4k\niodepth=8\nioengine=libaio\nnorandommap\ntime_based\nruntime=20\n"
+JOB = "[w]\nrw=randwrite\nbs=4k\niodepth=8\nioengine=libaio\nnorandommap\ntime_based\nruntime=60\n"
 
 
 @pytest.mark.parametrize(
