@@ -60,7 +60,7 @@ def command(
         console.print(_causes(causes), markup=False, soft_wrap=True)
     wear = explain.wear_of(result)
     if wear is not None:
-        for sentence in why.wear(wear, say, Numbers(say)):
+        for sentence in why.wear(wear, say, Numbers(say, str)):
             console.print(sentence, markup=False, soft_wrap=True)
     if causes or wear is not None:
         console.print()
