@@ -45,7 +45,7 @@ def chapters(plan: Plan) -> list[Section]:
         key="plan",
         title="Which cache",
         rows=[row.as_json() for row in plan.rows],
-        verdict=Verdict("none" if best is None else "recommended", {"cache": best and best.name}),
+        verdict=Verdict("none") if best is None else Verdict("recommended", {"cache": best.name}),
     )
     return [answer, _load(plan)]
 
