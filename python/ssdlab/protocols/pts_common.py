@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ssdlab.answer import Better, Cell, Column, Curve, Number, Table
+from ssdlab.answer import Better, Cell, Curve, Number, Table, columns
 from ssdlab.engine import steady_report
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Parameter, Setup
@@ -310,4 +310,4 @@ def conditions(
             )
         )
     rows += what
-    return Table("Test conditions", (Column("condition"), Column("value")), rows)
+    return Table("Test conditions", columns("condition, value"), rows)
