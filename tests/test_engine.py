@@ -560,5 +560,5 @@ def test_findings_read_back_as_they_were_written(rig: Path, tmp_path: Path) -> N
     assert read.complete and read.protocol == "small"
     assert list(read.findings.judgement.numbers) == list(done.judgement.numbers)
     assert read.findings.rounds[0].steady == (read.findings.rounds[0].count < 8)
-    document = json.loads(findings.as_json(read))
+    document = read.document()
     assert document["findings"]["judgement"]["numbers"][0]["unit"] == "IOPS"

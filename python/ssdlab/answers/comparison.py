@@ -31,6 +31,7 @@ from ssdlab.compare import (
     value_text,
     verdict,
 )
+from ssdlab.engine.answers import weighed
 
 LINES: tuple[Style, ...] = ("line", "dashed", "dotted")
 """Curves of one chart, where colours tell the sides apart."""
@@ -42,6 +43,7 @@ FACTS_MAX = 200
 
 def answer(found: Comparison) -> Answer:
     """The verdict on each side against the first, every number, and the charts of all sides."""
+    checks = _checks(found)
     sides = zip(found.parties, LETTERS, strict=False)
     lead = Section(
         found.sentences(),
@@ -55,8 +57,8 @@ def answer(found: Comparison) -> Answer:
     return Answer(
         title=" vs ".join(f"{party.label} ({letter})" for party, letter in sides),
         kind="comparison",
-        sections=[lead, *charts],
-        checks=_checks(found),
+        sections=[weighed(lead, checks), *charts],
+        checks=checks,
         marks=frozenset({DOUBT}),
         notes=[*_sides(found), *found.method()],
         data=found.as_json(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -46,11 +46,7 @@ def answer(run: ProtocolRun) -> Answer:
         notes=notes,
         texts=run.job_texts(),
         facts=_facts(run),
-        data={
-            **run.manifest,
-            "findings": asdict(run.findings),
-            "steps": [asdict(step) for step in run.steps],
-        },
+        data=run.document(),
     )
 
 

@@ -6,7 +6,7 @@ import math
 
 from ssdlab import units
 from ssdlab.analysis.losses import Chance
-from ssdlab.answer import Answer, Cell, Cells, Column, Section, Table, Verdict
+from ssdlab.answer import Answer, Cell, Cells, Column, Number, Section, Table, Verdict
 from ssdlab.reliability import Simulated, Study
 
 ACCELERATED = "*"
@@ -19,6 +19,10 @@ def answer(found: Study) -> Answer:
     best = min(found.levels, key=lambda one: one.chance)
     lead = Section(
         found.sentences,
+        [
+            Number(f"P(loss) of {one.name}, ppm", 1e6 * one.chance, "", "lower")
+            for one in sorted(found.levels, key=lambda one: one.chance)
+        ],
         tables=_tables(found),
         figures=found.figures(),
         key="results",

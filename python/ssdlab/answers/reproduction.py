@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ssdlab import units
-from ssdlab.answer import Answer, Cell, Cells, Section, Table, Verdict, columns
+from ssdlab.answer import Answer, Cell, Cells, Number, Section, Table, Verdict, columns
 from ssdlab.experiments.base import Line, Outcome
 
 NEAR = 0.15
@@ -32,20 +32,26 @@ def answer(outcomes: Sequence[Outcome]) -> Answer:
     """How many numbers are met, and experiment by experiment what is not, and why."""
     lines = [line for outcome in outcomes for line in outcome.findings.lines]
     said, verdict = _headline(lines)
+    names = {"near": "within 15 %", "fair": "within a factor of 1.5", "compared": "compared"}
+    numbers = [
+        Number(name, value, "")
+        for key, name in names.items()
+        if isinstance(value := verdict.values.get(key), float)
+    ]
     sections = [_experiment(outcome) for outcome in outcomes]
     if len(outcomes) == 1:
         (own,) = outcomes
         title = own.experiment.title
         one = sections[0]
         lead = Section(
-            [*said, *one.sentences], (), one.tables, one.figures, one.key, "Results",
+            [*said, *one.sentences], numbers, one.tables, one.figures, one.key, "Results",
             one.rows, verdict,
         )  # fmt: skip
         sections = [lead]
     else:
         title = "Published and simulated"
         lead = Section(
-            said, (), [_overview(outcomes)], key="overview", title="All experiments",
+            said, numbers, [_overview(outcomes)], key="overview", title="All experiments",
             verdict=verdict,
         )  # fmt: skip
         sections = [lead, *sections]
@@ -63,17 +69,17 @@ def _headline(lines: Sequence[Line]) -> tuple[list[str], Verdict]:
     predicted = [line for line in stated if line.published.kind == "predicted"]
     compared = [line for line in predicted if line.ratio is not None]
     values: dict[str, float | str | None] = {
-        "compared": len(compared),
-        "near": sum(map(near, compared)),
-        "fair": sum(map(fair, compared)),
+        "compared": float(len(compared)),
+        "near": float(sum(map(near, compared))),
+        "fair": float(sum(map(fair, compared))),
         "missing": len(predicted) - len(compared),
         "fitted": len(stated) - len(predicted),
     }
     if not compared:
         return ["The article gives no number to compare with."], Verdict("nothing-to-compare")
     said = [
-        f"{values['near']} of {len(compared)} predicted values are within 15 % of the published "
-        f"ones, {values['fair']} within a factor of 1.5."
+        f"{sum(map(near, compared))} of {len(compared)} predicted values are within 15 % of the "
+        f"published ones, {sum(map(fair, compared))} within a factor of 1.5."
     ]
     if values["missing"]:
         said.append(f"{values['missing']} could not be simulated.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ssdlab.answer import Answer, Column, Section, Table, Verdict, columns
+from ssdlab.answer import Answer, Section, Table, Verdict, columns
 from ssdlab.traces import profile
 
 SIZES_MAX = 20
@@ -25,7 +25,7 @@ def answer(found: dict[str, Any]) -> Answer:
             *odd,
         ],
         tables=[
-            Table("Summary", [Column("property"), Column("value")], facts),
+            Table("Summary", columns("property, value"), facts),
             Table("Most common sizes", columns("size, reads, writes, trims, share"), sizes),
         ],
         figures=profile.figures(found),

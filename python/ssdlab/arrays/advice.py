@@ -27,10 +27,8 @@ def advise(one: Reading, rows: Sequence[Row]) -> list[str]:
     """Sentences: the choice first, then its reasons, then what would change it."""
     if not rows:
         return []
-    count = max(row.shape.count for row in rows)
-    here = [row for row in rows if row.shape.count == count]
-    safe = [row for row in here if row.shape.level not in UNSAFE]
-    chosen = _choose(safe or here)
+    here, safe = _compared(rows)
+    chosen = choose(rows)
     said = [_headline(chosen, one, alone=not safe)]
     said += _reasons(chosen, here, safe)
     said += _time(chosen)
@@ -41,8 +39,17 @@ def advise(one: Reading, rows: Sequence[Row]) -> list[str]:
     return said
 
 
-def _choose(rows: Sequence[Row]) -> Row:
+def _compared(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """The arrays of the most drives, and those of them that tolerate a failure."""
+    count = max(row.shape.count for row in rows)
+    here = [row for row in rows if row.shape.count == count]
+    return here, [row for row in here if row.shape.level not in UNSAFE]
+
+
+def choose(rows: Sequence[Row]) -> Row:
     """The one with the most space among those that are about as fast as the fastest."""
+    here, safe = _compared(rows)
+    rows = safe or here
     fastest = max(row.reading.iops for row in rows)
     near = [row for row in rows if row.reading.iops >= CLOSE * fastest]
     space = max(row.usable_bytes for row in near)

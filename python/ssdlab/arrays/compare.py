@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ssdlab.answer import Cells, Curve, Figure, Section, Table, columns, numbers
-from ssdlab.arrays.advice import advise
+from ssdlab.answer import Cells, Curve, Figure, Number, Section, Table, Verdict, columns, numbers
+from ssdlab.arrays.advice import advise, choose
 from ssdlab.arrays.attachment import DIRECT, Attachment
 from ssdlab.arrays.grid import Variant, run_all
 from ssdlab.arrays.readings import Reading
@@ -130,10 +130,23 @@ def study(
         key="arrays",
         title=f"Arrays of {order.drive.name}",
         sentences=advise(one, rows),
+        numbers=_numbers(choose(rows)) if rows else (),
+        verdict=Verdict("recommended", {"array": choose(rows).shape.name} if rows else {}),
         tables=_tables(one, rows, order, full),
         figures=_figures(one, rows),
         rows=[alone, *(row.as_json() for row in rows)],
     )
+
+
+def _numbers(chosen: Row) -> list[Number]:
+    """Of the array to take."""
+    found = chosen.reading
+    return [
+        Number("rate", found.iops, "IOPS", "higher"),
+        Number("throughput", found.bytes_per_s / 1e6, "MB/s", "higher"),
+        Number("p99", _ms(found.percentile_ns(99.0)), "ms", "lower"),
+        Number("usable", chosen.usable_bytes, "B", "higher"),
+    ]
 
 
 def _ms(ns: float | None) -> float | None:

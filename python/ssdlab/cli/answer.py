@@ -150,7 +150,9 @@ def _print(console: Console, answer: Answer, view: View, *, whole: bool) -> None
         for sentence in answer.lead.sentences[1:] if whole else ():
             say(console, sentence)
         lead = [one for of, one in answer.tables() if of is answer.lead]
-        for one in lead if whole else [] if shown else lead[:1]:
+        # A protocol's numbers are its answer; other studies set things side by side.
+        first = [] if shown and answer.kind == "protocol" else lead[:1]
+        for one in lead if whole else first:
             print_table(console, one, answer.marks, wide=view.wide)
         for note in answer.notes if whole else ():
             say(console, note)
@@ -223,7 +225,8 @@ def print_table(
             grid = table(sides, rows)
             console.print(grid, width=PIPE_WIDTH if wide else None, soft_wrap=wide)
         else:
-            _print_blocks(console, heads, rows)
+            labels = next((n for n in range(len(heads)) if _counts(one, n)), 1)
+            _print_blocks(console, heads, rows, max(1, labels))
     if any(text.endswith(MARK) for row in rows for text in row):
         say(console, MARK_NOTE)
     if one.note:
@@ -235,11 +238,14 @@ def _counts(one: Table, column: int) -> bool:
     return any(not isinstance(row[column], str | None) for row in one.rows)
 
 
-def _print_blocks(console: Console, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    width = max(map(len, heads[1:]), default=0)
+def _print_blocks(
+    console: Console, heads: Sequence[str], rows: Sequence[Sequence[str]], labels: int
+) -> None:
+    """A block for each row under its labels, the first columns."""
+    width = max(map(len, heads[labels:]), default=0)
     for row in rows:
-        say(console, row[0])
-        for head, text in zip(heads[1:], row[1:], strict=True):
+        say(console, ", ".join(dict.fromkeys(row[:labels])))
+        for head, text in zip(heads[labels:], row[labels:], strict=True):
             if text != units.DASH:
                 say(console, f"  {head:{width}}  {text}")
 

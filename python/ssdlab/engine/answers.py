@@ -20,6 +20,7 @@ from ssdlab.answer import (
     Style,
     Table,
     Verdict,
+    columns,
 )
 from ssdlab.engine.readings import Readings
 
@@ -252,15 +253,7 @@ class Part:
 
 def work_table(rows: Rows) -> Table:
     """A table of what several parts of the work came to."""
-    heads = (
-        Column("work"),
-        Column("operations", "IOPS"),
-        Column("speed", "MB/s"),
-        Column("mean latency", "us"),
-        Column("p99", "us"),
-        Column("p99.9", "us"),
-        Column("max", "us"),
-    )
+    heads = columns("work, operations:IOPS, speed:MB/s, mean latency:us, p99:us, p99.9:us, max:us")
     return Table("What was measured", heads, rows)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -82,6 +81,14 @@ class ProtocolRun:
                 found[name] = self.folder.job_text(step)
         return found
 
+    def document(self) -> dict[str, Any]:
+        """The run for scripts: manifest, findings, steps."""
+        return {
+            **self.manifest,
+            "findings": asdict(self.findings),
+            "steps": [asdict(step) for step in self.steps],
+        }
+
     @property
     def complete(self) -> bool:
         """Whether it came to its end."""
@@ -133,13 +140,3 @@ def _misfit(findings: Findings) -> str | None:
             if len(curve.x) != len(curve.y) or (curve.z and len(curve.z) != len(curve.x)):
                 return f"figure {figure.title}: a curve of two lengths"
     return None
-
-
-def as_json(run: ProtocolRun) -> str:
-    """The run for scripts: manifest, findings, steps."""
-    document = {
-        **run.manifest,
-        "findings": asdict(run.findings),
-        "steps": [asdict(step) for step in run.steps],
-    }
-    return json.dumps(document, indent=2)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ssdlab.answer import Column, Table
+from ssdlab.answer import Table, columns
 from ssdlab.errors import InputError
 from ssdlab.health.change import Change, compare
 from ssdlab.health.sources import PROTOCOL_SNAPSHOTS as FILE
@@ -37,7 +37,7 @@ def counted(folder: Path, name: str) -> Table | None:
     except (InputError, ValueError):  # a drive that says little, or was changed for another
         return None
     rows = [(what, told) for what, told in _rows(change) if told is not None]
-    return Table("", (Column("counter"), Column("change in the run")), rows)
+    return Table("", columns("counter, change in the run"), rows)
 
 
 def _rows(change: Change) -> list[tuple[str, str | None]]:

@@ -7,7 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from ssdlab import units
-from ssdlab.answer import Cell, Cells, Curve, Figure, Section, Table, columns, numbers
+from ssdlab.answer import (
+    Cell,
+    Cells,
+    Curve,
+    Figure,
+    Number,
+    Section,
+    Table,
+    Verdict,
+    columns,
+    numbers,
+)
 from ssdlab.plan.advice import PARTS, SAID, about_load, advise
 from ssdlab.plan.cache import FINE, Plan
 from ssdlab.plan.lifetime import TELLING_S
@@ -25,15 +36,29 @@ PARTS_OF_PASS = 5
 
 def chapters(plan: Plan) -> list[Section]:
     """The answer; then what the load allows."""
+    best = plan.choice.best
     answer = Section(
         advise(plan),
+        _numbers(plan),
         tables=[_speed(plan), _warm_up(plan), _wear(plan), _price(plan), _time(plan)],
         figures=[*_tradeoffs(plan), *_ramps(plan)],
         key="plan",
         title="Which cache",
         rows=[row.as_json() for row in plan.rows],
+        verdict=Verdict("none") if best is None else Verdict("recommended", {"cache": best.name}),
     )
     return [answer, _load(plan)]
+
+
+def _numbers(plan: Plan) -> list[Number]:
+    """Of what to take: the cache, or the pool alone."""
+    row = plan.choice.best or plan.pool
+    return [
+        Number("rate when warm", row.iops, "IOPS", "higher"),
+        Number("p99", _ms(row.latency_ns(99.0)), "ms", "lower"),
+        Number("read hits", _percent(row.hits.read if row.hits else None), "%", "higher"),
+        Number("price", row.price, plan.wish.prices.currency, "lower"),
+    ]
 
 
 def _percent(value: float | None) -> float | None:

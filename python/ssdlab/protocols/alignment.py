@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ssdlab import units
-from ssdlab.answer import Column, Figure, Section, Table
+from ssdlab.answer import Figure, Section, Table, columns
 from ssdlab.engine import choices
 from ssdlab.engine.answers import Rows, cell, charts, curve, number, places
 from ssdlab.engine.preparation import used
@@ -104,14 +104,9 @@ def judge(records: Records, setup: Setup) -> Section:
                     told.setdefault(way, []).append((cost, f"{name} {title}"))
     if not numbers:
         return Section(["Requests on and off boundaries have not both been measured yet."])
-    heads = [
-        Column("requests"),
-        Column("rate", "IOPS"),
-        Column("lost", "%"),
-        Column("+- over the turns", "%"),
-        Column("mean latency", "us"),
-        Column("p99 latency", "us"),
-    ]
+    heads = columns(
+        "requests, rate:IOPS, lost:%, +- over the turns:%, mean latency:us, p99 latency:us"
+    )
     figures = charts(
         *(
             Figure(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ssdlab.analysis import consistency
-from ssdlab.answer import Better, Cell, Column, Curve, Figure, Number, Section, Table
+from ssdlab.answer import Better, Cell, Curve, Figure, Number, Section, Table, columns
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.readings import Readings
 from ssdlab.engine.records import Records
@@ -87,7 +87,7 @@ def judge(records: Records, setup: Setup) -> Section:
         if dips
         else "No dip repeats in time."
     )
-    table = Table("Late part", (Column("quantity"), Column("value"), Column("unit")), rows)
+    table = Table("Late part", columns("quantity, value, unit"), rows)
     return Section([said, again], numbers, [table], views)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ssdlab import units
-from ssdlab.answer import Column, Figure, Section, Table
+from ssdlab.answer import Figure, Section, Table, columns
 from ssdlab.engine import choices
 from ssdlab.engine.answers import Rows, cell, charts, curve, number, places
 from ssdlab.engine.preparation import used
@@ -94,15 +94,10 @@ class Access:
             ]
             for depth, key in keys.items()
         ]
-        heads = [
-            Column("in flight"),
-            Column("operations", "IOPS"),
-            Column("speed", "MB/s"),
-            Column("mean latency", "us"),
-            Column("read p99", "us"),
-            Column("write p99", "us"),
-            Column("max", "us"),
-        ]
+        heads = columns(
+            "in flight, operations:IOPS, speed:MB/s, mean latency:us, read p99:us, write "
+            "p99:us, max:us"
+        )
         if self.read_percent == 100:
             heads.pop(5)
             for row in rows:
@@ -151,7 +146,7 @@ class Access:
         rows: Rows = [[units.binary(size), cell(float(share))] for size, share in self.sizes]
         return Table(
             f"Access specification: {self.read_percent} % reads, {self.random_percent} % random",
-            [Column("size of the request"), Column("share", "%")],
+            columns("size of the request, share:%"),
             rows,
         )
 

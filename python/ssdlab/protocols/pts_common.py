@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ssdlab.answer import Better, Cell, Column, Curve, Number, Table
+from ssdlab.answer import Better, Cell, Curve, Number, Table, columns
 from ssdlab.engine import steady_report
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Parameter, Setup
@@ -294,4 +294,4 @@ def conditions(
             )
         )
     rows += what
-    return Table("Test conditions", (Column("condition"), Column("value")), rows)
+    return Table("Test conditions", columns("condition, value"), rows)

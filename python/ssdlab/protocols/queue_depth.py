@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ssdlab import units
-from ssdlab.answer import Column, Figure, Section, Table, Verdict
+from ssdlab.answer import Column, Figure, Section, Table, Verdict, columns
 from ssdlab.engine import choices
 from ssdlab.engine.answers import (
     Rows,
@@ -77,15 +77,10 @@ def judge_depths(records: Records, setup: Setup) -> Section:
     waits = {w: {d: found.mean_us(f"{w}-qd{d}", w) for d in depths} for w, _ in WAYS}
     ideal = {w: {d: _scaling(rates[w], d) for d in depths} for w, _ in WAYS}
     said = [line for w, _ in WAYS if (line := _scales(w, rates[w], waits[w], ideal[w]))]
-    heads = [
-        Column("in flight"),
-        Column("operations", "IOPS"),
-        Column("scaling efficiency", "%"),
-        Column("mean latency", "us"),
-        Column("p99 latency", "us"),
-        Column("p99.9 latency", "us"),
-        Column("max", "us"),
-    ]
+    heads = columns(
+        "in flight, operations:IOPS, scaling efficiency:%, mean latency:us, p99 latency:us, "
+        "p99.9 latency:us, max:us"
+    )
     tables = []
     for way, _ in WAYS:
         rows: Rows = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ssdlab import units
-from ssdlab.answer import Column, Figure, Section, Table
+from ssdlab.answer import Figure, Section, Table, columns
 from ssdlab.engine.answers import Rows, cell, charts, curve, number
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Protocol
@@ -89,17 +89,10 @@ def judge(records: Records, setup: Setup) -> Section:
         )
         if series is not None:
             curves.append(curve(title, zip(series.time, series.iops, strict=True), place, "line"))
-    heads = [
-        Column("state"),
-        Column("random writes", "IOPS"),
-        Column("speed", "MB/s"),
-        Column("of fresh", "%"),
-        Column("of the loss restored", "%"),
-        Column("slowest interval", "IOPS"),
-        Column("mean latency", "us"),
-        Column("p99.9 latency", "us"),
-        Column("max latency", "us"),
-    ]
+    heads = columns(
+        "state, random writes:IOPS, speed:MB/s, of fresh:%, of the loss restored:%, slowest "
+        "interval:IOPS, mean latency:us, p99.9 latency:us, max latency:us"
+    )
     numbers = [
         *(number(f"{title}", rates[key], "IOPS", "higher", key) for key, title in STATES),
         number("loss restored by idle time", back["rested"], "%", "higher", "rested"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ssdlab import units
 from ssdlab.analysis import changepoints
-from ssdlab.answer import Column, Figure, Section, Table
+from ssdlab.answer import Figure, Section, Table, columns
 from ssdlab.engine.answers import Rows, cell, charts, curve, number
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.readings import Readings, Series, percent
@@ -83,13 +83,7 @@ def judge(records: Records, setup: Setup) -> Section:
                     cell(one.level, FILL),
                 ]
             )
-    heads = [
-        Column("stage"),
-        Column("from", "GB"),
-        Column("to", "GB"),
-        Column("time", "s"),
-        Column("speed", "MB/s"),
-    ]
+    heads = columns("stage, from:GB, to:GB, time:s, speed:MB/s")
     tables = [Table("Stages of the fill", heads, rows)] if rows else []
     figures = _figures(series, again, stages, sources)
     return Section(
