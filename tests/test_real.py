@@ -289,5 +289,5 @@ def test_the_command_line_keeps_the_run_and_writes_the_document(
     assert "kept in" in done.out
     (folder,) = [p.parent for p in out.glob("*/manifest.json")]
     assert json.loads(document.read_text())["ssdlab"]["target"]["kind"] == "fio"
-    assert ssdlab.Result.load(folder).document == json.loads(document.read_text())
+    assert ssdlab.Result.load(folder).told() == json.loads(document.read_text())
     assert folder.name in cli("list", "runs", "--out", out).out
