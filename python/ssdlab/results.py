@@ -211,12 +211,6 @@ class Result:
         found = self.ssdlab.get("waf")
         return None if found is None else float(found)
 
-    def job_waf(self, name: str) -> float | None:
-        """Write amplification while job ``name`` was measured; None where it is not known, or
-        where several jobs have that name."""
-        found = [job.get("waf") for job in self.ssdlab.get("jobs", []) if job.get("name") == name]
-        return float(found[0]) if len(found) == 1 and found[0] is not None else None
-
     @cached_property
     def measurement(self) -> Measurement:
         """Rates, latencies and write amplification of each job, over its measurement window."""

@@ -154,11 +154,6 @@ class Wear:
     None where it wrote nothing."""
 
     @property
-    def cells_differ(self) -> bool:
-        """Whether the wear of the cells is another than write amplification."""
-        return any(one.flash.slc or one.flash.table for one in self.members.values())
-
-    @property
     def table(self) -> bool:
         """Whether a map has superblocks of its own, which wear apart."""
         return any(one.flash.table for one in self.members.values())

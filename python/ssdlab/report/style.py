@@ -112,16 +112,6 @@ def colour(key: int | str) -> str:
     )
 
 
-def part_colour(part: str) -> str:
-    """The colour of a part of the time."""
-    return PART_COLOURS.get(part, UNKNOWN_PART)
-
-
-def cause_colour(cause: str) -> str:
-    """The colour of a cause of writes to flash."""
-    return CAUSE_COLOURS.get(cause, UNKNOWN_PART)
-
-
 def tint(colour: str, share: float) -> str:
     """The colour mixed with white; `share` of 1 leaves it as it is."""
     channels = (int(colour[i : i + 2], 16) for i in (1, 3, 5))

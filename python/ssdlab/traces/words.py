@@ -23,17 +23,6 @@ def span(seconds: float) -> str:
     return f"{seconds / 86_400:.3g} days"
 
 
-def time_unit(seconds: float) -> tuple[str, float]:
-    """The unit for the axis of a span: its name and its length in s."""
-    if seconds < 1:
-        return "ms", 1e-3
-    if seconds < 600:
-        return "s", 1.0
-    if seconds < 10 * 3600:
-        return "min", 60.0
-    return ("h", 3600.0) if seconds < 4 * 86_400 else ("days", 86_400.0)
-
-
 def remarks(found: dict[str, Any]) -> list[str]:
     """What is odd about a trace and how it was treated; each a sentence."""
     odd, total = found["oddities"], max(1, found["requests"])
