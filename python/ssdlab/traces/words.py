@@ -4,23 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-
-def nanoseconds(value: float) -> str:
-    """A time, three figures."""
-    return span(value / 1e9)
-
-
-def span(seconds: float) -> str:
-    """A time span, three figures, in the unit that suits it."""
-    if seconds == 0:
-        return "0 s"
-    for unit, length, most in (
-        ("ns", 1e-9, 999.5e-9), ("us", 1e-6, 999.5e-6), ("ms", 1e-3, 0.9995), ("s", 1.0, 119.5),
-        ("min", 60.0, 7170.0), ("h", 3600.0, 172_000.0),
-    ):  # fmt: skip
-        if seconds < most:
-            return f"{seconds / length:.3g} {unit}"
-    return f"{seconds / 86_400:.3g} days"
+from ssdlab import units
 
 
 def remarks(found: dict[str, Any]) -> list[str]:
@@ -43,7 +27,7 @@ def remarks(found: dict[str, Any]) -> list[str]:
     if odd["backwards"]:
         said.append(
             f"{odd['backwards']:,} requests have a time before that of the one before them (by "
-            f"{nanoseconds(odd['backwards_ns_max'])} at most); they take its time."
+            f"{units.latency(odd['backwards_ns_max'])} at most); they take its time."
         )
     if odd["zero_length"]:
         said.append(f"{odd['zero_length']:,} requests without a byte are left out.")
