@@ -15,6 +15,7 @@ from markupsafe import escape
 import small_protocol
 from conftest import flat, needs_fio
 from scheduling import LONG
+from ssdlab import units
 from ssdlab.answer import Cell, Check, Section
 from ssdlab.answers import protocol as protocol_answer
 from ssdlab.checks import examine_run
@@ -114,7 +115,7 @@ def test_a_protocol_runs_on_a_simulated_drive_and_answers_from_whatever_was_meas
     answer_page.render(protocol_answer.answer(found), tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     for table in found.findings.judgement.tables:
-        assert str(escape(table.title)) in page
+        assert str(escape(units.for_page(table.title))) in page
 
 
 def checked(judgement: Section, run: Run) -> None:

@@ -414,9 +414,9 @@ def test_commits_are_bounded_by_the_sum_of_two_tails() -> None:
 )
 def test_the_fitness_for_a_log_follows_from_the_flush(flush_ns: int, answer: str) -> None:
     rate = 1e9 / (flush_ns + 10_000)
-    write = {"write": (rate, {10_000: 1000})}
+    write = {"write": (rate, {10_000: 4000})}
     records = recorded(
-        {"fdatasync-8k": job_result("log", write, sync={flush_ns: 1000}, block=8192)}
+        {"fdatasync-8k": job_result("log", write, sync={flush_ns: 4000}, block=8192)}
     )
     assert answer in " ".join(judged("fsync", records).sentences)
 
