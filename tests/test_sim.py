@@ -236,7 +236,7 @@ def test_the_command_line_prints_the_document_and_nothing_else_to_stdout(
     document = json.loads(outcome.out)
     assert document["ssdlab"]["target"]["kind"] == "sim"
     assert "MB/s" in outcome.err
-    assert "simulated in" in outcome.err
+    assert "simulated, seed 1" in outcome.err
 
 
 def test_several_jobs_are_several_runs(cli: Cli, tmp_path: Path) -> None:
