@@ -287,6 +287,26 @@ def numbers(*values: float | None) -> Cells:
     return [Cell(one) for one in values]
 
 
+def family(
+    x: Iterable[float], named: Mapping[str, Sequence[float]], style: Style = "points"
+) -> list[Curve]:
+    """Curves over the same places, each of its own colour."""
+    places = [float(one) for one in x]
+    return [
+        Curve(name, places, list(y), style, colour)
+        for colour, (name, y) in enumerate(named.items())
+    ]
+
+
+def by_name(
+    title: str, unit: str, names: Sequence[str], named: Mapping[str, Sequence[float]],
+    style: Style = "bars", **more: Any,
+) -> Figure:  # fmt: skip
+    """A chart over places that have names; ``more`` is passed on to :class:`Figure`."""
+    curves = family(range(len(names)), named, style)
+    return Figure(title, "", unit, curves, x_names=names, **more)
+
+
 def columns(text: str) -> list[Column]:
     """Columns such as ``array, random reads:IOPS, p99:us``."""
     found = []
