@@ -181,12 +181,12 @@ def _warm(plan: Plan, row: Row) -> list[str]:
 
 def _wear(row: Row) -> list[str]:
     life = row.life
-    if life is None or life.years is None or life.dwpd is None:
+    if life is None:
         return []
     years = "more than a century" if life.years > 100 else f"{life.years:.1f} years"
     return [
         f"Each cache drive is written up to {life.dwpd * 100:.3g} % of its capacity a day "
-        f"({units.number(life.dwpd or 0)} DWPD, write amplification "
+        f"({units.number(life.dwpd)} DWPD, write amplification "
         f"{life.amplification:.2f}) and lasts {years} by its rated cycles"
         + ("." if life.telling else ", if the load went on like that all day and every day.")
     ]

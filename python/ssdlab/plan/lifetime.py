@@ -32,18 +32,18 @@ YEARS_MAX = 1000.0
 class Life:
     """What a cache writes to each of its drives, and how long that goes on."""
 
-    first_bytes_per_day: float | None
+    first_bytes_per_day: float
     """To the drive that is written most, where all data is new to the cache (first pass), at the
-    recorded rate; None without recorded times."""
-    warm_bytes_per_day: float | None
+    recorded rate, or else at that of the pass."""
+    warm_bytes_per_day: float
     """The same, warm."""
     amplification: float
     """Of the flash once the cache has been overwritten many times."""
     amplification_from: str
     """Where that comes from."""
-    dwpd: float | None
+    dwpd: float
     """The larger of both as writes of the whole drive per day."""
-    years: float | None
+    years: float
     """Until the rated cycles are used up; at most :data:`YEARS_MAX`."""
     rated_bytes: float
     """What the host can write until then."""

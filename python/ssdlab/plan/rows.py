@@ -246,7 +246,7 @@ class Rules:
         ):
             return "loses the newest data with one drive"
         life = row.life
-        if life and life.telling and life.years is not None and life.years < self.years_min:
+        if life and life.telling and life.years < self.years_min:
             return f"is worn out before {self.years_min:g} years are over"
         if self.value(row) is None:
             return "has no price" if self.goal == "price" else "was not measured"
