@@ -213,7 +213,7 @@ def test_at_depth_1_the_cache_in_time_hits_as_its_curve_says(
     candidate = candidates.Candidate(one, size, 4 * KIB, 1, "lru", mode)
     found = timed.run(candidate.rig(pool), "t", timed.Order(load, 2, 1), SEAT)
     curve = curves.curve("lru", curves.accesses(load.stream, 4 * KIB), [float(size)])
-    assert found.first.after["blocks_capacity"] == curves.frames(size, 4 * KIB)
+    assert found.first.counters["blocks_capacity"] == curves.frames(size, 4 * KIB)
     assert found.first.grown("evictions") > 500
     for one_pass, warm in ((found.first, False), (found.last, True)):
         hits = Hits.of(one_pass)

@@ -10,8 +10,9 @@ from typing import Any
 from ssdlab import _core, bench, wear
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
+from ssdlab.plan.bed import Ran
 from ssdlab.plan.candidates import Candidate, full_bytes
-from ssdlab.plan.timed import Pass, Timed
+from ssdlab.plan.timed import Timed
 from ssdlab.progress import ProgressCallback
 from ssdlab.rig import capacity_of, profile, smaller
 from ssdlab.target import Settings, Sim
@@ -119,7 +120,7 @@ def life(candidate: Candidate, found: Timed, span_s: float, aged: AgedDrives) ->
     ``span_s`` is what a pass takes in reality: that of the recording, or 0 to take the time it
     took.
     """
-    rig = wear.Stretch.since_new(found.last.after).wear
+    rig = wear.Stretch.since_new(found.last.counters).wear
     members = {path: one for path, one in rig.members.items() if _of_cache(path)} if rig else {}
     if not members:
         return None
@@ -148,7 +149,7 @@ def _of_cache(path: str) -> bool:
     return path.split("/")[0] == "cache"
 
 
-def _per_day(one: Pass, places: list[str], span_s: float) -> float:
+def _per_day(one: Ran, places: list[str], span_s: float) -> float:
     written = max(one.grown(f"{place}/host_bytes_written") for place in places)
     return written * DAY_S / (span_s or one.reading.seconds or 1.0)
 
@@ -160,7 +161,7 @@ def _amplification(
     old = aged.amplification(asked)
     if old is not None:
         return old, f"random overwrites of {asked[1] >> 10} KiB on an aged drive"
-    own = wear.Stretch.since_new(found.last.after).by_path[place]
+    own = wear.Stretch.since_new(found.last.counters).by_path[place]
     waf = own.programmed / own.host if own.host else 1.0
     return waf, "the run itself, on a new drive"
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ssdlab import units
+from ssdlab.plan.bed import Ran
 from ssdlab.plan.candidates import DEFERRING, Candidate
 from ssdlab.plan.lifetime import Life
 from ssdlab.plan.stores import Store
-from ssdlab.plan.timed import Pass, Timed, summary
+from ssdlab.plan.timed import Timed, summary
 from ssdlab.plan.warmup import WarmUp
 
 GOALS = ("iops", "p99", "price")
@@ -35,15 +36,11 @@ class Hits:
     """Share of the reads of which a part was found."""
 
     @classmethod
-    def of(cls, one: Pass) -> Hits:
+    def of(cls, one: Ran) -> Hits:
         """Of one pass."""
-
-        def share(kind: str, what: str) -> float | None:
-            names = (f"{kind}_hits", f"{kind}_partial", f"{kind}_misses")
-            whole = sum(one.grown(name) for name in names)
-            return one.grown(f"{kind}_{what}") / whole if whole else None
-
-        return cls(share("read", "hits"), share("write", "hits"), share("read", "partial"))
+        return cls(
+            one.found("hits", "read"), one.found("hits", "write"), one.found("partial", "read")
+        )
 
 
 @dataclass(frozen=True)
@@ -131,13 +128,14 @@ class Row:
         if self.candidate is None:
             return False
         return (
-            self.candidate.mode in DEFERRING or self.timed.last.after.get("dirty_bytes_most", 0) > 0
+            self.candidate.mode in DEFERRING
+            or self.timed.last.counters.get("dirty_bytes_most", 0) > 0
         )
 
     @property
     def dirty_most(self) -> int:
         """Most bytes that lay in the cache alone, at any time."""
-        return max(self.timed.calm.after.get("dirty_bytes_most", 0), self.timed.dirty_recorded)
+        return max(self.timed.calm.counters.get("dirty_bytes_most", 0), self.timed.dirty_recorded)
 
     @property
     def capacity(self) -> int:

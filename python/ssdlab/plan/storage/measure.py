@@ -10,8 +10,8 @@ from ssdlab import _core, bench
 from ssdlab.arrays.attachment import ram_bytes, with_ram
 from ssdlab.arrays.readings import Reading
 from ssdlab.bench import Seat
+from ssdlab.plan.bed import Bed, Ran, Worn, wear_of
 from ssdlab.plan.storage import loads
-from ssdlab.plan.storage.bed import Bed, Ran, Worn, wear_of
 from ssdlab.plan.storage.candidates import Candidate
 from ssdlab.plan.storage.loads import DEPTH, HotSet, Span
 from ssdlab.plan.storage.sizes import (
@@ -305,7 +305,7 @@ class _Job:
             timed = Span(span.seconds, span.ramp + ram)
             job = loads.random_job(kind, f"rand{kind}", small, bed.capacity, request.depth, timed)
             ran = bed.run(job, stage(seat.report, 2 * place + 1, 4))
-            rates[kind], hits[kind] = ran.reading, ran.hit_ratio(kind) or 0.0
+            rates[kind], hits[kind] = ran.reading, ran.found("hits", kind) or 0.0
         return {
             "rates": rates,
             "hits": hits,

@@ -11,7 +11,7 @@ from ssdlab.arrays.attachment import ram_bytes, with_ram
 from ssdlab.bench import Seat
 from ssdlab.errors import MemoryShortError
 from ssdlab.jobfile import JobText
-from ssdlab.plan.storage.bed import Bed, Ran, wear_of
+from ssdlab.plan.bed import Bed, Ran, wear_of
 from ssdlab.plan.storage.candidates import Candidate
 from ssdlab.plan.storage.measure import (
     CACHE_BYTES_MIN,
@@ -129,7 +129,7 @@ def _run(one: Candidate, load: OwnLoad, request: Request, seat: Seat) -> Part:
     }
     if one.fast is not None:
         part["cold"] = {"load": ran[0].reading}
-        part["hits"] = {"load": last.hit_ratio("read", "write") or 0.0}
+        part["hits"] = {"load": last.found("hits", "read", "write") or 0.0}
         before = sum(lap.seconds for lap in ran[:-1])
         part["warmth"] = {"load": Warmth(before * factor, whole=_settled(ran[-2], last))}
     return part

@@ -9,8 +9,8 @@ from typing import Any
 from ssdlab.analysis.reliability import HOURS_PER_YEAR, Array, Hazards, p_loss
 from ssdlab.arrays.readings import Reading
 from ssdlab.errors import InputError
+from ssdlab.plan.bed import Worn
 from ssdlab.plan.prices import Prices
-from ssdlab.plan.storage.bed import Worn
 from ssdlab.plan.storage.candidates import Candidate
 from ssdlab.plan.storage.loads import WRITES_PER_DAY
 from ssdlab.plan.storage.measure import LOADS, Measured
