@@ -159,29 +159,24 @@ def _scaled(n: int, last: Reading, told: Predicted, lost: float, how: str) -> li
     predicted = f"One drive's latencies alone predicted a loss of {100 * told.loss:.0f} %."
     if lost < ALIKE_LOSS and told.loss < ALIKE_LOSS:
         said = [
-            f"{does}, as much as {n} times one drive: no member is ever much slower "
-            f"than the others. "
-            f"{predicted}"
+            f"{does}, as much as {n} times one drive: no member is ever much slower than the "
+            f"others. {predicted}"
         ]
     elif lost < ALIKE_LOSS:
         said = [
-            f"{does}, as much as {n} times one drive: the members, equal and with the "
-            f"same history, "
-            f"are slow at the same moments. {predicted} Drives that were written at "
-            f"random are not in "
-            "step (--prepare random:1)."
+            f"{does}, as much as {n} times one drive: the members, equal and with the same "
+            f"history, are slow at the same moments. {predicted} Drives that were written at "
+            "random are not in step (--prepare random:1)."
         ]
     else:
         said = [
-            f"{does}, {100 * lost:.0f} % less than {n} times one drive, because every "
-            f"request waits "
-            f"for the slowest member. {predicted}"
+            f"{does}, {100 * lost:.0f} % less than {n} times one drive, because every request "
+            f"waits for the slowest member. {predicted}"
         ]
         if told.loss > MORE * lost:
             said.append(
-                "The loss is smaller than predicted because a member that waits for "
-                "another one goes on "
-                "with what it has queued; latencies alone do not know that."
+                "The loss is smaller than predicted because a member that waits for another one "
+                "goes on with what it has queued; latencies alone do not know that."
             )
     return [
         *said,
@@ -248,9 +243,8 @@ def degradation(order: Order, shape: Shape, progress: ProgressCallback | None = 
         rates = [by[place, state].iops for state, _ in STATES]
         rows.append([names[place], *numbers(*rates, *(100 * r / rates[0] for r in rates[1:]))])
         said.append(
-            f"{names[place]}: {units.number(rates[0])} IOPS fresh, "
-            f"{100 * rates[1] / rates[0]:.0f} % of that when used, "
-            f"{100 * rates[2] / rates[0]:.0f} % after rest, "
+            f"{names[place]}: {units.number(rates[0])} IOPS fresh, {100 * rates[1] / rates[0]:.0f} "
+            f"% of that when used, {100 * rates[2] / rates[0]:.0f} % after rest, "
             f"{100 * rates[3] / rates[0]:.0f} % after TRIM of everything."
         )
     heads = columns(

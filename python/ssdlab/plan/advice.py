@@ -51,8 +51,7 @@ def _headline(plan: Plan, row: Row) -> str:
         )
     return (
         f"{lead} {_named(plan, row)}: {units.number(row.iops)} IOPS once warm, {gain:.2f} times "
-        "the "
-        f"pool alone ({units.number(plan.pool.iops)}); {_pace(plan)} 50 % of the I/Os within "
+        f"the pool alone ({units.number(plan.pool.iops)}); {_pace(plan)} 50 % of the I/Os within "
         f"{units.latency(row.latency_ns(50.0) or 0)} and 99 % within "
         f"{units.latency(row.latency_ns(99.0) or 0)} (pool alone "
         f"{units.latency(plan.pool.latency_ns(50.0) or 0)} and "
@@ -86,12 +85,10 @@ def _none(plan: Plan) -> list[str]:
     if best is not None:
         return [
             f"No cache pays off: the best, {best.name}, makes {units.number(best.iops)} IOPS and "
-            f"the pool alone {units.number(plan.pool.iops)}; {_pace(plan)} 99 % of the I/Os "
-            "take up "
-            f"to {units.latency(best.latency_ns(99.0) or 0)}, with the pool alone "
+            f"the pool alone {units.number(plan.pool.iops)}; {_pace(plan)} 99 % of the I/Os take "
+            f"up to {units.latency(best.latency_ns(99.0) or 0)}, with the pool alone "
             f"{units.latency(plan.pool.latency_ns(99.0) or 0)}: below the "
-            f"{100 * (GAIN_MIN - 1):.0f} % improvement "
-            "as good.",
+            f"{100 * (GAIN_MIN - 1):.0f} % improvement as good.",
             f"The rule: {plan.wish.rules.sentence}.",
             *_otherwise(plan),
         ]
@@ -170,11 +167,10 @@ def _warm(plan: Plan, row: Row) -> list[str]:
             )
     if row.formula is not None:
         said.append(
-            f"The published formula C P / (I S D) says {units.duration(row.formula.seconds)} "
-            "for filling it "
-            f"by random reads, each disk one at a time ({units.number(row.formula.disk_iops)} a "
-            "second), which is a lower bound for such a load; writes, runs and queued reads fill "
-            "faster."
+            f"The published formula C P / (I S D) says {units.duration(row.formula.seconds)} for "
+            "filling it by random reads, each disk one at a time "
+            f"({units.number(row.formula.disk_iops)} a second), which is a lower bound for such a "
+            "load; writes, runs and queued reads fill faster."
         )
     return said
 
@@ -294,9 +290,8 @@ def _change(plan: Plan, best: Row | None) -> list[str]:
         size = row.candidate.size
         now, half, more = (found.at(s, hits) for s in (size, size / 2, 2 * size))
         text = (
-            "What would change this: if the working set doubled, a cache of "
-            f"{units.binary(size)} would "
-            f"hit {100 * half:.0f} % of the look-ups once warm instead of {100 * now:.0f} %"
+            f"What would change this: if the working set doubled, a cache of {units.binary(size)} "
+            f"would hit {100 * half:.0f} % of the look-ups once warm instead of {100 * now:.0f} %"
             if now - half >= 0.005
             else f"What would change this: not the working set; if it doubled, a cache of "
             f"{units.binary(size)} would still hit {100 * now:.0f} % of the look-ups once warm"
@@ -391,8 +386,7 @@ def about_load(plan: Plan) -> list[str]:
         said.append(
             f"{len(stream):,} requests, {reads:.0f} % reads, "
             f"{units.number(stream.mean_bytes / 1024)} KiB on average; "
-            f"{units.binary(main.footprint)} of "
-            "different data in blocks of 4 KiB."
+            f"{units.binary(main.footprint)} of different data in blocks of 4 KiB."
         )
     said.append(
         f"First touches are {100 * main.first_touch:.1f} % of the look-ups: within the load at "

@@ -280,8 +280,7 @@ def _policies(
             else:
                 dropped.append(
                     f"{policy} is not simulated in blocks of {units.binary(block)}: it hits as "
-                    "often as "
-                    f"{like} at every size (within {100 * ALIKE:.0f} % of the look-ups)."
+                    f"often as {like} at every size (within {100 * ALIKE:.0f} % of the look-ups)."
                 )
     return kept
 
