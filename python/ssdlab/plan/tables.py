@@ -8,6 +8,7 @@ import numpy as np
 
 from ssdlab import units
 from ssdlab.answer import Curve, Figure, Section, Style, Table, table
+from ssdlab.histogram import ms
 from ssdlab.plan.advice import PARTS, SAID, about_load, advise
 from ssdlab.plan.cache import FINE, Plan
 from ssdlab.plan.curves import SHARES, Floats
@@ -47,10 +48,6 @@ def _percent(value: float | None) -> float | None:
     return None if value is None else 100 * value
 
 
-def _ms(ns: float | None) -> float | None:
-    return None if ns is None else ns / 1e6
-
-
 def _labels(plan: Plan, *, full: bool = False) -> Callable[[Row], str]:
     return lambda row: (row.full if full else row.short) + " *" * (row is plan.choice.best)
 
@@ -75,8 +72,8 @@ def _speed(plan: Plan) -> Table:
         {
             "storage": _labels(plan, full=True),
             "rate:IOPS": lambda row: row.iops,
-            "p50:ms": lambda row: _ms(row.latency_ns(50.0)),
-            "p99:ms": lambda row: _ms(row.latency_ns(99.0)),
+            "p50:ms": lambda row: ms(row.latency_ns(50.0)),
+            "p99:ms": lambda row: ms(row.latency_ns(99.0)),
             "read hits:%": lambda row: _percent(row.hits.read if row.hits else None),
             "write hits:%": lambda row: _percent(row.hits.write if row.hits else None),
         },
@@ -215,7 +212,7 @@ def _tradeoffs(plan: Plan) -> list[Figure]:
     figures = []
     for title, unit, value, higher in (
         ("Speed", "IOPS", lambda r: r.iops, True),
-        ("Latency", "p99, ms", lambda r: _ms(r.latency_ns(99.0)) or 0.0, False),
+        ("Latency", "p99, ms", lambda r: ms(r.latency_ns(99.0)) or 0.0, False),
     ):
         curves = [
             Curve(name, [place[id(r)] for r in of], [value(r) for r in of], "dots", colour)
