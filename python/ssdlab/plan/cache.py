@@ -18,7 +18,7 @@ from ssdlab.plan.curves import Accesses, Curve, accesses, curve
 from ssdlab.plan.lifetime import AgedDrives, life, writes_of
 from ssdlab.plan.prices import Prices
 from ssdlab.plan.rows import Choice, Formula, Row, Rules, choose
-from ssdlab.plan.stores import Store, cached
+from ssdlab.plan.stores import Store, cached, letter
 from ssdlab.plan.timed import Order, Timed, interval, run
 from ssdlab.plan.warmup import warm_up, warm_up_s
 from ssdlab.plan.workload import (
@@ -132,17 +132,11 @@ def plan(wish: Wish, progress: ProgressCallback | None = None) -> Plan:
     if not wish.quick:
         more = _beside(wish, short, caches, choose(caches, pool_row, wish.rules, reuse))
         caches += caches_of.run(more, within(report, end, 1.0)) if more else []
-    caches = [replace(row, mark=_letter(place)) for place, row in enumerate(caches)]
+    caches = [replace(row, mark=letter(place)) for place, row in enumerate(caches)]
     choice = choose(caches, pool_row, wish.rules, reuse)
     short = replace(short, dropped=(*short.dropped, *_untried(short, caches, bool(curves))))
     rows = [pool_row, *fast_rows, *caches]
     return Plan(wish, load, sizes, curves, short, pool_row, rows, choice, (*load.notes, *notes))
-
-
-def _letter(place: int) -> str:
-    """A, B, ... Z, AA, AB ..."""
-    rest, last = divmod(place, 26)
-    return (_letter(rest - 1) if rest else "") + chr(ord("A") + last)
 
 
 def _beside(wish: Wish, short: Short, caches: Sequence[Row], choice: Choice) -> list[Candidate]:

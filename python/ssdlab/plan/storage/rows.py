@@ -15,7 +15,7 @@ from ssdlab.plan.storage.candidates import Candidate
 from ssdlab.plan.storage.loads import WRITES_PER_DAY
 from ssdlab.plan.storage.measure import LOADS, Measured
 from ssdlab.plan.storage.sizes import drive_of, has_disk, shape_of, shipped, usable_bytes
-from ssdlab.plan.stores import Store
+from ssdlab.plan.stores import Store, letter
 from ssdlab.rig import capacity_of
 from ssdlab.wear import WARRANTY_DAYS
 
@@ -125,7 +125,7 @@ def rows(
     first = costs[0]
     return [
         Row(
-            _letter(place),
+            letter(place),
             one,
             measured,
             usable_bytes(one.pool),
@@ -136,10 +136,6 @@ def rows(
         )
         for place, (one, measured, cost) in enumerate(zip(candidates, found, costs, strict=True))
     ]
-
-
-def _letter(place: int) -> str:
-    return chr(ord("A") + place) if place < 26 else f"A{place - 25}"
 
 
 def _life(one: Candidate, found: Measured, writes_per_day: float) -> Life | None:
