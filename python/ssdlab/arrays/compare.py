@@ -9,7 +9,7 @@ from typing import Any
 from ssdlab.answer import Cells, Curve, Figure, Section, Table, by_name, columns, numbers
 from ssdlab.arrays.advice import advise
 from ssdlab.arrays.attachment import DIRECT, Attachment
-from ssdlab.arrays.grid import Variant, run_all
+from ssdlab.arrays.grid import ArrayRun, run_all
 from ssdlab.arrays.readings import Reading, Spread
 from ssdlab.arrays.rigs import STRIPED, SURVIVES, Drive, Shape
 from ssdlab.histogram import ms
@@ -32,7 +32,7 @@ SHARED_PARTS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Order:
+class Subject:
     """What is asked of every study: a drive, how it is changed, its state and the seed."""
 
     drive: Drive
@@ -46,14 +46,14 @@ class Order:
     attachment: Attachment = DIRECT
     """What lies between the host and the members of an array."""
 
-    def variant(self, shape: Shape | None, job: JobText, prepare: str | None = None) -> Variant:
+    def variant(self, shape: Shape | None, job: JobText, prepare: str | None = None) -> ArrayRun:
         """A run on an array of the drive, or on the drive alone."""
         state = prepare or self.prepare
-        return Variant(shape, self.drive, job, state, self.overrides, self.attachment)
+        return ArrayRun(shape, self.drive, job, state, self.overrides, self.attachment)
 
 
 @dataclass(frozen=True)
-class Row:
+class ArrayRow:
     """An array, what it did, and what that is beside the drive alone."""
 
     shape: Shape
@@ -98,7 +98,7 @@ class Row:
 
 
 def study(
-    order: Order,
+    order: Subject,
     shapes: Sequence[Shape],
     job: JobText,
     progress: ProgressCallback | None = None,
@@ -111,7 +111,7 @@ def study(
     one, *rest = run_all(variants, seed=order.seed, progress=progress)
     full = order.capacity_bytes or one.capacity_bytes
     rows = [
-        Row(
+        ArrayRow(
             shape,
             reading,
             reading.iops / one.iops if one.iops else 0.0,
@@ -146,7 +146,7 @@ def _speeds(reading: Reading) -> list[float | None]:
     return [*rates, ms(reading.mean_ns), *tails, ms(reading.max_ns)]
 
 
-def _tables(one: Reading, rows: Sequence[Row], order: Order, full: float) -> list[Table]:
+def _tables(one: Reading, rows: Sequence[ArrayRow], order: Subject, full: float) -> list[Table]:
     speeds = Table(
         "Speed",
         columns(
@@ -162,7 +162,7 @@ def _tables(one: Reading, rows: Sequence[Row], order: Order, full: float) -> lis
     return [speeds, _members(rows), _times(rows), _money(one, rows, order, full)]
 
 
-def _times(rows: Sequence[Row]) -> Table:
+def _times(rows: Sequence[ArrayRow]) -> Table:
     shared = {
         key: name
         for key, name in SHARED_PARTS.items()
@@ -170,7 +170,7 @@ def _times(rows: Sequence[Row]) -> Table:
     }
     parts = {**ARRAY_PARTS, **shared}
 
-    def shares(row: Row) -> list[float | None]:
+    def shares(row: ArrayRow) -> list[float | None]:
         own = [100 * row.reading.parts.get(part, 0.0) for part in parts]
         return [*own, 100 - sum(own)] if row.reading.parts else [None] * (len(own) + 1)
 
@@ -186,7 +186,7 @@ def _times(rows: Sequence[Row]) -> Table:
     )
 
 
-def _members(rows: Sequence[Row]) -> Table:
+def _members(rows: Sequence[ArrayRow]) -> Table:
     def spread(one: Spread | None, factor: float, by: float = 1.0) -> list[float | None]:
         ends = (one.least, one.mean, one.greatest) if one else (None,) * 3
         return [None if end is None else factor * end / by for end in ends]
@@ -211,7 +211,7 @@ def _members(rows: Sequence[Row]) -> Table:
     return Table("What the members did", heads, lines, note)
 
 
-def _money(one: Reading, rows: Sequence[Row], order: Order, full: float) -> Table:
+def _money(one: Reading, rows: Sequence[ArrayRow], order: Subject, full: float) -> Table:
     text = "array, usable:GB, of the space:%"
     alone = [full / 1e9, 100.0]
     if order.price is not None:
@@ -233,7 +233,7 @@ def _short(shape: Shape, chunks: bool) -> str:
     return f"{level} x {shape.count}{chunk}"
 
 
-def _figures(one: Reading, rows: Sequence[Row]) -> list[Figure]:
+def _figures(one: Reading, rows: Sequence[ArrayRow]) -> list[Figure]:
     chunks = len({row.shape.chunk for row in rows}) > 1
     names = ["one drive", *(_short(row.shape, chunks) for row in rows)]
     readings = [one, *(row.reading for row in rows)]

@@ -17,7 +17,7 @@ from ssdlab.answer import (
     family,
     numbers,
 )
-from ssdlab.arrays.compare import Order
+from ssdlab.arrays.compare import Subject
 from ssdlab.arrays.grid import run_all
 from ssdlab.arrays.predict import Predicted, foretell
 from ssdlab.arrays.readings import Reading
@@ -50,7 +50,7 @@ ALIKE = 0.05
 
 
 def chunk_sizes(
-    order: Order, levels: Sequence[str], count: int, load: JobText,
+    order: Subject, levels: Sequence[str], count: int, load: JobText,
     progress: ProgressCallback | None = None,
 ) -> Section:  # fmt: skip
     """The job on arrays that differ in the size of a chunk, 4 to 1024 KiB."""
@@ -100,7 +100,7 @@ def _best_chunk(name: str, own: Mapping[int, Reading]) -> str:
 
 
 def scaling(
-    order: Order, counts: Sequence[int], chunk: int = CHUNK, depth: int = 1,
+    order: Subject, counts: Sequence[int], chunk: int = CHUNK, depth: int = 1,
     direction: str = "write", progress: ProgressCallback | None = None,
 ) -> Section:  # fmt: skip
     """Requests of a chunk for each of N members, against N: from means, from minima, simulated."""
@@ -177,7 +177,7 @@ def _scaled(n: int, last: Reading, told: Predicted, lost: float, how: str) -> li
 
 
 def depths(
-    order: Order, shapes: Sequence[Shape], options: str, name: str,
+    order: Subject, shapes: Sequence[Shape], options: str, name: str,
     progress: ProgressCallback | None = None,
 ) -> Section:  # fmt: skip
     """A load at depths 1 to 256 on arrays and on the drive alone."""
@@ -212,7 +212,7 @@ def depths(
     )  # fmt: skip
 
 
-def degradation(order: Order, shape: Shape, progress: ProgressCallback | None = None) -> Section:
+def degradation(order: Subject, shape: Shape, progress: ProgressCallback | None = None) -> Section:
     """4 KiB random writes fresh, used, rested, trimmed: alone, in arrays with and without TRIM."""
     load = job("rw=randwrite\nbs=4k", "degradation", depth=32)
     passed = Shape(shape.level, shape.count, shape.chunk, True)

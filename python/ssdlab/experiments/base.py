@@ -130,7 +130,7 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Reproduction:
     """An experiment that has been run."""
 
     experiment: Experiment

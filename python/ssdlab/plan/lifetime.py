@@ -11,7 +11,7 @@ from ssdlab import _core, bench, wear
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
 from ssdlab.plan.bed import Ran
-from ssdlab.plan.candidates import Candidate, full_bytes
+from ssdlab.plan.candidates import CacheCandidate, full_bytes
 from ssdlab.plan.timed import Timed
 from ssdlab.progress import ProgressCallback
 from ssdlab.rig import capacity_of, profile, smaller
@@ -30,7 +30,7 @@ YEARS_MAX = 1000.0
 
 
 @dataclass(frozen=True)
-class Life:
+class CacheLife:
     """What a cache writes to each of its drives, and how long that goes on."""
 
     first_bytes_per_day: float
@@ -65,11 +65,11 @@ class Life:
         }
 
 
-Writes = tuple[Candidate, int]
+Writes = tuple[CacheCandidate, int]
 """A cache, and the mean size (bytes) of what is written to its drive."""
 
 
-def writes_of(candidate: Candidate, found: Timed) -> Writes:
+def writes_of(candidate: CacheCandidate, found: Timed) -> Writes:
     """What a cache wrote to its drive."""
     writes = sum(one.grown("cache/member_writes") for one in found.passes)
     moved = sum(one.grown("cache/member_bytes_written") for one in found.passes)
@@ -114,7 +114,9 @@ def _key(asked: Writes) -> tuple[str, float, int]:
     return candidate.fast.store.profile or "", rounded, size
 
 
-def life(candidate: Candidate, found: Timed, span_s: float, aged: AgedDrives) -> Life | None:
+def life(
+    candidate: CacheCandidate, found: Timed, span_s: float, aged: AgedDrives
+) -> CacheLife | None:
     """The life of the drives of a cache; None where it has no SSD.
 
     ``span_s`` is what a pass takes in reality: that of the recording, or 0 to take the time it
@@ -133,7 +135,7 @@ def life(candidate: Candidate, found: Timed, span_s: float, aged: AgedDrives) ->
     first = _per_day(found.first, places, span_s)
     warm = _per_day(found.calm, places, span_s)
     most = max(first, warm)
-    return Life(
+    return CacheLife(
         first_bytes_per_day=first,
         warm_bytes_per_day=warm,
         amplification=waf,
@@ -155,7 +157,7 @@ def _per_day(one: Ran, places: list[str], span_s: float) -> float:
 
 
 def _amplification(
-    candidate: Candidate, found: Timed, place: str, aged: AgedDrives
+    candidate: CacheCandidate, found: Timed, place: str, aged: AgedDrives
 ) -> tuple[float, str]:
     asked = writes_of(candidate, found)
     old = aged.amplification(asked)

@@ -10,11 +10,10 @@ from ssdlab import units
 from ssdlab.answer import Curve, Figure, Section, Style, Table, table
 from ssdlab.histogram import ms
 from ssdlab.plan.advice import PARTS, SAID, about_load, advise
-from ssdlab.plan.cache import FINE, Plan
-from ssdlab.plan.curves import SHARES, Floats
-from ssdlab.plan.curves import Curve as HitCurve
+from ssdlab.plan.cache import FINE, CachePlan
+from ssdlab.plan.curves import SHARES, Floats, HitCurve
 from ssdlab.plan.lifetime import TELLING_S
-from ssdlab.plan.rows import Row
+from ssdlab.plan.rows import CacheRow
 
 RAMPS_MAX = 8
 """Curves of a chart of ramps."""
@@ -31,7 +30,7 @@ STYLES: tuple[tuple[bool, str, Style], ...] = (
 """Of curves of hits: cold and warm."""
 
 
-def chapters(plan: Plan) -> list[Section]:
+def chapters(plan: CachePlan) -> list[Section]:
     """The answer; then what the load allows."""
     answer = Section(
         advise(plan),
@@ -48,11 +47,11 @@ def _percent(value: float | None) -> float | None:
     return None if value is None else 100 * value
 
 
-def _labels(plan: Plan, *, full: bool = False) -> Callable[[Row], str]:
+def _labels(plan: CachePlan, *, full: bool = False) -> Callable[[CacheRow], str]:
     return lambda row: (row.full if full else row.short) + " *" * (row is plan.choice.best)
 
 
-def _speed(plan: Plan) -> Table:
+def _speed(plan: CachePlan) -> Table:
     pace = (
         "p50 and p99: at the recorded pace, warm."
         if plan.load.recorded is not None
@@ -83,10 +82,10 @@ def _speed(plan: Plan) -> Table:
     )
 
 
-def _warm_up(plan: Plan) -> Table:
+def _warm_up(plan: CachePlan) -> Table:
     span_s = plan.load.span_s
 
-    def pace(row: Row) -> str | None:
+    def pace(row: CacheRow) -> str | None:
         passes = row.warm.passes
         return None if passes is None or not span_s else units.duration(passes * span_s)
 
@@ -111,8 +110,8 @@ def _warm_up(plan: Plan) -> Table:
     )
 
 
-def _wear(plan: Plan) -> Table:
-    def years(row: Row) -> str | None:
+def _wear(plan: CachePlan) -> Table:
+    def years(row: CacheRow) -> str | None:
         found = row.life.years if row.life else None
         return None if found is None else "> 100" if found > 100 else f"{found:.3g}"
 
@@ -140,7 +139,7 @@ def _wear(plan: Plan) -> Table:
     )
 
 
-def _price(plan: Plan) -> Table:
+def _price(plan: CachePlan) -> Table:
     note = (
         "Of pool and cache together; a GB is one that the host can use. Unsafe: acknowledged "
         "writes that lie in the cache alone, at most; ! where one drive takes them with it."
@@ -162,7 +161,7 @@ def _price(plan: Plan) -> Table:
     )
 
 
-def _risk(row: Row) -> str | None:
+def _risk(row: CacheRow) -> str | None:
     if row.candidate is None:
         return None
     if not row.defers:
@@ -171,7 +170,7 @@ def _risk(row: Row) -> str | None:
     return f"{units.binary(row.dirty_most)}{safe}"
 
 
-def _time(plan: Plan) -> Table:
+def _time(plan: CachePlan) -> Table:
     most = {
         part: max(row.timed.last.reading.parts.get(part, 0.0) for row in plan.rows)
         for part in PARTS
@@ -179,7 +178,7 @@ def _time(plan: Plan) -> Table:
     parts = sorted((one for one in PARTS if most[one] >= SAID), key=lambda one: -most[one])
     parts = parts[:PARTS_SHOWN]
 
-    def share(part: str) -> Callable[[Row], float]:
+    def share(part: str) -> Callable[[CacheRow], float]:
         return lambda row: round(100 * row.timed.last.reading.parts.get(part, 0.0), 1)
 
     shares = {f"{part.replace('_', ' ')}:%": share(part) for part in parts}
@@ -194,7 +193,7 @@ def _time(plan: Plan) -> Table:
     )
 
 
-def _tradeoffs(plan: Plan) -> list[Figure]:
+def _tradeoffs(plan: CachePlan) -> list[Figure]:
     """Speed and latency against price, or against the size of the cache where all cost the same."""
     caches = plan.caches
     prices = {row.price for row in plan.rows if row.kind != "fast"}
@@ -205,7 +204,7 @@ def _tradeoffs(plan: Plan) -> list[Figure]:
     else:
         label, rows = "size of the cache, GiB", [plan.pool, *caches]
         place = {id(row): (row.candidate.size if row.candidate else 0) / 2**30 for row in rows}
-    groups: dict[str, list[Row]] = {"pool alone": [plan.pool]}
+    groups: dict[str, list[CacheRow]] = {"pool alone": [plan.pool]}
     for row in caches:
         one = row.candidate
         groups.setdefault(one.preset or one.mode or "" if one else "", []).append(row)
@@ -242,7 +241,7 @@ def _front(points: Sequence[tuple[float, float]], higher: bool) -> list[tuple[fl
     return found
 
 
-def _ramps(plan: Plan) -> list[Figure]:
+def _ramps(plan: CachePlan) -> list[Figure]:
     """Speed against that of the pool in the same part of the load, and IOPS over time."""
     best = plan.choice.best
     some = [plan.pool, *([best] if best else []), *plan.choice.runners]
@@ -273,7 +272,7 @@ def _ramps(plan: Plan) -> list[Figure]:
     return [relative, time]
 
 
-def _over_time(row: Row, colour: int) -> Curve:
+def _over_time(row: CacheRow, colour: int) -> Curve:
     xs: list[float] = []
     ys: list[float] = []
     base, passes = 0.0, row.timed.passes
@@ -287,7 +286,7 @@ def _over_time(row: Row, colour: int) -> Curve:
     return Curve(row.full, xs, ys, "line" if row.kind == "cache" else "dashed", colour)
 
 
-def _load(plan: Plan) -> Section:
+def _load(plan: CachePlan) -> Section:
     tables, figures = [], []
     if plan.main is not None:
         tables.append(_hits(plan))
@@ -303,7 +302,7 @@ def _load(plan: Plan) -> Section:
     )
 
 
-def _hits(plan: Plan) -> Table:
+def _hits(plan: CachePlan) -> Table:
     shown = [
         (size, found)
         for block in plan.wish.blocks
@@ -342,7 +341,7 @@ def _hits(plan: Plan) -> Table:
     )
 
 
-def _working_set(plan: Plan) -> Table:
+def _working_set(plan: CachePlan) -> Table:
     def held(share: float) -> Callable[[HitCurve], str | None]:
         def size(found: HitCurve) -> str | None:
             needed = found.working_set(share)
@@ -365,7 +364,7 @@ def _working_set(plan: Plan) -> Table:
     )
 
 
-def _curves(plan: Plan) -> list[Figure]:
+def _curves(plan: CachePlan) -> list[Figure]:
     def drawn(of: HitCurve, what: str, y: Floats, style: Style, colour: int) -> Curve:
         name, x = f"{of.policy}, {units.binary(of.block)}, {what}", [s / 2**20 for s in of.sizes]
         return Curve(name, x, [float(v) for v in y], style, colour)

@@ -19,7 +19,7 @@ INTERVAL_MS = (10, 60_000)
 
 
 @dataclass(frozen=True)
-class Order:
+class Schedule:
     """What is run on every rig."""
 
     load: Load
@@ -61,7 +61,7 @@ class Timed:
         return self.recorded or self.last
 
 
-def run(rig: str, name: str, order: Order, seat: Seat, prepare: str = "fob") -> Timed:
+def run(rig: str, name: str, order: Schedule, seat: Seat, prepare: str = "fob") -> Timed:
     """Runs all passes on one device that lives through them.
 
     Raises InputError where the rig is wrong or the load does not fit on it, Interrupted.

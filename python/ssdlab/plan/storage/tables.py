@@ -9,10 +9,10 @@ from ssdlab.histogram import ms
 from ssdlab.plan.prices import Prices
 from ssdlab.plan.storage.advice import advise
 from ssdlab.plan.storage.measure import LOADS
-from ssdlab.plan.storage.rows import Life, Row, rate_of
+from ssdlab.plan.storage.rows import Offer, SsdLife, rate_of
 
 
-def chapter(rows: Sequence[Row], prices: Prices, writes_per_day: float) -> Section:
+def chapter(rows: Sequence[Offer], prices: Prices, writes_per_day: float) -> Section:
     """All that is said of the candidates."""
     keys = [key for key in LOADS if all(key in row.found.rates for row in rows)]
     random = [key for key in keys if LOADS[key][1] == "IOPS"]
@@ -33,7 +33,7 @@ def chapter(rows: Sequence[Row], prices: Prices, writes_per_day: float) -> Secti
     )
 
 
-def _candidates(rows: Sequence[Row], random: Sequence[str], prices: Prices) -> Table:
+def _candidates(rows: Sequence[Offer], random: Sequence[str], prices: Prices) -> Table:
     """What they are and what decides between them."""
     lines: list[Cells] = [
         [
@@ -48,7 +48,7 @@ def _candidates(rows: Sequence[Row], random: Sequence[str], prices: Prices) -> T
     return Table("Candidates", columns(", ".join(heads)), lines)
 
 
-def _random(rows: Sequence[Row], keys: Sequence[str]) -> Table:
+def _random(rows: Sequence[Offer], keys: Sequence[str]) -> Table:
     heads = ["candidate"]
     own = keys == ["load"]
     for key in keys:
@@ -68,7 +68,7 @@ def _random(rows: Sequence[Row], keys: Sequence[str]) -> Table:
     return Table("The load" if own else "Random I/O", columns(", ".join(heads)), lines, note)
 
 
-def _ordered(rows: Sequence[Row], keys: Sequence[str]) -> Table:
+def _ordered(rows: Sequence[Offer], keys: Sequence[str]) -> Table:
     heads = columns(
         "candidate, " + ", ".join(f"{key.removesuffix('_ordered')}:MB/s" for key in keys)
     )
@@ -79,7 +79,7 @@ def _ordered(rows: Sequence[Row], keys: Sequence[str]) -> Table:
     return Table("Sequential I/O, 1 MiB", heads, lines, note)
 
 
-def _caches(rows: Sequence[Row], keys: Sequence[str]) -> Table:
+def _caches(rows: Sequence[Offer], keys: Sequence[str]) -> Table:
     heads = columns("candidate, load, cold:IOPS, warm:IOPS, hits:%, warmed:hours, only in cache:GB")
     lines: list[Cells] = []
     for row in rows:
@@ -110,8 +110,8 @@ def _caches(rows: Sequence[Row], keys: Sequence[str]) -> Table:
     return Table("Caches", heads, lines, note)
 
 
-def _money(rows: Sequence[Row], keys: Sequence[str], prices: Prices) -> Table:
-    def per_kiops(key: str) -> Callable[[Row], float | None]:
+def _money(rows: Sequence[Offer], keys: Sequence[str], prices: Prices) -> Table:
+    def per_kiops(key: str) -> Callable[[Offer], float | None]:
         return lambda row: row.per_kiops(key)
 
     missing = sorted({name for row in rows for name in prices.missing(row.candidate.bill)})
@@ -137,8 +137,8 @@ def _money(rows: Sequence[Row], keys: Sequence[str], prices: Prices) -> Table:
     )
 
 
-def _safety(rows: Sequence[Row], writes_per_day: float) -> Table:
-    def of(what: Callable[[Life], float | None]) -> Callable[[Row], float | None]:
+def _safety(rows: Sequence[Offer], writes_per_day: float) -> Table:
+    def of(what: Callable[[SsdLife], float | None]) -> Callable[[Offer], float | None]:
         return lambda row: None if row.life is None else what(row.life)
 
     return table(
@@ -154,14 +154,14 @@ def _safety(rows: Sequence[Row], writes_per_day: float) -> Table:
                 None if row.loss_per_year is None else 100 * row.loss_per_year
             ),
         },
-        "Amplification: of writes, in the flash. Life: until the rated cycles are used up on "
+        "Amplification: of writes, in the flash. SsdLife: until the rated cycles are used up on "
         f"average, if the host writes {writes_per_day / 1e9:,.0f} GB a day like these "
         "writes. Loss of data: 1 % of the drives fail in a year, by themselves; no fire, no "
         "firmware, no operator.",
     )
 
 
-def _figures(rows: Sequence[Row], keys: Sequence[str], prices: Prices) -> list[Figure]:
+def _figures(rows: Sequence[Offer], keys: Sequence[str], prices: Prices) -> list[Figure]:
     priced = [row for row in rows if row.price is not None]
     figures = []
     group = "Price against what it buys"
@@ -204,7 +204,7 @@ def _level(
     return Curve(name, [x for x, _ in known], [y for _, y in known], style, colour)
 
 
-def _dot(row: Row, place: int, value: float | None, price: float | None) -> Curve:
+def _dot(row: Offer, place: int, value: float | None, price: float | None) -> Curve:
     name = f"{row.letter}: {row.candidate.pool.title}"
     name += " with a cache" if row.candidate.fast is not None else ""
     return Curve(name, [price or 0.0], [value or 0.0], "dots", place)
