@@ -14,8 +14,8 @@ import browser
 from conftest import Outcome, histogram_of
 from ssdlab import _core
 from ssdlab.arrays import predict, studies
-from ssdlab.arrays.compare import Order, study
-from ssdlab.arrays.grid import Variant, run_all, shapes
+from ssdlab.arrays.compare import Subject, study
+from ssdlab.arrays.grid import ArrayRun, run_all, shapes
 from ssdlab.arrays.measured import measured_drive
 from ssdlab.arrays.readings import Reading, read
 from ssdlab.arrays.rigs import (
@@ -51,7 +51,7 @@ def measured(latency: str) -> Drive:
 
 
 def one(drive: Drive, shape: Shape | None, text: str, prepare: str = "fob") -> Reading:
-    (found,) = run_all([Variant(shape, drive, JobText("j.fio", text, Path()), prepare)])
+    (found,) = run_all([ArrayRun(shape, drive, JobText("j.fio", text, Path()), prepare)])
     return found
 
 
@@ -120,7 +120,7 @@ def test_the_slowest_of_n_is_that_of_the_closed_forms() -> None:
 
 def test_measured_members_lose_what_is_predicted() -> None:
     drive = measured('mean = "1ms"\ndistribution = "two-point"\nspread = 5\nshare = 0.02')
-    order = Order(drive, prepare="fob")
+    order = Subject(drive, prepare="fob")
     chapter = studies.scaling(order, [1, 8])
     run = chapter.rows[-1]
     assert run["bytes_per_s"] / run["from_means_bytes_per_s"] == pytest.approx(0.676, rel=0.05)
@@ -136,7 +136,7 @@ def test_a_grid_leaves_out_what_has_too_few_members_and_chunks_without_meaning()
 
 
 def test_the_advice_takes_mirrors_for_small_writes_and_parity_for_reads() -> None:
-    order = Order(null(0.1, "256MiB"), prepare="fob", price=100.0)
+    order = Subject(null(0.1, "256MiB"), prepare="fob", price=100.0)
     grid, _ = shapes(["0", "10", "5"], [4, 8], [512 << 10])
     writes = study(order, grid, job("rw=randwrite\nbs=4k", "w", depth=64, seconds=0.5))
     assert "take RAID 10 of 8" in writes.sentences[0]
@@ -156,7 +156,7 @@ def test_members_of_other_sizes_are_told_by_the_core() -> None:
 
 
 def test_a_grid_can_be_stopped() -> None:
-    variant = Variant(None, null(), JobText("j", "[w]\nrw=write\nsize=1m\n", Path()), "fob")
+    variant = ArrayRun(None, null(), JobText("j", "[w]\nrw=write\nsize=1m\n", Path()), "fob")
     with pytest.raises(Interrupted):
         run_all([variant] * 3, progress=lambda _: False)
 
@@ -268,7 +268,7 @@ def test_rigs_are_written_for_other_commands(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_degradation_stays_where_trim_does_not_arrive() -> None:
-    order = Order(
+    order = Subject(
         shipped("lab-reference"), overrides={"capacity": "256MiB", "ftl.over_provisioning": "0.28"}
     )
     chapter = studies.degradation(order, Shape("0", 2))

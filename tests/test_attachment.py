@@ -11,7 +11,7 @@ import pytest
 from conftest import Outcome
 from ssdlab import _core
 from ssdlab.arrays.attachment import Attachment, attachment, parse, shipped_attachments, with_bus
-from ssdlab.arrays.grid import Variant, run_all
+from ssdlab.arrays.grid import ArrayRun, run_all
 from ssdlab.arrays.readings import Reading
 from ssdlab.arrays.rigs import Drive, Shape, array_rig, shipped
 from ssdlab.errors import InputError
@@ -29,7 +29,7 @@ WRITES = READS.replace("randread", "randwrite")
 
 def one(behind: Attachment, text: str = READS, level: str = "0", count: int = 4) -> Reading:
     job = JobText("j.fio", text, Path())
-    (found,) = run_all([Variant(Shape(level, count), NULL, job, "fob", {}, behind)])
+    (found,) = run_all([ArrayRun(Shape(level, count), NULL, job, "fob", {}, behind)])
     return found
 
 
@@ -72,7 +72,7 @@ def test_ram_takes_writes_until_it_is_full() -> None:
     card = parse(f"[controller]\n{keys}", "card")
     slow = Drive("slow", NULL.rig.replace("100us", "2ms").replace("servers = 32", "servers = 1"))
     job = JobText("j.fio", WRITES.replace("runtime=200ms", "runtime=1s\nramp_time=200ms"), Path())
-    (found,) = run_all([Variant(Shape("0", 4), slow, job, "fob", {}, card)])
+    (found,) = run_all([ArrayRun(Shape("0", 4), slow, job, "fob", {}, card)])
     # Four disks of 500 a second; of what is written at random some is side by side or twice.
     assert 1950 <= found.iops < 2600
     assert found.parts["cache"] > 0.9

@@ -13,8 +13,10 @@ import pytest
 from ssdlab import _core
 from ssdlab.experiments import cachecade, card_cache, maxcache, qsan_warm_up, raid_levels_cached
 from ssdlab.experiments.base import Task
-from ssdlab.experiments.cached import Members, thinned, when_above
+from ssdlab.experiments.cached import Members
+from ssdlab.experiments.measure import course, thinned, when_above
 from ssdlab.jobfile import JobText
+from ssdlab.plan.warmup import warm_up_s
 from ssdlab.results import Result
 from ssdlab.target import Settings, Sim
 
@@ -47,7 +49,7 @@ def warming() -> Mapping[str, Result]:
 
 
 def test_the_formula_gives_what_the_article_says() -> None:
-    seconds = qsan_warm_up.warm_up_s(2 << 40, 2, 244, 8192, 8)
+    seconds = warm_up_s(2 << 40, 2, 244, 8192, 8)
     assert seconds == pytest.approx(275_036, abs=1)
     assert seconds / 3600 == pytest.approx(76.4, abs=0.01)
 
@@ -61,10 +63,10 @@ def test_a_gain_of_102_percent_is_73_percent_of_reads_answered() -> None:
 
 
 def test_a_burst_lasts_until_ram_is_full(writes: Mapping[str, Result]) -> None:
-    course = card_cache.followed(writes["write"], "write", FACTOR)
-    end = maxcache.burst_end(course)
-    rate_in = course.between(0, end - 1)
-    rate_out = course.between(end + 20, end + 120)
+    write = course(writes["write"], "write", FACTOR)
+    end = maxcache.burst_end(write)
+    rate_in = write.between(0, end - 1)
+    rate_out = write.between(end + 20, end + 120)
     lines, hot = maxcache.RAM // FACTOR // 4096, BLOCKS
     # Of what comes in, the share that RAM already has takes no further room: with n lines full,
     # dn/dt = rate_in (1 - n / hot) - rate_out.
@@ -76,20 +78,16 @@ def test_a_burst_lasts_until_ram_is_full(writes: Mapping[str, Result]) -> None:
 
 
 def test_without_ram_there_is_no_burst(writes: Mapping[str, Result]) -> None:
-    with_ram, without = (
-        card_cache.followed(writes[key], "write", FACTOR) for key in ("write", "write-no-ram")
-    )
+    with_ram, without = (course(writes[key], "write", FACTOR) for key in ("write", "write-no-ram"))
     assert with_ram.between(0, 4) > 50 * without.between(0, 4)
     assert without.between(0, 100) == pytest.approx(with_ram.between(20, 120), rel=0.25)
 
 
 def test_without_the_ssds_nothing_climbs(writes: Mapping[str, Result]) -> None:
-    cached, bare = (
-        card_cache.followed(writes[key], "write", FACTOR) for key in ("write", "write-no-cache")
-    )
-    assert bare.warm() == pytest.approx(bare.between(20, 520), rel=0.1)
+    cached, bare = (course(writes[key], "write", FACTOR) for key in ("write", "write-no-cache"))
+    assert bare.last(card_cache.WARM_S) == pytest.approx(bare.between(20, 520), rel=0.1)
     assert cached.between(20, 120) == pytest.approx(bare.between(20, 120), rel=0.15)
-    assert cached.warm() > 20 * bare.warm()
+    assert cached.last(card_cache.WARM_S) > 20 * bare.last(card_cache.WARM_S)
 
 
 def test_a_block_goes_to_the_disks_once_and_from_then_on_to_the_ssds(
@@ -122,10 +120,10 @@ def test_after_the_switch_everything_is_destaged() -> None:
 
 def test_no_burst_behind_a_card_that_writes_through() -> None:
     (result,) = run(cachecade.plan(FACTOR), "write").values()
-    course = card_cache.followed(result, "write", FACTOR)
-    assert course.between(1, 60) < 2000
+    write = course(result, "write", FACTOR)
+    assert write.between(1, 60) < 2000
     # One of the mirrored SSDs, fresh: as fast as it writes in order.
-    assert course.warm() == pytest.approx(260e6 / 4096, rel=0.05)
+    assert write.last(card_cache.WARM_S) == pytest.approx(260e6 / 4096, rel=0.05)
 
 
 def test_a_cache_warms_up_as_coupons_are_collected(warming: Mapping[str, Result]) -> None:

@@ -210,10 +210,10 @@ def test_at_depth_1_the_cache_in_time_hits_as_its_curve_says(
     load = workload.trace_load(trace, Reading(), "as-is", 8 * GIB, 1)
     assert load.stream is not None
     size = 1536 * KIB
-    candidate = candidates.Candidate(one, size, 4 * KIB, 1, "lru", mode)
-    found = timed.run(candidate.rig(pool), "t", timed.Order(load, 2, 1), SEAT)
+    candidate = candidates.CacheCandidate(one, size, 4 * KIB, 1, "lru", mode)
+    found = timed.run(candidate.rig(pool), "t", timed.Schedule(load, 2, 1), SEAT)
     curve = curves.curve("lru", curves.accesses(load.stream, 4 * KIB), [float(size)])
-    assert found.first.after["blocks_capacity"] == curves.frames(size, 4 * KIB)
+    assert found.first.counters["blocks_capacity"] == curves.frames(size, 4 * KIB)
     assert found.first.grown("evictions") > 500
     for one_pass, warm in ((found.first, False), (found.last, True)):
         hits = Hits.of(one_pass)
@@ -236,7 +236,7 @@ def test_a_small_part_of_a_drive_does_the_same_on_a_drive_made_smaller(tmp_path:
     rates = []
     for tree in (part.tree, full):
         rig = cached(Store("x", "x", tree, {}, False), store(str(pool)), {"block": "16KiB"}).rig()
-        found = timed.run(rig, "x", timed.Order(load, 2, 1), SEAT)
+        found = timed.run(rig, "x", timed.Schedule(load, 2, 1), SEAT)
         rates.append([one.reading.iops for one in found.passes])
     assert rates[0] == rates[1]
 
@@ -255,11 +255,11 @@ def test_a_random_load_does_not_fill_a_cache_faster_than_the_formula(tmp_path: P
     text = "[j]\nrw=randread\nbs=16k\nsize=32m\nnorandommap\niodepth=1\nruntime=60\ntime_based\n"
     job = JobText("j", text, Path())
     load = workload.Load("j", None, 0.0, 0, job, None)
-    candidate = candidates.Candidate(
+    candidate = candidates.CacheCandidate(
         candidates.fast(store(str(one))), 64 * MIB, 16 * KIB, 2, "lru", "write-through"
     )
     rig = candidate.rig(store(str(pool)))
-    found = timed.run(rig, "x", timed.Order(load, 1, 1, 100), SEAT)
+    found = timed.run(rig, "x", timed.Schedule(load, 1, 1, 100), SEAT)
     warm = warm_up([found.last.ramp])
     assert warm.seconds is not None
     # 2048 blocks at 200 a second, each twice; the second use of the last blocks takes longer.
@@ -291,7 +291,7 @@ def test_a_fuller_drive_copies_more() -> None:
 
     def waf(share: float) -> float:
         size = int(one.capacity * share) // MIB * MIB
-        cache = candidates.Candidate(one, size, 65536, 1, "lru", "write-back")
+        cache = candidates.CacheCandidate(one, size, 65536, 1, "lru", "write-back")
         found = aged.amplification((cache, 65536))
         assert found is not None
         return found

@@ -18,8 +18,7 @@ from ssdlab import _core
 from ssdlab.answers import reproduction
 from ssdlab.errors import Interrupted
 from ssdlab.experiments import EXPERIMENTS, consistency, find, fragmentation
-from ssdlab.experiments.base import Experiment, Findings, Line, Mode, Published, Task
-from ssdlab.experiments.base import Outcome as Reproduced
+from ssdlab.experiments.base import Experiment, Findings, Line, Mode, Published, Reproduction, Task
 from ssdlab.experiments.runner import run
 from ssdlab.progress import Progress
 from ssdlab.report import answer_page
@@ -117,7 +116,7 @@ def test_the_jobs_at_full_size_are_jobs_for_fio_too(experiment: Experiment) -> N
 
 @dataclass(frozen=True)
 class Run:
-    outcome: Reproduced
+    outcome: Reproduction
     fractions: list[float]
 
     def numbers(self) -> list[float | None]:

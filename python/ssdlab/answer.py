@@ -7,12 +7,13 @@ renderer (``cli/answer.py``, ``report/answer_page.py``, :meth:`Answer.as_json`).
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from ssdlab import units
 
+T = TypeVar("T")
 Better = Literal["higher", "lower", ""]
 """Which way a number is good; empty for neither."""
 
@@ -285,6 +286,37 @@ Cells = list[Cell | str | None]
 def numbers(*values: float | None) -> Cells:
     """Cells of a row."""
     return [Cell(one) for one in values]
+
+
+def table(
+    title: str, rows: Iterable[T], cells: Mapping[str, Callable[[T], float | str | None]],
+    note: str = "",
+) -> Table:  # fmt: skip
+    """A row for each of ``rows``, a column for each function of one by its head, as in
+    :func:`columns`."""
+    lines = [[of(one) for of in cells.values()] for one in rows]
+    found = [[one if isinstance(one, str) else Cell(one) for one in line] for line in lines]
+    return Table(title, columns(", ".join(cells)), found, note)
+
+
+def family(
+    x: Iterable[float], named: Mapping[str, Sequence[float]], style: Style = "points"
+) -> list[Curve]:
+    """Curves over the same places, each of its own colour."""
+    places = [float(one) for one in x]
+    return [
+        Curve(name, places, list(y), style, colour)
+        for colour, (name, y) in enumerate(named.items())
+    ]
+
+
+def by_name(
+    title: str, unit: str, names: Sequence[str], named: Mapping[str, Sequence[float]],
+    style: Style = "bars", **more: Any,
+) -> Figure:  # fmt: skip
+    """A chart over places that have names; ``more`` is passed on to :class:`Figure`."""
+    curves = family(range(len(names)), named, style)
+    return Figure(title, "", unit, curves, x_names=names, **more)
 
 
 def columns(text: str) -> list[Column]:

@@ -150,6 +150,11 @@ def us(ns: float | None) -> float | None:
     return None if ns is None else ns / 1e3
 
 
+def ms(ns: float | None) -> float | None:
+    """Nanoseconds as milliseconds."""
+    return None if ns is None else ns / 1e6
+
+
 def merge(parts: Iterable[Histogram | None]) -> Histogram | None:
     """All parts together; None if there are none with I/Os."""
     known = [one for one in parts if one is not None and one.ios]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ssdlab import units
 from ssdlab.answer import Answer, Cell, Cells, Number, Section, Table, Verdict, columns
-from ssdlab.experiments.base import Line, Outcome
+from ssdlab.experiments.base import Line, Reproduction
 
 NEAR = 0.15
 """A prediction this near is a good one."""
@@ -28,7 +28,7 @@ def fair(line: Line) -> bool:
     return line.ratio is not None and 1 / FACTOR <= line.ratio <= FACTOR
 
 
-def answer(outcomes: Sequence[Outcome]) -> Answer:
+def answer(outcomes: Sequence[Reproduction]) -> Answer:
     """How many numbers are met, and experiment by experiment what is not, and why."""
     lines = [line for outcome in outcomes for line in outcome.findings.lines]
     said, verdict = _headline(lines)
@@ -91,7 +91,7 @@ def _headline(lines: Sequence[Line]) -> tuple[list[str], Verdict]:
     return said, Verdict("compared", values)
 
 
-def _overview(outcomes: Sequence[Outcome]) -> Table:
+def _overview(outcomes: Sequence[Reproduction]) -> Table:
     rows: list[Cells] = []
     for outcome in outcomes:
         stated = [x for x in outcome.findings.lines if x.published.value is not None]
@@ -108,7 +108,7 @@ def _overview(outcomes: Sequence[Outcome]) -> Table:
     return Table("All experiments", columns(heads), rows)
 
 
-def _experiment(outcome: Outcome) -> Section:
+def _experiment(outcome: Reproduction) -> Section:
     lines = outcome.findings.lines
     rows: list[Cells] = [
         [
@@ -155,7 +155,7 @@ def _misses(lines: Sequence[Line]) -> list[str]:
     return sentences
 
 
-def _notes(outcomes: Sequence[Outcome]) -> list[str]:
+def _notes(outcomes: Sequence[Reproduction]) -> list[str]:
     notes = []
     if any(outcome.mode == "quick" for outcome in outcomes):
         notes.append("Quick run: drives and times are so small that numbers are rough.")

@@ -10,7 +10,7 @@ from ssdlab.arrays.readings import Reading
 from ssdlab.arrays.rigs import SURVIVES
 
 if TYPE_CHECKING:
-    from ssdlab.arrays.compare import Row
+    from ssdlab.arrays.compare import ArrayRow
 
 CLOSE = 0.9
 """An array with this share of the fastest one's rate is about as fast, so that space decides."""
@@ -23,7 +23,7 @@ BUSY = 0.95
 UNSAFE = ("0", "linear")
 
 
-def advise(one: Reading, rows: Sequence[Row]) -> list[str]:
+def advise(one: Reading, rows: Sequence[ArrayRow]) -> list[str]:
     """Sentences: the choice first, then its reasons, then what would change it."""
     if not rows:
         return []
@@ -39,14 +39,14 @@ def advise(one: Reading, rows: Sequence[Row]) -> list[str]:
     return said
 
 
-def _compared(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+def _compared(rows: Sequence[ArrayRow]) -> tuple[list[ArrayRow], list[ArrayRow]]:
     """The arrays of the most drives, and those of them that tolerate a failure."""
     count = max(row.shape.count for row in rows)
     here = [row for row in rows if row.shape.count == count]
     return here, [row for row in here if row.shape.level not in UNSAFE]
 
 
-def choose(rows: Sequence[Row]) -> Row:
+def choose(rows: Sequence[ArrayRow]) -> ArrayRow:
     """The one with the most space among those that are about as fast as the fastest."""
     here, safe = _compared(rows)
     rows = safe or here
@@ -58,7 +58,7 @@ def choose(rows: Sequence[Row]) -> Row:
     return max(roomy, key=lambda row: (row.reading.iops, -row.reading.max_ns))
 
 
-def _headline(row: Row, one: Reading, *, alone: bool) -> str:
+def _headline(row: ArrayRow, one: Reading, *, alone: bool) -> str:
     found = row.reading
     p99 = (found.percentile_ns(99.0) or 0) / 1e6
     text = (
@@ -72,7 +72,7 @@ def _headline(row: Row, one: Reading, *, alone: bool) -> str:
     return text
 
 
-def _reasons(row: Row, here: Sequence[Row], safe: Sequence[Row]) -> list[str]:
+def _reasons(row: ArrayRow, here: Sequence[ArrayRow], safe: Sequence[ArrayRow]) -> list[str]:
     said = []
     if row.shape.level not in UNSAFE:
         said.append(f"It tolerates the failure of {SURVIVES[row.shape.level]}.")
@@ -93,7 +93,7 @@ def _reasons(row: Row, here: Sequence[Row], safe: Sequence[Row]) -> list[str]:
     return said
 
 
-def _alike(other: Row, row: Row, here: Sequence[Row]) -> bool:
+def _alike(other: ArrayRow, row: ArrayRow, here: Sequence[ArrayRow]) -> bool:
     """Whether only the chunk differs from a row that is said: the fastest of a level speaks."""
     if other.shape.level == row.shape.level:
         return abs(other.reading.iops / row.reading.iops - 1) < 0.03
@@ -113,7 +113,7 @@ def _space(factor: float) -> str:
     return f"{factor:.2f} times the space"
 
 
-def _time(row: Row) -> list[str]:
+def _time(row: ArrayRow) -> list[str]:
     parts = row.reading.parts
     causes = {
         "slowest_member": "waiting for the slowest member",
@@ -131,7 +131,7 @@ def _time(row: Row) -> list[str]:
     return [f"Of the time of its I/Os, {' and '.join(found)}."] if found else []
 
 
-def _bottleneck(row: Row) -> list[str]:
+def _bottleneck(row: ArrayRow) -> list[str]:
     """What all members share, where that is busy for most of the time."""
     names = {
         "bus": "the bus that the members share",
@@ -148,7 +148,7 @@ def _bottleneck(row: Row) -> list[str]:
     ]
 
 
-def _drives(chosen: Row, rows: Sequence[Row], one: Reading) -> list[str]:
+def _drives(chosen: ArrayRow, rows: Sequence[ArrayRow], one: Reading) -> list[str]:
     same = sorted(
         (
             r
@@ -173,7 +173,7 @@ def _drives(chosen: Row, rows: Sequence[Row], one: Reading) -> list[str]:
     ]
 
 
-def _price(rows: Sequence[Row]) -> list[str]:
+def _price(rows: Sequence[ArrayRow]) -> list[str]:
     priced = [r for r in rows if r.price_per_kiops is not None and r.shape.level not in UNSAFE]
     if not priced:
         return []
@@ -186,7 +186,7 @@ def _price(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _change(row: Row, one: Reading) -> str:
+def _change(row: ArrayRow, one: Reading) -> str:
     ios = row.reading.member_ios or 1.0
     if row.shape.level in ("5", "6"):
         if ios > 1.5:

@@ -55,6 +55,14 @@ def with_ram(card: Attachment, size: int) -> Attachment:
     return card.having("controller.cache.size", f"{size}B")
 
 
+def smaller_ram(card: Attachment, factor: float) -> Attachment:
+    """The same card with its RAM divided, whole pages of it and at least 1 MiB."""
+    ram = ram_bytes(card)
+    if not ram or factor <= 1:
+        return card
+    return with_ram(card, max(1 << 20, int(ram / factor) // 4096 * 4096))
+
+
 def without_ram(card: Attachment) -> Attachment:
     """The same card passing everything through."""
     return card.having("controller.cache", None)

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ssdlab.answer import Cells, Curve, Figure, Number, Section, Table, Verdict, columns, numbers
+from ssdlab.answer import (
+    Cells,
+    Curve,
+    Figure,
+    Number,
+    Section,
+    Table,
+    Verdict,
+    by_name,
+    columns,
+    numbers,
+)
 from ssdlab.arrays.advice import advise, choose
 from ssdlab.arrays.attachment import DIRECT, Attachment
-from ssdlab.arrays.grid import Variant, run_all
-from ssdlab.arrays.readings import Reading
+from ssdlab.arrays.grid import ArrayRun, run_all
+from ssdlab.arrays.readings import Reading, Spread
 from ssdlab.arrays.rigs import STRIPED, SURVIVES, Drive, Shape
+from ssdlab.histogram import ms
 from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
 
@@ -31,7 +43,7 @@ SHARED_PARTS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Order:
+class Subject:
     """What is asked of every study: a drive, how it is changed, its state and the seed."""
 
     drive: Drive
@@ -45,14 +57,14 @@ class Order:
     attachment: Attachment = DIRECT
     """What lies between the host and the members of an array."""
 
-    def variant(self, shape: Shape | None, job: JobText, prepare: str | None = None) -> Variant:
+    def variant(self, shape: Shape | None, job: JobText, prepare: str | None = None) -> ArrayRun:
         """A run on an array of the drive, or on the drive alone."""
         state = prepare or self.prepare
-        return Variant(shape, self.drive, job, state, self.overrides, self.attachment)
+        return ArrayRun(shape, self.drive, job, state, self.overrides, self.attachment)
 
 
 @dataclass(frozen=True)
-class Row:
+class ArrayRow:
     """An array, what it did, and what that is beside the drive alone."""
 
     shape: Shape
@@ -97,7 +109,7 @@ class Row:
 
 
 def study(
-    order: Order,
+    order: Subject,
     shapes: Sequence[Shape],
     job: JobText,
     progress: ProgressCallback | None = None,
@@ -110,7 +122,7 @@ def study(
     one, *rest = run_all(variants, seed=order.seed, progress=progress)
     full = order.capacity_bytes or one.capacity_bytes
     rows = [
-        Row(
+        ArrayRow(
             shape,
             reading,
             reading.iops / one.iops if one.iops else 0.0,
@@ -138,52 +150,43 @@ def study(
     )
 
 
-def _numbers(chosen: Row) -> list[Number]:
+def _numbers(chosen: ArrayRow) -> list[Number]:
     """Of the array to take."""
     found = chosen.reading
     return [
         Number("rate", found.iops, "IOPS", "higher"),
         Number("throughput", found.bytes_per_s / 1e6, "MB/s", "higher"),
-        Number("p99", _ms(found.percentile_ns(99.0)), "ms", "lower"),
+        Number("p99", ms(found.percentile_ns(99.0)), "ms", "lower"),
         Number("usable", chosen.usable_bytes, "B", "higher"),
     ]
 
 
-def _ms(ns: float | None) -> float | None:
-    return None if ns is None else ns / 1e6
+PERCENTS = (50.0, 99.0, 99.9)
 
 
 def _speeds(reading: Reading) -> list[float | None]:
-    return [
-        reading.iops,
-        reading.bytes_per_s / 1e6,
-        _ms(reading.mean_ns),
-        *(_ms(reading.percentile_ns(p)) for p in (50.0, 99.0, 99.9)),
-        _ms(reading.max_ns),
-    ]
+    tails = (ms(reading.percentile_ns(percent)) for percent in PERCENTS)
+    rates = [reading.iops, reading.bytes_per_s / 1e6]
+    return [*rates, ms(reading.mean_ns), *tails, ms(reading.max_ns)]
 
 
-def _tables(one: Reading, rows: Sequence[Row], order: Order, full: float) -> list[Table]:
-    heads = columns(
-        "array, rate:IOPS, throughput:MB/s, mean:ms, p50:ms, p99:ms, p99.9:ms, longest:ms, "
-        "of N drives:%"
-    )
+def _tables(one: Reading, rows: Sequence[ArrayRow], order: Subject, full: float) -> list[Table]:
     speeds = Table(
         "Speed",
-        heads,
+        columns(
+            "array, rate:IOPS, throughput:MB/s, mean:ms, p50:ms, p99:ms, p99.9:ms, longest:ms, "
+            "of N drives:%"
+        ),
         [
             ["one drive", *numbers(*_speeds(one), 100.0)],
-            *(
-                [row.shape.name, *numbers(*_speeds(row.reading), 100 * row.efficiency)]
-                for row in rows
-            ),
+            *([r.shape.name, *numbers(*_speeds(r.reading), 100 * r.efficiency)] for r in rows),
         ],
         "“Of N drives”: the rate, as a share of N times that of one drive under the same load.",
     )
     return [speeds, _members(rows), _times(rows), _money(one, rows, order, full)]
 
 
-def _times(rows: Sequence[Row]) -> Table:
+def _times(rows: Sequence[ArrayRow]) -> Table:
     shared = {
         key: name
         for key, name in SHARED_PARTS.items()
@@ -191,16 +194,14 @@ def _times(rows: Sequence[Row]) -> Table:
     }
     parts = {**ARRAY_PARTS, **shared}
 
-    def shares(row: Row) -> list[float | None]:
+    def shares(row: ArrayRow) -> list[float | None]:
         own = [100 * row.reading.parts.get(part, 0.0) for part in parts]
         return [*own, 100 - sum(own)] if row.reading.parts else [None] * (len(own) + 1)
 
-    heads = columns(
-        "array, " + ", ".join(f"{name}:%" for name in parts.values()) + ", the members:%"
-    )
+    heads = ", ".join(f"{name}:%" for name in (*parts.values(), "the members"))
     return Table(
         "Where the time of the I/Os went",
-        heads,
+        columns(f"array, {heads}"),
         [[row.shape.name, *numbers(*shares(row))] for row in rows],
         "The array's own time: waiting for the slowest member beyond what members need on the "
         "average, for old data and parity, for stripe lock waits"
@@ -209,29 +210,23 @@ def _times(rows: Sequence[Row]) -> Table:
     )
 
 
-def _members(rows: Sequence[Row]) -> Table:
-    lines: list[Cells] = []
-    for row in rows:
-        found, busy, written = row.reading, row.reading.utilisation, row.reading.written
-        lines.append(
-            [
-                row.shape.name,
-                *numbers(
-                    found.member_ios,
-                    *(
-                        (100 * busy.least, 100 * busy.mean, 100 * busy.greatest)
-                        if busy
-                        else (None,) * 3
-                    ),
-                    *(
-                        (written.least / 1e6, written.mean / 1e6, written.greatest / 1e6)
-                        if written
-                        else (None,) * 3
-                    ),
-                    found.waf,
-                ),
-            ]
-        )
+def _members(rows: Sequence[ArrayRow]) -> Table:
+    def spread(one: Spread | None, factor: float, by: float = 1.0) -> list[float | None]:
+        ends = (one.least, one.mean, one.greatest) if one else (None,) * 3
+        return [None if end is None else factor * end / by for end in ends]
+
+    lines: list[Cells] = [
+        [
+            row.shape.name,
+            *numbers(
+                row.reading.member_ios,
+                *spread(row.reading.utilisation, 100),
+                *spread(row.reading.written, 1, 1e6),
+                row.reading.waf,
+            ),
+        ]
+        for row in rows
+    ]
     heads = columns(
         "array, member I/Os per I/O, busy least:%, busy mean:%, busy most:%, written least:MB, "
         "written mean:MB, written most:MB, write amplification"
@@ -240,24 +235,18 @@ def _members(rows: Sequence[Row]) -> Table:
     return Table("What the members did", heads, lines, note)
 
 
-def _money(one: Reading, rows: Sequence[Row], order: Order, full: float) -> Table:
-    priced = order.price is not None
+def _money(one: Reading, rows: Sequence[ArrayRow], order: Subject, full: float) -> Table:
     text = "array, usable:GB, of the space:%"
-    if priced:
-        text += ", price, per GB, per 1000 IOPS"
-    lines: list[Cells] = []
     alone = [full / 1e9, 100.0]
-    if priced and order.price is not None:
+    if order.price is not None:
+        text += ", price, per GB, per 1000 IOPS"
         alone += [order.price, order.price / (full / 1e9), order.price / (one.iops / 1e3)]
-    lines.append(["one drive", *numbers(*alone), "-"])
+    lines: list[Cells] = [["one drive", *numbers(*alone), "-"]]
     for row in rows:
-        values: list[float | None] = [
-            row.usable_bytes / 1e9,
-            100 * row.usable_bytes / (full * row.shape.count),
-        ]
-        if priced:
-            values += [row.price, row.price_per_gb, row.price_per_kiops]
-        lines.append([row.shape.name, *numbers(*values), SURVIVES[row.shape.level]])
+        priced = (row.price, row.price_per_gb, row.price_per_kiops) if len(alone) > 2 else ()
+        space = 100 * row.usable_bytes / (full * row.shape.count)
+        cells = numbers(row.usable_bytes / 1e9, space, *priced)
+        lines.append([row.shape.name, *cells, SURVIVES[row.shape.level]])
     return Table("Space, price and safety", columns(f"{text}, tolerates failure of"), lines)
 
 
@@ -268,41 +257,30 @@ def _short(shape: Shape, chunks: bool) -> str:
     return f"{level} x {shape.count}{chunk}"
 
 
-def _figures(one: Reading, rows: Sequence[Row]) -> list[Figure]:
+def _figures(one: Reading, rows: Sequence[ArrayRow]) -> list[Figure]:
     chunks = len({row.shape.chunk for row in rows}) > 1
     names = ["one drive", *(_short(row.shape, chunks) for row in rows)]
-    places = [float(i) for i in range(len(names))]
     readings = [one, *(row.reading for row in rows)]
-    rate = Curve("simulated", places, [r.iops for r in readings], "bars", 0)
-    ideal = Curve(
-        "N times one drive", places, [one.iops, *(one.iops * r.shape.count for r in rows)],
-        "published",
-    )  # fmt: skip
+    rates = by_name("Rate", "IOPS", names, {"simulated": [r.iops for r in readings]}, wide=True)
+    ideal = [one.iops, *(one.iops * row.shape.count for row in rows)]
+    rings = Curve("N times one drive", rates.curves[0].x, ideal, "published")
+    tails = {
+        f"p{percent:g}": [ms(r.percentile_ns(percent)) or 0.0 for r in readings]
+        for percent in PERCENTS
+    }
     charts = [
-        Figure("Rate", "", "IOPS", [rate, ideal], x_names=names, wide=True),
-        Figure(
-            "Latency",
-            "",
-            "ms",
-            [
-                Curve(label, places, [_ms(r.percentile_ns(p)) or 0.0 for r in readings], "bars", i)
-                for i, (label, p) in enumerate((("p50", 50.0), ("p99", 99.0), ("p99.9", 99.9)))
-            ],
-            x_names=names,
-            log_y=False,
-            wide=True,
-        ),
+        replace(rates, curves=[*rates.curves, rings]),
+        by_name("Latency", "ms", names, tails, wide=True),
     ]
-    levels = list(dict.fromkeys((r.shape.level, r.shape.chunk) for r in rows))
     if len({row.shape.count for row in rows}) > 1:
         curves = []
+        levels = dict.fromkeys((r.shape.level, r.shape.chunk) for r in rows)
         for place, (level, chunk) in enumerate(levels):
             own = [r for r in rows if (r.shape.level, r.shape.chunk) == (level, chunk)]
             x = [1.0, *(float(r.shape.count) for r in own)]
             y = [one.iops, *(r.reading.iops for r in own)]
             label = own[0].shape.name.replace(f" of {own[0].shape.count}", "")
             curves.append(Curve(label, x, y, "points", place))
-        charts.append(
-            Figure("Rate against the number of drives", "drives", "IOPS", curves, wide=True)
-        )
+        title = "Rate against the number of drives"
+        charts.append(Figure(title, "drives", "IOPS", curves, wide=True))
     return charts

@@ -15,7 +15,7 @@ from ssdlab.target import Settings, Sim
 
 
 @dataclass(frozen=True)
-class Variant:
+class ArrayRun:
     """One run: a drive alone, or an array of such drives."""
 
     shape: Shape | None
@@ -66,14 +66,14 @@ def shapes(
 
 
 def run_all(
-    variants: Sequence[Variant],
+    variants: Sequence[ArrayRun],
     *,
     seed: int = 1,
     progress: ProgressCallback | None = None,
 ) -> list[Reading]:
     """The readings of the variants, in their order; raises as :func:`ssdlab.bench.run`."""
 
-    def body(one: Variant) -> bench.Variant[Reading]:
+    def body(one: ArrayRun) -> bench.Variant[Reading]:
         target = Sim(one.drive.name, one.rig, one.drive.source)
         settings = Settings(
             seed=seed, prepare=one.prepare, overrides=one.overrides, interval_ms=100

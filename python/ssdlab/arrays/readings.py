@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
+from ssdlab import wear
 from ssdlab.histogram import NOTHING, Histogram, merge
 from ssdlab.results import Result
 
@@ -98,7 +99,7 @@ def read(result: Result) -> Reading:
     begin = min(float(one["measured_from_s"]) for one in chosen)
     end = max(float(one["ended_s"]) for one in chosen)
     stats = [one for job in result.jobs if job.name in names for one in job.directions()]
-    members = _members(result.device_series(), begin, end)
+    members = _members(result.device_series(), begin, end) or _Members()
     amplified = [float(one["waf"]) for one in chosen if one.get("waf") is not None]
     return Reading(
         jobs=names,
@@ -107,64 +108,60 @@ def read(result: Result) -> Reading:
         bytes_per_s=sum(one.bw_bytes for one in stats),
         capacity_bytes=int(about["target"]["capacity_bytes"]),
         waf=max(amplified, default=None),
-        utilisation=None if members is None else members.utilisation,
-        written=None if members is None else members.written,
-        member_ios=None if members is None else members.ios_per_host_io,
+        utilisation=members.utilisation,
+        written=members.written,
+        member_ios=members.ios_per_host_io,
         latency=merge(one.clat for one in stats) or NOTHING,
-        shared={} if members is None else members.shared,
+        shared=members.shared,
         parts=_parts(result.attribution or {}),
     )
 
 
 @dataclass(frozen=True)
 class _Members:
-    utilisation: Spread
-    written: Spread
-    ios_per_host_io: float | None
-    shared: Mapping[str, float]
+    utilisation: Spread | None = None
+    written: Spread | None = None
+    ios_per_host_io: float | None = None
+    shared: Mapping[str, float] = field(default_factory=dict)
 
 
 def _members(series: pl.DataFrame | None, begin: float, end: float) -> _Members | None:
     """Counters of an array's members between two moments, as near as the series tells."""
-    if series is None:
-        return None
-    first_busy = next((n for n in series.columns if n.endswith(_BUSY)), None)
-    if first_busy is None:
+    first_busy = (
+        next((n for n in series.columns if n.endswith(_BUSY)), None) if series is not None else None
+    )
+    if series is None or first_busy is None:
         return None
     # Behind a card an array stands one place further down.
     array = first_busy.removesuffix(_BUSY)
     time = series["time_s"].to_list()
-    first = max((i for i, t in enumerate(time) if t <= begin + 1e-9), default=0)
-    until = next((i for i, t in enumerate(time) if t >= end - 1e-9), len(time) - 1)
-    span = time[until] - time[first]
-
-    def delta(name: str) -> float:
-        column = series[name]
-        return float(column[until]) - float(column[first])
+    first = max((t for t in time if t <= begin + 1e-9), default=time[0])
+    until = next((t for t in time if t >= end - 1e-9), time[-1])
+    grown, span_ns = wear.grown(series, first, until), (until - first) * 1e9
 
     def share(name: str) -> float:
         # What is under way counts up to its end: too much at one end.
-        return min(1.0, delta(name) / (span * 1e9)) if span else 0.0
+        return min(1.0, grown[name] / span_ns) if span_ns else 0.0
 
-    names = (
-        re.fullmatch(rf"{re.escape(array)}member\d+/member_busy_ns", n) for n in series.columns
+    count = sum(
+        bool(re.fullmatch(rf"{re.escape(array)}member\d+/member_busy_ns", n)) for n in grown
     )
-    place = [f"{array}member{i}/member_" for i in range(sum(n is not None for n in names))]
+    place = [f"{array}member{i}/member_" for i in range(count)]
     # A command under way counts up to its member's last event: too little at one end, and so
     # perhaps too much between both.
     busy = [share(f"{one}busy_ns") for one in place]
-    commands = sum(delta(f"{one}reads") + delta(f"{one}writes") for one in place)
-    host = delta(f"{array}array_reads") + delta(f"{array}array_writes")
+    commands = sum(grown[f"{one}reads"] + grown[f"{one}writes"] for one in place)
+    host = grown[f"{array}array_reads"] + grown[f"{array}array_writes"]
     shared = {}
-    if f"{array}bus_out_ns" in series.columns:
+    if f"{array}bus_out_ns" in grown:
         shared["bus"] = max(share(f"{array}bus_{way}_ns") for way in ("out", "in"))
-    if array and "busy_cores_ns" in series.columns:
-        cores = float(series["cores"][until])
-        shared["card"] = min(1.0, delta("busy_cores_ns") / (cores * span * 1e9)) if span else 0.0
+    if array and "busy_cores_ns" in grown:
+        cores = float(series["cores"][-1])
+        shared["card"] = min(1.0, grown["busy_cores_ns"] / (cores * span_ns)) if span_ns else 0.0
         shared["host bus"] = share("busy_bus_ns")
     return _Members(
         _spread(busy),
-        _spread([delta(f"{one}bytes_written") for one in place]),
+        _spread([grown[f"{one}bytes_written"] for one in place]),
         commands / host if host else None,
         shared,
     )

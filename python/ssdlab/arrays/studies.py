@@ -5,14 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ssdlab import units
-from ssdlab.answer import Cells, Curve, Figure, Section, Style, Table, columns, numbers
-from ssdlab.arrays.compare import Order
+from ssdlab.answer import (
+    Cells,
+    Curve,
+    Figure,
+    Section,
+    Style,
+    Table,
+    by_name,
+    columns,
+    family,
+    numbers,
+)
+from ssdlab.arrays.compare import Subject
 from ssdlab.arrays.grid import run_all
 from ssdlab.arrays.predict import Predicted, foretell
 from ssdlab.arrays.readings import Reading
 from ssdlab.arrays.rigs import CHUNK, STRIPED, Shape
 from ssdlab.arrays.workloads import job
 from ssdlab.errors import InputError
+from ssdlab.histogram import us
 from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
 from ssdlab.units import binary
@@ -38,7 +50,7 @@ ALIKE = 0.05
 
 
 def chunk_sizes(
-    order: Order, levels: Sequence[str], count: int, load: JobText,
+    order: Subject, levels: Sequence[str], count: int, load: JobText,
     progress: ProgressCallback | None = None,
 ) -> Section:  # fmt: skip
     """The job on arrays that differ in the size of a chunk, 4 to 1024 KiB."""
@@ -55,24 +67,18 @@ def chunk_sizes(
     )
     by = dict(zip(shapes, found, strict=True))
     rows: list[Cells] = []
-    curves, said = [], []
-    for place, level in enumerate(levels):
+    rates, said = {}, []
+    for level in levels:
         own = {kib: by[Shape(level, count, kib << 10)] for kib in CHUNKS_KIB}
         rows += [
             [f"RAID {level}, {kib} KiB", *_numbers(one), *numbers(one.member_ios)]
             for kib, one in own.items()
         ]
-        rates = [one.iops for one in own.values()]
-        curves.append(
-            Curve(f"RAID {level}", [float(k) for k in CHUNKS_KIB], rates, "points", place)
-        )
-        best = max(own, key=lambda kib: own[kib].iops)
-        near = [kib for kib in own if own[kib].iops >= (1 - ALIKE) * own[best].iops]
-        said.append(_best_chunk(f"RAID {level} of {count}", own, best, near))
+        rates[f"RAID {level}"] = [one.iops for one in own.values()]
+        said.append(_best_chunk(f"RAID {level} of {count}", own))
     heads = columns(f"chunk, {_SPEEDS}, member I/Os per I/O")
-    figure = Figure(
-        "Rate against the size of a chunk", "chunk, KiB", "IOPS", curves, True, wide=True
-    )
+    curves, title = family(CHUNKS_KIB, rates), "Rate against the size of a chunk"
+    figure = Figure(title, "chunk, KiB", "IOPS", curves, log_x=True, wide=True)
     return Section(
         said, (), [Table("By chunk", heads, rows)], [figure], "chunk",
         f"Size of a chunk: {load.name.removesuffix('.fio')}",
@@ -80,11 +86,12 @@ def chunk_sizes(
     )  # fmt: skip
 
 
-def _best_chunk(name: str, own: Mapping[int, Reading], best: int, near: Sequence[int]) -> str:
+def _best_chunk(name: str, own: Mapping[int, Reading]) -> str:
+    best, slowest = (pick(own, key=lambda kib: own[kib].iops) for pick in (max, min))
+    near = [kib for kib in own if own[kib].iops >= (1 - ALIKE) * own[best].iops]
     rate = units.number(own[best].iops)
     if len(near) == len(own):
         return f"{name}: the size of a chunk does not matter here, all within 5 % of {rate} IOPS."
-    slowest = min(own, key=lambda kib: own[kib].iops)
     return (
         f"{name}: fastest with chunks of {best} KiB ({rate} IOPS); within 5 % of it: "
         f"{', '.join(str(kib) for kib in near)} KiB; slowest with {slowest} KiB "
@@ -93,7 +100,7 @@ def _best_chunk(name: str, own: Mapping[int, Reading], best: int, near: Sequence
 
 
 def scaling(
-    order: Order, counts: Sequence[int], chunk: int = CHUNK, depth: int = 1,
+    order: Subject, counts: Sequence[int], chunk: int = CHUNK, depth: int = 1,
     direction: str = "write", progress: ProgressCallback | None = None,
 ) -> Section:  # fmt: skip
     """Requests of a chunk for each of N members, against N: from means, from minima, simulated."""
@@ -109,48 +116,32 @@ def scaling(
     for n, one, simulated in zip(counts, told, found, strict=True):
         line = n * alone.bytes_per_s
         values = (line, one.by_slowest / one.by_means * line, simulated.bytes_per_s)
-        lines.append(values)
+        lines.append([value / 1e6 for value in values])
         used = simulated.utilisation
-        rows.append(
-            [
-                f"{n}",
-                *numbers(*(value / 1e6 for value in values)),
-                *numbers(*(round(100 * (value / line - 1), 6) + 0.0 for value in values[1:])),
-                *numbers(*((100 * used.least, 100 * used.mean) if used else (None, None))),
-            ]
-        )
-        runs.append(
-            {
-                "count": n,
-                "from_means_bytes_per_s": values[0],
-                "from_slowest_bytes_per_s": values[1],
-                **simulated.as_json(),
-            }
-        )
+        changes = (round(100 * (value / line - 1), 6) + 0.0 for value in values[1:])
+        busy = (100 * used.least, 100 * used.mean) if used else (None, None)
+        rows.append([f"{n}", *numbers(*lines[-1], *changes, *busy)])
+        predicted = {"from_means_bytes_per_s": values[0], "from_slowest_bytes_per_s": values[1]}
+        runs.append({"count": n, **predicted, **simulated.as_json()})
     heads = columns(
         "drives, N x mean:MB/s, N x slowest:MB/s, simulated:MB/s, slowest to mean:%, "
         "simulated to mean:%, member busy least:%, member busy mean:%"
     )
-    x = [float(n) for n in counts]
     kinds: tuple[tuple[str, Style], ...] = (
-        ("N x mean", "dashed"),
-        ("N x slowest", "dotted"),
-        ("simulated", "points"),
-    )
+        ("N x mean", "dashed"), ("N x slowest", "dotted"), ("simulated", "points"),
+    )  # fmt: skip
     curves = [
-        Curve(name, x, [values[place] / 1e6 for values in lines], style, place)
+        Curve(name, [float(n) for n in counts], [values[place] for values in lines], style, place)
         for place, (name, style) in enumerate(kinds)
     ]
     last, n = found[-1], counts[-1]
     lost = 1 - last.bytes_per_s / (n * alone.bytes_per_s)
     said = _scaled(n, last, told[-1], lost, f"{direction} {binary(n * chunk)} at a time")
-    title = (
-        f"{direction.capitalize()}s of whole stripes against the number of drives, depth {depth}"
-    )
+    kind = direction.capitalize()
     return Section(
         said, (), [Table("Scaling", heads, rows)],
         [Figure("Throughput vs number of drives", "drives", "MB/s", curves, wide=True)],
-        "scaling", title, runs,
+        "scaling", f"{kind}s of whole stripes against the number of drives, depth {depth}", runs,
     )  # fmt: skip
 
 
@@ -159,29 +150,24 @@ def _scaled(n: int, last: Reading, told: Predicted, lost: float, how: str) -> li
     predicted = f"One drive's latencies alone predicted a loss of {100 * told.loss:.0f} %."
     if lost < ALIKE_LOSS and told.loss < ALIKE_LOSS:
         said = [
-            f"{does}, as much as {n} times one drive: no member is ever much slower "
-            f"than the others. "
-            f"{predicted}"
+            f"{does}, as much as {n} times one drive: no member is ever much slower than the "
+            f"others. {predicted}"
         ]
     elif lost < ALIKE_LOSS:
         said = [
-            f"{does}, as much as {n} times one drive: the members, equal and with the "
-            f"same history, "
-            f"are slow at the same moments. {predicted} Drives that were written at "
-            f"random are not in "
-            "step (--prepare random:1)."
+            f"{does}, as much as {n} times one drive: the members, equal and with the same "
+            f"history, are slow at the same moments. {predicted} Drives that were written at "
+            "random are not in step (--prepare random:1)."
         ]
     else:
         said = [
-            f"{does}, {100 * lost:.0f} % less than {n} times one drive, because every "
-            f"request waits "
-            f"for the slowest member. {predicted}"
+            f"{does}, {100 * lost:.0f} % less than {n} times one drive, because every request "
+            f"waits for the slowest member. {predicted}"
         ]
         if told.loss > MORE * lost:
             said.append(
-                "The loss is smaller than predicted because a member that waits for "
-                "another one goes on "
-                "with what it has queued; latencies alone do not know that."
+                "The loss is smaller than predicted because a member that waits for another one "
+                "goes on with what it has queued; latencies alone do not know that."
             )
     return [
         *said,
@@ -191,7 +177,7 @@ def _scaled(n: int, last: Reading, told: Predicted, lost: float, how: str) -> li
 
 
 def depths(
-    order: Order, shapes: Sequence[Shape], options: str, name: str,
+    order: Subject, shapes: Sequence[Shape], options: str, name: str,
     progress: ProgressCallback | None = None,
 ) -> Section:  # fmt: skip
     """A load at depths 1 to 256 on arrays and on the drive alone."""
@@ -199,16 +185,14 @@ def depths(
     keys = [(shape, depth) for shape in places for depth in DEPTHS]
     variants = [order.variant(s, job(options, name, depth=d, seconds=1.0)) for s, d in keys]
     by = dict(zip(keys, run_all(variants, seed=order.seed, progress=progress), strict=True))
-    curves, said = [], []
-    rows: list[Cells] = []
-    for place, shape in enumerate(places):
-        label = "one drive" if shape is None else shape.name
-        rates = [by[shape, d].iops for d in DEPTHS]
-        curves.append(Curve(label, [float(d) for d in DEPTHS], rates, "points", place))
-        rows.append([label, *numbers(*rates)])
-        if shape is None:
-            continue
-        gains = [rate / by[None, d].iops for rate, d in zip(rates, DEPTHS, strict=True)]
+    named = {
+        "one drive" if shape is None else shape.name: [by[shape, d].iops for d in DEPTHS]
+        for shape in places
+    }
+    alone, *arrays = named.items()
+    said = []
+    for label, rates in arrays:
+        gains = [rate / base for rate, base in zip(rates, alone[1], strict=True)]
         first = next((d for d, gain in zip(DEPTHS, gains, strict=True) if gain >= 1.1), None)
         begins = "at no depth" if first is None else f"from depth {first} on"
         said.append(
@@ -216,6 +200,8 @@ def depths(
             f"times as many, at depth {DEPTHS[-1]} {gains[-1]:.2f} times."
         )
     heads = columns("IOPS at depth, " + ", ".join(str(d) for d in DEPTHS))
+    rows: list[Cells] = [[label, *numbers(*rates)] for label, rates in named.items()]
+    curves = family(DEPTHS, named)
     runs = [
         {"array": s and s.name, "depth": d, **reading.as_json()} for (s, d), reading in by.items()
     ]
@@ -226,7 +212,7 @@ def depths(
     )  # fmt: skip
 
 
-def degradation(order: Order, shape: Shape, progress: ProgressCallback | None = None) -> Section:
+def degradation(order: Subject, shape: Shape, progress: ProgressCallback | None = None) -> Section:
     """4 KiB random writes fresh, used, rested, trimmed: alone, in arrays with and without TRIM."""
     load = job("rw=randwrite\nbs=4k", "degradation", depth=32)
     passed = Shape(shape.level, shape.count, shape.chunk, True)
@@ -242,27 +228,22 @@ def degradation(order: Order, shape: Shape, progress: ProgressCallback | None = 
         passed: f"{kind}, TRIM passed on",
         stopped: f"{kind}, TRIM not passed on",
     }
+    states = [state for state, _ in STATES]
+    named = {names[place]: [by[place, state].iops for state in states] for place in places}
     said = []
     rows: list[Cells] = []
-    for place in places:
-        rates = [by[place, state].iops for state, _ in STATES]
-        rows.append([names[place], *numbers(*rates, *(100 * r / rates[0] for r in rates[1:]))])
+    for name, rates in named.items():
+        rows.append([name, *numbers(*rates, *(100 * r / rates[0] for r in rates[1:]))])
         said.append(
-            f"{names[place]}: {units.number(rates[0])} IOPS fresh, "
-            f"{100 * rates[1] / rates[0]:.0f} % of that when used, "
-            f"{100 * rates[2] / rates[0]:.0f} % after rest, "
+            f"{name}: {units.number(rates[0])} IOPS fresh, {100 * rates[1] / rates[0]:.0f} "
+            f"% of that when used, {100 * rates[2] / rates[0]:.0f} % after rest, "
             f"{100 * rates[3] / rates[0]:.0f} % after TRIM of everything."
         )
     heads = columns(
         "device, fresh:IOPS, used:IOPS, rested:IOPS, trimmed:IOPS, used:%, rested:%, trimmed:%"
     )
-    ticks = [state for state, _ in STATES]
-    curves = [
-        Curve(names[p], [0.0, 1.0, 2.0, 3.0], [by[p, s].iops for s in ticks], "bars", i)
-        for i, p in enumerate(places)
-    ]
     runs = [{"array": names[p], "state": s, **r.as_json()} for (p, s), r in by.items()]
-    figure = Figure("Random writes by state", "", "IOPS", curves, x_names=ticks, wide=True)
+    figure = by_name("Random writes by state", "IOPS", states, named, wide=True)
     title = f"Degradation: {shape.name}"
     return Section(said, (), [Table("By state", heads, rows)], [figure], "degradation", title, runs)
 
@@ -271,15 +252,8 @@ _SPEEDS = "rate:IOPS, throughput:MB/s, mean:us, p99:us, p99.9:us"
 
 
 def _numbers(one: Reading) -> Cells:
-    tails = (one.percentile_ns(99.0), one.percentile_ns(99.9))
-    return [
-        *numbers(
-            one.iops,
-            one.bytes_per_s / 1e6,
-            one.mean_ns / 1e3,
-            *(None if ns is None else ns / 1e3 for ns in tails),
-        )
-    ]
+    tails = (us(one.percentile_ns(99.0)), us(one.percentile_ns(99.9)))
+    return numbers(one.iops, one.bytes_per_s / 1e6, one.mean_ns / 1e3, *tails)
 
 
 def _whole_stripes(direction: str, size: int, depth: int) -> JobText:

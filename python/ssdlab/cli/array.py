@@ -22,7 +22,7 @@ if light.BODIES:
     from ssdlab.answer import Answer, Section
     from ssdlab.arrays import studies
     from ssdlab.arrays.attachment import DIRECT, Attachment, attachment, with_bus
-    from ssdlab.arrays.compare import Order, study
+    from ssdlab.arrays.compare import Subject, study
     from ssdlab.arrays.grid import shapes
     from ssdlab.arrays.measured import measured_drive
     from ssdlab.arrays.rigs import LEVELS, MEMBERS_MIN, Drive, Shape, array_rig, named
@@ -180,7 +180,7 @@ class Grid:
 class Asked:
     """A study's order, grid and load."""
 
-    order: Order
+    order: Subject
     grid: Grid
     job: JobText
     options: str | None
@@ -264,21 +264,21 @@ def _order(
     price: float | None,
     *,
     simulated: bool,
-) -> Order:
+) -> Subject:
     if drive.profile is None:
         if scale is not None:
             raise InputError("--scale needs one of the shipped drives; a rig file is as it is")
         state = prepare if simulated else "fob"  # measured latencies have no state
-        return Order(drive, None, overrides, state, seed, price)
+        return Subject(drive, None, overrides, state, seed, price)
     full = capacity_of(drive.name)
     if "capacity" in overrides:
-        return Order(drive, None, overrides, prepare, seed, price)
+        return Subject(drive, None, overrides, prepare, seed, price)
     about = smaller(drive.name, full // MEMBER_BYTES)
     own = about if scale is None else reduced(drive.name, scale)
-    return Order(drive, full, {**own, **overrides}, prepare, seed, price)
+    return Subject(drive, full, {**own, **overrides}, prepare, seed, price)
 
 
-def _note(order: Order, load: JobText) -> str:
+def _note(order: Subject, load: JobText) -> str:
     size = order.overrides.get("capacity")
     small = ""
     if size and order.capacity_bytes:
@@ -289,7 +289,7 @@ def _note(order: Order, load: JobText) -> str:
     return f"{load.name} on arrays of {order.drive.name}{behind}, {state}{small}"
 
 
-def _document(order: Order, load: JobText) -> dict[str, object]:
+def _document(order: Subject, load: JobText) -> dict[str, object]:
     return {
         "drive": order.drive.name,
         "job": load.text,

@@ -22,7 +22,7 @@ if light.BODIES:
     from ssdlab.answer import Answer, Section
     from ssdlab.cli.console import progress
     from ssdlab.jobfile import read_job
-    from ssdlab.plan.cache import Plan, Wish, plan
+    from ssdlab.plan.cache import CachePlan, Wish, plan
     from ssdlab.plan.candidates import THRESHOLD_MAX, Fast, fast
     from ssdlab.plan.curves import SHARES
     from ssdlab.plan.prices import prices
@@ -266,7 +266,7 @@ def _presets(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def document(found: Plan, told: Sequence[Section]) -> dict[str, Any]:
+def document(found: CachePlan, told: Sequence[Section]) -> dict[str, Any]:
     """The object of ``--json``."""
     wish, load, choice, main = found.wish, found.load, found.choice, found.main
     answer = told[0]
@@ -321,7 +321,7 @@ def document(found: Plan, told: Sequence[Section]) -> dict[str, Any]:
     }
 
 
-def _note(found: Plan) -> str:
+def _note(found: CachePlan) -> str:
     caches = ", ".join(one.store.title for one in found.wish.fasts)
     return (
         f"{found.load.name} on {found.wish.pool.title}, caches on {caches}; "

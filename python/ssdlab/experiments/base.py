@@ -60,6 +60,14 @@ class Line:
         }
 
 
+def line(
+    drive: str, quantity: str, value: float | None, unit: str, simulated: float | None,
+    why: str = "", kind: Kind = "predicted",
+) -> Line:  # fmt: skip
+    """What is published of a drive (``value``, None without a number) beside what is simulated."""
+    return Line(Published(drive, quantity, value, unit, kind), simulated, why)
+
+
 @dataclass(frozen=True)
 class Task:
     """One job on one drive."""
@@ -122,7 +130,7 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Reproduction:
     """An experiment that has been run."""
 
     experiment: Experiment

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from ssdlab.answer import Curve, Figure
 from ssdlab.arrays.attachment import attachment, without_ram
-from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
+from ssdlab.experiments.base import Experiment, Findings, Runs, Task, line
 from ssdlab.experiments.card_cache import (
     ARTICLE,
     COLD_S,
     FRESH,
     LOADS,
     SCALING,
-    Course,
+    WARM_S,
     Setting,
-    followed,
+    chart,
+    drawn,
     task,
-)
+)  # fmt: skip
+from ssdlab.experiments.measure import course
 
 CARD = "lsi-9361-8i"
 PRESET = "cachecade"
@@ -44,48 +45,36 @@ def plan(factor: int) -> list[Task]:
 
 def judge(runs: Runs, factor: int) -> Findings:
     """The three numbers of the text, and what there was before the cache was warm."""
-    found = {load: followed(runs[load], load, factor) for load in LOADS}
-    bare = {load: followed(runs[f"{load}-no-cache"], load, factor) for load in ("write", "read")}
+    found = {load: course(runs[load], load, factor) for load in LOADS}
+    bare = {load: course(runs[f"{load}-no-cache"], load, factor) for load in ("write", "read")}
+    used = course(runs["write-used"], "write", factor).last(WARM_S)
     lines = [
-        Line(Published(DRIVE, f"{NAMES[load]}, warm", WARM[load], "IOPS"), one.warm(), WHY[load])
+        line(DRIVE, f"{NAMES[load]}, warm", WARM[load], "IOPS", one.last(WARM_S), WHY[load])
         for load, one in found.items()
     ]
-    used = followed(runs["write-used"], "write", factor).warm()
-    lines.append(Line(Published(DRIVE, "writes, warm, used SSDs", None, "IOPS"), used))
+    lines.append(line(DRIVE, "writes, warm, used SSDs", None, "IOPS", used))
     lines += [
-        Line(
-            Published(DRIVE, f"{NAMES[load]}, cold", None, "IOPS"),
-            one.between(0, COLD_S),
-        )
+        line(DRIVE, f"{NAMES[load]}, cold", None, "IOPS", one.between(0, COLD_S))
         for load, one in found.items()
     ]
     lines += [
-        Line(
-            Published(DRIVE, f"{NAMES[load]} without the cache, at last", None, "IOPS"), one.warm()
-        )
+        line(DRIVE, f"{NAMES[load]} without the cache, at last", None, "IOPS", one.last(WARM_S))
         for load, one in bare.items()
     ]
-    return Findings(lines, [_figure(found, bare)], _remarks(found, used))
-
-
-def _figure(found: dict[str, Course], bare: dict[str, Course]) -> Figure:
-    curves = [one.curve(NAMES[load], colour) for colour, (load, one) in enumerate(found.items())]
+    curves = [drawn(one, NAMES[load], colour) for colour, (load, one) in enumerate(found.items())]
     curves += [
-        one.curve(f"{NAMES[load]} without the cache", colour, "dashed")
+        drawn(one, f"{NAMES[load]} without the cache", colour, "dashed")
         for colour, (load, one) in enumerate(bare.items())
     ]
-    ends = [float(one.time[-1]) for one in found.values()]
-    curves.append(Curve("published", ends, [WARM[load] for load in found], "published", 4))
-    axis = "time at full size, s"
-    return Figure("From cold to warm", axis, "IOPS", curves, log_x=True, log_y=True, wide=True)
+    ends = {float(one.time[-1]): WARM[load] for load, one in found.items()}
+    figure = chart("From cold to warm", curves, ends)
+    return Findings(lines, [figure], _remarks(found["write"].between(0, COLD_S), used))
 
 
-def _remarks(found: dict[str, Course], used: float) -> list[str]:
-    first = found["write"].between(0, COLD_S)
+def _remarks(first: float, used: float) -> list[str]:
     return [
-        f"There is no burst: the card's RAM is set to write through, and writes begin at "
-        f"{first:,.0f} "
-        "a second.",
+        "There is no burst: the card's RAM is set to write through, and writes begin at "
+        f"{first:,.0f} a second.",
         f"Warm writes are those of one of the mirrored SSDs: {FRESH}. With full and used ones "
         f"there are {used:,.0f} a second, as rated: the published 60,000 are those of fresh SSDs, "
         "the 40,000 of maxcache may be those of the same SSDs after some use.",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ssdlab.answer import Curve
+from ssdlab.answer import Curve, Figure, Style
 from ssdlab.arrays.attachment import Attachment
 from ssdlab.experiments.base import Task
-from ssdlab.experiments.cached import Members, course, milliseconds, rig, thinned
-from ssdlab.experiments.measure import Floats, mean_between
-from ssdlab.results import Result
+from ssdlab.experiments.cached import Members, milliseconds, rig
+from ssdlab.experiments.measure import Course, thinned
 
 ARTICLE = "an article on SSD caches of two RAID cards (Adaptec 3152-8i, LSI 9361-8i)"
 DISK = "seagate-constellation-es3-1000"
@@ -42,8 +42,7 @@ SCALING = (
 DISKS_WHY = (
     "which disks, how many commands the card gives one at a time and whether their write caches "
     "are on is not stated: with 4 commands at a disk instead of 32 ours read 2,200 blocks a "
-    "second, "
-    "with their write caches on they write 3,700"
+    "second, with their write caches on they write 3,700"
 )
 FRESH = (
     "fresh SSDs that see 10 GB of their 240 write as in order, 260 MB/s, not at the 38,000 a "
@@ -98,32 +97,18 @@ def task(setting: Setting, drive: str, factor: int) -> Task:
     )
 
 
-@dataclass(frozen=True)
-class Course:
-    """IOPS of a load over its time at full size."""
+def drawn(course: Course, name: str, colour: int, style: Style = "line") -> Curve:
+    """A course as a curve: a point a second at first, then ever longer means.
 
-    time: Floats
-    iops: Floats
-
-    def between(self, begin: float, end: float) -> float:
-        """Mean of the intervals from ``begin`` to ``end``, s."""
-        return mean_between(self.time, self.iops, begin, end) or 0.0
-
-    def warm(self) -> float:
-        """Mean at the end."""
-        end = float(self.time[-1])
-        return self.between(end - WARM_S, end)
-
-    def curve(self, name: str, colour: int, style: str = "line") -> Curve:
-        """As drawn: a point a second at first, then ever longer means.
-
-        The first second is left out: it is shorter than an access, for latencies are not scaled.
-        """
-        edges = [*np.arange(1.0, 20.0), *np.geomspace(20.0, float(self.time[-1]), 90)]
-        x, y = thinned(self.time, self.iops, edges)
-        return Curve(name, x, y, "dashed" if style == "dashed" else "line", colour)
+    The first second is left out: it is shorter than an access, for latencies are not scaled.
+    """
+    edges = [*np.arange(1.0, 20.0), *np.geomspace(20.0, float(course.time[-1]), 90)]
+    return Curve(name, *thinned(course.time, course.values, edges), style, colour)
 
 
-def followed(result: Result, load: str, factor: int) -> Course:
-    """The course of a load."""
-    return Course(*course(result, load, factor))
+def chart(title: str, curves: Sequence[Curve], published: Mapping[float, float]) -> Figure:
+    """Rates from cold to warm, with the published ones by their time."""
+    rings = Curve("published", list(published), list(published.values()), "published", 4)
+    return Figure(
+        title, "time at full size, s", "IOPS", [*curves, rings], log_x=True, log_y=True, wide=True
+    )

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ssdlab.analysis.consistency import periodicity
-from ssdlab.answer import Curve, Figure
+from ssdlab.answer import Figure
 from ssdlab.experiments import measure
-from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
+from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task, line
+from ssdlab.experiments.measure import Course, Floats
 from ssdlab.rig import capacity_of, reduced
 
 ARTICLE = "AnandTech, The Intel SSD DC S3700: Intel's 3rd Generation Controller Analyzed (2012)"
@@ -20,7 +21,7 @@ LINEAR_TOP_IOPS = 40_000.0
 
 
 @dataclass(frozen=True)
-class Drive:
+class Tested:
     """A drive of the article and what it says about it."""
 
     name: str
@@ -32,12 +33,12 @@ class Drive:
     """Why the simulated drive differs from that."""
 
 
-S3700 = "intel-dc-s3700-200"
+S3700, PRO = "intel-dc-s3700-200", "samsung-840-pro-256"
 HIGHEST, LOWEST = 34_865.0, 29_150.0
 SPREAD = 100 * (HIGHEST - LOWEST) / HIGHEST
 
 DRIVES = (
-    Drive(
+    Tested(
         S3700,
         "flat, with a dip about every 150 s that lasts 30-40 s",
         (
@@ -49,30 +50,26 @@ DRIVES = (
             Published(S3700, "length of a dip", 35.0, "s"),
         ),
     ),
-    Drive("intel-dc-s3700-800", "as the smaller one"),
-    Drive(
+    Tested("intel-dc-s3700-800", "as the smaller one"),
+    Tested(
         "intel-710-200",
         "clustered round its mean, with frequent single drops",
         rated=2700.0,
         why="high-endurance flash programs slower than the standard part that stands for it",
     ),
-    Drive("intel-x25-e-64", "slow, but fairly even", rated=3300.0),
-    Drive("intel-330-120", "good at first; loses its calm at the end of the run"),
-    Drive("toshiba-mk4001grzb-400", "quite good"),
-    Drive(
+    Tested("intel-x25-e-64", "slow, but fairly even", rated=3300.0),
+    Tested("intel-330-120", "good at first; loses its calm at the end of the run"),
+    Tested("toshiba-mk4001grzb-400", "quite good"),
+    Tested(
         "micron-p400e-200",
         "very tight while clean blocks last, then a wall, down to tens of IOPS",
         rated=9500.0,
         why="its firmware is slower than its flash; how it limits writes is not known",
     ),
-    Drive(
-        "samsung-840-pro-256",
+    Tested(
+        PRO,
         "best and worst seconds an order of magnitude apart",
-        (
-            Published(
-                "samsung-840-pro-256", "highest / slowest second after 1400 s", 10.0, "", "fitted"
-            ),
-        ),
+        (Published(PRO, "highest / slowest second after 1400 s", 10.0, "", "fitted"),),
     ),
 )
 
@@ -140,65 +137,63 @@ def judge(runs: Runs, factor: int) -> Findings:
 def judge_drive(number: int, runs: Runs, factor: int) -> tuple[list[Line], list[Figure]]:
     """The same for one drive, by its place in ``DRIVES``."""
     drive = DRIVES[number]
-    time, iops = measure.iops(runs[drive.name], "random")
-    time = time * factor
-    late = iops[time > JUDGED_FROM_S]
-    return _lines(drive, late, factor), _views(drive, time, iops, number)
+    course, late = _course(runs, drive, factor)
+    return _lines(drive, late.values, factor), _views(drive, course, late, number)
 
 
-def _lines(drive: Drive, late: measure.Floats, factor: int) -> list[Line]:
+def _course(runs: Runs, drive: Tested, factor: int) -> tuple[Course, Course]:
+    """The IOPS of a drive, and those of its last part."""
+    one = measure.course(runs[drive.name], "random", factor)
+    late = one.time > JUDGED_FROM_S
+    return one, Course(one.time[late], one.values[late])
+
+
+def _lines(drive: Tested, late: Floats, factor: int) -> list[Line]:
     high, low, mean = float(late.max()), float(late.min()), float(late.mean())
     found = periodicity(late)
     dips = found if found is not None and found.dips else None
+    spread, shown = 100 * (high - low) / high, "spread after 1400 s"
     readings: dict[str, tuple[float | None, str]] = {
         "mean after 1400 s": (mean, ""),
         "highest second after 1400 s": (high, ""),
         "slowest second after 1400 s": (low, ""),
-        "spread after 1400 s": (100 * (high - low) / high, WIDTH),
+        shown: (spread, WIDTH),
         "time from dip to dip": (factor * dips.period if dips else None, "" if dips else NO_DIPS),
         "length of a dip": (factor * dips.width if dips else None, WIDTH if dips else NO_DIPS),
         "highest / slowest second after 1400 s": (high / low if low > 0 else None, SECOND),
     }
-    lines = [Line(one, *readings[one.quantity]) for one in drive.numbers]
-    if not drive.numbers:
-        shown = (
-            ("mean after 1400 s", mean, "IOPS", drive.rated),
-            ("spread after 1400 s", 100 * (high - low) / high, "%", None),
-        )
-        lines = [
-            Line(
-                Published(drive.name, q + (", beside what is rated" if rated else ""), rated, unit),
-                v,
-                drive.why if rated else "",
-            )
-            for q, v, unit, rated in shown
-        ]
-    return lines
-
-
-def _views(drive: Drive, time: measure.Floats, iops: measure.Floats, number: int) -> list[Figure]:
-    late = time > JUDGED_FROM_S
-    drawn = np.maximum(iops, 1.0)
-    whole = Curve(drive.name, time.tolist(), drawn.tolist(), "dots", number)
-    end = Curve(drive.name, time[late].tolist(), drawn[late].tolist(), "dots", number)
-    group = f"{drive.name}: {drive.shape}"
+    if drive.numbers:
+        return [Line(one, *readings[one.quantity]) for one in drive.numbers]
+    quantity = "mean after 1400 s" + (", beside what is rated" if drive.rated else "")
+    why = drive.why if drive.rated else ""
     return [
-        Figure("whole run", "time, s", "IOPS", [whole], log_y=True, group=group),
-        Figure("from 1400 s", "time, s", "IOPS", [end], log_y=True, group=group),
-        Figure("from 1400 s, linear", "time, s", "IOPS", [end], y_max=LINEAR_TOP_IOPS, group=group),
+        line(drive.name, quantity, drive.rated, "IOPS", mean, why),
+        line(drive.name, shown, None, "%", spread),
+    ]
+
+
+def _views(drive: Tested, course: Course, late: Course, number: int) -> list[Figure]:
+    whole, end = (
+        Course(one.time, np.maximum(one.values, 1.0)).curve(drive.name, number, "dots")
+        for one in (course, late)
+    )
+    axes, group = ("time, s", "IOPS"), f"{drive.name}: {drive.shape}"
+    return [
+        Figure("whole run", *axes, [whole], log_y=True, group=group),
+        Figure("from 1400 s", *axes, [end], log_y=True, group=group),
+        Figure("from 1400 s, linear", *axes, [end], y_max=LINEAR_TOP_IOPS, group=group),
     ]
 
 
 def _remarks(runs: Runs, factor: int) -> list[str]:
     sentences = []
     for drive in DRIVES:
-        time, iops = measure.iops(runs[drive.name], "random")
-        late = iops[time * factor > JUDGED_FROM_S]
-        fall = float(iops[0] / late.mean())
+        course, end = _course(runs, drive, factor)
+        late = end.values
         sentences.append(
-            f"{drive.name} begins {fall:.1f} times as fast as it ends; its last seconds vary by "
-            f"{100 * float(late.std() / late.mean()):.0f} % (standard deviation). "
-            f"Published: {drive.shape}."
+            f"{drive.name} begins {float(course.values[0] / late.mean()):.1f} times as fast as it "
+            f"ends; its last seconds vary by {100 * float(late.std() / late.mean()):.0f} % "
+            f"(standard deviation). Published: {drive.shape}."
         )
     return sentences
 

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from ssdlab.answer import Curve, Figure
 from ssdlab.experiments import measure
-from ssdlab.experiments.base import (
-    Experiment,
-    Findings,
-    Line,
-    Published,
-    Runs,
-    Task,
-)
+from ssdlab.experiments.base import Experiment, Findings, Kind, Line, Runs, Task, line
 
 ARTICLE = "habr.com 494614, internal fragmentation of SSDs (2020)"
 FILE_MIB = 4096
@@ -116,44 +109,29 @@ def judge(runs: Runs, factor: int) -> Findings:
     gains: dict[str, tuple[float, float]] = {}
     rested: list[float] = []
     for number, (drive, published) in enumerate(SECONDS.items()):
-        found = [_best_s(runs, drive, step) for step in STEPS_MIB]
+        rates = measure.totals(runs[drive], "bw_bytes")
+        took = {job: FILE_MIB * 2**20 / (rate / 1e6 * 1e6) for job, rate in rates.items()}
+        found = [min(took[f"read-{step}-{n}"] for n in (1, 2, 3)) for step in STEPS_MIB]
         for step, seconds, simulated in zip(STEPS_MIB, published, found, strict=True):
             quantity = f"read after +{step} MiB of random overwrite" if step else "first read"
-            fitted = step in FITTED.get(drive, ())
-            one = Published(drive, quantity, seconds, "s", "fitted" if fitted else "predicted")
+            kind: Kind = "fitted" if step in FITTED.get(drive, ()) else "predicted"
             why = EARLY if simulated < seconds else ""
-            lines.append(Line(one, simulated, why))
+            lines.append(line(drive, quantity, seconds, "s", simulated, why, kind))
         gains[drive] = (published[-1] / published[0], found[-1] / found[0])
-        rested.append(_read_s(runs, drive, "read-rested") / found[-1])
+        rested.append(took["read-rested"] / found[-1])
         figures.append(_figure(drive, published, found, number))
     return Findings(lines, figures, _remarks(gains, rested))
-
-
-def _best_s(runs: Runs, drive: str, step: int) -> float:
-    return min(_read_s(runs, drive, f"read-{step}-{n}") for n in (1, 2, 3))
-
-
-def _read_s(runs: Runs, drive: str, name: str) -> float:
-    rate = measure.mean_rate(runs[drive], name)
-    assert rate, f"{name} on {drive} read nothing"
-    return FILE_MIB * 2**20 / (rate * 1e6)
 
 
 def _figure(drive: str, published: tuple[float, ...], found: list[float], number: int) -> Figure:
     # Amounts on a log axis; the first reading stands where 10 MiB would.
     x = [float(step) or 10.0 for step in STEPS_MIB]
+    rings = Curve("published", x, published, "published")
+    group = "Seconds to read 4 GiB, at first (left edge) and after each step"
     return Figure(
-        drive,
-        "MiB overwritten",
-        "s",
-        [
-            Curve("simulated", x, found, "line", number),
-            Curve("published", x, published, "published"),
-        ],
-        log_x=True,
-        y_max=1.15 * max(*published, *found),
-        group="Seconds to read 4 GiB, at first (left edge) and after each step",
-    )
+        drive, "MiB overwritten", "s", [Curve("simulated", x, found, "line", number), rings],
+        log_x=True, y_max=1.15 * max(*published, *found), group=group,
+    )  # fmt: skip
 
 
 def _remarks(gains: dict[str, tuple[float, float]], rested: list[float]) -> list[str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ssdlab.answer import Curve, Figure
-from ssdlab.arrays.attachment import Attachment, attachment, with_ram, without_ram
-from ssdlab.experiments.base import Experiment, Findings, Kind, Line, Published, Runs, Task
+from ssdlab.arrays.attachment import attachment, with_ram, without_ram
+from ssdlab.experiments.base import Experiment, Findings, Kind, Line, Runs, Task, line
 from ssdlab.experiments.cached import milliseconds, rig
 from ssdlab.experiments.card_cache import (
     ARTICLE,
@@ -15,14 +17,17 @@ from ssdlab.experiments.card_cache import (
     FRESH,
     HOT_BYTES,
     LENGTH_S,
+    LOADS,
     POOL,
     SCALING,
-    Course,
+    WARM_S,
     Setting,
-    followed,
+    chart,
+    drawn,
     job,
     task,
-)
+)  # fmt: skip
+from ssdlab.experiments.measure import Course, course
 from ssdlab.results import Result
 
 CARD = "adaptec-3152-8i"
@@ -50,10 +55,6 @@ ORDER_WHY = (
 )
 
 
-def _card(factor: int) -> Attachment:
-    return with_ram(attachment(CARD), RAM // factor)
-
-
 def switch_job(factor: int) -> str:
     """Writes until everything is warm, then next to nothing while the cache is emptied.
 
@@ -79,11 +80,9 @@ runtime={milliseconds(REST_S, factor)}
 
 def plan(factor: int) -> list[Task]:
     """Three loads, the same writes without RAM and without the cache, and the switch."""
-    card, bare = _card(factor), without_ram(attachment(CARD))
+    card, bare = with_ram(attachment(CARD), RAM // factor), without_ram(attachment(CARD))
     settings = [
-        Setting("write", "write", card, PRESET),
-        Setting("read", "read", card, PRESET),
-        Setting("mixed", "mixed", card, PRESET),
+        *(Setting(load, load, card, PRESET) for load in LOADS),
         Setting("write-used", "write", card, PRESET, used=True),
         Setting("write-no-ram", "write", bare, PRESET),
         Setting("write-no-cache", "write", card),
@@ -107,7 +106,7 @@ def plan(factor: int) -> list[Task]:
 
 def burst_end(course: Course) -> float:
     """When the burst is over, s: its writes, less those that go on after it, at its rate."""
-    time, iops = course.time, course.iops
+    time, iops = course.time, course.values
     at = int((iops < iops[0] / 2).argmax())
     if at == 0:
         return float(time[-1])
@@ -128,68 +127,58 @@ def judge(runs: Runs, factor: int) -> Findings:
     writes = ("write-used", "write-no-ram", "write-no-cache")
     loads = dict.fromkeys(writes, "write") | {"read-no-cache": "read"}
     names = ("write", "read", "mixed", *loads)
-    found = {key: followed(runs[key], loads.get(key, key), factor) for key in names}
+    found = {key: course(runs[key], loads.get(key, key), factor) for key in names}
+    warm = {key: one.last(WARM_S) for key, one in found.items()}
     write, end = found["write"], burst_end(found["write"])
     burst = write.between(0, max(end - 1, float(write.time[0])))
     after = write.between(end + 20, end + 20 + COLD_S)
-
-    def line(what: str, value: float | None, got: float | None, why: str, fitted: bool) -> Line:
-        kind: Kind = "fitted" if fitted else "predicted"
-        return Line(Published(DRIVE, what, value, "IOPS", kind), got, why)
-
     drained = drained_after(runs["switch"], factor)
+    rate, took = partial(_line, unit="IOPS"), partial(_line, unit="s")
     lines = [
-        line("writes while RAM fills", BURST, burst, CARD_WHY, True),
-        line("writes when RAM is full, the cache cold", AFTER, after, ORDER_WHY, True),
-        line("writes, warm, fresh SSDs", WARM_WRITE, write.warm(), WRITE_WHY, False),
-        line("writes, warm, used SSDs", WARM_WRITE, found["write-used"].warm(), WRITE_WHY, False),
-        line("reads, cold", COLD_READ, found["read"].between(0, COLD_S), DISKS_WHY, False),
-        line("reads, warm", WARM_READ, found["read"].warm(), CARD_WHY, False),
-        line("half reads, half writes, warm", WARM_MIXED, found["mixed"].warm(), CARD_WHY, False),
-        Line(Published(DRIVE, "length of the burst", None, "s"), end),
-        line(
-            "writes without the SSD cache, at last", None, found["write-no-cache"].warm(), "", False
-        ),
-        line(
-            "reads without the SSD cache, at last", None, found["read-no-cache"].warm(), "", False
-        ),
-        Line(
-            Published(DRIVE, "from the switch to write-through until all is destaged", None, "s"),
-            drained,
+        rate("writes while RAM fills", BURST, burst, CARD_WHY, kind="fitted"),
+        rate("writes when RAM is full, the cache cold", AFTER, after, ORDER_WHY, kind="fitted"),
+        rate("writes, warm, fresh SSDs", WARM_WRITE, warm["write"], WRITE_WHY),
+        rate("writes, warm, used SSDs", WARM_WRITE, warm["write-used"], WRITE_WHY),
+        rate("reads, cold", COLD_READ, found["read"].between(0, COLD_S), DISKS_WHY),
+        rate("reads, warm", WARM_READ, warm["read"], CARD_WHY),
+        rate("half reads, half writes, warm", WARM_MIXED, warm["mixed"], CARD_WHY),
+        took("length of the burst", None, end),
+        rate("writes without the SSD cache, at last", None, warm["write-no-cache"]),
+        rate("reads without the SSD cache, at last", None, warm["read-no-cache"]),
+        took(
+            "from the switch to write-through until all is destaged", None, drained,
             "" if drained is not None else "it was not done in the time that was watched",
         ),
-    ]
-    return Findings(lines, _figures(found, runs["switch"], factor), _remarks(found, end, drained))
+    ]  # fmt: skip
+    first = found["write-no-ram"].between(0, COLD_S)
+    figures = _figures(found, runs["switch"], factor)
+    return Findings(lines, figures, _remarks(warm, first, end, drained))
+
+
+def _line(
+    what: str, value: float | None, got: float | None, why: str = "", *, unit: str,
+    kind: Kind = "predicted",
+) -> Line:  # fmt: skip
+    return line(DRIVE, what, value, unit, got, why, kind)
 
 
 def _figures(found: dict[str, Course], switch: Result, factor: int) -> list[Figure]:
     ends = {key: float(found[key].time[-1]) for key in ("write", "read", "mixed")}
-    marks = Curve(
-        "published", [3.0, 60.0, ends["write"]], [BURST, AFTER, WARM_WRITE], "published", 4
-    )
     write = [
-        found["write"].curve("with RAM and SSD cache", 0),
-        found["write-used"].curve("with used SSDs", 3),
-        found["write-no-ram"].curve("without RAM", 1, "dashed"),
-        found["write-no-cache"].curve("without SSD cache", 2, "dashed"),
-        marks,
+        drawn(found["write"], "with RAM and SSD cache", 0),
+        drawn(found["write-used"], "with used SSDs", 3),
+        drawn(found["write-no-ram"], "without RAM", 1, "dashed"),
+        drawn(found["write-no-cache"], "without SSD cache", 2, "dashed"),
     ]
     read = [
-        found["read"].curve("reads", 0),
-        found["read-no-cache"].curve("reads without SSD cache", 2, "dashed"),
-        found["mixed"].curve("half reads, half writes", 3),
-        Curve(
-            "published",
-            [30.0, ends["read"], ends["mixed"]],
-            [COLD_READ, WARM_READ, WARM_MIXED],
-            "published",
-            4,
-        ),
+        drawn(found["read"], "reads", 0),
+        drawn(found["read-no-cache"], "reads without SSD cache", 2, "dashed"),
+        drawn(found["mixed"], "half reads, half writes", 3),
     ]
-    axis = "time at full size, s"
+    of_reads = {30.0: COLD_READ, ends["read"]: WARM_READ, ends["mixed"]: WARM_MIXED}
     return [
-        Figure("Writes", axis, "IOPS", write, log_x=True, log_y=True, wide=True),
-        Figure("Reads, and both", axis, "IOPS", read, log_x=True, log_y=True, wide=True),
+        chart("Writes", write, {3.0: BURST, 60.0: AFTER, ends["write"]: WARM_WRITE}),
+        chart("Reads, and both", read, of_reads),
         _switch_figure(switch, factor),
     ]
 
@@ -210,10 +199,7 @@ def _switch_figure(result: Result, factor: int) -> Figure:
     )
 
 
-def _remarks(found: dict[str, Course], end: float, drained: float | None) -> list[str]:
-    alone = found["write-no-cache"].warm()
-    bare = found["write-no-ram"]
-    first = bare.between(0, COLD_S)
+def _remarks(warm: dict[str, float], first: float, end: float, drained: float | None) -> list[str]:
     said = [
         f"The burst is the card's RAM: 2 GiB are full after {end:.1f} s. Without RAM there is "
         f"none, and writes begin at {first:,.0f} a second.",
@@ -221,10 +207,10 @@ def _remarks(found: dict[str, Course], end: float, drained: float | None) -> lis
         "head and sector are, in an area of a few thousandths of its width.",
         "The climb is what was written before: a block is written to disks and SSDs at first, and "
         "to the SSDs alone when it comes again. Without the SSD cache the same writes stay at "
-        f"{alone:,.0f} a second.",
+        f"{warm['write-no-cache']:,.0f} a second.",
         "Warm, no disk is busy; what is left are the SSDs and the card's time for commands: "
-        f"{found['write'].warm():,.0f} writes a second with fresh SSDs, "
-        f"{found['write-used'].warm():,.0f} with full and used ones. RAM takes a fifth of the "
+        f"{warm['write']:,.0f} writes a second with fresh SSDs, "
+        f"{warm['write-used']:,.0f} with full and used ones. RAM takes a fifth of the "
         "writes together with others of the same block.",
     ]
     if drained is not None:

@@ -2,30 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
-from ssdlab.results import Result
+from ssdlab.answer import Curve, Style
+from ssdlab.results import DIRECTIONS, Result
 
 Floats = npt.NDArray[np.float64]
 
 
-def rate(result: Result, job: str, ddir: str = "write") -> tuple[Floats, Floats]:
-    """Ends of the intervals in seconds since the job's begin, and MB/s in each."""
-    frame = result.series(job=job, ddir=ddir)
-    return _clock(result, job, frame["time_s"].to_numpy()), frame["bw_bytes"].to_numpy() / 1e6
+@dataclass(frozen=True)
+class Course:
+    """What a job did in each interval, all directions together."""
+
+    time: Floats
+    """Ends of the intervals since the job's start, at full size."""
+    values: Floats
+
+    def between(self, begin: float, end: float) -> float:
+        """Mean of the intervals that end after ``begin`` and not after ``end``; 0 without any."""
+        return mean_between(self.time, self.values, begin, end) or 0.0
+
+    def last(self, length: float) -> float:
+        """Mean of its end, so long."""
+        end = float(self.time[-1])
+        return self.between(end - length, end)
+
+    def curve(self, name: str, colour: int = 0, style: Style = "line") -> Curve:
+        """As drawn."""
+        return Curve(name, self.time.tolist(), self.values.tolist(), style, colour)
 
 
-def iops(result: Result, job: str, ddir: str = "write") -> tuple[Floats, Floats]:
-    """Ends of the intervals in seconds since the job's begin, and IOPS in each."""
-    frame = result.series(job=job, ddir=ddir)
-    return _clock(result, job, frame["time_s"].to_numpy()), frame["iops"].to_numpy()
+def course(result: Result, job: str, factor: int, column: str = "iops") -> Course:
+    """A column of the series over the time at full size, s."""
+    begin = next(float(one["started_s"]) for one in result.ssdlab["jobs"] if one["name"] == job)
+    # A direction has no rows before its first I/O.
+    frame = result.series(job=job).filter(pl.col("ddir").is_in(DIRECTIONS))
+    found = frame.group_by("time_s").agg(pl.col(column).sum()).sort("time_s")
+    time, values = (found[one].to_numpy().astype(np.float64) for one in ("time_s", column))
+    return Course((time - begin) * factor, values)
 
 
-def mean_rate(result: Result, job: str) -> float | None:
-    """MB/s of a whole job in its only direction; None if it is not in the result."""
-    rows = [row for row in result.frame().iter_rows(named=True) if row["job"] == job]
-    return rows[0]["bw_bytes"] / 1e6 if rows else None
+def minutes(result: Result, factor: int) -> Course:
+    """MB/s of the job ``random`` over minutes at full size."""
+    one = course(result, "random", factor, "bw_bytes")
+    return Course(one.time / 60, one.values / 1e6)
+
+
+def totals(result: Result, column: str = "iops") -> dict[str, float]:
+    """A column of the document by job, all directions together."""
+    found: dict[str, float] = {}
+    for row in result.frame().iter_rows(named=True):
+        found[row["job"]] = found.get(row["job"], 0.0) + row[column]
+    return found
 
 
 def at(time: Floats, values: Floats, when: float) -> float | None:
@@ -39,6 +73,20 @@ def mean_between(time: Floats, values: Floats, start: float, end: float) -> floa
     return float(chosen.mean()) if len(chosen) else None
 
 
-def _clock(result: Result, job: str, time: Floats) -> Floats:
-    spans = {one["name"]: float(one["started_s"]) for one in result.ssdlab.get("jobs", [])}
-    return np.asarray(time - spans.get(job, 0.0), dtype=np.float64)
+def thinned(
+    time: Floats, values: Floats, edges: Sequence[float]
+) -> tuple[list[float], list[float]]:
+    """Means between consecutive edges, at the middle of each; those without a value left out."""
+    place = np.searchsorted(np.asarray(edges), time, side="left")
+    found = [(place == i).nonzero()[0] for i in range(1, len(edges))]
+    middle = [(a + b) / 2 for a, b in pairwise(edges)]
+    kept = [(x, float(values[at].mean())) for x, at in zip(middle, found, strict=True) if len(at)]
+    return [x for x, _ in kept], [y for _, y in kept]
+
+
+def when_above(time: Floats, values: Floats, level: float) -> float | None:
+    """When values first stay at ``level`` or above for three intervals; None where they never
+    do."""
+    above = values >= level
+    lasting = above[:-2] & above[1:-1] & above[2:]
+    return float(time[int(lasting.argmax())]) if lasting.any() else None

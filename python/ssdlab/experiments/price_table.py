@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ssdlab.answer import Curve, Figure
 from ssdlab.arrays.attachment import ram_bytes, with_ram, without_ram
-from ssdlab.arrays.readings import Reading, read
-from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
+from ssdlab.arrays.readings import read
+from ssdlab.experiments.base import Experiment, Findings, Runs, Task, line
 from ssdlab.jobfile import JobText
 from ssdlab.plan.prices import prices
 from ssdlab.plan.storage import loads
@@ -45,8 +45,7 @@ KINDS = ("read", "write")
 ROUND = "the article gives round figures of a class of drives, not a measurement"
 WHY_SSDS = (
     f"{ROUND}; which drives and which card is not stated. Ours are rated 98 000 reads a second "
-    "each, "
-    "and no card is in their way"
+    "each, and no card is in their way"
 )
 WHY_CARD = (
     "the card takes 10 us for each I/O, as long as for a write of the burst that fills its RAM"
@@ -66,6 +65,14 @@ WHY_PRICE_SSDS = (
     f"{WHY_PRICE}, and theirs were about 1 200 each by this ratio: drives for many more writes, or "
     "of an earlier year"
 )
+WHY = {
+    **dict.fromkeys(("disks-read", "disks-write"), ROUND),
+    **dict.fromkeys(("ssds-read", "ssds-write"), WHY_SSDS),
+    "maxcache-read": WHY_CARD,
+    "maxcache-write": WHY_WRITES_CARD,
+    "cachecade-read": WHY_LSI,
+    "cachecade-write": f"{WHY_CACHE}; {WHY_LSI}",
+}
 
 
 def plan(factor: int) -> list[Task]:
@@ -76,21 +83,15 @@ def plan(factor: int) -> list[Task]:
         one = candidate(text)
         for kind in KINDS:
             rig, job = _cached(one, kind, factor) if one.fast else _plain(one, kind, factor)
-            state = None if has_disk(one.pool) else "sequential"
-            tasks.append(
-                Task(f"{key}-{kind}", text, job.text, rig=rig, prepare=state, cost=_cost(one))
-            )
-    first = candidate(POOL)
-    beginning = HotSet(HOT.bytes, spread=False)
-    job = loads.random_job(
-        "read", "randread", beginning, usable_bytes(first.pool), DEPTH, DISK_SPAN
-    )
+            slow = has_disk(one.pool)
+            cost = 3.0 if one.fast else 0.2 if slow else 4.0
+            state = None if slow else "sequential"
+            tasks.append(Task(f"{key}-{kind}", text, job.text, cost=cost, rig=rig, prepare=state))
+    first, start = candidate(POOL), HotSet(HOT.bytes, spread=False)
+    whole = usable_bytes(first.pool)
+    job = loads.random_job("read", "randread", start, whole, DEPTH, DISK_SPAN)
     tasks.append(Task("disks-beginning", POOL, job.text, rig=_rig(first), cost=0.2))
     return tasks
-
-
-def _cost(one: Candidate) -> float:
-    return 3.0 if one.fast else 0.2 if has_disk(one.pool) else 4.0
 
 
 def _plain(one: Candidate, kind: str, factor: int) -> tuple[str, JobText]:
@@ -140,50 +141,32 @@ def _rig(one: Candidate, ssd_bytes: int | None = None, shrink: float = 1.0) -> s
 
 def judge(runs: Runs, factor: int) -> Findings:
     """Every number of the table."""
-    found = {key: read(result) for key, result in runs.items()}
-    why = {
-        "disks-read": ROUND,
-        "disks-write": ROUND,
-        "ssds-read": WHY_SSDS,
-        "ssds-write": WHY_SSDS,
-        "maxcache-read": WHY_CARD,
-        "maxcache-write": WHY_WRITES_CARD,
-        "cachecade-read": WHY_LSI,
-        "cachecade-write": f"{WHY_CACHE}; {WHY_LSI}",
-    }
+    found = {key: read(result).iops for key, result in runs.items()}
     lines = []
     for key, (text, *published, _) in ROWS.items():
         for kind, value in zip(KINDS, published, strict=True):
             name = f"{key}-{kind}"
-            line = Published(text, f"4 KiB random {kind}s", value, "IOPS")
-            lines.append(Line(line, found[name].iops, why.get(name, "")))
+            quantity = f"4 KiB random {kind}s"
+            lines.append(line(text, quantity, value, "IOPS", found[name], WHY.get(name, "")))
     cost = prices()
-    bills = {key: cost.of(candidate(text).bill) for key, (text, *_) in ROWS.items()}
+    bills = {key: cost.of(candidate(text).bill) or 0.0 for key, (text, *_) in ROWS.items()}
+    ratios = {key: bill / (bills["disks"] or 1.0) for key, bill in bills.items()}
     for key, (text, *_, relative) in ROWS.items():
         if key != "disks":
             reason = WHY_PRICE_SSDS if key == "ssds" else WHY_PRICE
-            ratio = (bills[key] or 0.0) / (bills["disks"] or 1.0)
-            lines.append(Line(Published(text, "relative price", relative, ""), ratio, reason))
-    beginning = Published(POOL, "4 KiB random reads of the first 20 million sectors", None, "IOPS")
-    lines.append(Line(beginning, found["disks-beginning"].iops))
-    return Findings(lines, _figures(found, bills), _remarks(found))
+            lines.append(line(text, "relative price", relative, "", ratios[key], reason))
+    first = "4 KiB random reads of the first 20 million sectors"
+    lines.append(line(POOL, first, None, "IOPS", found["disks-beginning"]))
+    return Findings(lines, _figures(found, ratios), _remarks(found))
 
 
-def _figures(found: dict[str, Reading], bills: dict[str, float | None]) -> list[Figure]:
+def _figures(found: dict[str, float], ratios: dict[str, float]) -> list[Figure]:
     figures = []
-    first = bills["disks"] or 1.0
-    for kind, place in zip(KINDS, (1, 2), strict=True):
-        curves = [
-            Curve(
-                "published",
-                [float(row[3]) for row in ROWS.values()],
-                [float(row[place]) for row in ROWS.values()],
-                "published",
-            )
-        ]
+    rows = ROWS.values()
+    for kind, rates in (("read", [row[1] for row in rows]), ("write", [row[2] for row in rows])):
+        curves = [Curve("published", [row[3] for row in rows], rates, "published")]
         for colour, key in enumerate(ROWS):
-            x, y = (bills[key] or 0.0) / first, found[f"{key}-{kind}"].iops
-            curves.append(Curve(key, [x], [y], "dots", colour))
+            curves.append(Curve(key, [ratios[key]], [found[f"{key}-{kind}"]], "dots", colour))
         figures.append(
             Figure(
                 f"Random {kind}s against price", "price, two large disks = 1", "IOPS", curves,
@@ -193,16 +176,16 @@ def _figures(found: dict[str, Reading], bills: dict[str, float | None]) -> list[
     return figures
 
 
-def _remarks(found: dict[str, Reading]) -> list[str]:
-    disks, fast = found["disks-read"].iops, found["fast-disks-read"].iops
-    warm, ssds = found["maxcache-read"].iops, found["ssds-read"].iops
+def _remarks(found: dict[str, float]) -> list[str]:
+    disks, fast = found["disks-read"], found["fast-disks-read"]
+    warm, ssds = found["maxcache-read"], found["ssds-read"]
     return [
         f"Two large disks behind a warm cache read {warm / fast:.0f} times as fast as twelve fast "
         f"disks, and {warm / ssds:.2f} times as fast as twelve SSDs; before the cache is warm, as "
         "fast as the two disks.",
         "The 20 million sectors lie in 25 pieces all over the disks, so that the heads go the ways "
         f"that they go in use. In the first 20 million sectors alone the disks read "
-        f"{found['disks-beginning'].iops / disks:.1f} times as fast, since the heads hardly move.",
+        f"{found['disks-beginning'] / disks:.1f} times as fast, since the heads hardly move.",
     ]
 
 

@@ -1,17 +1,18 @@
-"""How long an SSD cache before eight disks takes to become warm, and what it is then worth: "
-"Qsan."""
+"""How long an SSD cache before eight disks takes to become warm, and is then worth: Qsan."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ssdlab.answer import Curve, Figure
-from ssdlab.experiments.base import Experiment, Findings, Kind, Line, Published, Runs, Task
-from ssdlab.experiments.cached import Members, course, milliseconds, rig, thinned, when_above
-from ssdlab.experiments.measure import Floats, mean_between
+from ssdlab.experiments.base import Experiment, Findings, Runs, Task, line
+from ssdlab.experiments.cached import Members, milliseconds, rig
+from ssdlab.experiments.measure import Course, course, mean_between, thinned, when_above
+from ssdlab.plan.warmup import warm_up_s
 from ssdlab.results import Result
 
 ARTICLE = "an article on the SSD cache of the Qsan AegisSAN Q500"
@@ -59,18 +60,6 @@ FORMULA_WHY = (
 )
 
 
-def warm_up_s(
-    capacity: float, threshold: float, disk_iops: float, request: float, disks: int
-) -> float:
-    """The article's time until a cache is warm, s: T = C P / (I S D).
-
-    Capacity of the cache and size of a request in bytes; IOPS of one disk in random reads. Each of
-    ``capacity / request`` places takes ``threshold`` reads at the rate of all disks: a lower bound,
-    for reads at random come back to some places before they have been to others.
-    """
-    return capacity * threshold / (disk_iops * request * disks)
-
-
 def hit_ratio_of(gain: float) -> float:
     """The share of reads that a cache must answer for disks to do ``1 + gain`` times as many
     requests: by the disks' commands, where they alone are the limit."""
@@ -115,81 +104,66 @@ def plan(factor: int) -> list[Task]:
     return tasks
 
 
-def _hits(result: Result, factor: int) -> tuple[Floats, Floats]:
+def _hits(result: Result, factor: int) -> Course:
     """The share of reads that the cache answered in each interval, over time at full size."""
     frame = result.device_series()
     assert frame is not None
     count = {n: np.diff(frame[f"read_{n}"].to_numpy().astype(float)) for n in ("hits", "misses")}
     total = np.maximum(count["hits"] + count["misses"], 1.0)
-    return frame["time_s"].to_numpy()[1:] * factor, count["hits"] / total
+    return Course(frame["time_s"].to_numpy()[1:] * factor, count["hits"] / total)
 
 
 def judge(runs: Runs, factor: int) -> Findings:
     """Rates without and with the cache, and when it is warm."""
     curves = {key: course(runs[key], "database", factor) for key in CASES}
-    base = float(curves["none"][1].mean())
+    base, of = float(curves["none"].values.mean()), curves["database"]
     step = LENGTH_S / 60
 
-    def at(time: Floats, values: Floats, when: float) -> float:
-        return mean_between(time, values, when - step / 2, when + step / 2) or 0.0
+    def late(one: Course) -> float:
+        return one.between(WARM_S - step / 2, WARM_S + step / 2)
 
-    warm = at(*curves["database"], WARM_S)
-    last = mean_between(*curves["database"], LENGTH_S - 2 * step, LENGTH_S)
-    hits = at(*_hits(runs["database"], factor), WARM_S)
-    doubled = when_above(*_smooth(*curves["database"], step), base * (1 + GAIN / 100))
+    warm, hits = late(of), late(_hits(runs["database"], factor))
+    x, y = thinned(of.time, of.values, list(np.arange(0, float(of.time[-1]) + step, step)))
+    doubled = when_above(np.asarray(x), np.asarray(y), base * (1 + GAIN / 100))
     formula = warm_up_s(FORMULA_BYTES, THRESHOLD, DISK_IOPS, REQUEST, DISKS)
     own = warm_up_s(FORMULA_BYTES, THRESHOLD, base / DISKS, REQUEST, DISKS)
-
-    def line(what: str, value: float | None, unit: str, got: float | None, why: str = "") -> Line:
-        kind: Kind = "fitted" if why == DEPTH_WHY else "predicted"
-        return Line(Published(DRIVE, what, value, unit, kind), got, why)
-
-    late = "" if doubled is not None else f"not within {LENGTH_S / 3600:.0f} h"
-    lines = [
-        line("without the cache", WITHOUT, "IOPS", base, DEPTH_WHY),
-        line("with the cache, after 75 h", WITH, "IOPS", warm, WARM_WHY),
-        line("gain after 75 h", GAIN, "%", 100 * (warm / base - 1), WARM_WHY),
-        line(
-            "time to the published gain", WARM_S / 3600, "h", doubled and doubled / 3600,
-            late or WARM_WHY,
+    why = WARM_WHY if doubled is not None else f"not within {LENGTH_S / 3600:.0f} h"
+    rows: list[tuple[str, float | None, str, float | None, str]] = [
+        ("with the cache, after 75 h", WITH, "IOPS", warm, WARM_WHY),
+        ("gain after 75 h", GAIN, "%", 100 * (warm / base - 1), WARM_WHY),
+        ("time to the published gain", WARM_S / 3600, "h", doubled and doubled / 3600, why),
+        ("time to be warm by the article's formula", None, "h", formula / 3600, ""),
+        ("the same with the rate of our disks", None, "h", own / 3600, FORMULA_WHY),
+        ("reads that the cache answers after 75 h", None, "%", 100 * hits, ""),
+        (
+            f"with the cache, after {LENGTH_S / 3600:.0f} h", None, "IOPS",
+            mean_between(of.time, of.values, LENGTH_S - 2 * step, LENGTH_S), "",
         ),
-        line("time to be warm by the article's formula", None, "h", formula / 3600),
-        line("the same with the rate of our disks", None, "h", own / 3600, FORMULA_WHY),
-        line("reads that the cache answers after 75 h", None, "%", 100 * hits),
-        line(
-            f"with the cache, after {LENGTH_S / 3600:.0f} h", None, "IOPS", last,
+        *(
+            (f"{CASES[key][1]}: after 75 h", None, "IOPS", late(curves[key]), "")
+            for key in ("each", "whole")
         ),
     ]  # fmt: skip
-    lines += [
-        line(f"{CASES[key][1]}: after 75 h", None, "IOPS", at(*curves[key], WARM_S))
-        for key in ("each", "whole")
-    ]
+    lines = [line(DRIVE, "without the cache", WITHOUT, "IOPS", base, DEPTH_WHY, "fitted")]
+    lines += [line(DRIVE, *row) for row in rows]
     return Findings(lines, _figures(curves, runs, factor), _remarks(base, hits, formula, own))
 
 
-def _smooth(time: Floats, values: Floats, step: float) -> tuple[Floats, Floats]:
-    x, y = thinned(time, values, list(np.arange(0, float(time[-1]) + step, step)))
-    return np.asarray(x), np.asarray(y)
+def _figures(curves: Mapping[str, Course], runs: Runs, factor: int) -> list[Figure]:
+    def drawn(one: Course, name: str, colour: int) -> Curve:
+        x, y = thinned(one.time, one.values, list(np.linspace(0, LENGTH_S, 81)))
+        return Curve(name, [t / 3600 for t in x], y, "line", colour)
 
-
-def _figures(curves: Mapping[str, tuple[Floats, Floats]], runs: Runs, factor: int) -> list[Figure]:
-    edges = list(np.linspace(0, LENGTH_S, 81))
-    drawn, hits = [], []
-    for colour, (key, (_, name)) in enumerate(CASES.items()):
-        x, y = thinned(*curves[key], edges)
-        if key == "none":
-            x, y = [0.0, LENGTH_S], [float(curves[key][1].mean())] * 2
-        else:
-            found, share = thinned(*_hits(runs[key], factor), edges)
-            hits.append(
-                Curve(name, [t / 3600 for t in found], [100 * h for h in share], "line", colour)
-            )
-        hours = [t / 3600 for t in x]
-        drawn.append(Curve(name, hours, y, "dashed" if key == "none" else "line", colour))
-    drawn.append(Curve("published", [0.0, WARM_S / 3600], [WITHOUT, WITH], "published", len(CASES)))
+    names = {key: (name, colour) for colour, (key, (_, name)) in enumerate(CASES.items())}
+    base = float(curves["none"].values.mean())
+    rates = [Curve(names["none"][0], [0.0, LENGTH_S / 3600], [base] * 2, "dashed", 0)]
+    rates += [drawn(curves[key], *told) for key, told in names.items() if key != "none"]
+    rates.append(Curve("published", [0.0, WARM_S / 3600], [WITHOUT, WITH], "published", len(CASES)))
+    hits = [drawn(_hits(runs[key], factor), *told) for key, told in names.items() if key != "none"]
+    hits = [replace(one, y=[100 * share for share in one.y]) for one in hits]
     axis = "time at full size, h"
     return [
-        Figure("How the cache becomes warm", axis, "IOPS", drawn, wide=True),
+        Figure("How the cache becomes warm", axis, "IOPS", rates, wide=True),
         Figure("Reads that the cache answers", axis, "%", hits, wide=True, y_max=100.0),
     ]
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from ssdlab.answer import Curve, Figure
+from collections.abc import Sequence
+
+from ssdlab.answer import Figure, family
 from ssdlab.arrays.attachment import attachment
 from ssdlab.arrays.rigs import Shape, array_rig, shipped
-from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
-from ssdlab.results import Result
+from ssdlab.experiments import measure
+from ssdlab.experiments.base import Experiment, Findings, Runs, Task, line
 from ssdlab.rig import reduced
 
 ARTICLE = "Tom's Hardware, one SSD against two in RAID 0 (Samsung 840 Pro, 2013)"
@@ -26,11 +28,11 @@ PROFILES = {
 ALIKE = 0.1
 """Rates within so much of each other count as alike."""
 FLASH_WHY = (
-    "the time to program a page is a guess in the profile: one simulated drive writes "
-    "365 MB/s where "
-    "the datasheet says 520"
+    "the time to program a page is a guess in the profile: one simulated drive writes 365 MB/s "
+    "where the datasheet says 520"
 )
 SPREAD_WHY = "the article says it in words; alike is taken as within 10 %"
+WEB_WHY = "at depth 1 only requests larger than a stripe use both drives"
 LINK_WHY = "the link's overhead and the drive's own limit are those of the profile"
 WRITE_WHY = (
     "a simulated drive is held up by its flash from a few writes in flight on, and two of them are "
@@ -86,140 +88,83 @@ def plan(factor: int) -> list[Task]:
     """One run for each device."""
     tasks = []
     for size, pair in DEVICES:
-        drive = f"samsung-840-pro-{size}"
+        drive, name = f"samsung-840-pro-{size}", name_of(size, pair)
         shape = Shape("0", 2 if pair else 1, STRIPE)
-        tasks.append(
-            Task(
-                key=name_of(size, pair).replace(" ", "-"),
-                drive=drive if not pair else name_of(size, pair),
-                job=job(),
-                rig=array_rig(shipped(drive), shape, attachment(CHIPSET)),
-                overrides=reduced(drive, factor, fewest=128),
-                cost=2.0 if pair else 1.0,
-            )
-        )
+        rig = array_rig(shipped(drive), shape, attachment(CHIPSET))
+        smaller, cost = reduced(drive, factor, fewest=128), 2.0 if pair else 1.0
+        device = name if pair else drive
+        tasks.append(Task(name.replace(" ", "-"), device, job(), smaller, cost=cost, rig=rig))
     return tasks
 
 
 def judge(runs: Runs, factor: int) -> Findings:
     """The article's two numbers, and how often what it says in words holds."""
-    rates = {device: _rates(runs[name_of(*device).replace(" ", "-")]) for device in DEVICES}
-    one, two = (256, False), (256, True)
-    mbps = {d: _mbps(runs[name_of(*d).replace(" ", "-")]) for d in DEVICES}
-    pair = name_of(*two)
-    lines = [
-        Line(
-            Published(pair, "sequential read (almost)", 1000.0, "MB/s"),
-            mbps[two]["seq-read"],
-            LINK_WHY,
-        ),
-        Line(
-            Published(pair, "sequential write (almost)", 1000.0, "MB/s"),
-            mbps[two]["seq-write"],
-            FLASH_WHY,
-        ),
-        Line(
-            Published(pair, "one drive / two, sequential read (a little over half)", 0.5, ""),
-            mbps[one]["seq-read"] / mbps[two]["seq-read"],
-        ),
-        Line(
-            Published(pair, "random reads at depths 1-4: alike", 3.0, "of 3"),
-            _alike(rates[one], rates[two], "read", (1, 2, 4)),
-            SPREAD_WHY,
-        ),
-        Line(
-            Published(pair, "random writes at depths 1-4: alike", 3.0, "of 3"),
-            _alike(rates[one], rates[two], "write", (1, 2, 4)),
+    results = {device: runs[name_of(*device).replace(" ", "-")] for device in DEVICES}
+    rates = {device: measure.totals(result) for device, result in results.items()}
+    mbps = {
+        device: {name: rate / 1e6 for name, rate in measure.totals(result, "bw_bytes").items()}
+        for device, result in results.items()
+    }
+    one, two, large = (256, False), (256, True), "840 Pro 512"
+    pair, both = name_of(*two), (rates[one], rates[two])
+    single, many, twice = mbps[512, False], mbps[two], mbps[128, True]
+    share, web = mbps[one]["seq-read"] / many["seq-read"], _ahead(*both, "webserver", DEPTHS)
+    reads, writes = (_alike(*both, load, (1, 2, 4)) for load in ("read", "write"))
+    beyond = _ahead(*both, "read", (8, 16, 32))
+    as_fast = _alike(rates[512, False], rates[two], "database", (1, 2, 4, 8), 0.15)
+    random = rates[512, False]["write-32"] / rates[128, True]["write-32"]
+    rows: list[tuple[str, str, float | None, str, float, str]] = [
+        (pair, "sequential read (almost)", 1000.0, "MB/s", many["seq-read"], LINK_WHY),
+        (pair, "sequential write (almost)", 1000.0, "MB/s", many["seq-write"], FLASH_WHY),
+        (pair, "one drive / two, sequential read (a little over half)", 0.5, "", share, ""),
+        (pair, "random reads at depths 1-4: alike", 3.0, "of 3", reads, SPREAD_WHY),
+        (pair, "random writes at depths 1-4: alike", 3.0, "of 3", writes, WRITE_WHY),
+        (pair, "random reads beyond depth 4: the array ahead", 3.0, "of 3", beyond, ""),
+        (pair, "web server: the array ahead", 6.0, "of 6", web, WEB_WHY),
+        (
+            large, "database at depths 1-8: one 512 as fast as two 256", 4.0, "of 4", as_fast,
             WRITE_WHY,
         ),
-        Line(
-            Published(pair, "random reads beyond depth 4: the array ahead", 3.0, "of 3"),
-            _ahead(rates[one], rates[two], "read", (8, 16, 32)),
+        (large, "random writes at depth 32: one 512 / two 128 (above 1)", None, "", random, ""),
+        (
+            large, "sequential writes: one 512 / two 128 (above 1)", None, "",
+            single["seq-write"] / twice["seq-write"], "",
         ),
-        Line(
-            Published(pair, "web server: the array ahead", 6.0, "of 6"),
-            _ahead(rates[one], rates[two], "webserver", DEPTHS),
-            "at depth 1 only requests larger than a stripe use both drives",
-        ),
-        Line(
-            Published(
-                "840 Pro 512", "database at depths 1-8: one 512 as fast as two 256", 4.0, "of 4"
-            ),
-            _alike(rates[512, False], rates[two], "database", (1, 2, 4, 8), 0.15),
-            WRITE_WHY,
-        ),
-        Line(
-            Published(
-                "840 Pro 512", "random writes at depth 32: one 512 / two 128 (above 1)", None, ""
-            ),
-            rates[512, False]["write-32"] / rates[128, True]["write-32"],
-        ),
-        Line(
-            Published("840 Pro 512", "sequential writes: one 512 / two 128 (above 1)", None, ""),
-            mbps[512, False]["seq-write"] / mbps[128, True]["seq-write"],
-        ),
-    ]
-    return Findings(lines, _figures(rates), _remarks(rates))
-
-
-def _rates(result: Result) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for row in result.frame().iter_rows(named=True):
-        found[row["job"]] = found.get(row["job"], 0.0) + row["iops"]
-    return found
-
-
-def _mbps(result: Result) -> dict[str, float]:
-    return {row["job"]: row["bw_bytes"] / 1e6 for row in result.frame().iter_rows(named=True)}
+    ]  # fmt: skip
+    return Findings([line(*row) for row in rows], _figures(rates), _remarks(rates))
 
 
 def _alike(
-    a: dict[str, float],
-    b: dict[str, float],
-    load: str,
-    depths: tuple[int, ...],
-    share: float = ALIKE,
+    a: dict[str, float], b: dict[str, float], load: str, depths: Sequence[int], share: float = ALIKE
 ) -> float:
     return float(sum(abs(b[f"{load}-{d}"] / a[f"{load}-{d}"] - 1) <= share for d in depths))
 
 
-def _ahead(a: dict[str, float], b: dict[str, float], load: str, depths: tuple[int, ...]) -> float:
+def _ahead(a: dict[str, float], b: dict[str, float], load: str, depths: Sequence[int]) -> float:
     return float(sum(b[f"{load}-{d}"] > a[f"{load}-{d}"] for d in depths))
 
 
 def _figures(rates: dict[tuple[int, bool], dict[str, float]]) -> list[Figure]:
-    x = [float(d) for d in DEPTHS]
     titles = {"read": "4 KiB random reads", "write": "4 KiB random writes"}
     titles |= {name: name.capitalize() for name in PROFILES}
-    return [
-        Figure(
-            title,
-            "depth",
-            "IOPS",
-            [
-                Curve(name_of(*d), x, [rates[d][f"{load}-{n}"] for n in DEPTHS], "points", place)
-                for place, d in enumerate(DEVICES)
-            ],
-            log_x=True,
-            group="Against depth" if load in ("read", "write") else "IOmeter's loads",
-        )
-        for load, title in titles.items()
-    ]
+    groups = dict.fromkeys(("read", "write"), "Against depth")
+    found = []
+    for load, title in titles.items():
+        curves = {name_of(*d): [own[f"{load}-{n}"] for n in DEPTHS] for d, own in rates.items()}
+        group = groups.get(load, "IOmeter's loads")
+        drawn = family(DEPTHS, curves)
+        found.append(Figure(title, "depth", "IOPS", drawn, log_x=True, group=group))
+    return found
 
 
 def _remarks(rates: dict[tuple[int, bool], dict[str, float]]) -> list[str]:
     one, two = rates[256, False], rates[256, True]
+    names = {"read": "random reads", "write": "random writes", "webserver": "web server"}
     return [
-        f"Two 256 against one, {text}: "
+        f"Two 256 against one, {names.get(load, load)}: "
         + ", ".join(f"depth {d} {two[f'{load}-{d}'] / one[f'{load}-{d}']:.2f}" for d in DEPTHS)
         + "."
-        for load, text in (
-            ("read", "random reads"),
-            ("write", "random writes"),
-            ("webserver", "web server"),
-            ("database", "database"),
-            ("workstation", "workstation"),
-        )
+        for load in ("read", "write", "webserver", "database", "workstation")
     ]
 
 
@@ -227,14 +172,12 @@ EXPERIMENT = Experiment(
     name="raid0-840pro",
     title="One Samsung 840 Pro against two in RAID 0",
     article=ARTICLE,
-    procedure="On one drive of 128, 256 and 512 GB and on two of 128 and 256 in RAID 0, "
-    "behind a chipset with DMI 2.0: sequential "
-    "reads and writes, 4 KiB random reads and writes at depths 1 to 32, and IOmeter's "
-    "loads database "
-    "(8 KiB, 67 % reads), web server (mixed sizes, reads only) and workstation (8 KiB, 80 % reads, "
-    "80 % random). The article tests new drives: here a quarter of the drive is "
-    "filled and used, so "
-    "that nothing has to be collected. It gives two numbers and says the rest in words.",
+    procedure="On one drive of 128, 256 and 512 GB and on two of 128 and 256 in RAID 0, behind a "
+    "chipset with DMI 2.0: sequential reads and writes, 4 KiB random reads and writes at depths 1 "
+    "to 32, and IOmeter's loads database (8 KiB, 67 % reads), web server (mixed sizes, reads only) "
+    "and workstation (8 KiB, 80 % reads, 80 % random). The article tests new drives: here a "
+    "quarter of the drive is filled and used, so that nothing has to be collected. It gives two "
+    "numbers and says the rest in words.",
     scaling="capacity (blocks per plane); the half second of each measurement stays",
     factors={"quick": 200, "reduced": 50, "full": 1},
     plan=plan,

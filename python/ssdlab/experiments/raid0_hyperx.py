@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ssdlab.answer import Curve, Figure
+from ssdlab.answer import Figure, by_name, family
 from ssdlab.arrays.attachment import attachment
 from ssdlab.arrays.readings import Reading, read
 from ssdlab.arrays.rigs import Shape, array_rig, shipped
 from ssdlab.arrays.studies import STATES
 from ssdlab.arrays.workloads import job
-from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
+from ssdlab.experiments.base import Experiment, Findings, Runs, Task, line
 from ssdlab.rig import reduced
 
 ARTICLE = "articles on RAID 0 of two Kingston HyperX (SF-2281) on Intel RST"
@@ -45,43 +45,33 @@ def plan(factor: int) -> list[Task]:
     devices = {one: array_rig(shipped(one), Shape("0", 1), chipset) for one in (SMALL, LARGE)}
     devices[PAIR] = pair[DEFAULT_KIB]
     small, large = (reduced(one, factor, fewest=128) for one in (SMALL, LARGE))
-    tasks = []
-    for device, rig in devices.items():
-        smaller = large if device == LARGE else small
-
-        def task(
-            key: str,
-            load: str,
-            state: str,
-            device: str = device,
-            rig: str = rig,
-            smaller: dict[str, str] = smaller,
-        ) -> Task:
-            cost = 1.0 if device == SMALL else 2.0
-            return Task(f"{device}/{key}", device, load, smaller, cost=cost, rig=rig, prepare=state)
-
-        for key, (_, steps) in zip(STATE_KEYS, STATES, strict=True):
-            load = job("rw=randwrite\nbs=4k", "random", depth=32, seconds=2.0)
-            tasks.append(task(key, load.text, steps))
-        for name, (options, depth) in FRESH.items():
-            load = job(f"{options}\nsize=25%", name, depth=depth, seconds=0.5)
-            tasks.append(task(name, load.text, "sequential"))
-        for side, percent in SHRINKS.items():
-            tasks += [task(f"{one}-{side}", _sided(one, percent), "fob") for one in SIDES]
-    for kib, rig in pair.items():
-        for name, (options, depth) in FRESH.items():
-            load = job(f"{options}\nsize=25%", name, depth=depth, seconds=0.5)
-            tasks.append(
-                Task(
-                    f"stripe-{kib}/{name}",
-                    PAIR,
-                    load.text,
-                    small,
-                    cost=0.5,
-                    rig=rig,
-                    prepare="sequential",
-                )
-            )
+    random = job("rw=randwrite\nbs=4k", "random", depth=32, seconds=2.0).text
+    fresh = {
+        name: job(f"{options}\nsize=25%", name, depth=depth, seconds=0.5).text
+        for name, (options, depth) in FRESH.items()
+    }
+    loads = [
+        *((key, random, steps) for key, (_, steps) in zip(STATE_KEYS, STATES, strict=True)),
+        *((name, text, "sequential") for name, text in fresh.items()),
+        *(
+            (f"{one}-{side}", _sided(one, percent), "fob")
+            for side, percent in SHRINKS.items()
+            for one in SIDES
+        ),
+    ]
+    tasks = [
+        Task(
+            f"{device}/{key}", device, text, large if device == LARGE else small,
+            cost=1.0 if device == SMALL else 2.0, rig=rig, prepare=state,
+        )
+        for device, rig in devices.items()
+        for key, text, state in loads
+    ]  # fmt: skip
+    tasks += [
+        Task(f"stripe-{kib}/{name}", PAIR, text, small, cost=0.5, rig=rig, prepare="sequential")
+        for kib, rig in pair.items()
+        for name, text in fresh.items()
+    ]
     return tasks
 
 
@@ -116,100 +106,57 @@ def judge(runs: Runs, factor: int) -> Findings:
     """What the article says of the shape, as ratios."""
     found = {key: read(result) for key, result in runs.items()}
 
-    def iops(device: str, key: str) -> float:
-        return found[f"{device}/{key}"].iops
+    def ratio(one: str, key: str, other: str, base: str) -> float:
+        return found[f"{one}/{key}"].iops / found[f"{other}/{base}"].iops
 
     lines = []
-    for device in (SMALL, PAIR):
-        fresh, used = iops(device, "fresh"), iops(device, "used")
-        lines += [
-            Line(Published(device, "used / fresh (a fraction)", None, ""), used / fresh),
-            Line(
-                Published(device, "after 30 min of rest / used (alike)", 1.0, ""),
-                iops(device, "rested") / used,
-                WORDS,
-            ),
-        ]
+    for one in (SMALL, PAIR):
+        rest, again = "after 30 min of rest / used (alike)", ratio(one, "rested", one, "used")
+        used = ratio(one, "used", one, "fresh")
+        lines.append(line(one, "used / fresh (a fraction)", None, "", used))
+        lines.append(line(one, rest, 1.0, "", again, WORDS))
+    trimmed = (
+        (SMALL, "after TRIM / fresh (restored)", 1.0, SMALL, "fresh", ERASE_WHY),
+        (PAIR, "after TRIM / used (TRIM does not arrive)", 1.0, PAIR, "used", WORDS),
+        (PAIR, "the used pair / one fresh drive (can fall below 1)", None, SMALL, "trimmed", ""),
+    )
+    for one, quantity, value, other, base, why in trimmed:
+        lines.append(line(one, quantity, value, "", ratio(one, "trimmed", other, base), why))
+    for name, said, value in (
+        ("seq-read", "above 1", None),
+        ("seq-write", "above 1", None),
+        ("read-64", "above 1", None),
+        ("read-1", "slightly below 1", 1.0),
+    ):
+        quantity = f"fresh, {name}: pair / one of 240 GB ({said})"
+        lines.append(line(PAIR, quantity, value, "", ratio(PAIR, name, LARGE, name), WORDS))
+    for one in (SMALL, PAIR):
+        for name in SIDES:
+            quantity = f"{name}: zeros / data that does not compress (a range)"
+            both = ratio(one, f"{name}-zeros", one, f"{name}-random")
+            lines.append(line(one, quantity, None, "", both))
+    spreads = {name: [found[f"stripe-{kib}/{name}"].iops for kib in STRIPES_KIB] for name in FRESH}
     lines += [
-        Line(
-            Published(SMALL, "after TRIM / fresh (restored)", 1.0, ""),
-            iops(SMALL, "trimmed") / iops(SMALL, "fresh"),
-            ERASE_WHY,
-        ),
-        Line(
-            Published(PAIR, "after TRIM / used (TRIM does not arrive)", 1.0, ""),
-            iops(PAIR, "trimmed") / iops(PAIR, "used"),
-            WORDS,
-        ),
-        Line(
-            Published(PAIR, "the used pair / one fresh drive (can fall below 1)", None, ""),
-            iops(PAIR, "trimmed") / iops(SMALL, "trimmed"),
-        ),
-    ]
-    lines += [
-        Line(
-            Published(PAIR, f"fresh, {name}: pair / one of 240 GB ({said})", value, ""),
-            iops(PAIR, name) / iops(LARGE, name),
-            WORDS,
-        )
-        for name, said, value in (
-            ("seq-read", "above 1", None),
-            ("seq-write", "above 1", None),
-            ("read-64", "above 1", None),
-            ("read-1", "slightly below 1", 1.0),
-        )
-    ]
-    lines += [
-        Line(
-            Published(device, f"{name}: zeros / data that does not compress (a range)", None, ""),
-            iops(device, f"{name}-zeros") / iops(device, f"{name}-random"),
-        )
-        for device in (SMALL, PAIR)
-        for name in SIDES
-    ]
-    spreads = {name: [iops(f"stripe-{kib}", name) for kib in STRIPES_KIB] for name in FRESH}
-    lines += [
-        Line(
-            Published(PAIR, f"{name}: worst / best stripe of 4 to 128 KiB (small)", None, ""),
+        line(
+            PAIR, f"{name}: worst / best stripe of 4 to 128 KiB (small)", None, "",
             min(rates) / max(rates),
         )
         for name, rates in spreads.items()
-    ]
+    ]  # fmt: skip
     return Findings(lines, _figures(found, spreads), _remarks(found, spreads))
 
 
 def _figures(found: dict[str, Reading], spreads: dict[str, list[float]]) -> list[Figure]:
-    states = Figure(
-        "4 KiB random writes by state",
-        "",
-        "IOPS",
-        [
-            Curve(
-                device,
-                [float(i) for i in range(len(STATE_KEYS))],
-                [found[f"{device}/{key}"].iops for key in STATE_KEYS],
-                "bars",
-                place,
-            )
-            for place, device in enumerate((SMALL, LARGE, PAIR))
-        ],
-        x_names=[name for name, _ in STATES],
-        wide=True,
-    )
-    stripes = Figure(
-        "Size of a stripe",
-        "KiB",
-        "of the best",
-        [
-            Curve(
-                name, [float(k) for k in STRIPES_KIB], [r / max(rates) for r in rates], "points", i
-            )
-            for i, (name, rates) in enumerate(spreads.items())
-        ],
-        log_x=True,
-        wide=True,
-    )
-    return [states, stripes]
+    rates = {
+        one: [found[f"{one}/{key}"].iops for key in STATE_KEYS] for one in (SMALL, LARGE, PAIR)
+    }
+    states = [name for name, _ in STATES]
+    shares = {name: [rate / max(own) for rate in own] for name, own in spreads.items()}
+    curves = family(STRIPES_KIB, shares)
+    return [
+        by_name("4 KiB random writes by state", "IOPS", states, rates, wide=True),
+        Figure("Size of a stripe", "KiB", "of the best", curves, log_x=True, wide=True),
+    ]
 
 
 def _remarks(found: dict[str, Reading], spreads: dict[str, list[float]]) -> list[str]:
@@ -241,15 +188,13 @@ EXPERIMENT = Experiment(
     name="raid0-hyperx",
     title="RAID 0 of two Kingston HyperX",
     article=ARTICLE,
-    procedure="4 KiB random writes at depth 32 of data that does not compress, on one "
-    "drive of 120 GB, "
-    "one of 240 GB and two of 120 GB in RAID 0 whose TRIM does not reach the members: fresh, after "
-    "everything was written twice at random, after 30 minutes of rest, after TRIM of everything. "
-    "Further, on drives that were filled in order, sequential I/O and random reads at "
-    "depths 1 and 64, "
-    "stripes of 4 to 128 KiB, and both sides of the drive: zeros, and data that does not compress. "
-    "All of it stands behind a chipset with DMI 2.0. The article shows pictures; what "
-    "it says of their shape is held as a ratio.",
+    procedure="4 KiB random writes at depth 32 of data that does not compress, on one drive of "
+    "120 GB, one of 240 GB and two of 120 GB in RAID 0 whose TRIM does not reach the members: "
+    "fresh, after everything was written twice at random, after 30 minutes of rest, after TRIM of "
+    "everything. Further, on drives that were filled in order, sequential I/O and random reads at "
+    "depths 1 and 64, stripes of 4 to 128 KiB, and both sides of the drive: zeros, and data that "
+    "does not compress. All of it stands behind a chipset with DMI 2.0. The article shows "
+    "pictures; what it says of their shape is held as a ratio.",
     scaling="capacity (blocks per plane); the seconds of each measurement stay",
     factors={"quick": 100, "reduced": 50, "full": 1},
     plan=plan,

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ssdlab import _core
-from ssdlab.answer import Curve, Figure
+from ssdlab.answer import Curve, Figure, family
 from ssdlab.arrays.predict import slowest_of
 from ssdlab.arrays.readings import read
 from ssdlab.arrays.rigs import CHUNK, Drive, Shape, array_rig, mixed_rig
-from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
+from ssdlab.experiments.base import Experiment, Findings, Kind, Runs, Task, line
 
 ARTICLE = "an article on RAID 0 of many SSDs (Linux md, HBA)"
 TIMES_MS = (4.1, 2.2, 1.9, 1.4, 1.0, 9.7, 5.4, 8.6)
@@ -94,85 +94,50 @@ def judge(runs: Runs, factor: int) -> Findings:
     """The example to the microsecond, and what is lost against the number of drives."""
     example = read(runs["example"])
     busy = example.utilisation
+    least, mean, most = (busy.least, busy.mean, busy.greatest) if busy else (None,) * 3
     _, shares = slowest_of(TIMES_MS)
-    lines = [
-        Line(Published(EXAMPLE, "a write of 4 MiB takes", LONGEST_MS, "ms"), example.max_ns / 1e6),
-        Line(
-            Published(EXAMPLE, "slowest member busy", 100.0, "%"),
-            100 * busy.greatest if busy else None,
-        ),
-        Line(
-            Published(EXAMPLE, "fastest member busy", 100 * min(TIMES_MS) / LONGEST_MS, "%"),
-            100 * busy.least if busy else None,
-        ),
-        Line(
-            Published(EXAMPLE, "members busy on the average", 100 * sum(shares) / 8, "%"),
-            100 * busy.mean if busy else None,
-        ),
-    ]
+    lines = [line(EXAMPLE, "a write of 4 MiB takes", LONGEST_MS, "ms", example.max_ns / 1e6)]
+    for quantity, value, share in (
+        ("slowest member busy", 100.0, most),
+        ("fastest member busy", 100 * min(TIMES_MS) / LONGEST_MS, least),
+        ("members busy on the average", 100 * sum(shares) / 8, mean),
+    ):
+        lines.append(line(EXAMPLE, quantity, value, "%", None if share is None else 100 * share))
     lost = {name: _losses(runs, name) for name in MODELS}
+    rows: tuple[tuple[int, str, float, str, Kind], ...] = (
+        (7, "rare", 10.0, "", "fitted"),
+        (16, "rare", LARGER, RANGE_WHY, "predicted"),
+        (24, "rare", LARGER, RANGE_WHY, "predicted"),
+        (7, "bell", 10.0, "", "fitted"),
+        (24, "bell", LARGER, BELL_WHY, "predicted"),
+    )
+    said = {"rare": "rare slow chunks", "bell": "bell-shaped"}
     lines += [
-        Line(
-            Published(MODEL, "lost at 7 drives, rare slow chunks", 10.0, "%", "fitted"),
-            lost["rare"][7],
-        ),
-        Line(
-            Published(MODEL, "lost at 16 drives, rare slow chunks", LARGER, "%"),
-            lost["rare"][16],
-            RANGE_WHY,
-        ),
-        Line(
-            Published(MODEL, "lost at 24 drives, rare slow chunks", LARGER, "%"),
-            lost["rare"][24],
-            RANGE_WHY,
-        ),
-        Line(
-            Published(MODEL, "lost at 7 drives, bell-shaped", 10.0, "%", "fitted"), lost["bell"][7]
-        ),
-        Line(
-            Published(MODEL, "lost at 24 drives, bell-shaped", LARGER, "%"),
-            lost["bell"][24],
-            BELL_WHY,
-        ),
+        line(MODEL, f"lost at {n} drives, {said[name]}", value, "%", lost[name][n], why, kind)
+        for n, name, value, why, kind in rows
     ]
     return Findings(lines, _figures(lost), _remarks(lost))
 
 
-def _rates(runs: Runs, name: str) -> dict[int, float]:
-    return {n: read(runs[f"{name}-{n}"]).bytes_per_s / 1e6 for n in COUNTS}
-
-
 def _losses(runs: Runs, name: str) -> dict[int, float]:
     """Percent below N times one drive."""
-    rates = _rates(runs, name)
+    rates = {n: read(runs[f"{name}-{n}"]).bytes_per_s / 1e6 for n in COUNTS}
     return {n: 100 * (1 - rate / (n * rates[1])) for n, rate in rates.items()}
 
 
 def _figures(lost: dict[str, dict[int, float]]) -> list[Figure]:
+    gains = {
+        text: [n * (1 - lost[name][n] / 100) for n in COUNTS] for name, (_, text) in MODELS.items()
+    }
     x = [float(n) for n in COUNTS]
-    curves = [
-        Curve(text, x, [n * (1 - lost[name][n] / 100) for n in COUNTS], "points", place)
-        for place, (name, (_, text)) in enumerate(MODELS.items())
-    ]
     line = Curve("N times one drive", x, x, "dashed", 5)
-    rings = Curve("published", [7.0], [7 * 0.9], "published")
-    utilised = Curve(
-        "busy",
-        [float(i) for i in range(len(TIMES_MS))],
-        [100 * one / LONGEST_MS for one in TIMES_MS],
-        "bars",
-        0,
-    )
+    curves = [line, *family(x, gains), Curve("published", [7.0], [7 * 0.9], "published")]
+    title, unit = "Throughput against the number of drives", "times one drive"
+    busy = family(range(len(TIMES_MS)), {"busy": [100 * x / LONGEST_MS for x in TIMES_MS]}, "bars")
     names = [f"{i + 1}" for i in range(len(TIMES_MS))]
     return [
-        Figure(
-            "Throughput against the number of drives",
-            "drives",
-            "times one drive",
-            [line, *curves, rings],
-            wide=True,
-        ),
-        Figure("How busy the members of the example are", "member", "%", [utilised], x_names=names),
+        Figure(title, "drives", unit, curves, wide=True),
+        Figure("How busy the members of the example are", "member", "%", busy, x_names=names),
     ]
 
 
@@ -192,11 +157,9 @@ EXPERIMENT = Experiment(
     "First the worked example: one write of 4 MiB to eight members whose times the article gives; "
     "by the article its fourth member is busy for about 10 to 14 % of it, the sixth for all of it. "
     "Then one write after another to 1 to 24 equal drives, each known by the distribution of its "
-    "latencies alone. The article saw 10 % less than the straight line at seven "
-    "drives and predicted "
-    "20 to 25 % for larger arrays, from latencies that it does not list: two "
-    "distributions stand for "
-    "them, each with one number chosen such that seven drives lose 10 %.",
+    "latencies alone. The article saw 10 % less than the straight line at seven drives and "
+    "predicted 20 to 25 % for larger arrays, from latencies that it does not list: two "
+    "distributions stand for them, each with one number chosen such that seven drives lose 10 %.",
     scaling="the time for which is written",
     factors={"quick": 20, "reduced": 5, "full": 1},
     plan=plan,

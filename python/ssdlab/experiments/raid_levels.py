@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ssdlab.answer import Curve, Figure
+from ssdlab.answer import by_name
 from ssdlab.arrays.attachment import attachment, with_ram, without_ram
-from ssdlab.arrays.readings import Reading, read
+from ssdlab.arrays.readings import read
 from ssdlab.arrays.rigs import Shape, array_rig, shipped
-from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
+from ssdlab.experiments.base import Experiment, Findings, Runs, Task, line
 from ssdlab.rig import capacity_of, reduced
 
 ARTICLE = "an article on RAID levels with the Intel RS25DB080 controller (8 disks, 8 SSDs)"
@@ -21,6 +21,7 @@ SSDS = f"8 x {SSD}"
 DISK = "seagate-savvio-10k5-300"
 """A 10 000 rpm SAS disk of 300 GB; which one the article had is not known."""
 DISKS = f"8 x {DISK}"
+KINDS = {"disk": DISKS, "ssd": SSDS}
 LOADS = {"read": "rw=randread\nbs=4k", "write": "rw=randwrite\nbs=4k"}
 ORDERED = {"read-1m": "rw=read\nbs=1m", "write-1m": "rw=write\nbs=1m"}
 VOLUME = 50e9
@@ -80,113 +81,82 @@ def plan(factor: int) -> list[Task]:
         for load, options in (LOADS | ORDERED).items():
             settings = [("", without_ram(card), without_ram(card), 0)]
             if (level, load) == ("6", "write"):
-                settings.append(
-                    ("-ram", with_ram(card, RAM), with_ram(card, RAM // factor), RAM_RAMP_S)
-                )
+                smaller_ram = with_ram(card, RAM // factor)
+                settings.append(("-ram", with_ram(card, RAM), smaller_ram, RAM_RAMP_S))
             for suffix, above_disks, above_ssds, ramp in settings:
-                disks = job(load, options, None, ramp)
+                key, disks = f"{level}-{load}{suffix}", job(load, options, None, ramp)
                 rig = array_rig(shipped(DISK), shape, above_disks)
-                tasks.append(Task(f"disk-{level}-{load}{suffix}", DISKS, disks, cost=0.2, rig=rig))
+                tasks.append(Task(f"disk-{key}", DISKS, disks, cost=0.2, rig=rig))
                 ssds = job(load, options, percent, ramp)
                 rig = array_rig(shipped(SSD), shape, above_ssds)
                 smaller = reduced(SSD, factor, fewest=128)
-                tasks.append(Task(f"ssd-{level}-{load}{suffix}", SSDS, ssds, smaller, rig=rig))
+                tasks.append(Task(f"ssd-{key}", SSDS, ssds, smaller, rig=rig))
     return tasks
 
 
 def judge(runs: Runs, factor: int) -> Findings:
     """The two numbers of the text, and every level."""
-    found = {key: read(result) for key, result in runs.items()}
-
-    def iops(kind: str, level: str, load: str) -> float:
-        return found[f"{kind}-{level}-{load}"].iops
-
+    found = {key: read(result).iops for key, result in runs.items()}
+    ram, many = found["ssd-6-write-ram"], f"{RANGE}; {CONTROLLER}"
+    per_disk = ram / found["disk-6-write-ram"]
+    writes, cached = "RAID 6, 4 KiB random writes", "RAID 6, 4 KiB random writes, RAM of the card"
     lines = [
-        Line(
-            Published(SSDS, "RAID 6, 4 KiB random writes", RAID6_WRITE, "IOPS"),
-            iops("ssd", "6", "write"),
-            CONTROLLER,
-        ),
-        Line(
-            Published(SSDS, "RAID 6, 4 KiB random writes, RAM of the card", RAID6_WRITE, "IOPS"),
-            iops("ssd", "6", "write-ram"),
-            WITH_RAM,
-        ),
-        Line(
-            Published(SSDS, "RAID 6, writes with RAM: SSDs / disks", SEVERAL, ""),
-            iops("ssd", "6", "write-ram") / iops("disk", "6", "write-ram"),
+        line(SSDS, writes, RAID6_WRITE, "IOPS", found["ssd-6-write"], CONTROLLER),
+        line(SSDS, cached, RAID6_WRITE, "IOPS", ram, WITH_RAM),
+        line(
+            SSDS, "RAID 6, writes with RAM: SSDs / disks", SEVERAL, "", per_disk,
             f"{RANGE}; {WITH_RAM}",
         ),
-    ]
-    lines += [
-        Line(
-            Published(SSDS, f"RAID {level}, {load}s: SSDs / disks", SEVERAL, ""),
-            iops("ssd", level, load) / iops("disk", level, load),
-            f"{RANGE}; {CONTROLLER}",
-        )
-        for level in ("0", "6")
-        for load in LOADS
-    ]
-    lines += [
-        Line(
-            Published(DISKS, f"random reads, RAID {level} / RAID 0", 1.0, ""),
-            iops("disk", level, "read") / iops("disk", "0", "read"),
-        )
-        for level in LEVELS[1:]
-    ]
-    lines += [
-        Line(
-            Published(drive, f"RAID {level}, random {load}s", None, "IOPS"), iops(kind, level, load)
-        )
-        for kind, drive in (("disk", DISKS), ("ssd", SSDS))
-        for level in LEVELS
-        for load in LOADS
-    ]
-    lines += [
-        Line(
-            Published(drive, f"RAID {level}, {load.partition('-')[0]}s of 1 MiB", None, "MB/s"),
-            iops(kind, level, load) * 2**20 / 1e6,
-        )
-        for kind, drive in (("disk", DISKS), ("ssd", SSDS))
-        for level in LEVELS
-        for load in ORDERED
-    ]
-    return Findings(lines, _figures(found), _remarks(found))
-
-
-def _figures(found: dict[str, Reading]) -> list[Figure]:
-    names = [f"RAID {level}" for level in LEVELS]
-    figures = []
-    for kind, title in (("disk", DISKS), ("ssd", SSDS)):
-        curves = [
-            Curve(
-                f"random {load}s",
-                [float(i) for i in range(len(LEVELS))],
-                [found[f"{kind}-{level}-{load}"].iops for level in LEVELS],
-                "bars",
-                place,
+    ]  # fmt: skip
+    for level in ("0", "6"):
+        for load in LOADS:
+            ratio = found[f"ssd-{level}-{load}"] / found[f"disk-{level}-{load}"]
+            lines.append(
+                line(SSDS, f"RAID {level}, {load}s: SSDs / disks", SEVERAL, "", ratio, many)
             )
-            for place, load in enumerate(LOADS)
-        ]
-        group = "Random I/O at depth 256"
-        figures.append(Figure(title, "", "IOPS", curves, x_names=names, group=group))
-    return figures
+    for level in LEVELS[1:]:
+        ratio = found[f"disk-{level}-read"] / found["disk-0-read"]
+        lines.append(line(DISKS, f"random reads, RAID {level} / RAID 0", 1.0, "", ratio))
+    each = [(kind, level) for kind in KINDS for level in LEVELS]
+    lines += [
+        line(
+            KINDS[kind], f"RAID {level}, random {load}s", None, "IOPS",
+            found[f"{kind}-{level}-{load}"],
+        )
+        for kind, level in each for load in LOADS
+    ]  # fmt: skip
+    lines += [
+        line(
+            KINDS[kind], f"RAID {level}, {load.partition('-')[0]}s of 1 MiB", None, "MB/s",
+            found[f"{kind}-{level}-{load}"] * 2**20 / 1e6,
+        )
+        for kind, level in each for load in ORDERED
+    ]  # fmt: skip
+    names = [f"RAID {level}" for level in LEVELS]
+    figures = [
+        by_name(
+            title, "IOPS", names,
+            {f"random {x}s": [found[f"{kind}-{level}-{x}"] for level in LEVELS] for x in LOADS},
+            group="Random I/O at depth 256",
+        )
+        for kind, title in KINDS.items()
+    ]  # fmt: skip
+    return Findings(lines, figures, _remarks(found))
 
 
-def _remarks(found: dict[str, Reading]) -> list[str]:
+def _remarks(found: dict[str, float]) -> list[str]:
     said = []
     for kind, name in (("disk", "disks"), ("ssd", "SSDs")):
-        base = found[f"{kind}-0-write"].iops
+        base = found[f"{kind}-0-write"]
         parts = ", ".join(
-            f"RAID {level} {base / found[f'{kind}-{level}-write'].iops:.2f}" for level in LEVELS[1:]
+            f"RAID {level} {base / found[f'{kind}-{level}-write']:.2f}" for level in LEVELS[1:]
         )
         said.append(
             f"How many times slower than in RAID 0 {name} write at random: {parts}. By the "
             "commands that a small write takes: RAID 10 2, RAID 5 4, RAID 6 6"
             + (
-                "; more where reads of old data wait for dies that program."
-                if kind == "ssd"
-                else "."
+                "; more where reads of old data wait for dies that program." * (kind == "ssd")
+                or "."
             )
         )
     said.append(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from ssdlab.answer import Curve, Figure
+from dataclasses import replace
+
+from ssdlab.answer import Curve, Figure, by_name
 from ssdlab.arrays.attachment import attachment, without_ram
 from ssdlab.arrays.readings import read
 from ssdlab.arrays.rigs import Shape, array_rig, shipped
-from ssdlab.experiments import raid_levels
-from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
+from ssdlab.experiments import measure, raid_levels
+from ssdlab.experiments.base import Experiment, Findings, Runs, Task, line
 from ssdlab.experiments.cached import Members, rig
 from ssdlab.experiments.raid_levels import ARTICLE, CARD, DEPTH, DISK, LEVELS, SSD, SSDS, STRIP
-from ssdlab.results import Result
 from ssdlab.rig import capacity_of, reduced
 
 DRIVE = "8 disks, 4 SSDs"
@@ -28,17 +29,16 @@ USED = {"used_before": 2.0}
 """Keys of a cache whose SSDs are full and used."""
 STATE = (
     "in what state the SSDs were is not stated, nor what the card's firmware takes for a "
-    "look-up in "
-    "its cache: fresh SSDs write as in order, ones that are full and used have 7 % of reserve and "
-    "mostly collect"
+    "look-up in its cache: fresh SSDs write as in order, ones that are full and used have 7 % of "
+    "reserve and mostly collect"
 )
 TOO_SMALL = "not in a quick run: SSDs that small have no room for collection"
 PURE_WHY = "what the card's firmware needs for parity is not known"
 
 
 def job(factor: int) -> str:
-    """The job file: every hot block is written twice, once to disks and SSDs and once to the "
-    "SSDs."""
+    """The job file: every hot block is written twice, once to disks and SSDs and once to the
+    SSDs."""
     area = VOLUME // (BLOCK * factor) * BLOCK * factor
     # A stride at the end of each write: only every so manieth block is hot.
     order = f"rw=write:{BLOCK * (factor - 1)}" if factor > 1 else "rw=write"
@@ -98,112 +98,80 @@ def plan(factor: int) -> list[Task]:
         tasks.append(Task(f"{fast}-used", DRIVE, job(factor), rig=used))
     shape = Shape("6", raid_levels.MEMBERS, STRIP)
     percent = round(100 * VOLUME / (shape.usable_share * shape.count * capacity_of(SSD)))
-    tasks.append(
-        Task(
-            "ssds",
-            SSDS,
-            raid_levels.job("write", raid_levels.LOADS["write"], percent),
-            reduced(SSD, min(factor, SSD_FACTOR), fewest=128),
-            rig=array_rig(shipped(SSD), shape, card),
-        )
-    )
+    text = raid_levels.job("write", raid_levels.LOADS["write"], percent)
+    smaller = reduced(SSD, min(factor, SSD_FACTOR), fewest=128)
+    tasks.append(Task("ssds", SSDS, text, smaller, rig=array_rig(shipped(SSD), shape, card)))
     return tasks
-
-
-def _iops(result: Result, job_name: str) -> float:
-    rows = result.frame().iter_rows(named=True)
-    return next(float(row["iops"]) for row in rows if row["job"] == job_name)
 
 
 def judge(runs: Runs, factor: int) -> Findings:
     """The numbers of the text, and how little the level below matters."""
     found = {
-        (fast, level, load): _iops(runs[f"{fast}-under-{level}"], load)
+        (fast, level, load): measure.totals(runs[f"{fast}-under-{level}"])[load]
         for fast in FAST
         for level in LEVELS
         for load in ("cold", "write", "read")
     }
-    pure = read(runs["ssds"]).iops
+    pure, on_raid6 = read(runs["ssds"]).iops, found["0", "6", "write"]
     lines = [
-        Line(
-            Published(DRIVE, f"RAID 6, cache {FAST[fast]}: random writes", value, "IOPS"),
-            found[fast, "6", "write"],
-            STATE,
-        )
+        line(DRIVE, f"RAID 6, cache {FAST[fast]}: random writes", value, "IOPS",
+             found[fast, "6", "write"], STATE)
         for fast, value in PUBLISHED.items()
-    ]
+    ]  # fmt: skip
+    for fast, name in FAST.items():
+        used = runs.get(f"{fast}-used")
+        lines.append(
+            line(
+                DRIVE, f"the same, SSDs just written over, cache {name}", None, "IOPS",
+                None if used is None else measure.totals(used)["write"],
+                TOO_SMALL if used is None else "",
+            )
+        )  # fmt: skip
     lines += [
-        Line(
-            Published(DRIVE, f"the same, SSDs just written over, cache {FAST[fast]}", None, "IOPS"),
-            _iops(runs[key], "write") if (key := f"{fast}-used") in runs else None,
-            "" if key in runs else TOO_SMALL,
-        )
-        for fast in FAST
-    ]
-    lines += [
-        Line(
-            Published(
-                DRIVE, "writes with cache RAID 0 / RAID 1", PUBLISHED["0"] / PUBLISHED["10"], ""
-            ),
-            found["0", "6", "write"] / found["10", "6", "write"],
+        line(
+            DRIVE, "writes with cache RAID 0 / RAID 1", PUBLISHED["0"] / PUBLISHED["10"], "",
+            on_raid6 / found["10", "6", "write"],
             f"every write goes to two SSDs of a mirror; {STATE}",
         ),
-        Line(
-            Published(SSDS, "RAID 6 without a cache: random writes", PURE, "IOPS"), pure, PURE_WHY
+        line(SSDS, "RAID 6 without a cache: random writes", PURE, "IOPS", pure, PURE_WHY),
+        line(
+            DRIVE, "cached RAID 6 of disks / RAID 6 of SSDs", PUBLISHED["0"] / PURE, "",
+            on_raid6 / pure, STATE,
         ),
-        Line(
-            Published(DRIVE, "cached RAID 6 of disks / RAID 6 of SSDs", PUBLISHED["0"] / PURE, ""),
-            found["0", "6", "write"] / pure,
-            STATE,
-        ),
-    ]
+    ]  # fmt: skip
     lines += [
-        Line(
-            Published(
-                DRIVE, f"cache RAID 0: writes on RAID {level} / RAID 0 (hardly differ)", 1.0, ""
-            ),
+        line(
+            DRIVE, f"cache RAID 0: writes on RAID {level} / RAID 0 (hardly differ)", 1.0, "",
             found["0", level, "write"] / found["0", "0", "write"],
         )
         for level in LEVELS[1:]
-    ]
+    ]  # fmt: skip
     lines += [
-        Line(Published(DRIVE, f"cache {FAST[fast]} on RAID {level}: {load}s", None, "IOPS"), value)
+        line(DRIVE, f"cache {FAST[fast]} on RAID {level}: {load}s", None, "IOPS", value)
         for (fast, level, load), value in found.items()
         if load == "write" or (load == "read" and level == "6")
     ]
+    cold = "first writes, in order with gaps, on RAID"
     lines += [
-        Line(
-            Published(DRIVE, f"first writes, in order with gaps, on RAID {level}", None, "IOPS"),
-            found["0", level, "cold"],
-        )
-        for level in LEVELS
+        line(DRIVE, f"{cold} {level}", None, "IOPS", found["0", level, "cold"]) for level in LEVELS
     ]
     return Findings(lines, [_figure(found)], _remarks(found))
 
 
 def _figure(found: dict[tuple[str, str, str], float]) -> Figure:
-    curves = [
-        Curve(
-            name,
-            [float(i) for i in range(len(LEVELS))],
-            [found[fast, level, load] for level in LEVELS],
-            "points",
-            colour,
-        )
-        for colour, (name, fast, load) in enumerate(
-            (
-                ("cold", "0", "cold"),
-                ("warm, cache RAID 0", "0", "write"),
-                ("warm, cache RAID 1", "10", "write"),
-            )
-        )
-    ]
-    rings = [float(LEVELS.index("6"))] * len(PUBLISHED)
-    curves.append(Curve("published", rings, list(PUBLISHED.values()), "published", 4))
-    names = [f"RAID {level}" for level in LEVELS]
-    return Figure(
-        "Writes by the level of the disks", "", "IOPS", curves, x_names=names, log_y=True, wide=True
-    )
+    shown = {
+        "cold": ("0", "cold"),
+        "warm, cache RAID 0": ("0", "write"),
+        "warm, cache RAID 1": ("10", "write"),
+    }
+    curves = {
+        name: [found[fast, level, load] for level in LEVELS] for name, (fast, load) in shown.items()
+    }
+    names, title = [f"RAID {level}" for level in LEVELS], "Writes by the level of the disks"
+    chart = by_name(title, "IOPS", names, curves, "points", log_y=True, wide=True)
+    place = [float(LEVELS.index("6"))] * len(PUBLISHED)
+    rings = Curve("published", place, list(PUBLISHED.values()), "published", 4)
+    return replace(chart, curves=[*chart.curves, rings])
 
 
 def _remarks(found: dict[tuple[str, str, str], float]) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ssdlab import bench
-from ssdlab.experiments.base import Experiment, Mode, Outcome, Task
+from ssdlab.experiments.base import Experiment, Mode, Reproduction, Task
 from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
 from ssdlab.results import Result
@@ -21,7 +21,7 @@ def run(
     *,
     seed: int = 1,
     progress: ProgressCallback | None = None,
-) -> list[Outcome]:
+) -> list[Reproduction]:
     """Runs experiments on simulated drives; one outcome each, in their order.
 
     Raises:
@@ -62,9 +62,9 @@ def _outcome(
     mode: Mode,
     seed: int,
     done: dict[tuple[str, str], tuple[Result, float]],
-) -> Outcome:
+) -> Reproduction:
     own = {key: found for (name, key), found in done.items() if name == experiment.name}
     factor = experiment.factors[mode]
     findings = experiment.judge({key: result for key, (result, _) in own.items()}, factor)
     seconds = sum(taken for _, taken in own.values())
-    return Outcome(experiment, mode, factor, findings, seconds, seed)
+    return Reproduction(experiment, mode, factor, findings, seconds, seed)

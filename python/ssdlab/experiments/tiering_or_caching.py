@@ -10,7 +10,7 @@ from functools import partial
 import polars as pl
 
 from ssdlab.answer import Curve, Figure
-from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task
+from ssdlab.experiments.base import Experiment, Findings, Runs, Task, line
 from ssdlab.plan.stores import Store, cached, store, tiered
 from ssdlab.results import DirectionStats, Result
 from ssdlab.rig import capacity_of, reduced
@@ -48,6 +48,23 @@ COSTS: Mapping[str, str] = {
     "cost-unlimited": "extents move as fast as they can",
 }
 """Tasks that say what moving costs."""
+LOSSES: Mapping[str, str] = {
+    "loss-through": "write-through cache, its SSDs fail",
+    "loss-back": "write-back cache, its SSDs fail",
+    "loss-tier": "tier, its SSDs fail",
+    "loss-mirror": "tier, one of its mirrored SSDs fails",
+}
+"""Tasks in which SSDs fail."""
+RATES: Mapping[str, str] = {
+    "first": "random reads, cold",
+    "warming": "random reads, warming up",
+    "reads": "random reads, warm",
+    "writes": "random writes, warm",
+    "moved": "random reads, the hot part has just moved",
+    "following": "random reads, following it",
+    "after": "random reads, warm again",
+}
+"""Phases of the main job and what they are called."""
 HERE = "90/2:10/98"
 THERE = "5/50:90/2:5/48"
 """Shares of the I/Os and of the volume: ninety percent in a fiftieth, which then is another one."""
@@ -216,73 +233,39 @@ def judge(runs: Runs, factor: int) -> Findings:
     ways = {key: Way(result) for key, result in runs.items()}
     lines = []
     for key, name in WAYS.items():
-        lines += _rates(name, ways[key])
-    ssds = {key: ways[key] for key in ("through", "back", "tier")}
+        way = ways[key]
+        lines.append(line(name, "capacity", None, "GB", way.capacity() / 1e9))
+        lines += [line(name, said, None, "IOPS", way.iops(job)) for job, said in RATES.items()]
+        lines += [
+            line(name, f"99 % of reads{said}", None, "ms", way.p99_ms(job))
+            for job, said in (("warming", " while warming up"), ("reads", ", warm"))
+        ]
+    ssds = [key for key in WAYS if key != "disks"]
     lines += [
-        Line(
-            Published(WAYS[key], "written to the SSDs by warming up", None, "MB"),
-            way.ssd_bytes("reads") / 1e6,
+        line(
+            WAYS[key], "written to the SSDs by warming up", None, "MB",
+            ways[key].ssd_bytes("reads") / 1e6,
         )
-        for key, way in ssds.items()
-    ]
+        for key in ssds
+    ]  # fmt: skip
+    for key in ssds:
+        written = ways[key].ssd_bytes("writes") - ways[key].ssd_bytes("reads")
+        share = written / ways[key].stats("writes").io_bytes
+        lines.append(line(WAYS[key], "bytes to the SSDs per byte that is written", None, "", share))
     lines += [
-        Line(
-            Published(WAYS[key], "bytes to the SSDs per byte that is written", None, ""),
-            (way.ssd_bytes("writes") - way.ssd_bytes("reads")) / way.stats("writes").io_bytes,
-        )
-        for key, way in ssds.items()
+        line(name, "data lost", None, "MB", ways[key].counter("lost_bytes") / 1e6)
+        for key, name in LOSSES.items()
     ]
-    lines += _losses(ways) + _costs(ways)
-    return Findings(lines, _figures(ways, factor), _verdicts(ways, factor))
-
-
-def _rates(name: str, way: Way) -> list[Line]:
-    def line(quantity: str, value: float, unit: str) -> Line:
-        return Line(Published(name, quantity, None, unit), value)
-
-    rows = [line("capacity", way.capacity() / 1e9, "GB")]
-    rows += [
-        line(said, way.iops(job), "IOPS")
-        for job, said in (
-            ("first", "random reads, cold"),
-            ("warming", "random reads, warming up"),
-            ("reads", "random reads, warm"),
-            ("writes", "random writes, warm"),
-            ("moved", "random reads, the hot part has just moved"),
-            ("following", "random reads, following it"),
-            ("after", "random reads, warm again"),
-        )
-    ]
-    rows += [
-        line("99 % of reads while warming up", way.p99_ms("warming"), "ms"),
-        line("99 % of reads, warm", way.p99_ms("reads"), "ms"),
-    ]
-    return rows
-
-
-def _losses(ways: Mapping[str, Way]) -> list[Line]:
-    names = {
-        "loss-through": "write-through cache, its SSDs fail",
-        "loss-back": "write-back cache, its SSDs fail",
-        "loss-tier": "tier, its SSDs fail",
-        "loss-mirror": "tier, one of its mirrored SSDs fails",
-    }
-    return [
-        Line(Published(name, "data lost", None, "MB"), ways[key].counter("lost_bytes") / 1e6)
-        for key, name in names.items()
-    ]
-
-
-def _costs(ways: Mapping[str, Way]) -> list[Line]:
-    return [
-        Line(Published(f"tier, {name}", f"reads of what is cold, {what}", None, unit), value)
-        for key, name in COSTS.items()
+    for key, name in COSTS.items():
+        way, reads = ways[key], "reads of what is cold,"
+        mean = way.stats("cold").lat_mean_ns / 1e6
         for what, unit, value in (
-            ("rate", "IOPS", ways[key].iops("cold")),
-            ("mean", "ms", ways[key].stats("cold").lat_mean_ns / 1e6),
-            ("99 %", "ms", ways[key].p99_ms("cold")),
-        )
-    ]
+            ("rate", "IOPS", way.iops("cold")),
+            ("mean", "ms", mean),
+            ("99 %", "ms", way.p99_ms("cold")),
+        ):
+            lines.append(line(f"tier, {name}", f"{reads} {what}", None, unit, value))
+    return Findings(lines, _figures(ways, factor), _verdicts(ways, factor))
 
 
 def _verdicts(ways: Mapping[str, Way], factor: int) -> list[str]:
@@ -365,7 +348,8 @@ def _verdicts(ways: Mapping[str, Way], factor: int) -> list[str]:
 def _figures(ways: Mapping[str, Way], factor: int) -> list[Figure]:
     curves = []
     for place, (key, name) in enumerate(WAYS.items()):
-        series = ways[key].result.series().group_by("time_s").agg(_ios()).sort("time_s")
+        rows = ways[key].result.series().group_by("time_s").agg(pl.col("iops").sum())
+        series = rows.sort("time_s")
         curves.append(
             Curve(name, series["time_s"].to_list(), series["iops"].to_list(), "line", place)
         )
@@ -377,10 +361,6 @@ def _figures(ways: Mapping[str, Way], factor: int) -> list[Figure]:
     )
     title = "I/Os per second, warming up and after the hot part has moved"
     return [Figure(title, "s", "IOPS", curves, log_y=True, wide=True, note=note)]
-
-
-def _ios() -> pl.Expr:
-    return pl.col("iops").sum()
 
 
 EXPERIMENT = Experiment(

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from ssdlab.answer import Curve, Figure
-from ssdlab.experiments import measure
-from ssdlab.experiments.base import (
-    Experiment,
-    Findings,
-    Line,
-    Published,
-    Runs,
-    Task,
-)
+from ssdlab.answer import Curve, Figure, family
+from ssdlab.experiments.base import Experiment, Findings, Runs, Task, line
+from ssdlab.experiments.measure import totals
 from ssdlab.experiments.x25m_random_write import ARTICLE, DRIVE
-from ssdlab.results import Result
 from ssdlab.rig import reduced
 
 SIZES = (512, *(1024 << n for n in range(11)))
@@ -26,18 +18,6 @@ NO_FILE_SYSTEM = "the cost of a file system on the host is not simulated"
 SCATTERED = (
     "the drive read here was written at random, so a sequential read is in pieces on the flash"
 )
-
-
-def _mb(quantity: str, value: float | None) -> Published:
-    return Published(DRIVE, quantity, value, "MB/s")
-
-
-TOP_RAW = _mb("sequential read, highest, without a partition", 270.0)
-TOP_PARTITION = _mb("sequential read, highest, with a partition", 260.0)
-TOP_AT = Published(DRIVE, "sequential read, block from which 95 % of it are reached", 64.0, "KiB")
-RANDOM = Published(DRIVE, "random / sequential read at 1 MiB, without a partition", 1.0, "")
-NEW = Published(DRIVE, "sequential write, new, at 128 KiB", 100.0, "MB/s", "fitted")
-USED = _mb("sequential write, used, at 128 KiB (much lower at first)", None)
 
 
 def label(size: int) -> str:
@@ -106,48 +86,47 @@ def plan(factor: int) -> list[Task]:
 
 def judge(runs: Runs, factor: int) -> Findings:
     """The numbers of the text and the four curves."""
-    used = runs["used"]
-    read = _sweep(used, "read")
-    random = _sweep(used, "randread")
-    again = _sweep(used, "write")
-    new = [measure.mean_rate(runs[f"new-{label(size)}"], "write") or 0.0 for size in SIZES]
-    top = max(read)
+    used = totals(runs["used"], "bw_bytes")
+    read, random, again = (
+        [used[f"{name}-{label(size)}"] / 1e6 for size in SIZES]
+        for name in ("read", "randread", "write")
+    )
+    new = [totals(runs[f"new-{label(size)}"], "bw_bytes")["write"] / 1e6 for size in SIZES]
+    top, at = max(read), SIZES.index(128 * 1024)
     reached = next(size for size, rate in zip(SIZES, read, strict=True) if rate >= 0.95 * top)
-    at_128k = SIZES.index(128 * 1024)
-    lines = [
-        Line(TOP_RAW, top),
-        Line(TOP_PARTITION, None, NO_FILE_SYSTEM),
-        Line(TOP_AT, reached / 1024, SCATTERED),
-        Line(RANDOM, random[-1] / read[-1]),
-        Line(NEW, new[at_128k]),
-        Line(USED, again[at_128k]),
+    order, raw = "sequential read", "without a partition"
+    share = random[-1] / read[-1]
+    rows: list[tuple[str, float | None, str, float | None, str]] = [
+        (f"{order}, highest, {raw}", 270.0, "MB/s", top, ""),
+        (f"{order}, highest, with a partition", 260.0, "MB/s", None, NO_FILE_SYSTEM),
+        (
+            f"{order}, block from which 95 % of it are reached", 64.0, "KiB", reached / 1024,
+            SCATTERED,
+        ),
+        (f"random / {order} at 1 MiB, {raw}", 1.0, "", share, ""),
+    ]  # fmt: skip
+    lines = [line(DRIVE, *row) for row in rows]
+    write = "sequential write"
+    lines += [
+        line(DRIVE, f"{write}, new, at 128 KiB", 100.0, "MB/s", new[at], kind="fitted"),
+        line(DRIVE, f"{write}, used, at 128 KiB (much lower at first)", None, "MB/s", again[at]),
     ]
-    x = [size / 1024 for size in SIZES]
-    curves = [
-        Curve(name, x, rates, "line", number)
-        for number, (name, rates) in enumerate(
-            (
-                ("sequential read", read),
-                ("random read, used", random),
-                ("sequential write, new", new),
-                ("sequential write, used", again),
-            )
-        )
-    ]
-    rings = Curve("published", [64.0, 128.0], [270.0, 100.0], "published")
-    figure = Figure("Block sizes", "block, KiB", "MB/s", [*curves, rings], log_x=True, wide=True)
-    first, last = again[0], again[-1]
+    curves = {
+        order: read,
+        "random read, used": random,
+        f"{write}, new": new,
+        f"{write}, used": again,
+    }
+    drawn = family((size / 1024 for size in SIZES), curves, "line")
+    drawn.append(Curve("published", [64.0, 128.0], [270.0, 100.0], "published"))
+    figure = Figure("Block sizes", "block, KiB", "MB/s", drawn, log_x=True, wide=True)
     remark = (
-        f"Sequential writing on the used drive goes from {first:.1f} MB/s in the first five "
-        "minutes "
-        f"(512 B blocks) to {last:.1f} MB/s in the last (1 MiB). Published: much lower at first; "
-        "as sequential writing goes on, write amplification tends to 1 and the speed returns."
+        f"Sequential writing on the used drive goes from {again[0]:.1f} MB/s in the first five "
+        f"minutes (512 B blocks) to {again[-1]:.1f} MB/s in the last (1 MiB). Published: much "
+        "lower at first; as sequential writing goes on, write amplification tends to 1 and the "
+        "speed returns."
     )
     return Findings(lines, [figure], [remark])
-
-
-def _sweep(result: Result, name: str) -> list[float]:
-    return [measure.mean_rate(result, f"{name}-{label(size)}") or 0.0 for size in SIZES]
 
 
 EXPERIMENT = Experiment(

@@ -3,17 +3,8 @@
 from __future__ import annotations
 
 from ssdlab.answer import Curve, Figure
-from ssdlab.experiments import measure
-from ssdlab.experiments.base import (
-    Experiment,
-    Findings,
-    Kind,
-    Line,
-    Published,
-    Runs,
-    Task,
-)
-from ssdlab.results import Result
+from ssdlab.experiments.base import Experiment, Findings, Kind, Line, Published, Runs, Task
+from ssdlab.experiments.measure import Course, at, mean_between, minutes
 from ssdlab.rig import reduced
 
 ARTICLE = "KomputerPress 9/2010, Intel X25-M G2 160 GB with IOmeter"
@@ -59,16 +50,7 @@ ALIKE = Published(DRIVE, "32 KiB / 128 KiB raw, mean of the last hour", 1.0, "")
 
 def job(block_kib: int, partition: bool, factor: int, size: str = "100%") -> str:
     """The job file. With a partition, the test program lays its file out first."""
-    fill = (
-        ""
-        if not partition
-        else """
-[layout]
-rw=write
-bs=128k
-iodepth=4
-"""
-    )
+    fill = "\n[layout]\nrw=write\nbs=128k\niodepth=4\n" if partition else ""
     wait = "stonewall\n" if partition else ""
     return f"""\
 ; Random writes of {block_kib} KiB over time. Begin with a drive that has been erased.
@@ -87,95 +69,67 @@ runtime={LENGTH_S // factor}
 """
 
 
-def task(block_kib: int, partition: bool, factor: int) -> Task:
-    """One run of four hours."""
-    return Task(
-        key=f"{block_kib}k-{'partition' if partition else 'raw'}",
-        drive=DRIVE,
-        job=job(block_kib, partition, factor),
-        overrides=reduced(DRIVE, factor),
-        interval_ms=RECORD_S * 1000 // factor,
-        cost=LENGTH_S * 3500 / factor,
-    )
-
-
 def plan(factor: int) -> list[Task]:
-    """Every block size, raw and with a partition."""
-    return [task(block, part, factor) for part in (False, True) for block in BLOCKS_KIB]
+    """Every block size, raw and with a partition, four hours each."""
+    return [
+        Task(
+            key=f"{block}k-{'partition' if partition else 'raw'}",
+            drive=DRIVE,
+            job=job(block, partition, factor),
+            overrides=reduced(DRIVE, factor),
+            interval_ms=RECORD_S * 1000 // factor,
+            cost=LENGTH_S * 3500 / factor,
+        )
+        for partition in (False, True)
+        for block in BLOCKS_KIB
+    ]
 
 
 def judge(runs: Runs, factor: int) -> Findings:
     """The numbers of the text, and the curves of all block sizes."""
-    lines = [*_points(runs["4k-raw"], RAW_4K, factor, EARLY)]
-    time, rate = _minutes(runs["4k-raw"], factor)
-    between = rate[(time > 4) & (time <= 40)]
-    lines.insert(4, Line(HUMP, float(between.max()), ASSUMED))
-    first = rate[time <= 3]
-    lines.append(Line(WRITTEN, float(first.sum()) * RECORD_S / 1e3, "the article gives a bound"))
-    lines += _points(runs["16k-raw"], RAW_16K, factor, EARLY)
-    last = {block: _last_hour(runs[f"{block}k-raw"], factor) for block in BLOCKS_KIB}
+    found = {key: minutes(result, factor) for key, result in runs.items()}
+    raw = found["4k-raw"]
+    lines = _points(raw, RAW_4K)
+    hump = float(raw.values[(raw.time > 4) & (raw.time <= 40)].max())
+    lines.insert(4, Line(HUMP, hump, ASSUMED))
+    first = float(raw.values[raw.time <= 3].sum()) * RECORD_S / 1e3
+    lines.append(Line(WRITTEN, first, "the article gives a bound"))
+    lines += _points(found["16k-raw"], RAW_16K)
+    last = {block: found[f"{block}k-raw"].between(180, 241) for block in BLOCKS_KIB}
     lines.append(Line(ALIKE, last[32] / last[128], PIECES))
-    lines += _points(runs["4k-partition"], PARTITION_4K, factor, EARLY)
-    figures = [
-        Figure(
-            title,
-            "time, min",
-            "MB/s",
-            [*_curves(runs, kind, factor), _rings(points)],
-            wide=True,
-        )
-        for kind, title, points in (
-            ("raw", "Without a partition", RAW_4K),
-            ("partition", "With a partition over the whole drive", PARTITION_4K),
-        )
-    ]
-    return Findings(lines, figures, _remarks(runs, factor, last))
+    lines += _points(found["4k-partition"], PARTITION_4K)
+    figures = []
+    for kind, title, points in (
+        ("raw", "Without a partition", RAW_4K),
+        ("partition", "With a partition over the whole drive", PARTITION_4K),
+    ):
+        curves = [
+            found[f"{block}k-{kind}"].curve(f"{block} KiB", number)
+            for number, block in enumerate(BLOCKS_KIB)
+        ]
+        x, y = [minute for minute, _ in points], [one.value or 0.0 for _, one in points]
+        curves.append(Curve("published, 4 KiB", x, y, "published", 1))
+        figures.append(Figure(title, "time, min", "MB/s", curves, wide=True))
+    return Findings(lines, figures, _remarks(found, last))
 
 
-def _minutes(result: Result, factor: int) -> tuple[measure.Floats, measure.Floats]:
-    time, rate = measure.rate(result, "random")
-    return time * factor / 60, rate
-
-
-def _points(
-    result: Result, points: tuple[tuple[float, Published], ...], factor: int, why: str
-) -> list[Line]:
-    time, rate = _minutes(result, factor)
+def _points(one: Course, points: tuple[tuple[float, Published], ...]) -> list[Line]:
     lines = []
     for minute, number in points:
         # A record of the article is the mean of a minute; the start is the first one of ours.
-        record = measure.mean_between(time, rate, minute - 1, minute)
-        value = record if minute >= 1 else measure.at(time, rate, minute)
+        record = mean_between(one.time, one.values, minute - 1, minute)
+        value = record if minute >= 1 else at(one.time, one.values, minute)
         off = value is None or not number.value or not 1 / 1.5 <= value / number.value <= 1.5
-        lines.append(Line(number, value, why if off and minute < 5 else ASSUMED))
+        lines.append(Line(number, value, EARLY if off and minute < 5 else ASSUMED))
     return lines
 
 
-def _last_hour(result: Result, factor: int) -> float:
-    time, rate = _minutes(result, factor)
-    found = measure.mean_between(time, rate, 180, 241)
-    return found or 0.0
-
-
-def _curves(runs: Runs, kind: str, factor: int) -> list[Curve]:
-    curves = []
-    for number, block in enumerate(BLOCKS_KIB):
-        time, rate = _minutes(runs[f"{block}k-{kind}"], factor)
-        curves.append(Curve(f"{block} KiB", time.tolist(), rate.tolist(), "line", number))
-    return curves
-
-
-def _rings(points: tuple[tuple[float, Published], ...]) -> Curve:
-    x = [minute for minute, _ in points]
-    return Curve("published, 4 KiB", x, [one.value or 0.0 for _, one in points], "published", 1)
-
-
-def _remarks(runs: Runs, factor: int, last: dict[int, float]) -> list[str]:
+def _remarks(found: dict[str, Course], last: dict[int, float]) -> list[str]:
     rates = ", ".join(f"{block} KiB {rate:.1f}" for block, rate in last.items())
     halved = []
     for block in BLOCKS_KIB:
-        time, rate = _minutes(runs[f"{block}k-raw"], factor)
-        below = time[rate < rate[0] / 2]
+        one = found[f"{block}k-raw"]
+        below = one.time[one.values < one.values[0] / 2]
         halved.append(f"{block} KiB {below[0]:.0f}" if len(below) else f"{block} KiB never")
     return [
         f"Mean of the last hour, MB/s: {rates}. Published: up to 32 KiB a sharp fall, a rise and "

@@ -4,28 +4,15 @@ from __future__ import annotations
 
 import itertools
 
-from ssdlab.answer import Curve, Figure
-from ssdlab.experiments import measure
-from ssdlab.experiments.base import (
-    Experiment,
-    Findings,
-    Line,
-    Published,
-    Runs,
-    Task,
-)
-from ssdlab.experiments.x25m_random_write import (
-    ARTICLE,
-    DRIVE,
-    LENGTH_S,
-    RECORD_S,
-    job,
-)
+from ssdlab.answer import Figure
+from ssdlab.experiments.base import Experiment, Findings, Runs, Task, line
+from ssdlab.experiments.measure import minutes
+from ssdlab.experiments.x25m_random_write import ARTICLE, DRIVE, LENGTH_S, RECORD_S, job
 from ssdlab.rig import reduced
 
 SHARES = (100, 75, 50, 25)
 """Percent of the drive that the partition takes."""
-ORDER = Published(DRIVE, "neighbouring partitions of which the smaller is faster", 3.0, "of 3")
+ORDER = "neighbouring partitions of which the smaller is faster"
 
 
 def plan(factor: int) -> list[Task]:
@@ -45,24 +32,16 @@ def plan(factor: int) -> list[Task]:
 
 def judge(runs: Runs, factor: int) -> Findings:
     """The order of the curves, which is all that the article's picture gives."""
-    last: dict[int, float] = {}
-    curves = []
-    for number, share in enumerate(SHARES):
-        time, rate = measure.rate(runs[f"{share}-percent"], "random")
-        minutes = time * factor / 60
-        last[share] = measure.mean_between(minutes, rate, 180, 241) or 0.0
-        curves.append(Curve(f"{share} %", minutes.tolist(), rate.tolist(), "line", number))
+    courses = {share: minutes(runs[f"{share}-percent"], factor) for share in SHARES}
+    last = {share: one.between(180, 241) for share, one in courses.items()}
     rising = sum(last[b] > last[a] for a, b in itertools.pairwise(SHARES))
-    lines = [Line(ORDER, float(rising))]
+    lines = [line(DRIVE, ORDER, 3.0, "of 3", float(rising))]
     lines += [
-        Line(
-            Published(DRIVE, f"partition of {share} %, mean of the last hour", None, "MB/s"),
-            last[share],
-        )
-        for share in SHARES
+        line(DRIVE, f"partition of {share} %, mean of the last hour", None, "MB/s", rate)
+        for share, rate in last.items()
     ]
-    figure = Figure("4 KiB random writes", "time, min", "MB/s", curves, wide=True)
-    return Findings(lines, [figure])
+    curves = [one.curve(f"{share} %", i) for i, (share, one) in enumerate(courses.items())]
+    return Findings(lines, [Figure("4 KiB random writes", "time, min", "MB/s", curves, wide=True)])
 
 
 EXPERIMENT = Experiment(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ssdlab import units
-from ssdlab.plan.cache import Plan
+from ssdlab.plan.cache import CachePlan
 from ssdlab.plan.curves import SAMPLES, SHARES
-from ssdlab.plan.rows import GAIN_MIN, Row
+from ssdlab.plan.rows import GAIN_MIN, CacheRow
 
 SAID = 0.05
 """Share of the time from which a part is worth a sentence."""
@@ -26,7 +26,7 @@ PARTS = {
 }  # fmt: skip
 
 
-def advise(plan: Plan) -> list[str]:
+def advise(plan: CachePlan) -> list[str]:
     """Sentences: the answer first."""
     best = plan.choice.best
     said = _none(plan) if best is None else [_headline(plan, best), *_reasons(plan, best)]
@@ -37,7 +37,7 @@ def advise(plan: Plan) -> list[str]:
     return said
 
 
-def _headline(plan: Plan, row: Row) -> str:
+def _headline(plan: CachePlan, row: CacheRow) -> str:
     candidate = row.candidate
     assert candidate is not None
     price = "" if row.price is None else f" It costs {_money(plan, row.price)} with the pool."
@@ -51,8 +51,7 @@ def _headline(plan: Plan, row: Row) -> str:
         )
     return (
         f"{lead} {_named(plan, row)}: {units.number(row.iops)} IOPS once warm, {gain:.2f} times "
-        "the "
-        f"pool alone ({units.number(plan.pool.iops)}); {_pace(plan)} 50 % of the I/Os within "
+        f"the pool alone ({units.number(plan.pool.iops)}); {_pace(plan)} 50 % of the I/Os within "
         f"{units.latency(row.latency_ns(50.0) or 0)} and 99 % within "
         f"{units.latency(row.latency_ns(99.0) or 0)} (pool alone "
         f"{units.latency(plan.pool.latency_ns(50.0) or 0)} and "
@@ -60,18 +59,18 @@ def _headline(plan: Plan, row: Row) -> str:
     )
 
 
-def _pace(plan: Plan) -> str:
+def _pace(plan: CachePlan) -> str:
     return "at the recorded pace" if plan.load.recorded is not None else "at full speed"
 
 
-def _named(plan: Plan, row: Row) -> str:
+def _named(plan: CachePlan, row: CacheRow) -> str:
     candidate = row.candidate
     assert candidate is not None
     where = "" if len(plan.wish.fasts) > 1 else f" on {candidate.fast.store.title}"
     return f"the cache {row.name}{where}"
 
 
-def _none(plan: Plan) -> list[str]:
+def _none(plan: CachePlan) -> list[str]:
     main, best = plan.main, plan.choice.runners[0] if plan.choice.runners else None
     if plan.choice.why_none == "reuse" and main is not None and best is not None:
         return [
@@ -86,12 +85,10 @@ def _none(plan: Plan) -> list[str]:
     if best is not None:
         return [
             f"No cache pays off: the best, {best.name}, makes {units.number(best.iops)} IOPS and "
-            f"the pool alone {units.number(plan.pool.iops)}; {_pace(plan)} 99 % of the I/Os "
-            "take up "
-            f"to {units.latency(best.latency_ns(99.0) or 0)}, with the pool alone "
+            f"the pool alone {units.number(plan.pool.iops)}; {_pace(plan)} 99 % of the I/Os take "
+            f"up to {units.latency(best.latency_ns(99.0) or 0)}, with the pool alone "
             f"{units.latency(plan.pool.latency_ns(99.0) or 0)}: below the "
-            f"{100 * (GAIN_MIN - 1):.0f} % improvement "
-            "as good.",
+            f"{100 * (GAIN_MIN - 1):.0f} % improvement as good.",
             f"The rule: {plan.wish.rules.sentence}.",
             *_otherwise(plan),
         ]
@@ -99,7 +96,7 @@ def _none(plan: Plan) -> list[str]:
     return [f"No cache can be recommended: {reasons}."]
 
 
-def _otherwise(plan: Plan) -> list[str]:
+def _otherwise(plan: CachePlan) -> list[str]:
     """Whether a cache would pay off for its latency, where it does not for its speed."""
     pool = plan.pool.latency_ns(99.0) or 0
     rows = [row for row in plan.caches if row.name not in plan.choice.refused]
@@ -115,7 +112,7 @@ def _otherwise(plan: Plan) -> list[str]:
     ]
 
 
-def _reasons(plan: Plan, row: Row) -> list[str]:
+def _reasons(plan: CachePlan, row: CacheRow) -> list[str]:
     said = [f"The rule: {plan.wish.rules.sentence}."]
     hits = row.hits
     if hits is not None:
@@ -147,7 +144,7 @@ def _reasons(plan: Plan, row: Row) -> list[str]:
     return said + _warm(plan, row) + _wear(row) + _time(row)
 
 
-def _warm(plan: Plan, row: Row) -> list[str]:
+def _warm(plan: CachePlan, row: CacheRow) -> list[str]:
     said = []
     if row.warm.seconds is not None and row.warm.passes is not None:
         if row.warm.seconds == 0:
@@ -170,29 +167,28 @@ def _warm(plan: Plan, row: Row) -> list[str]:
             )
     if row.formula is not None:
         said.append(
-            f"The published formula C P / (I S D) says {units.duration(row.formula.seconds)} "
-            "for filling it "
-            f"by random reads, each disk one at a time ({units.number(row.formula.disk_iops)} a "
-            "second), which is a lower bound for such a load; writes, runs and queued reads fill "
-            "faster."
+            f"The published formula C P / (I S D) says {units.duration(row.formula.seconds)} for "
+            "filling it by random reads, each disk one at a time "
+            f"({units.number(row.formula.disk_iops)} a second), which is a lower bound for such a "
+            "load; writes, runs and queued reads fill faster."
         )
     return said
 
 
-def _wear(row: Row) -> list[str]:
+def _wear(row: CacheRow) -> list[str]:
     life = row.life
-    if life is None or life.years is None or life.dwpd is None:
+    if life is None:
         return []
     years = "more than a century" if life.years > 100 else f"{life.years:.1f} years"
     return [
         f"Each cache drive is written up to {life.dwpd * 100:.3g} % of its capacity a day "
-        f"({units.number(life.dwpd or 0)} DWPD, write amplification "
+        f"({units.number(life.dwpd)} DWPD, write amplification "
         f"{life.amplification:.2f}) and lasts {years} by its rated cycles"
         + ("." if life.telling else ", if the load went on like that all day and every day.")
     ]
 
 
-def _time(row: Row) -> list[str]:
+def _time(row: CacheRow) -> list[str]:
     parts = row.timed.last.reading.parts
     long = sorted(((s, p) for p, s in parts.items() if s >= SAID), reverse=True)[:3]
     if not long:
@@ -201,7 +197,7 @@ def _time(row: Row) -> list[str]:
     return [f"Of the time of its I/Os at full speed, {', '.join(told)}."]
 
 
-def _refused(plan: Plan) -> list[str]:
+def _refused(plan: CachePlan) -> list[str]:
     """What is faster but may not be taken."""
     best, rules = plan.choice.best, plan.wish.rules
     others = [best] if best else [*plan.choice.runners[:1], plan.pool]
@@ -237,7 +233,7 @@ def _refused(plan: Plan) -> list[str]:
     return said
 
 
-def _mirrored(plan: Plan, row: Row) -> str:
+def _mirrored(plan: CachePlan, row: CacheRow) -> str:
     names = list(row.candidate.fast.store.bill) if row.candidate else []
     if len(names) != 1:
         return ""
@@ -246,7 +242,7 @@ def _mirrored(plan: Plan, row: Row) -> str:
     return f" Two of them in a mirror (--cache raid1:2:{names[0]}) would make it safe{cost}."
 
 
-def _runners(plan: Plan, best: Row) -> list[str]:
+def _runners(plan: CachePlan, best: CacheRow) -> list[str]:
     said = []
     for place, row in enumerate(plan.choice.runners):
         rank = ("Second", "Third")[place]
@@ -267,13 +263,13 @@ def _factor(value: float, what: str) -> str:
     )
 
 
-def _years(row: Row, best: Row) -> str:
+def _years(row: CacheRow, best: CacheRow) -> str:
     if row.life is None or best.life is None or not row.life.dwpd or not best.life.dwpd:
         return ""
     return f", {_factor(row.life.dwpd / best.life.dwpd, 'the wear')}"
 
 
-def _dearer(plan: Plan, row: Row, best: Row) -> str:
+def _dearer(plan: CachePlan, row: CacheRow, best: CacheRow) -> str:
     if row.price is None or best.price is None:
         return ""
     if abs(row.price - best.price) < 0.005:
@@ -282,7 +278,7 @@ def _dearer(plan: Plan, row: Row, best: Row) -> str:
     return f", {_money(plan, abs(more))} {'more' if more > 0 else 'less'}"
 
 
-def _change(plan: Plan, best: Row | None) -> list[str]:
+def _change(plan: CachePlan, best: CacheRow | None) -> list[str]:
     said: list[str] = []
     row = best or (plan.choice.runners[0] if plan.choice.runners else None)
     if row is None or row.candidate is None or plan.choice.why_none == "reuse":
@@ -294,9 +290,8 @@ def _change(plan: Plan, best: Row | None) -> list[str]:
         size = row.candidate.size
         now, half, more = (found.at(s, hits) for s in (size, size / 2, 2 * size))
         text = (
-            "What would change this: if the working set doubled, a cache of "
-            f"{units.binary(size)} would "
-            f"hit {100 * half:.0f} % of the look-ups once warm instead of {100 * now:.0f} %"
+            f"What would change this: if the working set doubled, a cache of {units.binary(size)} "
+            f"would hit {100 * half:.0f} % of the look-ups once warm instead of {100 * now:.0f} %"
             if now - half >= 0.005
             else f"What would change this: not the working set; if it doubled, a cache of "
             f"{units.binary(size)} would still hit {100 * now:.0f} % of the look-ups once warm"
@@ -317,7 +312,7 @@ def _change(plan: Plan, best: Row | None) -> list[str]:
     return said
 
 
-def _modes(plan: Plan, row: Row) -> list[str]:
+def _modes(plan: CachePlan, row: CacheRow) -> list[str]:
     """What it would cost that writes survive the loss of the cache, or gain that they need not."""
     safe = [one for one in plan.caches if not one.defers]
     unsafe = [one for one in plan.caches if one.defers]
@@ -338,7 +333,7 @@ def _modes(plan: Plan, row: Row) -> list[str]:
     ]
 
 
-def _slower(slow: Row, fast: Row) -> str:
+def _slower(slow: CacheRow, fast: CacheRow) -> str:
     """What the I/Os of one row wait longer for than those of another."""
     one, other = slow.timed.last.reading, fast.timed.last.reading
     longer = {
@@ -351,7 +346,7 @@ def _slower(slow: Row, fast: Row) -> str:
     return f", whose I/Os spend {units.latency(longer[part])} more in {PARTS.get(part, part)}"
 
 
-def _smaller_drive(plan: Plan, row: Row) -> list[str]:
+def _smaller_drive(plan: CachePlan, row: CacheRow) -> list[str]:
     """Where the drive is far larger than anything that the load touches."""
     found = plan.curves.get(("lru", (row.candidate and row.candidate.block) or 0)) or plan.main
     if found is None or row.candidate is None:
@@ -366,7 +361,7 @@ def _smaller_drive(plan: Plan, row: Row) -> list[str]:
     ]
 
 
-def _larger_gain(plan: Plan) -> list[str]:
+def _larger_gain(plan: CachePlan) -> list[str]:
     main = plan.main
     if main is None or plan.load.is_job or main.first_touch < 0.3:
         return []
@@ -377,7 +372,7 @@ def _larger_gain(plan: Plan) -> list[str]:
     ]
 
 
-def about_load(plan: Plan) -> list[str]:
+def about_load(plan: CachePlan) -> list[str]:
     """Sentences about the load itself."""
     load, main = plan.load, plan.main
     said = []
@@ -391,8 +386,7 @@ def about_load(plan: Plan) -> list[str]:
         said.append(
             f"{len(stream):,} requests, {reads:.0f} % reads, "
             f"{units.number(stream.mean_bytes / 1024)} KiB on average; "
-            f"{units.binary(main.footprint)} of "
-            "different data in blocks of 4 KiB."
+            f"{units.binary(main.footprint)} of different data in blocks of 4 KiB."
         )
     said.append(
         f"First touches are {100 * main.first_touch:.1f} % of the look-ups: within the load at "
@@ -411,5 +405,5 @@ def about_load(plan: Plan) -> list[str]:
     return said
 
 
-def _money(plan: Plan, amount: float) -> str:
+def _money(plan: CachePlan, amount: float) -> str:
     return f"{amount:,.0f} {plan.wish.prices.currency}"

@@ -13,13 +13,13 @@ from ssdlab.bench import Seat
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
 from ssdlab.plan import candidates as cand
-from ssdlab.plan.candidates import Asked, Candidate, Costs, Fast, Short
-from ssdlab.plan.curves import Accesses, Curve, accesses, curve
+from ssdlab.plan.candidates import Asked, CacheCandidate, Costs, Fast, Short
+from ssdlab.plan.curves import Accesses, HitCurve, accesses, curve
 from ssdlab.plan.lifetime import AgedDrives, life, writes_of
 from ssdlab.plan.prices import Prices
-from ssdlab.plan.rows import Choice, Formula, Row, Rules, choose
-from ssdlab.plan.stores import Store, cached
-from ssdlab.plan.timed import Order, Timed, interval, run
+from ssdlab.plan.rows import CacheRow, Choice, Formula, Rules, choose
+from ssdlab.plan.stores import Store, cached, letter
+from ssdlab.plan.timed import Schedule, Timed, interval, run
 from ssdlab.plan.warmup import warm_up, warm_up_s
 from ssdlab.plan.workload import (
     Load,
@@ -76,33 +76,33 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class Plan:
+class CachePlan:
     """The answer."""
 
     wish: Wish
     load: Load
     sizes: Sequence[int]
-    curves: Mapping[tuple[str, int], Curve]
+    curves: Mapping[tuple[str, int], HitCurve]
     """At all sizes for LRU, at the candidates' for other policies."""
     short: Short
-    pool: Row
-    rows: Sequence[Row]
+    pool: CacheRow
+    rows: Sequence[CacheRow]
     """The pool, the fast devices, the caches."""
     choice: Choice
     notes: Sequence[str] = field(default_factory=tuple)
 
     @property
-    def caches(self) -> list[Row]:
+    def caches(self) -> list[CacheRow]:
         """The rows of caches."""
         return [row for row in self.rows if row.kind == "cache"]
 
     @property
-    def main(self) -> Curve | None:
+    def main(self) -> HitCurve | None:
         """The curve that the working set is read from: LRU in blocks of 4 KiB."""
         return self.curves.get(("lru", FINE))
 
 
-def plan(wish: Wish, progress: ProgressCallback | None = None) -> Plan:
+def plan(wish: Wish, progress: ProgressCallback | None = None) -> CachePlan:
     """Finds the cache to take.
 
     Raises:
@@ -122,7 +122,7 @@ def plan(wish: Wish, progress: ProgressCallback | None = None) -> Plan:
     if not short.chosen:
         raise InputError("--sizes: no size is large enough for a block of any size asked for")
     seconds = pool_row.timed.first.reading.seconds
-    order = Order(load, wish.passes, wish.seed, interval(seconds))
+    order = Schedule(load, wish.passes, wish.seed, interval(seconds))
     disk = disk_iops(wish.pool, _request_bytes(load), wish.seed, within(report, 0.35, 0.37))
     caches_of = _Bench(wish, load, order, disk, AgedDrives())
     end = 1.0 if wish.quick else 0.75
@@ -132,20 +132,18 @@ def plan(wish: Wish, progress: ProgressCallback | None = None) -> Plan:
     if not wish.quick:
         more = _beside(wish, short, caches, choose(caches, pool_row, wish.rules, reuse))
         caches += caches_of.run(more, within(report, end, 1.0)) if more else []
-    caches = [replace(row, mark=_letter(place)) for place, row in enumerate(caches)]
+    caches = [replace(row, mark=letter(place)) for place, row in enumerate(caches)]
     choice = choose(caches, pool_row, wish.rules, reuse)
     short = replace(short, dropped=(*short.dropped, *_untried(short, caches, bool(curves))))
     rows = [pool_row, *fast_rows, *caches]
-    return Plan(wish, load, sizes, curves, short, pool_row, rows, choice, (*load.notes, *notes))
+    return CachePlan(
+        wish, load, sizes, curves, short, pool_row, rows, choice, (*load.notes, *notes)
+    )
 
 
-def _letter(place: int) -> str:
-    """A, B, ... Z, AA, AB ..."""
-    rest, last = divmod(place, 26)
-    return (_letter(rest - 1) if rest else "") + chr(ord("A") + last)
-
-
-def _beside(wish: Wish, short: Short, caches: Sequence[Row], choice: Choice) -> list[Candidate]:
+def _beside(
+    wish: Wish, short: Short, caches: Sequence[CacheRow], choice: Choice
+) -> list[CacheCandidate]:
     """Neighbours of what came out best, of the best on each other fast device, and of the fastest
     that defers writes."""
     tried = {row.candidate for row in caches if row.candidate is not None}
@@ -159,14 +157,14 @@ def _beside(wish: Wish, short: Short, caches: Sequence[Row], choice: Choice) -> 
     deferring = [row for row in caches if row.defers]
     if deferring:
         leads.append((max(deferring, key=lambda row: row.iops), 1))
-    found: list[Candidate] = []
+    found: list[CacheCandidate] = []
     for row, most in leads:
         if row.candidate is not None:
             found += cand.neighbours(short, row.candidate, tried | set(found))[:most]
     return found
 
 
-def _untried(short: Short, caches: Sequence[Row], known: bool) -> list[str]:
+def _untried(short: Short, caches: Sequence[CacheRow], known: bool) -> list[str]:
     run_ones = sum(row.candidate is not None and row.candidate.preset is None for row in caches)
     left = len(short.grid) - run_ones
     if left <= 0:
@@ -180,15 +178,17 @@ def _untried(short: Short, caches: Sequence[Row], known: bool) -> list[str]:
     ]
 
 
-Work = Callable[[Order, Seat], Timed]
+Work = Callable[[Schedule, Seat], Timed]
 """A simulation of a load."""
 
 
-def _variant(work: Work, order: Order) -> bench.Variant[Timed]:
+def _variant(work: Work, order: Schedule) -> bench.Variant[Timed]:
     return bench.Variant(lambda seat: work(order, seat))
 
 
-def _bounds(wish: Wish, report: ProgressCallback) -> tuple[Load, Row, list[Row], list[str]]:
+def _bounds(
+    wish: Wish, report: ProgressCallback
+) -> tuple[Load, CacheRow, list[CacheRow], list[str]]:
     """The load, what the pool does alone, and what each fast device does alone."""
     capacity = wish.pool.tree.copy(name=wish.pool.text).capacity_bytes
     _check_sizes(wish, capacity)
@@ -198,7 +198,7 @@ def _bounds(wish: Wish, report: ProgressCallback) -> tuple[Load, Row, list[Row],
         first = trace_load(
             wish.trace or Path(), wish.reading, wish.fit, capacity, wish.depth
         )  # fmt: skip
-    order = Order(first, wish.passes, wish.seed, BOUNDS_MS)
+    order = Schedule(first, wish.passes, wish.seed, BOUNDS_MS)
     works = [_work(wish.pool.rig(), wish.pool.text, prepared(wish.pool))]
     works += [_alone(one, wish, first) for one in wish.fasts]
     # A fast device that cannot be simulated alone is no reason to stop.
@@ -271,8 +271,8 @@ def _alone(one: Fast, wish: Wish, load: Load) -> Work:
     )
 
 
-def _row(wish: Wish, kind: Any, name: str, store: Store, found: Timed, note: str = "") -> Row:
-    row = Row(
+def _row(wish: Wish, kind: Any, name: str, store: Store, found: Timed, note: str = "") -> CacheRow:
+    row = CacheRow(
         kind, name, store, found, wish.prices.of(store.bill), wish.prices.missing(store.bill),
         store.rig(), note=note,
     )  # fmt: skip
@@ -299,7 +299,7 @@ def _like(pool: Timed) -> Costs:
 
 def _curves(
     wish: Wish, load: Load, report: ProgressCallback
-) -> tuple[dict[tuple[str, int], Curve], list[int]]:
+) -> tuple[dict[tuple[str, int], HitCurve], list[int]]:
     """LRU at all sizes, the other policies at those of the candidates; and these sizes."""
     largest = max(one.capacity for one in wish.fasts)
     if load.stream is None:
@@ -319,14 +319,14 @@ def _curves(
     return {**curves, **dict(zip(others, more, strict=True))}, sizes
 
 
-def _curve(policy: str, seen: Accesses, sizes: Sequence[int] | None) -> bench.Variant[Curve]:
+def _curve(policy: str, seen: Accesses, sizes: Sequence[int] | None) -> bench.Variant[HitCurve]:
     wanted = None if sizes is None else [float(one) for one in sizes]
     return bench.Variant(
         lambda seat: curve(policy, seen, wanted, progress=seat.report), float(seen.total)
     )
 
 
-def sizes_for(fine: Curve, coarse: Curve, largest: int, quick: bool) -> list[int]:
+def sizes_for(fine: HitCurve, coarse: HitCurve, largest: int, quick: bool) -> list[int]:
     """Sizes worth trying: for 50, 80 and 95 % of the attainable hits, and for everything, in
     blocks of the largest size asked for."""
     everything = 1.1 * coarse.footprint
@@ -360,11 +360,11 @@ class _Bench:
 
     wish: Wish
     load: Load
-    order: Order
+    order: Schedule
     disk_iops: float
     aged: AgedDrives
 
-    def run(self, chosen: Sequence[Candidate], report: ProgressCallback) -> list[Row]:
+    def run(self, chosen: Sequence[CacheCandidate], report: ProgressCallback) -> list[CacheRow]:
         """The rows of caches, in their order."""
         wish, request = self.wish, _request_bytes(self.load)
         state = prepared(wish.pool)
@@ -388,7 +388,7 @@ class _Bench:
         return rows
 
 
-def _name(wish: Wish, one: Candidate) -> str:
+def _name(wish: Wish, one: CacheCandidate) -> str:
     return one.name if len(wish.fasts) == 1 else f"{one.fast.store.text}, {one.name}"
 
 
@@ -396,7 +396,7 @@ def _request_bytes(load: Load) -> float:
     return load.stream.mean_bytes if load.stream is not None else 4096.0
 
 
-def _formula(wish: Wish, one: Candidate, disk: float, request: float) -> Formula | None:
+def _formula(wish: Wish, one: CacheCandidate, disk: float, request: float) -> Formula | None:
     disks = sum(wish.pool.bill.values())
     if one.threshold is None or not disk:
         return None

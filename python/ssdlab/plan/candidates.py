@@ -8,7 +8,7 @@ from typing import Any
 
 from ssdlab import _core, units
 from ssdlab.errors import InputError
-from ssdlab.plan.curves import Curve, frames
+from ssdlab.plan.curves import HitCurve, frames
 from ssdlab.plan.stores import Store, cached
 from ssdlab.rig import SUPERBLOCKS_MIN, capacity_of, reduced
 
@@ -47,7 +47,7 @@ def fast(store: Store) -> Fast:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CacheCandidate:
     """A cache: a part of a fast device and the keys of the device ``cache``."""
 
     fast: Fast
@@ -162,16 +162,16 @@ class Costs:
 class Short:
     """The short list, and why the others are not on it."""
 
-    chosen: Sequence[Candidate]
+    chosen: Sequence[CacheCandidate]
     dropped: Sequence[str] = field(default_factory=tuple)
     """A sentence for each reason."""
-    grid: Sequence[Candidate] = ()
+    grid: Sequence[CacheCandidate] = ()
     """All that was not dropped."""
-    same: Callable[[Candidate, Candidate], bool] = lambda _one, _other: False
+    same: Callable[[CacheCandidate, CacheCandidate], bool] = lambda _one, _other: False
     """Whether two candidates differ in a policy that makes no difference."""
 
 
-def estimate(candidate: Candidate, curve: Curve, cost: Costs) -> float:
+def estimate(candidate: CacheCandidate, curve: HitCurve, cost: Costs) -> float:
     """Mean time of a block look-up (ns) once warm, from the curve and the times of both devices."""
     read = curve.at(candidate.size, curve.hits(warm=True, kind="read")) if curve.reads else 0.0
     back = curve.at(candidate.size, curve.warm.write_backs) / curve.writes if curve.writes else 0.0
@@ -187,7 +187,7 @@ def estimate(candidate: Candidate, curve: Curve, cost: Costs) -> float:
 
 def shorten(
     asked: Asked,
-    curve_of: Callable[[str, int], Curve | None],
+    curve_of: Callable[[str, int], HitCurve | None],
     costs: Mapping[str, Costs],
     top: int,
 ) -> Short:
@@ -206,7 +206,7 @@ def shorten(
     policies = _policies(asked, curve_of, dropped)
     kept = [(one, _sizes(asked, one, curve_of, dropped)) for one in asked.fasts]
     grid = [
-        Candidate(one, size, block, threshold, policy, mode)
+        CacheCandidate(one, size, block, threshold, policy, mode)
         for one, sizes in kept
         for size in sizes
         for block in asked.blocks
@@ -216,17 +216,17 @@ def shorten(
         if frames(size, block) >= 1
     ]
     presets = [
-        Candidate(one, sizes[-1], None, None, None, None, preset)
+        CacheCandidate(one, sizes[-1], None, None, None, None, preset)
         for one, sizes in kept
         if sizes
         for preset in asked.presets
     ]
 
-    def speed(one: Candidate) -> float:
+    def speed(one: CacheCandidate) -> float:
         found = curve_of(one.policy or "lru", one.block or 0)
         return 1.0 if found is None else estimate(one, found, costs[one.fast.store.text])
 
-    def same(one: Candidate, other: Candidate) -> bool:
+    def same(one: CacheCandidate, other: CacheCandidate) -> bool:
         if one.policy == other.policy:
             return False
         return _alike(
@@ -239,7 +239,9 @@ def shorten(
     return Short([*chosen, *presets], tuple(dict.fromkeys(dropped)), grid, same)
 
 
-def neighbours(short: Short, lead: Candidate, tried: Collection[Candidate]) -> list[Candidate]:
+def neighbours(
+    short: Short, lead: CacheCandidate, tried: Collection[CacheCandidate]
+) -> list[CacheCandidate]:
     """What differs from ``lead`` in one choice that matters and was not tried: other blocks,
     thresholds and policies, and the next size either way."""
     sizes = sorted({one.size for one in short.grid if one.fast == lead.fast})
@@ -259,7 +261,7 @@ def neighbours(short: Short, lead: Candidate, tried: Collection[Candidate]) -> l
 
 
 def _policies(
-    asked: Asked, curve_of: Callable[[str, int], Curve | None], dropped: list[str]
+    asked: Asked, curve_of: Callable[[str, int], HitCurve | None], dropped: list[str]
 ) -> dict[int, list[str]]:
     """For each block, the policies that differ in hits from one before."""
     kept: dict[int, list[str]] = {}
@@ -280,13 +282,12 @@ def _policies(
             else:
                 dropped.append(
                     f"{policy} is not simulated in blocks of {units.binary(block)}: it hits as "
-                    "often as "
-                    f"{like} at every size (within {100 * ALIKE:.0f} % of the look-ups)."
+                    f"often as {like} at every size (within {100 * ALIKE:.0f} % of the look-ups)."
                 )
     return kept
 
 
-def _alike(one: Curve | None, other: Curve | None, sizes: Sequence[int]) -> bool:
+def _alike(one: HitCurve | None, other: HitCurve | None, sizes: Sequence[int]) -> bool:
     if one is None or other is None:
         return False
     return all(
@@ -297,7 +298,7 @@ def _alike(one: Curve | None, other: Curve | None, sizes: Sequence[int]) -> bool
 
 
 def _sizes(
-    asked: Asked, one: Fast, curve_of: Callable[[str, int], Curve | None], dropped: list[str]
+    asked: Asked, one: Fast, curve_of: Callable[[str, int], HitCurve | None], dropped: list[str]
 ) -> list[int]:
     """Sizes that fit on the drive and hit more than the next smaller one."""
     kept: list[int] = []
@@ -326,23 +327,23 @@ def _sizes(
 
 
 def _pick(
-    grid: Sequence[Candidate],
-    time_of: Callable[[Candidate], float],
-    same: Callable[[Candidate, Candidate], bool],
+    grid: Sequence[CacheCandidate],
+    time_of: Callable[[CacheCandidate], float],
+    same: Callable[[CacheCandidate, CacheCandidate], bool],
     top: int,
-) -> list[Candidate]:
+) -> list[CacheCandidate]:
     """The best of each drive and mode, then what differs from the best in one choice that matters
     (``same`` says where it does not), then the rest."""
     if not grid:
         return []
     times = {one: time_of(one) for one in grid}
 
-    def best(of: Sequence[Candidate]) -> Candidate:
+    def best(of: Sequence[CacheCandidate]) -> CacheCandidate:
         limit = (1 + NEAR) * min(times[one] for one in of)
         # Smallest first; of equals the first asked for.
         return min((one for one in of if times[one] <= limit), key=lambda one: one.size)
 
-    groups: dict[tuple[str, str | None], list[Candidate]] = {}
+    groups: dict[tuple[str, str | None], list[CacheCandidate]] = {}
     for one in grid:
         groups.setdefault((one.fast.store.text, one.mode), []).append(one)
     heads = sorted((best(of) for of in groups.values()), key=lambda one: times[one])
@@ -360,7 +361,7 @@ def _pick(
     return list(dict.fromkeys(chosen))[:top]
 
 
-def _differ(one: Candidate, other: Candidate) -> list[str]:
+def _differ(one: CacheCandidate, other: CacheCandidate) -> list[str]:
     """In which choices two candidates differ."""
     names = ("size", "block", "threshold", "policy", "mode")
     return [name for name in names if getattr(one, name) != getattr(other, name)]

@@ -57,7 +57,7 @@ def accesses(stream: Stream, block: int) -> Accesses:
 
 
 @dataclass(frozen=True)
-class Pass:
+class Misses:
     """Misses of a pass at each size."""
 
     read_misses: Floats
@@ -66,7 +66,7 @@ class Pass:
 
 
 @dataclass(frozen=True)
-class Curve:
+class HitCurve:
     """Misses against the size of the cache, for one policy and one size of blocks."""
 
     policy: str
@@ -76,8 +76,8 @@ class Curve:
     reads: int
     """Block look-ups of a pass."""
     writes: int
-    first: Pass
-    warm: Pass
+    first: Misses
+    warm: Misses
     error: Floats
     """Standard error of the miss ratio of the first pass; 0 where exact."""
     footprint: float
@@ -167,7 +167,7 @@ def curve(
     *,
     exact_max: int = EXACT_MAX,
     progress: ProgressCallback | None = None,
-) -> Curve:
+) -> HitCurve:
     """The curve of a policy at the sizes given (bytes), or from 16 blocks to all of the footprint.
 
     LRU takes one pass for all sizes, the others one for each. Beyond ``exact_max`` look-ups blocks
@@ -190,7 +190,7 @@ def curve(
     twice = _misses(policy, _twice(seen), counts, rate, within(report, 0.35, 1.0))
     first = _pass(once)
     both = _pass(twice)
-    warm = Pass(
+    warm = Misses(
         *(
             np.maximum(0.0, two - one)
             for one, two in zip(
@@ -200,7 +200,7 @@ def curve(
             )
         )
     )
-    return Curve(
+    return HitCurve(
         policy=policy,
         block=seen.block,
         sizes=np.array([size for _, size in held]),
@@ -254,8 +254,8 @@ def _misses(
     )
 
 
-def _pass(found: Mapping[str, Any]) -> Pass:
-    return Pass(
+def _pass(found: Mapping[str, Any]) -> Misses:
+    return Misses(
         np.asarray(found["read_misses"]),
         np.asarray(found["write_misses"]),
         np.asarray(found["write_backs"]),

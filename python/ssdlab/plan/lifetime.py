@@ -10,8 +10,9 @@ from typing import Any
 from ssdlab import _core, bench, wear
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
-from ssdlab.plan.candidates import Candidate, full_bytes
-from ssdlab.plan.timed import Pass, Timed
+from ssdlab.plan.bed import Ran
+from ssdlab.plan.candidates import CacheCandidate, full_bytes
+from ssdlab.plan.timed import Timed
 from ssdlab.progress import ProgressCallback
 from ssdlab.rig import capacity_of, profile, smaller
 from ssdlab.target import Settings, Sim
@@ -29,21 +30,21 @@ YEARS_MAX = 1000.0
 
 
 @dataclass(frozen=True)
-class Life:
+class CacheLife:
     """What a cache writes to each of its drives, and how long that goes on."""
 
-    first_bytes_per_day: float | None
+    first_bytes_per_day: float
     """To the drive that is written most, where all data is new to the cache (first pass), at the
-    recorded rate; None without recorded times."""
-    warm_bytes_per_day: float | None
+    recorded rate, or else at that of the pass."""
+    warm_bytes_per_day: float
     """The same, warm."""
     amplification: float
     """Of the flash once the cache has been overwritten many times."""
     amplification_from: str
     """Where that comes from."""
-    dwpd: float | None
+    dwpd: float
     """The larger of both as writes of the whole drive per day."""
-    years: float | None
+    years: float
     """Until the rated cycles are used up; at most :data:`YEARS_MAX`."""
     rated_bytes: float
     """What the host can write until then."""
@@ -64,11 +65,11 @@ class Life:
         }
 
 
-Writes = tuple[Candidate, int]
+Writes = tuple[CacheCandidate, int]
 """A cache, and the mean size (bytes) of what is written to its drive."""
 
 
-def writes_of(candidate: Candidate, found: Timed) -> Writes:
+def writes_of(candidate: CacheCandidate, found: Timed) -> Writes:
     """What a cache wrote to its drive."""
     writes = sum(one.grown("cache/member_writes") for one in found.passes)
     moved = sum(one.grown("cache/member_bytes_written") for one in found.passes)
@@ -113,13 +114,15 @@ def _key(asked: Writes) -> tuple[str, float, int]:
     return candidate.fast.store.profile or "", rounded, size
 
 
-def life(candidate: Candidate, found: Timed, span_s: float, aged: AgedDrives) -> Life | None:
+def life(
+    candidate: CacheCandidate, found: Timed, span_s: float, aged: AgedDrives
+) -> CacheLife | None:
     """The life of the drives of a cache; None where it has no SSD.
 
     ``span_s`` is what a pass takes in reality: that of the recording, or 0 to take the time it
     took.
     """
-    rig = wear.Stretch.since_new(found.last.after).wear
+    rig = wear.Stretch.since_new(found.last.counters).wear
     members = {path: one for path, one in rig.members.items() if _of_cache(path)} if rig else {}
     if not members:
         return None
@@ -132,7 +135,7 @@ def life(candidate: Candidate, found: Timed, span_s: float, aged: AgedDrives) ->
     first = _per_day(found.first, places, span_s)
     warm = _per_day(found.calm, places, span_s)
     most = max(first, warm)
-    return Life(
+    return CacheLife(
         first_bytes_per_day=first,
         warm_bytes_per_day=warm,
         amplification=waf,
@@ -148,19 +151,19 @@ def _of_cache(path: str) -> bool:
     return path.split("/")[0] == "cache"
 
 
-def _per_day(one: Pass, places: list[str], span_s: float) -> float:
+def _per_day(one: Ran, places: list[str], span_s: float) -> float:
     written = max(one.grown(f"{place}/host_bytes_written") for place in places)
     return written * DAY_S / (span_s or one.reading.seconds or 1.0)
 
 
 def _amplification(
-    candidate: Candidate, found: Timed, place: str, aged: AgedDrives
+    candidate: CacheCandidate, found: Timed, place: str, aged: AgedDrives
 ) -> tuple[float, str]:
     asked = writes_of(candidate, found)
     old = aged.amplification(asked)
     if old is not None:
         return old, f"random overwrites of {asked[1] >> 10} KiB on an aged drive"
-    own = wear.Stretch.since_new(found.last.after).by_path[place]
+    own = wear.Stretch.since_new(found.last.counters).by_path[place]
     waf = own.programmed / own.host if own.host else 1.0
     return waf, "the run itself, on a new drive"
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ssdlab import units
-from ssdlab.plan.candidates import DEFERRING, Candidate
-from ssdlab.plan.lifetime import Life
+from ssdlab.plan.bed import Ran
+from ssdlab.plan.candidates import DEFERRING, CacheCandidate
+from ssdlab.plan.lifetime import CacheLife
 from ssdlab.plan.stores import Store
-from ssdlab.plan.timed import Pass, Timed, summary
+from ssdlab.plan.timed import Timed, summary
 from ssdlab.plan.warmup import WarmUp
 
 GOALS = ("iops", "p99", "price")
@@ -35,15 +36,11 @@ class Hits:
     """Share of the reads of which a part was found."""
 
     @classmethod
-    def of(cls, one: Pass) -> Hits:
+    def of(cls, one: Ran) -> Hits:
         """Of one pass."""
-
-        def share(kind: str, what: str) -> float | None:
-            names = (f"{kind}_hits", f"{kind}_partial", f"{kind}_misses")
-            whole = sum(one.grown(name) for name in names)
-            return one.grown(f"{kind}_{what}") / whole if whole else None
-
-        return cls(share("read", "hits"), share("write", "hits"), share("read", "partial"))
+        return cls(
+            one.found("hits", "read"), one.found("hits", "write"), one.found("partial", "read")
+        )
 
 
 @dataclass(frozen=True)
@@ -63,7 +60,7 @@ class Formula:
 
 
 @dataclass(frozen=True)
-class Row:
+class CacheRow:
     """A storage under the load."""
 
     kind: Literal["pool", "fast", "cache"]
@@ -74,10 +71,10 @@ class Row:
     unpriced: Sequence[str]
     """Drives without a price."""
     rig: str
-    candidate: Candidate | None = None
+    candidate: CacheCandidate | None = None
     warm: WarmUp = field(default_factory=WarmUp)
     formula: Formula | None = None
-    life: Life | None = None
+    life: CacheLife | None = None
     note: str = ""
     mark: str = ""
     """A letter for tables; of caches."""
@@ -131,13 +128,14 @@ class Row:
         if self.candidate is None:
             return False
         return (
-            self.candidate.mode in DEFERRING or self.timed.last.after.get("dirty_bytes_most", 0) > 0
+            self.candidate.mode in DEFERRING
+            or self.timed.last.counters.get("dirty_bytes_most", 0) > 0
         )
 
     @property
     def dirty_most(self) -> int:
         """Most bytes that lay in the cache alone, at any time."""
-        return max(self.timed.calm.after.get("dirty_bytes_most", 0), self.timed.dirty_recorded)
+        return max(self.timed.calm.counters.get("dirty_bytes_most", 0), self.timed.dirty_recorded)
 
     @property
     def capacity(self) -> int:
@@ -207,7 +205,7 @@ class Rules:
     """Whether a single failure may lose data that the pool would have kept."""
     years_min: float = 5.0
 
-    def value(self, row: Row) -> float | None:
+    def value(self, row: CacheRow) -> float | None:
         """More is better; None where it is not known."""
         if self.goal == "iops":
             return row.iops
@@ -234,7 +232,7 @@ class Rules:
             f"{self.years_min:g} years or more{loss}"
         )
 
-    def refuses(self, row: Row, pool: Store) -> str | None:
+    def refuses(self, row: CacheRow, pool: Store) -> str | None:
         """Why a cache may not be taken; None where it may."""
         if row.candidate is None:
             return "not a cache"
@@ -246,7 +244,7 @@ class Rules:
         ):
             return "loses the newest data with one drive"
         life = row.life
-        if life and life.telling and life.years is not None and life.years < self.years_min:
+        if life and life.telling and life.years < self.years_min:
             return f"is worn out before {self.years_min:g} years are over"
         if self.value(row) is None:
             return "has no price" if self.goal == "price" else "was not measured"
@@ -257,9 +255,9 @@ class Rules:
 class Choice:
     """The row to take, those behind it, and those that may not be taken."""
 
-    best: Row | None
+    best: CacheRow | None
     """None where no cache pays off."""
-    runners: Sequence[Row]
+    runners: Sequence[CacheRow]
     refused: Mapping[str, str]
     """Reason by name."""
     why_none: str = ""
@@ -267,7 +265,9 @@ class Choice:
     """Whether the best pays off only where the load comes again on the same data."""
 
 
-def choose(rows: Sequence[Row], pool: Row, rules: Rules, attainable: float | None) -> Choice:
+def choose(
+    rows: Sequence[CacheRow], pool: CacheRow, rules: Rules, attainable: float | None
+) -> Choice:
     """The cache to take; ``attainable`` is the hit ratio that the load itself allows, if known."""
     refused = {
         row.name: why
@@ -293,7 +293,7 @@ def _times(value: float | None, base: float | None) -> float:
     return (value or 0.0) / base if base else float("inf")
 
 
-def _ranked(rows: Sequence[Row], rules: Rules) -> list[Row]:
+def _ranked(rows: Sequence[CacheRow], rules: Rules) -> list[CacheRow]:
     """The best first; of those about as good by price, size and speed while cold."""
     left, found = list(rows), []
     while left:

@@ -93,3 +93,9 @@ def tiered(fast: Store, below: Store, keys: Mapping[str, Any]) -> Store:
     title = f"{below.title}, tier on {fast.title}"
     redundant = below.redundant and fast.redundant
     return Store(text, title, tree, Counter(below.bill) + Counter(fast.bill), redundant)
+
+
+def letter(place: int) -> str:
+    """What a candidate is called in tables: A, B, ... Z, AA, AB ..."""
+    rest, last = divmod(place, 26)
+    return (letter(rest - 1) if rest else "") + chr(ord("A") + last)

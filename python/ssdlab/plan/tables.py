@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ssdlab import units
 from ssdlab.answer import (
-    Cell,
-    Cells,
     Curve,
     Figure,
     Number,
     Section,
+    Style,
     Table,
     Verdict,
-    columns,
-    numbers,
+    table,
 )
+from ssdlab.histogram import ms
 from ssdlab.plan.advice import PARTS, SAID, about_load, advise
-from ssdlab.plan.cache import FINE, Plan
+from ssdlab.plan.cache import FINE, CachePlan
+from ssdlab.plan.curves import SHARES, Floats, HitCurve
 from ssdlab.plan.lifetime import TELLING_S
-from ssdlab.plan.rows import Row
+from ssdlab.plan.rows import CacheRow
 
 RAMPS_MAX = 8
 """Curves of a chart of ramps."""
@@ -32,9 +32,14 @@ POINTS = 90
 """Of speed over time."""
 PARTS_OF_PASS = 5
 """In which speeds are compared with the pool's."""
+STYLES: tuple[tuple[bool, str, Style], ...] = (
+    (False, "first pass", "line"),
+    (True, "warm", "dashed"),
+)
+"""Of curves of hits: cold and warm."""
 
 
-def chapters(plan: Plan) -> list[Section]:
+def chapters(plan: CachePlan) -> list[Section]:
     """The answer; then what the load allows."""
     best = plan.choice.best
     answer = Section(
@@ -50,12 +55,12 @@ def chapters(plan: Plan) -> list[Section]:
     return [answer, _load(plan)]
 
 
-def _numbers(plan: Plan) -> list[Number]:
+def _numbers(plan: CachePlan) -> list[Number]:
     """Of what to take: the cache, or the pool alone."""
     row = plan.choice.best or plan.pool
     return [
         Number("rate when warm", row.iops, "IOPS", "higher"),
-        Number("p99", _ms(row.latency_ns(99.0)), "ms", "lower"),
+        Number("p99", ms(row.latency_ns(99.0)), "ms", "lower"),
         Number("read hits", _percent(row.hits.read if row.hits else None), "%", "higher"),
         Number("price", row.price, plan.wish.prices.currency, "lower"),
     ]
@@ -65,28 +70,11 @@ def _percent(value: float | None) -> float | None:
     return None if value is None else 100 * value
 
 
-def _ms(ns: float | None) -> float | None:
-    return None if ns is None else ns / 1e6
+def _labels(plan: CachePlan, *, full: bool = False) -> Callable[[CacheRow], str]:
+    return lambda row: (row.full if full else row.short) + " *" * (row is plan.choice.best)
 
 
-def _label(plan: Plan, row: Row, *, full: bool = False) -> str:
-    mark = " *" if row is plan.choice.best else ""
-    return f"{row.full if full else row.short}{mark}"
-
-
-def _speed(plan: Plan) -> Table:
-    rows: list[Cells] = []
-    for row in plan.rows:
-        hits = row.hits
-        rows.append(
-            [
-                _label(plan, row, full=True),
-                *numbers(
-                    row.iops, _ms(row.latency_ns(50.0)), _ms(row.latency_ns(99.0)),
-                    _percent(hits.read if hits else None), _percent(hits.write if hits else None),
-                ),
-            ]
-        )  # fmt: skip
+def _speed(plan: CachePlan) -> Table:
     pace = (
         "p50 and p99: at the recorded pace, warm."
         if plan.load.recorded is not None
@@ -100,60 +88,56 @@ def _speed(plan: Plan) -> Table:
         if plan.load.is_job
         else f"IOPS: {plan.wish.depth} in flight, one pass with an empty cache."
     )
-    return Table(
+    return table(
         "Speed",
-        columns("storage, rate:IOPS, p50:ms, p99:ms, read hits:%, write hits:%"),
-        rows,
+        plan.rows,
+        {
+            "storage": _labels(plan, full=True),
+            "rate:IOPS": lambda row: row.iops,
+            "p50:ms": lambda row: ms(row.latency_ns(50.0)),
+            "p99:ms": lambda row: ms(row.latency_ns(99.0)),
+            "read hits:%": lambda row: _percent(row.hits.read if row.hits else None),
+            "write hits:%": lambda row: _percent(row.hits.write if row.hits else None),
+        },
         f"{laps} {pace} Hits: requests, cut at blocks, that found all of their data. A cache is "
         "named by its size, its blocks, its replacement policy, its mode and, where it is "
         "not 1, its admission threshold. *: to take.",
     )
 
 
-def _warm_up(plan: Plan) -> Table:
-    rows: list[Cells] = []
-    for row in plan.rows:
-        warm, span_s = row.warm, plan.load.span_s
-        pace = None if warm.passes is None or not span_s else units.duration(warm.passes * span_s)
-        rows.append(
-            [
-                _label(plan, row),
-                *numbers(row.first_iops, row.iops),
-                None if warm.seconds is None else units.duration(warm.seconds),
-                *numbers(warm.passes),
-                pace,
-                None if row.formula is None else units.duration(row.formula.seconds),
-            ]
-        )
-    return Table(
+def _warm_up(plan: CachePlan) -> Table:
+    span_s = plan.load.span_s
+
+    def pace(row: CacheRow) -> str | None:
+        passes = row.warm.passes
+        return None if passes is None or not span_s else units.duration(passes * span_s)
+
+    def after(seconds: float | None) -> str | None:
+        return None if seconds is None else units.duration(seconds)
+
+    return table(
         "Warm-up",
-        columns(
-            "storage, cold:IOPS, warm:IOPS, warm after, passes, at recorded pace, by the formula"
-        ),
-        rows,
+        plan.rows,
+        {
+            "storage": _labels(plan),
+            "cold:IOPS": lambda row: row.first_iops,
+            "warm:IOPS": lambda row: row.iops,
+            "warm after": lambda row: after(row.warm.seconds),
+            "passes": lambda row: row.warm.passes,
+            "at recorded pace": pace,
+            "by the formula": lambda row: after(row.formula.seconds if row.formula else None),
+        },
         "Cold: over all of the first pass. Warm after: until 90 % of the final speed for good, at "
         "full speed; the same in passes, and in time at the recorded pace. Formula: C P / (I S D), "
         "filling all of the cache by random reads.",
     )
 
 
-def _wear(plan: Plan) -> Table:
-    rows: list[Cells] = []
-    for row in plan.caches:
-        life = row.life
-        years = None if life is None or life.years is None else life.years
-        rows.append(
-            [
-                _label(plan, row),
-                *numbers(
-                    None if life is None else (life.first_bytes_per_day or 0) / 1e9,
-                    None if life is None else (life.warm_bytes_per_day or 0) / 1e9,
-                    None if life is None else life.dwpd,
-                    None if life is None else life.amplification,
-                ),
-                None if years is None else "> 100" if years > 100 else f"{years:.3g}",
-            ]
-        )
+def _wear(plan: CachePlan) -> Table:
+    def years(row: CacheRow) -> str | None:
+        found = row.life.years if row.life else None
+        return None if found is None else "> 100" if found > 100 else f"{found:.3g}"
+
     note = (
         "Of the cache drive that is written most. New data: written a day at the recorded rate, as "
         "in the first pass; same data: as once warm. Years: until the rated cycles are used up, at "
@@ -163,41 +147,44 @@ def _wear(plan: Plan) -> Table:
         note += " A day: as if the job went on all day at the speed that it has."
     elif plan.load.span_s < TELLING_S:
         note += " This recording is too short to say anything of a day."
-    return Table(
+    return table(
         "Wear of the cache",
-        columns("storage, new data:GB/day, same data:GB/day, DWPD, WAF, years"),
-        rows,
+        plan.caches,
+        {
+            "storage": _labels(plan),
+            "new data:GB/day": lambda row: row.life.first_bytes_per_day / 1e9 if row.life else None,
+            "same data:GB/day": lambda row: row.life.warm_bytes_per_day / 1e9 if row.life else None,
+            "DWPD": lambda row: row.life.dwpd if row.life else None,
+            "WAF": lambda row: row.life.amplification if row.life else None,
+            "years": years,
+        },
         note,
     )
 
 
-def _price(plan: Plan) -> Table:
-    rows: list[Cells] = [
-        [
-            _label(plan, row),
-            *numbers(row.price, row.price_per_gb, row.price_per_kiops),
-            _risk(row),
-        ]
-        for row in plan.rows
-    ]
+def _price(plan: CachePlan) -> Table:
     note = (
         "Of pool and cache together; a GB is one that the host can use. Unsafe: acknowledged "
-        "writes "
-        "that lie in the cache alone, at most; ! where one drive takes them with it."
+        "writes that lie in the cache alone, at most; ! where one drive takes them with it."
     )
     missing = sorted({name for row in plan.rows for name in row.unpriced})
     if missing:
         note += f" No price for {', '.join(missing)}: name it in a file for --prices."
-    currency = plan.wish.prices.currency
-    return Table(
+    return table(
         "Price and risk",
-        columns(f"storage, price:{currency}, per GB, per 1000 IOPS, unsafe at most"),
-        rows,
+        plan.rows,
+        {
+            "storage": _labels(plan),
+            f"price:{plan.wish.prices.currency}": lambda row: row.price,
+            "per GB": lambda row: row.price_per_gb,
+            "per 1000 IOPS": lambda row: row.price_per_kiops,
+            "unsafe at most": _risk,
+        },
         note,
     )
 
 
-def _risk(row: Row) -> str | None:
+def _risk(row: CacheRow) -> str | None:
     if row.candidate is None:
         return None
     if not row.defers:
@@ -206,26 +193,30 @@ def _risk(row: Row) -> str | None:
     return f"{units.binary(row.dirty_most)}{safe}"
 
 
-def _time(plan: Plan) -> Table:
+def _time(plan: CachePlan) -> Table:
     most = {
         part: max(row.timed.last.reading.parts.get(part, 0.0) for row in plan.rows)
         for part in PARTS
     }
     parts = sorted((one for one in PARTS if most[one] >= SAID), key=lambda one: -most[one])
     parts = parts[:PARTS_SHOWN]
-    rows: list[Cells] = []
-    for row in plan.rows:
-        own = [round(100 * row.timed.last.reading.parts.get(part, 0.0), 1) for part in parts]
-        rows.append([_label(plan, row), *numbers(*own, round(max(0.0, 100 - sum(own)), 1))])
-    heads = ", ".join(f"{part.replace('_', ' ')}:%" for part in parts)
-    return Table(
+
+    def share(part: str) -> Callable[[CacheRow], float]:
+        return lambda row: round(100 * row.timed.last.reading.parts.get(part, 0.0), 1)
+
+    shares = {f"{part.replace('_', ' ')}:%": share(part) for part in parts}
+    return table(
         "Where the time of the I/Os went, at full speed",
-        columns(f"storage, {heads}, other:%"),
-        rows,
+        plan.rows,
+        {
+            "storage": _labels(plan),
+            **shares,
+            "other:%": lambda row: round(max(0.0, 100 - sum(of(row) for of in shares.values())), 1),
+        },
     )
 
 
-def _tradeoffs(plan: Plan) -> list[Figure]:
+def _tradeoffs(plan: CachePlan) -> list[Figure]:
     """Speed and latency against price, or against the size of the cache where all cost the same."""
     caches = plan.caches
     prices = {row.price for row in plan.rows if row.kind != "fast"}
@@ -236,14 +227,14 @@ def _tradeoffs(plan: Plan) -> list[Figure]:
     else:
         label, rows = "size of the cache, GiB", [plan.pool, *caches]
         place = {id(row): (row.candidate.size if row.candidate else 0) / 2**30 for row in rows}
-    groups: dict[str, list[Row]] = {"pool alone": [plan.pool]}
+    groups: dict[str, list[CacheRow]] = {"pool alone": [plan.pool]}
     for row in caches:
         one = row.candidate
         groups.setdefault(one.preset or one.mode or "" if one else "", []).append(row)
     figures = []
     for title, unit, value, higher in (
         ("Speed", "IOPS", lambda r: r.iops, True),
-        ("Latency", "p99, ms", lambda r: _ms(r.latency_ns(99.0)) or 0.0, False),
+        ("Latency", "p99, ms", lambda r: ms(r.latency_ns(99.0)) or 0.0, False),
     ):
         curves = [
             Curve(name, [place[id(r)] for r in of], [value(r) for r in of], "dots", colour)
@@ -273,7 +264,7 @@ def _front(points: Sequence[tuple[float, float]], higher: bool) -> list[tuple[fl
     return found
 
 
-def _ramps(plan: Plan) -> list[Figure]:
+def _ramps(plan: CachePlan) -> list[Figure]:
     """Speed against that of the pool in the same part of the load, and IOPS over time."""
     best = plan.choice.best
     some = [plan.pool, *([best] if best else []), *plan.choice.runners]
@@ -304,7 +295,7 @@ def _ramps(plan: Plan) -> list[Figure]:
     return [relative, time]
 
 
-def _over_time(row: Row, colour: int) -> Curve:
+def _over_time(row: CacheRow, colour: int) -> Curve:
     xs: list[float] = []
     ys: list[float] = []
     base, passes = 0.0, row.timed.passes
@@ -318,7 +309,7 @@ def _over_time(row: Row, colour: int) -> Curve:
     return Curve(row.full, xs, ys, "line" if row.kind == "cache" else "dashed", colour)
 
 
-def _load(plan: Plan) -> Section:
+def _load(plan: CachePlan) -> Section:
     tables, figures = [], []
     if plan.main is not None:
         tables.append(_hits(plan))
@@ -334,32 +325,38 @@ def _load(plan: Plan) -> Section:
     )
 
 
-def _hits(plan: Plan) -> Table:
-    rows: list[Cells] = []
-    for block in plan.wish.blocks:
-        for policy in plan.wish.policies:
-            found = plan.curves.get((policy, block))
-            if found is None:
-                continue
-            for size in plan.sizes:
-                first = [found.at(size, found.hits(kind=kind)) for kind in ("read", "write")]
-                warm = [found.at(size, found.hits(kind=k, warm=True)) for k in ("read", "write")]
-                backs = found.at(size, found.first.write_backs) * block / 1e6
-                error = found.at(size, found.error)
-                rows.append(
-                    [
-                        f"{units.binary(size)}, {units.binary(block)}, {policy}",
-                        *[Cell(None if np.isnan(v) else 100 * v) for v in (*first, *warm)],
-                        *numbers(backs, 100 * error),
-                    ]
-                )
-    return Table(
+def _hits(plan: CachePlan) -> Table:
+    shown = [
+        (size, found)
+        for block in plan.wish.blocks
+        for policy in plan.wish.policies
+        if (found := plan.curves.get((policy, block))) is not None
+        for size in plan.sizes
+    ]
+
+    def hits(kind: str, *, warm: bool = False) -> Callable[[tuple[int, HitCurve]], float | None]:
+        def share(at: tuple[int, HitCurve]) -> float | None:
+            value = at[1].at(at[0], at[1].hits(kind=kind, warm=warm))
+            return None if np.isnan(value) else 100 * value
+
+        return share
+
+    return table(
         "Hit ratios without time",
-        columns(
-            "cache, first reads:%, first writes:%, warm reads:%, warm writes:%, "
-            "written back:MB, error:%"
-        ),
-        rows,
+        shown,
+        {
+            "cache": lambda at: (
+                f"{units.binary(at[0])}, {units.binary(at[1].block)}, {at[1].policy}"
+            ),
+            "first reads:%": hits("read"),
+            "first writes:%": hits("write"),
+            "warm reads:%": hits("read", warm=True),
+            "warm writes:%": hits("write", warm=True),
+            "written back:MB": lambda at: (
+                at[1].at(at[0], at[1].first.write_backs) * at[1].block / 1e6
+            ),
+            "error:%": lambda at: 100 * at[1].at(at[0], at[1].error),
+        },
         "Every miss brings its whole block in. A cache that fills only what was asked for, or only "
         "from the second use on, hits less in the first pass. First: beginning empty; warm: once "
         "more. What is asked for again while it is still being filled hits here and not in time. "
@@ -367,77 +364,61 @@ def _hits(plan: Plan) -> Table:
     )
 
 
-def _working_set(plan: Plan) -> Table:
-    rows: list[Cells] = []
-    for block in dict.fromkeys((FINE, *plan.wish.blocks)):
-        found = plan.curves["lru", block]
-        sizes = [found.working_set(share) for share in (0.5, 0.8, 0.9, 0.95)]
-        rows.append(
-            [
-                units.binary(block),
-                *numbers(100 * found.first_touch, 100 * found.attainable),
-                *[None if size is None else units.binary(size) for size in sizes],
-                units.binary(found.footprint),
-            ]
-        )
-    return Table(
+def _working_set(plan: CachePlan) -> Table:
+    def held(share: float) -> Callable[[HitCurve], str | None]:
+        def size(found: HitCurve) -> str | None:
+            needed = found.working_set(share)
+            return None if needed is None else units.binary(needed)
+
+        return size
+
+    return table(
         "Working set, LRU",
-        columns(
-            "block, first touches:%, attainable:%, for 50 %, for 80 %, for 90 %, for 95 %, all"
-        ),
-        rows,
+        [plan.curves["lru", block] for block in dict.fromkeys((FINE, *plan.wish.blocks))],
+        {
+            "block": lambda found: units.binary(found.block),
+            "first touches:%": lambda found: 100 * found.first_touch,
+            "attainable:%": lambda found: 100 * found.attainable,
+            **{f"for {100 * share:.0f} %": held(share) for share in SHARES},
+            "all": lambda found: units.binary(found.footprint),
+        },
         "Sizes at which so many of the attainable hits of the first pass are had. Large blocks "
         "count neighbours as hits.",
     )
 
 
-def _curves(plan: Plan) -> list[Figure]:
-    figures = []
+def _curves(plan: CachePlan) -> list[Figure]:
+    def drawn(of: HitCurve, what: str, y: Floats, style: Style, colour: int) -> Curve:
+        name, x = f"{of.policy}, {units.binary(of.block)}, {what}", [s / 2**20 for s in of.sizes]
+        return Curve(name, x, [float(v) for v in y], style, colour)
+
+    figures, axis = [], "size of the cache, MiB"
     for kind, title in (("read", "Reads"), ("write", "Writes")):
-        curves = []
+        curves: list[Curve] = []
         for colour, block in enumerate(dict.fromkeys((FINE, *plan.wish.blocks))):
             lru = plan.curves["lru", block]
-            for warm in (False, True):
-                hits = lru.hits(warm=warm, kind=kind)
-                if np.isnan(hits).any():
-                    continue
-                name = f"lru, {units.binary(block)}, {'warm' if warm else 'first pass'}"
-                curves.append(
-                    Curve(
-                        name, [s / 2**20 for s in lru.sizes], [100 * v for v in hits],
-                        "dashed" if warm else "line", colour,
-                    )
-                )  # fmt: skip
+            for warm, what, style in STYLES:
+                hits = 100 * lru.hits(warm=warm, kind=kind)
+                if not np.isnan(hits).any():
+                    curves.append(drawn(lru, what, hits, style, colour))
             for policy in plan.wish.policies:
                 other = plan.curves.get((policy, block))
                 if other is None or policy == "lru" or block != max(plan.wish.blocks):
                     continue
-                hits = other.hits(kind=kind)
+                hits = 100 * other.hits(kind=kind)
                 if not np.isnan(hits).any():
-                    curves.append(
-                        Curve(
-                            f"{policy}, {units.binary(block)}, first pass",
-                            [s / 2**20 for s in other.sizes], [100 * v for v in hits],
-                            "points", len(curves),
-                        )
-                    )  # fmt: skip
+                    curves.append(drawn(other, "first pass", hits, "points", len(curves)))
         if curves:
             figures.append(
                 Figure(
-                    title, "size of the cache, MiB", "hits, %", curves, log_x=True, y_max=100.0,
+                    title, axis, "hits, %", curves, log_x=True, y_max=100.0,
                     group="Hit ratio against size",
                 )
             )  # fmt: skip
     lru = plan.curves["lru", min(plan.wish.blocks)]
     if lru.writes:
-        gb = [float(v) * lru.block / 1e6 for v in lru.first.write_backs]
-        curve = Curve(
-            f"lru, {units.binary(lru.block)}, first pass", [s / 2**20 for s in lru.sizes], gb
-        )
-        figures.append(
-            Figure(
-                "Written back", "size of the cache, MiB", "MB", [curve], log_x=True,
-                group="Write-back traffic",
-            )
-        )  # fmt: skip
+        moved = lru.first.write_backs * lru.block / 1e6
+        curve = drawn(lru, "first pass", moved, "line", 0)
+        group = "Write-back traffic"
+        figures.append(Figure("Written back", axis, "MB", [curve], log_x=True, group=group))
     return figures

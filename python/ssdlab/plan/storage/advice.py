@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from ssdlab import units
 from ssdlab.plan.prices import Prices
 from ssdlab.plan.storage.measure import LOADS
-from ssdlab.plan.storage.rows import Row
+from ssdlab.plan.storage.rows import Offer
 from ssdlab.plan.storage.sizes import has_disk
 
 NEAR = 1.25
@@ -19,7 +19,7 @@ LIFE_SHORT = 3.0
 HOURS_LONG = 1.0
 
 
-def advise(rows: Sequence[Row], keys: Sequence[str], prices: Prices) -> list[str]:
+def advise(rows: Sequence[Offer], keys: Sequence[str], prices: Prices) -> list[str]:
     """Sentences: what is cheapest per IOPS and per TB, what for what, what would change it."""
     random = [key for key in keys if LOADS[key][1] == "IOPS"]
     said = [*_cheapest(rows, random, prices), *_for_what(rows, random)]
@@ -28,11 +28,11 @@ def advise(rows: Sequence[Row], keys: Sequence[str], prices: Prices) -> list[str
     return said
 
 
-def _name(row: Row) -> str:
+def _name(row: Offer) -> str:
     return f"{row.letter} ({row.candidate.title})"
 
 
-def _cheapest(rows: Sequence[Row], random: Sequence[str], prices: Prices) -> Iterator[str]:
+def _cheapest(rows: Sequence[Offer], random: Sequence[str], prices: Prices) -> Iterator[str]:
     priced = [row for row in rows if row.price is not None]
     if not priced:
         yield "None of the candidates has a price: put what they cost into a file (--prices FILE)."
@@ -54,12 +54,12 @@ def _load(key: str) -> str:
     return {"read": "random read ", "write": "random write "}.get(key, "")
 
 
-def _least(rows: Sequence[Row], of: Callable[[Row], float | None]) -> Row | None:
+def _least(rows: Sequence[Offer], of: Callable[[Offer], float | None]) -> Offer | None:
     known = [row for row in rows if of(row) is not None]
     return min(known, key=lambda row: of(row) or 0.0, default=None)
 
 
-def _for_what(rows: Sequence[Row], random: Sequence[str]) -> Iterator[str]:
+def _for_what(rows: Sequence[Offer], random: Sequence[str]) -> Iterator[str]:
     """What more money buys, and who is beaten in everything at once."""
     priced = [row for row in rows if row.price]
     if len(priced) < 2 or not random:
@@ -90,7 +90,7 @@ def _for_what(rows: Sequence[Row], random: Sequence[str]) -> Iterator[str]:
         )
 
 
-def _choice(priced: Sequence[Row], random: Sequence[str]) -> str:
+def _choice(priced: Sequence[Offer], random: Sequence[str]) -> str:
     """One for space, one for I/Os, and what lies between both."""
     key = random[0]
     space = min(priced, key=lambda row: row.per_tb or 0.0)
@@ -119,7 +119,7 @@ def _choice(priced: Sequence[Row], random: Sequence[str]) -> str:
     )
 
 
-def _rival(row: Row, priced: Sequence[Row], random: Sequence[str]) -> Row | None:
+def _rival(row: Offer, priced: Sequence[Offer], random: Sequence[str]) -> Offer | None:
     """The cheapest that costs less, holds about as much, and is no slower at random."""
     better = [
         one
@@ -132,7 +132,7 @@ def _rival(row: Row, priced: Sequence[Row], random: Sequence[str]) -> Row | None
     return min(better, key=lambda one: one.price or 0.0, default=None)
 
 
-def _caches(rows: Sequence[Row], random: Sequence[str]) -> Iterator[str]:
+def _caches(rows: Sequence[Offer], random: Sequence[str]) -> Iterator[str]:
     for row in rows:
         if not row.found.cold or not random:
             continue
@@ -151,7 +151,7 @@ def _caches(rows: Sequence[Row], random: Sequence[str]) -> Iterator[str]:
         yield f"{text}."
 
 
-def _wear(rows: Sequence[Row]) -> Iterator[str]:
+def _wear(rows: Sequence[Offer]) -> Iterator[str]:
     for row in rows:
         life = row.life
         if life is not None and life.years is not None and life.years < LIFE_SHORT:
@@ -162,7 +162,7 @@ def _wear(rows: Sequence[Row]) -> Iterator[str]:
             )
 
 
-def _risks(rows: Sequence[Row]) -> Iterator[str]:
+def _risks(rows: Sequence[Offer]) -> Iterator[str]:
     bare = [row.letter for row in rows if not row.candidate.pool.redundant]
     if bare:
         many = "lose" if len(bare) > 1 else "loses"
@@ -177,7 +177,7 @@ def _risks(rows: Sequence[Row]) -> Iterator[str]:
             )
 
 
-def _changes(rows: Sequence[Row], random: Sequence[str]) -> Iterator[str]:
+def _changes(rows: Sequence[Offer], random: Sequence[str]) -> Iterator[str]:
     """What would make another answer."""
     said = []
     priced = [row for row in rows if row.price is not None]

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ssdlab import _core, bench
-from ssdlab.arrays.attachment import ram_bytes, with_ram
+from ssdlab.arrays.attachment import ram_bytes, smaller_ram
 from ssdlab.arrays.readings import Reading
 from ssdlab.bench import Seat
+from ssdlab.plan.bed import Bed, Worn, wear_of
 from ssdlab.plan.storage import loads
-from ssdlab.plan.storage.bed import Bed, Ran, Worn, wear_of
 from ssdlab.plan.storage.candidates import Candidate
 from ssdlab.plan.storage.loads import DEPTH, HotSet, Span
 from ssdlab.plan.storage.sizes import (
@@ -242,12 +242,10 @@ class _Job:
         assert fast is not None
         share = min(1.0, fast_bytes / self._fast_bytes)
         each = capacity_of(drive_of(fast)) * share if shipped(fast) else 0
-        below = None if has_disk(pool_) else ssd_bytes(pool_, self.request)
-        devices = [
-            resized(pool_, below, disk_cache=self.request.disk_cache),
-            resized(fast, int(each), disk_cache=self.request.disk_cache),
-        ]
-        return self._bed(devices[0], devices[1], shrink, seat)
+        size = None if has_disk(pool_) else ssd_bytes(pool_, self.request)
+        below = resized(pool_, size, disk_cache=self.request.disk_cache)
+        cache = resized(fast, int(each), disk_cache=self.request.disk_cache)
+        return self._bed(below, cache, shrink, seat)
 
     def _shrunk(self, hot: HotSet) -> tuple[HotSet, float]:
         """A hot set and a cache as they are simulated, in the same proportion if that matters."""
@@ -298,14 +296,18 @@ class _Job:
             # Every block of the cache has been exchanged several times by then.
             most = min(most, (3 if request.quick else 6) * int(fast_bytes / BLOCK))
         for place, kind in enumerate(("read", "write")):
-            within = stage(seat.report, 2 * place, 4)
-            warmed, warmth = self._cover(bed, kind, small, shrink, most, within)
-            warmths[kind] = warmth
+            rw, depth = f"rand{kind}", request.depth
+            job = loads.covering_job(
+                "warm", rw, small, bed.capacity, depth, times=COVER_TIMES, most=most
+            )
+            warmed = bed.run(job, stage(seat.report, 2 * place, 4))
+            once = small.bytes // loads.BLOCK
+            warmths[kind] = Warmth(warmed.seconds * shrink, whole=once <= most)
             ram = self._ram_s(shrink) if kind == "write" else 0.0
             timed = Span(span.seconds, span.ramp + ram)
-            job = loads.random_job(kind, f"rand{kind}", small, bed.capacity, request.depth, timed)
+            job = loads.random_job(kind, rw, small, bed.capacity, depth, timed)
             ran = bed.run(job, stage(seat.report, 2 * place + 1, 4))
-            rates[kind], hits[kind] = ran.reading, ran.hit_ratio(kind) or 0.0
+            rates[kind], hits[kind] = ran.reading, ran.found("hits", kind) or 0.0
         return {
             "rates": rates,
             "hits": hits,
@@ -315,23 +317,6 @@ class _Job:
             "worn_cache": wear_of(ran, cache=True) or wear_of(warmed, cache=True),
             "notes": self._warm_note(shrink, small, fast_bytes),
         }
-
-    def _cover(
-        self,
-        bed: Bed,
-        kind: str,
-        hot: HotSet,
-        shrink: float,
-        most: int,
-        report: ProgressCallback,
-    ) -> tuple[Ran, Warmth]:
-        depth = self.request.depth
-        job = loads.covering_job(
-            "warm", f"rand{kind}", hot, bed.capacity, depth, times=COVER_TIMES, most=most
-        )
-        ran = bed.run(job, report)
-        once = hot.bytes // loads.BLOCK
-        return ran, Warmth(ran.seconds * shrink, whole=once <= most)
 
     def _warm_note(self, shrink: float, hot: HotSet, fast_bytes: float) -> list[str]:
         if shrink <= 1.0:
@@ -362,18 +347,8 @@ class _Job:
         ram = ram_bytes(self.candidate.card)
         return ram / shrink / RAM_FILLS_BYTES_PER_S
 
-    def _bed(
-        self,
-        below: _core.Rig,
-        fast: _core.Rig | None,
-        shrink: float,
-        seat: Seat,
-    ) -> Bed:
-        card = self.candidate.card
-        ram = ram_bytes(card)
-        if ram and shrink > 1.0:
-            card = with_ram(card, max(1 << 20, int(ram / shrink) // 4096 * 4096))
-        rig = self.candidate.tree(below, fast, card).to_toml()
+    def _bed(self, below: _core.Rig, fast: _core.Rig | None, shrink: float, seat: Seat) -> Bed:
+        rig = self.candidate.tree(below, fast, smaller_ram(self.candidate.card, shrink)).to_toml()
         return Bed(rig, self.candidate.text, self.request.seed, seat)
 
 

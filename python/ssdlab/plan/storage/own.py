@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ssdlab import _core, bench
-from ssdlab.arrays.attachment import ram_bytes, with_ram
+from ssdlab.arrays.attachment import smaller_ram
 from ssdlab.bench import Seat
 from ssdlab.errors import MemoryShortError
 from ssdlab.jobfile import JobText
-from ssdlab.plan.storage.bed import Bed, Ran, wear_of
+from ssdlab.plan.bed import Bed, Ran, wear_of
 from ssdlab.plan.storage.candidates import Candidate
 from ssdlab.plan.storage.measure import (
     CACHE_BYTES_MIN,
@@ -129,7 +129,7 @@ def _run(one: Candidate, load: OwnLoad, request: Request, seat: Seat) -> Part:
     }
     if one.fast is not None:
         part["cold"] = {"load": ran[0].reading}
-        part["hits"] = {"load": last.hit_ratio("read", "write") or 0.0}
+        part["hits"] = {"load": last.found("hits", "read", "write") or 0.0}
         before = sum(lap.seconds for lap in ran[:-1])
         part["warmth"] = {"load": Warmth(before * factor, whole=_settled(ran[-2], last))}
     return part
@@ -152,10 +152,7 @@ def _bed(one: Candidate, factor: int, request: Request, seat: Seat) -> tuple[Bed
         if scaled and not flash(part) and not flash_only:
             set_all(rig, "hdd", {"capacity": reduced(drive_of(part), factor)["capacity"]})
         rigs.append(rig)
-    card = one.card
-    ram = ram_bytes(card)
-    if ram and factor > 1:
-        card = with_ram(card, max(1 << 20, ram // factor // 4096 * 4096))
-    rig = one.tree(rigs[0], rigs[1] if one.fast is not None else None, card)
+    fast = rigs[1] if one.fast is not None else None
+    rig = one.tree(rigs[0], fast, smaller_ram(one.card, factor))
     note = f"{one.text}: all of it at 1/{factor} of its size" if factor > 1 else ""
     return Bed(rig.to_toml(), one.text, request.seed, seat), note

@@ -9,13 +9,13 @@ from typing import Any
 from ssdlab.analysis.reliability import HOURS_PER_YEAR, Array, Hazards, p_loss
 from ssdlab.arrays.readings import Reading
 from ssdlab.errors import InputError
+from ssdlab.plan.bed import Worn
 from ssdlab.plan.prices import Prices
-from ssdlab.plan.storage.bed import Worn
 from ssdlab.plan.storage.candidates import Candidate
 from ssdlab.plan.storage.loads import WRITES_PER_DAY
 from ssdlab.plan.storage.measure import LOADS, Measured
 from ssdlab.plan.storage.sizes import drive_of, has_disk, shape_of, shipped, usable_bytes
-from ssdlab.plan.stores import Store
+from ssdlab.plan.stores import Store, letter
 from ssdlab.rig import capacity_of
 from ssdlab.wear import WARRANTY_DAYS
 
@@ -29,7 +29,7 @@ REPLACE_HOURS = 24.0
 
 
 @dataclass(frozen=True)
-class Life:
+class SsdLife:
     """How long the SSDs of a candidate last."""
 
     of: str
@@ -50,7 +50,7 @@ class Life:
 
 
 @dataclass(frozen=True)
-class Row:
+class Offer:
     """A candidate and all that is said of it."""
 
     letter: str
@@ -60,7 +60,7 @@ class Row:
     price: float | None
     relative: float | None
     """Price by that of the first candidate."""
-    life: Life | None
+    life: SsdLife | None
     loss_per_year: float | None
     """The chance of losing data within a year, failures of drives alone."""
 
@@ -119,13 +119,13 @@ def rows(
     found: Sequence[Measured],
     prices: Prices,
     writes_per_day: float = WRITES_PER_DAY,
-) -> list[Row]:
+) -> list[Offer]:
     """A row for each candidate."""
     costs = [prices.of(one.bill) for one in candidates]
     first = costs[0]
     return [
-        Row(
-            _letter(place),
+        Offer(
+            letter(place),
             one,
             measured,
             usable_bytes(one.pool),
@@ -138,18 +138,16 @@ def rows(
     ]
 
 
-def _letter(place: int) -> str:
-    return chr(ord("A") + place) if place < 26 else f"A{place - 25}"
-
-
-def _life(one: Candidate, found: Measured, writes_per_day: float) -> Life | None:
+def _life(one: Candidate, found: Measured, writes_per_day: float) -> SsdLife | None:
     """Of the SSDs that are worn out first."""
     parts: list[tuple[Store, Worn]] = []
     if found.worn is not None:
         parts.append((one.pool, found.worn))
     if found.worn_cache is not None and one.fast is not None:
         parts.append((one.fast, found.worn_cache))
-    lives = [Life(drive_of(part), worn, _years(part, worn, writes_per_day)) for part, worn in parts]
+    lives = [
+        SsdLife(drive_of(part), worn, _years(part, worn, writes_per_day)) for part, worn in parts
+    ]
     return min(lives, key=lambda life: life.years or float("inf"), default=None)
 
 

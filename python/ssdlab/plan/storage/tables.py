@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from ssdlab.answer import Cells, Curve, Figure, Section, Style, Table, columns, numbers
-from ssdlab.arrays.readings import Reading
+from ssdlab.answer import Cells, Curve, Figure, Section, Style, Table, columns, numbers, table
+from ssdlab.histogram import ms
 from ssdlab.plan.prices import Prices
 from ssdlab.plan.storage.advice import advise
 from ssdlab.plan.storage.measure import LOADS
-from ssdlab.plan.storage.rows import Row, rate_of
+from ssdlab.plan.storage.rows import Offer, SsdLife, rate_of
 
 
-def chapter(rows: Sequence[Row], prices: Prices, writes_per_day: float) -> Section:
+def chapter(rows: Sequence[Offer], prices: Prices, writes_per_day: float) -> Section:
     """All that is said of the candidates."""
     keys = [key for key in LOADS if all(key in row.found.rates for row in rows)]
     random = [key for key in keys if LOADS[key][1] == "IOPS"]
@@ -33,7 +33,7 @@ def chapter(rows: Sequence[Row], prices: Prices, writes_per_day: float) -> Secti
     )
 
 
-def _candidates(rows: Sequence[Row], random: Sequence[str], prices: Prices) -> Table:
+def _candidates(rows: Sequence[Offer], random: Sequence[str], prices: Prices) -> Table:
     """What they are and what decides between them."""
     lines: list[Cells] = [
         [
@@ -48,12 +48,7 @@ def _candidates(rows: Sequence[Row], random: Sequence[str], prices: Prices) -> T
     return Table("Candidates", columns(", ".join(heads)), lines)
 
 
-def _ms(reading: Reading | None, percent: float) -> float | None:
-    ns = None if reading is None else reading.percentile_ns(percent)
-    return None if ns is None else ns / 1e6
-
-
-def _random(rows: Sequence[Row], keys: Sequence[str]) -> Table:
+def _random(rows: Sequence[Offer], keys: Sequence[str]) -> Table:
     heads = ["candidate"]
     own = keys == ["load"]
     for key in keys:
@@ -65,7 +60,7 @@ def _random(rows: Sequence[Row], keys: Sequence[str]) -> Table:
         values: list[float | None] = []
         for key in keys:
             reading = row.found.rates[key]
-            values += [reading.iops, _ms(reading, 50.0), _ms(reading, 99.0)]
+            values += [reading.iops, *(ms(reading.percentile_ns(p)) for p in (50.0, 99.0))]
         if own:
             values.append(row.found.rates["load"].bytes_per_s / 1e6)
         lines.append([row.letter, *numbers(*values)])
@@ -73,7 +68,7 @@ def _random(rows: Sequence[Row], keys: Sequence[str]) -> Table:
     return Table("The load" if own else "Random I/O", columns(", ".join(heads)), lines, note)
 
 
-def _ordered(rows: Sequence[Row], keys: Sequence[str]) -> Table:
+def _ordered(rows: Sequence[Offer], keys: Sequence[str]) -> Table:
     heads = columns(
         "candidate, " + ", ".join(f"{key.removesuffix('_ordered')}:MB/s" for key in keys)
     )
@@ -84,7 +79,7 @@ def _ordered(rows: Sequence[Row], keys: Sequence[str]) -> Table:
     return Table("Sequential I/O, 1 MiB", heads, lines, note)
 
 
-def _caches(rows: Sequence[Row], keys: Sequence[str]) -> Table:
+def _caches(rows: Sequence[Offer], keys: Sequence[str]) -> Table:
     heads = columns("candidate, load, cold:IOPS, warm:IOPS, hits:%, warmed:hours, only in cache:GB")
     lines: list[Cells] = []
     for row in rows:
@@ -115,58 +110,58 @@ def _caches(rows: Sequence[Row], keys: Sequence[str]) -> Table:
     return Table("Caches", heads, lines, note)
 
 
-def _money(rows: Sequence[Row], keys: Sequence[str], prices: Prices) -> Table:
-    random = [key for key in keys if LOADS[key][1] == "IOPS"]
-    heads = [f"candidate, price:{prices.currency}, relative, usable:TB, per TB"]
-    heads += ["per 1000 IOPS" if key == "load" else f"per 1000 {key} IOPS" for key in random]
-    lines: list[Cells] = [
-        [
-            row.letter,
-            *numbers(
-                row.price,
-                row.relative,
-                row.usable_bytes / 1e12,
-                row.per_tb,
-                *(row.per_kiops(key) for key in random),
-            ),
-        ]
-        for row in rows
-    ]
+def _money(rows: Sequence[Offer], keys: Sequence[str], prices: Prices) -> Table:
+    def per_kiops(key: str) -> Callable[[Offer], float | None]:
+        return lambda row: row.per_kiops(key)
+
     missing = sorted({name for row in rows for name in prices.missing(row.candidate.bill)})
     note = f"Prices of {prices.source}: orders of magnitude, to be edited (--prices FILE)."
     if missing:
         note += f" No price of {', '.join(missing)}."
-    return Table("Price", columns(", ".join(heads)), lines, note)
+    return table(
+        "Price",
+        rows,
+        {
+            "candidate": lambda row: row.letter,
+            f"price:{prices.currency}": lambda row: row.price,
+            "relative": lambda row: row.relative,
+            "usable:TB": lambda row: row.usable_bytes / 1e12,
+            "per TB": lambda row: row.per_tb,
+            **{
+                f"per 1000 {'' if key == 'load' else f'{key} '}IOPS": per_kiops(key)
+                for key in keys
+                if LOADS[key][1] == "IOPS"
+            },
+        },
+        note,
+    )
 
 
-def _safety(rows: Sequence[Row], writes_per_day: float) -> Table:
-    heads = columns("candidate, SSDs, amplification, DWPD 5 years, life:years, loss a year:%")
-    lines: list[Cells] = []
-    for row in rows:
-        life = row.life
-        worn = None if life is None else life.worn
-        lines.append(
-            [
-                row.letter,
-                "none" if life is None else life.of,
-                *numbers(
-                    None if worn is None else worn.write_amplification,
-                    None if worn is None else worn.dwpd,
-                    None if life is None else life.years,
-                    None if row.loss_per_year is None else 100 * row.loss_per_year,
-                ),
-            ]
-        )
-    note = (
-        "Amplification: of writes, in the flash. Life: until the rated cycles are used up on "
+def _safety(rows: Sequence[Offer], writes_per_day: float) -> Table:
+    def of(what: Callable[[SsdLife], float | None]) -> Callable[[Offer], float | None]:
+        return lambda row: None if row.life is None else what(row.life)
+
+    return table(
+        "Life and safety",
+        rows,
+        {
+            "candidate": lambda row: row.letter,
+            "SSDs": lambda row: "none" if row.life is None else row.life.of,
+            "amplification": of(lambda life: life.worn.write_amplification),
+            "DWPD 5 years": of(lambda life: life.worn.dwpd),
+            "life:years": of(lambda life: life.years),
+            "loss a year:%": lambda row: (
+                None if row.loss_per_year is None else 100 * row.loss_per_year
+            ),
+        },
+        "Amplification: of writes, in the flash. SsdLife: until the rated cycles are used up on "
         f"average, if the host writes {writes_per_day / 1e9:,.0f} GB a day like these "
         "writes. Loss of data: 1 % of the drives fail in a year, by themselves; no fire, no "
-        "firmware, no operator."
+        "firmware, no operator.",
     )
-    return Table("Life and safety", heads, lines, note)
 
 
-def _figures(rows: Sequence[Row], keys: Sequence[str], prices: Prices) -> list[Figure]:
+def _figures(rows: Sequence[Offer], keys: Sequence[str], prices: Prices) -> list[Figure]:
     priced = [row for row in rows if row.price is not None]
     figures = []
     group = "Price against what it buys"
@@ -209,7 +204,7 @@ def _level(
     return Curve(name, [x for x, _ in known], [y for _, y in known], style, colour)
 
 
-def _dot(row: Row, place: int, value: float | None, price: float | None) -> Curve:
+def _dot(row: Offer, place: int, value: float | None, price: float | None) -> Curve:
     name = f"{row.letter}: {row.candidate.pool.title}"
     name += " with a cache" if row.candidate.fast is not None else ""
     return Curve(name, [price or 0.0], [value or 0.0], "dots", place)
