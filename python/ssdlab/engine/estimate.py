@@ -227,7 +227,7 @@ def rounds_record(step: Rounds, records: Records, before: RoundsRecord | None) -
     values = {
         one.name: [
             *(() if before is None else before.values[one.name]),
-            float(one.value(records, number)),
+            one.value(records, number) or 0.0,
         ]
         for one in step.tracked
     }

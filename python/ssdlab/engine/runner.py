@@ -162,12 +162,7 @@ class Execution:
             logs=self._logs is not None,
         )
 
-    def _once(
-        self,
-        step: Job | Purge | Trim | Idle,
-        kind: str,
-        action: Action,
-    ) -> None:
+    def _once(self, step: Job | Purge | Trim | Idle, kind: str, action: Action) -> None:
         """Does a step and keeps it, unless that has been done."""
         found = self._done.get(step.key)
         load = self._load([step])

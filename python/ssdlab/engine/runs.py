@@ -20,14 +20,7 @@ from ssdlab.engine.plans import Announcement, Order, check, setup_of
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.ratings import of_flash
 from ssdlab.engine.runner import Execution
-from ssdlab.engine.session import (
-    RealSession,
-    Session,
-    SimSession,
-    open_device,
-    open_file,
-    scratch,
-)
+from ssdlab.engine.session import RealSession, Session, SimSession, open_device, open_file, scratch
 from ssdlab.errors import InputError, Interrupted, RefusedError, SsdlabError
 from ssdlab.fio.run import find_fio
 from ssdlab.progress import ProgressCallback

@@ -54,6 +54,10 @@ class Parameter:
         return value
 
 
+COMPRESSIBLE = Parameter("compressible", 0, "percent by which the data shrinks")
+DEPTH = Parameter("depth", 32, "I/Os in flight")
+
+
 @dataclass(frozen=True)
 class Setup:
     """A target and the parameters with which a protocol is to run on it."""
@@ -131,7 +135,8 @@ class Setup:
             amount: Bytes to move by each thread; excludes ``seconds``. Neither: the region once.
             read_percent: Share of reads in a mix.
             region: Offset and length in bytes; None: the active range.
-            compressible: By how many percent what is written shrinks; None: it does not.
+            compressible: By how many percent what is written shrinks; None: as the parameter of
+                that name says, where there is one.
             measured: False where it only brings the drive into a state.
             name: Name of the fio job.
             options: More fio options.
@@ -174,6 +179,8 @@ class Setup:
             lines["rwmixread"] = read_percent
         if rw.removeprefix("rand") != "read":
             lines["refill_buffers"] = 1
+            if compressible is None:
+                compressible = int(self.values.get("compressible", 0))
             if compressible:
                 lines["buffer_compress_percentage"] = compressible
         lines |= dict(options or {})
@@ -210,6 +217,7 @@ class Setup:
             bs,
             depth=depth,
             amount=loops,
+            compressible=0,
             measured=False,
         )
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from ssdlab.answer import Cell, Column, Curve, Figure, Number, Section, Table
-from ssdlab.engine.protocol import Protocol
+from ssdlab.answer import Cell, Curve, Figure, Number, Section, Table
+from ssdlab.engine.answers import (
+    columns,
+)
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, MIB, Parameter, Setup
 from ssdlab.engine.steps import Job, Purge, Step, Then
@@ -96,9 +98,8 @@ def _random(setup: Setup, phase: Phase) -> list[Job]:
             phase.title,
             "randwrite",
             phase.size,
-            depth=pts.depth(setup),
+            depth=pts.depth_of(setup),
             seconds=whole / count,
-            compressible=setup.count("compressible"),
         )
         for number in range(1, count + 1)
     ]
@@ -126,7 +127,7 @@ def _next(
         key = key_of(phase, done)
         if key not in records:
             return []
-        took = max((stats.runtime_s for stats in records.directions(key)), default=0.0)
+        took = records.runtime_s(key)
         if took <= 0:
             return []
         spent += took
@@ -140,9 +141,8 @@ def _next(
         phase.title,
         "write",
         phase.size,
-        depth=pts.depth(setup),
+        depth=pts.depth_of(setup),
         amount=again * (setup.active // phase.size * phase.size),
-        compressible=setup.count("compressible"),
         options={"runtime": f"{round(1000 * left)}ms"},
     )
     return [job, _after(setup, phase, done + 1, again, spent)]
@@ -155,7 +155,7 @@ def _expected(setup: Setup, phase: Phase, spent: float) -> Job:
         phase.title,
         "write",
         phase.size,
-        depth=pts.depth(setup),
+        depth=pts.depth_of(setup),
         seconds=_whole_s(setup, phase),
     )
     return replace(job, seconds=max(0.0, setup.seconds(_whole_s(setup, phase)) - spent))
@@ -175,7 +175,7 @@ def judge(records: Records, setup: Setup) -> Section:
         f"{phase.title} {setup.seconds(_whole_s(setup, phase)):g} s" for phase in PHASES
     )
     what = [("access groups", hours)]
-    conditions = pts.conditions(setup, load=f"QD {pts.depth(setup)}, TC 1", what=what)
+    conditions = pts.conditions(setup, load=f"QD {pts.depth_of(setup)}, TC 1", what=what)
     if not groups:
         return Section(["Nothing has been measured."], tables=[conditions])
     minutes = recovery(groups[0], groups[2]) if len(groups) == len(PHASES) else None
@@ -196,15 +196,19 @@ def _group(
     now = begin
     while (key := key_of(phase, len(keys) + 1)) in records:
         keys.append(key)
-        rows = records.series(key, "write").select(
-            pl.col("time_s") + (now - begin),
-            pl.col("ios").cast(pl.Float64),
-            pl.col("bytes").cast(pl.Float64),
-            pl.col("lat_mean_ns").cast(pl.Float64),
-            pl.col("lat_max_ns").cast(pl.Float64),
+        rows = (
+            records[key]
+            .series(ddir="write")
+            .select(
+                pl.col("time_s") + (now - begin),
+                pl.col("ios").cast(pl.Float64),
+                pl.col("bytes").cast(pl.Float64),
+                pl.col("lat_mean_ns").cast(pl.Float64),
+                pl.col("lat_max_ns").cast(pl.Float64),
+            )
         )
         frames.append(rows)
-        now += max((stats.runtime_s for stats in records.directions(key)), default=0.0)
+        now += records.runtime_s(key)
     rows = pl.concat(frames).filter(pl.col("ios") > 0) if frames else pl.DataFrame()
     if rows.is_empty():
         return None, now
@@ -275,15 +279,9 @@ def _numbers(groups: list[Group], minutes: float | None) -> list[Number]:
 
 
 def _table(groups: list[Group]) -> Table:
-    columns = (
-        Column("access group"),
-        Column("mean", "MB/s"),
-        Column("first record", "MB/s"),
-        Column("last record", "MB/s"),
-        Column("lowest", "MB/s"),
-        Column("highest", "MB/s"),
-        Column("mean response", "us"),
-        Column("longest response", "us"),
+    heads = columns(
+        "access group | mean [MB/s] | first record [MB/s] | last record [MB/s] | lowest [MB/s] "
+        "| highest [MB/s] | mean response [us] | longest response [us]"
     )
     rows: list[tuple[Cell | str, ...]] = []
     for group in groups:
@@ -297,7 +295,7 @@ def _table(groups: list[Group]) -> Table:
             max(group.max_us),
         )
         rows.append((group.phase.title, *(Cell(value, group.keys) for value in values)))
-    return Table("Cross stimulus recovery", columns, rows)
+    return Table("Cross stimulus recovery", heads, rows)
 
 
 def _figures(groups: list[Group]) -> list[Figure]:
@@ -326,20 +324,15 @@ def _ms(values: list[float]) -> list[float]:
     return [value / 1e3 for value in values]
 
 
-PROTOCOLS = (
-    Protocol(
-        name="pts-xsr",
-        title="PTS Cross Stimulus Recovery",
-        summary="how a drive comes from large sequential to small random writes and back",
-        source=pts.SOURCE,
-        group="pts",
-        plan=plan,
-        judge=judge,
-        parameters=(
-            *pts.parameters(depth=32, threads=None, rounds=None, fill=None),
-            Parameter("sequential_hours", 8.0, "length of each of the two sequential groups"),
-            Parameter("random_hours", 6.0, "length of the random group"),
-        ),
-        active_share=pts.active_share,
+PROTOCOLS = pts.protocol(
+    "pts-xsr",
+    "Cross Stimulus Recovery",
+    "how a drive comes from large sequential to small random writes and back",
+    plan,
+    judge,
+    (
+        *pts.parameters(depth=32, threads=None, rounds=None, fill=None),
+        Parameter("sequential_hours", 8.0, "length of each of the two sequential groups"),
+        Parameter("random_hours", 6.0, "length of the random group"),
     ),
 )
