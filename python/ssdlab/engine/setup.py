@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from ssdlab import _core
 from ssdlab.engine.steps import ROUNDS_MAX, Job, Shape
@@ -203,6 +203,14 @@ class Setup:
             ),
             most_s=None if seconds is not None else _runtime_s(lines.get("runtime")),
             measured=measured,
+        )
+
+    def timed(self, key: str, title: str, rw: str, bs: str | int, **more: Any) -> Job:
+        """A :meth:`job` as long as the parameter ``seconds`` says, with as many I/Os in flight as
+        the parameter ``depth``, where there is one; ``more`` are arguments of :meth:`job`."""
+        depth = self.count("depth") if "depth" in self.values else 1
+        return self.job(
+            key, title, rw, bs, **{"depth": depth, "seconds": self.number("seconds"), **more}
         )
 
     def fill(

@@ -5,13 +5,7 @@ from __future__ import annotations
 from ssdlab import units
 from ssdlab.answer import Cell, Section, Table
 from ssdlab.engine import choices
-from ssdlab.engine.answers import (
-    Row,
-    charts,
-    columns,
-    figure,
-    number,
-)
+from ssdlab.engine.answers import Row, charts, columns, figure, number
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
@@ -64,13 +58,11 @@ def _keys(setup: Setup, way: str, size: int, case: str) -> list[str]:
 
 def _job(setup: Setup, turn: int, way: str, rw: str, size: int, case: str) -> Job:
     shift = OLD_PARTITION if case == "shifted" else 0
-    return setup.job(
+    return setup.timed(
         _key(turn, way, size, case),
         f"random {way}s of {units.binary(size)} {dict(CASES)[case]}",
         rw,
         choices.short(size),
-        depth=setup.count("depth"),
-        seconds=setup.number("seconds"),
         region=(shift, setup.active - MIB),
         options={"ba": SECTOR} if case == "anywhere" else None,
     )

@@ -8,11 +8,7 @@ from typing import Any
 from ssdlab import units
 from ssdlab.answer import Cell, Column, Section, Table
 from ssdlab.engine import choices
-from ssdlab.engine.answers import (
-    Row,
-    number,
-    sources,
-)
+from ssdlab.engine.answers import Row, number, sources
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import MIB, Parameter, Setup

@@ -5,14 +5,7 @@ from __future__ import annotations
 from ssdlab import units
 from ssdlab.answer import Cell, Column, Section, Table
 from ssdlab.engine import choices
-from ssdlab.engine.answers import (
-    Row,
-    best,
-    charts,
-    figure,
-    number,
-    percent,
-)
+from ssdlab.engine.answers import Row, best, charts, figure, number, percent
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import COMPRESSIBLE, KIB, Parameter, Setup
@@ -60,13 +53,8 @@ def _key(prefix: str, size: int) -> str:
 
 def _job(setup: Setup, prefix: str, rw: str, size: int) -> Step:
     title = next(words_ for name, _, words_ in SWEEPS if name == prefix)
-    return setup.job(
-        _key(prefix, size),
-        f"{title}: blocks of {units.binary(size)}",
-        rw,
-        choices.short(size),
-        depth=setup.count("depth"),
-        seconds=setup.number("seconds"),
+    return setup.timed(
+        _key(prefix, size), f"{title}: blocks of {units.binary(size)}", rw, choices.short(size)
     )
 
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from ssdlab.analysis import consistency
 from ssdlab.answer import Cell, Number, Section, Table
-from ssdlab.engine.answers import (
-    columns,
-    figure,
-)
+from ssdlab.engine.answers import columns, figure
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
@@ -24,13 +21,8 @@ def plan(setup: Setup) -> list[Step]:
 
 
 def _job(setup: Setup) -> Job:
-    return setup.job(
-        KEY,
-        "4 KiB random writes over the whole range",
-        "randwrite",
-        setup.text("bs"),
-        depth=setup.count("depth"),
-        seconds=setup.number("seconds"),
+    return setup.timed(
+        KEY, "4 KiB random writes over the whole range", "randwrite", setup.text("bs")
     )
 
 

@@ -8,14 +8,7 @@ from dataclasses import dataclass
 
 from ssdlab import units
 from ssdlab.answer import Cell, Column, Figure, Number, Section, Table
-from ssdlab.engine.answers import (
-    Row,
-    best,
-    charts,
-    columns,
-    figure,
-    number,
-)
+from ssdlab.engine.answers import Row, best, charts, columns, figure, number
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import MIB, Parameter, Setup

@@ -33,39 +33,26 @@ def plan(setup: Setup) -> list[Step]:
         used(setup, PAGE),
         _mix(setup),
         _log(setup),
-        setup.job(
-            SCAN,
-            "a full scan: sequential reads",
-            "read",
-            "1m",
-            depth=4,
-            seconds=setup.number("seconds"),
-        ),
+        setup.timed(SCAN, "a full scan: sequential reads", "read", "1m", depth=4),
         setup.together(BOTH, "random pages and the log at once", [_mix(setup), _log(setup)]),
     ]
 
 
 def _mix(setup: Setup) -> Job:
-    return setup.job(
-        MIX,
-        f"random pages of 8 KiB, {READS} % reads",
-        "randrw",
-        PAGE,
-        depth=setup.count("depth"),
-        seconds=setup.number("seconds"),
-        read_percent=READS,
+    return setup.timed(
+        MIX, f"random pages of 8 KiB, {READS} % reads", "randrw", PAGE, read_percent=READS
     )
 
 
 def _log(setup: Setup) -> Job:
-    return setup.job(
+    return setup.timed(
         LOG,
         "a log: 8 KiB sequential, each flushed",
         "write",
         PAGE,
-        seconds=setup.number("seconds"),
         region=(0, min(LOG_BYTES, setup.active)),
         options={"fdatasync": 1},
+        depth=1,
     )
 
 

@@ -55,15 +55,7 @@ def _writes(setup: Setup, key: str) -> Job:
 
 
 def _job(setup: Setup, key: str, rw: str, title: str, read_percent: int | None = None) -> Job:
-    return setup.job(
-        key,
-        title,
-        rw,
-        setup.text("bs"),
-        depth=setup.count("depth"),
-        seconds=setup.number("seconds"),
-        read_percent=read_percent,
-    )
+    return setup.timed(key, title, rw, setup.text("bs"), read_percent=read_percent)
 
 
 def judge(records: Records, setup: Setup) -> Section:

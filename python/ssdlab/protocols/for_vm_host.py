@@ -56,25 +56,18 @@ def plan(setup: Setup) -> list[Step]:
 
 
 def _quiet(setup: Setup, key: str) -> Job:
-    return setup.job(
-        key,
-        "a quiet machine: one small read at a time",
-        "randread",
-        "4k",
-        seconds=setup.number("seconds"),
-        name=QUIET,
+    return setup.timed(
+        key, "a quiet machine: one small read at a time", "randread", "4k", name=QUIET, depth=1
     )
 
 
 def _crowd(setup: Setup, key: str) -> Job:
-    return setup.job(
+    return setup.timed(
         key,
         f"a crowd of machines: 4 to 64 KiB at random, {READS} % reads",
         "randrw",
         "4k",
-        depth=setup.count("depth"),
         threads=setup.count("machines"),
-        seconds=setup.number("seconds"),
         read_percent=READS,
         name=LOUD,
         options={"bssplit": SIZES, "ba": 4096},

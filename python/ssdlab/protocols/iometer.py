@@ -7,15 +7,7 @@ from dataclasses import dataclass
 from ssdlab import units
 from ssdlab.answer import Cell, Section, Table
 from ssdlab.engine import choices
-from ssdlab.engine.answers import (
-    Row,
-    best,
-    charts,
-    columns,
-    figure,
-    number,
-    ratio,
-)
+from ssdlab.engine.answers import Row, best, charts, columns, figure, number, ratio
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records

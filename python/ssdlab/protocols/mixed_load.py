@@ -7,15 +7,7 @@ from collections.abc import Sequence
 from ssdlab import units
 from ssdlab.answer import Cell, Section, Table, Verdict
 from ssdlab.engine import choices
-from ssdlab.engine.answers import (
-    charts,
-    columns,
-    distribution,
-    figure,
-    number,
-    ratio,
-    undecided,
-)
+from ssdlab.engine.answers import charts, columns, distribution, figure, number, ratio, undecided
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
@@ -70,25 +62,23 @@ def _beside(setup: Setup, most: float) -> Sequence[Step]:
 
 
 def _reads(setup: Setup, key: str, name: str = READER) -> Job:
-    return setup.job(
+    return setup.timed(
         key,
         "random reads",
         "randread",
         setup.text("read_bs"),
         depth=setup.count("read_depth"),
-        seconds=setup.number("seconds"),
         name=name,
     )
 
 
 def _writes(setup: Setup, key: str, rate: float | None) -> Job:
-    return setup.job(
+    return setup.timed(
         key,
         "random writes as fast as they go",
         "randwrite",
         setup.text("write_bs"),
         depth=setup.count("write_depth"),
-        seconds=setup.number("seconds"),
         name=WRITER,
         options=None if rate is None else {"rate_iops": max(1, round(rate))},
     )

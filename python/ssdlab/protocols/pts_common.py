@@ -30,7 +30,7 @@ Values = Mapping[str, int | float | str]
 
 
 @dataclass(frozen=True)
-class Settings:
+class DriveClass:
     """What the specification sets for a kind of drive."""
 
     active_percent: int
@@ -39,7 +39,7 @@ class Settings:
     write_cache: str
 
 
-SETTINGS = {"enterprise": Settings(100, 32, 4, "off"), "client": Settings(75, 16, 2, "on")}
+SETTINGS = {"enterprise": DriveClass(100, 32, 4, "off"), "client": DriveClass(75, 16, 2, "on")}
 """PTS-E and PTS-C."""
 
 
@@ -101,7 +101,7 @@ def parameters(
     return tuple(found)
 
 
-def of(values: Values) -> Settings:
+def of(values: Values) -> DriveClass:
     """The settings that the parameters choose."""
     return SETTINGS[str(values["settings"])]
 

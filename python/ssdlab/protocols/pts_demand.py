@@ -6,12 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ssdlab.answer import Cell, Column, Curve, Figure, Table
-from ssdlab.engine.answers import (
-    Row,
-    charts,
-    columns,
-    figure,
-)
+from ssdlab.engine.answers import Row, charts, columns, figure
 from ssdlab.engine.records import Records
 from ssdlab.protocols import pts_common as pts
 

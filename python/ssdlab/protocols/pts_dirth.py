@@ -6,9 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ssdlab.answer import Number, Section
-from ssdlab.engine.answers import (
-    number,
-)
+from ssdlab.engine.answers import number
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import Parameter, Setup, bytes_of
 from ssdlab.engine.steps import Job, Rounds, Step, Then, in_round

@@ -6,15 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ssdlab.answer import Cell, Curve, Figure, Number, Section, Table
-from ssdlab.engine.answers import (
-    Row,
-    best,
-    columns,
-    figure,
-    mean,
-    number,
-    ratio,
-)
+from ssdlab.engine.answers import Row, best, columns, figure, mean, number, ratio
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Parameter, Setup
 from ssdlab.engine.steps import Job, Rounds, Step, in_round
@@ -290,10 +282,7 @@ PROTOCOLS = pts.protocol(
     "how much faster a saturated drive writes after idle times of 5 to 50 seconds",
     plan,
     judge,
-    (
-        *pts.parameters(fill=0.0),
-        Parameter("bursts", 360, "bursts of 5 s after each idle time"),
-    ),
+    (*pts.parameters(fill=0.0), Parameter("bursts", 360, "bursts of 5 s after each idle time")),
     # 60 would make all idle times of a real drive one second.
     quick_divisor=5.0,
 )

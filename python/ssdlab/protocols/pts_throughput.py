@@ -50,14 +50,7 @@ def _job(setup: Setup, key: str, size: int, mix: int) -> Job:
     share = setup.active // threads // size * size
     # Threads that began at the same place would write the same blocks one after another.
     apart: dict[str, str | int] = {"offset_increment": share, "size": share} if threads > 1 else {}
-    return pts.mix_job(
-        setup,
-        key,
-        size,
-        mix,
-        sequential=True,
-        options=apart,
-    )
+    return pts.mix_job(setup, key, size, mix, sequential=True, options=apart)
 
 
 def judge(records: Records, setup: Setup) -> Section:

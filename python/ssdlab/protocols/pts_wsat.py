@@ -7,14 +7,7 @@ from typing import NamedTuple
 
 from ssdlab.answer import Cell, Figure, Number, Section, Table
 from ssdlab.engine import steady_report
-from ssdlab.engine.answers import (
-    Row,
-    charts,
-    columns,
-    figure,
-    number,
-    ratio,
-)
+from ssdlab.engine.answers import Row, charts, columns, figure, number, ratio
 from ssdlab.engine.records import Records, RoundsRecord
 from ssdlab.engine.setup import KIB, Parameter, Setup
 from ssdlab.engine.steps import WINDOW, Job, Purge, Repeated, Step, Then
@@ -29,7 +22,7 @@ QUICK = 12
 TRACKED = "RND 4 KiB writes, last record of each half hour"
 
 
-class Record(NamedTuple):
+class Minute(NamedTuple):
     """A minute of writing."""
 
     key: str
@@ -156,14 +149,14 @@ def judge(records: Records, setup: Setup) -> Section:
     )
 
 
-def _records(records: Records, setup: Setup) -> list[Record]:
+def _records(records: Records, setup: Setup) -> list[Minute]:
     minutes = setup.seconds(setup.number("seconds")) / 60
-    found: list[Record] = []
+    found: list[Minute] = []
     written = 0
     while (key := key_of(len(found) + 1)) in records:
         written += _bytes(records, key)
         found.append(
-            Record(
+            Minute(
                 key,
                 minutes * (len(found) + 1),
                 written,
@@ -174,7 +167,7 @@ def _records(records: Records, setup: Setup) -> list[Record]:
     return found
 
 
-def _said(found: list[Record], late: list[Record], rounds: RoundsRecord, setup: Setup) -> list[str]:
+def _said(found: list[Minute], late: list[Minute], rounds: RoundsRecord, setup: Setup) -> list[str]:
     begin, end = found[0].iops, _mean([one.iops for one in late])
     times = found[-1].written / setup.active
     fallen = f", {100 * end / begin:.0f} % of it" if begin else ""
@@ -194,7 +187,7 @@ def _said(found: list[Record], late: list[Record], rounds: RoundsRecord, setup: 
     return [said, "The test is not at its end."]
 
 
-def _numbers(found: list[Record], late: list[Record], setup: Setup) -> list[Number]:
+def _numbers(found: list[Minute], late: list[Minute], setup: Setup) -> list[Number]:
     keys = tuple(one.key for one in late)
     begin = Cell(found[0].iops, (found[0].key,))
     end = Cell(_mean([one.iops for one in late]), keys)
@@ -216,7 +209,7 @@ def _numbers(found: list[Record], late: list[Record], setup: Setup) -> list[Numb
     ]
 
 
-def _table(found: list[Record], each: int, setup: Setup) -> Table:
+def _table(found: list[Minute], each: int, setup: Setup) -> Table:
     shown = [one for n, one in enumerate(found, start=1) if n == 1 or n % each == 0]
     if found[-1] not in shown:
         shown.append(found[-1])
@@ -243,7 +236,7 @@ def _ends(setup: Setup) -> str:
     return f"steady, or {setup.number('times'):g} x the active range written, or {shorter}"
 
 
-def _figures(found: list[Record]) -> list[Figure]:
+def _figures(found: list[Minute]) -> list[Figure]:
     keys = tuple(one.key for one in found)
     axes = (
         ("time", "time, min", [one.minute for one in found]),

@@ -9,9 +9,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from ssdlab.answer import Cell, Curve, Figure, Number, Section, Table
-from ssdlab.engine.answers import (
-    columns,
-)
+from ssdlab.engine.answers import columns
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, MIB, Parameter, Setup
 from ssdlab.engine.steps import Job, Purge, Step, Then
@@ -45,7 +43,7 @@ PHASES = (
 
 
 @dataclass(frozen=True)
-class Group:
+class PhaseRecords:
     """What was measured of a phase: a record for each minute."""
 
     phase: Phase
@@ -164,7 +162,7 @@ def _expected(setup: Setup, phase: Phase, spent: float) -> Job:
 def judge(records: Records, setup: Setup) -> Section:
     """Throughput and response times through the three groups, and how long they take to recover."""
     width = _record_s(setup)
-    groups: list[Group] = []
+    groups: list[PhaseRecords] = []
     begin = 0.0
     for phase in PHASES:
         group, begin = _group(records, phase, begin, width)
@@ -189,7 +187,7 @@ def judge(records: Records, setup: Setup) -> Section:
 
 def _group(
     records: Records, phase: Phase, begin: float, width: float
-) -> tuple[Group | None, float]:
+) -> tuple[PhaseRecords | None, float]:
     """The records of a phase that began at ``begin`` seconds, and when it ended."""
     keys: list[str] = []
     frames: list[pl.DataFrame] = []
@@ -228,7 +226,7 @@ def _group(
         .sort("at")
         .with_columns(length=pl.col("end").diff().fill_null(pl.col("end")))
     )
-    group = Group(
+    group = PhaseRecords(
         phase,
         tuple(keys),
         ((begin + found["end"]) / 60).to_list(),
@@ -240,7 +238,7 @@ def _group(
     return group, now
 
 
-def recovery(first: Group, again: Group) -> float | None:
+def recovery(first: PhaseRecords, again: PhaseRecords) -> float | None:
     """Minutes until the third group reaches the first one's mean throughput; None if never."""
     wanted = RECOVERED * first.rate()
     for minute, rate in zip(again.minute, again.mbps, strict=True):
@@ -249,7 +247,7 @@ def recovery(first: Group, again: Group) -> float | None:
     return None
 
 
-def _said(groups: list[Group], minutes: float | None) -> list[str]:
+def _said(groups: list[PhaseRecords], minutes: float | None) -> list[str]:
     said = [
         "Mean throughput: "
         + "; ".join(f"{group.phase.title} {group.rate():,.0f} MB/s" for group in groups)
@@ -266,7 +264,7 @@ def _said(groups: list[Group], minutes: float | None) -> list[str]:
     ]
 
 
-def _numbers(groups: list[Group], minutes: float | None) -> list[Number]:
+def _numbers(groups: list[PhaseRecords], minutes: float | None) -> list[Number]:
     numbers = []
     for group in groups:
         title, keys = group.phase.title, group.keys
@@ -278,7 +276,7 @@ def _numbers(groups: list[Group], minutes: float | None) -> list[Number]:
     return [*numbers, Number("recovery", minutes, "min", "lower", keys)]
 
 
-def _table(groups: list[Group]) -> Table:
+def _table(groups: list[PhaseRecords]) -> Table:
     heads = columns(
         "access group | mean [MB/s] | first record [MB/s] | last record [MB/s] | lowest [MB/s] "
         "| highest [MB/s] | mean response [us] | longest response [us]"
@@ -298,7 +296,7 @@ def _table(groups: list[Group]) -> Table:
     return Table("Cross stimulus recovery", heads, rows)
 
 
-def _figures(groups: list[Group]) -> list[Figure]:
+def _figures(groups: list[PhaseRecords]) -> list[Figure]:
     def figure(title: str, unit: str, values: list[list[float]], log: bool) -> Figure:
         return Figure(
             title,

@@ -57,13 +57,12 @@ def plan_depths(setup: Setup) -> list[Step]:
 
 def _depths(setup: Setup, way: str, rw: str) -> list[Job]:
     return [
-        setup.job(
+        setup.timed(
             f"{way}-qd{depth}",
             f"random {way}s of {setup.text('bs')}, {depth} in flight",
             rw,
             setup.text("bs"),
             depth=depth,
-            seconds=setup.number("seconds"),
         )
         for depth in choices.counts(setup, "depths")
     ]
@@ -182,12 +181,11 @@ def plan_access(setup: Setup) -> list[Step]:
     for way, rw, bs in ACCESS:
         size = max(bytes_of(bs), setup.block)
         steps.append(
-            setup.job(
+            setup.timed(
                 way,
                 f"random {way}s of {units.binary(size)}, one at a time",
                 rw,
                 choices.short(size),
-                seconds=setup.number("seconds"),
             )
         )
     return steps

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from ssdlab import units
 from ssdlab.answer import Cell, Section, Table
-from ssdlab.engine.answers import (
-    Row,
-    charts,
-    columns,
-    figure,
-    number,
-    percent,
-    sources,
-)
+from ssdlab.engine.answers import Row, charts, columns, figure, number, percent, sources
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
@@ -49,14 +41,7 @@ def plan(setup: Setup) -> list[Step]:
 
 
 def _measure(setup: Setup, key: str) -> Job:
-    return setup.job(
-        key,
-        f"random writes, {dict(STATES)[key]}",
-        "randwrite",
-        setup.text("bs"),
-        depth=setup.count("depth"),
-        seconds=setup.number("seconds"),
-    )
+    return setup.timed(key, f"random writes, {dict(STATES)[key]}", "randwrite", setup.text("bs"))
 
 
 def _twice(setup: Setup) -> Job:

@@ -8,15 +8,7 @@ from dataclasses import replace
 from ssdlab import units
 from ssdlab.answer import Cell, Section, Table
 from ssdlab.engine import choices
-from ssdlab.engine.answers import (
-    Row,
-    charts,
-    columns,
-    figure,
-    number,
-    ratio,
-    sources,
-)
+from ssdlab.engine.answers import Row, charts, columns, figure, number, ratio, sources
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import COMPRESSIBLE, MIB, Parameter, Setup

@@ -5,13 +5,7 @@ from __future__ import annotations
 from ssdlab import units
 from ssdlab.analysis import changepoints
 from ssdlab.answer import Cell, Figure, Section, Table
-from ssdlab.engine.answers import (
-    Row,
-    charts,
-    columns,
-    figure,
-    number,
-)
+from ssdlab.engine.answers import Row, charts, columns, figure, number
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records, Series
 from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup

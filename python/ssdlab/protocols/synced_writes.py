@@ -39,12 +39,11 @@ def plan(setup: Setup) -> list[Step]:
     return [
         setup.fill(),
         *(
-            setup.job(
+            setup.timed(
                 f"{mode}-{choices.short(size)}",
                 f"writes of {units.binary(size)} in order, each followed by {mode}",
                 "write",
                 choices.short(size),
-                seconds=setup.number("seconds"),
                 region=region,
                 options={mode: 1},
             )

@@ -8,13 +8,7 @@ from ssdlab import units
 from ssdlab.analysis.series import Floats
 from ssdlab.answer import Cell, Section, Table
 from ssdlab.engine import choices
-from ssdlab.engine.answers import (
-    Row,
-    charts,
-    columns,
-    figure,
-    number,
-)
+from ssdlab.engine.answers import Row, charts, columns, figure, number
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
