@@ -40,7 +40,7 @@ def plan(setup: Setup) -> list[Step]:
         ]
 
     def last(records: Records) -> list[Step]:
-        faster = "randread" if records.iops(in_round(1, "read")) > 0 else "randwrite"
+        faster = "randread" if records.iops(in_round(1, "read")) else "randwrite"
         return [setup.job("last", "what the first round suggests", faster, "4k", amount=AMOUNT)]
 
     rounds = Rounds(

@@ -23,6 +23,7 @@ LAYERS = (
     ("safety", "health"),
     ("audit",),
     ("tuning",),
+    ("simulation",),
     ("target",),
     ("rig", "bench"),
     ("care",),

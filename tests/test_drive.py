@@ -17,7 +17,7 @@ import pytest
 from ssdlab import _core
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.rig import profiles
-from ssdlab.target import latency_frame
+from ssdlab.simulation import latency_frame
 
 RIG = next(one.text for one in profiles() if one.name == "lab-reference")
 SMALL = [("capacity", "64MiB")]

@@ -19,7 +19,7 @@ from ssdlab.engine.folder import RunFolder
 from ssdlab.engine.plans import Announcement, Order, plan
 from ssdlab.engine.runs import begin
 from ssdlab.engine.setup import MIB, Setup
-from ssdlab.engine.speed import GUESS, Moved, Speeds, assumed, measured, read
+from ssdlab.engine.speed import GUESS, SpeedPoint, Speeds, assumed, measured, read
 from ssdlab.engine.steps import Idle, Job, Shape
 from ssdlab.engine.tally import Tally
 from ssdlab.errors import InputError, Interrupted
@@ -65,7 +65,7 @@ def done(order: Order, store: Path) -> tuple[Announcement, RunFolder]:
     return told[-1], finished.folder
 
 
-def moved(folder: RunFolder) -> list[Moved]:
+def moved(folder: RunFolder) -> list[SpeedPoint]:
     """What its jobs moved."""
     return sources.of_folder(folder)
 
@@ -168,18 +168,20 @@ def test_no_speed_is_one_sentence(text: str) -> None:
 
 def test_what_was_measured_counts_by_the_time_it_took() -> None:
     shape = Shape(True, 4096, 32, 1.0)
-    found = measured([Moved(shape, 1000, 1.0), Moved(shape, 1000, 9.0)])
+    found = measured([SpeedPoint(shape, 1000, 1.0), SpeedPoint(shape, 1000, 9.0)])
     assert found[shape].middle == pytest.approx(200)
     speeds = Speeds(found, "earlier", "a run")
     assert read(json.loads(json.dumps(speeds.document()))) == speeds
-    one = Moved(shape, 7, 2.0)
-    assert Moved.read(json.loads(json.dumps(one.document()))) == one
-    assert Moved.read({}) is None
+    one = SpeedPoint(shape, 7, 2.0)
+    assert SpeedPoint.read(json.loads(json.dumps(one.document()))) == one
+    assert SpeedPoint.read({}) is None
 
 
 def test_a_mix_takes_the_time_of_its_reads_and_of_its_writes() -> None:
     shape = Shape(True, 4096, 1, 0.0)
-    known = measured([Moved(shape, 300, 1.0), Moved(replace(shape, write_share=1.0), 100, 1.0)])
+    known = measured(
+        [SpeedPoint(shape, 300, 1.0), SpeedPoint(replace(shape, write_share=1.0), 100, 1.0)]
+    )
     speeds = Speeds(known, "earlier", "a run")
     assert speeds.of(replace(shape, write_share=0.5)).middle == pytest.approx(150)
 
@@ -309,7 +311,7 @@ class Fake:
             for part in range(101):
                 self.told.append((self.now, tally.news(Progress(part / 101))))
                 self.now += length / 101
-            tally.end(Moved(job.shape, job.amount or int(speed * length), length))
+            tally.end(SpeedPoint(job.shape, job.amount or int(speed * length), length))
 
 
 @pytest.mark.parametrize("slower", [10.0, 1.0, 0.2])
@@ -350,7 +352,7 @@ def test_a_simulated_run_learns_the_speed_of_virtual_time() -> None:
         speed = fake.speeds.of(job.shape).middle / 10
         length = job.seconds or job.amount / speed
         clock[0] += wall * length
-        tally.end(Moved(job.shape, int(speed * length), length))
+        tally.end(SpeedPoint(job.shape, int(speed * length), length))
         if job.key == "again":
             news = tally.news(Progress(None))
             left = wall * fake.jobs[-1].amount / (fake.speeds.of(fake.jobs[-1].shape).middle / 10)

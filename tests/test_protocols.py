@@ -18,8 +18,7 @@ from ssdlab import _core
 from ssdlab.answer import Cell, Section, Verdict
 from ssdlab.engine import estimate
 from ssdlab.engine.answers import Demand, verdict
-from ssdlab.engine.readings import Readings, Series
-from ssdlab.engine.records import Records
+from ssdlab.engine.records import Records, Series
 from ssdlab.engine.setup import Setup
 from ssdlab.engine.speed import assumed
 from ssdlab.engine.steps import Idle, Job, Step, Then
@@ -491,10 +490,10 @@ def test_frames_that_wait_are_counted_against_the_budget() -> None:
 
 
 def test_a_verdict_is_as_good_as_its_worst_demand() -> None:
-    good = Demand("reads within", 500.0, "us", 1000.0, 5000.0, "r")
-    fair = Demand("writes within", 2000.0, "us", 1000.0, 5000.0, "w")
-    poor = Demand("operations:", 10.0, "IOPS", 1000.0, 100.0, "o", lower=False)
-    none = Demand("never seen", None, "us", 1.0, 2.0, "n")
+    good = Demand("reads within", Cell(500.0), "us", 1000.0, 5000.0, "r")
+    fair = Demand("writes within", Cell(2000.0), "us", 1000.0, 5000.0, "w")
+    poor = Demand("operations:", Cell(10.0), "IOPS", 1000.0, 100.0, "o")
+    none = Demand("never seen", Cell(None), "us", 1.0, 2.0, "n")
     said, table, code = verdict("a log", [good, fair, poor])
     assert code == Verdict(
         "not-fit", {"reads within": 500, "writes within": 2000, "operations": 10}
@@ -520,4 +519,4 @@ def test_jobs_side_by_side_come_apart_in_real_fio(tmp_path: Path) -> None:
     log = next(job for job in result.jobs if job.name == "log")
     assert [stats.ddir for stats in log.directions()] == ["write"]
     # fio counts the flushes of a group, but leaves their total at 0.
-    assert Readings(recorded({"both": dict(log.raw)})).sync("both") is not None
+    assert recorded({"both": dict(log.raw)}).sync("both") is not None

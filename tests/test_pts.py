@@ -131,7 +131,7 @@ def walk(
             for number in range(1, step.most + 1):
                 yield from walk(step.jobs(number), records, results, rate)
                 for one in step.tracked:
-                    values[one.name].append(one.value(records, number))
+                    values[one.name].append(one.value(records, number) or 0.0)
                 units = {one.name: one.unit for one in step.tracked}
                 records.rounds[step.key] = RoundsRecord(
                     step.key, step.title, number, values, units, step.window, step.most

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ssdlab.answer import Check, Section, Status, Verdict
+from ssdlab.answer import Cell, Check, Section, Status, Verdict
 from ssdlab.care.blockio import Place
 from ssdlab.care.measure import Speed
 from ssdlab.care.refresh import Plan, Refreshed
@@ -45,9 +45,9 @@ def test_a_headline_is_taken_back_once() -> None:
 
 
 def test_fitness_has_a_code() -> None:
-    good = Demand("reads within", 500.0, "us", 1000.0, 5000.0, "r")
+    good = Demand("reads within", Cell(500.0), "us", 1000.0, 5000.0, "r")
     codes = [
-        verdict("a log", [replace(good, value=value)])[2].code
+        verdict("a log", [replace(good, measured=Cell(value))])[2].code
         for value in (500.0, 2000.0, 9000.0, None)
     ]
     assert codes == ["fit", "fit-with-reservations", "not-fit", "not-measured"]

@@ -7,6 +7,7 @@ renderer (``cli/answer.py``, ``report/answer_page.py``, :meth:`Answer.as_json`).
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeVar
@@ -296,7 +297,7 @@ def table(
     :func:`columns`."""
     lines = [[of(one) for of in cells.values()] for one in rows]
     found = [[one if isinstance(one, str) else Cell(one) for one in line] for line in lines]
-    return Table(title, columns(", ".join(cells)), found, note)
+    return Table(title, columns(" | ".join(cells)), found, note)
 
 
 def family(
@@ -319,13 +320,10 @@ def by_name(
     return Figure(title, "", unit, curves, x_names=names, **more)
 
 
-def columns(text: str) -> list[Column]:
-    """Columns such as ``array, random reads:IOPS, p99:us``."""
-    found = []
-    for one in text.split(","):
-        name, _, unit = one.strip().partition(":")
-        found.append(Column(name, unit))
-    return found
+def columns(heads: str) -> list[Column]:
+    """Columns of a table, written ``name [unit] | name [unit]``; a name alone has no unit."""
+    found = [re.fullmatch(r"(.*?)(?: \[(.*)\])?", head.strip()) for head in heads.split(" | ")]
+    return [Column(one[1], one[2] or "") for one in found if one is not None]
 
 
 def heading(column: Column) -> str:
@@ -367,7 +365,7 @@ def numbers_table(numbers: Sequence[Number]) -> Table:
     rows: list[Cells] = [
         [one.name, Cell(one.value, one.sources), one.unit] for one in map(in_gigabytes, numbers)
     ]
-    return Table("Numbers", columns("number, value, unit"), rows)
+    return Table("Numbers", columns("number | value | unit"), rows)
 
 
 def finite(value: Any) -> Any:

@@ -20,7 +20,8 @@ from ssdlab.jobfile import JobText
 from ssdlab.memory import available_bytes
 from ssdlab.progress import Progress, ProgressCallback, heard, phases_of
 from ssdlab.results import Result
-from ssdlab.target import Settings, Sim, sim_result
+from ssdlab.simulation import sim_result
+from ssdlab.target import Settings, Sim
 
 T = TypeVar("T")
 SIGNALS_S = 0.1

@@ -101,12 +101,11 @@ def resolve(
     plain file needs a folder or a dot in its name, so that a misspelt profile is not made a file.
     """
     from ssdlab import tuning
-    from ssdlab.target import Fio
 
     if not isinstance(target, (str, Path)):
         return target
     found = _resolved(target, destroy, use_existing, redact, setup)
-    if tuning.parse(setup).wishes and not isinstance(found, Fio):
+    if tuning.parse(setup).wishes and found.simulated:
         raise InputError(
             f"{target}: --setup is for real drives; a simulated one has --set KEY=VALUE"
         )

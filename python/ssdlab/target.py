@@ -7,16 +7,13 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
-import numpy as np
-import polars as pl
-
-from ssdlab import _core, safety, tuning, wear
+from ssdlab import _core, safety, tuning
 from ssdlab._version import VERSION
 from ssdlab.errors import ExperimentError, InputError
 from ssdlab.fio import job as fio_job
@@ -25,12 +22,12 @@ from ssdlab.fio import run as fio_run
 from ssdlab.fio import surroundings
 from ssdlab.fio.installed import installed
 from ssdlab.fio.observe import Observer
-from ssdlab.fio.options import ADDED_FOR_LOGS
 from ssdlab.jobfile import JobText
 from ssdlab.memory import available_bytes
 from ssdlab.progress import ProgressCallback, heard, phases_of
 from ssdlab.rating import Rating
-from ssdlab.results import LATENCY_SCHEMA, JobShape, Result
+from ssdlab.results import JobShape, Result
+from ssdlab.simulation import log_interval, sim_result, sim_shapes
 from ssdlab.units import SEED_MAX, size_text
 
 
@@ -98,6 +95,44 @@ class Target(Protocol):
         """Runs ``job`` to its end and tells what happened."""
         ...
 
+    def preview(self, job: JobText, settings: Settings) -> Preview:
+        """What :meth:`run` would do and what would be refused; changes nothing."""
+        ...
+
+    @property
+    def simulated(self) -> bool:
+        """Whether it runs in virtual time and no drive is written."""
+        ...
+
+    @property
+    def setup(self) -> str:
+        """What is set on the drive and its system for a run (:mod:`ssdlab.tuning`)."""
+        ...
+
+    @property
+    def logical_block(self) -> int:
+        """Bytes of the smallest I/O that it takes."""
+        ...
+
+    def for_client(self) -> Target:
+        """The same with the write cache as the PTS asks for it of drives for clients."""
+        ...
+
+
+def sim(target: Target) -> Sim | None:
+    """The target where it is simulated."""
+    return target if isinstance(target, Sim) else None
+
+
+def real(target: Target, otherwise: str) -> Fio:
+    """The target where it is a file or a device.
+
+    Raises InputError, which says ``otherwise``, where it is simulated.
+    """
+    if not isinstance(target, Fio):
+        raise InputError(otherwise)
+    return target
+
 
 @dataclass(frozen=True)
 class Sim:
@@ -107,6 +142,18 @@ class Sim:
     rig: str
     source: str = ""
     """The file the rig came from, for messages; the name where empty."""
+    simulated: ClassVar[bool] = True
+    setup: ClassVar[str] = tuning.NONE
+    logical_block: ClassVar[int] = 512
+
+    def for_client(self) -> Sim:
+        """Itself: nothing is set on a simulated drive."""
+        return self
+
+    def preview(self, job: JobText, settings: Settings) -> Preview:
+        """That no drive is written; raises as :meth:`check`."""
+        self.check(job)
+        return Preview(f"{self.name}: is simulated, so no drive is written", 0, 0, 0.0, None)
 
     def check(self, job: JobText) -> None:
         """Raises InputError where ``job`` is no job for a simulated drive."""
@@ -121,7 +168,7 @@ class Sim:
             include=job.include(),
             traces=job.traces(),
         )
-        return _sim_shapes(json.loads(text))
+        return sim_shapes(json.loads(text))
 
     def run(self, job: JobText, settings: Settings) -> Result:
         """Runs ``job`` in virtual time.
@@ -156,66 +203,6 @@ class Sim:
         return sim_result(self.name, job, output, shapes)
 
 
-def log_interval(interval_ms: int) -> int:
-    """Milliseconds of a line of fio's logs of a simulated run: no longer than on a real drive."""
-    return min(interval_ms, int(ADDED_FOR_LOGS["log_avg_msec"]))
-
-
-def _sim_shapes(described: Mapping[str, Any]) -> list[JobShape]:
-    found = []
-    for job in described["jobs"]:
-        options = {**described["global_options"], **job["options"]}
-        rw = "replay" if "read_iolog" in options else options.get("rw", "read").split(":")[0]
-        name, depth, threads = job["name"], job["iodepth"], job["numjobs"]
-        found.append(JobShape(name, rw, depth, threads, options.get("bs", "4k")))
-    return found
-
-
-def latency_frame(output: _core.RunOutput) -> pl.DataFrame:
-    """The latency histograms of a simulated run against time, see docs/results.md.
-
-    A row per segment, job, direction and kind, with the I/Os of each of fio's bins as the lists
-    ``bins`` and ``counts``.
-    """
-    columns = dict(output.latency)
-    offsets = np.asarray(columns.pop("offsets"), np.int64)
-    sizes = offsets[1:] - offsets[:-1]
-    flat = pl.DataFrame({name: columns.pop(name) for name in ("bins", "counts")})
-    row = pl.Series("row", np.repeat(np.arange(len(sizes), dtype=np.uint32), sizes))
-    lists = flat.with_columns(row).group_by("row", maintain_order=True).all()
-    rows = pl.DataFrame(columns).with_row_index("row")
-    joined = rows.join(lists, on="row", how="left", maintain_order="left").drop("row")
-    # A row without I/Os has no bins.
-    whole = joined.with_columns(pl.col("bins", "counts").fill_null([]))
-    return whole.select(LATENCY_SCHEMA.names()).cast(LATENCY_SCHEMA)
-
-
-def sim_result(
-    name: str, job: JobText, output: _core.RunOutput, shapes: Sequence[JobShape] = ()
-) -> Result:
-    """The result of what the core measured in virtual time.
-
-    ``shapes`` are the sections whose logs are wanted.
-    """
-    device = pl.DataFrame(output.device_series)
-    document = json.loads(output.json)
-    about = document["ssdlab"]
-    counters, capacity = about["counters"], about["target"]["capacity_bytes"]
-    if worn := wear.Stretch(counters, wear.grown(device), capacity).wear:
-        about["wear"] = worn.document()
-    return Result(
-        name=name,
-        document=document,
-        job_text=job.text,
-        series_frame=pl.DataFrame(output.series),
-        device_frame=device if device.width else None,
-        latency_frame=latency_frame(output),
-        rig_toml=output.rig_toml,
-        logs=fio_logs.asked_by_job(output.logs),
-        job_logs=fio_logs.by_job(shapes, output.logs),
-    )
-
-
 @dataclass(frozen=True)
 class Fio:
     """A plain file or a block device, measured by fio in wall time.
@@ -230,6 +217,28 @@ class Fio:
     redact: bool = False
     setup: str = tuning.NONE
     """What is set on the drive and its system for the run (:mod:`ssdlab.tuning`)."""
+    simulated: ClassVar[bool] = False
+
+    def for_client(self) -> Fio:
+        """The same with the write cache as the PTS asks for it of drives for clients."""
+        return replace(self, setup=tuning.for_client(self.setup))
+
+    @property
+    def logical_block(self) -> int:
+        """Bytes of a logical block of a device, or of the one below a file; 512 where nobody tells.
+
+        Of a device that is to be formatted for the run, those that it will have.
+        """
+        wanted = tuning.wanted_block(self.setup)
+        return self.present_block if wanted is None else wanted
+
+    @property
+    def present_block(self) -> int:
+        """The same as the device is now."""
+        disk = surroundings.disk_below(self.path)
+        place = surroundings.SYS_BLOCK / (disk or "") / "queue" / "logical_block_size"
+        text = surroundings.read_line(place) if disk else None
+        return int(text) if text else 512
 
     @property
     def name(self) -> str:

@@ -104,7 +104,7 @@ def _overview(outcomes: Sequence[Reproduction]) -> Table:
             len(stated) - len(predicted),
         )
         rows.append([outcome.experiment.title, *(Cell(float(count)) for count in counts)])
-    heads = "experiment, predictions, within 15 %, within 1.5 times, not simulated, fitted"
+    heads = "experiment | predictions | within 15 % | within 1.5 times | not simulated | fitted"
     return Table("All experiments", columns(heads), rows)
 
 
@@ -122,7 +122,7 @@ def _experiment(outcome: Reproduction) -> Section:
         ]
         for line in lines
     ]
-    heads = columns("drive, quantity, unit, published, simulated, ratio, kind")
+    heads = columns("drive | quantity | unit | published | simulated | ratio | kind")
     name = outcome.experiment.name
     return Section(
         [*_misses(lines), *outcome.findings.remarks],

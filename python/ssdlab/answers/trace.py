@@ -25,8 +25,8 @@ def answer(found: dict[str, Any]) -> Answer:
             *odd,
         ],
         tables=[
-            Table("Summary", columns("property, value"), facts),
-            Table("Most common sizes", columns("size, reads, writes, trims, share"), sizes),
+            Table("Summary", columns("property | value"), facts),
+            Table("Most common sizes", columns("size | reads | writes | trims | share"), sizes),
         ],
         figures=profile.figures(found),
         key="facts",

@@ -174,8 +174,8 @@ def _tables(one: Reading, rows: Sequence[ArrayRow], order: Subject, full: float)
     speeds = Table(
         "Speed",
         columns(
-            "array, rate:IOPS, throughput:MB/s, mean:ms, p50:ms, p99:ms, p99.9:ms, longest:ms, "
-            "of N drives:%"
+            "array | rate [IOPS] | throughput [MB/s] | mean [ms] | p50 [ms] | p99 [ms] | "
+            "p99.9 [ms] | max [ms] | of N drives [%]"
         ),
         [
             ["one drive", *numbers(*_speeds(one), 100.0)],
@@ -198,10 +198,10 @@ def _times(rows: Sequence[ArrayRow]) -> Table:
         own = [100 * row.reading.parts.get(part, 0.0) for part in parts]
         return [*own, 100 - sum(own)] if row.reading.parts else [None] * (len(own) + 1)
 
-    heads = ", ".join(f"{name}:%" for name in (*parts.values(), "the members"))
+    heads = " | ".join(f"{name} [%]" for name in (*parts.values(), "the members"))
     return Table(
         "Where the time of the I/Os went",
-        columns(f"array, {heads}"),
+        columns(f"array | {heads}"),
         [[row.shape.name, *numbers(*shares(row))] for row in rows],
         "The array's own time: waiting for the slowest member beyond what members need on the "
         "average, for old data and parity, for stripe lock waits"
@@ -228,18 +228,18 @@ def _members(rows: Sequence[ArrayRow]) -> Table:
         for row in rows
     ]
     heads = columns(
-        "array, member I/Os per I/O, busy least:%, busy mean:%, busy most:%, written least:MB, "
-        "written mean:MB, written most:MB, write amplification"
+        "array | member I/Os per I/O | busy least [%] | busy mean [%] | busy most [%] | "
+        "written least [MB] | written mean [MB] | written most [MB] | write amplification"
     )
     note = "A member is busy while it has a command; least, mean and most over the members."
     return Table("What the members did", heads, lines, note)
 
 
 def _money(one: Reading, rows: Sequence[ArrayRow], order: Subject, full: float) -> Table:
-    text = "array, usable:GB, of the space:%"
+    text = "array | usable [GB] | of the space [%]"
     alone = [full / 1e9, 100.0]
     if order.price is not None:
-        text += ", price, per GB, per 1000 IOPS"
+        text += " | price | per GB | per 1000 IOPS"
         alone += [order.price, order.price / (full / 1e9), order.price / (one.iops / 1e3)]
     lines: list[Cells] = [["one drive", *numbers(*alone), "-"]]
     for row in rows:
@@ -247,7 +247,7 @@ def _money(one: Reading, rows: Sequence[ArrayRow], order: Subject, full: float) 
         space = 100 * row.usable_bytes / (full * row.shape.count)
         cells = numbers(row.usable_bytes / 1e9, space, *priced)
         lines.append([row.shape.name, *cells, SURVIVES[row.shape.level]])
-    return Table("Space, price and safety", columns(f"{text}, tolerates failure of"), lines)
+    return Table("Space, price and safety", columns(f"{text} | tolerates failure of"), lines)
 
 
 def _short(shape: Shape, chunks: bool) -> str:

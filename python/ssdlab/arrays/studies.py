@@ -76,7 +76,7 @@ def chunk_sizes(
         ]
         rates[f"RAID {level}"] = [one.iops for one in own.values()]
         said.append(_best_chunk(f"RAID {level} of {count}", own))
-    heads = columns(f"chunk, {_SPEEDS}, member I/Os per I/O")
+    heads = columns(f"chunk | {_SPEEDS} | member I/Os per I/O")
     curves, title = family(CHUNKS_KIB, rates), "Rate against the size of a chunk"
     figure = Figure(title, "chunk, KiB", "IOPS", curves, log_x=True, wide=True)
     return Section(
@@ -124,8 +124,8 @@ def scaling(
         predicted = {"from_means_bytes_per_s": values[0], "from_slowest_bytes_per_s": values[1]}
         runs.append({"count": n, **predicted, **simulated.as_json()})
     heads = columns(
-        "drives, N x mean:MB/s, N x slowest:MB/s, simulated:MB/s, slowest to mean:%, "
-        "simulated to mean:%, member busy least:%, member busy mean:%"
+        "drives | N x mean [MB/s] | N x slowest [MB/s] | simulated [MB/s] | slowest to mean [%] | "
+        "simulated to mean [%] | member busy least [%] | member busy mean [%]"
     )
     kinds: tuple[tuple[str, Style], ...] = (
         ("N x mean", "dashed"), ("N x slowest", "dotted"), ("simulated", "points"),
@@ -199,7 +199,7 @@ def depths(
             f"{label} is 10 % faster than one drive {begins}; at depth 1 it does {gains[0]:.2f} "
             f"times as many, at depth {DEPTHS[-1]} {gains[-1]:.2f} times."
         )
-    heads = columns("IOPS at depth, " + ", ".join(str(d) for d in DEPTHS))
+    heads = columns("IOPS at depth | " + " | ".join(str(d) for d in DEPTHS))
     rows: list[Cells] = [[label, *numbers(*rates)] for label, rates in named.items()]
     curves = family(DEPTHS, named)
     runs = [
@@ -240,7 +240,8 @@ def degradation(order: Subject, shape: Shape, progress: ProgressCallback | None 
             f"{100 * rates[3] / rates[0]:.0f} % after TRIM of everything."
         )
     heads = columns(
-        "device, fresh:IOPS, used:IOPS, rested:IOPS, trimmed:IOPS, used:%, rested:%, trimmed:%"
+        "device | fresh [IOPS] | used [IOPS] | rested [IOPS] | trimmed [IOPS] | used [%] | "
+        "rested [%] | trimmed [%]"
     )
     runs = [{"array": names[p], "state": s, **r.as_json()} for (p, s), r in by.items()]
     figure = by_name("Random writes by state", "IOPS", states, named, wide=True)
@@ -248,7 +249,7 @@ def degradation(order: Subject, shape: Shape, progress: ProgressCallback | None 
     return Section(said, (), [Table("By state", heads, rows)], [figure], "degradation", title, runs)
 
 
-_SPEEDS = "rate:IOPS, throughput:MB/s, mean:us, p99:us, p99.9:us"
+_SPEEDS = "rate [IOPS] | throughput [MB/s] | mean [us] | p99 [us] | p99.9 [us]"
 
 
 def _numbers(one: Reading) -> Cells:

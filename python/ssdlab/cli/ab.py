@@ -24,17 +24,16 @@ if light.BODIES:
     from ssdlab.cli.console import progress, stderr
     from ssdlab.cli.run import notice, override
     from ssdlab.cli.test import parameter, size_of
-    from ssdlab.engine import findings
+    from ssdlab.engine import findings, opening
     from ssdlab.engine.plans import Order
     from ssdlab.engine.ratings import rating_for
     from ssdlab.engine.runs import begin
-    from ssdlab.engine.session import SimSession
     from ssdlab.jobfile import JobText, read_job
     from ssdlab.protocols import find
     from ssdlab.rating import Rating
     from ssdlab.rig import resolve
     from ssdlab.store import RunStore
-    from ssdlab.target import Settings, Sim, Target
+    from ssdlab.target import Settings, Target
 
 REPEATS = 4
 """Runs of each side where nothing else is said."""
@@ -231,7 +230,7 @@ def command(
     _check(wish, to_a, to_b)
     _try_out(wish)
     wish.store.prepare()
-    simulated = isinstance(wish.target, Sim)
+    simulated = wish.target.simulated
     undoable = simulated or to_a is not None
     sides = runs_in_order(repeats, undoable)
     _announce(wish, sides, to_a, to_b, undoable)
@@ -264,7 +263,7 @@ def _check(wish: _Wish, to_a: str | None, to_b: str | None) -> None:
             raise InputError("--param, --quick, --scale and --size go with --protocol, not --job")
         if wish.job is not None:
             wish.target.check(wish.job)
-    if isinstance(wish.target, Sim):
+    if wish.target.simulated:
         if to_a is not None or to_b is not None:
             raise InputError(
                 f"{wish.target.name}: no command changes a simulated drive; "
@@ -292,11 +291,11 @@ def _check(wish: _Wish, to_a: str | None, to_b: str | None) -> None:
 
 def _try_out(wish: _Wish) -> None:
     """Builds both simulated drives, so that a wrong key is told before the first run."""
-    if not isinstance(wish.target, Sim):
+    if not wish.target.simulated:
         return
     for overrides in (wish.base, {**wish.base, **wish.changed}):
         if wish.protocol is None:
-            SimSession(wish.target, overrides, wish.seed)
+            opening.of(wish.target, overrides, wish.seed).check()
             continue
         begin(
             wish.order(overrides, wish.seed),

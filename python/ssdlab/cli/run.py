@@ -37,7 +37,7 @@ if light.BODIES:
     from ssdlab.results import Result
     from ssdlab.rig import resolve
     from ssdlab.store import RunStore, label
-    from ssdlab.target import Fio, Settings, Target
+    from ssdlab.target import Settings, Target
 
 
 @answering
@@ -134,14 +134,7 @@ def _say_plans(
     target: Target, texts: list[JobText], rating: Rating | None, json_: Output | None
 ) -> None:
     """What each job would do; nothing is run, and nothing opened for writing."""
-    plans: list[dict[str, object]] = []
-    for text in texts:
-        if isinstance(target, Fio):
-            plans.append(asdict(target.preview(text, Settings(rating=rating))))
-        else:
-            target.check(text)
-            said = f"{target.name}: is simulated, so no drive is written"
-            plans.append({"sentence": said, "refused": None})
+    plans = [asdict(target.preview(text, Settings(rating=rating))) for text in texts]
     write_json(json_, [{"job": text.name, **one} for text, one in zip(texts, plans, strict=True)])
     console = results(json_)
     for text, one in zip(texts, plans, strict=True):

@@ -23,8 +23,9 @@ if light.BODIES:
     from ssdlab.care.scanmap import STATES, State, cells
     from ssdlab.care.simscan import PREPARE, scan_simulated
     from ssdlab.cli.console import progress
+    from ssdlab.cli.run import override
     from ssdlab.rig import resolve
-    from ssdlab.target import Fio, Sim
+    from ssdlab.target import real, sim
 
 
 COLUMNS = 64
@@ -80,23 +81,23 @@ def command(
         raise InputError("--size: found 0, expected at least one byte")
     what = resolve(target)
     with progress(f"scanning {target}", quiet=view.quiet) as callback:
-        if isinstance(what, Sim):
-            keys = dict(_override(text) for text in set_ or [])
+        if (drive := sim(what)) is not None:
+            keys = dict(override(text) for text in set_ or [])
             found = scan_simulated(
-                what,
+                drive,
                 wanted_bytes=wanted,
                 prepare=prepare or PREPARE,
                 overrides=keys,
                 progress=callback,
             )
         else:
-            assert isinstance(what, Fio)
             if prepare is not None or set_:
                 raise InputError(f"{target}: --prepare and --set are for simulated drives")
-            place = place_of(what.path)
+            path = real(what, f"{target}: is simulated").path
+            place = place_of(path)
             if place.size_bytes == 0:
                 raise InputError(f"{target}: is empty, so there is nothing to read")
-            with reading(what.path) as reader:
+            with reading(path) as reader:
                 found = blank(
                     target,
                     "device" if place.is_device else "file",
@@ -121,13 +122,6 @@ def _show(found: Scan, view: View) -> None:
         raise (Interrupted if "Ctrl-C" in found.stopped else ExperimentError)(sentence)
     if found.errors:
         raise typer.Exit(ExperimentError.exit_status)
-
-
-def _override(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals or not key.strip():
-        raise InputError(f'--set "{text}": write it as KEY=VALUE, such as capacity=4GiB')
-    return key.strip(), value.strip()
 
 
 # --- the words

@@ -23,7 +23,7 @@ if light.BODIES:
     from ssdlab.engine.runs import set_up_for
     from ssdlab.fio.surroundings import disk_below
     from ssdlab.rig import resolve
-    from ssdlab.target import Fio, Target
+    from ssdlab.target import Fio, Target, real
 
 
 PTS = "pts"
@@ -69,11 +69,11 @@ def command(
 
 def say_preview(console: Console, target: Target, values: Mapping[str, int | float | str]) -> None:
     """What ``--setup`` of a target would set, where it was given; changes nothing."""
-    if not isinstance(target, Fio) or not tuning.parse(target.setup).wishes:
+    if not tuning.parse(target.setup).wishes:
         return
-    text = set_up_for(target, values).setup
-    say(console, f"  --setup {text} would set, and restore when the run ends:")
-    _print(console, tuning.preview(disk_below(target.path), text))
+    found = real(set_up_for(target, values), f"{target.name}: is a simulated drive")
+    say(console, f"  --setup {found.setup} would set, and restore when the run ends:")
+    _print(console, tuning.preview(disk_below(found.path), found.setup))
 
 
 def restore_named(arguments: Sequence[str]) -> None:
@@ -117,9 +117,7 @@ def _restore_on(path: Path, name: str, destroy: str | None, said: list[str]) -> 
 
 def _real(target: str, setup: str) -> Fio:
     found = resolve(target, setup=setup)
-    if not isinstance(found, Fio):
-        raise InputError(f"{target}: is a simulated drive; name a block device or a file")
-    return found
+    return real(found, f"{target}: is a simulated drive; name a block device or a file")
 
 
 def _notice(sentence: str) -> None:

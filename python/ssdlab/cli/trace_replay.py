@@ -22,7 +22,7 @@ if light.BODIES:
     from ssdlab.jobfile import JobText
     from ssdlab.rig import resolve
     from ssdlab.store import RunStore
-    from ssdlab.target import Settings, Sim
+    from ssdlab.target import Settings
     from ssdlab.tracefile import FITS, Replay, existing
 
 DEPTH_OPEN = 32
@@ -95,7 +95,7 @@ def command(
         raise InputError("--speed has no meaning with --depth, which follows no times")
     how = reading(format_, action, block, skip_damaged, window, device)
     target = resolve(on, destroy=destroy, use_existing=use_existing_file, redact=redact)
-    simulated = isinstance(target, Sim)
+    simulated = target.simulated
     if size is not None and simulated:
         raise InputError("--size is for files on real drives; a rig says its own capacity")
     capacity = None if size is None else parse_bytes("--size", size)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ssdlab import units
 from ssdlab.answer import (
@@ -22,7 +23,8 @@ from ssdlab.answer import (
     Verdict,
     columns,
 )
-from ssdlab.engine.readings import Readings
+from ssdlab.engine.records import Records
+from ssdlab.histogram import NOTHING, Histogram
 
 GRADES = ("good", "enough", "poor", "not measured")
 UNDECIDING = ("cache", "steady", "load")
@@ -45,34 +47,102 @@ REMEDIES = {
 """What to do about a doubt, by the name of its check."""
 FEW_POINTS = 40
 """A line through so many points at most is drawn with them."""
-Rows = list[list[Cell | str | None]]
-"""Rows of a table as they are put together."""
+Row = list[Cell | str | None]
+"""A row of a table as it is put together."""
+Values = Iterable[Cell | float | None] | Iterable[tuple[float, Cell | float | None]]
+"""Of a curve: values at the places 0, 1, 2 ..., or points."""
 
 
-def cell(value: float | None, *sources: str) -> Cell:
-    """A number of a table."""
-    return Cell(value, sources)
+def number(name: str, cell: Cell, unit: str, better: Better = "") -> Number:
+    """A cell as one of the few numbers that runs are compared by."""
+    return Number(name, cell.value, unit, better, cell.sources)
 
 
-def number(name: str, value: float | None, unit: str, better: Better = "", *sources: str) -> Number:
-    """One of the few numbers that runs are compared by."""
-    return Number(name, value, unit, better, sources)
+# --- cells of cells: each knows the steps of all
 
 
-def curve(
-    name: str,
-    points: Iterable[tuple[float, float | None]],
-    colour: int = 0,
-    style: Style = "points",
-) -> Curve:
-    """A curve through the points that were measured."""
-    found = [(x, y) for x, y in points if y is not None and math.isfinite(y)]
-    return Curve(name, [x for x, _ in found], [y for _, y in found], style, colour)
+def best(cells: Iterable[Cell], choose: Callable[..., float] = max) -> Cell:
+    """The best of what was measured."""
+    every = list(cells)
+    found = [one.value for one in every if one.value is not None]
+    return Cell(choose(found) if found else None, sources(every))
 
 
-def places(values: Iterable[float | None]) -> list[tuple[float, float | None]]:
-    """Values at the places 0, 1, 2 ... of an axis with names."""
-    return [(float(place), value) for place, value in enumerate(values)]
+def mean(cells: Iterable[Cell]) -> Cell:
+    """The mean of what was measured."""
+    return best(cells, lambda found: sum(found) / len(found))
+
+
+def ratio(one: Cell, other: Cell, times: float = 1.0) -> Cell:
+    """``times`` one / other; nothing where either is missing or the other is nothing."""
+    known = one.value is not None and other.value
+    value = times * (one.value or 0.0) / other.value if known and other.value else None
+    return Cell(value, sources([one, other]))
+
+
+def percent(one: Cell, other: Cell) -> Cell:
+    """100 one / other; nothing as in :func:`ratio`."""
+    return ratio(one, other, 100)
+
+
+def sources(cells: Iterable[Cell | None]) -> tuple[str, ...]:
+    """The steps that cells come from, each once."""
+    return tuple(dict.fromkeys(key for one in cells if one is not None for key in one.sources))
+
+
+# --- charts
+
+
+def figure(
+    title: str,
+    x_label: str,
+    y_label: str,
+    curves: Mapping[str, Values],
+    *,
+    style: Style | Mapping[str, Style] = "points",
+    from_steps: Iterable[str] = (),
+    **more: Any,
+) -> Figure:
+    """A chart with a colour for each curve: wide unless it is of a group. Its steps are those of
+    the cells among the values unless ``from_steps`` names them; ``more`` are fields of Figure."""
+    drawn, cells = [], []
+    for colour, (name, values) in enumerate(curves.items()):
+        points = [
+            one if isinstance(one, tuple) else (place, one) for place, one in enumerate(values)
+        ]
+        cells += [y for _, y in points if isinstance(y, Cell)]
+        plain = [(float(x), y.value if isinstance(y, Cell) else y) for x, y in points]
+        found = [(x, float(y)) for x, y in plain if y is not None and math.isfinite(y)]
+        way = style if isinstance(style, str) else style[name]
+        drawn.append(Curve(name, [x for x, _ in found], [y for _, y in found], way, colour))
+    more = {
+        "wide": "group" not in more,
+        "sources": tuple(dict.fromkeys(from_steps)) or sources(cells),
+        **more,
+    }
+    return Figure(title, x_label, y_label, drawn, **more)
+
+
+def distribution(
+    title: str,
+    found: Mapping[str, Histogram | None],
+    steps: Iterable[str],
+    x_label: str = "latency, us",
+    **more: Any,
+) -> Figure:
+    """The latency distributions (CCDF) of several sorts of I/O: how many take longer than a time
+    (:meth:`ssdlab.histogram.Histogram.slower`)."""
+    curves = {}
+    for name, histogram in found.items():
+        value, share = (histogram or NOTHING).slower()
+        curves[name] = zip(value / 1e3, 100 * share, strict=True)
+    axes: dict[str, Any] = {
+        "log_x": True,
+        "log_y": True,
+        "style": "line",
+        "from_steps": dict.fromkeys(steps),
+    }
+    return figure(title, x_label, "I/Os slower, %", curves, **axes, **more)
 
 
 def charts(*figures: Figure) -> list[Figure]:
@@ -107,7 +177,7 @@ class Demand:
 
     what: str
     """Before the number: ``99 % of the log writes are safe within``, ``random writes:``."""
-    value: float | None
+    measured: Cell
     unit: str
     good: float
     """A drive that reaches this does it well."""
@@ -115,9 +185,16 @@ class Demand:
     """One that does not reach this is not fit."""
     why: str
     """Why the limits are what they are, or what happens beyond them."""
-    lower: bool = True
-    """Whether less is better."""
-    sources: tuple[str, ...] = ()
+
+    @property
+    def value(self) -> float | None:
+        """What was measured."""
+        return self.measured.value
+
+    @property
+    def lower(self) -> bool:
+        """Whether less is better."""
+        return self.good <= self.enough
 
     @property
     def grade(self) -> str:
@@ -172,14 +249,14 @@ def verdict(purpose: str, demands: Sequence[Demand]) -> tuple[list[str], Table, 
             one.why,
             _limit(one, one.good),
             _limit(one, one.enough),
-            Cell(one.value, one.sources),
+            one.measured,
             one.unit,
             one.grade,
         )
         for one in demands
     ]
-    heads = ("demand", "why", "good", "enough", "measured", "unit", "grade")
-    table = Table(f"What {purpose} asks", [Column(head) for head in heads], rows)
+    heads = columns("demand | why | good | enough | measured | unit | grade")
+    table = Table(f"What {purpose} asks", heads, rows)
     return said, table, Verdict(code, {one.name: one.value for one in demands})
 
 
@@ -217,64 +294,52 @@ def _limit(one: Demand, limit: float) -> str:
 def demanded(demands: Sequence[Demand]) -> list[Number]:
     """What demands were measured by, as the numbers that runs are compared by."""
     return [
-        number(one.name, one.value, one.unit, "lower" if one.lower else "higher", *one.sources)
+        number(one.name, one.measured, one.unit, "lower" if one.lower else "higher")
         for one in demands
     ]
 
 
-def latency_columns() -> list[Column]:
-    """Columns of mean, percentiles and maximum, us."""
-    heads = ("mean", "median", "p99", "p99.9", "max")
-    return [Column(head, "us") for head in heads]
+# --- what steps came to
+
+HEADS = {
+    "iops": Column("operations", "IOPS"),
+    "mbps": Column("speed", "MB/s"),
+    "mean": Column("mean latency", "us"),
+    "p50": Column("median", "us"),
+    "waf": Column("write amplification", "x"),
+}
+"""What quantities of steps (:meth:`ssdlab.engine.records.Records.value`) are called."""
+WORK = "iops mbps mean p99 p99.9 max"
 
 
 @dataclass(frozen=True)
 class Part:
-    """A kind of work within a step: one direction of one job."""
+    """A kind of work: what some steps, one direction of them, or one of their jobs did."""
 
-    key: str
-    ddir: str
+    keys: str | Sequence[str]
+    ddir: str | None
     title: str
     job: str | None = None
 
-    def row(self, found: Readings) -> list[Cell | str | None]:
-        """Operations, speed and latencies, as :func:`work_table` has them."""
-        at = (self.ddir, self.job)
-        values = (
-            found.iops(self.key, *at),
-            found.mbps(self.key, *at),
-            found.mean_us(self.key, *at),
-            found.percentile_us(self.key, 99.0, *at),
-            found.percentile_us(self.key, 99.9, *at),
-            found.max_us(self.key, *at),
-        )
-        return [self.title, *(cell(value, self.key) for value in values)]
+    def row(self, records: Records, what: str = WORK) -> Row:
+        """Its quantities behind its title; of several steps the means."""
+        cells = (records.cell(one, self.keys, self.ddir, self.job) for one in what.split())
+        return [self.title, *cells]
 
 
-def work_table(rows: Rows) -> Table:
-    """A table of what several parts of the work came to."""
-    heads = columns("work, operations:IOPS, speed:MB/s, mean latency:us, p99:us, p99.9:us, max:us")
-    return Table("What was measured", heads, rows)
+def heads(first: str, what: str = WORK) -> list[Column]:
+    """The columns of rows of :meth:`Part.row`."""
+    return [Column(first), *(HEADS.get(one, Column(one, "us")) for one in what.split())]
 
 
-def longer_figure(found: Readings, title: str, parts: Sequence[Part], note: str = "") -> Figure:
-    """How many I/Os of each part take longer than a time."""
-    return Figure(
-        title,
-        "latency, us",
-        "I/Os slower, %",
-        [
-            curve(
-                part.title,
-                zip(*found.latencies(part.key, part.ddir, part.job), strict=True),
-                place,
-                "line",
-            )
-            for place, part in enumerate(parts)
-        ],
-        log_x=True,
-        log_y=True,
-        wide=True,
-        sources=tuple(dict.fromkeys(part.key for part in parts)),
-        note=note,
-    )
+def work_table(records: Records, parts: Iterable[Part]) -> Table:
+    """What several parts of the work came to."""
+    rows = [part.row(records) for part in parts]
+    return Table("What was measured", heads("work"), rows)
+
+
+def part_distributions(records: Records, title: str, parts: Iterable[Part], **more: Any) -> Figure:
+    """The latency distributions of several parts, each of one step."""
+    found = {one.title: (str(one.keys), one.ddir, one.job) for one in parts}
+    latencies = {name: records.latency(*at) for name, at in found.items()}
+    return distribution(title, latencies, (key for key, _, _ in found.values()), **more)

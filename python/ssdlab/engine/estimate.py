@@ -133,7 +133,7 @@ def jobs(steps: Iterable[Expected]) -> Iterator[Job]:
             yield step.job if isinstance(step, Repeated) else step
 
 
-class Load(dict[Shape | None, float]):
+class WorkLeft(dict[Shape | None, float]):
     """What is to be done: bytes by the shape of the jobs that move them, under None seconds that
     pass however fast the drive is."""
 
@@ -143,9 +143,9 @@ class Load(dict[Shape | None, float]):
             self[shape] = self.get(shape, 0.0) + times * value
 
 
-def load(steps: Iterable[Expected], speeds: Speeds, kind: Kind) -> Load:
+def load(steps: Iterable[Expected], speeds: Speeds, kind: Kind) -> WorkLeft:
     """What steps come to, rounds at their fewest; resting in virtual time takes no time."""
-    total = Load()
+    total = WorkLeft()
     for step in steps:
         if isinstance(step, Rounds):
             total.add(load(step.jobs(1), speeds, kind), min(step.window, step.most))
@@ -166,12 +166,12 @@ def load(steps: Iterable[Expected], speeds: Speeds, kind: Kind) -> Load:
     return total
 
 
-def _load_of(job: Job, speeds: Speeds) -> Load:
+def _load_of(job: Job, speeds: Speeds) -> WorkLeft:
     if job.seconds is not None:
-        return Load({None: job.seconds})
+        return WorkLeft({None: job.seconds})
     if job.most_s is not None and job.most_s < job.amount / speeds.of(job.shape).middle:
-        return Load({None: job.most_s})
-    return Load({job.shape: float(job.amount)})
+        return WorkLeft({None: job.most_s})
+    return WorkLeft({job.shape: float(job.amount)})
 
 
 def amounts(steps: Iterable[Expected]) -> Iterator[tuple[Shape, int]]:
@@ -227,7 +227,7 @@ def rounds_record(step: Rounds, records: Records, before: RoundsRecord | None) -
     values = {
         one.name: [
             *(() if before is None else before.values[one.name]),
-            float(one.value(records, number)),
+            one.value(records, number) or 0.0,
         ]
         for one in step.tracked
     }

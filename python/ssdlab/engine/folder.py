@@ -54,7 +54,7 @@ class Entry:
     changes: Sequence[str] = ()
     """Of a resumption: what happened to the drive in between, a piece of a sentence each."""
     moved: Mapping[str, Any] = field(default_factory=dict)
-    """Of a job: its shape, bytes and seconds (:class:`ssdlab.engine.speed.Moved`)."""
+    """Of a job: its shape, bytes and seconds (:class:`ssdlab.engine.speed.SpeedPoint`)."""
 
     @property
     def file(self) -> str:

@@ -3,28 +3,27 @@ what would be refused. Nothing here writes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ssdlab import _core, documents, safety, tuning
-from ssdlab.engine import estimate, session, sources
+from ssdlab import _core, documents, safety
+from ssdlab.engine import estimate, opening, sources
 from ssdlab.engine.estimate import Estimate, Expected
 from ssdlab.engine.folder import RunFolder
+from ssdlab.engine.opening import Opening
 from ssdlab.engine.protocol import Protocol
-from ssdlab.engine.ratings import of_flash
 from ssdlab.engine.records import Records
 from ssdlab.engine.rehearsal import LEAST_CAPACITY, LEAST_SUPERBLOCKS, rehearse
-from ssdlab.engine.session import SimSession, logical_block, scratch
+from ssdlab.engine.session import Session
 from ssdlab.engine.setup import MIB, Setup
 from ssdlab.engine.speed import GUESS, Speeds, read
-from ssdlab.errors import InputError, RefusedError, SsdlabError
-from ssdlab.fio.run import find_fio
+from ssdlab.errors import InputError
 from ssdlab.rating import Rating
 from ssdlab.rig import capacity_of, is_profile, reduced
 from ssdlab.store import MANIFEST, RunStore
-from ssdlab.target import Fio, Sim, Target
+from ssdlab.target import Target, real
 
 QUICK_CAPACITY = 4 << 30
 """A simulated drive is made at least this small for a quick run."""
@@ -138,28 +137,9 @@ def plan(order: Order, store: RunStore) -> Announcement:
     """
     values = order.protocol.values(order.given)
     check(order)
-    target = order.target
-    if isinstance(target, Sim):
-        drive = simulated(order)
-        what = announcement(order, setup_of(order, values, drive.capacity, "sim"), store)
-        return replace(what, rating=order.rating or of_flash(drive))
-    assert isinstance(target, Fio)
-    if target.path.is_block_device():
-        device = safety.inspect(target.path)
-        setup = setup_of(order, values, device.capacity_bytes, "device")
-        refused = _refused(find_fio) or _refused_device(device, target)
-        return replace(announcement(order, setup, store), refused=refused)
-    wanted = session.FILE_BYTES_QUICK if order.quick else session.FILE_BYTES
-    refused = _refused(find_fio)
-    refused = refused or safety.why_file_refused(
-        target.path.absolute(), allowed=target.use_existing
-    )
-    try:
-        _, size = scratch(target, order.size, quick=order.quick)
-    except InputError as error:
-        size, refused = order.size or wanted, refused or error.message
-    setup = setup_of(order, values, size, "file")
-    return replace(announcement(order, setup, store), refused=refused)
+    target = opened(order)
+    what = announcement(order, setup_of(order, values, target), store)
+    return replace(what, rating=order.rating or target.rating, refused=target.refused())
 
 
 def rest(folder: RunFolder, protocol: Protocol, rating: Rating | None = None) -> Announcement:
@@ -194,7 +174,7 @@ def rest(folder: RunFolder, protocol: Protocol, rating: Rating | None = None) ->
         speeds,
         _guessed(left, speeds),
         rating,
-        _refused(lambda: _still_there(manifest)) if setup.kind != "sim" else None,
+        None if setup.kind == "sim" else opening.left(manifest, None).refused(),
         len(done),
     )
 
@@ -230,12 +210,13 @@ def _speeds(order: Order, setup: Setup, store: RunStore) -> Speeds:
     found: Speeds | None = None
     if order.like is not None:
         found = rehearse(order.protocol, setup, order.like, seed=order.seed)
-    elif isinstance(order.target, Sim) and is_profile(order.target.name):
+    elif order.target.simulated and is_profile(order.target.name):
         found = rehearse(
             order.protocol, setup, order.target.name, seed=order.seed, overrides=order.overrides
         )
-    if found is None and isinstance(order.target, Fio):
-        found = sources.earlier(order.target.path, store)
+    if found is None and not order.target.simulated:
+        path = real(order.target, f"{order.target.name}: is simulated").path
+        found = sources.earlier(path, store)
     return found or GUESS
 
 
@@ -247,67 +228,12 @@ def _guessed(steps: Sequence[Expected], speeds: Speeds) -> bool:
     )
 
 
-# --- what would be refused
-
-
-def _refused(check: Callable[[], object]) -> str | None:
-    try:
-        check()
-    except SsdlabError as error:
-        return error.message
-    return None
-
-
-def _refused_device(device: safety.BlockDevice, target: Fio) -> str | None:
-    """Why a run would not be allowed to write to a device."""
-    return safety.why_refused(device) or safety.why_unnamed(device, target.destroy)
-
-
-def left_target(manifest: Mapping[str, Any], destroy: str | None = None) -> Fio:
-    """The real target of a run that was begun; ``destroy`` names it anew."""
-    return Fio(
-        Path(manifest["path"]),
-        destroy=destroy or manifest["destroy"],
-        use_existing=True,
-        redact=bool(manifest["redact"]),
-        setup=str(manifest.get("setup", tuning.NONE)),
-    )
-
-
-def same_device(target: Fio, manifest: Mapping[str, Any]) -> safety.BlockDevice:
-    """The device of a run that was begun, as far as its name and size tell.
-
-    Raises InputError where it is gone or was formatted, RefusedError where it is another one.
-    """
-    if not target.path.is_block_device():
-        raise InputError(f"{target.path}: there is no such device any more")
-    block = tuning.wanted_block(target.setup)
-    if block is not None and session.present_block(target) != block:
-        raise InputError(
-            f"{target.path}: when the run was stopped it was formatted back from blocks of {block} "
-            "bytes, which erased it; begin a new run"
-        )
-    device = safety.inspect(target.path)
-    if device.capacity_bytes != int(manifest["capacity"]):
-        raise RefusedError(f"{target.path}: is another drive than the one the run was begun on")
-    return device
-
-
-def _still_there(manifest: Mapping[str, Any]) -> None:
-    find_fio()
-    target = left_target(manifest)
-    if manifest["kind"] == "file":
-        session.check_left_file(target, int(manifest["capacity"]))
-    elif refused := _refused_device(same_device(target, manifest), target):
-        raise InputError(refused)
-
-
 # --- the order
 
 
 def check(order: Order) -> None:
     """Raises InputError where options do not go together."""
-    sim = isinstance(order.target, Sim)
+    sim = order.target.simulated
     if not sim and order.overrides:
         raise InputError("--set changes simulated drives; a real one is as it is")
     if not sim and order.scale != 1:
@@ -320,11 +246,17 @@ def check(order: Order) -> None:
         raise InputError("--assume-speed and --like both say how fast the drive is; give one")
 
 
-def simulated(order: Order) -> SimSession:
-    """The simulated drive of an order."""
-    assert isinstance(order.target, Sim)
-    own = {**_smaller(order), **order.overrides}
-    return SimSession(order.target, own, order.seed, order.memory_bytes)
+def opened(order: Order) -> Opening:
+    """The target of an order, to be opened."""
+    own = {**(_smaller(order) if order.target.simulated else {}), **order.overrides}
+    return opening.of(
+        order.target,
+        own,
+        order.seed,
+        size=order.size,
+        quick=order.quick,
+        memory_bytes=order.memory_bytes,
+    )
 
 
 def _smaller(order: Order) -> dict[str, str]:
@@ -340,16 +272,17 @@ def _smaller(order: Order) -> dict[str, str]:
 
 
 def setup_of(
-    order: Order, values: Mapping[str, int | float | str], capacity: int, kind: Any
+    order: Order, values: Mapping[str, int | float | str], target: Opening | Session
 ) -> Setup:
-    """The protocol as ordered, on a target of ``capacity`` bytes."""
+    """The protocol as ordered, on a target that is opened or will be."""
+    capacity = target.capacity
     share = order.protocol.active_share(values)
     return Setup(
         capacity=capacity,
-        kind=kind,
+        kind=target.kind,
         active=int(capacity * share) // MIB * MIB or capacity,
         values=values,
         divisor=order.scale * (order.protocol.quick_divisor if order.quick else 1.0),
         quick=order.quick,
-        block=logical_block(order.target) if isinstance(order.target, Fio) else 512,
+        block=order.target.logical_block,
     )

@@ -31,7 +31,6 @@ def used(
         bs,
         depth=depth,
         amount=times * setup.active,
-        compressible=int(setup.values.get("compressible", 0)) or None,
         measured=False,
         options={"runtime": QUICK_S} if setup.quick else None,
     )

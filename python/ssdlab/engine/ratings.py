@@ -14,7 +14,7 @@ from ssdlab.fio import surroundings
 from ssdlab.health import smartctl
 from ssdlab.rating import Rating
 from ssdlab.rig import Profile, capacity_of, profiles
-from ssdlab.target import Fio, Target
+from ssdlab.target import Target, real
 from ssdlab.wear import rated_bytes
 
 LEAST_USED = 5
@@ -32,7 +32,7 @@ def rating_of(path: Path, given: float | None) -> Rating | None:
     ``--tbw``), else what the drive's own counters say, else what a profile of its model says."""
     if given is not None:
         return Rating(given, "--tbw")
-    disk = disk_of(path)
+    disk = surroundings.disk_below(path)
     if disk is None:
         return None
     place = surroundings.SYS_BLOCK / disk
@@ -45,20 +45,9 @@ def rating_of(path: Path, given: float | None) -> Rating | None:
 def rating_for(target: Target, given: float | None) -> Rating | None:
     """The same for any target; of a simulated drive only what is ``given``, for its flash tells
     when it is built."""
-    if isinstance(target, Fio):
-        return rating_of(target.path, given)
-    return None if given is None else Rating(given, "--tbw")
-
-
-def disk_of(path: Path) -> str | None:
-    """The kernel's name of the drive that ``path`` is, or that it is a file on."""
-    try:
-        if path.is_block_device():
-            name = surroundings.kernel_name(path)
-            return None if name is None else surroundings.whole_disk(name)
-        return surroundings.disk_of_file(path if path.exists() else path.absolute().parent)
-    except OSError:
-        return None
+    if target.simulated:
+        return None if given is None else Rating(given, "--tbw")
+    return rating_of(real(target, f"{target.name}: is simulated").path, given)
 
 
 def _by_wear(answer: Mapping[str, Any] | None, name: str) -> Rating | None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import polars as pl
+import numpy as np
 
+from ssdlab.analysis.series import Floats, per_second
 from ssdlab.analysis.steady import PtsWindow, pts_window
+from ssdlab.answer import Cell
 from ssdlab.histogram import Histogram, merge, us
 from ssdlab.results import DirectionStats, Result
 
@@ -57,9 +59,43 @@ class RoundsRecord:
         return {name: pts_window(v[-self.window :]) for name, v in self.values.items()}
 
 
+@dataclass(frozen=True)
+class Series:
+    """What a step did in each interval, on its own clock; intervals without I/O are zeros."""
+
+    time: Floats
+    """Ends of the intervals, seconds since the step began."""
+    iops: Floats
+    mbps: Floats
+    written: Floats
+    """Bytes moved up to the end of each interval."""
+    step: float
+    """Length of an interval, seconds."""
+
+    def records(self, seconds: float) -> tuple[Floats, Floats, Floats]:
+        """Means over records of so many seconds: their ends, IOPS and MB/s.
+
+        A last record of less than half of that is left out.
+        """
+        each = max(1, round(seconds / self.step))
+        whole = len(self.time) // each
+        cuts = [slice(n * each, (n + 1) * each) for n in range(whole)]
+        if len(self.time) - whole * each >= each / 2:
+            cuts.append(slice(whole * each, len(self.time)))
+        return (
+            np.array([self.time[cut][-1] for cut in cuts]),
+            np.array([self.iops[cut].mean() for cut in cuts]),
+            np.array([self.mbps[cut].mean() for cut in cuts]),
+        )
+
+
 @dataclass
 class Records(Mapping[str, Result]):
-    """Results by the key of their job, in the order in which they were measured."""
+    """Results by the key of their job, in the order in which they were measured.
+
+    Their values are None where a step was not run or moved nothing. ``ddir`` and ``job`` pick a
+    direction and one of the jobs of a step; without them it is all that the step did.
+    """
 
     load: Callable[[str], Result]
     """Reads the result of a key from where it is kept."""
@@ -94,38 +130,32 @@ class Records(Mapping[str, Result]):
     def directions(
         self, key: str, ddir: str | None = None, job: str | None = None
     ) -> list[DirectionStats]:
-        """What the jobs of a step did, by job and direction."""
+        """What the jobs of a step did, by job and direction; nothing where it was not run."""
         return [
             stats
-            for one in self[key].jobs
+            for one in (self[key].jobs if key in self.keys_ else ())
             if job in (None, one.name)
             for stats in one.directions()
             if ddir in (None, stats.ddir)
         ]
 
-    def iops(self, key: str, ddir: str | None = None, job: str | None = None) -> float:
+    def iops(self, key: str, ddir: str | None = None, job: str | None = None) -> float | None:
         """I/Os per second of a step: reads and writes added up unless ``ddir`` names one."""
-        return sum(stats.iops for stats in self.directions(key, ddir, job))
+        return sum(stats.iops for stats in self.directions(key, ddir, job)) or None
 
-    def mbps(self, key: str, ddir: str | None = None, job: str | None = None) -> float:
+    def mbps(self, key: str, ddir: str | None = None, job: str | None = None) -> float | None:
         """10^6 bytes per second of a step."""
-        return sum(stats.bw_bytes for stats in self.directions(key, ddir, job)) / 1e6
+        return sum(stats.bw_bytes for stats in self.directions(key, ddir, job)) / 1e6 or None
+
+    def runtime_s(self, key: str) -> float:
+        """How long a step did I/O, seconds."""
+        return max((stats.runtime_s for stats in self.directions(key)), default=0.0)
 
     def latency(
         self, key: str, ddir: str | None = None, job: str | None = None
     ) -> Histogram | None:
-        """Completion latencies of a step; None where there was no I/O."""
+        """Completion latencies of a step."""
         return merge(stats.clat for stats in self.directions(key, ddir, job))
-
-    def mean_us(self, key: str, ddir: str | None = None, job: str | None = None) -> float | None:
-        """Mean completion latency of a step, us; None where there was no I/O."""
-        found = self.latency(key, ddir, job)
-        return None if found is None else us(found.mean_ns)
-
-    def max_us(self, key: str, ddir: str | None = None, job: str | None = None) -> float | None:
-        """The largest completion latency of a step, us; None where there was no I/O."""
-        found = self.latency(key, ddir, job)
-        return None if found is None else us(found.max_ns)
 
     def percentile_us(
         self, key: str, percent: float, ddir: str | None = None, job: str | None = None
@@ -134,15 +164,68 @@ class Records(Mapping[str, Result]):
         found = self.latency(key, ddir, job)
         return None if found is None else found.percentile_us(percent)
 
-    def series(self, key: str, ddir: str | None = None, job: str | None = None) -> pl.DataFrame:
-        """The series of a step; columns as in ``docs/results.md``."""
-        return self[key].series(job=job, ddir=ddir)
+    def value(
+        self, what: str, key: str, ddir: str | None = None, job: str | None = None
+    ) -> float | None:
+        """A quantity of a step: ``iops``, ``mbps``, of its latencies (us) ``mean``, ``max`` or a
+        percentile such as ``p99.9``, or ``waf``, its write amplification."""
+        if what in ("iops", "mbps"):
+            return (self.iops if what == "iops" else self.mbps)(key, ddir, job)
+        if what == "waf":
+            return self[key].waf if key in self.keys_ else None
+        found = self.latency(key, ddir, job)
+        if found is None:
+            return None
+        if what.startswith("p"):
+            return found.percentile_us(float(what[1:]))
+        return us({"mean": found.mean_ns, "max": found.max_ns}[what])
+
+    def cell(
+        self, what: str, keys: str | Sequence[str], ddir: str | None = None, job: str | None = None
+    ) -> Cell:
+        """A quantity (:meth:`value`) that knows its steps: of several the mean, or the longest."""
+        every = (keys,) if isinstance(keys, str) else tuple(keys)
+        found = [self.value(what, key, ddir, job) for key in every]
+        if len(every) > 1 and what in ("iops", "mbps"):
+            # One that moved nothing counts with the others.
+            found = [
+                v or 0.0 if key in self.keys_ else v for key, v in zip(every, found, strict=True)
+            ]
+        known = [value for value in found if value is not None]
+        if not known:
+            return Cell(None, every)
+        return Cell(max(known) if what == "max" else sum(known) / len(known), every)
+
+    def sync(self, key: str) -> Histogram | None:
+        """How long the flushes of a step took (fio's ``sync``)."""
+        return merge(job.sync() for job in self[key].jobs) if key in self.keys_ else None
+
+    def series(self, key: str, ddir: str | None = None, job: str | None = None) -> Series | None:
+        """The series of a step on its own clock."""
+        if key not in self.keys_:
+            return None
+        rows = self[key].series(job=job, ddir=ddir)
+        if ddir is None:
+            rows = rows.filter(rows["ddir"].is_in(["read", "write"]))
+        if rows.is_empty():
+            return None
+        about = self.ssdlab(key)
+        step = float(about.get("interval_ms", 1000)) / 1e3
+        frame = per_second(rows, step, _started(about, rows["time_s"].min()), bin_s=step)
+        return Series(
+            time=frame["time_s"].to_numpy(),
+            iops=frame["iops"].to_numpy(),
+            mbps=frame["bw_bytes"].to_numpy() / 1e6,
+            written=np.cumsum(frame["bytes"].to_numpy()),
+            step=step,
+        )
 
     def ssdlab(self, key: str) -> dict[str, Any]:
         """The object ``ssdlab`` of a step's result."""
         return self[key].ssdlab
 
-    def mean_over(self, keys: list[str], what: Callable[[str], float | None]) -> float | None:
-        """Mean of a value over several steps, such as the rounds of a window."""
-        found = [value for key in keys if (value := what(key)) is not None]
-        return sum(found) / len(found) if found else None
+
+def _started(about: dict[str, Any], first: Any) -> float | None:
+    """When the step began on the clock of its series, where the result says it plausibly."""
+    starts = [float(one["started_s"]) for one in about.get("jobs", []) if "started_s" in one]
+    return min(starts) if starts and min(starts) <= float(first) else None

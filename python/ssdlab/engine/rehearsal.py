@@ -15,7 +15,7 @@ from ssdlab.engine import estimate
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.session import SimSession
 from ssdlab.engine.setup import LEAST_SIM_S, MIB, Setup
-from ssdlab.engine.speed import Moved, Speeds, measured, moved_by
+from ssdlab.engine.speed import SpeedPoint, Speeds, measured, moved_by
 from ssdlab.engine.steps import Job, Purge, Repeated, Rounds, Then, Trim
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.jobfile import JobText
@@ -104,7 +104,7 @@ def rehearse(
 class _Rehearsal:
     def __init__(self, session: SimSession) -> None:
         self.session = session
-        self.moved: list[Moved] = []
+        self.moved: list[SpeedPoint] = []
         self._count = 0
         self._began = time.monotonic()
 
@@ -141,7 +141,7 @@ class _Rehearsal:
     def _go_on(self, _news: Progress) -> bool:
         return not self._late()
 
-    def _job(self, job: Job) -> Moved | None:
+    def _job(self, job: Job) -> SpeedPoint | None:
         if self._late():
             return None
         text = JobText(job.key, job.text, Path.cwd())

@@ -18,7 +18,7 @@ from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records, RoundsRecord
 from ssdlab.engine.session import Session
 from ssdlab.engine.setup import Setup
-from ssdlab.engine.speed import GUESS, Moved, Speeds, moved_by
+from ssdlab.engine.speed import GUESS, SpeedPoint, Speeds, moved_by
 from ssdlab.engine.steps import Idle, Job, Purge, Rounds, Step, Then, Trim
 from ssdlab.engine.tally import Tally
 from ssdlab.errors import ExperimentError, InputError, Interrupted
@@ -144,7 +144,7 @@ class Execution:
                 break
         self._tally.where = self._tally.steadiness = ""
 
-    def _load(self, steps: Sequence[estimate.Expected]) -> estimate.Load:
+    def _load(self, steps: Sequence[estimate.Expected]) -> estimate.WorkLeft:
         return estimate.load(steps, self._speeds, self.session.kind)
 
     def _run(self, job: Job, progress: ProgressCallback) -> Result:
@@ -162,18 +162,13 @@ class Execution:
             logs=self._logs is not None,
         )
 
-    def _once(
-        self,
-        step: Job | Purge | Trim | Idle,
-        kind: str,
-        action: Action,
-    ) -> None:
+    def _once(self, step: Job | Purge | Trim | Idle, kind: str, action: Action) -> None:
         """Does a step and keeps it, unless that has been done."""
         found = self._done.get(step.key)
         load = self._load([step])
         if found is not None and (self.session.kind != "sim" or found.number <= self._replayed_to):
             self._note(found, None)
-            self._tally.skip(load, Moved.read(found.moved))
+            self._tally.skip(load, SpeedPoint.read(found.moved))
             return
         began = _now()
         self._tally.begin(step.title, load, again=found is not None)

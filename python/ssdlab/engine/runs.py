@@ -4,37 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from ssdlab import logfolder, safety, tuning
+from ssdlab import logfolder
 from ssdlab._version import VERSION
 from ssdlab.answer import Check, Section
-from ssdlab.engine import estimate, plans, snapshots, sources
+from ssdlab.engine import estimate, opening, plans, snapshots, sources
 from ssdlab.engine.answers import weighed
 from ssdlab.engine.findings import Findings, write
 from ssdlab.engine.folder import Entry, RunFolder, Status
 from ssdlab.engine.plans import Announcement, Order, check, setup_of
 from ssdlab.engine.protocol import Protocol
-from ssdlab.engine.ratings import of_flash
 from ssdlab.engine.runner import Execution
-from ssdlab.engine.session import (
-    RealSession,
-    Session,
-    SimSession,
-    open_device,
-    open_file,
-    scratch,
-)
+from ssdlab.engine.session import RealSession, Session
 from ssdlab.errors import InputError, Interrupted, RefusedError, SsdlabError
-from ssdlab.fio.run import find_fio
 from ssdlab.progress import ProgressCallback
 from ssdlab.rating import Rating
 from ssdlab.safety import medium
 from ssdlab.store import RunStore
-from ssdlab.target import Fio, Notice, Sim
+from ssdlab.target import Notice, Target, sim
 
 
 @dataclass(frozen=True)
@@ -47,14 +38,6 @@ class Finished:
 
 Examine = Callable[[Execution], Sequence[Check]]
 """Says whether what a run has measured can be believed (:mod:`ssdlab.checks`)."""
-
-
-@dataclass(frozen=True)
-class Allowed:
-    """What somebody who resumes a run allows anew."""
-
-    destroy: str | None = None
-    use_existing: bool = False
 
 
 Announce = Callable[[Announcement], bool]
@@ -80,48 +63,26 @@ def begin(
     """
     values = order.protocol.values(order.given)
     check(order)
-    if isinstance(order.target, Sim):
-        session = plans.simulated(order)
-        what = plans.announcement(order, setup_of(order, values, session.capacity, "sim"), store)
-        what = replace(what, rating=order.rating or of_flash(session))
-        if not _agreed(order, announce, what):
-            return None
-        manifest = _manifest(order, what, session) | {"overrides": dict(session.overrides)}
-        folder = RunFolder.create(store, manifest, order.target.rig)
-        return _execute(what, session, folder, progress, examine)
-    target = order.target
-    assert isinstance(target, Fio)
-    target = set_up_for(target, values)
-    order = replace(order, target=target)
-    find_fio()
-    store.prepare()
-    if target.path.is_block_device():
-        device = safety.inspect(target.path)
-        setup = setup_of(order, values, device.capacity_bytes, "device")
-        what = plans.announcement(order, setup, store)
-        if not _agreed(order, announce, what):
-            return None
-        with open_device(target, what.work(), notice) as real:
-            what = replace(what, setup=setup_of(order, values, real.capacity, "device"))
-            what = _probed(what, real, progress, announce)
-            folder = RunFolder.create(store, _manifest(order, what, real), None)
-            return _execute(what, real, folder, progress, examine)
-    path, size = scratch(target, order.size, quick=order.quick)
-    what = plans.announcement(order, setup_of(order, values, size, "file"), store)
+    order = replace(order, target=set_up_for(order.target, values))
+    target = plans.opened(order)
+    target.check()
+    what = plans.announcement(order, setup_of(order, values, target), store)
+    what = replace(what, rating=order.rating or target.rating)
     if not _agreed(order, announce, what):
         return None
-    made = not path.exists()
-    with open_file(target, size, notice, again=False) as real:
-        what = replace(what, setup=replace(what.setup, direct=real.direct))
+    store.prepare()
+    with target.open(what.work(), notice) as session:
+        setup = replace(setup_of(order, values, session), direct=session.direct)
+        what = replace(what, setup=setup)
         try:
-            what = _probed(what, real, progress, announce)
+            what = _probed(what, session, progress, announce)
         except BaseException:
-            if made:
-                real.held.remove()
+            session.remove_made()
             raise
-        manifest = _manifest(order, what, real) | {"made_file": made}
-        folder = RunFolder.create(store, manifest, None)
-        return _execute(what, real, folder, progress, examine)
+        drive = sim(order.target)
+        rig = None if drive is None else drive.rig
+        folder = RunFolder.create(store, _manifest(order, what, session), rig)
+        return _execute(what, session, folder, progress, examine)
 
 
 def _probed(
@@ -164,8 +125,18 @@ def go_on(
     for entry in folder.check():
         if entry.kind == "job":
             folder.load(entry)
-    allowed = Allowed(destroy, use_existing)
-    with folder.locked(), _reopened(folder, what, notice, allowed) as session:
+    if manifest["kind"] == "sim" and manifest["version"] != VERSION:
+        raise InputError(
+            f"{folder.id}: was begun with version {manifest['version']} and cannot go on with "
+            f"{VERSION}, which may simulate differently; begin a new run"
+        )
+    target = opening.left(manifest, folder.rig(), destroy)
+
+    def same(session: RealSession) -> None:
+        allowed = use_existing if session.kind == "file" else destroy is not None
+        _require_same(folder, session, allowed)
+
+    with folder.locked(), target.open(what.work(), notice, same) as session:
         folder.mend_journal()
         what = replace(what, setup=replace(what.setup, direct=session.direct))
         for sentence in _resumption(folder, session):
@@ -173,44 +144,7 @@ def go_on(
         return _execute(what, session, folder, progress, examine, locked=True)
 
 
-@contextlib.contextmanager
-def _reopened(
-    folder: RunFolder, what: Announcement, notice: Notice, allowed: Allowed
-) -> Iterator[Session]:
-    """The target of a run as it was left."""
-    manifest = folder.manifest
-    kind = manifest["kind"]
-    if kind == "sim":
-        if manifest["version"] != VERSION:
-            raise InputError(
-                f"{folder.id}: was begun with version {manifest['version']} and cannot go on with "
-                f"{VERSION}, which may simulate differently; begin a new run"
-            )
-        target = Sim(str(manifest["name"]), folder.rig() or "")
-        yield SimSession(target, manifest["overrides"], int(manifest["seed"]))
-        return
-    fio = plans.left_target(manifest, allowed.destroy)
-    if kind == "file":
-
-        def same(session: RealSession) -> None:
-            _require_same(folder, session, "--use-existing-file", allowed.use_existing)
-
-        capacity = int(manifest["capacity"])
-        with open_file(fio, capacity, notice, again=True, verify=same) as session:
-            yield session
-        return
-    plans.same_device(fio, manifest)
-
-    def same_drive(session: RealSession) -> None:
-        assert session.device is not None
-        option = f"--destroy {session.device.names[0]}"
-        _require_same(folder, session, option, allowed.destroy is not None)
-
-    with open_device(fio, what.work(), notice, verify=same_drive) as session:
-        yield session
-
-
-def _require_same(folder: RunFolder, session: RealSession, option: str, allowed: bool) -> None:
+def _require_same(folder: RunFolder, session: RealSession, allowed: bool) -> None:
     """Raises RefusedError unless the medium is that of the run, or the user says so anew."""
     entries = folder.journal()
     last = entries[-1] if entries else None
@@ -229,15 +163,13 @@ def _require_same(folder: RunFolder, session: RealSession, option: str, allowed:
     if likeness.verdict == "unproved" and not allowed:
         raise RefusedError(
             f"{session.name}: may not be what the run was begun on: {likeness.reason}; "
-            f"if it is, and its data may be overwritten, say so with {option}"
+            f"if it is, and its data may be overwritten, say so with {session.option}"
         )
 
 
-def set_up_for(target: Fio, values: Mapping[str, int | float | str]) -> Fio:
+def set_up_for(target: Target, values: Mapping[str, int | float | str]) -> Target:
     """The target with the write cache as the PTS asks for it with a protocol's settings."""
-    if values.get("settings") != "client":
-        return target
-    return replace(target, setup=tuning.for_client(target.setup))
+    return target.for_client() if values.get("settings") == "client" else target
 
 
 def _resumption(folder: RunFolder, session: Session) -> list[str]:
@@ -249,7 +181,7 @@ def _resumption(folder: RunFolder, session: Session) -> list[str]:
     gap = datetime.now(UTC) - datetime.fromisoformat(last.ended)
     told = [f"the drive was left alone for {_span(gap.total_seconds())}"]
     changes = session.changes(last.state)
-    if isinstance(session, RealSession) and session.setup is not None:
+    if session.setup is not None:
         changes += _set_up_again(folder, session.setup)
     if changes and last.kind != "stop":
         told.append("in the step that was cut short, or by others: " + "; ".join(changes))
@@ -315,7 +247,7 @@ def _execute(
         except SsdlabError as error:
             if not execution.finished:
                 # Leaves nothing of a run that came to nothing.
-                _remove_made(folder, session)
+                session.remove_made()
                 shutil.rmtree(folder.path, ignore_errors=True)
                 raise
             _keep(folder, execution, examine, "failed")
@@ -324,7 +256,7 @@ def _execute(
                 f"ssdlab resume {folder.id} goes on" + _file_kept(folder)
             ) from None
         judgement = _keep(folder, execution, examine, "complete")
-        _remove_made(folder, session)
+        session.remove_made()
         for _, path in folder.checkpoints():
             path.unlink(missing_ok=True)
         return Finished(folder, judgement)
@@ -350,12 +282,6 @@ def _keep(folder: RunFolder, execution: Execution, examine: Examine, status: Sta
     return judgement
 
 
-def _remove_made(folder: RunFolder, session: Session) -> None:
-    """Removes the file that was made for the run; what stands there in its place stays."""
-    if folder.manifest.get("made_file") and isinstance(session, RealSession):
-        session.held.remove()
-
-
 def _file_kept(folder: RunFolder) -> str:
     if not folder.manifest.get("made_file"):
         return ""
@@ -371,20 +297,19 @@ def _agreed(order: Order, announce: Announce, what: Announcement) -> bool:
 
 
 def _manifest(order: Order, what: Announcement, session: Session) -> dict[str, Any]:
-    real = isinstance(session, RealSession)
     target, setup = order.target, what.setup
     return {
         "protocol": order.protocol.name,
         "name": target.name,
         "kind": session.kind,
         "target": {
-            "kind": "fio" if real else "sim",
+            "kind": "sim" if target.simulated else "fio",
             "name": target.name,
             "capacity_bytes": session.capacity,
         },
         "jobs": [f"protocol {order.protocol.name}"],
         "about": session.about(),
-        **({"medium": session.ids} if isinstance(session, RealSession) else {}),
+        **session.identity(),
         "capacity": session.capacity,
         "active": setup.active,
         "values": dict(setup.values),
@@ -395,16 +320,6 @@ def _manifest(order: Order, what: Announcement, session: Session) -> dict[str, A
         "version": VERSION,
         "logs": None if order.logs is None else str(order.logs.absolute()),
         "speeds": what.speeds.document(),
-        **(
-            {
-                "path": str(target.path.absolute()),
-                "destroy": target.destroy,
-                "redact": target.redact,
-                "setup": target.setup,
-            }
-            if isinstance(target, Fio)
-            else {}
-        ),
     }
 
 

@@ -1,24 +1,21 @@
 """A target for the whole of a protocol: opened once, it keeps its state from step to step."""
 
-# ruff: noqa: D102 - the methods are described once, in `Session`.
+# ruff: noqa: D102 - the methods are described once, in `SimSession`.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
-from ssdlab import _core, safety, tuning, wear
+from ssdlab import _core, safety, wear
 from ssdlab.care import purge as care_purge
 from ssdlab.care import trim as care_trim
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.fio import surroundings
-from ssdlab.fio.run import find_fio
 from ssdlab.health import smartctl
 from ssdlab.jobfile import JobText
 from ssdlab.memory import available_bytes
@@ -26,86 +23,12 @@ from ssdlab.progress import Progress, ProgressCallback, heard
 from ssdlab.results import Result
 from ssdlab.rig import summary_of
 from ssdlab.safety import medium
-from ssdlab.target import Fio, Notice, Settings, Sim, log_interval, sim_result
+from ssdlab.simulation import log_interval, sim_result
+from ssdlab.target import Fio, Settings, Sim
 from ssdlab.units import size_text
 
-FILE_BYTES = 8 << 30
-"""Size of the file of a protocol on a file, where nothing else is said and the disk has room."""
-FILE_BYTES_QUICK = 1 << 30
 SLICE_S = 0.25
 """How often a real drive's rest asks whether to stop."""
-
-
-class Session(Protocol):
-    """A target that is open. Nothing else uses it meanwhile."""
-
-    @property
-    def kind(self) -> Literal["sim", "file", "device"]:
-        """What sort of target it is; only labels and clocks may depend on it."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """The label in tables and reports."""
-        ...
-
-    @property
-    def capacity(self) -> int:
-        """Bytes."""
-        ...
-
-    @property
-    def direct(self) -> bool:
-        """Whether I/O goes past the page cache."""
-        ...
-
-    def run(
-        self,
-        job: JobText,
-        *,
-        seed: int,
-        interval_ms: int,
-        progress: ProgressCallback,
-        logs: bool = False,
-    ) -> Result:
-        """Runs a job, with all of fio's logs if ``logs``; the drive goes on from where it was."""
-        ...
-
-    def purge(self, progress: ProgressCallback) -> str:
-        """Back to fresh out of the box as far as that goes; says what was done."""
-        ...
-
-    def trim(self, offset: int, length: int) -> str:
-        """Deallocates a range; says what was done."""
-        ...
-
-    def idle(self, seconds: float, progress: ProgressCallback) -> None:
-        """Leaves the drive alone."""
-        ...
-
-    def state(self) -> dict[str, Any]:
-        """What tells at a resumption whether somebody else has used the drive."""
-        ...
-
-    def changes(self, before: Mapping[str, Any]) -> list[str]:
-        """What happened to the drive since its state was ``before``; a sentence each."""
-        ...
-
-    def save(self, path: Path) -> None:
-        """Keeps the drive's state, where that can be kept."""
-        ...
-
-    def restore(self, path: Path) -> None:
-        """Takes a state back that :meth:`save` kept."""
-        ...
-
-    def snapshot(self) -> dict[str, Any] | None:
-        """The drive's own counters: of a simulated one as in a result, else smartctl's answer."""
-        ...
-
-    def about(self) -> dict[str, Any]:
-        """Drive, platform, and for a simulated drive its rig: the header of a report."""
-        ...
 
 
 @dataclass
@@ -120,6 +43,7 @@ class SimSession:
     drive: _core.Drive = field(init=False)
     kind: Literal["sim"] = "sim"
     direct: bool = True
+    setup: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         self.drive = _core.Drive(
@@ -132,10 +56,12 @@ class SimSession:
 
     @property
     def name(self) -> str:
+        """The label in tables and reports."""
         return self.target.name
 
     @property
     def capacity(self) -> int:
+        """Bytes."""
         return self.drive.capacity_bytes
 
     def run(
@@ -147,6 +73,7 @@ class SimSession:
         progress: ProgressCallback,
         logs: bool = False,
     ) -> Result:
+        """Runs a job, with all of fio's logs if ``logs``; the drive goes on from where it was."""
         output = heard(
             progress,
             lambda report: self.drive.run(
@@ -165,29 +92,37 @@ class SimSession:
         return sim_result(self.name, job, output, shapes)
 
     def purge(self, progress: ProgressCallback) -> str:
+        """Back to fresh out of the box as far as that goes; says what was done."""
         self.drive.purge()
         return "every block erased, the map cleared: a real purge"
 
     def trim(self, offset: int, length: int) -> str:
+        """Deallocates a range; says what was done."""
         self.drive.trim(offset, length)
         return f"deallocated {size_text(length)}"
 
     def idle(self, seconds: float, progress: ProgressCallback) -> None:
+        """Leaves the drive alone."""
         self.drive.idle(seconds)
 
     def state(self) -> dict[str, Any]:
+        """What tells at a resumption whether somebody else has used the drive."""
         return {}
 
     def changes(self, before: Mapping[str, Any]) -> list[str]:
+        """What happened to the drive since its state was ``before``; a sentence each."""
         return []
 
     def save(self, path: Path) -> None:
+        """Keeps the drive's state, where that can be kept."""
         self.drive.save(str(path))
 
     def restore(self, path: Path) -> None:
+        """Takes a state back that :meth:`save` kept."""
         self.drive.restore(str(path))
 
     def snapshot(self) -> dict[str, Any] | None:
+        """The drive's own counters: of a simulated one as in a result, else smartctl's answer."""
         counters = self.drive.counters()
         worn = wear.Stretch(counters, {}, self.capacity).wear
         if worn is None:
@@ -201,7 +136,16 @@ class SimSession:
         }
 
     def about(self) -> dict[str, Any]:
+        """Drive, platform, and for a simulated drive its rig: the header of a report."""
         return {"summary": summary_of(self.target.rig), "rig": self.drive.rig_toml}
+
+    def identity(self) -> dict[str, Any]:
+        """What a run's manifest must say to open the target again."""
+        return {"overrides": dict(self.overrides)}
+
+    def remove_made(self) -> None:
+        """Removes the file that was made for the run; what stands there in its place stays."""
+        # no file was made
 
 
 @dataclass
@@ -218,10 +162,17 @@ class RealSession:
     direct: bool = True
     setup: Mapping[str, Any] | None = None
     """What was set on the drive and its system for the session, where that was asked for."""
+    made: bool = False
+    """Whether the file was made for the run."""
 
     @property
     def kind(self) -> Literal["file", "device"]:
         return "file" if self.device is None else "device"
+
+    @property
+    def option(self) -> str:
+        """What allows anew that it is overwritten."""
+        return f"--destroy {self.device.names[0]}" if self.device else "--use-existing-file"
 
     @property
     def ids(self) -> dict[str, str]:
@@ -316,120 +267,31 @@ class RealSession:
         found = surroundings.describe(self.disk, file, redact=self.target.redact)
         return found if self.setup is None else found | {"setup": dict(self.setup)}
 
+    def identity(self) -> dict[str, Any]:
+        return {
+            "medium": self.ids,
+            "path": str(self.target.path.absolute()),
+            "destroy": self.target.destroy,
+            "redact": self.target.redact,
+            "setup": self.target.setup,
+            "made_file": self.made,
+        }
+
+    def remove_made(self) -> None:
+        if self.made:
+            self.held.remove()
+
 
 FOREIGN_BYTES = 16 << 20
 """Less than this written by others is the system's own logging."""
 
 
-def logical_block(target: Fio) -> int:
-    """Bytes of a logical block of a device, or of the one below a file; 512 where nobody tells.
-
-    Of a device that is to be formatted for the run, those that it will have.
-    """
-    if (wanted := tuning.wanted_block(target.setup)) is not None:
-        return wanted
-    return present_block(target)
+Session = SimSession | RealSession
+"""A target that is open. Nothing else uses it meanwhile."""
 
 
-def present_block(target: Fio) -> int:
-    """The same as the device is now."""
-    device = target.path.is_block_device()
-    disk = (
-        safety.inspect(target.path).name
-        if device
-        else surroundings.disk_of_file(target.path.absolute().parent)
-    )
-    place = surroundings.SYS_BLOCK / (disk or "") / "queue" / "logical_block_size"
-    text = surroundings.read_line(place) if disk else None
-    return int(text) if text else 512
-
-
-Verify = Callable[[RealSession], None]
-"""Raises where a target that is held must not be written after all; asked before it is set up."""
-
-
-def _as_it_is(_session: RealSession) -> None:
-    """For a run that starts: the target is what was named."""
-
-
-def scratch(target: Fio, size: int | None, *, quick: bool) -> tuple[Path, int]:
-    """Where a protocol's file is to be and how large.
-
-    Raises InputError where there is no room for it.
-    """
-    path = target.path.absolute()
-    if path.exists() and not target.use_existing:
-        raise safety.exists(target.path)
-    if path.exists():
-        found = path.stat().st_size
-        if size is None and found == 0:
-            raise InputError(f"{target.path}: is empty; give its size with --size")
-        return path, size or found
-    try:
-        free = shutil.disk_usage(path.parent).free
-    except OSError as error:
-        raise InputError(f"{target.path}: there is no folder {path.parent}") from error
-    wanted = size or min(FILE_BYTES_QUICK if quick else FILE_BYTES, free // 2 >> 20 << 20)
-    if wanted > free:
-        raise InputError(
-            f"{target.path}: a file of {size_text(wanted)} does not fit; "
-            f"{size_text(free)} are free there; give less with --size"
-        )
-    return path, wanted
-
-
-@contextlib.contextmanager
-def open_file(
-    target: Fio, size: int, notice: Notice, *, again: bool, verify: Verify = _as_it_is
-) -> Iterator[RealSession]:
-    """A plain file as a target; made unless the run goes on (``again``) with the one it has.
-
-    The file stays: whoever runs the protocol removes it when all is done.
-    """
-    find_fio()
-    path = target.path.absolute()
-    if again:
-        check_left_file(target, size)
-    there = again or (target.use_existing and path.exists())
-    with (
-        safety.hold_file(path, shown=target.path, size=size)
-        if there
-        else safety.make_file(path, size, shown=target.path, keep=True)
-    ) as held:
-        disk = surroundings.disk_of_file(path.parent)
-        session = RealSession(target, held, size, disk, direct=_takes_direct(path))
-        verify(session)
-        with tuning.applied(disk, target.setup, notice=notice) as done:
-            yield replace(session, setup=done)
-
-
-def check_left_file(target: Fio, size: int) -> None:
-    """Raises InputError where the file of a run that was begun is not as it was left."""
-    path = target.path.absolute()
-    if not path.is_file() or path.stat().st_size < size:
-        raise InputError(
-            f"{target.path}: the file of this run is gone or was cut, and with it the state "
-            "that the run had brought it into; begin a new run"
-        )
-
-
-@contextlib.contextmanager
-def open_device(
-    target: Fio, work: safety.Work, notice: Notice, *, verify: Verify = _as_it_is
-) -> Iterator[RealSession]:
-    """A block device as a target, claimed for as long as the session lasts."""
-    find_fio()
-    device = safety.inspect(target.path)
-    whole = replace(work, does=work.does + tuning.consent(target.setup))
-    with safety.claim(device, whole, target.destroy) as held:
-        verify(RealSession(target, held, device.capacity_bytes, device.name, device))
-        notice(held.sentence)
-        with tuning.applied(device.name, target.setup, notice=notice, claimed=True) as done:
-            held = held.again()  # a format may have changed its size
-            yield RealSession(target, held, held.capacity, device.name, device, setup=done)
-
-
-def _takes_direct(path: Path) -> bool:
+def takes_direct(path: Path) -> bool:
+    """Whether I/O on the file can go past the page cache."""
     try:
         os.close(os.open(path, os.O_RDWR | os.O_DIRECT))
     except OSError:

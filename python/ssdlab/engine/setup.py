@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from ssdlab import _core
 from ssdlab.engine.steps import ROUNDS_MAX, Job, Shape
@@ -52,6 +52,10 @@ class Parameter:
                 f"--param {self.name}={text}: expected {what} such as {self.default}"
             ) from None
         return value
+
+
+COMPRESSIBLE = Parameter("compressible", 0, "percent by which the data shrinks")
+DEPTH = Parameter("depth", 32, "I/Os in flight")
 
 
 @dataclass(frozen=True)
@@ -131,7 +135,8 @@ class Setup:
             amount: Bytes to move by each thread; excludes ``seconds``. Neither: the region once.
             read_percent: Share of reads in a mix.
             region: Offset and length in bytes; None: the active range.
-            compressible: By how many percent what is written shrinks; None: it does not.
+            compressible: By how many percent what is written shrinks; None: as the parameter of
+                that name says, where there is one.
             measured: False where it only brings the drive into a state.
             name: Name of the fio job.
             options: More fio options.
@@ -174,6 +179,8 @@ class Setup:
             lines["rwmixread"] = read_percent
         if rw.removeprefix("rand") != "read":
             lines["refill_buffers"] = 1
+            if compressible is None:
+                compressible = int(self.values.get("compressible", 0))
             if compressible:
                 lines["buffer_compress_percentage"] = compressible
         lines |= dict(options or {})
@@ -198,6 +205,14 @@ class Setup:
             measured=measured,
         )
 
+    def timed(self, key: str, title: str, rw: str, bs: str | int, **more: Any) -> Job:
+        """A :meth:`job` as long as the parameter ``seconds`` says, with as many I/Os in flight as
+        the parameter ``depth``, where there is one; ``more`` are arguments of :meth:`job`."""
+        depth = self.count("depth") if "depth" in self.values else 1
+        return self.job(
+            key, title, rw, bs, **{"depth": depth, "seconds": self.number("seconds"), **more}
+        )
+
     def fill(
         self, key: str = "fill", times: float = 1.0, *, bs: str = "128k", depth: int = 32
     ) -> Job:
@@ -210,6 +225,7 @@ class Setup:
             bs,
             depth=depth,
             amount=loops,
+            compressible=0,
             measured=False,
         )
 

@@ -37,7 +37,7 @@ def counted(folder: Path, name: str) -> Table | None:
     except (InputError, ValueError):  # a drive that says little, or was changed for another
         return None
     rows = [(what, told) for what, told in _rows(change) if told is not None]
-    return Table("", columns("counter, change in the run"), rows)
+    return Table("", columns("counter | change in the run"), rows)
 
 
 def _rows(change: Change) -> list[tuple[str, str | None]]:

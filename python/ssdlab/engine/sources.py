@@ -11,13 +11,13 @@ from typing import Any
 
 from ssdlab.engine import estimate
 from ssdlab.engine.folder import RunFolder, is_protocol_run
-from ssdlab.engine.ratings import disk_of
 from ssdlab.engine.session import Session
 from ssdlab.engine.setup import Setup, bytes_of
-from ssdlab.engine.speed import Moved, Span, Speeds, around, measured, moved_by
+from ssdlab.engine.speed import Span, SpeedPoint, Speeds, around, measured, moved_by
 from ssdlab.engine.steps import Job, Purge, Shape, Step
 from ssdlab.errors import InputError
 from ssdlab.fio import surroundings
+from ssdlab.fio.surroundings import disk_below
 from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
 from ssdlab.store import RunStore
@@ -34,7 +34,7 @@ LATEST = 50
 
 def earlier(path: Path, store: RunStore) -> Speeds | None:
     """The speeds in the latest run of the same drive: the same path, or the same model."""
-    model = _model(disk_of(path))
+    model = _model(disk_below(path))
     for entry in reversed(store.entries()[-LATEST:]):
         if entry.kind != "fio":
             continue
@@ -44,9 +44,9 @@ def earlier(path: Path, store: RunStore) -> Speeds | None:
     return None
 
 
-def of_folder(folder: RunFolder) -> list[Moved]:
+def of_folder(folder: RunFolder) -> list[SpeedPoint]:
     """What the finished jobs of a protocol's run have moved."""
-    found = (Moved.read(entry.moved) for entry in folder.journal())
+    found = (SpeedPoint.read(entry.moved) for entry in folder.journal())
     return [one for one in found if one is not None]
 
 
@@ -54,7 +54,7 @@ def _model(disk: str | None) -> str | None:
     return disk and surroundings.read_line(surroundings.SYS_BLOCK / disk / "device" / "model")
 
 
-def _moved_in(path: Path, target: str, model: str | None) -> Iterator[Moved]:
+def _moved_in(path: Path, target: str, model: str | None) -> Iterator[SpeedPoint]:
     try:
         if is_protocol_run(path):
             folder = RunFolder.open(path)
@@ -76,7 +76,7 @@ def _same(about: Mapping[str, Any], path: str | None, target: str, model: str | 
     return path == target or (model is not None and about.get("drive", {}).get("model") == model)
 
 
-def _of_job(raw: Mapping[str, Any], common: Mapping[str, Any]) -> Iterator[Moved]:
+def _of_job(raw: Mapping[str, Any], common: Mapping[str, Any]) -> Iterator[SpeedPoint]:
     """What a single run's job moved, where its options say how."""
     options = {**common, **raw["job options"]}
     rw = str(options.get("rw", options.get("readwrite", "read")))
@@ -88,7 +88,7 @@ def _of_job(raw: Mapping[str, Any], common: Mapping[str, Any]) -> Iterator[Moved
         return
     depth = int(options.get("iodepth", 1)) * int(options.get("numjobs", 1))
     shape = Shape(rw.startswith("rand"), size, depth, round(moved[1] / sum(moved), 2))
-    yield Moved(shape, sum(moved), seconds)
+    yield SpeedPoint(shape, sum(moved), seconds)
 
 
 # --- probing

@@ -50,7 +50,7 @@ def around(value: float, down: float = WITHIN, up: float = WITHIN) -> Span:
 
 
 @dataclass(frozen=True)
-class Moved:
+class SpeedPoint:
     """What a job moved: a point of measured speed."""
 
     shape: Shape
@@ -62,7 +62,7 @@ class Moved:
         return {**asdict(self.shape), "bytes": self.bytes, "seconds": self.seconds}
 
     @staticmethod
-    def read(document: Mapping[str, Any]) -> Moved | None:
+    def read(document: Mapping[str, Any]) -> SpeedPoint | None:
         """What :meth:`document` wrote; None where it says nothing."""
         try:
             fields = dict(document)
@@ -70,15 +70,15 @@ class Moved:
             shape = Shape(**fields)
         except (KeyError, TypeError, ValueError):
             return None
-        return Moved(shape, moved, seconds) if moved > 0 and seconds > 0 else None
+        return SpeedPoint(shape, moved, seconds) if moved > 0 and seconds > 0 else None
 
 
-def moved_by(job: Job, result: Result) -> Moved | None:
+def moved_by(job: Job, result: Result) -> SpeedPoint | None:
     """What a finished job moved; None where that was nothing."""
     found = [stats for one in result.jobs for stats in one.directions()]
     moved = sum(stats.io_bytes for stats in found)
     seconds = max((stats.runtime_s for stats in found), default=0.0)
-    return Moved(job.shape, moved, seconds) if moved and seconds else None
+    return SpeedPoint(job.shape, moved, seconds) if moved and seconds else None
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class Speeds:
                 return Span(*(x ** (1 - part) * y**part for x, y in zip(a, b, strict=True)))
         return points[-1][1]
 
-    def with_measured(self, found: Iterable[Moved], words: str) -> Speeds:
+    def with_measured(self, found: Iterable[SpeedPoint], words: str) -> Speeds:
         """The same, but where something has been measured, that."""
         known = {**self.known, **measured(found)}
         return Speeds(known, "earlier", words)
@@ -164,7 +164,9 @@ def read(document: Mapping[str, Any] | None) -> Speeds:
     return Speeds(known, document["source"], document["words"])
 
 
-def measured(found: Iterable[Moved], down: float = WITHIN, up: float = WITHIN) -> dict[Shape, Span]:
+def measured(
+    found: Iterable[SpeedPoint], down: float = WITHIN, up: float = WITHIN
+) -> dict[Shape, Span]:
     """Speeds by shape: all bytes over all the time that they took."""
     sums: dict[Shape, tuple[int, float]] = {}
     for one in found:

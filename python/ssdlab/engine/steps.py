@@ -83,8 +83,8 @@ class Tracked:
 
     name: str
     unit: str
-    value: Callable[[Records, int], float]
-    """From the records and the number of a round (from 1)."""
+    value: Callable[[Records, int], float | None]
+    """From the records and the number of a round (from 1); None counts as nothing moved."""
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import math
 import time
 from collections.abc import Callable
 
-from ssdlab.engine.estimate import Load
-from ssdlab.engine.speed import Moved, Speeds
+from ssdlab.engine.estimate import WorkLeft
+from ssdlab.engine.speed import SpeedPoint, Speeds
 from ssdlab.engine.steps import Shape
 from ssdlab.progress import Progress
 
@@ -28,17 +28,17 @@ class Tally:
 
     def __init__(
         self,
-        whole: Load,
+        whole: WorkLeft,
         speeds: Speeds,
         *,
         virtual: bool,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._left = Load(whole)
+        self._left = WorkLeft(whole)
         self._speeds, self._virtual, self._clock = speeds, virtual, clock
         self._measured: dict[Shape, tuple[float, float]] = {}
         self._done_s = self._worked_s = 0.0
-        self._step: Load = Load()
+        self._step: WorkLeft = WorkLeft()
         self._fraction = 0.0
         self._title = ""
         self._started = self._began = clock()
@@ -48,7 +48,7 @@ class Tally:
         self._because = ""
         self.where = self.steadiness = ""
 
-    def expect(self, more: Load, instead: Load | None = None, because: str = "") -> None:
+    def expect(self, more: WorkLeft, instead: WorkLeft | None = None, because: str = "") -> None:
         """There is more to do than was reckoned with, or something else ``instead``."""
         before = self._seconds(self._left)
         self._left.add(more)
@@ -56,22 +56,22 @@ class Tally:
         if because and self._seconds(self._left) > before:
             self._because = because
 
-    def skip(self, load: Load, moved: Moved | None) -> None:
+    def skip(self, load: WorkLeft, moved: SpeedPoint | None) -> None:
         """A step was done before."""
         self._left.add(load, -1)
         self._done_s += self._seconds(load) if moved is None else moved.seconds
         self._learn(moved)
 
-    def begin(self, title: str, load: Load, *, again: bool) -> None:
+    def begin(self, title: str, load: WorkLeft, *, again: bool) -> None:
         """A step begins."""
         self._title = f"{title} (again, to bring the drive back)" if again else title
         self._step, self._fraction, self._began = load, 0.0, self._clock()
 
-    def end(self, moved: Moved | None) -> None:
+    def end(self, moved: SpeedPoint | None) -> None:
         """It is finished, and has moved that."""
         spent = self._spent_s() if moved is None or not self._virtual else moved.seconds
         self._left.add(self._step, -1)
-        self._step, self._fraction = Load(), 0.0
+        self._step, self._fraction = WorkLeft(), 0.0
         self._learn(moved)
         self._done_s += spent
         self._worked_s += spent
@@ -94,7 +94,7 @@ class Tally:
 
     # --- seconds
 
-    def _seconds(self, load: Load) -> float:
+    def _seconds(self, load: WorkLeft) -> float:
         return sum(
             value if shape is None else value / self._rate(shape)
             for shape, value in load.items()
@@ -109,7 +109,7 @@ class Tally:
 
     def _rest_s(self) -> float:
         """Of all that is left, the rest of the step included."""
-        rest = Load(self._left)
+        rest = WorkLeft(self._left)
         rest.add(self._step, -self._fraction)
         return max(0.0, self._seconds(rest))
 
@@ -139,7 +139,7 @@ class Tally:
             found[shape] = _mixed(found.get(shape), self._step[shape] * self._fraction, spent)
         return found
 
-    def _learn(self, moved: Moved | None) -> None:
+    def _learn(self, moved: SpeedPoint | None) -> None:
         if moved is not None:
             before = self._measured.get(moved.shape)
             self._measured[moved.shape] = _mixed(before, moved.bytes, moved.seconds)

@@ -93,11 +93,11 @@ def _speed(plan: CachePlan) -> Table:
         plan.rows,
         {
             "storage": _labels(plan, full=True),
-            "rate:IOPS": lambda row: row.iops,
-            "p50:ms": lambda row: ms(row.latency_ns(50.0)),
-            "p99:ms": lambda row: ms(row.latency_ns(99.0)),
-            "read hits:%": lambda row: _percent(row.hits.read if row.hits else None),
-            "write hits:%": lambda row: _percent(row.hits.write if row.hits else None),
+            "rate [IOPS]": lambda row: row.iops,
+            "p50 [ms]": lambda row: ms(row.latency_ns(50.0)),
+            "p99 [ms]": lambda row: ms(row.latency_ns(99.0)),
+            "read hits [%]": lambda row: _percent(row.hits.read if row.hits else None),
+            "write hits [%]": lambda row: _percent(row.hits.write if row.hits else None),
         },
         f"{laps} {pace} Hits: requests, cut at blocks, that found all of their data. A cache is "
         "named by its size, its blocks, its replacement policy, its mode and, where it is "
@@ -120,8 +120,8 @@ def _warm_up(plan: CachePlan) -> Table:
         plan.rows,
         {
             "storage": _labels(plan),
-            "cold:IOPS": lambda row: row.first_iops,
-            "warm:IOPS": lambda row: row.iops,
+            "cold [IOPS]": lambda row: row.first_iops,
+            "warm [IOPS]": lambda row: row.iops,
             "warm after": lambda row: after(row.warm.seconds),
             "passes": lambda row: row.warm.passes,
             "at recorded pace": pace,
@@ -152,8 +152,12 @@ def _wear(plan: CachePlan) -> Table:
         plan.caches,
         {
             "storage": _labels(plan),
-            "new data:GB/day": lambda row: row.life.first_bytes_per_day / 1e9 if row.life else None,
-            "same data:GB/day": lambda row: row.life.warm_bytes_per_day / 1e9 if row.life else None,
+            "new data [GB/day]": lambda row: (
+                row.life.first_bytes_per_day / 1e9 if row.life else None
+            ),
+            "same data [GB/day]": lambda row: (
+                row.life.warm_bytes_per_day / 1e9 if row.life else None
+            ),
             "DWPD": lambda row: row.life.dwpd if row.life else None,
             "WAF": lambda row: row.life.amplification if row.life else None,
             "years": years,
@@ -175,7 +179,7 @@ def _price(plan: CachePlan) -> Table:
         plan.rows,
         {
             "storage": _labels(plan),
-            f"price:{plan.wish.prices.currency}": lambda row: row.price,
+            f"price [{plan.wish.prices.currency}]": lambda row: row.price,
             "per GB": lambda row: row.price_per_gb,
             "per 1000 IOPS": lambda row: row.price_per_kiops,
             "unsafe at most": _risk,
@@ -204,14 +208,16 @@ def _time(plan: CachePlan) -> Table:
     def share(part: str) -> Callable[[CacheRow], float]:
         return lambda row: round(100 * row.timed.last.reading.parts.get(part, 0.0), 1)
 
-    shares = {f"{part.replace('_', ' ')}:%": share(part) for part in parts}
+    shares = {f"{part.replace('_', ' ')} [%]": share(part) for part in parts}
     return table(
         "Where the time of the I/Os went, at full speed",
         plan.rows,
         {
             "storage": _labels(plan),
             **shares,
-            "other:%": lambda row: round(max(0.0, 100 - sum(of(row) for of in shares.values())), 1),
+            "other [%]": lambda row: round(
+                max(0.0, 100 - sum(of(row) for of in shares.values())), 1
+            ),
         },
     )
 
@@ -348,14 +354,14 @@ def _hits(plan: CachePlan) -> Table:
             "cache": lambda at: (
                 f"{units.binary(at[0])}, {units.binary(at[1].block)}, {at[1].policy}"
             ),
-            "first reads:%": hits("read"),
-            "first writes:%": hits("write"),
-            "warm reads:%": hits("read", warm=True),
-            "warm writes:%": hits("write", warm=True),
-            "written back:MB": lambda at: (
+            "first reads [%]": hits("read"),
+            "first writes [%]": hits("write"),
+            "warm reads [%]": hits("read", warm=True),
+            "warm writes [%]": hits("write", warm=True),
+            "written back [MB]": lambda at: (
                 at[1].at(at[0], at[1].first.write_backs) * at[1].block / 1e6
             ),
-            "error:%": lambda at: 100 * at[1].at(at[0], at[1].error),
+            "error [%]": lambda at: 100 * at[1].at(at[0], at[1].error),
         },
         "Every miss brings its whole block in. A cache that fills only what was asked for, or only "
         "from the second use on, hits less in the first pass. First: beginning empty; warm: once "
@@ -377,8 +383,8 @@ def _working_set(plan: CachePlan) -> Table:
         [plan.curves["lru", block] for block in dict.fromkeys((FINE, *plan.wish.blocks))],
         {
             "block": lambda found: units.binary(found.block),
-            "first touches:%": lambda found: 100 * found.first_touch,
-            "attainable:%": lambda found: 100 * found.attainable,
+            "first touches [%]": lambda found: 100 * found.first_touch,
+            "attainable [%]": lambda found: 100 * found.attainable,
             **{f"for {100 * share:.0f} %": held(share) for share in SHARES},
             "all": lambda found: units.binary(found.footprint),
         },

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from ssdlab import units
-from ssdlab.answer import Figure, Section, Table, columns
+from ssdlab.answer import Cell, Section, Table, columns
 from ssdlab.engine import choices
-from ssdlab.engine.answers import Rows, cell, charts, curve, number, places
+from ssdlab.engine.answers import Row, charts, figure, number
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Protocol
-from ssdlab.engine.readings import Readings, mean, ratio
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import MIB, Parameter, Setup
+from ssdlab.engine.setup import COMPRESSIBLE, MIB, Parameter, Setup
 from ssdlab.engine.steps import Idle, Job, Step
 from ssdlab.errors import InputError
 
@@ -36,10 +35,7 @@ def plan(setup: Setup) -> list[Step]:
             f"alignment: the target has logical blocks of {setup.block} bytes, so "
             "no request can lie across its pages; it needs a target with sectors of 512 bytes"
         )
-    steps: list[Step] = [
-        setup.fill(),
-        used(setup, "4k"),
-    ]
+    steps: list[Step] = [setup.fill(), used(setup, "4k")]
     for turn in range(1, setup.count("turns") + 1):
         # What is still to be collected would slow the first reads down.
         steps.append(Idle(f"turn{turn}/rest", setup.seconds(60), "let it finish what it is doing"))
@@ -56,88 +52,66 @@ def _key(turn: int, way: str, size: int, case: str) -> str:
     return f"turn{turn}/{way}-{choices.short(size)}-{case}"
 
 
+def _keys(setup: Setup, way: str, size: int, case: str) -> list[str]:
+    return [_key(turn, way, size, case) for turn in range(1, setup.count("turns") + 1)]
+
+
 def _job(setup: Setup, turn: int, way: str, rw: str, size: int, case: str) -> Job:
     shift = OLD_PARTITION if case == "shifted" else 0
-    return setup.job(
+    return setup.timed(
         _key(turn, way, size, case),
         f"random {way}s of {units.binary(size)} {dict(CASES)[case]}",
         rw,
         choices.short(size),
-        depth=setup.count("depth"),
-        seconds=setup.number("seconds"),
         region=(shift, setup.active - MIB),
-        compressible=setup.count("compressible"),
         options={"ba": SECTOR} if case == "anywhere" else None,
     )
 
 
 def judge(records: Records, setup: Setup) -> Section:
     """What each case loses against requests on boundaries."""
-    found = Readings(records)
-    turns = range(1, setup.count("turns") + 1)
     sizes = choices.blocks(setup, "blocks")
-    rows: Rows = []
+    rows: list[Row] = []
     numbers = []
     told: dict[str, list[tuple[float, str]]] = {}
     for way, _ in WAYS:
-        for size in choices.blocks(setup, "blocks"):
-            name = f"random {way}s of {units.binary(size)}"
-            base = [found.iops(_key(turn, way, size, "aligned")) for turn in turns]
+        for size in sizes:
+            base = [records.iops(key) for key in _keys(setup, way, size, "aligned")]
             for case, title in CASES:
-                keys = [_key(turn, way, size, case) for turn in turns]
-                rates = [found.iops(key) for key in keys]
+                name = f"random {way}s of {units.binary(size)} {title}"
+                keys = _keys(setup, way, size, case)
+                rates = [records.iops(key) for key in keys]
                 cost, spread = _cost(rates, base) if case != "aligned" else (None, None)
-                rows.append(
-                    [
-                        f"{name} {title}",
-                        cell(mean(rates), *keys),
-                        cell(cost, *keys),
-                        cell(spread, *keys),
-                        cell(mean(found.mean_us(key) for key in keys), *keys),
-                        cell(mean(found.percentile_us(key, 99.0) for key in keys), *keys),
-                    ]
-                )
+                rate, *latencies = (records.cell(what, keys) for what in ("iops", "mean", "p99"))
+                lost = Cell(cost, tuple(keys))
+                rows.append([name, rate, lost, Cell(spread, tuple(keys)), *latencies])
                 if cost is None:
                     continue
-                numbers.append(number(f"{name} {title}: lost", cost, "%", "lower", *keys))
+                numbers.append(number(f"{name}: lost", lost, "%", "lower"))
                 if cost > max(NOTICED, spread or 0.0):
-                    told.setdefault(way, []).append((cost, f"{name} {title}"))
+                    told.setdefault(way, []).append((cost, name))
     if not numbers:
         return Section(["Requests on and off boundaries have not both been measured yet."])
-    heads = columns(
-        "requests, rate:IOPS, lost:%, +- over the turns:%, mean latency:us, p99 latency:us"
-    )
-    figures = charts(
-        *(
-            Figure(
-                f"Random {way}s",
-                "block",
-                "IOPS",
-                [
-                    curve(
-                        title,
-                        places(
-                            mean(found.iops(_key(turn, way, size, case)) for turn in turns)
-                            for size in sizes
-                        ),
-                        place,
-                        "bars",
-                    )
-                    for place, (case, title) in enumerate(CASES)
-                ],
-                x_names=[units.binary(size) for size in sizes],
-                group="Operations by where requests begin",
-                sources=tuple(
-                    _key(t, way, size, case)
-                    for t in turns
-                    for size in choices.blocks(setup, "blocks")
-                    for case, _ in CASES
-                ),
-            )
-            for way, _ in WAYS
+    figures = [
+        figure(
+            f"Random {way}s",
+            "block",
+            "IOPS",
+            {
+                title: [records.cell("iops", _keys(setup, way, size, case)) for size in sizes]
+                for case, title in CASES
+            },
+            style="bars",
+            x_names=[units.binary(size) for size in sizes],
+            group="Operations by where requests begin",
         )
+        for way, _ in WAYS
+    ]
+    heads = columns(
+        "requests | rate [IOPS] | lost [%] | +- over the turns [%] | mean latency [us] | p99 [us]"
     )
-    return Section(_said(told), numbers, [Table("What misalignment costs", heads, rows)], figures)
+    table = Table("What misalignment costs", heads, rows)
+    return Section(_said(told), numbers, [table], charts(*figures))
 
 
 def _said(told: dict[str, list[tuple[float, str]]]) -> list[str]:
@@ -166,11 +140,13 @@ def _said(told: dict[str, list[tuple[float, str]]]) -> list[str]:
 def _cost(rates: list[float | None], base: list[float | None]) -> tuple[float | None, float | None]:
     """Percent lost against the aligned requests of the same turn: mean, and half of the range."""
     lost = [
-        100 * (1 - left)
+        100 * (1 - rate / aligned)
         for rate, aligned in zip(rates, base, strict=True)
-        if (left := ratio(rate, aligned)) is not None
+        if rate is not None and aligned
     ]
-    return mean(lost), (max(lost) - min(lost)) / 2 if len(lost) > 1 else None
+    if not lost:
+        return None, None
+    return sum(lost) / len(lost), (max(lost) - min(lost)) / 2 if len(lost) > 1 else None
 
 
 PROTOCOLS = (
@@ -187,7 +163,7 @@ PROTOCOLS = (
             Parameter("depth", 4, "I/Os in flight"),
             Parameter("seconds", 60.0, "time for each case and turn"),
             Parameter("turns", 3, "how often all cases are measured"),
-            Parameter("compressible", 0, "percent by which the data shrinks"),
+            COMPRESSIBLE,
         ),
     ),
 )

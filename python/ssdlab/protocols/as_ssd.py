@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from ssdlab import units
-from ssdlab.answer import Cell, Column, Figure, Section, Table
+from ssdlab.answer import Cell, Column, Section, Table
 from ssdlab.engine import choices
-from ssdlab.engine.answers import Rows, cell, charts, curve, number, places
+from ssdlab.engine.answers import Row, number, sources
 from ssdlab.engine.protocol import Protocol
-from ssdlab.engine.readings import Readings
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import MIB, Parameter, Setup
 from ssdlab.engine.steps import Job, Step
-from ssdlab.protocols.crystaldiskmark import compressible_gains
+from ssdlab.protocols.crystaldiskmark import (
+    WAYS,
+    Cells,
+    compressible_gains,
+    kinds,
+    speed_figures,
+    speed_numbers,
+)
 
-WAYS = ("read", "write")
 SPEEDS = (("seq", "Seq"), ("4k", "4K"), ("4k-64", "4K-64Thrd"))
 ACCESS = ("acc", "Acc.time")
 DATA = {"random": (None, "incompressible"), "zeros": (100, "compressible")}
@@ -30,12 +38,6 @@ WEIGHTS = {
 }
 """Of the total score (Tom's Hardware 2952, page 6); read and write alone: 0.1 Seq + 4K + 4K-64Thrd,
 all in MB/s."""
-
-
-def kinds(setup: Setup) -> list[str]:
-    """The kinds of data that are asked for."""
-    asked = setup.text("data")
-    return list(DATA) if asked == "both" else [asked]
 
 
 def plan(setup: Setup) -> list[Step]:
@@ -56,115 +58,56 @@ def _job(setup: Setup, kind: str, name: str, way: str) -> Job:
     whole = min(FILE, setup.active)
     shrinks, title = DATA[kind]
     label = f"{dict((*SPEEDS, ACCESS))[name]} {way}, {title} data"
-    key, seconds = _key(kind, name, way), setup.number("seconds")
-    if name == "seq":
-        return setup.job(
-            key, label, way, "16m", amount=whole, region=(0, whole), compressible=shrinks
-        )
-    if name == "4k":
-        return setup.job(
-            key, label, f"rand{way}", "4k", seconds=seconds, region=(0, whole), compressible=shrinks
-        )
+    size, region = "4k", (0, whole)
+    more: dict[str, Any] = {}
     if name == "4k-64":
-        part = whole // THREADS
-        return setup.job(
-            key,
-            label,
-            f"rand{way}",
-            "4k",
-            threads=THREADS,
-            seconds=seconds,
-            region=(0, part),
-            compressible=shrinks,
-            options={"offset_increment": part},
-        )
-    # Reads go anywhere on the drive, writes of a sector into the test file.
-    size = 4096 if way == "read" else max(512, setup.block)
-    return setup.job(
-        key,
-        label,
-        f"rand{way}",
-        choices.short(size),
-        seconds=seconds,
-        region=None if way == "read" else (0, whole),
-        compressible=shrinks,
-    )
+        region = (0, whole // THREADS)
+        more = {"threads": THREADS, "options": {"offset_increment": region[1]}}
+    elif name == "acc":
+        # Reads go anywhere on the drive, writes of a sector into the test file.
+        size = choices.short(4096 if way == "read" else max(512, setup.block))
+        region = (0, setup.active) if way == "read" else region
+    bound = {"amount": whole} if name == "seq" else {"seconds": setup.number("seconds")}
+    rw, size = (way, "16m") if name == "seq" else (f"rand{way}", size)
+    more |= {"region": region, "compressible": shrinks or 0, **bound}
+    return setup.job(_key(kind, name, way), label, rw, size, **more)
 
 
 def judge(records: Records, setup: Setup) -> Section:
     """The window of the program, and its scores."""
-    found = Readings(records)
     asked = kinds(setup)
-    speed = {
-        (kind, name, way): found.mbps(_key(kind, name, way), way)
+    speed: Cells = {
+        (kind, way, name): records.cell("mbps", _key(kind, name, way), way)
         for kind in asked
         for name, _ in SPEEDS
         for way in WAYS
     }
     access = {
-        (kind, way): found.mean_us(_key(kind, "acc", way), way) for kind in asked for way in WAYS
+        (kind, way): records.value("mean", _key(kind, "acc", way), way)
+        for kind in asked
+        for way in WAYS
     }
     scores = {(kind, what): _score(speed, kind, what) for kind in asked for what in SCORES}
-    columns = [(kind, way) for kind in asked for way in WAYS]
-    rows: Rows = [
-        [
-            f"{title}, MB/s",
-            *(cell(speed[kind, name, way], _key(kind, name, way)) for kind, way in columns),
-        ]
+    shown = [(kind, way) for kind in asked for way in WAYS]
+    rows: list[Row] = [
+        [f"{title}, MB/s", *(speed[kind, way, name] for kind, way in shown)]
         for name, title in SPEEDS
     ]
-    rows.append(
-        [
-            "Acc.time, ms",
-            *(
-                cell(None if (us := access[at]) is None else us / 1e3, _key(at[0], "acc", at[1]))
-                for at in columns
-            ),
-        ]
+    times = (
+        Cell(None if (us := access[kind, way]) is None else us / 1e3, (_key(kind, "acc", way),))
+        for kind, way in shown
     )
-    rows.append(["Score", *(_score_cell(scores, kind, way) for kind, way in columns)])
-    heads = [Column("test"), *(Column(f"{way}, {DATA[kind][1]}") for kind, way in columns)]
-    totals: Rows = [
-        [DATA[kind][1], *(_score_cell(scores, kind, what) for what in SCORES)] for kind in asked
+    rows += [["Acc.time, ms", *times], ["Score", *(_rounded(scores[at]) for at in shown)]]
+    heads = [Column("test"), *(Column(f"{way}, {DATA[kind][1]}") for kind, way in shown)]
+    totals: list[Row] = [
+        [DATA[kind][1], *(_rounded(scores[kind, w]) for w in SCORES)] for kind in asked
     ]
+    names = {kind: DATA[kind][1] for kind in asked}
+    titled = {(kind, way, dict(SPEEDS)[name]): cell for (kind, way, name), cell in speed.items()}
     numbers = [
-        *(
-            number(f"score, {DATA[kind][1]}", scores[kind, "total"], "", "higher", *_of(kind))
-            for kind in asked
-        ),
-        *(
-            number(
-                f"{dict(SPEEDS)[name]} {way}, {DATA[kind][1]}",
-                value,
-                "MB/s",
-                "higher",
-                _key(kind, name, way),
-            )
-            for (kind, name, way), value in speed.items()
-        ),
+        *(number(f"score, {names[kind]}", scores[kind, "total"], "", "higher") for kind in asked),
+        *speed_numbers(titled, names),
     ]
-    figures = charts(
-        *(
-            Figure(
-                f"{way.capitalize()}, MB/s",
-                "test",
-                "MB/s",
-                [
-                    curve(
-                        DATA[kind][1],
-                        places(speed[kind, name, way] for name, _ in SPEEDS),
-                        place,
-                        "bars",
-                    )
-                    for place, kind in enumerate(asked)
-                ],
-                x_names=[title for _, title in SPEEDS],
-                group="Speed by test",
-                sources=tuple(_key(kind, name, way) for kind in asked for name, _ in SPEEDS),
-            )
-            for way in WAYS
-        )
-    )
     tables = [
         Table("As AS SSD shows it", heads, rows),
         Table(
@@ -175,54 +118,51 @@ def judge(records: Records, setup: Setup) -> Section:
             "4K-64Thrd of reading, 0.15 Seq + 4K + 4K-64Thrd of writing.",
         ),
     ]
-    return Section(_said(asked, speed, access, scores), numbers, tables, figures)
+    said = _said(asked, speed, access, scores)
+    return Section(said, numbers, tables, speed_figures(titled, names))
 
 
 SCORES = ("read", "write", "total")
-Speeds = dict[tuple[str, str, str], float | None]
 
 
-def _of(kind: str) -> tuple[str, ...]:
-    return tuple(_key(kind, name, way) for name, _ in SPEEDS for way in WAYS)
+def _score(speed: Cells, kind: str, what: str) -> Cell:
+    """A score of AS SSD; nothing while a part of it is missing."""
+    weights = {(what, name): weight for name, weight in (("seq", 0.1), ("4k", 1.0), ("4k-64", 1.0))}
+    parts = [
+        (speed[kind, way, name], weight)
+        for (way, name), weight in (WEIGHTS if what == "total" else weights).items()
+    ]
+    known = [cell.value * weight for cell, weight in parts if cell.value is not None]
+    value = sum(known) if len(known) == len(parts) else None
+    return Cell(value, sources(cell for (of, _, _), cell in speed.items() if of == kind))
 
 
-def _score(speed: Speeds, kind: str, what: str) -> float | None:
-    """A score of AS SSD; None while a part of it is missing."""
-    if what == "total":
-        parts = [(speed[kind, name, way], weight) for (way, name), weight in WEIGHTS.items()]
-    else:
-        weights = {"seq": 0.1, "4k": 1.0, "4k-64": 1.0}
-        parts = [(speed[kind, name, what], weight) for name, weight in weights.items()]
-    known = [(value, weight) for value, weight in parts if value is not None]
-    return sum(value * weight for value, weight in known) if len(known) == len(parts) else None
-
-
-def _score_cell(scores: dict[tuple[str, str], float | None], kind: str, what: str) -> Cell:
-    value = scores[kind, what]
-    return cell(None if value is None else float(round(value)), *_of(kind))
+def _rounded(score: Cell) -> Cell:
+    return score if score.value is None else replace(score, value=float(round(score.value)))
 
 
 def _said(
     asked: list[str],
-    speed: Speeds,
+    speed: Cells,
     access: dict[tuple[str, str], float | None],
-    scores: dict[tuple[str, str], float | None],
+    scores: dict[tuple[str, str], Cell],
 ) -> list[str]:
     said = []
     for kind in asked:
-        if all(speed[kind, name, way] is None for name, _ in SPEEDS for way in WAYS):
+        if all(speed[kind, way, name].value is None for name, _ in SPEEDS for way in WAYS):
             continue
-        total = scores[kind, "total"]
+        total = scores[kind, "total"].value
         head = "" if total is None else f"{total:.0f} points on {DATA[kind][1]} data: "
+        reads, writes = (units.speed(speed[kind, way, "seq"].value) for way in WAYS)
         said.append(
-            f"{head}the drive reads sequentially at {units.speed(speed[kind, 'seq', 'read'])} and "
-            f"writes at {units.speed(speed[kind, 'seq', 'write'])}; a lone small read takes "
-            f"{units.microseconds(access[kind, 'read'])}, a lone write "
+            f"{head}the drive reads sequentially at {reads} and writes at {writes}; a lone small "
+            f"read takes {units.microseconds(access[kind, 'read'])}, a lone write "
             f"{units.microseconds(access[kind, 'write'])}."
         )
     said = [units.sentence(one) for one in said] or ["No test has been measured yet."]
+    nothing = Cell(None)
     pairs = {
-        title: (speed.get(("random", name, "write")), speed.get(("zeros", name, "write")))
+        title: tuple(speed.get((kind, "write", name), nothing).value for kind in DATA)
         for name, title in SPEEDS
     }
     return said + compressible_gains(pairs)

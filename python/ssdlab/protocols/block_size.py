@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from ssdlab import units
-from ssdlab.answer import Column, Figure, Section, Table
+from ssdlab.answer import Cell, Column, Section, Table
 from ssdlab.engine import choices
-from ssdlab.engine.answers import Rows, cell, charts, curve, number, places
+from ssdlab.engine.answers import Row, best, charts, figure, number, percent
 from ssdlab.engine.protocol import Protocol
-from ssdlab.engine.readings import Readings, best, percent
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import KIB, Parameter, Setup
+from ssdlab.engine.setup import COMPRESSIBLE, KIB, Parameter, Setup
 from ssdlab.engine.steps import Purge, Step
 
 SWEEPS = (
@@ -40,7 +39,6 @@ def plan(setup: Setup) -> list[Step]:
             "32k",
             depth=setup.count("depth"),
             seconds=3600 * setup.number("use_hours"),
-            compressible=setup.count("compressible"),
             measured=False,
         )
     )
@@ -55,97 +53,65 @@ def _key(prefix: str, size: int) -> str:
 
 def _job(setup: Setup, prefix: str, rw: str, size: int) -> Step:
     title = next(words_ for name, _, words_ in SWEEPS if name == prefix)
-    return setup.job(
-        _key(prefix, size),
-        f"{title}: blocks of {units.binary(size)}",
-        rw,
-        choices.short(size),
-        depth=setup.count("depth"),
-        seconds=setup.number("seconds"),
-        compressible=setup.count("compressible"),
+    return setup.timed(
+        _key(prefix, size), f"{title}: blocks of {units.binary(size)}", rw, choices.short(size)
     )
 
 
 def judge(records: Records, setup: Setup) -> Section:
     """Tops, from which block on they are reached, and what use has cost."""
-    found = Readings(records)
     sizes = choices.blocks(setup, "blocks")
     rates = {
-        prefix: {size: found.mbps(_key(prefix, size)) for size in sizes} for prefix, _, _ in SWEEPS
+        prefix: {size: records.cell("mbps", _key(prefix, size)) for size in sizes}
+        for prefix, _, _ in SWEEPS
     }
     tops = {prefix: best(of.values()) for prefix, of in rates.items()}
-    sentences = [
-        _top_said(title, rates[prefix], tops[prefix])
+    said = [
+        _top_said(title, rates[prefix], tops[prefix].value)
         for prefix, _, title in SWEEPS
-        if tops[prefix] is not None
+        if tops[prefix].value is not None
     ]
-    kept = [
-        left
-        for size in sizes
-        if (left := percent(rates["write"][size], rates["new-write"][size])) is not None
-    ]
-    if kept:
+    left = (percent(rates["write"][size], rates["new-write"][size]).value for size in sizes)
+    if kept := [share for share in left if share is not None]:
         span = f"{min(kept):.0f}" + (f" to {max(kept):.0f}" if len(kept) > 1 else "")
-        sentences.insert(
+        said.insert(
             0,
-            f"Used by random writes, the drive writes sequentially at {span} % of the speed "
-            "that it "
-            "had when it was new, depending on the block.",
+            f"Used by random writes, the drive writes sequentially at {span} % of the speed that "
+            "it had when it was new, depending on the block.",
         )
-    small = percent(rates["randread"].get(PEOPLE), tops["randread"])
-    if small is not None:
-        sentences.append(
-            f"Small pieces cost: 4 KiB random reads move {small:.0f} % of what the best block does."
-        )
+    if PEOPLE in sizes:
+        small = percent(rates["randread"][PEOPLE], tops["randread"]).value
+        if small is not None:
+            said.append(
+                f"Small pieces cost: 4 KiB random reads move {small:.0f} % of what the best block "
+                "does."
+            )
     numbers = [
-        number(f"{title}, highest", tops[prefix], "MB/s", "higher", *_keys(prefix, sizes))
-        for prefix, _, title in SWEEPS
+        number(f"{title}, highest", tops[prefix], "MB/s", "higher") for prefix, _, title in SWEEPS
     ]
+    names = [units.binary(size) for size in sizes]
     heads = [Column("block"), *(Column(title, "MB/s") for _, _, title in SWEEPS)]
-    rows: Rows = [
-        [
-            units.binary(size),
-            *(cell(rates[prefix][size], _key(prefix, size)) for prefix, _, _ in SWEEPS),
-        ]
-        for size in sizes
+    rows: list[Row] = [
+        [name, *(rates[prefix][size] for prefix, _, _ in SWEEPS)]
+        for name, size in zip(names, sizes, strict=True)
     ]
+    speeds = {title: rates[prefix].values() for prefix, _, title in SWEEPS}
+    operations = {
+        title: [records.cell("iops", _key(prefix, size)) for size in sizes]
+        for prefix, _, title in SWEEPS
+    }
     figures = charts(
-        Figure(
-            "Speed by size of block",
-            "block",
-            "MB/s",
-            [
-                curve(title, places(rates[prefix][size] for size in sizes), place)
-                for place, (prefix, _, title) in enumerate(SWEEPS)
-            ],
-            x_names=[units.binary(size) for size in sizes],
-            wide=True,
-            sources=tuple(key for prefix, _, _ in SWEEPS for key in _keys(prefix, sizes)),
-        ),
-        Figure(
-            "Operations by size of block",
-            "block",
-            "IOPS",
-            [
-                curve(title, places(found.iops(_key(prefix, size)) for size in sizes), place)
-                for place, (prefix, _, title) in enumerate(SWEEPS)
-            ],
-            x_names=[units.binary(size) for size in sizes],
-            log_y=True,
-            wide=True,
-            sources=tuple(key for prefix, _, _ in SWEEPS for key in _keys(prefix, sizes)),
+        figure("Speed by size of block", "block", "MB/s", speeds, x_names=names),
+        figure(
+            "Operations by size of block", "block", "IOPS", operations, x_names=names, log_y=True
         ),
     )
-    said = sentences or ["No block size has been measured yet."]
-    return Section(said, numbers, [Table("Speed by size of block", heads, rows)], figures)
+    table = Table("Speed by size of block", heads, rows)
+    return Section(said or ["No block size has been measured yet."], numbers, [table], figures)
 
 
-def _keys(prefix: str, sizes: list[int]) -> list[str]:
-    return [_key(prefix, size) for size in sizes]
-
-
-def _top_said(title: str, rates: dict[int, float | None], top: float | None) -> str:
-    reached = [size for size, rate in rates.items() if rate and top and rate >= NEARLY * top]
+def _top_said(title: str, rates: dict[int, Cell], top: float | None) -> str:
+    reached = [size for size, rate in rates.items() if top and (rate.value or 0.0) >= NEARLY * top]
     return units.sentence(
         f"{title}: at most {units.speed(top)}, reached by blocks of {units.binary(min(reached))}"
     )
@@ -166,7 +132,7 @@ PROTOCOLS = (
             Parameter("depth", 4, "I/Os in flight"),
             Parameter("seconds", 300.0, "time for each block size"),
             Parameter("use_hours", 18.0, "hours of 32 KiB random writes that make the drive used"),
-            Parameter("compressible", 0, "percent by which the data shrinks"),
+            COMPRESSIBLE,
         ),
     ),
 )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ssdlab.analysis import consistency
-from ssdlab.answer import Better, Cell, Curve, Figure, Number, Section, Table, columns
+from ssdlab.answer import Cell, Number, Section, Table, columns
+from ssdlab.engine.answers import figure
 from ssdlab.engine.protocol import Protocol
-from ssdlab.engine.readings import Readings
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import Parameter, Setup
+from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
 from ssdlab.engine.steps import Job, Purge, Step
 
 KEY = "random-write"
@@ -21,14 +21,8 @@ def plan(setup: Setup) -> list[Step]:
 
 
 def _job(setup: Setup) -> Job:
-    return setup.job(
-        KEY,
-        "4 KiB random writes over the whole range",
-        "randwrite",
-        setup.text("bs"),
-        depth=setup.count("depth"),
-        seconds=setup.number("seconds"),
-        compressible=setup.count("compressible"),
+    return setup.timed(
+        KEY, "4 KiB random writes over the whole range", "randwrite", setup.text("bs")
     )
 
 
@@ -36,7 +30,7 @@ def judge(records: Records, setup: Setup) -> Section:
     """Three views of the series, its numbers from the late part, dips by autocorrelation."""
     if KEY not in records:
         return Section(["The random writes have not been measured."])
-    series = Readings(records).series(KEY, "write")
+    series = records.series(KEY, "write")
     if series is None:
         return Section(["The random writes have left no series."])
     time, iops = series.time, series.iops
@@ -47,28 +41,31 @@ def judge(records: Records, setup: Setup) -> Section:
     step = series.step
     dips = found.periodicity
     numbers = [
-        _number("mean", found.mean, "IOPS", "higher"),
-        _number("slowest second", found.min, "IOPS", "higher"),
-        _number("highest second", found.max, "IOPS"),
-        _number("spread (max - min) / max", 100 * found.spread, "%", "lower"),
-        _number("coefficient of variation", 100 * found.cv, "%", "lower"),
-        _number("seconds below half of the mean", 100 * found.share_below_half, "%", "lower"),
-        _number("period of the dips", dips.period * step if dips else None, "s"),
-        _number("width of the dips", dips.width * step if dips else None, "s"),
-        _number("mean latency", records.mean_us(KEY), "us", "lower"),
-        _number("p99.9 latency", records.percentile_us(KEY, 99.9), "us", "lower"),
-        _number("max latency", records.max_us(KEY), "us", "lower"),
+        Number(name, value, unit, better, (KEY,))  # type: ignore[arg-type]
+        for name, value, unit, better in (
+            ("mean", found.mean, "IOPS", "higher"),
+            ("slowest second", found.min, "IOPS", "higher"),
+            ("highest second", found.max, "IOPS", ""),
+            ("spread (max - min) / max", 100 * found.spread, "%", "lower"),
+            ("coefficient of variation", 100 * found.cv, "%", "lower"),
+            ("seconds below half of the mean", 100 * found.share_below_half, "%", "lower"),
+            ("period of the dips", dips.period * step if dips else None, "s", ""),
+            ("width of the dips", dips.width * step if dips else None, "s", ""),
+            ("mean latency", records.value("mean", KEY), "us", "lower"),
+            ("p99.9 latency", records.value("p99.9", KEY), "us", "lower"),
+            ("max latency", records.value("max", KEY), "us", "lower"),
+        )
     ]
     rows = [(one.name, Cell(one.value, (KEY,)), one.unit) for one in numbers]
     views = [
-        Figure(
-            title=title,
-            x_label="time, s",
-            y_label="IOPS",
-            curves=[Curve("IOPS", list(time[chosen]), list(iops[chosen]), style="dots")],
+        figure(
+            title,
+            "time, s",
+            "IOPS",
+            {"IOPS": zip(time[chosen], iops[chosen], strict=True)},
+            style="dots",
             log_y=log,
-            wide=True,
-            sources=(KEY,),
+            from_steps=(KEY,),
         )
         for title, chosen, log in (
             ("Whole run", time > 0, True),
@@ -87,12 +84,8 @@ def judge(records: Records, setup: Setup) -> Section:
         if dips
         else "No dip repeats in time."
     )
-    table = Table("Late part", columns("quantity, value, unit"), rows)
+    table = Table("Late part", columns("quantity | value | unit"), rows)
     return Section([said, again], numbers, [table], views)
-
-
-def _number(name: str, value: float | None, unit: str, better: Better = "") -> Number:
-    return Number(name, value, unit, better, (KEY,))
 
 
 PROTOCOLS = (
@@ -108,7 +101,7 @@ PROTOCOLS = (
             Parameter("bs", "4k", "size of the writes"),
             Parameter("depth", 32, "writes in flight"),
             Parameter("seconds", 2000.0, "length of the run"),
-            Parameter("compressible", 0, "percent by which the data shrinks"),
+            COMPRESSIBLE,
         ),
     ),
 )

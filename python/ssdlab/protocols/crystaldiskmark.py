@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ssdlab import units
-from ssdlab.answer import Column, Figure, Section, Table
-from ssdlab.engine.answers import Rows, cell, charts, curve, number, places
+from ssdlab.answer import Cell, Column, Figure, Number, Section, Table, columns
+from ssdlab.engine.answers import Row, best, charts, figure, number
 from ssdlab.engine.protocol import Protocol
-from ssdlab.engine.readings import Readings, best, ratio
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import MIB, Parameter, Setup
 from ssdlab.engine.steps import Idle, Step
@@ -48,6 +48,8 @@ PROFILES = {
     ),
 }
 WAYS = ("read", "write")
+Cells = dict[tuple[str, str, str], Cell]
+"""Speeds by data, direction and test."""
 
 
 def kinds(setup: Setup) -> list[str]:
@@ -101,71 +103,68 @@ def _key(kind: str, way: str, test: Test, turn: int) -> str:
 
 def judge(records: Records, setup: Setup) -> Section:
     """The window of the program: the best of the runs, MB/s."""
-    found = Readings(records)
     tests, asked = PROFILES[setup.text("profile")], kinds(setup)
-    runs = range(1, setup.count("runs") + 1)
-    keys = {
-        (kind, way, test.name): [_key(kind, way, test, turn) for turn in runs]
-        for kind in asked
-        for way in WAYS
-        for test in tests
-    }
-    speed = {at: best(found.mbps(key, at[1]) for key in of) for at, of in keys.items()}
-    rates = {at: best(found.iops(key, at[1]) for key in of) for at, of in keys.items()}
-    waits = {at: best((found.mean_us(key, at[1]) for key in of), min) for at, of in keys.items()}
-    columns = [(kind, way) for kind in asked for way in WAYS]
-    heads = [Column("test"), *(Column(f"{w}, {DATA[k][1]}", "MB/s") for k, w in columns)]
-    rows: Rows = [
-        [
-            test.name,
-            *(cell(speed[k, w, test.name], *keys[k, w, test.name]) for k, w in columns),
-        ]
-        for test in tests
-    ]
-    detail: Rows = [
-        [
-            f"{test.name}, {way}, {DATA[kind][1]}",
-            cell(rates[kind, way, test.name], *keys[kind, way, test.name]),
-            cell(waits[kind, way, test.name], *keys[kind, way, test.name]),
-        ]
-        for kind, way in columns
-        for test in tests
-    ]
-    numbers = [
-        number(f"{name} {way}, {DATA[kind][1]}", value, "MB/s", "higher", *keys[kind, way, name])
-        for (kind, way, name), value in speed.items()
-    ]
-    figures = charts(
-        *(
-            Figure(
-                f"{way.capitalize()}, MB/s",
-                "test",
-                "MB/s",
-                [
-                    curve(
-                        DATA[kind][1],
-                        places(speed[kind, way, test.name] for test in tests),
-                        place,
-                        "bars",
-                    )
-                    for place, kind in enumerate(asked)
-                ],
-                x_names=[test.name for test in tests],
-                group="Speed by test",
-                sources=tuple(k for (_, w, _), of in keys.items() if w == way for k in of),
+    shown = [(kind, way) for kind in asked for way in WAYS]
+
+    def best_of(what: str, choose: Callable[..., float] = max) -> Cells:
+        runs = range(1, setup.count("runs") + 1)
+        return {
+            (k, w, test.name): best(
+                (records.cell(what, _key(k, w, test, turn), w) for turn in runs), choose
             )
-            for way in WAYS
-        )
-    )
+            for k, w in shown
+            for test in tests
+        }
+
+    speed, rates, waits = best_of("mbps"), best_of("iops"), best_of("mean", min)
+    heads = [Column("test"), *(Column(f"{w}, {DATA[k][1]}", "MB/s") for k, w in shown)]
+    rows: list[Row] = [[test.name, *(speed[k, w, test.name] for k, w in shown)] for test in tests]
+    detail: list[Row] = [
+        [f"{name}, {way}, {DATA[kind][1]}", rate, waits[kind, way, name]]
+        for (kind, way, name), rate in rates.items()
+    ]
     tables = [
         Table(f"Best of {setup.count('runs')}, MB/s", heads, rows),
         Table(
             "The same runs: operations and latency",
-            [Column("test"), Column("operations", "IOPS"), Column("mean latency", "us")],
+            columns("test | operations [IOPS] | mean latency [us]"),
             detail,
         ),
     ]
-    return Section(_said(tests, asked, speed), numbers, tables, figures)
+    names = {kind: DATA[kind][1] for kind in asked}
+    return Section(
+        _said(tests, asked, {at: cell.value for at, cell in speed.items()}),
+        speed_numbers(speed, names),
+        tables,
+        speed_figures(speed, names),
+    )
+
+
+def speed_numbers(speed: Cells, kinds: Mapping[str, str]) -> list[Number]:
+    """The speeds of tests as numbers; ``kinds`` of data by their words."""
+    return [
+        number(f"{name} {way}, {kinds[kind]}", cell, "MB/s", "higher")
+        for (kind, way, name), cell in speed.items()
+    ]
+
+
+def speed_figures(speed: Cells, kinds: Mapping[str, str]) -> list[Figure]:
+    """The speeds of tests, reads and writes apart."""
+    names = list(dict.fromkeys(name for _, _, name in speed))
+    return charts(
+        *(
+            figure(
+                f"{way.capitalize()}, MB/s",
+                "test",
+                "MB/s",
+                {word: [speed[kind, way, name] for name in names] for kind, word in kinds.items()},
+                style="bars",
+                x_names=names,
+                group="Speed by test",
+            )
+            for way in WAYS
+        )
+    )
 
 
 def _said(
@@ -195,13 +194,13 @@ def _said(
     return (said or ["No test has been measured yet."]) + gains
 
 
-def compressible_gains(pairs: dict[str, tuple[float | None, float | None]]) -> list[str]:
+def compressible_gains(pairs: Mapping[str, Sequence[float | None]]) -> list[str]:
     """What data that shrinks gains over data that does not; nothing where one is missing.
 
     ``pairs`` are the speeds of the writing tests on random data and on zeros. The median of their
     ratios decides: one of them alone may be off because the drive's state has moved on.
     """
-    gains = [gain for random, zeros in pairs.values() if (gain := ratio(zeros, random)) is not None]
+    gains = [zeros / random for random, zeros in pairs.values() if random and zeros]
     if not gains:
         return []
     gain = statistics.median(gains)

@@ -8,15 +8,15 @@ from ssdlab.engine.answers import (
     Part,
     charts,
     demanded,
-    longer_figure,
+    part_distributions,
+    percent,
     verdict,
     work_table,
 )
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Protocol
-from ssdlab.engine.readings import Readings, ratio
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import Parameter, Setup
+from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
 from ssdlab.engine.steps import Job, Step
 from ssdlab.protocols.synced_writes import LOG_BYTES, commit_us
 
@@ -33,123 +33,99 @@ def plan(setup: Setup) -> list[Step]:
         used(setup, PAGE),
         _mix(setup),
         _log(setup),
-        setup.job(
-            SCAN,
-            "a full scan: sequential reads",
-            "read",
-            "1m",
-            depth=4,
-            seconds=setup.number("seconds"),
-        ),
+        setup.timed(SCAN, "a full scan: sequential reads", "read", "1m", depth=4),
         setup.together(BOTH, "random pages and the log at once", [_mix(setup), _log(setup)]),
     ]
 
 
 def _mix(setup: Setup) -> Job:
-    return setup.job(
-        MIX,
-        f"random pages of 8 KiB, {READS} % reads",
-        "randrw",
-        PAGE,
-        depth=setup.count("depth"),
-        seconds=setup.number("seconds"),
-        read_percent=READS,
-        compressible=setup.count("compressible"),
+    return setup.timed(
+        MIX, f"random pages of 8 KiB, {READS} % reads", "randrw", PAGE, read_percent=READS
     )
 
 
 def _log(setup: Setup) -> Job:
-    return setup.job(
+    return setup.timed(
         LOG,
         "a log: 8 KiB sequential, each flushed",
         "write",
         PAGE,
-        seconds=setup.number("seconds"),
         region=(0, min(LOG_BYTES, setup.active)),
-        compressible=setup.count("compressible"),
         options={"fdatasync": 1},
+        depth=1,
     )
 
 
-def demands(found: Readings) -> list[Demand]:
+def demands(records: Records) -> list[Demand]:
     """What a database asks, and why."""
     return [
         Demand(
             "random pages read and written:",
-            found.iops(MIX),
+            records.cell("iops", MIX),
             "IOPS",
             20_000,
             5_000,
             "twelve disks of 10 000 turns a minute in RAID 10, which a drive is bought to replace, "
             "do about 5 000",
-            lower=False,
-            sources=(MIX,),
         ),
         Demand(
             "99 % of the pages are read within",
-            found.percentile_us(MIX, 99.0, "read"),
+            records.cell("p99", MIX, "read"),
             "us",
             2_000,
             10_000,
             "a query reads tens of pages one after another, and a disk takes about 10 ms for each",
-            sources=(MIX,),
         ),
         Demand(
             "999 of 1000 pages are read within",
-            found.percentile_us(MIX, 99.9, "read"),
+            records.cell("p99.9", MIX, "read"),
             "us",
             10_000,
             50_000,
             "longer stalls are seen by people",
-            sources=(MIX,),
         ),
         Demand(
             "99 % of the log records are safe within",
-            commit_us(found, LOG, 99.0),
+            commit_us(records, LOG, 99.0),
             "us",
             1_000,
             10_000,
             "every transaction waits for its log record; etcd asks for 10 ms",
-            sources=(LOG,),
         ),
         Demand(
             "99 % of the log records beside the random pages are safe within",
-            commit_us(found, BOTH, 99.0, "log"),
+            commit_us(records, BOTH, 99.0, "log"),
             "us",
             3_000,
             20_000,
             "the log must not wait behind the pages",
-            sources=(BOTH,),
         ),
         Demand(
             "a scan reads",
-            found.mbps(SCAN, "read"),
+            records.cell("mbps", SCAN, "read"),
             "MB/s",
             400,
             150,
             "a backup of 100 GB takes 11 minutes at 150 MB/s",
-            lower=False,
-            sources=(SCAN,),
         ),
     ]
 
 
 def judge(records: Records, setup: Setup) -> Section:
     """Fit for a database or not, and why."""
-    found = Readings(records)
-    asked = demands(found)
+    asked = demands(records)
     said, table, code = verdict("a database", asked)
-    kept = ratio(found.iops(BOTH, "read", "mix"), found.iops(MIX, "read"))
-    if kept is not None:
-        said.append(f"With the log running the random reads keep {100 * kept:.0f} % of their rate.")
-    figure = longer_figure(
-        found,
+    kept = percent(records.cell("iops", BOTH, "read", "mix"), records.cell("iops", MIX, "read"))
+    if kept.value is not None:
+        said.append(f"With the log running the random reads keep {kept.value:.0f} % of their rate.")
+    shown = part_distributions(
+        records,
         "Page latency distribution (CCDF)",
-        [part for part in PARTS if part.key != SCAN],
+        [part for part in PARTS if part.keys != SCAN],
         note="Writes of the log without their flush.",
     )
-    table_of_work = work_table([part.row(found) for part in PARTS])
-    return Section(said, demanded(asked), [table, table_of_work], charts(figure), verdict=code)
+    tables = [table, work_table(records, PARTS)]
+    return Section(said, demanded(asked), tables, charts(shown), verdict=code)
 
 
 PARTS = (
@@ -174,7 +150,7 @@ PROTOCOLS = (
         parameters=(
             Parameter("depth", 32, "pages in flight"),
             Parameter("seconds", 120.0, "time for each part"),
-            Parameter("compressible", 0, "percent by which the data shrinks"),
+            COMPRESSIBLE,
         ),
     ),
 )

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from ssdlab import units
-from ssdlab.answer import Section
+from ssdlab.answer import Cell, Section
 from ssdlab.engine.answers import (
     Demand,
     Part,
-    Rows,
-    cell,
+    best,
     charts,
     demanded,
-    longer_figure,
+    part_distributions,
+    percent,
     verdict,
     work_table,
 )
 from ssdlab.engine.protocol import Protocol
-from ssdlab.engine.readings import Readings, percent
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import Parameter, Setup
+from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
 from ssdlab.engine.steps import Job, Purge, Rounds, Step, Tracked, in_round
 
 STEADY = "steady-writes"
@@ -56,53 +55,32 @@ def _writes(setup: Setup, key: str) -> Job:
 
 
 def _job(setup: Setup, key: str, rw: str, title: str, read_percent: int | None = None) -> Job:
-    return setup.job(
-        key,
-        title,
-        rw,
-        setup.text("bs"),
-        depth=setup.count("depth"),
-        seconds=setup.number("seconds"),
-        read_percent=read_percent,
-        compressible=setup.count("compressible"),
-    )
+    return setup.timed(key, title, rw, setup.text("bs"), read_percent=read_percent)
 
 
 def judge(records: Records, setup: Setup) -> Section:
     """Fit for a cache or not: speed that stays, and life."""
-    found = Readings(records)
     record = records.rounds.get(STEADY)
     keys = [in_round(n, "write") for n in record.window_rounds()] if record else []
-    steady = records.mean_over(keys, found.iops) if keys else None
-    dwpd, source = _life(found, setup, keys)
-    asked = _demands(found, setup, steady, keys, dwpd)
+    steady = Part(keys, None, "writes, steady")
+    rate = records.cell("iops", keys)
+    dwpd, source = _life(records, setup, keys)
+    asked = _demands(records, rate, keys, dwpd)
     said, table, code = verdict("a cache before disks", asked)
     if record is not None and not record.steady:
         said.append("The drive was not yet steady, so the writes may fall further.")
-    kept = percent(steady, found.iops(FRESH))
+    kept = percent(rate, records.cell("iops", FRESH)).value
     if kept is not None:
         said.append(f"Steady random writes are {kept:.0f} % of those of the fresh drive.")
     said.append(_life_said(setup, dwpd, source))
-    rows: Rows = [part.row(found) for part in PARTS]
-    rows.insert(
-        1,
-        [
-            "writes, steady",
-            cell(steady, *keys),
-            cell(records.mean_over(keys, found.mbps), *keys),
-            cell(records.mean_over(keys, found.mean_us), *keys),
-            cell(records.mean_over(keys, lambda k: found.percentile_us(k, 99.0)), *keys),
-            cell(records.mean_over(keys, lambda k: found.percentile_us(k, 99.9)), *keys),
-            cell(max((found.max_us(k) or 0.0 for k in keys), default=None), *keys),
-        ],
+    shown = part_distributions(
+        records, "Latency distribution (CCDF) of the mix", [p for p in PARTS if p.keys == MIXED]
     )
-    figure = longer_figure(
-        found, "Latency distribution (CCDF) of the mix", [p for p in PARTS if p.key == MIXED]
-    )
-    return Section(said, demanded(asked), [table, work_table(rows)], charts(figure), verdict=code)
+    tables = [table, work_table(records, [PARTS[0], steady, *PARTS[1:]])]
+    return Section(said, demanded(asked), tables, charts(shown), verdict=code)
 
 
-def _life(found: Readings, setup: Setup, keys: list[str]) -> tuple[float | None, str]:
+def _life(records: Records, setup: Setup, keys: list[str]) -> tuple[float | None, str]:
     """Drive writes per day over five years, and where the number comes from."""
     rated = setup.number("tbw_tb")
     if rated:
@@ -110,7 +88,7 @@ def _life(found: Readings, setup: Setup, keys: list[str]) -> tuple[float | None,
     wear = [
         lasts["dwpd_5_years"]
         for key in keys
-        if (lasts := (found.records.ssdlab(key).get("wear") or {}).get("endurance"))
+        if (lasts := (records.ssdlab(key).get("wear") or {}).get("endurance"))
     ]
     if wear:
         return sum(wear) / len(wear), "the rated cycles of its flash and what random writes cost"
@@ -131,10 +109,7 @@ def _life_said(setup: Setup, dwpd: float | None, source: str) -> str:
     return f"By {source} it takes {units.number(dwpd)} drive writes a day for five years{life}."
 
 
-def _demands(
-    found: Readings, setup: Setup, steady: float | None, keys: list[str], dwpd: float | None
-) -> list[Demand]:
-    stall = records_max(found, keys)
+def _demands(records: Records, steady: Cell, keys: list[str], dwpd: float | None) -> list[Demand]:
     return [
         Demand(
             "steady random writes:",
@@ -144,55 +119,41 @@ def _demands(
             5_000,
             "twelve disks of 10 000 turns a minute in RAID 10 write 2 500, and a cache must be "
             "much faster than its disks",
-            lower=False,
-            sources=tuple(keys),
         ),
         Demand(
             "random reads:",
-            found.iops(READ, "read"),
+            records.cell("iops", READ, "read"),
             "IOPS",
             50_000,
             10_000,
             "the same twelve disks read 5 000",
-            lower=False,
-            sources=(READ,),
         ),
         Demand(
             "99 % of the reads beside writes take at most",
-            found.percentile_us(MIXED, 99.0, "read"),
+            records.cell("p99", MIXED, "read"),
             "us",
             5_000,
             20_000,
             "slower than a disk's 10 to 20 ms, a hit is no gain",
-            sources=(MIXED,),
         ),
         Demand(
             "999 of 1000 steady writes take at most",
-            stall,
+            best((records.cell("p99.9", key, "write") for key in keys), max),
             "us",
             50_000,
             500_000,
             "while the cache stalls, everything behind it does",
-            sources=tuple(keys),
         ),
         Demand(
             "drive writes a day for five years:",
-            dwpd,
+            Cell(dwpd, tuple(keys)),
             "",
             3,
             1,
             "everything that is hot is written to a cache again and again; makers of controllers "
             "ask for 3 or more",
-            lower=False,
-            sources=tuple(keys),
         ),
     ]
-
-
-def records_max(found: Readings, keys: list[str]) -> float | None:
-    """The worst p99.9 of several rounds, us."""
-    values = [v for key in keys if (v := found.percentile_us(key, 99.9, "write")) is not None]
-    return max(values, default=None)
 
 
 PROTOCOLS = (
@@ -210,7 +171,7 @@ PROTOCOLS = (
             Parameter("seconds", 60.0, "time of a round and of each part"),
             Parameter("tbw_tb", 0.0, "rated endurance (TBW), TB; 0: not known"),
             Parameter("daily_gb", 0.0, "GB that the cache takes every day; 0: not known"),
-            Parameter("compressible", 0, "percent by which the data shrinks"),
+            COMPRESSIBLE,
         ),
     ),
 )

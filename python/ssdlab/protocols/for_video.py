@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ssdlab import units
-from ssdlab.answer import Curve, Figure, Section
+from ssdlab.answer import Cell, Section
 from ssdlab.engine.answers import (
     Demand,
     Part,
     charts,
-    curve,
     demanded,
+    figure,
     number,
+    percent,
     verdict,
     work_table,
 )
 from ssdlab.engine.protocol import Protocol
-from ssdlab.engine.readings import Readings, Series, ratio
-from ssdlab.engine.records import Records
+from ssdlab.engine.records import Records, Series
 from ssdlab.engine.setup import MIB, Parameter, Setup
 from ssdlab.engine.steps import Job, Purge, Step
 from ssdlab.errors import InputError
@@ -86,13 +86,7 @@ def plan(setup: Setup) -> list[Step]:
 
 
 def _streams(
-    setup: Setup,
-    key: str,
-    verb: str,
-    rw: str,
-    part: int,
-    seconds: float | None,
-    held: bool = False,
+    setup: Setup, key: str, verb: str, rw: str, part: int, seconds: float | None, held: bool = False
 ) -> Job:
     """Streams, each in a part of its own; ``held`` to their rate, or as fast as they go."""
     streams = setup.count("streams")
@@ -113,10 +107,9 @@ def _streams(
 
 def judge(records: Records, setup: Setup) -> Section:
     """Fit for so many streams or not; how many it would carry."""
-    found = Readings(records)
     budget = setup.count("streams") * setup.number("stream_mbps")
-    recorded = found.series(RECORD, "write")
-    beside = found.series(BOTH, "write", RECORDER)
+    recorded = records.series(RECORD, "write")
+    beside = records.series(BOTH, "write", RECORDER)
     falls = {
         key: None if series is None else shortfall(series, budget)
         for key, series in ((RECORD, recorded), (BOTH, beside))
@@ -124,7 +117,7 @@ def judge(records: Records, setup: Setup) -> Section:
     purpose = (
         f"{setup.count('streams')} streams of video of {setup.number('stream_mbps'):g} MB/s each"
     )
-    asked = _demands(found, budget, falls, recorded)
+    asked = _demands(records, budget, falls, recorded)
     said, table, code = verdict(purpose, asked)
     if recorded is not None:
         lasting = _lasting(recorded)
@@ -134,38 +127,31 @@ def judge(records: Records, setup: Setup) -> Section:
         )
     figures = charts(
         *(
-            Figure(
+            figure(
                 title,
                 "time, s",
                 "MB/s",
-                _against(series, budget),
+                {
+                    "all streams": zip(series.time, series.mbps, strict=True),
+                    "budget": [(0.0, budget), (series.time[-1], budget)],
+                },
+                style="line",
                 group="All streams together against their budget",
-                sources=(key,),
+                from_steps=(key,),
             )
             for key, title, series in (
                 (RECORD, "Recording until it is full", recorded),
-                (PLAY, "Playing", found.series(PLAY, "read")),
-                (BOTH, "Playing beside recording", found.series(BOTH, "read", PLAYER)),
+                (PLAY, "Playing", records.series(PLAY, "read")),
+                (BOTH, "Playing beside recording", records.series(BOTH, "read", PLAYER)),
                 (BOTH, "Recording beside playing", beside),
             )
             if series is not None
         )
     )
-    numbers = demanded(asked)
     whole = falls[RECORD]
-    numbers.append(
-        number("intervals below the budget", whole.below if whole else None, "%", "lower", RECORD)
-    )
-    table_of_work = work_table([part.row(found) for part in PARTS])
-    return Section(said, numbers, [table, table_of_work], figures, verdict=code)
-
-
-def _against(series: Series, budget: float) -> list[Curve]:
-    end = float(series.time[-1])
-    return [
-        curve("all streams", zip(series.time, series.mbps, strict=True), 0, "line"),
-        curve("budget", [(0.0, budget), (end, budget)], 1, "line"),
-    ]
+    below = Cell(None if whole is None else whole.below, (RECORD,))
+    numbers = [*demanded(asked), number("intervals below the budget", below, "%", "lower")]
+    return Section(said, numbers, [table, work_table(records, PARTS)], figures, verdict=code)
 
 
 def _lasting(series: Series) -> float:
@@ -175,70 +161,55 @@ def _lasting(series: Series) -> float:
 
 
 def _demands(
-    found: Readings,
-    budget: float,
-    falls: dict[str, Shortfall | None],
-    recorded: Series | None,
+    records: Records, budget: float, falls: dict[str, Shortfall | None], recorded: Series | None
 ) -> list[Demand]:
-    behind = {key: fall.backlog / (budget * 1e6) if fall and budget else None
-              for key, fall in falls.items()}  # fmt: skip
-    last = (
-        None
-        if recorded is None
-        else float(recorded.mbps[-max(1, len(recorded.mbps) // 4) :].mean())
-    )
+    wanted = Cell(budget)
+    fall = falls[RECORD]
+    behind = fall.backlog / (budget * 1e6) if fall and budget else None
+    last = None if recorded is None else recorded.mbps[-max(1, len(recorded.mbps) // 4) :].mean()
     return [
         Demand(
             "recording falls behind by at most",
-            behind[RECORD],
+            Cell(behind, (RECORD,)),
             "s",
             HELD_S,
             BUFFERED_S,
             "cameras hold back about half a second and capture programs some seconds; beyond that "
             "frames are lost",
-            sources=(RECORD,),
         ),
         Demand(
             "recording into the last quarter of the drive reaches",
-            None if (share := ratio(last, budget)) is None else 100 * share,
+            percent(Cell(None if last is None else float(last), (RECORD,)), wanted),
             OF_BUDGET,
             120,
             100,
             "a fast cache that runs full ends a long recording",
-            lower=False,
-            sources=(RECORD,),
         ),
         Demand(
             "playing alone reaches",
-            None if (share := ratio(found.mbps(PLAY, "read"), budget)) is None else 100 * share,
+            percent(records.cell("mbps", PLAY, "read"), wanted),
             OF_BUDGET,
             150,
             100,
             "less stutters; half as much again leaves room to wind",
-            lower=False,
-            sources=(PLAY,),
         ),
         Demand(
             "recording beside playing, both held to the rate of the streams, reaches",
-            None if (share := ratio(found.mbps(BOTH, "write", RECORDER), budget)) is None
-            else 100 * share,
+            percent(records.cell("mbps", BOTH, "write", RECORDER), wanted),
             OF_BUDGET,
             99,
             97,
             "what is missing are lost frames; editing while recording is an ordinary day",
-            lower=False,
-            sources=(BOTH,),
         ),
         Demand(
             "999 of 1000 blocks of the streams that are played come within",
-            found.percentile_us(PLAY, 99.9, "read"),
+            records.cell("p99.9", PLAY, "read"),
             "us",
             FRAME_US,
             10 * FRAME_US,
             "a frame lasts 40 ms at 25 a second; players read about ten ahead",
-            sources=(PLAY,),
         ),
-    ]  # fmt: skip
+    ]
 
 
 PROTOCOLS = (

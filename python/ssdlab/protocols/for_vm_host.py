@@ -9,15 +9,15 @@ from ssdlab.engine.answers import (
     Part,
     charts,
     demanded,
-    longer_figure,
+    part_distributions,
+    ratio,
     verdict,
     work_table,
 )
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Protocol
-from ssdlab.engine.readings import Readings, ratio
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import Parameter, Setup
+from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
 from ssdlab.engine.steps import Job, Step
 
 SIZES = "4k/50:8k/20:16k/15:64k/15"
@@ -39,14 +39,7 @@ def plan(setup: Setup) -> list[Step]:
     """Fill and use the drive; the quiet machine alone, the crowd, and the two together."""
     seconds = setup.number("seconds")
     copy = setup.job(
-        COPY,
-        "a machine is copied",
-        "write",
-        "1m",
-        depth=8,
-        seconds=seconds,
-        compressible=setup.count("compressible"),
-        name=COPIER,
+        COPY, "a machine is copied", "write", "1m", depth=8, seconds=seconds, name=COPIER
     )
     return [
         setup.fill(),
@@ -54,9 +47,7 @@ def plan(setup: Setup) -> list[Step]:
         _quiet(setup, ALONE),
         _crowd(setup, CROWD),
         setup.together(
-            BESIDE,
-            "the quiet machine in the crowd",
-            [_quiet(setup, BESIDE), _crowd(setup, BESIDE)],
+            BESIDE, "the quiet machine in the crowd", [_quiet(setup, BESIDE), _crowd(setup, BESIDE)]
         ),
         setup.together(
             COPY, "the quiet machine while another is copied", [_quiet(setup, COPY), copy]
@@ -65,105 +56,90 @@ def plan(setup: Setup) -> list[Step]:
 
 
 def _quiet(setup: Setup, key: str) -> Job:
-    return setup.job(
-        key,
-        "a quiet machine: one small read at a time",
-        "randread",
-        "4k",
-        seconds=setup.number("seconds"),
-        name=QUIET,
+    return setup.timed(
+        key, "a quiet machine: one small read at a time", "randread", "4k", name=QUIET, depth=1
     )
 
 
 def _crowd(setup: Setup, key: str) -> Job:
-    return setup.job(
+    return setup.timed(
         key,
         f"a crowd of machines: 4 to 64 KiB at random, {READS} % reads",
         "randrw",
         "4k",
-        depth=setup.count("depth"),
         threads=setup.count("machines"),
-        seconds=setup.number("seconds"),
         read_percent=READS,
-        compressible=setup.count("compressible"),
         name=LOUD,
         options={"bssplit": SIZES, "ba": 4096},
     )
 
 
-def demands(found: Readings) -> list[Demand]:
+def demands(records: Records) -> list[Demand]:
     """What a host of virtual machines asks, and why."""
     return [
         Demand(
             "operations of the whole crowd:",
-            found.iops(CROWD),
+            records.cell("iops", CROWD),
             "IOPS",
             20_000,
             5_000,
             "a machine with 500 a second feels like one with a drive of its own; 5 000 are ten",
-            lower=False,
-            sources=(CROWD,),
         ),
         Demand(
             "99 % of the crowd's reads take at most",
-            found.percentile_us(CROWD, 99.0, "read"),
+            records.cell("p99", CROWD, "read"),
             "us",
             10_000,
             50_000,
             "in a deep queue each waits for the others, but a guest that waits longer shows it",
-            sources=(CROWD,),
         ),
         Demand(
             "99 % of the quiet machine's reads in the crowd take at most",
-            found.percentile_us(BESIDE, 99.0, "read", QUIET),
+            records.cell("p99", BESIDE, "read", QUIET),
             "us",
             5_000,
             20_000,
             "one machine must not stop the others; a disk of its own would take 10 to 20 ms",
-            sources=(BESIDE,),
         ),
         Demand(
             "99 % of the quiet machine's reads beside a copy take at most",
-            found.percentile_us(COPY, 99.0, "read", QUIET),
+            records.cell("p99", COPY, "read", QUIET),
             "us",
             5_000,
             20_000,
             "machines are copied and backed up while others work",
-            sources=(COPY,),
         ),
         Demand(
             "999 of 1000 of the quiet machine's reads in the crowd take at most",
-            found.percentile_us(BESIDE, 99.9, "read", QUIET),
+            records.cell("p99.9", BESIDE, "read", QUIET),
             "us",
             20_000,
             100_000,
             "rare stalls are what users complain of",
-            sources=(BESIDE,),
         ),
     ]
 
 
 def judge(records: Records, setup: Setup) -> Section:
     """Fit for a host of virtual machines or not, and what neighbours do to each other."""
-    found = Readings(records)
-    asked = demands(found)
+    asked = demands(records)
     said, table, code = verdict("a host of virtual machines", asked)
-    alone = found.percentile_us(ALONE, 99.0, "read", QUIET)
+    alone = records.cell("p99", ALONE, "read", QUIET)
     for key, company in ((BESIDE, "in the crowd"), (COPY, "beside a copy")):
-        grown = ratio(found.percentile_us(key, 99.0, "read", QUIET), alone)
+        grown = ratio(records.cell("p99", key, "read", QUIET), alone).value
         if grown is not None:
             said.append(
-                f"A quiet machine that has 99 % of its reads within {units.microseconds(alone)} "
-                "when "
-                f"alone waits {units.times(grown)} as long {company}."
+                "A quiet machine that has 99 % of its reads within "
+                f"{units.microseconds(alone.value)} when alone waits {units.times(grown)} as long "
+                f"{company}."
             )
-    figure = longer_figure(
-        found,
+    shown = part_distributions(
+        records,
         "Read latency distribution (CCDF) of the quiet machine",
         [part for part in PARTS if part.job == QUIET],
     )
-    table_of_work = work_table([part.row(found) for part in PARTS])
-    return Section(said, demanded(asked), [table, table_of_work], charts(figure), verdict=code)
+    tables = [table, work_table(records, PARTS)]
+    return Section(said, demanded(asked), tables, charts(shown), verdict=code)
 
 
 PROTOCOLS = (
@@ -179,7 +155,7 @@ PROTOCOLS = (
             Parameter("machines", 8, "machines of the crowd"),
             Parameter("depth", 8, "I/Os in flight of each"),
             Parameter("seconds", 120.0, "time for each part"),
-            Parameter("compressible", 0, "percent by which the data shrinks"),
+            COMPRESSIBLE,
         ),
     ),
 )

@@ -5,13 +5,12 @@ from __future__ import annotations
 import itertools
 
 from ssdlab import units
-from ssdlab.answer import Column, Figure, Section, Table, Verdict
-from ssdlab.engine.answers import Rows, cell, charts, curve, number, undecided
+from ssdlab.answer import Cell, Section, Table, Verdict, columns
+from ssdlab.engine.answers import Row, best, charts, figure, number, ratio, sources, undecided
 from ssdlab.engine.choices import counts
 from ssdlab.engine.protocol import Protocol
-from ssdlab.engine.readings import Readings, best, ratio
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import KIB, MIB, Parameter, Setup
+from ssdlab.engine.setup import COMPRESSIBLE, KIB, MIB, Parameter, Setup
 from ssdlab.engine.steps import Idle, Step
 from ssdlab.experiments.fragmentation import ARTICLE, FILE_MIB, STEPS_MIB
 
@@ -35,7 +34,6 @@ def region(setup: Setup) -> int:
 def plan(setup: Setup) -> list[Step]:
     """Fill, read; four times overwrite some of it at random and read; rest and read."""
     place = (0, region(setup))
-    compressible = setup.count("compressible")
     steps: list[Step] = [
         setup.job(
             "fill",
@@ -43,7 +41,6 @@ def plan(setup: Setup) -> list[Step]:
             "write",
             "1m",
             region=place,
-            compressible=compressible,
             measured=False,
             options={"end_fsync": 1},
         )
@@ -59,7 +56,6 @@ def plan(setup: Setup) -> list[Step]:
                     "4k",
                     amount=max(4 * KIB, scaled // (4 * KIB) * 4 * KIB),
                     region=place,
-                    compressible=compressible,
                     measured=False,
                     options={"end_fsync": 1},
                 )
@@ -79,100 +75,76 @@ def _read(setup: Setup, key: str, place: tuple[int, int]) -> Step:
 
 def judge(records: Records, setup: Setup) -> Section:
     """Seconds to read the whole region after each overwriting, as the article gives them."""
-    found = Readings(records)
     whole = setup.count("region_mib") * MIB
 
-    def seconds(key: str) -> float | None:
-        return ratio(whole / 1e6, found.mbps(key, "read"))
+    def seconds(key: str) -> Cell:
+        return ratio(Cell(whole / 1e6), records.cell("mbps", key, "read"))
 
     amounts = [0, *counts(setup, "amounts_mib", most=1 << 20)]
-    totals = dict(zip(amounts, itertools.accumulate(amounts), strict=True))
-    keys = {amount: [f"read-{amount}-{turn}" for turn in (1, 2, 3)] for amount in amounts}
-    times = {amount: best((seconds(key) for key in keys[amount]), min) for amount in amounts}
-    rested = seconds(RESTED)
-    first = times[0]
-    measured = [amount for amount in amounts if times[amount] is not None]
-    last = times[measured[-1]] if measured else None
+    readings = {a: [seconds(f"read-{a}-{turn}") for turn in (1, 2, 3)] for a in amounts}
+    times = {amount: best(cells, min) for amount, cells in readings.items()}
+    rested, first = seconds(RESTED), times[0]
+    last = next((times[a] for a in reversed(amounts) if times[a].value is not None), Cell(None))
     size = units.binary(whole)
-    rows: Rows = [
+    rows: list[Row] = [
         [
             f"+{amount} MiB" if amount else "first",
-            cell(times[amount], *keys[amount]),
-            *(cell(seconds(key), key) for key in keys[amount]),
-            cell(ratio(times[amount], first), *keys[amount], *keys[0]),
-            cell(_per_mib(times[amount], first, totals[amount]), *keys[amount], *keys[0]),
+            times[amount],
+            *readings[amount],
+            ratio(times[amount], first),
+            _per_mib(times[amount], first, total),
         ]
-        for amount in amounts
+        for amount, total in zip(amounts, itertools.accumulate(amounts), strict=True)
     ]
-    rows.append(
-        [
-            "rested",
-            cell(rested, RESTED),
-            cell(rested, RESTED),
-            None,
-            None,
-            cell(ratio(rested, first), RESTED, *keys[0]),
-            None,
-        ]
+    rows.append(["rested", rested, rested, None, None, ratio(rested, first), None])
+    table = Table(
+        f"Seconds to read {size} sequentially",
+        columns(
+            "after overwriting | best of three [s] | reading 1 [s] | reading 2 [s] | reading 3 [s] "
+            "| times the first [x] | extra time per MiB overwritten so far [ms]"
+        ),
+        rows,
+        note=f"The region was {units.binary(region(setup))}; seconds are given for {size}."
+        if region(setup) != whole
+        else "",
     )
-    heads = [
-        Column("after overwriting"),
-        Column("best of three", "s"),
-        *(Column(f"reading {turn}", "s") for turn in (1, 2, 3)),
-        Column("times the first", "x"),
-        Column("extra time per MiB overwritten so far", "ms"),
-    ]
-    figure = Figure(
+    shown = figure(
         f"Seconds to read {size}, at first (left edge) and after each overwriting",
         "MiB overwritten in the step",
         "s",
-        [curve("best of three", [(float(a) or FIRST_X, times[a]) for a in amounts])],
+        {"best of three": [(float(a) or FIRST_X, times[a]) for a in amounts]},
         log_x=True,
-        wide=True,
-        sources=tuple(key for amount in amounts for key in keys[amount]),
     )
     numbers = [
-        number(f"first reading of {size}", first, "s", "lower", *keys[0]),
-        *(number(f"reading after +{a} MiB", times[a], "s", "lower", *keys[a]) for a in amounts[1:]),
+        number(f"first reading of {size}", first, "s", "lower"),
+        *(number(f"reading after +{a} MiB", times[a], "s", "lower") for a in amounts[1:]),
         number("last reading / first reading", ratio(last, first), "x", "lower"),
-        number("reading after a rest", rested, "s", "lower", RESTED),
+        number("reading after a rest", rested, "s", "lower"),
     ]
-    scaled = (
-        f"The region was {units.binary(region(setup))}; seconds are given for {size}."
-        if region(setup) != whole
-        else ""
-    )
-    table = Table(f"Seconds to read {size} sequentially", heads, rows, note=scaled)
-    readings = {a: [x for key in keys[a] if (x := seconds(key)) is not None] for a in measured}
-    said, verdict = _said(times, readings, rested, size)
-    return Section(said, numbers, [table], charts(figure), verdict=verdict)
+    known = {a: [x.value for x in of if x.value is not None] for a, of in readings.items()}
+    said, verdict = _said({a: of for a, of in known.items() if of}, rested.value, size)
+    return Section(said, numbers, [table], charts(shown), verdict=verdict)
 
 
-def _per_mib(after: float | None, first: float | None, total: int) -> float | None:
-    if after is None or first is None or not total:
-        return None
-    return 1e3 * (after - first) / total
+def _per_mib(after: Cell, first: Cell, total: int) -> Cell:
+    known = after.value is not None and first.value is not None and total
+    extra = (after.value or 0.0) - (first.value or 0.0)
+    return Cell(1e3 * extra / total if known else None, sources([after, first]))
 
 
 def _said(
-    times: dict[int, float | None],
-    readings: dict[int, list[float]],
-    rested: float | None,
-    size: str,
+    readings: dict[int, list[float]], rested: float | None, size: str
 ) -> tuple[list[str], Verdict]:
-    first = times[0]
-    if first is None or len(readings) < 2:
-        return ["Reading before and after overwriting has not both been measured yet."], Verdict(
-            "not-measured"
-        )
-    amounts = list(readings)
-    last = times[amounts[-1]]
-    grown = ratio(last, first)
-    assert last is not None and grown is not None
-    worst = max(times[amount] or 0.0 for amount in amounts)
+    if 0 not in readings or len(readings) < 2:
+        said = ["Reading before and after overwriting has not both been measured yet."]
+        return said, Verdict("not-measured")
+    *_, end = readings
+    first, last = min(readings[0]), min(readings[end])
+    grown = last / first
+    worst = max(min(own) for own in readings.values())
     noise = max(max(own) / min(own) - 1 for own in readings.values())
     values: dict[str, float | str | None] = {"grown": grown, "noise": noise}
-    apart = min(readings[amounts[-1]]) > max(readings[0])
+    apart = last > max(readings[0])
     if (grown < 1 / NOTICED) or (noise >= NOTICED - 1 and not apart):
         return undecided(
             f"reading takes {grown:.2f} times as long after overwriting, and readings of one state "
@@ -229,7 +201,7 @@ PROTOCOLS = (
                 "MiB of 4 KiB random writes before each three readings",
             ),
             Parameter("rest_s", 3600.0, "seconds of rest before the last reading"),
-            Parameter("compressible", 0, "percent by which the data shrinks"),
+            COMPRESSIBLE,
         ),
     ),
 )

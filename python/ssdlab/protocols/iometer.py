@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ssdlab import units
-from ssdlab.answer import Figure, Section, Table, columns
+from ssdlab.answer import Cell, Section, Table, columns
 from ssdlab.engine import choices
-from ssdlab.engine.answers import Rows, cell, charts, curve, number, places
+from ssdlab.engine.answers import Row, best, charts, figure, number, ratio
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Protocol
-from ssdlab.engine.readings import Readings, best, ratio
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import Parameter, Setup, bytes_of
+from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup, bytes_of
 from ssdlab.engine.steps import Job, Step
 
 SOURCE = (
@@ -64,7 +63,6 @@ class Access:
             depth=depth,
             seconds=seconds,
             read_percent=self.read_percent if mixed else None,
-            compressible=setup.count("compressible"),
             measured=measured,
             options=options,
         )
@@ -78,59 +76,52 @@ class Access:
 
     def judge(self, records: Records, setup: Setup) -> Section:
         """Operations and latency by depth."""
-        found = Readings(records)
         depths = choices.counts(setup, "depths")
-        keys = {depth: f"qd{depth}" for depth in depths}
-        rates = {depth: found.iops(key) for depth, key in keys.items()}
-        rows: Rows = [
+        rates = {depth: records.cell("iops", f"qd{depth}") for depth in depths}
+        waits = {depth: records.cell("mean", f"qd{depth}") for depth in depths}
+        mixed = self.read_percent < 100
+        rows: list[Row] = [
             [
                 str(depth),
-                cell(rates[depth], key),
-                cell(found.mbps(key), key),
-                cell(found.mean_us(key), key),
-                cell(found.percentile_us(key, 99.0, "read"), key),
-                cell(found.percentile_us(key, 99.0, "write"), key),
-                cell(found.max_us(key), key),
+                rate,
+                records.cell("mbps", f"qd{depth}"),
+                waits[depth],
+                *(
+                    records.cell("p99", f"qd{depth}", ddir)
+                    for ddir in (("read", "write") if mixed else ("read",))
+                ),
+                records.cell("max", f"qd{depth}"),
             ]
-            for depth, key in keys.items()
+            for depth, rate in rates.items()
         ]
         heads = columns(
-            "in flight, operations:IOPS, speed:MB/s, mean latency:us, read p99:us, write "
-            "p99:us, max:us"
+            "in flight | operations [IOPS] | speed [MB/s] | mean latency [us] | read p99 [us] | "
+            + ("write p99 [us] | max [us]" if mixed else "max [us]")
         )
-        if self.read_percent == 100:
-            heads.pop(5)
-            for row in rows:
-                row.pop(5)
-        every = tuple(keys.values())
         numbers = [
-            number("operations, most", best(rates.values()), "IOPS", "higher", *every),
+            number("operations, most", best(rates.values()), "IOPS", "higher"),
             *(
-                number(f"operations, {depth} in flight", rate, "IOPS", "higher", keys[depth])
+                number(f"operations, {depth} in flight", rate, "IOPS", "higher")
                 for depth, rate in rates.items()
             ),
         ]
-        waits = {depth: found.mean_us(key) for depth, key in keys.items()}
+        names = [str(depth) for depth in depths]
         figures = charts(
-            Figure(
-                "Operations",
-                "I/Os in flight",
-                "IOPS",
-                [curve(self.title, places(rates.values()))],
-                x_names=[str(depth) for depth in depths],
-                group="By queue depth",
-                sources=every,
-            ),
-            Figure(
-                "Mean latency",
-                "I/Os in flight",
-                "us",
-                [curve(self.title, places(waits.values()))],
-                x_names=[str(depth) for depth in depths],
-                log_y=True,
-                group="By queue depth",
-                sources=every,
-            ),
+            *(
+                figure(
+                    title,
+                    "I/Os in flight",
+                    unit,
+                    {self.title: values.values()},
+                    x_names=names,
+                    log_y=log,
+                    group="By queue depth",
+                )
+                for title, unit, values, log in (
+                    ("Operations", "IOPS", rates, False),
+                    ("Mean latency", "us", waits, True),
+                )
+            )
         )
         said = [*self._said(rates, waits), *self._raised(setup)]
         tables = [Table("By queue depth", heads, rows), self._specification()]
@@ -143,24 +134,24 @@ class Access:
         return f"{sizes}, {self.read_percent} % reads, {self.random_percent} % random"
 
     def _specification(self) -> Table:
-        rows: Rows = [[units.binary(size), cell(float(share))] for size, share in self.sizes]
         return Table(
             f"Access specification: {self.read_percent} % reads, {self.random_percent} % random",
-            columns("size of the request, share:%"),
-            rows,
+            columns("size of the request | share [%]"),
+            [[units.binary(size), Cell(float(share))] for size, share in self.sizes],
         )
 
-    def _said(self, rates: dict[int, float | None], waits: dict[int, float | None]) -> list[str]:
-        most = best(rates.values())
+    def _said(self, rates: dict[int, Cell], waits: dict[int, Cell]) -> list[str]:
+        most = best(rates.values()).value
         if most is None:
             return ["No queue depth has been measured yet."]
-        enough = min(d for d, rate in rates.items() if rate is not None and rate >= NEARLY * most)
+        enough = min(d for d, rate in rates.items() if (rate.value or 0.0) >= NEARLY * most)
         first = min(rates)
-        gain = ratio(rates[enough], rates[first])
         return [
-            f"Under the load of a {self.title.lower()} the drive does {units.iops(rates[enough])} "
-            f"with {enough} in flight ({units.microseconds(waits[enough])} each on average), "
-            f"{units.times(gain)} what it does with {first} in flight."
+            f"Under the load of a {self.title.lower()} the drive does "
+            f"{units.iops(rates[enough].value)} with {enough} in flight "
+            f"({units.microseconds(waits[enough].value)} each on average), "
+            f"{units.times(ratio(rates[enough], rates[first]).value)} what it does with {first} in "
+            "flight."
         ]
 
     def _raised(self, setup: Setup) -> list[str]:
@@ -189,7 +180,7 @@ class Access:
                 Parameter("seconds", 60.0, "time for each depth"),
                 Parameter("warm_s", 300.0, "seconds of the load before the first measurement"),
                 Parameter("align", "4k", "what offsets are multiples of; IOmeter's default is 512"),
-                Parameter("compressible", 0, "percent by which the data shrinks"),
+                COMPRESSIBLE,
             ),
         )
 

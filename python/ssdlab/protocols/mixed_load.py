@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ssdlab import units
-from ssdlab.answer import Column, Figure, Section, Table, Verdict
+from ssdlab.answer import Cell, Section, Table, Verdict, columns
 from ssdlab.engine import choices
-from ssdlab.engine.answers import Rows, cell, charts, curve, number, undecided
+from ssdlab.engine.answers import charts, distribution, figure, number, ratio, undecided
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Protocol
-from ssdlab.engine.readings import Readings, ratio
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import Parameter, Setup
+from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
 from ssdlab.engine.steps import Job, Step, Then
 
 ALONE, MOST = "reads-alone", "writes-alone"
 READER, WRITER = "reader", "writer"
-PERCENTILES = ((50.0, "median"), (99.0, "p99"), (99.9, "p99.9"))
 GUESS_IOPS = 10_000.0
 """What the estimate of the run takes for the writing speed; it does not change the time."""
 NOTICED = 1.5
@@ -35,7 +33,7 @@ def plan(setup: Setup) -> list[Step]:
         _writes(setup, MOST, None),
         Then(
             "beside",
-            lambda records: _beside(setup, records.iops(MOST, "write")),
+            lambda records: _beside(setup, records.iops(MOST, "write") or GUESS_IOPS),
             expected=_beside(setup, GUESS_IOPS),
         ),
     ]
@@ -64,26 +62,23 @@ def _beside(setup: Setup, most: float) -> Sequence[Step]:
 
 
 def _reads(setup: Setup, key: str, name: str = READER) -> Job:
-    return setup.job(
+    return setup.timed(
         key,
         "random reads",
         "randread",
         setup.text("read_bs"),
         depth=setup.count("read_depth"),
-        seconds=setup.number("seconds"),
         name=name,
     )
 
 
 def _writes(setup: Setup, key: str, rate: float | None) -> Job:
-    return setup.job(
+    return setup.timed(
         key,
         "random writes as fast as they go",
         "randwrite",
         setup.text("write_bs"),
         depth=setup.count("write_depth"),
-        seconds=setup.number("seconds"),
-        compressible=setup.count("compressible"),
         name=WRITER,
         options=None if rate is None else {"rate_iops": max(1, round(rate))},
     )
@@ -91,81 +86,63 @@ def _writes(setup: Setup, key: str, rate: float | None) -> Job:
 
 def judge(records: Records, setup: Setup) -> Section:
     """Read latency against the share of the writing speed."""
-    found = Readings(records)
     steps = [(0, ALONE), *((share, _key(share)) for share in _shares(setup))]
-    most = found.iops(MOST, "write")
-    means = {share: found.mean_us(key, "read") for share, key in steps}
-    tails = {
-        name: {share: found.percentile_us(key, at, "read") for share, key in steps}
-        for at, name in PERCENTILES
+    most = records.cell("iops", MOST, "write")
+    latencies = {
+        name: {share: records.cell(what, key, "read") for share, key in steps}
+        for name, what in (("mean", "mean"), ("median", "p50"), ("p99", "p99"), ("p99.9", "p99.9"))
     }
-    rows: Rows = []
-    for share, key in steps:
-        writes = found.iops(key, "write") if share else None
-        rows.append(
-            [
-                f"{share} %",
-                cell(writes, key),
-                cell(found.iops(key, "read"), key),
-                cell(means[share], key),
-                *(cell(tails[name][share], key) for _, name in PERCENTILES),
-                cell(found.max_us(key, "read"), key),
-            ]
-        )
-    heads = [
-        Column("writes asked for"),
-        Column("writes done", "IOPS"),
-        Column("reads", "IOPS"),
-        Column("read mean", "us"),
-        *(Column(f"read {name}", "us") for _, name in PERCENTILES),
-        Column("longest read", "us"),
+    rows = [
+        [
+            f"{share} %",
+            records.cell("iops", key, "write") if share else None,
+            records.cell("iops", key, "read"),
+            *(of[share] for of in latencies.values()),
+            records.cell("max", key, "read"),
+        ]
+        for share, key in steps
     ]
     numbers = [
-        number("writes alone", most, "IOPS", "higher", MOST),
+        number("writes alone", most, "IOPS", "higher"),
         *(
-            number(f"read p99 beside {share} % writes", tails["p99"][share], "us", "lower", key)
-            for share, key in steps
+            number(f"read p99 beside {share} % writes", p99, "us", "lower")
+            for share, p99 in latencies["p99"].items()
         ),
     ]
-    keys = tuple(key for _, key in steps)
     figures = charts(
-        Figure(
+        figure(
             "Read latency beside writes",
             "writes, % of their full speed",
             "read latency, us",
-            [
-                curve("mean", means.items(), 0),
-                *(
-                    curve(name, tails[name].items(), place)
-                    for place, (_, name) in enumerate(PERCENTILES, start=1)
-                ),
-            ],
+            {name: of.items() for name, of in latencies.items()},
             log_y=True,
-            wide=True,
-            sources=keys,
         ),
-        Figure(
+        distribution(
             "Read latency distribution (CCDF)",
-            "latency, us",
-            "I/Os slower, %",
-            [
-                curve(
-                    f"beside {share} % writes" if share else "alone",
-                    zip(*found.latencies(key, "read"), strict=True),
-                    place,
-                    "line",
-                )
-                for place, (share, key) in enumerate(steps)
-            ],
-            log_x=True,
-            log_y=True,
-            wide=True,
-            sources=keys,
+            {
+                f"beside {share} % writes" if share else "alone": records.latency(key, "read")
+                for share, key in steps
+            },
+            (key for _, key in steps),
         ),
     )
-    table = Table("Reads beside writes", heads, rows)
-    said, verdict = _said(tails["p99"], means, most)
+    table = Table(
+        "Reads beside writes",
+        columns(
+            "writes asked for | writes done [IOPS] | reads [IOPS] | read mean [us] "
+            "| read median [us] | read p99 [us] | read p99.9 [us] | longest read [us]"
+        ),
+        rows,
+    )
+    means, tails = (
+        {share: cell.value for share, cell in latencies[name].items()} for name in ("mean", "p99")
+    )
+    said, verdict = _said(tails, means, most.value)
     return Section(said, numbers, [table], figures, verdict=verdict)
+
+
+def _ratio(one: float | None, other: float | None) -> float | None:
+    return ratio(Cell(one), Cell(other)).value
 
 
 def _said(
@@ -177,8 +154,8 @@ def _said(
         return ["Reads alone and reads beside writes have not both been measured yet."], Verdict(
             "not-measured"
         )
-    least = min(ratio(means[share], means[0]) or 1.0 for share in measured)
-    tail = min(ratio(tails[share], alone) or 1.0 for share in measured)
+    least = min(_ratio(means[share], means[0]) or 1.0 for share in measured)
+    tail = min(_ratio(tails[share], alone) or 1.0 for share in measured)
     if least < 1 / NOTICED_LESS or tail < 1 / NOTICED:
         said, verdict = undecided(
             f"reads alone are slower than beside writes ({units.microseconds(means[0])} on "
@@ -192,7 +169,7 @@ def _said(
         said, verdict = [], Verdict("measured", {"mean_ratio": least, "p99_ratio": tail})
     middle = min(measured, key=lambda share: abs(share - 50))
     for share in dict.fromkeys((middle, measured[-1])):
-        grown = ratio(tails[share], alone)
+        grown = _ratio(tails[share], alone)
         assert grown is not None
         beside = "writes at full speed" if share == 100 else f"{share} % of the writing speed"
         change = (
@@ -208,8 +185,8 @@ def _said(
     calm = [
         share
         for share in measured
-        if (ratio(tails[share], alone) or 0) < NOTICED
-        and (ratio(means[share], means[0]) or 0) < NOTICED
+        if (_ratio(tails[share], alone) or 0) < NOTICED
+        and (_ratio(means[share], means[0]) or 0) < NOTICED
     ]
     if calm:
         said.append(f"Up to {max(calm)} % of the writing speed reads are hardly disturbed.")
@@ -239,7 +216,7 @@ PROTOCOLS = (
             Parameter("write_bs", "4k", "size of the writes"),
             Parameter("write_depth", 32, "writes in flight"),
             Parameter("seconds", 60.0, "time for each share"),
-            Parameter("compressible", 0, "percent by which the data shrinks"),
+            COMPRESSIBLE,
         ),
     ),
 )

@@ -6,14 +6,17 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ssdlab.answer import Better, Cell, Curve, Number, Table, columns
+from ssdlab.answer import Cell, Curve, Figure, Section, Table, columns
 from ssdlab.engine import steady_report
+from ssdlab.engine.answers import sources
+from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Parameter, Setup
-from ssdlab.engine.steps import ROUNDS_MAX, Job, Purge, Step, in_round
+from ssdlab.engine.steps import ROUNDS_MAX, Job, Purge, Step, Tracked, in_round
 from ssdlab.histogram import VALUES, Histogram, merge, us
 
 SOURCE = "SNIA Solid State Storage (SSS) Performance Test Specification 2.0.2"
@@ -27,7 +30,7 @@ Values = Mapping[str, int | float | str]
 
 
 @dataclass(frozen=True)
-class Settings:
+class DriveClass:
     """What the specification sets for a kind of drive."""
 
     active_percent: int
@@ -36,11 +39,28 @@ class Settings:
     write_cache: str
 
 
-SETTINGS = {
-    "enterprise": Settings(100, 32, 4, "off"),
-    "client": Settings(75, 16, 2, "on"),
-}
+SETTINGS = {"enterprise": DriveClass(100, 32, 4, "off"), "client": DriveClass(75, 16, 2, "on")}
 """PTS-E and PTS-C."""
+
+
+def protocol(
+    name: str,
+    title: str,
+    summary: str,
+    plan: Callable[[Setup], Sequence[Step]],
+    judge: Callable[[Records, Setup], Section],
+    parameters: Sequence[Parameter],
+    **more: Any,
+) -> tuple[Protocol, ...]:
+    """A test of the specification as the protocols of its file."""
+    fields = {"source": SOURCE, "active_share": active_share, "parameters": parameters, **more}
+    return (Protocol(name, f"PTS {title}", summary, group="pts", plan=plan, judge=judge, **fields),)
+
+
+def tracked(title: str, what: str, name: str) -> Tracked:
+    """A quantity of job ``name`` of each round that must hold still."""
+    unit = {"iops": "IOPS", "mbps": "MB/s", "mean": "us"}[what]
+    return Tracked(title, unit, lambda records, n: records.value(what, in_round(n, name)))
 
 
 def parameters(
@@ -81,7 +101,7 @@ def parameters(
     return tuple(found)
 
 
-def of(values: Values) -> Settings:
+def of(values: Values) -> DriveClass:
     """The settings that the parameters choose."""
     return SETTINGS[str(values["settings"])]
 
@@ -91,12 +111,12 @@ def active_share(values: Values) -> float:
     return min(100, int(values["active"]) or of(values).active_percent) / 100
 
 
-def depth(setup: Setup) -> int:
+def depth_of(setup: Setup) -> int:
     """I/Os in flight of each thread."""
     return setup.count("depth") or of(setup.values).depth
 
 
-def threads(setup: Setup) -> int:
+def threads_of(setup: Setup) -> int:
     """Number of threads."""
     return setup.count("threads") or of(setup.values).threads
 
@@ -125,13 +145,16 @@ def mix_job(
     read_percent: int,
     *,
     sequential: bool = False,
-    depth: int,
-    threads: int,
-    seconds: float,
+    depth: int | None = None,
+    threads: int | None = None,
+    seconds: float | None = None,
     measured: bool = True,
     options: Mapping[str, str | int] | None = None,
 ) -> Job:
-    """I/Os of one size and one mix; ``read_percent`` of 0 and 100 are plain writes and reads."""
+    """I/Os of one size and one mix; ``read_percent`` of 0 and 100 are plain writes and reads.
+
+    Depth, threads and seconds are those of the settings and parameters unless they are given.
+    """
     pure = {0: "write", 100: "read"}.get(read_percent)
     kind = pure or "rw"
     order = "SEQ" if sequential else "RND"
@@ -140,11 +163,10 @@ def mix_job(
         f"{order} {block_text(size)}, {mix_text(read_percent)}",
         kind if sequential else f"rand{kind}",
         block_name(size),
-        depth=depth,
-        threads=threads,
-        seconds=seconds,
+        depth=depth_of(setup) if depth is None else depth,
+        threads=threads_of(setup) if threads is None else threads,
+        seconds=setup.number("seconds") if seconds is None else seconds,
         read_percent=None if pure else read_percent,
-        compressible=setup.count("compressible"),
         measured=measured,
         options=options,
     )
@@ -197,32 +219,9 @@ def keys_of(records: Records, key: str, name: str) -> list[str]:
     return [in_round(n, name) for n in rounds_of(records, key, name)]
 
 
-def window_cell(
-    records: Records, key: str, name: str, what: Callable[[str], float | None]
-) -> Cell | None:
-    """Mean of a value of job ``name`` over the measurement window; None where nothing is."""
-    keys = keys_of(records, key, name)
-    value = records.mean_over(keys, what)
-    return None if value is None else Cell(value, tuple(keys))
-
-
-def window_max(
-    records: Records, key: str, name: str, what: Callable[[str], float | None]
-) -> Cell | None:
-    """The largest value of job ``name`` in the measurement window."""
-    keys = keys_of(records, key, name)
-    found = [value for one in keys if (value := what(one)) is not None]
-    return Cell(max(found), tuple(keys)) if found else None
-
-
-def number(name: str, cell: Cell | None, unit: str, better: Better = "") -> Number:
-    """A cell as one of the numbers that runs are compared by."""
-    return Number(name, cell.value if cell else None, unit, better, cell.sources if cell else ())
-
-
-def value(cell: Cell | None) -> float | None:
-    """The number of a cell."""
-    return None if cell is None else cell.value
+def window_cell(records: Records, key: str, name: str, what: str) -> Cell:
+    """A quantity of job ``name`` over the measurement window: the mean, or the longest."""
+    return records.cell(what, keys_of(records, key, name))
 
 
 def histogram_curve(name: str, found: Histogram, colour: int = 0) -> Curve:
@@ -245,14 +244,56 @@ def histogram_curve(name: str, found: Histogram, colour: int = 0) -> Curve:
 
 
 def percentile_cells(
-    records: Records, keys: Sequence[str], percents: Sequence[float]
-) -> list[Cell | None]:
+    records: Records, keys: Sequence[str], percents: Sequence[float] = PERCENTILES
+) -> list[Cell]:
     """Percentiles of several steps together, us, and the longest latency."""
     whole = merge(records.latency(key) for key in keys)
     if whole is None:
-        return [None] * (len(percents) + 1)
+        return [Cell(None)] * (len(percents) + 1)
     found = [*(whole.percentile_ns(percent) for percent in percents), whole.max_ns]
     return [Cell(us(ns), tuple(keys)) for ns in found]
+
+
+PERCENT_COLUMNS = columns(" | ".join([*(f"{one:g} % [us]" for one in PERCENTILES), "max [us]"]))
+
+
+def histogram_figure(title: str, found: Mapping[str, Histogram], keys: Sequence[str]) -> Figure:
+    """Histograms of response times on two logarithmic axes."""
+    curves = [histogram_curve(name, one, place) for place, (name, one) in enumerate(found.items())]
+    return Figure(
+        title,
+        "response time, us",
+        "I/Os",
+        curves,
+        log_x=True,
+        log_y=True,
+        wide=True,
+        sources=tuple(keys),
+    )
+
+
+def surface(
+    title: str,
+    labels: tuple[str, str],
+    names: tuple[Sequence[str], Sequence[str]],
+    rows: Sequence[Sequence[Cell | None]],
+    note: str,
+) -> Figure:
+    """IOPS as coloured fields, row by row from below."""
+    places = [(x, y) for y in range(len(names[1])) for x in range(len(names[0]))]
+    cells = [cell for row in rows for cell in row]
+    z = [None if cell is None else cell.value for cell in cells]
+    x, y = ([float(place[axis]) for place in places] for axis in (0, 1))
+    return Figure(
+        title,
+        *labels,
+        [Curve("IOPS", x, y, "heat", z=z)],
+        x_names=names[0],
+        y_names=names[1],
+        wide=True,
+        sources=sources(cells),
+        note=note,
+    )
 
 
 def doubts(records: Records, *keys: str) -> list[str]:
@@ -282,7 +323,7 @@ def conditions(
             "volatile write cache",
             f"the settings want it {settings.write_cache}; only --setup pts switches it",
         ),
-        ("queue depth and threads", load or f"QD {depth(setup)}, TC {threads(setup)}"),
+        ("queue depth and threads", load or f"QD {depth_of(setup)}, TC {threads_of(setup)}"),
         ("data pattern", f"{data} % compressible" if data else "random"),
     ]
     if filled is not None:
@@ -294,4 +335,4 @@ def conditions(
             )
         )
     rows += what
-    return Table("Test conditions", columns("condition, value"), rows)
+    return Table("Test conditions", columns("condition | value"), rows)

@@ -6,10 +6,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ssdlab.answer import Number, Section
-from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Setup
-from ssdlab.engine.steps import Job, Rounds, Step, Tracked, in_round
+from ssdlab.engine.steps import Job, Rounds, Step, in_round
 from ssdlab.protocols import pts_common as pts
 from ssdlab.protocols import pts_demand as demand
 
@@ -49,11 +48,8 @@ def plan(setup: Setup) -> list[Step]:
 
 
 def _rounds(setup: Setup) -> Rounds:
-    tracked = Tracked(
-        f"composite writes at {demand.text(BUSIEST)}",
-        "IOPS",
-        lambda records, number: records.iops(in_round(number, "minute")),
-    )
+    title = f"composite writes at {demand.text(BUSIEST)}"
+    tracked = pts.tracked(title, "iops", "minute")
 
     def jobs(number: int) -> list[Job]:
         last = setup.number("seconds")
@@ -77,7 +73,6 @@ def _job(setup: Setup, key: str, at: tuple[int, int], seconds: float, read: int)
         depth=at[1],
         seconds=seconds,
         read_percent=read or None,
-        compressible=setup.count("compressible"),
         options={
             "bssplit": split,
             "blockalign": max(ALIGNED, setup.block),
@@ -137,21 +132,17 @@ def _numbers(records: Records, grid: demand.Grid) -> list[Number]:
             numbers += [
                 Number(f"{name}: IOPS", point.iops, "IOPS", "higher", keys),
                 Number(f"{name}: mean response", point.mean_us, "us", "lower", keys),
-                Number(f"{name}: p99.9", records.percentile_us(keys[0], 99.9), "us", "lower", keys),
+                Number(f"{name}: p99.9", records.value("p99.9", keys[0]), "us", "lower", keys),
             ]
     return numbers
 
 
-PROTOCOLS = (
-    Protocol(
-        name="pts-composite",
-        title="PTS Composite Block Size Workload",
-        summary="the block sizes and places of an enterprise server (JESD219), as demand grows",
-        source=f"{pts.SOURCE}; JEDEC JESD219A",
-        group="pts",
-        plan=plan,
-        judge=judge,
-        parameters=pts.parameters(depth=None, threads=None),
-        active_share=pts.active_share,
-    ),
+PROTOCOLS = pts.protocol(
+    "pts-composite",
+    "Composite Block Size Workload",
+    "the block sizes and places of an enterprise server (JESD219), as demand grows",
+    plan,
+    judge,
+    pts.parameters(depth=None, threads=None),
+    source=f"{pts.SOURCE}; JEDEC JESD219A",
 )

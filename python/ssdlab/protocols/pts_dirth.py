@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ssdlab.answer import Number, Section
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.answers import number
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import Parameter, Setup, bytes_of
-from ssdlab.engine.steps import Job, Rounds, Step, Then, Tracked, in_round
+from ssdlab.engine.steps import Job, Rounds, Step, Then, in_round
 from ssdlab.protocols import pts_common as pts
 from ssdlab.protocols import pts_demand as demand
 
@@ -34,28 +34,16 @@ def plan(setup: Setup) -> list[Step]:
 
 
 def _rounds(setup: Setup) -> Rounds:
-    name = demand.name_of(*BUSIEST)
-    tracked = Tracked(
-        demand.text(BUSIEST),
-        "IOPS",
-        lambda records, number: records.iops(in_round(number, name)),
-    )
+    tracked = pts.tracked(demand.text(BUSIEST), "iops", demand.name_of(*BUSIEST))
 
     def jobs(number: int) -> list[Job]:
-        before = _job(
-            setup,
-            in_round(number, "prewrite"),
-            BUSIEST,
-            60 * setup.number("prewrite_minutes"),
-            written=True,
+        minutes = setup.number("prewrite_minutes")
+        grid = (
+            _job(setup, in_round(number, demand.name_of(*at)), at, setup.number("seconds"))
+            for at in demand.POINTS
         )
-        return [
-            before,
-            *(
-                _job(setup, in_round(number, demand.name_of(*at)), at, setup.number("seconds"))
-                for at in demand.POINTS
-            ),
-        ]
+        before = in_round(number, "prewrite")
+        return [_job(setup, before, BUSIEST, 60 * minutes, written=True), *grid]
 
     return Rounds(KEY, "demand intensity", jobs, (tracked,), most=pts.rounds(setup))
 
@@ -160,29 +148,25 @@ def _numbers(records: Records, grid: demand.Grid, chosen: Choice) -> list[Number
             Number(f"{name}: mean response", point.mean_us, "us", "lower", point.sources)
         )
         if key in records:
-            for percent in (99.9, 99.999):
-                value = records.percentile_us(key, percent)
-                numbers.append(Number(f"{name}: p{percent:g}", value, "us", "lower", (key,)))
+            numbers += [
+                number(f"{name}: {what}", records.cell(what, key), "us", "lower")
+                for what in ("p99.9", "p99.999")
+            ]
     return numbers
 
 
-PROTOCOLS = (
-    Protocol(
-        name="pts-dirth",
-        title="PTS Demand Intensity and Response Time Histogram",
-        summary="IOPS and response times for 49 combinations of threads and queue depth",
-        source=pts.SOURCE,
-        group="pts",
-        plan=plan,
-        judge=judge,
-        parameters=(
-            *pts.parameters(depth=None, threads=None),
-            Parameter("bs", "4k", "size of the I/Os"),
-            Parameter("read_percent", 0, "percent of reads"),
-            Parameter("prewrite_minutes", 5.0, "minutes of writes before each round"),
-            Parameter("between_minutes", 60.0, "minutes of writes before each histogram"),
-            Parameter("histogram_minutes", 10.0, "minutes of each histogram"),
-        ),
-        active_share=pts.active_share,
+PROTOCOLS = pts.protocol(
+    "pts-dirth",
+    "Demand Intensity and Response Time Histogram",
+    "IOPS and response times for 49 combinations of threads and queue depth",
+    plan,
+    judge,
+    (
+        *pts.parameters(depth=None, threads=None),
+        Parameter("bs", "4k", "size of the I/Os"),
+        Parameter("read_percent", 0, "percent of reads"),
+        Parameter("prewrite_minutes", 5.0, "minutes of writes before each round"),
+        Parameter("between_minutes", 60.0, "minutes of writes before each histogram"),
+        Parameter("histogram_minutes", 10.0, "minutes of each histogram"),
     ),
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from ssdlab.answer import Cell, Column, Curve, Figure, Number, Section, Table
-from ssdlab.engine.protocol import Protocol
+from ssdlab.answer import Cell, Curve, Figure, Number, Section, Table, columns
+from ssdlab.engine.answers import Row, best, figure, mean, number, ratio
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Parameter, Setup
-from ssdlab.engine.steps import Job, Rounds, Step, Tracked, in_round
+from ssdlab.engine.steps import Job, Rounds, Step, in_round
 from ssdlab.protocols import pts_common as pts
 
 KEY = "saturation"
@@ -46,11 +46,7 @@ def plan(setup: Setup) -> list[Step]:
 
 
 def _saturation(setup: Setup) -> Rounds:
-    tracked = Tracked(
-        "RND 4 KiB writes, last minute of a round",
-        "IOPS",
-        lambda records, number: records.iops(in_round(number, "minute")),
-    )
+    tracked = pts.tracked("RND 4 KiB writes, last minute of a round", "iops", "minute")
 
     def jobs(number: int) -> list[Job]:
         long = _round_s(setup) - setup.number("seconds")
@@ -68,15 +64,7 @@ def _round_s(setup: Setup) -> float:
 
 
 def _writes(setup: Setup, key: str, seconds: float) -> Job:
-    return pts.mix_job(
-        setup,
-        key,
-        4 * KIB,
-        0,
-        depth=pts.depth(setup),
-        threads=pts.threads(setup),
-        seconds=seconds,
-    )
+    return pts.mix_job(setup, key, 4 * KIB, 0, seconds=seconds)
 
 
 def _bursts(setup: Setup) -> int:
@@ -110,9 +98,9 @@ def _batch(setup: Setup, wait: int, first: int) -> Job:
     long, pause = setup.seconds(BURST_S), setup.seconds(float(wait))
     last = min(first + BATCH - 1, _bursts(setup))
     jobs = []
-    for place, number in enumerate(range(first, last + 1)):
+    for place, burst in enumerate(range(first, last + 1)):
         begin = round(1000 * (pause + place * (pause + long)))
-        job = _writes(setup, burst_name(number), BURST_S)
+        job = _writes(setup, burst_name(burst), BURST_S)
         jobs.append(replace(job, text=f"{job.text}startdelay={begin}ms\n"))
     key = _batch_key(wait, first)
     together = setup.together(
@@ -125,9 +113,9 @@ def judge(records: Records, setup: Setup) -> Section:
     """IOPS of the bursts for each idle time, and beside them those of writing without a pause."""
     bursts = {wait: _measured(records, setup, wait) for wait in WAITS}
     baselines = {wait: _returned(records, setup, wait) for wait in WAITS}
-    saturated = pts.window_cell(records, KEY, "minute", records.iops)
-    means = {wait: _mean_cell(found) for wait, found in bursts.items()}
-    gains = _gains(means, baselines)
+    saturated = pts.window_cell(records, KEY, "minute", "iops")
+    means = {wait: mean(map(_cell, found)) for wait, found in bursts.items()}
+    gains = {wait: _gain(of, baselines[wait]) for wait, of in means.items()}
     conditions = pts.conditions(
         setup,
         what=[
@@ -151,9 +139,9 @@ def _measured(records: Records, setup: Setup, wait: int) -> list[Burst]:
         key = _batch_key(wait, first)
         if key not in records:
             break
-        for number in range(first, min(first + BATCH, _bursts(setup) + 1)):
-            iops = records.iops(key, job=burst_name(number))
-            found.append(Burst(key, number * cycle / 60, iops))
+        for burst in range(first, min(first + BATCH, _bursts(setup) + 1)):
+            iops = records.iops(key, job=burst_name(burst)) or 0.0
+            found.append(Burst(key, burst * cycle / 60, iops))
     return found
 
 
@@ -161,38 +149,23 @@ def _returned(records: Records, setup: Setup, wait: int) -> list[Burst]:
     keys = [_baseline_key(wait, n) for n in range(1, _pieces(setup) + 1)]
     minutes = setup.seconds(PIECE_S) / 60
     return [
-        Burst(key, minutes * n, records.iops(key))
+        Burst(key, minutes * n, records.iops(key) or 0.0)
         for n, key in enumerate(keys, start=1)
         if key in records
     ]
 
 
-def _mean_cell(found: list[Burst]) -> Cell | None:
-    if not found:
-        return None
-    return Cell(
-        sum(one.iops for one in found) / len(found), tuple(dict.fromkeys(b.key for b in found))
-    )
+def _cell(one: Burst) -> Cell:
+    return Cell(one.iops, (one.key,))
 
 
-def _gains(
-    means: dict[int, Cell | None], baselines: dict[int, list[Burst]]
-) -> dict[int, Cell | None]:
+def _gain(mean: Cell, back: list[Burst]) -> Cell:
     """Bursts against what the drive came back to after them."""
-    gains: dict[int, Cell | None] = {}
-    for wait, mean in means.items():
-        back = baselines[wait]
-        known = mean is not None and mean.value is not None and back and back[-1].iops > 0
-        gains[wait] = (
-            Cell((mean.value or 0.0) / back[-1].iops, (*mean.sources, back[-1].key))
-            if mean is not None and known
-            else None
-        )
-    return gains
+    return ratio(mean, _cell(back[-1])) if back else Cell(None)
 
 
-def _said(gains: dict[int, Cell | None], baselines: dict[int, list[Burst]]) -> list[str]:
-    known = {wait: v for wait, cell in gains.items() if (v := pts.value(cell)) is not None}
+def _said(gains: dict[int, Cell], baselines: dict[int, list[Burst]]) -> list[str]:
+    known = {wait: v for wait, cell in gains.items() if (v := cell.value) is not None}
     if not known:
         return ["No idle time has been measured to its end."]
     longest = max(known)
@@ -208,51 +181,37 @@ def _said(gains: dict[int, Cell | None], baselines: dict[int, list[Burst]]) -> l
     ]
 
 
-def _numbers(
-    means: dict[int, Cell | None], gains: dict[int, Cell | None], saturated: Cell | None
-) -> list[Number]:
-    numbers = [pts.number("saturated", saturated, "IOPS", "higher")]
-    for wait, mean in means.items():
+def _numbers(means: dict[int, Cell], gains: dict[int, Cell], saturated: Cell) -> list[Number]:
+    numbers = [number("saturated", saturated, "IOPS", "higher")]
+    for wait, cell in means.items():
         name = f"bursts after {wait} s idle"
-        numbers.append(pts.number(name, mean, "IOPS", "higher"))
-        numbers.append(pts.number(f"{name} / without a pause", gains[wait], "x", "higher"))
+        numbers.append(number(name, cell, "IOPS", "higher"))
+        numbers.append(number(f"{name} / without a pause", gains[wait], "x", "higher"))
     return numbers
 
 
 def _table(
     bursts: dict[int, list[Burst]],
     baselines: dict[int, list[Burst]],
-    means: dict[int, Cell | None],
-    gains: dict[int, Cell | None],
+    means: dict[int, Cell],
+    gains: dict[int, Cell],
 ) -> Table:
-    columns = (
-        Column("idle time"),
-        Column("mean of the bursts", "IOPS"),
-        Column("slowest burst", "IOPS"),
-        Column("fastest burst", "IOPS"),
-        Column("mean / last minutes of the return", "x"),
-        Column("first minutes of the return", "IOPS"),
-        Column("last minutes of the return", "IOPS"),
+    heads = columns(
+        "idle time | mean of the bursts [IOPS] | slowest burst [IOPS] | fastest burst [IOPS] "
+        "| mean / last minutes of the return [x] | first minutes of the return [IOPS] "
+        "| last minutes of the return [IOPS]"
     )
-    rows: list[tuple[Cell | str | None, ...]] = []
+    rows: list[Row] = []
     for wait, found in bursts.items():
-        mean, gain = means[wait], gains[wait]
-        ordered = sorted(found, key=lambda one: one.iops)
         back = baselines[wait]
-        rows.append(
-            (
-                f"{wait} s",
-                mean,
-                *(Cell(o.iops, (o.key,)) for o in (ordered[0], ordered[-1])),
-                gain,
-                *(Cell(o.iops, (o.key,)) for o in (back[0], back[-1])),
-            )
-            if ordered and back
-            else (f"{wait} s", mean, None, None, gain, None, None)
-        )
+        ends: Row = [None] * 4
+        if found and back:
+            every = [_cell(one) for one in found]
+            ends = [best(every, min), best(every), _cell(back[0]), _cell(back[-1])]
+        rows.append([f"{wait} s", means[wait], *ends[:2], gains[wait], *ends[2:]])
     return Table(
         "Host idle recovery",
-        columns,
+        heads,
         rows,
         note="Between two idle times the drive is written without a pause: the return to the "
         "baseline, whose first and last five minutes are shown.",
@@ -260,9 +219,9 @@ def _table(
 
 
 def _figures(
-    bursts: dict[int, list[Burst]], baselines: dict[int, list[Burst]], saturated: Cell | None
+    bursts: dict[int, list[Burst]], baselines: dict[int, list[Burst]], saturated: Cell
 ) -> list[Figure]:
-    base = pts.value(saturated)
+    base = saturated.value
     rates = [o.iops for found in (*bursts.values(), *baselines.values()) for o in found]
     top = max([*rates, base or 0.0])
     figures = []
@@ -302,41 +261,28 @@ def _summary(bursts: dict[int, list[Burst]], baselines: dict[int, list[Burst]]) 
     done = [wait for wait in WAITS if bursts[wait] and baselines[wait]]
     if not done:
         return []
-    places = [float(place) for place in range(len(done))]
-    means = [sum(o.iops for o in bursts[wait]) / len(bursts[wait]) for wait in done]
-    after = [baselines[wait][-1].iops for wait in done]
-    keys = [one.key for wait in done for one in (*bursts[wait], *baselines[wait])]
     return [
-        Figure(
+        figure(
             "Host idle recovery",
             "idle time, s",
             "IOPS",
-            [
-                Curve("bursts", places, means, "bars"),
-                Curve("end of the return, without a pause", places, after, "bars", 1),
-            ],
+            {
+                "bursts": [mean(map(_cell, bursts[wait])) for wait in done],
+                "end of the return, without a pause": [_cell(baselines[w][-1]) for w in done],
+            },
+            style="bars",
             x_names=[str(wait) for wait in done],
-            wide=True,
-            sources=tuple(dict.fromkeys(keys)),
         )
     ]
 
 
-PROTOCOLS = (
-    Protocol(
-        name="pts-hir",
-        title="PTS Host Idle Recovery",
-        summary="how much faster a saturated drive writes after idle times of 5 to 50 seconds",
-        source=pts.SOURCE,
-        group="pts",
-        plan=plan,
-        judge=judge,
-        parameters=(
-            *pts.parameters(fill=0.0),
-            Parameter("bursts", 360, "bursts of 5 s after each idle time"),
-        ),
-        # 60 would make all idle times of a real drive one second.
-        quick_divisor=5.0,
-        active_share=pts.active_share,
-    ),
+PROTOCOLS = pts.protocol(
+    "pts-hir",
+    "Host Idle Recovery",
+    "how much faster a saturated drive writes after idle times of 5 to 50 seconds",
+    plan,
+    judge,
+    (*pts.parameters(fill=0.0), Parameter("bursts", 360, "bursts of 5 s after each idle time")),
+    # 60 would make all idle times of a real drive one second.
+    quick_divisor=5.0,
 )

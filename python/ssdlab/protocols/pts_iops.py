@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ssdlab.answer import Cell, Column, Curve, Figure, Number, Section, Table
-from ssdlab.engine.protocol import Protocol
+from ssdlab.answer import Cell, Column, Figure, Number, Section, Table, columns
+from ssdlab.engine.answers import Row, charts, figure, number
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Setup
-from ssdlab.engine.steps import Job, Rounds, Step, Tracked, in_round
+from ssdlab.engine.steps import Job, Rounds, Step, in_round
 from ssdlab.protocols import pts_common as pts
 
 KEY = "iops"
@@ -32,37 +32,24 @@ def _rounds(setup: Setup) -> Rounds:
 
     def jobs(number: int) -> list[Job]:
         return [
-            pts.mix_job(
-                setup,
-                in_round(number, name_of(mix, size)),
-                size,
-                mix,
-                depth=pts.depth(setup),
-                threads=pts.threads(setup),
-                seconds=setup.number("seconds"),
-            )
+            pts.mix_job(setup, in_round(number, name_of(mix, size)), size, mix)
             for mix in MIXES
             for size in sizes
         ]
 
-    tracked = [_tracked(mix, size) for mix, size in TRACKED if size in sizes]
+    tracked = [
+        pts.tracked(f"RND {pts.block_text(size)}, {pts.mix_text(mix)}", "iops", name_of(mix, size))
+        for mix, size in TRACKED
+        if size in sizes
+    ]
     return Rounds(KEY, "IOPS by mix and block size", jobs, tracked, most=pts.rounds(setup))
-
-
-def _tracked(mix: int, size: int) -> Tracked:
-    name = name_of(mix, size)
-    return Tracked(
-        f"RND {pts.block_text(size)}, {pts.mix_text(mix)}",
-        "IOPS",
-        lambda records, number: records.iops(in_round(number, name)),
-    )
 
 
 def judge(records: Records, setup: Setup) -> Section:
     """IOPS of every point as mean of the measurement window."""
     sizes = pts.sizes(setup, SIZES)
     cells = {
-        (mix, size): pts.window_cell(records, KEY, name_of(mix, size), records.iops)
+        (mix, size): pts.window_cell(records, KEY, name_of(mix, size), "iops")
         for mix in MIXES
         for size in sizes
     }
@@ -72,11 +59,11 @@ def judge(records: Records, setup: Setup) -> Section:
     return Section(sentences, numbers, tables, _figures(cells, sizes))
 
 
-Cells = dict[tuple[int, int], Cell | None]
+Cells = dict[tuple[int, int], Cell]
 
 
 def _said(cells: Cells) -> list[str]:
-    read, write = (pts.value(cells.get((mix, 4 * KIB))) for mix in (100, 0))
+    read, write = (cells[mix, 4 * KIB].value for mix in (100, 0))
     if read is None or write is None:
         return ["No round has been measured to its end."]
     return [f"At random, 4 KiB at a time, it reads {read:,.0f} and writes {write:,.0f} IOPS."]
@@ -87,8 +74,11 @@ def _numbers(cells: Cells) -> list[Number]:
         (100, 4), (65, 4), (0, 4), (65, 8), (100, 64), (65, 64), (0, 64), (100, 1024), (0, 1024),
     )  # fmt: skip
     return [
-        pts.number(
-            f"RND {size} KiB, {pts.mix_text(mix)}", cells.get((mix, size * KIB)), "IOPS", "higher"
+        number(
+            f"RND {size} KiB, {pts.mix_text(mix)}",
+            cells.get((mix, size * KIB), Cell(None)),
+            "IOPS",
+            "higher",
         )
         for mix, size in wanted
     ]
@@ -104,79 +94,46 @@ def _means(cells: Cells, sizes: list[int]) -> Table:
 
 def _tabular(records: Records, sizes: list[int]) -> Table:
     rounds = pts.rounds_of(records, KEY, name_of(0, 4 * KIB))
-    columns = [Column("mix"), Column("block")]
-    columns += [Column(f"round {n}", "IOPS") for n in rounds]
-
-    def cell(key: str) -> Cell | None:
-        return Cell(records.iops(key), (key,)) if key in records else None
-
-    rows = [
-        (
+    heads = [*columns("mix | block"), *(Column(f"round {n}", "IOPS") for n in rounds)]
+    rows: list[Row] = [
+        [
             pts.mix_text(mix),
             pts.block_text(size),
-            *(cell(in_round(n, name_of(mix, size))) for n in rounds),
-        )
+            *(records.cell("iops", in_round(n, name_of(mix, size))) for n in rounds),
+        ]
         for mix in MIXES
         for size in reversed(sizes)
     ]
-    return Table("IOPS of each round of the measurement window", columns, rows if rounds else [])
+    return Table("IOPS of each round of the measurement window", heads, rows if rounds else [])
 
 
 def _figures(cells: Cells, sizes: list[int]) -> list[Figure]:
     rising = sizes[::-1]
-    curves = []
-    for place, mix in enumerate(MIXES):
-        # A logarithmic axis has no place for nothing.
-        found = [(s / KIB, v) for s in rising if (v := pts.value(cells[mix, s]))]
-        if found:
-            x, y = zip(*found, strict=True)
-            curves.append(Curve(pts.mix_text(mix), x, y, "points", place))
-    if not curves:
-        return []
-    sources = tuple(dict.fromkeys(s for c in cells.values() if c for s in c.sources))
-    flat = Figure(
+    by_size = figure(
         "IOPS by block size",
         "block, KiB",
         "IOPS",
-        curves,
+        {pts.mix_text(mix): [(size / KIB, cells[mix, size]) for size in rising] for mix in MIXES},
         log_x=True,
         log_y=True,
-        wide=True,
-        sources=sources,
     )
-    places = [(x, y) for y in range(len(MIXES)) for x in range(len(rising))]
-    surface = Figure(
+    if not charts(by_size):
+        return []
+    surface = pts.surface(
         "IOPS by block size and mix",
-        "block, KiB",
-        "reads / writes, %",
-        [
-            Curve(
-                "IOPS",
-                [float(x) for x, _ in places],
-                [float(y) for _, y in places],
-                "heat",
-                z=[pts.value(cells[MIXES[::-1][y], rising[x]]) for x, y in places],
-            )
-        ],
-        x_names=[f"{size / KIB:g}" for size in rising],
-        y_names=[f"{mix}/{100 - mix}" for mix in MIXES[::-1]],
-        wide=True,
-        sources=sources,
-        note="Colours follow the logarithm of the IOPS.",
+        ("block, KiB", "reads / writes, %"),
+        ([f"{size / KIB:g}" for size in rising], [f"{m}/{100 - m}" for m in MIXES[::-1]]),
+        [[cells[mix, size] for size in rising] for mix in MIXES[::-1]],
+        "Colours follow the logarithm of the IOPS.",
     )
-    return [flat, surface]
+    return [*charts(by_size), surface]
 
 
-PROTOCOLS = (
-    Protocol(
-        name="pts-iops",
-        title="PTS IOPS",
-        summary="IOPS in steady state for seven mixes of reads and writes and eight block sizes",
-        source=pts.SOURCE,
-        group="pts",
-        plan=plan,
-        judge=judge,
-        parameters=pts.parameters(),
-        active_share=pts.active_share,
-    ),
+PROTOCOLS = pts.protocol(
+    "pts-iops",
+    "IOPS",
+    "IOPS in steady state for seven mixes of reads and writes and eight block sizes",
+    plan,
+    judge,
+    pts.parameters(),
 )

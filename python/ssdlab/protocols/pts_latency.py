@@ -3,11 +3,11 @@ histogram of response times."""
 
 from __future__ import annotations
 
-from ssdlab.answer import Cell, Column, Curve, Figure, Number, Section, Table
-from ssdlab.engine.protocol import Protocol
+from ssdlab.answer import Cell, Column, Figure, Number, Section, Table, columns
+from ssdlab.engine.answers import Row, charts, figure, number
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Parameter, Setup
-from ssdlab.engine.steps import Job, Rounds, Step, Tracked, in_round
+from ssdlab.engine.steps import Job, Rounds, Step, in_round
 from ssdlab.protocols import pts_common as pts
 
 KEY = "latency"
@@ -17,7 +17,7 @@ SIZES = (8 * KIB, 4 * KIB, 512)
 AGREED = 4 * KIB
 """Writes of this size decide about steady state and make the histogram."""
 
-Cells = dict[tuple[int, int], Cell | None]
+Cells = dict[tuple[int, int], Cell]
 
 
 def name_of(read_percent: int, size: int) -> str:
@@ -27,11 +27,8 @@ def name_of(read_percent: int, size: int) -> str:
 
 def plan(setup: Setup) -> list[Step]:
     """Purge, two sequential fills, rounds of nine measurements, 20 minutes for the histogram."""
-    tracked = Tracked(
-        f"mean latency, RND {pts.block_text(AGREED)}, {pts.mix_text(0)}",
-        "us",
-        lambda records, number: records.mean_us(in_round(number, name_of(0, AGREED))) or 0.0,
-    )
+    title = f"mean latency, RND {pts.block_text(AGREED)}, {pts.mix_text(0)}"
+    tracked = pts.tracked(title, "mean", name_of(0, AGREED))
 
     def jobs(number: int) -> list[Job]:
         seconds = setup.number("seconds")
@@ -56,11 +53,9 @@ def judge(records: Records, setup: Setup) -> Section:
     """Mean, longest and high percentiles of the latency, and the histogram."""
     sizes = pts.sizes(setup, SIZES)
     points = [(mix, size) for mix in MIXES for size in sizes]
-    means: Cells = {
-        (m, s): pts.window_cell(records, KEY, name_of(m, s), records.mean_us) for m, s in points
-    }
+    means: Cells = {(m, s): pts.window_cell(records, KEY, name_of(m, s), "mean") for m, s in points}
     longest: Cells = {
-        (m, s): pts.window_max(records, KEY, name_of(m, s), records.max_us) for m, s in points
+        (m, s): pts.window_cell(records, KEY, name_of(m, s), "max") for m, s in points
     }
     tables = [
         _grid("Mean latency, means of the measurement window", means, sizes),
@@ -74,15 +69,14 @@ def judge(records: Records, setup: Setup) -> Section:
         _numbers(records, means, longest),
         tables,
         [
-            *_bars("Mean latency", means, sizes),
-            *_bars("Max latency", longest, sizes),
+            *charts(_bars("Mean latency", means, sizes), _bars("Max latency", longest, sizes)),
             *_histogram(records),
         ],
     )
 
 
 def _said(means: Cells) -> list[str]:
-    read, write = (pts.value(means[mix, AGREED]) for mix in (100, 0))
+    read, write = (means[mix, AGREED].value for mix in (100, 0))
     if read is None or write is None:
         return ["No round has been measured to its end."]
     return [
@@ -101,14 +95,13 @@ def _numbers(records: Records, means: Cells, longest: Cells) -> list[Number]:
     found = []
     for mix in MIXES:
         name = f"RND 4 KiB, {pts.mix_text(mix)}"
-        found.append(pts.number(f"mean latency, {name}", means[mix, AGREED], "us", "lower"))
-        found.append(pts.number(f"max latency, {name}", longest[mix, AGREED], "us", "lower"))
+        found.append(number(f"mean latency, {name}", means[mix, AGREED], "us", "lower"))
+        found.append(number(f"max latency, {name}", longest[mix, AGREED], "us", "lower"))
     if HISTOGRAM in records:
-        for percent in (99.0, 99.9, 99.99):
-            value = records.percentile_us(HISTOGRAM, percent)
-            found.append(
-                Number(f"p{percent:g} of RND 4 KiB writes", value, "us", "lower", (HISTOGRAM,))
-            )
+        found += [
+            number(f"{what} of RND 4 KiB writes", records.cell(what, HISTOGRAM), "us", "lower")
+            for what in ("p99", "p99.9", "p99.99")
+        ]
     return found
 
 
@@ -121,92 +114,57 @@ def _grid(title: str, cells: Cells, sizes: list[int]) -> Table:
 
 
 def _percentiles(records: Records, points: list[tuple[int, int]]) -> Table:
-    rows = []
+    rows: list[Row] = []
     for mix, size in points:
         keys = pts.keys_of(records, KEY, name_of(mix, size))
-        cells = pts.percentile_cells(records, keys, pts.PERCENTILES)
-        rows.append((pts.mix_text(mix), pts.block_text(size), *cells))
+        cells = pts.percentile_cells(records, keys)
+        rows.append([pts.mix_text(mix), pts.block_text(size), *cells])
     return Table(
         "Response times of the measurement window",
-        (Column("mix"), Column("block"), *_percent_columns()),
+        [*columns("mix | block"), *pts.PERCENT_COLUMNS],
         rows,
         note="Percentiles of all I/Os of the rounds of the window together.",
     )
 
 
-def _percent_columns() -> list[Column]:
-    return [*(Column(f"{percent:g} %", "us") for percent in pts.PERCENTILES), Column("max", "us")]
-
-
 def _histogram_table(records: Records) -> Table:
     keys = [HISTOGRAM] if HISTOGRAM in records else []
-    mean = records.mean_us(HISTOGRAM) if keys else None
-    row = (
-        "RND 4 KiB, R/W 0/100",
-        None if mean is None else Cell(mean, (HISTOGRAM,)),
-        *pts.percentile_cells(records, keys, pts.PERCENTILES),
-    )
+    row: Row = ["RND 4 KiB, R/W 0/100", records.cell("mean", HISTOGRAM)]
+    row += pts.percentile_cells(records, keys)
     return Table(
         "Response times of the histogram",
-        (Column("load"), Column("mean", "us"), *_percent_columns()),
+        [*columns("load | mean [us]"), *pts.PERCENT_COLUMNS],
         [row] if keys else [],
     )
 
 
-def _bars(title: str, cells: Cells, sizes: list[int]) -> list[Figure]:
+def _bars(title: str, cells: Cells, sizes: list[int]) -> Figure:
     rising = sizes[::-1]
-    curves = []
-    for place, mix in enumerate(MIXES):
-        found = [(float(x), v) for x, s in enumerate(rising) if (v := pts.value(cells[mix, s]))]
-        if found:
-            x, y = zip(*found, strict=True)
-            curves.append(Curve(pts.mix_text(mix), x, y, "bars", place))
-    if not curves:
-        return []
-    return [
-        Figure(
-            title,
-            "block, KiB",
-            "us",
-            curves,
-            x_names=[f"{size / KIB:g}" for size in rising],
-            group="Latency by block size and mix",
-            sources=tuple(s for cell in cells.values() if cell for s in cell.sources),
-        )
-    ]
+    return figure(
+        title,
+        "block, KiB",
+        "us",
+        {pts.mix_text(mix): [cells[mix, size] for size in rising] for mix in MIXES},
+        style="bars",
+        x_names=[f"{size / KIB:g}" for size in rising],
+        group="Latency by block size and mix",
+    )
 
 
 def _histogram(records: Records) -> list[Figure]:
-    bins = records.latency(HISTOGRAM) if HISTOGRAM in records else None
-    if bins is None:
-        return []
-    return [
-        Figure(
-            "Response times of RND 4 KiB writes",
-            "response time, us",
-            "I/Os",
-            [pts.histogram_curve("writes", bins)],
-            log_x=True,
-            log_y=True,
-            wide=True,
-            sources=(HISTOGRAM,),
-        )
-    ]
+    bins = records.latency(HISTOGRAM)
+    title = "Response times of RND 4 KiB writes"
+    return [] if bins is None else [pts.histogram_figure(title, {"writes": bins}, [HISTOGRAM])]
 
 
-PROTOCOLS = (
-    Protocol(
-        name="pts-latency",
-        title="PTS Latency",
-        summary="response times of single reads and writes in steady state, and their histogram",
-        source=pts.SOURCE,
-        group="pts",
-        plan=plan,
-        judge=judge,
-        parameters=(
-            *pts.parameters(depth=None, threads=None),
-            Parameter("histogram_minutes", 20.0, "minutes of writes for the histogram"),
-        ),
-        active_share=pts.active_share,
+PROTOCOLS = pts.protocol(
+    "pts-latency",
+    "Latency",
+    "response times of single reads and writes in steady state, and their histogram",
+    plan,
+    judge,
+    (
+        *pts.parameters(depth=None, threads=None),
+        Parameter("histogram_minutes", 20.0, "minutes of writes for the histogram"),
     ),
 )

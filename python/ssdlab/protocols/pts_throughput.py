@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ssdlab.answer import Cell, Column, Curve, Figure, Section, Table
-from ssdlab.engine.protocol import Protocol
+from ssdlab.answer import Cell, Column, Figure, Section, Table
+from ssdlab.engine.answers import Row, charts, figure, number
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Setup
-from ssdlab.engine.steps import Job, Rounds, Step, Tracked, in_round
+from ssdlab.engine.steps import Job, Rounds, Step, in_round
 from ssdlab.protocols import pts_common as pts
 
 SIZES = (1024 * KIB, 128 * KIB)
@@ -34,12 +34,8 @@ def plan(setup: Setup) -> list[Step]:
 
 
 def _rounds(setup: Setup, size: int) -> Rounds:
-    written = name_of(size, 0)
-    tracked = Tracked(
-        f"SEQ {pts.block_text(size)}, {pts.mix_text(0)}",
-        "MB/s",
-        lambda records, number: records.mbps(in_round(number, written)),
-    )
+    title = f"SEQ {pts.block_text(size)}, {pts.mix_text(0)}"
+    tracked = pts.tracked(title, "mbps", name_of(size, 0))
 
     def jobs(number: int) -> list[Job]:
         return [_job(setup, in_round(number, name_of(size, mix)), size, mix) for mix in MIXES]
@@ -50,36 +46,26 @@ def _rounds(setup: Setup, size: int) -> Rounds:
 
 
 def _job(setup: Setup, key: str, size: int, mix: int) -> Job:
-    threads = pts.threads(setup)
+    threads = pts.threads_of(setup)
     share = setup.active // threads // size * size
     # Threads that began at the same place would write the same blocks one after another.
     apart: dict[str, str | int] = {"offset_increment": share, "size": share} if threads > 1 else {}
-    return pts.mix_job(
-        setup,
-        key,
-        size,
-        mix,
-        sequential=True,
-        depth=pts.depth(setup),
-        threads=threads,
-        seconds=setup.number("seconds"),
-        options=apart,
-    )
+    return pts.mix_job(setup, key, size, mix, sequential=True, options=apart)
 
 
 def judge(records: Records, setup: Setup) -> Section:
     """Throughput of both sizes and directions, means of their measurement windows."""
     cells = {
-        (size, mix): pts.window_cell(records, key_of(size), name_of(size, mix), records.mbps)
+        (size, mix): pts.window_cell(records, key_of(size), name_of(size, mix), "mbps")
         for size in SIZES
         for mix in MIXES
     }
-    read, write = (pts.value(cells[SIZES[0], mix]) for mix in MIXES)
+    read, write = (cells[SIZES[0], mix].value for mix in MIXES)
     said = ["Nothing has been measured."]
     if read is not None and write is not None:
         said = [f"In order, 1024 KiB at a time, it reads {read:,.0f} and writes {write:,.0f} MB/s."]
     numbers = [
-        pts.number(
+        number(
             f"SEQ {pts.block_text(size)} {'read' if mix else 'write'}",
             cells[size, mix],
             "MB/s",
@@ -100,50 +86,37 @@ def judge(records: Records, setup: Setup) -> Section:
 
 
 def _tabular(records: Records, size: int) -> Table:
-    def cell(number: int, mix: int) -> Cell | None:
-        key = in_round(number, name_of(size, mix))
-        return Cell(records.mbps(key), (key,)) if key in records else None
-
-    rounds = pts.rounds_of(records, key_of(size), name_of(size, 0))
+    rows: list[Row] = [
+        [str(n), *(records.cell("mbps", in_round(n, name_of(size, mix))) for mix in MIXES)]
+        for n in pts.rounds_of(records, key_of(size), name_of(size, 0))
+    ]
     return Table(
         f"SEQ {pts.block_text(size)}: rounds of the measurement window",
         (Column("round"), *(Column(pts.mix_text(mix), "MB/s") for mix in MIXES)),
-        [(str(n), *(cell(n, mix) for mix in MIXES)) for n in rounds],
+        rows,
     )
 
 
-def _figures(cells: dict[tuple[int, int], Cell | None]) -> list[Figure]:
-    curves = []
-    for place, mix in enumerate(MIXES):
-        found = [(float(x), v) for x, s in enumerate(SIZES) if (v := pts.value(cells[s, mix]))]
-        if found:
-            x, y = zip(*found, strict=True)
-            curves.append(Curve(pts.mix_text(mix), x, y, "bars", place))
-    if not curves:
-        return []
-    return [
-        Figure(
+def _figures(cells: dict[tuple[int, int], Cell]) -> list[Figure]:
+    return charts(
+        figure(
             "Throughput",
             "block, KiB",
             "MB/s",
-            curves,
+            {pts.mix_text(mix): [cells[size, mix] for size in SIZES] for mix in MIXES},
+            style="bars",
             x_names=[f"{size // KIB}" for size in SIZES],
-            sources=tuple(s for cell in cells.values() if cell for s in cell.sources),
+            wide=False,
         )
-    ]
+    )
 
 
-PROTOCOLS = (
-    Protocol(
-        name="pts-throughput",
-        title="PTS Throughput",
-        summary="sequential throughput in steady state with blocks of 1024 and 128 KiB",
-        source=pts.SOURCE,
-        group="pts",
-        plan=plan,
-        judge=judge,
-        # Several threads in order are no sequential load to a drive: one, as the spec recommends.
-        parameters=pts.parameters(threads=1),
-        active_share=pts.active_share,
-    ),
+PROTOCOLS = pts.protocol(
+    "pts-throughput",
+    "Throughput",
+    "sequential throughput in steady state with blocks of 1024 and 128 KiB",
+    plan,
+    judge,
+    # Several threads in order are no sequential load to a drive: one, as the spec recommends.
+    pts.parameters(threads=1),
 )

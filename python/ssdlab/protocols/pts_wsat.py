@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ssdlab.answer import Cell, Column, Curve, Figure, Number, Section, Table
+from ssdlab.answer import Cell, Figure, Number, Section, Table, columns
 from ssdlab.engine import steady_report
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.answers import Row, charts, figure, number, ratio
 from ssdlab.engine.records import Records, RoundsRecord
 from ssdlab.engine.setup import KIB, Parameter, Setup
 from ssdlab.engine.steps import WINDOW, Job, Purge, Repeated, Step, Then
@@ -22,7 +22,7 @@ QUICK = 12
 TRACKED = "RND 4 KiB writes, last record of each half hour"
 
 
-class Record(NamedTuple):
+class Minute(NamedTuple):
     """A minute of writing."""
 
     key: str
@@ -79,15 +79,7 @@ def _next(records: Records, setup: Setup, first: int, done: int, before: int) ->
 
 
 def _job(setup: Setup, number: int) -> Job:
-    return pts.mix_job(
-        setup,
-        key_of(number),
-        BLOCK,
-        0,
-        depth=pts.depth(setup),
-        threads=pts.threads(setup),
-        seconds=setup.number("seconds"),
-    )
+    return pts.mix_job(setup, key_of(number), BLOCK, 0)
 
 
 def _expected(setup: Setup, done: int, written: int) -> tuple[Repeated, ...]:
@@ -124,7 +116,7 @@ def _rounds(records: Records, done: int, each: int, most: int) -> RoundsRecord:
     """The last record of each half hour as the round of a test to steady state."""
     last = range(each, done + 1, each)
     keys = tuple(key for n in last if (key := key_of(n)) in records)
-    values = [records.iops(key) for key in keys]
+    values = [records.iops(key) or 0.0 for key in keys]
     return RoundsRecord(
         "wsat",
         "random writes, half hour by half hour",
@@ -157,27 +149,25 @@ def judge(records: Records, setup: Setup) -> Section:
     )
 
 
-def _records(records: Records, setup: Setup) -> list[Record]:
+def _records(records: Records, setup: Setup) -> list[Minute]:
     minutes = setup.seconds(setup.number("seconds")) / 60
-    found: list[Record] = []
+    found: list[Minute] = []
     written = 0
     while (key := key_of(len(found) + 1)) in records:
         written += _bytes(records, key)
         found.append(
-            Record(
+            Minute(
                 key,
                 minutes * (len(found) + 1),
                 written,
-                records.iops(key),
-                records.mean_us(key),
-                records.percentile_us(key, 99.9),
-                records.max_us(key),
+                records.iops(key) or 0.0,
+                *(records.value(what, key) for what in ("mean", "p99.9", "max")),
             )
         )
     return found
 
 
-def _said(found: list[Record], late: list[Record], rounds: RoundsRecord, setup: Setup) -> list[str]:
+def _said(found: list[Minute], late: list[Minute], rounds: RoundsRecord, setup: Setup) -> list[str]:
     begin, end = found[0].iops, _mean([one.iops for one in late])
     times = found[-1].written / setup.active
     fallen = f", {100 * end / begin:.0f} % of it" if begin else ""
@@ -197,67 +187,47 @@ def _said(found: list[Record], late: list[Record], rounds: RoundsRecord, setup: 
     return [said, "The test is not at its end."]
 
 
-def _numbers(found: list[Record], late: list[Record], setup: Setup) -> list[Number]:
+def _numbers(found: list[Minute], late: list[Minute], setup: Setup) -> list[Number]:
     keys = tuple(one.key for one in late)
-    begin, end = found[0], _mean([one.iops for one in late])
+    begin = Cell(found[0].iops, (found[0].key,))
+    end = Cell(_mean([one.iops for one in late]), keys)
+    longest = max((one.max_us for one in late if one.max_us is not None), default=None)
+    latencies = (
+        ("mean", _mean([one.mean_us for one in late])),
+        ("p99.9", _mean([one.p999_us for one in late])),
+        ("max", longest),
+    )
     return [
-        Number("first record", begin.iops, "IOPS", "higher", (begin.key,)),
-        Number("last half hour", end, "IOPS", "higher", keys),
-        Number(
-            "last half hour / first record",
-            end / begin.iops if begin.iops else None,
-            "x",
-            "higher",
-            (begin.key, *keys),
-        ),
-        Number("written / active range", found[-1].written / setup.active, "x"),
-        Number(
-            "mean latency, last half hour", _mean([o.mean_us for o in late]), "us", "lower", keys
-        ),
-        Number(
-            "p99.9 latency, last half hour", _mean([o.p999_us for o in late]), "us", "lower", keys
-        ),
-        Number(
-            "max latency, last half hour",
-            max((o.max_us for o in late if o.max_us is not None), default=None),
-            "us",
-            "lower",
-            keys,
+        number("first record", begin, "IOPS", "higher"),
+        number("last half hour", end, "IOPS", "higher"),
+        number("last half hour / first record", ratio(end, begin), "x", "higher"),
+        number("written / active range", Cell(found[-1].written / setup.active), "x"),
+        *(
+            number(f"{name} latency, last half hour", Cell(value, keys), "us", "lower")
+            for name, value in latencies
         ),
     ]
 
 
-def _table(found: list[Record], each: int, setup: Setup) -> Table:
+def _table(found: list[Minute], each: int, setup: Setup) -> Table:
     shown = [one for n, one in enumerate(found, start=1) if n == 1 or n % each == 0]
     if found[-1] not in shown:
         shown.append(found[-1])
-    columns = (
-        Column("time, min"),
-        Column("written", "B"),
-        Column("written / active range", "x"),
-        Column("IOPS", "IOPS"),
-        Column("mean latency", "us"),
-        Column("p99.9 latency", "us"),
-        Column("max latency", "us"),
+    heads = columns(
+        "time, min | written [B] | written / active range [x] | IOPS [IOPS] | mean latency [us] "
+        "| p99.9 latency [us] | max latency [us]"
     )
-    rows = [
-        (
+    rows: list[Row] = [
+        [
             f"{one.minute:.4g}",
             *(
-                None if value is None else Cell(value, (one.key,))
-                for value in (
-                    one.written,
-                    one.written / setup.active,
-                    one.iops,
-                    one.mean_us,
-                    one.p999_us,
-                    one.max_us,
-                )
+                Cell(value, (one.key,))
+                for value in (one.written, one.written / setup.active, *one[3:])
             ),
-        )
+        ]
         for one in shown
     ]
-    return Table("Write saturation, record by record", columns, rows)
+    return Table("Write saturation, record by record", heads, rows)
 
 
 def _ends(setup: Setup) -> str:
@@ -266,52 +236,48 @@ def _ends(setup: Setup) -> str:
     return f"steady, or {setup.number('times'):g} x the active range written, or {shorter}"
 
 
-def _figures(found: list[Record]) -> list[Figure]:
-    sources = tuple(one.key for one in found)
-    times = ("time, min", [one.minute for one in found])
-    amounts = ("written, GB", [one.written / 1e9 for one in found])
+def _figures(found: list[Minute]) -> list[Figure]:
+    keys = tuple(one.key for one in found)
+    axes = (
+        ("time", "time, min", [one.minute for one in found]),
+        ("written data", "written, GB", [one.written / 1e9 for one in found]),
+    )
     figures = []
-    for axis, (label, x) in (("time", times), ("written data", amounts)):
-        for log in (False, True):
-            points = [(a, one.iops) for a, one in zip(x, found, strict=True) if one.iops or not log]
-            if points:
-                figures.append(
-                    Figure(
-                        f"IOPS against {axis}{', logarithmic' if log else ''}",
-                        label,
-                        "IOPS",
-                        [Curve("IOPS", [a for a, _ in points], [b for _, b in points])],
-                        log_y=log,
-                        group=f"IOPS against {axis}",
-                        sources=sources,
-                    )
-                )
-        curves = []
-        for place, (name, values) in enumerate(
-            (
-                ("mean", [one.mean_us for one in found]),
-                ("99.9 %", [one.p999_us for one in found]),
-                ("max", [one.max_us for one in found]),
+    for axis, label, x in axes:
+        figures += [
+            figure(
+                f"IOPS against {axis}{', logarithmic' if log else ''}",
+                label,
+                "IOPS",
+                {"IOPS": [(at, one.iops) for at, one in zip(x, found, strict=True)]},
+                style="line",
+                log_y=log,
+                group=f"IOPS against {axis}",
+                from_steps=keys,
             )
-        ):
-            points = [(a, v) for a, v in zip(x, values, strict=True) if v]
-            if points:
-                curves.append(
-                    Curve(name, [a for a, _ in points], [b / 1e3 for _, b in points], "line", place)
-                )
-        if curves:
-            figures.append(
-                Figure(
-                    f"Latency against {axis}",
-                    label,
-                    "ms",
-                    curves,
-                    log_y=True,
-                    wide=True,
-                    sources=sources,
-                )
+            for log in (False, True)
+        ]
+        latencies = {
+            "mean": [one.mean_us for one in found],
+            "99.9 %": [one.p999_us for one in found],
+            "max": [one.max_us for one in found],
+        }
+        curves = {
+            name: [(at, us and us / 1e3) for at, us in zip(x, values, strict=True)]
+            for name, values in latencies.items()
+        }
+        figures.append(
+            figure(
+                f"Latency against {axis}",
+                label,
+                "ms",
+                curves,
+                style="line",
+                log_y=True,
+                from_steps=keys,
             )
-    return figures
+        )
+    return charts(*figures)
 
 
 def _mean(values: Sequence[float | None]) -> float:
@@ -319,20 +285,15 @@ def _mean(values: Sequence[float | None]) -> float:
     return sum(known) / len(known) if known else 0.0
 
 
-PROTOCOLS = (
-    Protocol(
-        name="pts-wsat",
-        title="PTS Write Saturation",
-        summary="how random writes slow down from a purged drive until they are steady",
-        source=pts.SOURCE,
-        group="pts",
-        plan=plan,
-        judge=judge,
-        parameters=(
-            *pts.parameters(rounds=None, fill=None),
-            Parameter("times", 4.0, "ends when so many times the active range is written"),
-            Parameter("hours", 24.0, "ends after so many hours"),
-        ),
-        active_share=pts.active_share,
+PROTOCOLS = pts.protocol(
+    "pts-wsat",
+    "Write Saturation",
+    "how random writes slow down from a purged drive until they are steady",
+    plan,
+    judge,
+    (
+        *pts.parameters(rounds=None, fill=None),
+        Parameter("times", 4.0, "ends when so many times the active range is written"),
+        Parameter("hours", 24.0, "ends after so many hours"),
     ),
 )

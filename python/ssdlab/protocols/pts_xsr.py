@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from ssdlab.answer import Cell, Column, Curve, Figure, Number, Section, Table
-from ssdlab.engine.protocol import Protocol
+from ssdlab.answer import Cell, Curve, Figure, Number, Section, Table, columns
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, MIB, Parameter, Setup
 from ssdlab.engine.steps import Job, Purge, Step, Then
@@ -43,7 +42,7 @@ PHASES = (
 
 
 @dataclass(frozen=True)
-class Group:
+class PhaseRecords:
     """What was measured of a phase: a record for each minute."""
 
     phase: Phase
@@ -96,9 +95,8 @@ def _random(setup: Setup, phase: Phase) -> list[Job]:
             phase.title,
             "randwrite",
             phase.size,
-            depth=pts.depth(setup),
+            depth=pts.depth_of(setup),
             seconds=whole / count,
-            compressible=setup.count("compressible"),
         )
         for number in range(1, count + 1)
     ]
@@ -126,7 +124,7 @@ def _next(
         key = key_of(phase, done)
         if key not in records:
             return []
-        took = max((stats.runtime_s for stats in records.directions(key)), default=0.0)
+        took = records.runtime_s(key)
         if took <= 0:
             return []
         spent += took
@@ -140,9 +138,8 @@ def _next(
         phase.title,
         "write",
         phase.size,
-        depth=pts.depth(setup),
+        depth=pts.depth_of(setup),
         amount=again * (setup.active // phase.size * phase.size),
-        compressible=setup.count("compressible"),
         options={"runtime": f"{round(1000 * left)}ms"},
     )
     return [job, _after(setup, phase, done + 1, again, spent)]
@@ -155,7 +152,7 @@ def _expected(setup: Setup, phase: Phase, spent: float) -> Job:
         phase.title,
         "write",
         phase.size,
-        depth=pts.depth(setup),
+        depth=pts.depth_of(setup),
         seconds=_whole_s(setup, phase),
     )
     return replace(job, seconds=max(0.0, setup.seconds(_whole_s(setup, phase)) - spent))
@@ -164,7 +161,7 @@ def _expected(setup: Setup, phase: Phase, spent: float) -> Job:
 def judge(records: Records, setup: Setup) -> Section:
     """Throughput and response times through the three groups, and how long they take to recover."""
     width = _record_s(setup)
-    groups: list[Group] = []
+    groups: list[PhaseRecords] = []
     begin = 0.0
     for phase in PHASES:
         group, begin = _group(records, phase, begin, width)
@@ -175,7 +172,7 @@ def judge(records: Records, setup: Setup) -> Section:
         f"{phase.title} {setup.seconds(_whole_s(setup, phase)):g} s" for phase in PHASES
     )
     what = [("access groups", hours)]
-    conditions = pts.conditions(setup, load=f"QD {pts.depth(setup)}, TC 1", what=what)
+    conditions = pts.conditions(setup, load=f"QD {pts.depth_of(setup)}, TC 1", what=what)
     if not groups:
         return Section(["Nothing has been measured."], tables=[conditions])
     minutes = recovery(groups[0], groups[2]) if len(groups) == len(PHASES) else None
@@ -189,22 +186,26 @@ def judge(records: Records, setup: Setup) -> Section:
 
 def _group(
     records: Records, phase: Phase, begin: float, width: float
-) -> tuple[Group | None, float]:
+) -> tuple[PhaseRecords | None, float]:
     """The records of a phase that began at ``begin`` seconds, and when it ended."""
     keys: list[str] = []
     frames: list[pl.DataFrame] = []
     now = begin
     while (key := key_of(phase, len(keys) + 1)) in records:
         keys.append(key)
-        rows = records.series(key, "write").select(
-            pl.col("time_s") + (now - begin),
-            pl.col("ios").cast(pl.Float64),
-            pl.col("bytes").cast(pl.Float64),
-            pl.col("lat_mean_ns").cast(pl.Float64),
-            pl.col("lat_max_ns").cast(pl.Float64),
+        rows = (
+            records[key]
+            .series(ddir="write")
+            .select(
+                pl.col("time_s") + (now - begin),
+                pl.col("ios").cast(pl.Float64),
+                pl.col("bytes").cast(pl.Float64),
+                pl.col("lat_mean_ns").cast(pl.Float64),
+                pl.col("lat_max_ns").cast(pl.Float64),
+            )
         )
         frames.append(rows)
-        now += max((stats.runtime_s for stats in records.directions(key)), default=0.0)
+        now += records.runtime_s(key)
     rows = pl.concat(frames).filter(pl.col("ios") > 0) if frames else pl.DataFrame()
     if rows.is_empty():
         return None, now
@@ -224,7 +225,7 @@ def _group(
         .sort("at")
         .with_columns(length=pl.col("end").diff().fill_null(pl.col("end")))
     )
-    group = Group(
+    group = PhaseRecords(
         phase,
         tuple(keys),
         ((begin + found["end"]) / 60).to_list(),
@@ -236,7 +237,7 @@ def _group(
     return group, now
 
 
-def recovery(first: Group, again: Group) -> float | None:
+def recovery(first: PhaseRecords, again: PhaseRecords) -> float | None:
     """Minutes until the third group reaches the first one's mean throughput; None if never."""
     wanted = RECOVERED * first.rate()
     for minute, rate in zip(again.minute, again.mbps, strict=True):
@@ -245,7 +246,7 @@ def recovery(first: Group, again: Group) -> float | None:
     return None
 
 
-def _said(groups: list[Group], minutes: float | None) -> list[str]:
+def _said(groups: list[PhaseRecords], minutes: float | None) -> list[str]:
     said = [
         "Mean throughput: "
         + "; ".join(f"{group.phase.title} {group.rate():,.0f} MB/s" for group in groups)
@@ -262,7 +263,7 @@ def _said(groups: list[Group], minutes: float | None) -> list[str]:
     ]
 
 
-def _numbers(groups: list[Group], minutes: float | None) -> list[Number]:
+def _numbers(groups: list[PhaseRecords], minutes: float | None) -> list[Number]:
     numbers = []
     for group in groups:
         title, keys = group.phase.title, group.keys
@@ -274,16 +275,10 @@ def _numbers(groups: list[Group], minutes: float | None) -> list[Number]:
     return [*numbers, Number("recovery", minutes, "min", "lower", keys)]
 
 
-def _table(groups: list[Group]) -> Table:
-    columns = (
-        Column("access group"),
-        Column("mean", "MB/s"),
-        Column("first record", "MB/s"),
-        Column("last record", "MB/s"),
-        Column("lowest", "MB/s"),
-        Column("highest", "MB/s"),
-        Column("mean response", "us"),
-        Column("longest response", "us"),
+def _table(groups: list[PhaseRecords]) -> Table:
+    heads = columns(
+        "access group | mean [MB/s] | first record [MB/s] | last record [MB/s] | lowest [MB/s] "
+        "| highest [MB/s] | mean response [us] | longest response [us]"
     )
     rows: list[tuple[Cell | str, ...]] = []
     for group in groups:
@@ -297,10 +292,10 @@ def _table(groups: list[Group]) -> Table:
             max(group.max_us),
         )
         rows.append((group.phase.title, *(Cell(value, group.keys) for value in values)))
-    return Table("Cross stimulus recovery", columns, rows)
+    return Table("Cross stimulus recovery", heads, rows)
 
 
-def _figures(groups: list[Group]) -> list[Figure]:
+def _figures(groups: list[PhaseRecords]) -> list[Figure]:
     def figure(title: str, unit: str, values: list[list[float]], log: bool) -> Figure:
         return Figure(
             title,
@@ -326,20 +321,15 @@ def _ms(values: list[float]) -> list[float]:
     return [value / 1e3 for value in values]
 
 
-PROTOCOLS = (
-    Protocol(
-        name="pts-xsr",
-        title="PTS Cross Stimulus Recovery",
-        summary="how a drive comes from large sequential to small random writes and back",
-        source=pts.SOURCE,
-        group="pts",
-        plan=plan,
-        judge=judge,
-        parameters=(
-            *pts.parameters(depth=32, threads=None, rounds=None, fill=None),
-            Parameter("sequential_hours", 8.0, "length of each of the two sequential groups"),
-            Parameter("random_hours", 6.0, "length of the random group"),
-        ),
-        active_share=pts.active_share,
+PROTOCOLS = pts.protocol(
+    "pts-xsr",
+    "Cross Stimulus Recovery",
+    "how a drive comes from large sequential to small random writes and back",
+    plan,
+    judge,
+    (
+        *pts.parameters(depth=32, threads=None, rounds=None, fill=None),
+        Parameter("sequential_hours", 8.0, "length of each of the two sequential groups"),
+        Parameter("random_hours", 6.0, "length of the random group"),
     ),
 )

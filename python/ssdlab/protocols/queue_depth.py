@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from ssdlab import units
-from ssdlab.answer import Column, Figure, Section, Table, Verdict, columns
+from ssdlab.answer import Cell, Section, Table, Verdict, columns
 from ssdlab.engine import choices
 from ssdlab.engine.answers import (
-    Rows,
-    cell,
+    Part,
+    Row,
+    best,
     charts,
-    curve,
-    latency_columns,
+    figure,
     number,
-    places,
+    part_distributions,
+    ratio,
     undecided,
 )
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Protocol
-from ssdlab.engine.readings import Readings, best, ratio
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import Parameter, Setup, bytes_of
+from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup, bytes_of
 from ssdlab.engine.steps import Job, Step
 
 WAYS = (("read", "randread"), ("write", "randwrite"))
@@ -27,7 +27,8 @@ SCALING_MAX = 110.0
 """Percent of perfect scaling that noise explains."""
 NEARLY = 0.9
 """Beyond the depth that has this share of the most, only waiting grows."""
-PERCENTILES = (50.0, 99.0, 99.9)
+Cells = dict[int, Cell]
+"""Values by depth."""
 ACCESS = (("read", "randread", "4k"), ("write", "randwrite", "512"))
 """AS SSD reads 4 KiB anywhere and writes 512 B; a target with larger blocks is written in those."""
 
@@ -47,7 +48,6 @@ def plan_depths(setup: Setup) -> list[Step]:
             setup.text("bs"),
             depth=32,
             seconds=setup.number("settle_s"),
-            compressible=setup.count("compressible"),
             measured=False,
         ),
         *_depths(setup, "write", "randwrite"),
@@ -56,14 +56,12 @@ def plan_depths(setup: Setup) -> list[Step]:
 
 def _depths(setup: Setup, way: str, rw: str) -> list[Job]:
     return [
-        setup.job(
+        setup.timed(
             f"{way}-qd{depth}",
             f"random {way}s of {setup.text('bs')}, {depth} in flight",
             rw,
             setup.text("bs"),
             depth=depth,
-            seconds=setup.number("seconds"),
-            compressible=setup.count("compressible"),
         )
         for depth in choices.counts(setup, "depths")
     ]
@@ -71,60 +69,52 @@ def _depths(setup: Setup, way: str, rw: str) -> list[Job]:
 
 def judge_depths(records: Records, setup: Setup) -> Section:
     """Operations and latency by depth, and how well the drive scales."""
-    found = Readings(records)
     depths = choices.counts(setup, "depths")
-    rates = {w: {d: found.iops(f"{w}-qd{d}", w) for d in depths} for w, _ in WAYS}
-    waits = {w: {d: found.mean_us(f"{w}-qd{d}", w) for d in depths} for w, _ in WAYS}
+    rates, waits = (
+        {w: {d: records.cell(what, f"{w}-qd{d}", w) for d in depths} for w, _ in WAYS}
+        for what in ("iops", "mean")
+    )
     ideal = {w: {d: _scaling(rates[w], d) for d in depths} for w, _ in WAYS}
     said = [line for w, _ in WAYS if (line := _scales(w, rates[w], waits[w], ideal[w]))]
     heads = columns(
-        "in flight, operations:IOPS, scaling efficiency:%, mean latency:us, p99 latency:us, "
-        "p99.9 latency:us, max:us"
+        "in flight | operations [IOPS] | scaling efficiency [%] | mean latency [us] "
+        "| p99 latency [us] | p99.9 latency [us] | max [us]"
     )
-    tables = []
+    tables, numbers = [], []
     for way, _ in WAYS:
-        rows: Rows = [
+        rows: list[Row] = [
             [
                 str(depth),
-                cell(rates[way][depth], key),
-                cell(ideal[way][depth], key, f"{way}-qd{depths[0]}"),
-                cell(waits[way][depth], key),
-                cell(found.percentile_us(key, 99.0, way), key),
-                cell(found.percentile_us(key, 99.9, way), key),
-                cell(found.max_us(key, way), key),
+                rates[way][depth],
+                ideal[way][depth],
+                waits[way][depth],
+                *(records.cell(what, f"{way}-qd{depth}", way) for what in ("p99", "p99.9", "max")),
             ]
             for depth in depths
-            for key in (f"{way}-qd{depth}",)
         ]
         tables.append(Table(f"Random {way}s by queue depth", heads, rows))
-    numbers = []
-    for way, _ in WAYS:
-        keys = [f"{way}-qd{depth}" for depth in depths]
-        first = rates[way][depths[0]]
+        lone = f"random {way}s, {depths[0]} in flight"
         numbers += [
-            number(f"random {way}s, most", best(rates[way].values()), "IOPS", "higher", *keys),
-            number(f"random {way}s, {depths[0]} in flight", first, "IOPS", "higher", keys[0]),
+            number(f"random {way}s, most", best(rates[way].values()), "IOPS", "higher"),
+            number(lone, rates[way][depths[0]], "IOPS", "higher"),
         ]
-    keys_all = tuple(f"{way}-qd{depth}" for way, _ in WAYS for depth in depths)
-
-    def chart(
-        title: str, unit: str, values: dict[str, dict[int, float | None]], log: bool
-    ) -> Figure:
-        return Figure(
-            title,
-            "I/Os in flight",
-            unit,
-            [curve(f"{w}s", places(values[w].values()), n) for n, (w, _) in enumerate(WAYS)],
-            x_names=[str(depth) for depth in depths],
-            log_y=log,
-            group="By queue depth",
-            sources=keys_all,
-        )  # fmt: skip
-
     figures = charts(
-        chart("Operations", "IOPS", rates, False),
-        chart("Mean latency", "us", waits, True),
-        chart(f"Scaling efficiency vs QD {depths[0]}", "%", ideal, False),
+        *(
+            figure(
+                title,
+                "I/Os in flight",
+                unit,
+                {f"{way}s": values[way].values() for way, _ in WAYS},
+                x_names=[str(depth) for depth in depths],
+                log_y=unit == "us",
+                group="By queue depth",
+            )
+            for title, unit, values in (
+                ("Operations", "IOPS", rates),
+                ("Mean latency", "us", waits),
+                (f"Scaling efficiency vs QD {depths[0]}", "%", ideal),
+            )
+        )
     )
     too_good = _contaminated(ideal)
     verdict = Verdict("scales" if said else "not-measured")
@@ -132,67 +122,54 @@ def judge_depths(records: Records, setup: Setup) -> Section:
         way, depth, share = too_good
         head, verdict = undecided(
             f"{way}s at depth {depth} have a scaling efficiency of {share:.0f} %, so the {way}s "
-            "at depth "
-            f"{depths[0]} were slowed by something else (a cold cache, power saving, the drive's "
-            "own work)",
+            f"at depth {depths[0]} were slowed by something else (a cold cache, power saving, the "
+            "drive's own work)",
             "repeat with longer steps (--param seconds=...) on a drive that has come to rest",
             scaling_percent=share,
         )
         said = [*head, *said]
-    return Section(
-        said or ["No queue depth has been measured yet."],
-        numbers,
-        tables,
-        figures,
-        verdict=verdict,
-    )
+    said = said or ["No queue depth has been measured yet."]
+    return Section(said, numbers, tables, figures, verdict=verdict)
 
 
-def _contaminated(ideal: dict[str, dict[int, float | None]]) -> tuple[str, int, float] | None:
+def _contaminated(ideal: dict[str, Cells]) -> tuple[str, int, float] | None:
     """Kind, depth and percent of what scales better than perfectly: its base cannot be right."""
     found = [
-        (way, depth, share)
+        (way, depth, cell.value)
         for way, shares in ideal.items()
-        for depth, share in shares.items()
-        if share is not None and share > SCALING_MAX
+        for depth, cell in shares.items()
+        if cell.value is not None and cell.value > SCALING_MAX
     ]
     return max(found, key=lambda one: one[2], default=None)
 
 
-def _scaling(rates: dict[int, float | None], depth: int) -> float | None:
+def _scaling(rates: Cells, depth: int) -> Cell:
     """Percent of what the smallest depth would give if every I/O in flight added as much."""
     first = min(rates)
-    share = ratio(rates[depth], rates[first])
-    return None if share is None else 100 * share * first / depth
+    return ratio(rates[depth], rates[first], 100 * first / depth)
 
 
-def _scales(
-    way: str,
-    rates: dict[int, float | None],
-    waits: dict[int, float | None],
-    ideal: dict[int, float | None],
-) -> str | None:
-    most = best(rates.values())
+def _scales(way: str, rates: Cells, waits: Cells, ideal: Cells) -> str | None:
+    most = best(rates.values()).value
     if most is None:
         return None
-    enough = min(d for d, rate in rates.items() if rate is not None and rate >= NEARLY * most)
-    first, last = min(rates), max(d for d, rate in rates.items() if rate is not None)
-    gain = ratio(rates[enough], rates[first])
+    enough = min(d for d, rate in rates.items() if (rate.value or 0.0) >= NEARLY * most)
+    first, last = min(rates), max(d for d, rate in rates.items() if rate.value is not None)
     if enough == first:
         return (
             f"Random {way}s are no faster with more in flight than with {first}: "
-            f"{units.iops(rates[first])}."
+            f"{units.iops(rates[first].value)}."
         )
     grown = (
-        f" Deeper queues only add latency: {units.microseconds(waits[last])} on average "
+        f" Deeper queues only add latency: {units.microseconds(waits[last].value)} on average "
         f"at depth {last}."
         if last > enough
         else " The deepest queue measured is still the best."
     )
-    scaled = ideal[enough]
+    scaled = ideal[enough].value
     return (
-        f"Random {way}s reach {units.iops(rates[enough])} with {enough} in flight, "
-        f"{units.times(gain)} what {first} in flight gives"
+        f"Random {way}s reach {units.iops(rates[enough].value)} with {enough} in flight, "
+        f"{units.times(ratio(rates[enough], rates[first]).value)} what {first} in flight gives"
         f"{'' if scaled is None else f' (scaling efficiency {scaled:.0f} %)'}.{grown}"
     )
 
@@ -203,13 +180,11 @@ def plan_access(setup: Setup) -> list[Step]:
     for way, rw, bs in ACCESS:
         size = max(bytes_of(bs), setup.block)
         steps.append(
-            setup.job(
+            setup.timed(
                 way,
                 f"random {way}s of {units.binary(size)}, one at a time",
                 rw,
                 choices.short(size),
-                seconds=setup.number("seconds"),
-                compressible=setup.count("compressible"),
             )
         )
     return steps
@@ -217,42 +192,33 @@ def plan_access(setup: Setup) -> list[Step]:
 
 def judge_access(records: Records, setup: Setup) -> Section:
     """Mean, percentiles and the whole distribution of lone accesses."""
-    found = Readings(records)
-    rows: Rows = []
-    said, numbers, curves = [], [], []
-    for place, (way, _, bs) in enumerate(ACCESS):
-        size = units.binary(max(bytes_of(bs), setup.block))
-        mean_us = found.mean_us(way, way)
-        percentiles = [found.percentile_us(way, percent, way) for percent in PERCENTILES]
-        longest = found.max_us(way, way)
-        rows.append([f"{way} {size}", *(cell(v, way) for v in (mean_us, *percentiles, longest))])
+    said, numbers = [], []
+    parts = [
+        Part(way, way, f"{way} {units.binary(max(bytes_of(bs), setup.block))}")
+        for way, _, bs in ACCESS
+    ]
+    for part in parts:
+        way = part.title.partition(" ")[0]
+        mean, tail, longest = (records.cell(w, way, way) for w in ("mean", "p99.9", "max"))
         numbers += [
-            number(f"{way} access time", mean_us, "us", "lower", way),
-            number(f"{way} access time, p99.9", percentiles[-1], "us", "lower", way),
+            number(f"{way} access time", mean, "us", "lower"),
+            number(f"{way} access time, p99.9", tail, "us", "lower"),
         ]
-        if mean_us is not None:
+        if mean.value is not None:
             said.append(
-                f"A lone {way} of {size} takes {units.microseconds(mean_us)} on average; "
-                f"p99.9 {units.microseconds(percentiles[-1])}, "
-                f"max {units.microseconds(longest)}."
+                f"A lone {way} of {part.title.removeprefix(way + ' ')} takes "
+                f"{units.microseconds(mean.value)} on average; p99.9 "
+                f"{units.microseconds(tail.value)}, max {units.microseconds(longest.value)}."
             )
-        value, longer = found.latencies(way, way)
-        curves.append(curve(f"{way} {size}", zip(value, longer, strict=True), place, "line"))
-    figure = Figure(
-        "Access latency distribution (CCDF)",
-        "access time, us",
-        "I/Os slower, %",
-        curves,
-        log_x=True,
-        log_y=True,
-        wide=True,
-        sources=tuple(way for way, _, _ in ACCESS),
+    heads = columns("access | mean [us] | median [us] | p99 [us] | p99.9 [us] | max [us]")
+    table = Table(
+        "Access time", heads, [part.row(records, "mean p50 p99 p99.9 max") for part in parts]
     )
-    table = Table("Access time", [Column("access"), *latency_columns()], rows)
-    return Section(said or ["No access has been measured yet."], numbers, [table], charts(figure))
+    shown = part_distributions(
+        records, "Access latency distribution (CCDF)", parts, x_label="access time, us"
+    )
+    return Section(said or ["No access has been measured yet."], numbers, [table], charts(shown))
 
-
-COMPRESSIBLE = Parameter("compressible", 0, "percent by which the data shrinks")
 
 PROTOCOLS = (
     Protocol(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from ssdlab import units
-from ssdlab.answer import Figure, Section, Table, columns
-from ssdlab.engine.answers import Rows, cell, charts, curve, number
+from ssdlab.answer import Cell, Section, Table, columns
+from ssdlab.engine.answers import Row, charts, figure, number, percent, sources
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Protocol
-from ssdlab.engine.readings import Readings, percent
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import Parameter, Setup
+from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
 from ssdlab.engine.steps import Idle, Job, Purge, Step, Trim
 
 STATES = (
@@ -42,15 +41,7 @@ def plan(setup: Setup) -> list[Step]:
 
 
 def _measure(setup: Setup, key: str) -> Job:
-    return setup.job(
-        key,
-        f"random writes, {dict(STATES)[key]}",
-        "randwrite",
-        setup.text("bs"),
-        depth=setup.count("depth"),
-        seconds=setup.number("seconds"),
-        compressible=setup.count("compressible"),
-    )
+    return setup.timed(key, f"random writes, {dict(STATES)[key]}", "randwrite", setup.text("bs"))
 
 
 def _twice(setup: Setup) -> Job:
@@ -67,64 +58,68 @@ def _twice(setup: Setup) -> Job:
 
 def judge(records: Records, setup: Setup) -> Section:
     """How much of the fresh speed is left, and how much idle time and TRIM bring back."""
-    found = Readings(records)
-    rates = {key: found.iops(key, "write") for key, _ in STATES}
+    rates = {key: records.cell("iops", key, "write") for key, _ in STATES}
     back = {key: _returned(rates, key) for key in ("rested", "trimmed")}
-    rows: Rows = []
-    curves = []
-    for place, (key, title) in enumerate(STATES):
-        series = found.series(key, "write")
+    rows: list[Row] = []
+    curves = {}
+    for key, title in STATES:
+        series = records.series(key, "write")
+        slowest = None if series is None else float(series.iops.min())
         rows.append(
             [
                 title,
-                cell(rates[key], key),
-                cell(found.mbps(key, "write"), key),
-                cell(percent(rates[key], rates["fresh"]), key, "fresh"),
-                cell(back.get(key), key, "fresh", "used"),
-                cell(None if series is None else float(series.iops.min()), key),
-                cell(found.mean_us(key, "write"), key),
-                cell(found.percentile_us(key, 99.9, "write"), key),
-                cell(found.max_us(key, "write"), key),
+                rates[key],
+                records.cell("mbps", key, "write"),
+                percent(rates[key], rates["fresh"]),
+                back.get(key),
+                Cell(slowest, (key,)),
+                *(records.cell(what, key, "write") for what in ("mean", "p99.9", "max")),
             ]
         )
-        if series is not None:
-            curves.append(curve(title, zip(series.time, series.iops, strict=True), place, "line"))
-    heads = columns(
-        "state, random writes:IOPS, speed:MB/s, of fresh:%, of the loss restored:%, slowest "
-        "interval:IOPS, mean latency:us, p99.9 latency:us, max latency:us"
-    )
+        curves[title] = () if series is None else [*zip(series.time, series.iops, strict=True)]
     numbers = [
-        *(number(f"{title}", rates[key], "IOPS", "higher", key) for key, title in STATES),
-        number("loss restored by idle time", back["rested"], "%", "higher", "rested"),
-        number("loss restored by TRIM", back["trimmed"], "%", "higher", "trimmed"),
+        *(number(title, rates[key], "IOPS", "higher") for key, title in STATES),
+        number("loss restored by idle time", back["rested"], "%", "higher"),
+        number("loss restored by TRIM", back["trimmed"], "%", "higher"),
     ]
-    keys = tuple(key for key, _ in STATES)
     figures = charts(
-        Figure("Random writes by state", "time, s", "IOPS", curves, wide=True, sources=keys),
-        Figure(
-            "Random writes by state, log scale",
-            "time, s",
-            "IOPS",
-            curves,
-            log_y=True,
-            wide=True,
-            sources=keys,
-        ),
+        *(
+            figure(
+                f"Random writes by state{', log scale' if log else ''}",
+                "time, s",
+                "IOPS",
+                curves,
+                style="line",
+                log_y=log,
+                from_steps=rates,
+            )
+            for log in (False, True)
+        )
     )
-    table = Table("Random writes by state of the drive", heads, rows)
-    return Section(_said(rates, back, setup), numbers, [table], figures)
+    table = Table(
+        "Random writes by state of the drive",
+        columns(
+            "state | random writes [IOPS] | speed [MB/s] | of fresh [%] | of the loss restored [%] "
+            "| slowest interval [IOPS] | mean latency [us] | p99.9 latency [us] | max latency [us]"
+        ),
+        rows,
+    )
+    said = _said(rates, {key: cell.value for key, cell in back.items()}, setup)
+    return Section(said, numbers, [table], figures)
 
 
-def _returned(rates: dict[str, float | None], key: str) -> float | None:
+def _returned(rates: dict[str, Cell], key: str) -> Cell:
     """Percent of the loss from fresh to used that is there again."""
-    fresh, used, now = rates["fresh"], rates["used"], rates[key]
-    if fresh is None or used is None or now is None or used >= fresh * HELD / 100:
-        return None
-    return 100 * (now - used) / (fresh - used)
+    three = [rates[one] for one in (key, "fresh", "used")]
+    now, fresh, used = (cell.value for cell in three)
+    back = None
+    if now is not None and fresh is not None and used is not None and used < fresh * HELD / 100:
+        back = 100 * (now - used) / (fresh - used)
+    return Cell(back, sources(three))
 
 
-def _said(rates: dict[str, float | None], back: dict[str, float | None], setup: Setup) -> list[str]:
-    kept = percent(rates["used"], rates["fresh"])
+def _said(rates: dict[str, Cell], back: dict[str, float | None], setup: Setup) -> list[str]:
+    kept = percent(rates["used"], rates["fresh"]).value
     if kept is None:
         return ["Random writes on the fresh and on the used drive have not both been measured yet."]
     if kept >= 100:
@@ -134,7 +129,7 @@ def _said(rates: dict[str, float | None], back: dict[str, float | None], setup: 
     else:
         said = [
             f"Once everything was written twice, {kept:.0f} % of the fresh speed are left "
-            f"({units.number(rates['used'] or 0)} of {units.iops(rates['fresh'])})."
+            f"({units.number(rates['used'].value or 0)} of {units.iops(rates['fresh'].value)})."
         ]
     rest = units.duration(setup.seconds(60 * setup.number("idle_minutes")))
     for key, cause in (("rested", f"Leaving the drive alone for {rest}"), ("trimmed", "TRIM")):
@@ -149,7 +144,7 @@ def _said(rates: dict[str, float | None], back: dict[str, float | None], setup: 
             )
         else:
             said.append(f"{cause} restores a part: {share:.0f} % of the loss.")
-    if rates["trimmed"] is None:
+    if rates["trimmed"].value is None:
         said.append("What TRIM restores has not been measured.")
     return said
 
@@ -174,7 +169,7 @@ PROTOCOLS = (
                 "how everything is written twice: at random or in order",
                 ("random", "in-order"),
             ),
-            Parameter("compressible", 0, "percent by which the data shrinks"),
+            COMPRESSIBLE,
         ),
         trims=True,
     ),

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 from ssdlab import units
-from ssdlab.answer import Column, Figure, Section, Table
+from ssdlab.answer import Cell, Section, Table, columns
 from ssdlab.engine import choices
-from ssdlab.engine.answers import Rows, cell, charts, curve, number
+from ssdlab.engine.answers import Row, charts, figure, number, ratio, sources
 from ssdlab.engine.protocol import Protocol
-from ssdlab.engine.readings import Readings, ratio
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import MIB, Parameter, Setup
+from ssdlab.engine.setup import COMPRESSIBLE, MIB, Parameter, Setup
 from ssdlab.engine.steps import Purge, Step
 from ssdlab.experiments.measure import mean_between
 
@@ -37,7 +37,6 @@ def plan(setup: Setup) -> list[Step]:
                 "128k",
                 depth=32,
                 region=region,
-                compressible=setup.count("compressible"),
                 measured=False,
             )
         )
@@ -50,7 +49,6 @@ def plan(setup: Setup) -> list[Step]:
                 depth=setup.count("depth"),
                 seconds=3600 * setup.number("hours"),
                 region=region,
-                compressible=setup.count("compressible"),
             )
         )
     return steps
@@ -66,61 +64,57 @@ def _part(setup: Setup, share: int) -> int:
 
 def judge(records: Records, setup: Setup) -> Section:
     """What each part keeps up, and what leaving room gains."""
-    found = Readings(records)
     shares = _shares(setup)
-    last: dict[int, float | None] = {}
-    curves = []
-    for place, share in enumerate(shares):
-        series = found.series(f"write-{share}", "write")
+    last: dict[int, Cell] = {}
+    curves: dict[str, list[tuple[float, float]]] = {}
+    whole = 3600 * setup.number("hours")
+    for share in shares:
+        series = records.series(f"write-{share}", "write")
+        last[share] = Cell(None, (f"write-{share}",))
+        curves[f"{share} %"] = []
         if series is None:
-            last[share] = None
             continue
         time, iops, _ = series.records(max(series.step, float(series.time[-1]) / RECORDS))
-        last[share] = mean_between(time, iops, (1 - LAST_SHARE) * float(time[-1]), time[-1])
-        hours = time * setup.number("hours") / setup.seconds(3600 * setup.number("hours"))
-        curves.append(curve(f"{share} %", zip(hours, iops, strict=True), place, "line"))
-    most = last[shares[0]]
-    gains = {share: ratio(last[share], most) for share in shares}
-    wear = {share: found.waf(f"write-{share}") for share in shares}
-    heads = [
-        Column("part of the drive"),
-        Column("left unwritten"),
-        Column("random writes kept up", "IOPS"),
-        Column("gain", "x"),
-        *([Column("write amplification", "x")] if any(wear.values()) else []),
-    ]
-    rows: Rows = [
+        kept = mean_between(time, iops, (1 - LAST_SHARE) * float(time[-1]), time[-1])
+        last[share] = replace(last[share], value=kept)
+        hours = time * setup.number("hours") / setup.seconds(whole)
+        curves[f"{share} %"] = [*zip(hours, iops, strict=True)]
+    gains = {share: ratio(last[share], last[shares[0]]) for share in shares}
+    wear = {share: records.cell("waf", f"write-{share}") for share in shares}
+    told = any(cell.value for cell in wear.values())
+    heads = columns(
+        "part of the drive | left unwritten | random writes kept up [IOPS] | gain [x]"
+        + (" | write amplification [x]" if told else "")
+    )
+    rows: list[Row] = [
         [
             f"{share} % ({units.binary(_part(setup, share))})",
             units.binary(setup.active - _part(setup, share)) if share < 100 else "nothing",
-            cell(last[share], f"write-{share}"),
-            cell(gains[share], f"write-{share}", f"write-{shares[0]}"),
-            *([cell(wear[share], f"write-{share}")] if any(wear.values()) else []),
+            last[share],
+            gains[share],
+            *([wear[share]] if told else []),
         ]
         for share in shares
     ]
     numbers = [
-        number(f"{share} % of the drive, kept up", last[share], "IOPS", "higher", f"write-{share}")
+        number(f"{share} % of the drive, kept up", last[share], "IOPS", "higher")
         for share in shares
     ]
-    figures = charts(
-        Figure(
-            "Random writes into a part of the drive",
-            "time, h",
-            "IOPS",
-            curves,
-            wide=True,
-            sources=tuple(f"write-{share}" for share in shares),
-        )
+    shown = figure(
+        "Random writes into a part of the drive",
+        "time, h",
+        "IOPS",
+        curves,
+        style="line",
+        from_steps=sources(last.values()),
     )
     table = Table("What is kept up in the last quarter of the time", heads, rows)
-    return Section(_said(shares, last, gains), numbers, [table], figures)
+    said = _said(*({share: of[share].value for share in shares} for of in (last, gains)))
+    return Section(said, numbers, [table], charts(shown))
 
 
-def _said(
-    shares: list[int], last: dict[int, float | None], gains: dict[int, float | None]
-) -> list[str]:
-    measured = [share for share in shares if last[share] is not None]
+def _said(last: dict[int, float | None], gains: dict[int, float | None]) -> list[str]:
+    measured = [share for share, rate in last.items() if rate is not None]
     if not measured:
         return ["No part of the drive has been measured yet."]
     said = []
@@ -162,7 +156,7 @@ PROTOCOLS = (
             Parameter("hours", 4.0, "hours for each part"),
             Parameter("bs", "4k", "size of the writes"),
             Parameter("depth", 4, "writes in flight"),
-            Parameter("compressible", 0, "percent by which the data shrinks"),
+            COMPRESSIBLE,
         ),
     ),
 )

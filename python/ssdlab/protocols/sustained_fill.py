@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from ssdlab import units
 from ssdlab.analysis import changepoints
-from ssdlab.answer import Figure, Section, Table, columns
-from ssdlab.engine.answers import Rows, cell, charts, curve, number
+from ssdlab.answer import Cell, Figure, Section, Table, columns
+from ssdlab.engine.answers import Row, charts, figure, number
 from ssdlab.engine.protocol import Protocol
-from ssdlab.engine.readings import Readings, Series, percent
-from ssdlab.engine.records import Records
-from ssdlab.engine.setup import Parameter, Setup
+from ssdlab.engine.records import Records, Series
+from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
 from ssdlab.engine.steps import Idle, Purge, Step
 
 FILL, AGAIN = "fill", "again"
@@ -30,7 +29,6 @@ def plan(setup: Setup) -> list[Step]:
             setup.text("bs"),
             depth=setup.count("depth"),
             amount=int(setup.active * setup.number("times")),
-            compressible=setup.count("compressible"),
         ),
         Idle("rest", setup.seconds(setup.number("rest_s")), "leave it alone"),
         setup.job(
@@ -40,15 +38,13 @@ def plan(setup: Setup) -> list[Step]:
             setup.text("bs"),
             depth=setup.count("depth"),
             seconds=setup.number("again_s"),
-            compressible=setup.count("compressible"),
         ),
     ]
 
 
 def judge(records: Records, setup: Setup) -> Section:
     """Stages of speed by change points; the first lasting fall is the end of the cache."""
-    found = Readings(records)
-    series, again = found.series(FILL, "write"), found.series(AGAIN, "write")
+    series, again = records.series(FILL, "write"), records.series(AGAIN, "write")
     if series is None:
         return Section(["Filling the drive has not been measured yet."])
     stages = changepoints.stages(series.mbps) if len(series.mbps) >= FEWEST else []
@@ -56,110 +52,77 @@ def judge(records: Records, setup: Setup) -> Section:
     cached = None if end is None else float(series.written[end - 1])
     before = None if end is None else float(series.mbps[:end].mean())
     after = None if end is None else float(series.mbps[end:].mean())
-    whole = found.mbps(FILL, "write")
-    lowest = float(series.mbps.min())
-    sources = (FILL,)
+
+    def of_fill(value: float | None) -> Cell:
+        return Cell(value, (FILL,))
+
+    full = None if cached is None else cached / 1e9
     numbers = [
-        number("whole fill", whole, "MB/s", "higher", FILL),
-        number(
-            "written at full speed", None if cached is None else cached / 1e9, "GB", "higher", FILL
-        ),
-        number("speed until then", before, "MB/s", "higher", FILL),
-        number("speed after that", after, "MB/s", "higher", FILL),
-        number("slowest interval", lowest, "MB/s", "higher", FILL),
-        number("longest write", found.max_us(FILL, "write"), "us", "lower", FILL),
-        number("after the rest", found.mbps(AGAIN, "write"), "MB/s", "higher", AGAIN),
+        number("whole fill", records.cell("mbps", FILL, "write"), "MB/s", "higher"),
+        number("written at full speed", of_fill(full), "GB", "higher"),
+        number("speed until then", of_fill(before), "MB/s", "higher"),
+        number("speed after that", of_fill(after), "MB/s", "higher"),
+        number("slowest interval", of_fill(float(series.mbps.min())), "MB/s", "higher"),
+        number("longest write", records.cell("max", FILL, "write"), "us", "lower"),
+        number("after the rest", records.cell("mbps", AGAIN, "write"), "MB/s", "higher"),
     ]
-    rows: Rows = []
-    if len(stages) <= STAGES_MAX:
-        for place, one in enumerate(stages, start=1):
-            begin = float(series.written[one.start - 1]) if one.start else 0.0
-            rows.append(
-                [
-                    f"{place}",
-                    cell(begin / 1e9, FILL),
-                    cell(float(series.written[one.end - 1]) / 1e9, FILL),
-                    cell(one.length * series.step, FILL),
-                    cell(one.level, FILL),
-                ]
-            )
-    heads = columns("stage, from:GB, to:GB, time:s, speed:MB/s")
-    tables = [Table("Stages of the fill", heads, rows)] if rows else []
-    figures = _figures(series, again, stages, sources)
-    return Section(
-        _said(setup, found, series, (cached, before, after), again), numbers, tables, figures
-    )
-
-
-def _figures(
-    series: Series,
-    again: Series | None,
-    stages: list[changepoints.Stage],
-    sources: tuple[str, ...],
-) -> list[Figure]:
     gigabytes = series.written / 1e9
-    steps: list[tuple[float, float | None]] = []
-    for one in stages if len(stages) <= STAGES_MAX else []:
-        begin = float(gigabytes[one.start - 1]) if one.start else 0.0
-        steps += [(begin, one.level), (float(gigabytes[one.end - 1]), one.level)]
     shown = [
-        Figure(
+        (
+            float(gigabytes[one.start - 1]) if one.start else 0.0,
+            float(gigabytes[one.end - 1]),
+            one.length * series.step,
+            one.level,
+        )
+        for one in (stages if len(stages) <= STAGES_MAX else [])
+    ]
+    rows: list[Row] = [[str(place), *map(of_fill, one)] for place, one in enumerate(shown, start=1)]
+    heads = columns("stage | from [GB] | to [GB] | time [s] | speed [MB/s]")
+    tables = [Table("Stages of the fill", heads, rows)] if rows else []
+    levels = [(at, level) for begin, end, _, level in shown for at in (begin, end)]
+    figures = charts(
+        figure(
             "Speed against what has been written",
             "written, GB",
             "MB/s",
-            [
-                curve("each interval", zip(gigabytes, series.mbps, strict=True), 0, "dots"),
-                curve("stages", steps, 1, "line"),
-            ],
-            wide=True,
-            sources=sources,
+            {"each interval": zip(gigabytes, series.mbps, strict=True), "stages": levels},
+            style={"each interval": "dots", "stages": "line"},
+            from_steps=(FILL,),
         ),
-        Figure(
-            "Speed over time",
-            "time, s",
-            "MB/s",
-            [
-                curve("fill", zip(series.time, series.mbps, strict=True), 0, "line"),
-            ],
-            wide=True,
-            sources=sources,
-        ),
-    ]
-    if again is not None:
-        shown.append(
-            Figure(
-                "Speed after the rest",
-                "time, s",
-                "MB/s",
-                [curve("again", zip(again.time, again.mbps, strict=True), 0, "line")],
-                wide=True,
-                sources=(AGAIN,),
-            )
-        )
-    return charts(*shown)
+        _over_time("Speed over time", "fill", FILL, series),
+        *([_over_time("Speed after the rest", "again", AGAIN, again)] if again else []),
+    )
+    said = _said(setup, records, series, (cached, before, after), again)
+    return Section(said, numbers, tables, figures)
+
+
+def _over_time(title: str, name: str, key: str, series: Series) -> Figure:
+    points = zip(series.time, series.mbps, strict=True)
+    return figure(title, "time, s", "MB/s", {name: points}, style="line", from_steps=(key,))
 
 
 def _said(
     setup: Setup,
-    found: Readings,
+    records: Records,
     series: Series,
     cache: tuple[float | None, float | None, float | None],
     again: Series | None,
 ) -> list[str]:
     cached, before, after = cache
     total = float(series.written[-1])
+    whole = units.speed(records.mbps(FILL))
     if len(series.mbps) < FEWEST:
         said = [
-            f"The drive took {units.size_text(total)} in order at {units.speed(found.mbps(FILL))}; "
+            f"The drive took {units.size_text(total)} in order at {whole}; "
             "that was too quick to see stages of speed in it."
         ]
     elif cached is None:
         said = [
-            f"The drive takes {units.size_text(total)} in order at {units.speed(found.mbps(FILL))} "
+            f"The drive takes {units.size_text(total)} in order at {whole} "
             "from begin to end: no cache that runs full is seen."
         ]
     else:
-        share = percent(cached, total)
+        share = 100 * cached / total
         said = [
             f"The drive takes the first {units.size_text(cached)} ({share:.0f} % of what was "
             "written) "
@@ -174,7 +137,7 @@ def _said(
     if again is not None:
         first = float(again.mbps[: max(1, len(again.mbps) // 4)].mean())
         rest = units.duration(setup.seconds(setup.number("rest_s")))
-        end_speed = after if after is not None else found.mbps(FILL)
+        end_speed = after if after is not None else records.mbps(FILL)
         back = before is not None and end_speed is not None and first > (before + end_speed) / 2
         said.append(
             f"After {rest} of rest it begins at {units.speed(first)}"
@@ -198,7 +161,7 @@ PROTOCOLS = (
             Parameter("times", 1.0, "how often everything is written"),
             Parameter("rest_s", 300.0, "seconds of rest before the last writing"),
             Parameter("again_s", 60.0, "seconds of the last writing"),
-            Parameter("compressible", 0, "percent by which the data shrinks"),
+            COMPRESSIBLE,
         ),
     ),
 )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from ssdlab import units
-from ssdlab.answer import Column, Figure, Section, Table
+from ssdlab.analysis.series import Floats
+from ssdlab.answer import Cell, Section, Table, columns
 from ssdlab.engine import choices
-from ssdlab.engine.answers import Rows, cell, charts, curve, number
+from ssdlab.engine.answers import Row, charts, figure, number
 from ssdlab.engine.protocol import Protocol
-from ssdlab.engine.readings import Floats, Readings, percent
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import Parameter, Setup
+from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
 from ssdlab.engine.steps import Purge, Step
 from ssdlab.experiments.measure import at, mean_between
 
@@ -41,7 +41,6 @@ def plan(setup: Setup) -> list[Step]:
                 short,
                 depth=setup.count("depth"),
                 seconds=3600 * setup.number("hours"),
-                compressible=setup.count("compressible"),
             )
         )
     return steps
@@ -49,17 +48,17 @@ def plan(setup: Setup) -> list[Step]:
 
 def judge(records: Records, setup: Setup) -> Section:
     """The curves by the minute, what is left at their ends, and how fast they fell."""
-    found = Readings(records)
     whole = 3600 * setup.number("hours")
     scale = setup.seconds(whole) / whole if whole else 1.0
-    rows: Rows = []
-    curves, numbers, sources = [], [], []
+    rows: list[Row] = []
+    numbers, keys = [], []
+    curves = {}
     said: list[str] = []
     finals: list[tuple[int, float]] = []
     marks = [mark for mark in MARKS_MIN if mark * 60 <= whole]
-    for place, size in enumerate(choices.blocks(setup, "blocks")):
-        key = f"write-{choices.short(size)}"
-        series = found.series(key, "write")
+    for size in choices.blocks(setup, "blocks"):
+        name, key = units.binary(size), f"write-{choices.short(size)}"
+        series = records.series(key, "write")
         if series is None:
             continue
         time, _, rate = series.records(RECORD_S * scale)
@@ -69,74 +68,54 @@ def judge(records: Records, setup: Setup) -> Section:
         first = float(rate[0])
         last = mean_between(minutes, rate, (1 - LAST_SHARE) * float(minutes[-1]), minutes[-1])
         half = _half(minutes, rate)
-        sources.append(key)
+        keys.append(key)
         finals.append((size, last or 0.0))
-        curves.append(curve(units.binary(size), zip(minutes, rate, strict=True), place, "line"))
-        rows.append(
-            [
-                units.binary(size),
-                cell(first, key),
-                *(cell(at(minutes, rate, mark) if mark <= minutes[-1] * 1.01 else None, key)
-                  for mark in marks),
-                cell(float(rate.min()), key),
-                cell(last, key),
-                cell(half, key),
-            ]
-        )  # fmt: skip
-        numbers.append(number(f"{units.binary(size)}, kept up", last, "MB/s", "higher", key))
-        said.append(
-            f"Blocks of {units.binary(size)}: from {units.speed(first)} in the first minute to "
-            f"{units.speed(last)} in the last quarter of the time "
-            f"({_percent(last, first)}{_half_said(half)})."
+        curves[name] = [*zip(minutes, rate, strict=True)]
+        reached = (
+            at(minutes, rate, mark) if mark <= minutes[-1] * 1.01 else None for mark in marks
         )
-    heads = [
-        Column("block"),
-        Column("first record", "MB/s"),
-        *(Column(f"at {mark} min", "MB/s") for mark in marks),
-        Column("lowest", "MB/s"),
-        Column("last quarter", "MB/s"),
-        Column("minutes to half", "min"),
-    ]
-    figures = charts(
-        Figure(
-            "Random writes over time",
-            "time, min",
-            "MB/s",
-            curves,
-            wide=True,
-            sources=tuple(sources),
-            note="One record a minute; in a quick run the minutes are shortened alike."
-            if setup.quick
-            else "One record a minute.",
-        ),
-        Figure(
-            "Random writes over time, log scale",
-            "time, min",
-            "MB/s",
-            curves,
-            log_y=True,
-            wide=True,
-            sources=tuple(sources),
-        ),
-    )
+        values = (first, *reached, float(rate.min()), last, half)
+        rows.append([name, *(Cell(value, (key,)) for value in values)])
+        numbers.append(number(f"{name}, kept up", Cell(last, (key,)), "MB/s", "higher"))
+        share = "all of it lost" if not first else f"{100 * (last or 0.0) / first:.0f} % are left"
+        said.append(
+            f"Blocks of {name}: from {units.speed(first)} in the first minute to "
+            f"{units.speed(last)} in the last quarter of the time ({share}{_half_said(half)})."
+        )
     if not rows:
         return Section(["No random writes have been measured yet."])
-    return Section(
-        [_overall(finals), *said[:1], *said[1:][-1:]],
-        numbers,
-        [Table("Random writes, MB/s", heads, rows)],
-        figures,
+    heads = columns(
+        " | ".join(
+            [
+                "block | first record [MB/s]",
+                *(f"at {mark} min [MB/s]" for mark in marks),
+                "lowest [MB/s] | last quarter [MB/s] | minutes to half [min]",
+            ]
+        )
     )
+    shortened = "; in a quick run the minutes are shortened alike" if setup.quick else ""
+    figures = charts(
+        *(
+            figure(
+                f"Random writes over time{', log scale' if log else ''}",
+                "time, min",
+                "MB/s",
+                curves,
+                style="line",
+                log_y=log,
+                from_steps=keys,
+                note="" if log else f"One record a minute{shortened}.",
+            )
+            for log in (False, True)
+        )
+    )
+    table = Table("Random writes, MB/s", heads, rows)
+    return Section([_overall(finals), *said[:1], *said[1:][-1:]], numbers, [table], figures)
 
 
 def _half(minutes: Floats, rate: Floats) -> float | None:
     below = np.flatnonzero(rate < rate[0] / 2)
     return float(minutes[below[0]]) if len(below) else None
-
-
-def _percent(one: float | None, other: float) -> str:
-    share = percent(one, other)
-    return "all of it lost" if share is None else f"{share:.0f} % are left"
 
 
 def _half_said(half: float | None) -> str:
@@ -186,7 +165,7 @@ PROTOCOLS = (
                 "raw: the drive is new; filled: written in order before, as through a partition",
                 ("raw", "filled"),
             ),
-            Parameter("compressible", 0, "percent by which the data shrinks"),
+            COMPRESSIBLE,
         ),
     ),
 )

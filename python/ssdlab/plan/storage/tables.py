@@ -43,18 +43,18 @@ def _candidates(rows: Sequence[Offer], random: Sequence[str], prices: Prices) ->
         ]
         for row in rows
     ]
-    heads = [f"candidate, what it is, price:{prices.currency}, usable:TB"]
-    heads += [f"{key}:IOPS" for key in random]
-    return Table("Candidates", columns(", ".join(heads)), lines)
+    heads = [f"candidate | what it is | price [{prices.currency}] | usable [TB]"]
+    heads += [f"{key} [IOPS]" for key in random]
+    return Table("Candidates", columns(" | ".join(heads)), lines)
 
 
 def _random(rows: Sequence[Offer], keys: Sequence[str]) -> Table:
     heads = ["candidate"]
     own = keys == ["load"]
     for key in keys:
-        heads += [f"{key}:IOPS", f"{key} p50:ms", f"{key} p99:ms"]
+        heads += [f"{key} [IOPS]", f"{key} p50 [ms]", f"{key} p99 [ms]"]
     if own:
-        heads.append("load:MB/s")
+        heads.append("load [MB/s]")
     lines: list[Cells] = []
     for row in rows:
         values: list[float | None] = []
@@ -65,12 +65,12 @@ def _random(rows: Sequence[Offer], keys: Sequence[str]) -> Table:
             values.append(row.found.rates["load"].bytes_per_s / 1e6)
         lines.append([row.letter, *numbers(*values)])
     note = "Caches are warm here." if any(row.found.cold for row in rows) else ""
-    return Table("The load" if own else "Random I/O", columns(", ".join(heads)), lines, note)
+    return Table("The load" if own else "Random I/O", columns(" | ".join(heads)), lines, note)
 
 
 def _ordered(rows: Sequence[Offer], keys: Sequence[str]) -> Table:
     heads = columns(
-        "candidate, " + ", ".join(f"{key.removesuffix('_ordered')}:MB/s" for key in keys)
+        "candidate | " + " | ".join(f"{key.removesuffix('_ordered')} [MB/s]" for key in keys)
     )
     lines: list[Cells] = [[row.letter, *numbers(*(row.rate(key) for key in keys))] for row in rows]
     note = ""
@@ -80,7 +80,10 @@ def _ordered(rows: Sequence[Offer], keys: Sequence[str]) -> Table:
 
 
 def _caches(rows: Sequence[Offer], keys: Sequence[str]) -> Table:
-    heads = columns("candidate, load, cold:IOPS, warm:IOPS, hits:%, warmed:hours, only in cache:GB")
+    heads = columns(
+        "candidate | load | cold [IOPS] | warm [IOPS] | hits [%] | warmed [hours] | "
+        "only in cache [GB]"
+    )
     lines: list[Cells] = []
     for row in rows:
         for key in keys if row.found.cold else ():
@@ -123,9 +126,9 @@ def _money(rows: Sequence[Offer], keys: Sequence[str], prices: Prices) -> Table:
         rows,
         {
             "candidate": lambda row: row.letter,
-            f"price:{prices.currency}": lambda row: row.price,
+            f"price [{prices.currency}]": lambda row: row.price,
             "relative": lambda row: row.relative,
-            "usable:TB": lambda row: row.usable_bytes / 1e12,
+            "usable [TB]": lambda row: row.usable_bytes / 1e12,
             "per TB": lambda row: row.per_tb,
             **{
                 f"per 1000 {'' if key == 'load' else f'{key} '}IOPS": per_kiops(key)
@@ -149,8 +152,8 @@ def _safety(rows: Sequence[Offer], writes_per_day: float) -> Table:
             "SSDs": lambda row: "none" if row.life is None else row.life.of,
             "amplification": of(lambda life: life.worn.write_amplification),
             "DWPD 5 years": of(lambda life: life.worn.dwpd),
-            "life:years": of(lambda life: life.years),
-            "loss a year:%": lambda row: (
+            "life [years]": of(lambda life: life.years),
+            "loss a year [%]": lambda row: (
                 None if row.loss_per_year is None else 100 * row.loss_per_year
             ),
         },

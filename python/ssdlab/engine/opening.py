@@ -1,0 +1,279 @@
+"""A target before a protocol's run opens it, anew or as a run that was stopped has left it: how
+large it is, what would be refused, and opening it.
+
+``check`` raises where it cannot be opened, ``refused`` says why that would be refused as it is now,
+``capacity`` is what it will have, ``rating`` what it tells of its own endurance, and ``open`` holds
+it for a session.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from ssdlab import safety, tuning
+from ssdlab.engine.ratings import of_flash
+from ssdlab.engine.session import RealSession, Session, SimSession, takes_direct
+from ssdlab.errors import InputError, RefusedError, SsdlabError
+from ssdlab.fio import surroundings
+from ssdlab.fio.run import find_fio
+from ssdlab.rating import Rating
+from ssdlab.target import Fio, Notice, Sim, Target, real, sim
+from ssdlab.units import size_text
+
+FILE_BYTES = 8 << 30
+"""Size of the file of a protocol on a file, where nothing else is said and the disk has room."""
+FILE_BYTES_QUICK = 1 << 30
+
+Verify = Callable[[RealSession], None]
+"""Raises where a target that is held must not be written after all; asked before it is set up."""
+
+
+def _as_it_is(_session: RealSession) -> None:
+    """For a run that starts: the target is what was named."""
+
+
+@dataclass
+class SimOpening:
+    """A simulated drive."""
+
+    build: Callable[[], SimSession]
+    kind: Literal["sim"] = "sim"
+
+    @cached_property
+    def session(self) -> SimSession:
+        """The drive, which is built once."""
+        return self.build()
+
+    @property
+    def capacity(self) -> int:
+        """Bytes of the drive."""
+        return self.session.capacity
+
+    @property
+    def rating(self) -> Rating | None:
+        """What its flash takes."""
+        return of_flash(self.session)
+
+    def check(self) -> None:
+        """Builds it."""
+        _ = self.session
+
+    def refused(self) -> str | None:
+        """Nothing is lost, so nothing is refused."""
+        return None
+
+    @contextlib.contextmanager
+    def open(
+        self, work: safety.Work, notice: Notice, verify: Verify = _as_it_is
+    ) -> Iterator[Session]:
+        """The drive."""
+        yield self.session
+
+
+@dataclass
+class FileOpening:
+    """A plain file; made unless the run goes on with the one it has.
+
+    The file stays: whoever runs the protocol removes it when all is done.
+    """
+
+    target: Fio
+    size: int | None = None
+    """Bytes, where somebody says so; of a run that goes on, those it has."""
+    quick: bool = False
+    begun: Mapping[str, Any] | None = None
+    """The manifest of the run that goes on."""
+    kind: Literal["file"] = "file"
+    rating: Rating | None = None
+
+    @cached_property
+    def capacity(self) -> int:
+        """Bytes as asked for, where there is no room for them too."""
+        try:
+            return self._room()
+        except InputError:
+            return self.size or (FILE_BYTES_QUICK if self.quick else FILE_BYTES)
+
+    def check(self) -> None:
+        """Raises InputError where the file cannot be made, or is not as it was left."""
+        find_fio()
+        self._room()
+
+    def refused(self) -> str | None:
+        """Why it would be refused."""
+        path = self.target.path.absolute()
+        refused = why(find_fio)
+        if refused is None and self.begun is None:
+            refused = safety.why_file_refused(path, allowed=self.target.use_existing)
+        return refused or why(self.check)
+
+    @contextlib.contextmanager
+    def open(
+        self, work: safety.Work, notice: Notice, verify: Verify = _as_it_is
+    ) -> Iterator[Session]:
+        """Makes or takes the file."""
+        self.check()
+        path, size = self.target.path.absolute(), self.capacity
+        there = self.begun is not None or (self.target.use_existing and path.exists())
+        with (
+            safety.hold_file(path, shown=self.target.path, size=size)
+            if there
+            else safety.make_file(path, size, shown=self.target.path, keep=True)
+        ) as held:
+            made = not there if self.begun is None else bool(self.begun.get("made_file"))
+            disk = surroundings.disk_of_file(path.parent)
+            direct = takes_direct(path)
+            session = RealSession(self.target, held, size, disk, direct=direct, made=made)
+            verify(session)
+            with tuning.applied(disk, self.target.setup, notice=notice) as done:
+                yield replace(session, setup=done)
+
+    def _room(self) -> int:
+        """How large the file is to be.
+
+        Raises InputError where it must not be, there is no room for it, or it has changed.
+        """
+        target, path = self.target, self.target.path.absolute()
+        if self.begun is not None:
+            size = int(self.begun["capacity"])
+            if not path.is_file() or path.stat().st_size < size:
+                raise InputError(
+                    f"{target.path}: the file of this run is gone or was cut, and with it the "
+                    "state that the run had brought it into; begin a new run"
+                )
+            return size
+        if path.exists() and not target.use_existing:
+            raise safety.exists(target.path)
+        if path.exists():
+            found = path.stat().st_size
+            if self.size is None and found == 0:
+                raise InputError(f"{target.path}: is empty; give its size with --size")
+            return self.size or found
+        try:
+            free = shutil.disk_usage(path.parent).free
+        except OSError as error:
+            raise InputError(f"{target.path}: there is no folder {path.parent}") from error
+        most = FILE_BYTES_QUICK if self.quick else FILE_BYTES
+        wanted = self.size or min(most, free // 2 >> 20 << 20)
+        if wanted > free:
+            raise InputError(
+                f"{target.path}: a file of {size_text(wanted)} does not fit; "
+                f"{size_text(free)} are free there; give less with --size"
+            )
+        return wanted
+
+
+@dataclass
+class DeviceOpening:
+    """A block device, claimed for as long as the session lasts."""
+
+    target: Fio
+    begun: Mapping[str, Any] | None = None
+    """The manifest of the run that goes on."""
+    kind: Literal["device"] = "device"
+    rating: Rating | None = None
+
+    @property
+    def capacity(self) -> int:
+        """Bytes of the device."""
+        return self._device().capacity_bytes
+
+    def check(self) -> None:
+        """Raises InputError where it is gone, RefusedError where it is another one."""
+        find_fio()
+        self._device()
+
+    def refused(self) -> str | None:
+        """Why it would be refused."""
+        if (told := why(self.check)) is not None:
+            return told
+        device = self._device()
+        return safety.why_refused(device) or safety.why_unnamed(device, self.target.destroy)
+
+    @contextlib.contextmanager
+    def open(
+        self, work: safety.Work, notice: Notice, verify: Verify = _as_it_is
+    ) -> Iterator[Session]:
+        """Claims it."""
+        self.check()
+        target, device = self.target, self._device()
+        whole = replace(work, does=work.does + tuning.consent(target.setup))
+        with safety.claim(device, whole, target.destroy) as held:
+            session = RealSession(target, held, device.capacity_bytes, device.name, device)
+            verify(session)
+            notice(held.sentence)
+            with tuning.applied(device.name, target.setup, notice=notice, claimed=True) as done:
+                held = held.again()  # a format may have changed its size
+                yield replace(session, held=held, capacity=held.capacity, setup=done)
+
+    def _device(self) -> safety.BlockDevice:
+        target, begun = self.target, self.begun
+        if begun is None:
+            return safety.inspect(target.path)
+        if not target.path.is_block_device():
+            raise InputError(f"{target.path}: there is no such device any more")
+        block = tuning.wanted_block(target.setup)
+        if block is not None and target.present_block != block:
+            raise InputError(
+                f"{target.path}: when the run was stopped it was formatted back from blocks of "
+                f"{block} bytes, which erased it; begin a new run"
+            )
+        device = safety.inspect(target.path)
+        if device.capacity_bytes != int(begun["capacity"]):
+            raise RefusedError(f"{target.path}: is another drive than the one the run was begun on")
+        return device
+
+
+Opening = SimOpening | FileOpening | DeviceOpening
+
+
+def of(
+    target: Target,
+    overrides: Mapping[str, str] | None = None,
+    seed: int = 1,
+    *,
+    size: int | None = None,
+    quick: bool = False,
+    memory_bytes: int | None = None,
+) -> Opening:
+    """A target for a run that starts.
+
+    ``overrides``, ``seed`` and ``memory_bytes`` are of a simulated drive, ``size`` and ``quick`` of
+    a file.
+    """
+    if (drive := sim(target)) is not None:
+        return SimOpening(lambda: SimSession(drive, overrides or {}, seed, memory_bytes))
+    fio = real(target, f"{target.name}: is neither simulated nor real")
+    return DeviceOpening(fio) if fio.path.is_block_device() else FileOpening(fio, size, quick)
+
+
+def left(manifest: Mapping[str, Any], rig: str | None, destroy: str | None = None) -> Opening:
+    """The target of a run that was begun; ``destroy`` names a device anew."""
+    if manifest["kind"] == "sim":
+        drive = Sim(str(manifest["name"]), rig or "")
+        return of(drive, manifest["overrides"], int(manifest["seed"]))
+    target = Fio(
+        Path(manifest["path"]),
+        destroy=destroy or manifest["destroy"],
+        use_existing=True,
+        redact=bool(manifest["redact"]),
+        setup=str(manifest.get("setup", tuning.NONE)),
+    )
+    if manifest["kind"] == "file":
+        return FileOpening(target, begun=manifest)
+    return DeviceOpening(target, manifest)
+
+
+def why(check: Callable[[], object]) -> str | None:
+    """What a check that fails says; None where it does not."""
+    try:
+        check()
+    except SsdlabError as error:
+        return error.message
+    return None

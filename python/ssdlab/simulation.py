@@ -1,0 +1,77 @@
+"""What the core measured in virtual time, as a Result."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ssdlab import _core, wear
+from ssdlab.fio import logs as fio_logs
+from ssdlab.fio.options import ADDED_FOR_LOGS
+from ssdlab.jobfile import JobText
+from ssdlab.results import LATENCY_SCHEMA, JobShape, Result
+
+
+def log_interval(interval_ms: int) -> int:
+    """Milliseconds of a line of fio's logs of a simulated run: no longer than on a real drive."""
+    return min(interval_ms, int(ADDED_FOR_LOGS["log_avg_msec"]))
+
+
+def sim_shapes(described: Mapping[str, Any]) -> list[JobShape]:
+    """The sections of a job as the core describes it."""
+    found = []
+    for job in described["jobs"]:
+        options = {**described["global_options"], **job["options"]}
+        rw = "replay" if "read_iolog" in options else options.get("rw", "read").split(":")[0]
+        name, depth, threads = job["name"], job["iodepth"], job["numjobs"]
+        found.append(JobShape(name, rw, depth, threads, options.get("bs", "4k")))
+    return found
+
+
+def latency_frame(output: _core.RunOutput) -> pl.DataFrame:
+    """The latency histograms of a simulated run against time, see docs/results.md.
+
+    A row per segment, job, direction and kind, with the I/Os of each of fio's bins as the lists
+    ``bins`` and ``counts``.
+    """
+    columns = dict(output.latency)
+    offsets = np.asarray(columns.pop("offsets"), np.int64)
+    sizes = offsets[1:] - offsets[:-1]
+    flat = pl.DataFrame({name: columns.pop(name) for name in ("bins", "counts")})
+    row = pl.Series("row", np.repeat(np.arange(len(sizes), dtype=np.uint32), sizes))
+    lists = flat.with_columns(row).group_by("row", maintain_order=True).all()
+    rows = pl.DataFrame(columns).with_row_index("row")
+    joined = rows.join(lists, on="row", how="left", maintain_order="left").drop("row")
+    # A row without I/Os has no bins.
+    whole = joined.with_columns(pl.col("bins", "counts").fill_null([]))
+    return whole.select(LATENCY_SCHEMA.names()).cast(LATENCY_SCHEMA)
+
+
+def sim_result(
+    name: str, job: JobText, output: _core.RunOutput, shapes: Sequence[JobShape] = ()
+) -> Result:
+    """The result of what the core measured in virtual time.
+
+    ``shapes`` are the sections whose logs are wanted.
+    """
+    device = pl.DataFrame(output.device_series)
+    document = json.loads(output.json)
+    about = document["ssdlab"]
+    counters, capacity = about["counters"], about["target"]["capacity_bytes"]
+    if worn := wear.Stretch(counters, wear.grown(device), capacity).wear:
+        about["wear"] = worn.document()
+    return Result(
+        name=name,
+        document=document,
+        job_text=job.text,
+        series_frame=pl.DataFrame(output.series),
+        device_frame=device if device.width else None,
+        latency_frame=latency_frame(output),
+        rig_toml=output.rig_toml,
+        logs=fio_logs.asked_by_job(output.logs),
+        job_logs=fio_logs.by_job(shapes, output.logs),
+    )
