@@ -109,10 +109,7 @@ class ArrayRow:
 
 
 def study(
-    order: Subject,
-    shapes: Sequence[Shape],
-    job: JobText,
-    progress: ProgressCallback | None = None,
+    order: Subject, shapes: Sequence[Shape], job: JobText, progress: ProgressCallback | None = None
 ) -> Section:
     """Runs ``job`` on every array and on the drive alone.
 

@@ -66,10 +66,7 @@ def shapes(
 
 
 def run_all(
-    variants: Sequence[ArrayRun],
-    *,
-    seed: int = 1,
-    progress: ProgressCallback | None = None,
+    variants: Sequence[ArrayRun], *, seed: int = 1, progress: ProgressCallback | None = None
 ) -> list[Reading]:
     """The readings of the variants, in their order; raises as :func:`ssdlab.bench.run`."""
 

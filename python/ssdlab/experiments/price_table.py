@@ -11,13 +11,7 @@ from ssdlab.plan.prices import prices
 from ssdlab.plan.storage import loads
 from ssdlab.plan.storage.candidates import Candidate, candidate
 from ssdlab.plan.storage.loads import HotSet, Span
-from ssdlab.plan.storage.sizes import (
-    drive_of,
-    has_disk,
-    resized,
-    simulated_bytes,
-    usable_bytes,
-)
+from ssdlab.plan.storage.sizes import drive_of, has_disk, resized, simulated_bytes, usable_bytes
 from ssdlab.rig import capacity_of
 
 ARTICLE = "an article on SSD caches of two RAID cards, its table of prices"

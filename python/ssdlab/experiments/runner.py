@@ -44,10 +44,7 @@ def _work(
     def work(seat: bench.Seat) -> tuple[Result, float]:
         started = time.monotonic()
         settings = Settings(
-            seed=seed,
-            prepare=task.prepare,
-            overrides=task.overrides,
-            interval_ms=task.interval_ms,
+            seed=seed, prepare=task.prepare, overrides=task.overrides, interval_ms=task.interval_ms
         )
         job = JobText(f"{experiment.name}-{task.key}.fio", task.job, Path.cwd())
         target = Sim(task.drive, task.rig or profile(task.drive).text)
@@ -58,10 +55,7 @@ def _work(
 
 
 def _outcome(
-    experiment: Experiment,
-    mode: Mode,
-    seed: int,
-    done: dict[tuple[str, str], tuple[Result, float]],
+    experiment: Experiment, mode: Mode, seed: int, done: dict[tuple[str, str], tuple[Result, float]]
 ) -> Reproduction:
     own = {key: found for (name, key), found in done.items() if name == experiment.name}
     factor = experiment.factors[mode]

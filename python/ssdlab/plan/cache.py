@@ -21,12 +21,7 @@ from ssdlab.plan.rows import CacheRow, Choice, Formula, Rules, choose
 from ssdlab.plan.stores import Store, cached, letter
 from ssdlab.plan.timed import Schedule, Timed, interval, run
 from ssdlab.plan.warmup import warm_up, warm_up_s
-from ssdlab.plan.workload import (
-    Load,
-    job_load,
-    replay,
-    trace_load,
-)
+from ssdlab.plan.workload import Load, job_load, replay, trace_load
 from ssdlab.progress import ProgressCallback, within
 from ssdlab.target import Settings, Sim
 from ssdlab.tracefile import Reading, existing

@@ -198,12 +198,7 @@ def _one_behind_another(columns: Columns) -> tuple[Integers, int]:
 
 
 def trace_load(
-    path: Path,
-    reading: Reading,
-    fit: str,
-    capacity: int,
-    depth: int,
-    timed_max: int = TIMED_MAX,
+    path: Path, reading: Reading, fit: str, capacity: int, depth: int, timed_max: int = TIMED_MAX
 ) -> Load:
     """The load of a trace on a pool of ``capacity`` bytes, ``depth`` in flight at full speed.
 
