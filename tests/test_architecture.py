@@ -124,3 +124,11 @@ def test_the_core_alone_reads_and_writes_rigs() -> None:
                 heads = re.search(r"^\[{1,2}device[].]", node.value, re.MULTILINE)
                 assert heads is None, f"{path}:{node.lineno}"
     assert readers == TOML_READERS
+
+
+def test_no_caller_asks_whether_a_target_is_simulated_by_its_class() -> None:
+    asked = re.compile(
+        r"isinstance\([^()]*(?:\([^()]*\))?[^()]*\b(?:Sim|Fio|SimSession|RealSession)\b"
+    )
+    found = {str(p.relative_to(PACKAGE)) for p in files() if asked.search(p.read_text("utf-8"))}
+    assert found == {"target.py"}

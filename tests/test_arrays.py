@@ -31,6 +31,7 @@ from ssdlab.experiments import raid0_slowest_member, runner
 from ssdlab.jobfile import JobText
 from ssdlab.rig import profiles
 from ssdlab.target import Settings, Sim
+from ssdlab.units import for_page
 
 Cli = Callable[..., Outcome]
 
@@ -297,7 +298,7 @@ def test_the_page_says_what_to_take(page: Path) -> None:
     text = page.read_text()
     assert "For this load take RAID" in text
     assert "Writes of whole stripes" in text
-    assert "per 1000 IOPS" in text
+    assert for_page("per 1000 IOPS") in text
 
 
 @pytest.mark.skipif(bool(browser.missing()), reason=browser.missing() or "-")

@@ -15,9 +15,9 @@ import pytest
 from conftest import flat, make_result, needs_fio
 from fio_parser import refused
 from ssdlab import _core
-from ssdlab.answer import Cell, Section, Verdict
+from ssdlab.answer import Cell, Column, Section, Verdict
 from ssdlab.engine import estimate
-from ssdlab.engine.answers import Demand, verdict
+from ssdlab.engine.answers import Demand, best, columns, figure, percent, ratio, verdict
 from ssdlab.engine.records import Records, Series
 from ssdlab.engine.setup import Setup
 from ssdlab.engine.speed import assumed
@@ -325,6 +325,48 @@ def judged(name: str, records: Records, **more: object) -> Section:
 
 
 WRITE = {"write": (30_000.0, {100_000: 1000})}
+
+
+def test_a_step_that_was_not_run_or_moved_nothing_has_no_value() -> None:
+    records = recorded({"write": job_result("w", WRITE), "hung": {"jobname": "w", "error": 0}})
+    for what in ("iops", "mbps", "mean", "p99.9", "max"):
+        assert records.value(what, "write", "write")
+        for key, ddir in (("missing", None), ("hung", None), ("write", "read")):
+            assert records.value(what, key, ddir) is None
+    assert records.series("missing") is None and records.sync("missing") is None
+
+
+def test_a_round_that_moved_nothing_counts_in_the_mean_of_rates_and_not_of_latencies() -> None:
+    slow = {"write": (10_000.0, {300_000: 1000})}
+    records = recorded(
+        {"1": job_result("w", WRITE), "2": job_result("w", slow), "3": {"jobname": "w", "error": 0}}
+    )
+    keys = ["1", "2", "3", "never-run"]
+    rate, longest = records.cell("iops", keys), records.cell("max", keys)
+    assert rate.value == pytest.approx(40_000 / 3) and rate.sources == tuple(keys)
+    assert records.cell("mean", keys).value == pytest.approx(200)
+    assert longest.value == pytest.approx(300)
+
+
+def test_a_number_made_of_others_knows_the_steps_of_all() -> None:
+    one, other = Cell(3.0, ("a", "b")), Cell(4.0, ("b", "c"))
+    assert percent(one, other) == Cell(75.0, ("a", "b", "c"))
+    assert ratio(one, Cell(0.0, ("d",))) == Cell(None, ("a", "b", "d"))
+    assert best([one, other, Cell(None, ("e",))], min) == Cell(3.0, ("a", "b", "c", "e"))
+    drawn = figure("t", "x", "y", {"A": [one, None], "B": [(10, other)]})
+    assert drawn.sources == ("a", "b", "c") and drawn.wide
+    assert [(list(c.x), list(c.y), c.colour) for c in drawn.curves] == [
+        ([0.0], [3.0], 0),
+        ([10.0], [4.0], 1),
+    ]
+
+
+def test_heads_of_tables_are_names_with_units_in_brackets() -> None:
+    assert columns("both p99, at most [us] | gain [x] | why") == [
+        Column("both p99, at most", "us"),
+        Column("gain", "x"),
+        Column("why"),
+    ]
 
 
 def test_dips_put_into_a_series_are_found_by_consistency() -> None:

@@ -13,7 +13,6 @@ from ssdlab.answer import (
     Better,
     Cell,
     Check,
-    Column,
     Curve,
     Figure,
     Number,
@@ -301,15 +300,8 @@ def demanded(demands: Sequence[Demand]) -> list[Number]:
 
 # --- what steps came to
 
-HEADS = {
-    "iops": Column("operations", "IOPS"),
-    "mbps": Column("speed", "MB/s"),
-    "mean": Column("mean latency", "us"),
-    "p50": Column("median", "us"),
-    "waf": Column("write amplification", "x"),
-}
-"""What quantities of steps (:meth:`ssdlab.engine.records.Records.value`) are called."""
 WORK = "iops mbps mean p99 p99.9 max"
+"""Quantities of steps (:meth:`ssdlab.engine.records.Records.value`)."""
 
 
 @dataclass(frozen=True)
@@ -327,15 +319,14 @@ class Part:
         return [self.title, *cells]
 
 
-def heads(first: str, what: str = WORK) -> list[Column]:
-    """The columns of rows of :meth:`Part.row`."""
-    return [Column(first), *(HEADS.get(one, Column(one, "us")) for one in what.split())]
-
-
 def work_table(records: Records, parts: Iterable[Part]) -> Table:
     """What several parts of the work came to."""
     rows = [part.row(records) for part in parts]
-    return Table("What was measured", heads("work"), rows)
+    heads = columns(
+        "work | operations [IOPS] | speed [MB/s] | mean latency [us] | p99 [us] | p99.9 [us] "
+        "| max [us]"
+    )
+    return Table("What was measured", heads, rows)
 
 
 def part_distributions(records: Records, title: str, parts: Iterable[Part], **more: Any) -> Figure:

@@ -157,13 +157,6 @@ class Records(Mapping[str, Result]):
         """Completion latencies of a step."""
         return merge(stats.clat for stats in self.directions(key, ddir, job))
 
-    def percentile_us(
-        self, key: str, percent: float, ddir: str | None = None, job: str | None = None
-    ) -> float | None:
-        """The latency that ``percent`` of the I/Os of a step did not exceed, us (+-0.8 %)."""
-        found = self.latency(key, ddir, job)
-        return None if found is None else found.percentile_us(percent)
-
     def value(
         self, what: str, key: str, ddir: str | None = None, job: str | None = None
     ) -> float | None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from ssdlab.answer import Cell, Curve, Figure, Number, Section, Table, columns
+from ssdlab.answer import Cell, Figure, Number, Section, Table, columns
+from ssdlab.engine.answers import figure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, MIB, Parameter, Setup
 from ssdlab.engine.steps import Job, Purge, Step, Then
@@ -296,29 +297,28 @@ def _table(groups: list[PhaseRecords]) -> Table:
 
 
 def _figures(groups: list[PhaseRecords]) -> list[Figure]:
-    def figure(title: str, unit: str, values: list[list[float]], log: bool) -> Figure:
-        return Figure(
+    return [
+        figure(
             title,
             "time, min",
             unit,
-            [
-                Curve(group.phase.title, group.minute, found, "line", place)
-                for place, (group, found) in enumerate(zip(groups, values, strict=True))
-            ],
-            log_y=log,
-            wide=True,
-            sources=tuple(key for group in groups for key in group.keys),
+            {
+                group.phase.title: [
+                    (minute, scale * one)
+                    for minute, one in zip(group.minute, getattr(group, field), strict=True)
+                ]
+                for group in groups
+            },
+            style="line",
+            log_y=unit == "ms",
+            from_steps=[key for group in groups for key in group.keys],
         )
-
-    return [
-        figure("Throughput over time", "MB/s", [group.mbps for group in groups], False),
-        figure("Mean response time", "ms", [_ms(group.mean_us) for group in groups], True),
-        figure("Longest response time of each record", "ms", [_ms(g.max_us) for g in groups], True),
+        for title, unit, field, scale in (
+            ("Throughput over time", "MB/s", "mbps", 1.0),
+            ("Mean response time", "ms", "mean_us", 1e-3),
+            ("Longest response time of each record", "ms", "max_us", 1e-3),
+        )
     ]
-
-
-def _ms(values: list[float]) -> list[float]:
-    return [value / 1e3 for value in values]
 
 
 PROTOCOLS = pts.protocol(

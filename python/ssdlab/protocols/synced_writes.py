@@ -50,7 +50,7 @@ def commit_us(records: Records, key: str, percent: float, job: str | None = None
     are above their own percentiles, so at most 100 - percent % are above the sum of the two.
     """
     each = 100 - (100 - percent) / 2
-    write = records.percentile_us(key, each, "write", job)
+    write = records.value(f"p{each}", key, "write", job)
     flush = records.sync(key)
     flushed = None if flush is None else flush.percentile_us(each)
     return Cell(None if write is None or flushed is None else write + flushed, (key,))
