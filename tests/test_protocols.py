@@ -15,9 +15,9 @@ import pytest
 from conftest import flat, make_result, needs_fio
 from fio_parser import refused
 from ssdlab import _core
-from ssdlab.answer import Cell, Column, Section, Verdict
+from ssdlab.answer import Cell, Column, Section, Verdict, columns
 from ssdlab.engine import estimate
-from ssdlab.engine.answers import Demand, best, columns, figure, percent, ratio, verdict
+from ssdlab.engine.answers import Demand, best, figure, percent, ratio, verdict
 from ssdlab.engine.records import Records, Series
 from ssdlab.engine.setup import Setup
 from ssdlab.engine.speed import assumed
