@@ -157,7 +157,7 @@ def _safety(rows: Sequence[Offer], writes_per_day: float) -> Table:
                 None if row.loss_per_year is None else 100 * row.loss_per_year
             ),
         },
-        "Amplification: of writes, in the flash. SsdLife: until the rated cycles are used up on "
+        "Amplification: of writes, in the flash. Life: until the rated cycles are used up on "
         f"average, if the host writes {writes_per_day / 1e9:,.0f} GB a day like these "
         "writes. Loss of data: 1 % of the drives fail in a year, by themselves; no fire, no "
         "firmware, no operator.",
