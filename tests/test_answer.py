@@ -63,7 +63,7 @@ def answer(rows: int = 2, checks: Sequence[Check] = ()) -> Answer:
     lead = Section(
         ["The drive does 12,345 IOPS within 75 us.", "A second sentence."],
         [Number("rate", 12345.0, "IOPS", "higher", ("x",)), Number("p99", 75.0, "us", "lower")],
-        [table(rows)],
+        [table(rows)] if rows < 12 else [table(), table(rows)],
         [bars, lines],
         "results",
         "Results",
