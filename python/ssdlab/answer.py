@@ -114,6 +114,11 @@ class Table:
     rows: Sequence[Sequence[Cell | str | None]]
     note: str = ""
 
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(f"{self.title}: {len(row)} cells for {len(self.columns)} columns")
+
 
 @dataclass(frozen=True)
 class Number:

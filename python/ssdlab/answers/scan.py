@@ -192,7 +192,7 @@ def _tables(found: Scan) -> list[Table]:
             ]
             for one in found.errors[:ROWS_LISTED_MAX]
         ]
-        heads = columns_of("unreadable from byte, bytes, block, reason")
+        heads = columns_of("unreadable from byte | bytes | block | reason")
         tables.append(Table("Unreadable", heads, rows))
     if found.slow:
         worst = sorted(found.slow, key=lambda one: -one.ns)[:ROWS_LISTED_MAX]
@@ -205,7 +205,7 @@ def _tables(found: Scan) -> list[Table]:
             ]
             for one in worst
         ]
-        heads = columns_of("slow from byte, took, read again, what it is")
+        heads = columns_of("slow from byte | took | read again | what it is")
         tables.append(Table("Slow places and late pieces", heads, rows))
     rows = [
         [
@@ -216,7 +216,7 @@ def _tables(found: Scan) -> list[Table]:
         ]
         for one in found.zones(ZONES)
     ]
-    tables.append(Table("Zones", columns_of("from, to, speed:MB/s, slowest piece"), rows))
+    tables.append(Table("Zones", columns_of("from | to | speed [MB/s] | slowest piece"), rows))
     return tables
 
 
