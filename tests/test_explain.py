@@ -10,7 +10,7 @@ import pytest
 import ssdlab
 from ssdlab import explain
 from ssdlab.answers.run import traces_of
-from ssdlab.answers.traces import Trace
+from ssdlab.answers.charts import Trace
 from ssdlab.cli import run_command
 from ssdlab.wear import Stretch
 

@@ -18,7 +18,7 @@ from ssdlab.analysis.reliability import (
     p_loss,
     usual_mttdl_hours,
 )
-from ssdlab.answer import Curve, Figure
+from ssdlab.answer import Curve, Figure, finite
 from ssdlab.errors import InputError
 
 RARE = 100
@@ -236,13 +236,13 @@ class Study:
         return {
             "level": one.array.level,
             "usable_bytes": one.array.usable_bytes,
-            "mttdl_years": _finite(one.mttdl_years),
-            "mttdl_years_usual_formula": _finite(one.usual_years),
-            "usual_formula_error": _finite(one.usual_error),
+            "mttdl_years": finite(one.mttdl_years),
+            "mttdl_years_usual_formula": finite(one.usual_years),
+            "usual_formula_error": finite(one.usual_error),
             "p_loss": one.chance,
             "p_loss_curve": list(one.curve),
             "simulated": asdict(one.simulated),
-            "rating_lasts_years": _finite(self.rated_years[place]) if self.rated_years else None,
+            "rating_lasts_years": finite(self.rated_years[place]) if self.rated_years else None,
         }
 
     def figures(self) -> list[Figure]:
@@ -271,10 +271,6 @@ class Study:
             title = f"{level.name} with wear"
             found.append(Figure(title, axis, label, policies, log_y=True, wide=True))
         return found
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def study(question: Question, done: ShareDone = lambda _share: None) -> Study:

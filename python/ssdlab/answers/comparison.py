@@ -21,8 +21,8 @@ from ssdlab.answer import (
     Verdict,
     any_doubt,
 )
-from ssdlab.answers import traces
-from ssdlab.answers.traces import Run, Trace
+from ssdlab.answers import charts
+from ssdlab.answers.charts import Run, Trace
 from ssdlab.compare import (
     LETTERS,
     Comparison,
@@ -144,7 +144,7 @@ def _charts(found: Comparison, section: str) -> list[Figure]:
     own = list(_members(found, section))
     return [
         replace(one, title=f"{one.title}: {section}", sources=sources)
-        for one in (*traces.over_time(own), traces.slower(own))
+        for one in (*charts.over_time(own), charts.slower(own))
     ]
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from ssdlab import units
 from ssdlab.answer import Answer, Cell, Cells, Column, Section, Table, Verdict
-from ssdlab.answers import run, traces
-from ssdlab.answers.traces import Trace
+from ssdlab.answers import charts, run
+from ssdlab.answers.charts import Trace
 from ssdlab.explain import Outcome
 from ssdlab.results import Result
 
@@ -23,7 +23,7 @@ def answer(result: Result, outcomes: Sequence[Outcome] = ()) -> Answer:
     tables = [_tried(outcomes)] if outcomes else []
     tables += [run.time_table(main), run.causes_table(main), run.wear_table(main)]
     said = [text for trace in main for text in run.reasons(trace)]
-    figures = [*traces.where_the_time_goes(main), *traces.time_by_part(main)]
+    figures = [*charts.where_the_time_goes(main), *charts.time_by_part(main)]
     lead = Section(
         said,
         numbers=whole.lead.numbers,

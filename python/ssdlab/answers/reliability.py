@@ -6,7 +6,7 @@ import math
 
 from ssdlab import units
 from ssdlab.analysis.losses import Chance
-from ssdlab.answer import Answer, Cell, Cells, Column, Number, Section, Table, Verdict
+from ssdlab.answer import Answer, Cell, Cells, Column, Number, Section, Table, Verdict, finite
 from ssdlab.reliability import Simulated, Study
 
 ACCELERATED = "*"
@@ -41,9 +41,9 @@ def _tables(found: Study) -> list[Table]:
         [
             one.name,
             Cell(one.array.usable_bytes, text=f"{one.array.usable_bytes / 1e12:.4g} TB"),
-            Cell(_finite(one.mttdl_years), text=_years(one.mttdl_years)),
-            Cell(_finite(one.usual_years), text=_years(one.usual_years)),
-            Cell(_finite(one.usual_error), text=_off(one.usual_error)),
+            Cell(finite(one.mttdl_years), text=_years(one.mttdl_years)),
+            Cell(finite(one.usual_years), text=_years(one.usual_years)),
+            Cell(finite(one.usual_error), text=_off(one.usual_error)),
             Cell(one.chance, text=_share(one.chance)),
             _chance(one.simulated),
         ]
@@ -54,7 +54,7 @@ def _tables(found: Study) -> list[Table]:
     names = [Column(head) for head in ("wear policy", *(one.name for one in found.levels))]
     years: Cells = [
         "the rating lasts",
-        *(Cell(_finite(one), text=_years(one)) for one in found.rated_years),
+        *(Cell(finite(one), text=_years(one)) for one in found.rated_years),
     ]
     for alike in sorted({one.alike for one in found.worn}):
         spread = (
@@ -102,10 +102,6 @@ def _notes(found: Study) -> list[str]:
         "firmware share, and latent sector errors between rebuilds."
     )
     return said
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _chance(simulated: Simulated) -> Cell:

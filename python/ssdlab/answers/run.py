@@ -26,7 +26,7 @@ from ssdlab.answer import (
     Verdict,
     any_doubt,
 )
-from ssdlab.answers.traces import (
+from ssdlab.answers.charts import (
     WORTH,
     Run,
     Trace,

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ssdlab import units
-from ssdlab.answer import Answer, Cell, Cells, Curve, Figure, Number, Section, Table, Verdict
+from ssdlab.answer import (
+    Answer,
+    Cell,
+    Cells,
+    Curve,
+    Figure,
+    Number,
+    Section,
+    Table,
+    Verdict,
+    finite,
+)
 from ssdlab.answer import columns as columns_of
 from ssdlab.care import scansay
 from ssdlab.care.blockio import PIECE_BYTES
@@ -42,7 +52,7 @@ def answer(found: Scan) -> Answer:
     said = [units.sentence(one) for one in (_scanned(found), *scansay.sentences(found))]
     code = "unreadable" if found.errors else "slow" if found.slow_places() else "sound"
     numbers = [
-        Number("speed", _known(found.bytes_per_s() / 1e6), "MB/s", "higher"),
+        Number("speed", finite(found.bytes_per_s() / 1e6), "MB/s", "higher"),
         Number("unreadable", float(found.unreadable_bytes), "B", "lower"),
         Number("slow places", float(len(found.slow_places())), "", "lower"),
     ]
@@ -211,7 +221,7 @@ def _tables(found: Scan) -> list[Table]:
         [
             units.size_text(one.offset),
             units.size_text(one.offset + one.length),
-            Cell(_known(one.bytes_per_s / 1e6)),
+            Cell(finite(one.bytes_per_s / 1e6)),
             _time_cell(one.slowest_ns),
         ]
         for one in found.zones(ZONES)
@@ -221,7 +231,7 @@ def _tables(found: Scan) -> list[Table]:
 
 
 def _time_cell(ns: float) -> Cell:
-    return Cell(_known(ns), text=units.latency(ns))
+    return Cell(finite(ns), text=units.latency(ns))
 
 
 def _verdict(one: Slow) -> str:
@@ -230,10 +240,6 @@ def _verdict(one: Slow) -> str:
 
 def _verdict_of(place: bool) -> str:
     return "a slow place" if place else "a chance delay"
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _extremes(values: Any, count: int) -> tuple[Any, Any, Any]:

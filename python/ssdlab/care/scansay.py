@@ -115,9 +115,9 @@ def document(found: Scan) -> dict[str, Any]:
         "seconds": found.seconds,
         "again_seconds": found.again_seconds,
         "stopped": found.stopped,
-        "bytes_per_s": _known(found.bytes_per_s()),
-        "median_ns": _known(median),
-        "limit_ns": _known(limit),
+        "bytes_per_s": found.bytes_per_s(),
+        "median_ns": median,
+        "limit_ns": limit,
         "zero_share": found.zero_share,
         "unreadable_bytes": found.unreadable_bytes,
         "errors": [
@@ -152,14 +152,10 @@ def document(found: Scan) -> dict[str, Any]:
             {
                 "offset": one.offset,
                 "length": one.length,
-                "bytes_per_s": _known(one.bytes_per_s),
-                "slowest_ns": _known(one.slowest_ns),
+                "bytes_per_s": one.bytes_per_s,
+                "slowest_ns": one.slowest_ns,
             }
             for one in found.zones()
         ],
         "findings": sentences(found),
     }
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None

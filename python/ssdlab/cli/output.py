@@ -28,6 +28,11 @@ def write_json(place: Output | None, document: Any) -> None:
         place.write(json.dumps(finite(document), indent=2, allow_nan=False) + "\n")
 
 
+def notice(sentence: str) -> None:
+    """Tells it beside the results."""
+    say(stderr(), sentence)
+
+
 def say(console: Console, text: str, style: str | None = None) -> None:
     """A sentence, on as many lines as the terminal takes."""
     console.print(text, markup=False, soft_wrap=True, style=style)

@@ -19,8 +19,8 @@ if light.BODIES:
     from ssdlab.care.blockio import place_of
     from ssdlab.care.methods import KINDS, Method, available, remark
     from ssdlab.care.purge import Purged, purge, purge_file, work_of
-    from ssdlab.cli.console import progress, stderr, table
-    from ssdlab.cli.output import results, say, write_json
+    from ssdlab.cli.console import progress, table
+    from ssdlab.cli.output import notice, results, say, write_json
     from ssdlab.engine.ratings import rating_of
     from ssdlab.safety import BlockDevice
 
@@ -85,15 +85,11 @@ def command(
                 method=method,
                 rating=rating,
                 progress=callback,
-                notice=_notice,
+                notice=notice,
             )
     write_json(json_, asdict(done))
     if not quiet:
         _print(done, json_)
-
-
-def _notice(sentence: str) -> None:
-    say(stderr(), sentence)
 
 
 def _print(done: Purged, json_: Output | None) -> None:

@@ -26,8 +26,8 @@ if light.BODIES:
         refresh_file,
         why_refused,
     )
-    from ssdlab.cli.console import progress, stderr, table
-    from ssdlab.cli.output import results, say, write_json
+    from ssdlab.cli.console import progress, table
+    from ssdlab.cli.output import notice, results, say, write_json
     from ssdlab.engine.ratings import rating_of
     from ssdlab.rating import share_text
 
@@ -92,19 +92,15 @@ def command(
                 slice_s=slice_s,
                 rating=rating,
                 progress=callback,
-                notice=_notice,
+                notice=notice,
             )
         else:
             done = refresh_file(
-                target, unshare=unshare, rating=rating, progress=callback, notice=_notice
+                target, unshare=unshare, rating=rating, progress=callback, notice=notice
             )
     write_json(json_, _document(done))
     if not quiet:
         _print(done, json_)
-
-
-def _notice(sentence: str) -> None:
-    say(stderr(), sentence)
 
 
 def _print(done: Refreshed, json_: Output | None) -> None:

@@ -18,8 +18,8 @@ if light.BODIES:
     from rich.console import Console
 
     from ssdlab import safety, tuning
-    from ssdlab.cli.console import stderr, table
-    from ssdlab.cli.output import results, say, write_json
+    from ssdlab.cli.console import table
+    from ssdlab.cli.output import notice, results, say, write_json
     from ssdlab.engine.runs import set_up_for
     from ssdlab.fio.surroundings import disk_below
     from ssdlab.rig import resolve
@@ -82,7 +82,7 @@ def restore_named(arguments: Sequence[str]) -> None:
     with contextlib.suppress(SsdlabError, OSError, ValueError):
         paths = (Path(one) for one in arguments if one and not one.startswith("-"))
         for name in {disk_below(one) for one in paths} - {None}:
-            tuning.restore_left(_notice, name=name)
+            tuning.restore_left(notice, name=name)
 
 
 def _restore(target: str | None, destroy: str | None, json_: Output | None) -> None:
@@ -111,17 +111,13 @@ def _restore_on(path: Path, name: str, destroy: str | None, said: list[str]) -> 
         raise InputError(f"{path}: --destroy names a drive; give the drive itself")
     work = safety.Work("restoring its LBA format", "formats it if a killed run left another one")
     with safety.claim(safety.inspect(path), work, destroy) as held:
-        _notice(held.sentence)
+        notice(held.sentence)
         return tuning.restore_left(said.append, name=name, formats=True)
 
 
 def _real(target: str, setup: str) -> Fio:
     found = resolve(target, setup=setup)
     return real(found, f"{target}: is a simulated drive; name a block device or a file")
-
-
-def _notice(sentence: str) -> None:
-    say(stderr(), sentence)
 
 
 def _print(console: Console, records: Sequence[tuning.Record]) -> None:
