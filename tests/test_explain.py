@@ -9,8 +9,8 @@ import pytest
 
 import ssdlab
 from ssdlab import explain
-from ssdlab.answers.run import traces_of
 from ssdlab.answers.charts import Trace
+from ssdlab.answers.run import traces_of
 from ssdlab.cli import run_command
 from ssdlab.wear import Stretch
 

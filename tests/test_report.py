@@ -17,8 +17,8 @@ import report_samples as samples
 from ssdlab.analysis import names
 from ssdlab.answer import Answer, Section, Table, value_of
 from ssdlab.answers import run as run_answer
-from ssdlab.answers.run import answer
 from ssdlab.answers.charts import Trace, first_of_each
+from ssdlab.answers.run import answer
 from ssdlab.errors import InputError, SsdlabError
 from ssdlab.report import answer_page, style
 from ssdlab.report.downsample import keep_extremes
