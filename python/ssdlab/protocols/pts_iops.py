@@ -63,7 +63,7 @@ Cells = dict[tuple[int, int], Cell]
 
 
 def _said(cells: Cells) -> list[str]:
-    read, write = (cells[mix, 4 * KIB].value for mix in (100, 0))
+    read, write = (cells.get((mix, 4 * KIB), Cell(None)).value for mix in (100, 0))
     if read is None or write is None:
         return ["No round has been measured to its end."]
     return [f"At random, 4 KiB at a time, it reads {read:,.0f} and writes {write:,.0f} IOPS."]
