@@ -18,6 +18,8 @@ import pytest
 
 import ssdlab
 from conftest import Outcome, needs_fio
+from ssdlab.answer import value_of
+from ssdlab.answers.run import answer
 from ssdlab.errors import ExperimentError, InputError, Interrupted, MissingProgramError
 from ssdlab.fio.surroundings import REDACTED, _without_secrets
 from ssdlab.histogram import VALUES, bin_index
@@ -96,6 +98,22 @@ def test_the_bins_are_fios_own(tmp_path: Path) -> None:
     # fio cuts the middle of a bin to a whole number.
     assert {int(VALUES[bin_index(value)]) for value in seen} == seen
     assert [bin_index(int(np.ceil(v))) for v in VALUES] == list(range(len(VALUES)))
+
+
+def test_submission_stands_beside_completion(tmp_path: Path) -> None:
+    """slat and clat are parts of lat; an engine that submits by completing has one kind only."""
+
+    def kinds(engine: str) -> dict[str, float]:
+        job = SHORT.replace("psync", f"{engine}\niodepth=4")
+        tables = answer([ssdlab.run(job, on=tmp_path / engine)]).tables()
+        found = next((t for _, t in tables if t.title == "Submission and completion"), None)
+        rows = [] if found is None else [[value_of(one) for one in row] for row in found.rows]
+        return {str(kind): float(mean or 0) for _, kind, mean, *_ in rows[-3:]}
+
+    means = kinds("libaio")
+    assert means["slat"] > 0
+    assert means["slat"] + means["clat"] == pytest.approx(means["lat"], rel=0.05)
+    assert kinds("psync") == {}
 
 
 def test_a_file_that_exists_is_never_overwritten_unasked(tmp_path: Path) -> None:

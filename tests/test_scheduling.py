@@ -6,12 +6,13 @@ import fcntl
 import os
 import subprocess
 import sys
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 
 from conftest import Loop
-from scheduling import WORK, group_of, locked
+from scheduling import TURN, WORK, group_of, locked
 
 
 def free(kind: int) -> bool:
@@ -62,6 +63,15 @@ def test_others_run_anywhere_and_beside_each_other(request: pytest.FixtureReques
 @pytest.mark.alone
 def test_one_that_measures_time_runs_alone() -> None:
     assert not free(fcntl.LOCK_SH)
+
+
+def test_a_pytest_within_a_test_does_not_wait_behind_one_that_wants_to_run_alone() -> None:
+    other = f"{__file__}::{test_whole_drives_are_in_memory_one_at_a_time.__name__}"
+    with ExitStack() as held:
+        with suppress(BlockingIOError):  # somebody else is waiting already
+            held.enter_context(locked(TURN, fcntl.LOCK_EX | fcntl.LOCK_NB))
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", other]
+        subprocess.run(command, check=True, timeout=60)
 
 
 @pytest.mark.parametrize("ci", ["true", ""])

@@ -25,6 +25,7 @@ from ssdlab.answer import (
     Table,
     Verdict,
     any_doubt,
+    columns,
 )
 from ssdlab.answers.charts import (
     WORTH,
@@ -40,7 +41,7 @@ from ssdlab.answers.charts import (
 )
 from ssdlab.checks import examine, of_result
 from ssdlab.errors import InputError
-from ssdlab.histogram import NOTHING, PERCENTILES, us
+from ssdlab.histogram import KINDS, NOTHING, PERCENTILES, us
 from ssdlab.results import Result
 from ssdlab.wear import Smart, Wear
 
@@ -301,7 +302,9 @@ def _section(key: str, traces: Sequence[Trace], *, leads: bool, brief: bool) -> 
             *time_by_part(own),
             *inside(own),
         ]
-        tables = [_evenness(own), time_table(own), causes_table(own), wear_table(own)]
+        tables = [
+            _by_kind(own), _evenness(own), time_table(own), causes_table(own), wear_table(own),
+        ]  # fmt: skip
     job = traces[0].job
     return Section(
         sentences=[text for trace in traces for text in _sentences(trace)],
@@ -389,8 +392,27 @@ def _wear_sentences(found: Wear) -> list[str]:
 # --- tables -----------------------------------------------------------------------------------
 
 
+def _by_kind(traces: Sequence[Trace]) -> Table:
+    """Submission, completion and both, where submission takes time: on real drives."""
+    rows: list[Cells] = []
+    for trace in traces:
+        own, latencies = (trace.run.source,), trace.measured.latencies
+        if latencies.get("slat", NOTHING).max_ns:
+            for kind in KINDS:
+                known = latencies.get(kind, NOTHING)
+                deep = [known.percentile_ns(percent) for percent in (50.0, 99.0, 99.9)]
+                times = (known.mean_ns, *deep, known.max_ns)
+                rows.append([trace.name, kind, *(_time(one, own) for one in times)])
+    heads = columns("run | kind | mean | p50 | p99 | p99.9 | max")
+    note = "slat: until fio has submitted the I/O; clat: from there to its completion; lat: both."
+    return Table("Submission and completion", heads, rows, note)
+
+
 def _evenness(traces: Sequence[Trace]) -> Table:
-    heads = "run, mean, slowest second, p1 second, fastest second, spread, CV, seconds below half"
+    heads = columns(
+        "run | mean | slowest second | p1 second | fastest second | spread | CV | "
+        "seconds below half"
+    )
     rows: list[Cells] = []
     for trace in traces:
         even, own = trace.measured.consistency, (trace.run.source,)
@@ -398,20 +420,20 @@ def _evenness(traces: Sequence[Trace]) -> Table:
             rates = [Cell(v, own) for v in (even.mean, even.min, even.p1, even.max)]
             shares = (even.spread, even.cv, even.share_below_half)
             rows.append([trace.name, *rates, *(Cell(s, own, units.percent(s)) for s in shares)])
-    return Table("Per-second IOPS", [Column(head) for head in heads.split(", ")], rows)
+    return Table("Per-second IOPS", heads, rows)
 
 
 def time_table(traces: Sequence[Trace]) -> Table:
     """Time per I/O by part, a column for each run, direction and point."""
-    columns = [(t, point) for t in traces for point in t.points]
-    several = len({t.name for t, _ in columns}) > 1
-    heads = [f"{t.name}: {p.point}" if several else p.point for t, p in columns]
-    parts = dict.fromkeys(part for _, point in columns for part in point.ns)
+    points = [(t, point) for t in traces for point in t.points]
+    several = len({t.name for t, _ in points}) > 1
+    heads = [f"{t.name}: {p.point}" if several else p.point for t, p in points]
+    parts = dict.fromkeys(part for _, point in points for part in point.ns)
     rows: list[Cells] = [
-        [names.part(part), *(_time(point.ns.get(part)) for _, point in columns)] for part in parts
+        [names.part(part), *(_time(point.ns.get(part)) for _, point in points)] for part in parts
     ]
     note = ""
-    if any(not t.measured.window.whole for t, _ in columns):
+    if any(not t.measured.window.whole for t, _ in points):
         note = "mean: of the measurement window; p99, p99.9 and worst: of the whole job."
     return Table("Time per I/O by part", [Column(h) for h in ("part", *heads)], rows, note)
 
