@@ -10,11 +10,13 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 import browser
 import report_samples as samples
 from ssdlab.analysis import names
+from ssdlab.analysis.flash import activity
 from ssdlab.answer import Answer, Section, Table, value_of
 from ssdlab.answers import run as run_answer
 from ssdlab.answers.charts import Trace, first_of_each
@@ -117,6 +119,22 @@ def test_the_causes_of_write_amplification_add_up_to_that_of_the_window() -> Non
     rows = table(section(answer([client()]), "job-1"), "Write amplification by cause").rows
     values = [value_of(row[1]) for row in rows]
     assert sum(v for v in values if isinstance(v, float)) == pytest.approx(trace.measured.waf)
+
+
+def test_what_is_collected_is_drawn_in_the_unit_of_its_axis() -> None:
+    result = client()
+    drawn = next(
+        one
+        for one in section(answer([result]), "job-1").figures
+        if one.title == "Garbage collection over time"
+    )
+    assert drawn.y_label == "relocated by GC, MB/s"
+    frame = result.device_series()
+    assert frame is not None
+    moved = activity(frame)
+    assert moved is not None
+    during = moved.filter(pl.col("time_s") > samples.FILL_S)["relocated_bytes"].to_numpy().sum()
+    assert sum(drawn.curves[0].y) == pytest.approx(during / 1e6, rel=1e-6)
 
 
 def test_a_measured_run_has_no_causes_and_no_attribution() -> None:

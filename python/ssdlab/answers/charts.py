@@ -228,8 +228,7 @@ INSIDE = (
     ("folded_bytes", "SLC cache over time", "folded, MB/s", 1e-6),
     ("free_blocks", "Free superblocks over time", "free superblocks", 1.0),
 )
-"""Columns of `analysis.flash.activity`, with title, axis and factor of their
-chart."""
+"""Columns of `analysis.flash.activity`, with title, axis and factor of their chart."""
 
 
 def inside(traces: Sequence[Trace]) -> list[Figure]:
@@ -254,13 +253,14 @@ def inside(traces: Sequence[Trace]) -> list[Figure]:
                 Curve(
                     t.run.label,
                     known["time_s"].to_list(),
-                    known[column].to_list(),
+                    (known[column] * factor).to_list(),
                     "line",
                     t.colour,
                 )
                 for t, frame in seen
                 if column in frame.columns
-                and (known := frame.filter(pl.col(column).is_not_null())).height
+                # Where nothing was collected or folded, there is nothing to see.
+                and (known := frame.filter(pl.col(column).is_not_null()))[column].ne(0).any()
             ],
             sources=_sources([t for t, _ in seen]),
         )
