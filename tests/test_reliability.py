@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from conftest import Outcome
-from ssdlab.analysis.endurance import Wear
+from ssdlab.analysis.endurance import WearOut
 from ssdlab.analysis.losses import UNREADABLE, WORN, simulate
 from ssdlab.analysis.reliability import (
     HOURS_PER_YEAR,
@@ -224,7 +224,7 @@ def test_where_rebuilds_follow_one_another_raid6_is_lost_more_often() -> None:
 
 
 def test_the_same_seed_gives_the_same_lives_and_another_others() -> None:
-    one, worn = array("5", 4), Wear(1e15, 0.6e12)
+    one, worn = array("5", 4), WearOut(1e15, 0.6e12)
     first, again, other = (
         simulate(one, USUAL, YEARS, runs=5000, seed=seed, wear=worn) for seed in (1, 1, 2)
     )
@@ -238,7 +238,7 @@ def test_the_same_seed_gives_the_same_lives_and_another_others() -> None:
 def mirror_lives(**own: object) -> tuple[float, float]:
     """P(loss) and its part by wear of a mirror that writes its rating in four years."""
     options: dict[str, object] = {"spread": 0.0, "model_spread": 0.0} | own
-    wear = Wear(4 * 365 * TB, TB, **options)  # type: ignore[arg-type]
+    wear = WearOut(4 * 365 * TB, TB, **options)  # type: ignore[arg-type]
     lives = simulate(array("1", 2), USUAL, YEARS, runs=4000, seed=11, wear=wear)
     return lives.by(HOURS).value, lives.by(HOURS, WORN).value
 
@@ -270,7 +270,7 @@ def test_spread_beyond_the_rebuild_keeps_drives_from_wearing_out_together() -> N
 
 @pytest.mark.parametrize(("spread", "between"), [(0.05, 0.2), (0.0, 0.2), (0.3, 0.0), (0.1, 0.1)])
 def test_three_percent_of_drives_fail_before_their_rating(spread: float, between: float) -> None:
-    wear = Wear(1000 * TB, TB, spread=spread, model_spread=between)
+    wear = WearOut(1000 * TB, TB, spread=spread, model_spread=between)
     # A single member each, that fails by nothing but wear.
     never = Hazards(0.0, 1.0)
     lives = simulate(array("0", 1), never, 1000 / 365, runs=60_000, seed=4, wear=wear)
@@ -293,7 +293,7 @@ def test_frequent_losses_weighed_are_as_many_as_rare_ones_counted(
 ) -> None:
     one = array(level, 2 if level == "1" else 4, 3.84 * TB)
     hazards = Hazards(0.05 / HOURS_PER_YEAR, 100.0, 1e-16)
-    wear = Wear(7e15, 6 * TB * one.written_share(), **own)  # type: ignore[arg-type]
+    wear = WearOut(7e15, 6 * TB * one.written_share(), **own)  # type: ignore[arg-type]
     counted, weighed = (
         simulate(one, hazards, YEARS, runs=runs, seed=6, wear=wear, accelerated=accelerated)
         for runs, accelerated in ((150_000, False), (20_000, True))
@@ -308,7 +308,7 @@ def test_frequent_losses_weighed_are_as_many_as_rare_ones_counted(
 
 def test_intervals_hold_losses_by_wear_that_few_lives_show() -> None:
     one = array("5", 4, 3.84 * TB)
-    wear = Wear(7e15, 6 * TB * one.written_share(), spread=0.1)
+    wear = WearOut(7e15, 6 * TB * one.written_share(), spread=0.1)
     truth = simulate(one, USUAL, YEARS, runs=150_000, seed=1000, wear=wear, accelerated=True)
     held = 0
     for seed in range(60):
@@ -321,13 +321,13 @@ def test_intervals_hold_losses_by_wear_that_few_lives_show() -> None:
 
 def test_a_rebuild_wears_the_new_drive() -> None:
     # A new drive has the capacity written to it: a tenth of what it can write.
-    wear = Wear(10 * TB, 0.01 * TB, spread=0.0, model_spread=0.0, renew_at=0.5)
+    wear = WearOut(10 * TB, 0.01 * TB, spread=0.0, model_spread=0.0, renew_at=0.5)
     lives = simulate(array("0", 1), Hazards(0.0, 1.0), 10, runs=10, seed=0, wear=wear)
     assert len(lives.hours) == 0
-    once = Wear(10 * TB, 0.01 * TB, spread=0.0, model_spread=0.0)
+    once = WearOut(10 * TB, 0.01 * TB, spread=0.0, model_spread=0.0)
     worn = simulate(array("1", 2), Hazards(0.0, 1.0), 10, runs=10, seed=0, wear=once)
     assert worn.hours == pytest.approx(np.full(10, 24_000.0))
-    apart = Wear(10 * TB, 0.01 * TB, (0.0, 0.1), spread=0.0, model_spread=0.0)
+    apart = WearOut(10 * TB, 0.01 * TB, (0.0, 0.1), spread=0.0, model_spread=0.0)
     both = simulate(array("1", 2), Hazards(0.0, 1.0), 10, runs=10, seed=0, wear=apart)
     assert len(both.hours) == 0  # 900 days, then a new one that lasts 900 - and never together
 

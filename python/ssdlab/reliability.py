@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ssdlab.analysis.endurance import Wear
+from ssdlab.analysis.endurance import WearOut
 from ssdlab.analysis.losses import RANDOM, UNREADABLE, WORN, Chance, Losses, simulate
 from ssdlab.analysis.reliability import (
     HOURS_PER_YEAR,
@@ -118,7 +118,7 @@ class Question:
         return tuple(step * place for place in range(self.members))
 
     def policies(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Ways to have members wear: a name, and what of `Wear` it sets."""
+        """Ways to have members wear: a name, and what of `WearOut` it sets."""
         ages, models = self.ages(), self.models or min(MODELS, self.members)
         step = (
             f"by {100 * ages[1]:.3g} %" if len(self.stagger) < 2 and len(ages) > 1 else "as given"
@@ -137,13 +137,13 @@ class Question:
             own: dict[str, Any] = {"renew_at": renew, "models": self.models or 1}
             yield "all that was asked", own | ({"start": ages} if self.stagger else {})
 
-    def wear(self, array: Array, **own: Any) -> Wear:
+    def wear(self, array: Array, **own: Any) -> WearOut:
         """How the members of an array wear."""
         written = (self.writes_per_day_bytes or 0.0) * array.written_share(
             full_stripes=self.full_stripes
         )
         known = {"spread": self.spread, "model_spread": self.model_spread}
-        return Wear(self.tbw_bytes or 0.0, written, **(known | own))
+        return WearOut(self.tbw_bytes or 0.0, written, **(known | own))
 
 
 @dataclass(frozen=True)
@@ -292,7 +292,7 @@ def study(question: Question, done: ShareDone = lambda _share: None) -> Study:
     total = len(arrays) * (1 + len(planned))
     count = iter(range(1, total + 1))
 
-    def live(array: Array, wear: Wear | None) -> Simulated:
+    def live(array: Array, wear: WearOut | None) -> Simulated:
         found = _simulated(question, array, hazards, years, wear)
         done(next(count) / total)
         return found
@@ -322,7 +322,7 @@ def _level(array: Array, hazards: Hazards, years: Sequence[float], simulated: Si
 
 
 def _simulated(
-    question: Question, array: Array, hazards: Hazards, years: Sequence[float], wear: Wear | None
+    question: Question, array: Array, hazards: Hazards, years: Sequence[float], wear: WearOut | None
 ) -> Simulated:
     """Lives as they are; where they seldom end in loss, lives in which it is made frequent."""
 

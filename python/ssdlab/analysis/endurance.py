@@ -24,7 +24,7 @@ RATED_DAYS_MIN = 10
 
 
 @dataclass(frozen=True)
-class Wear:
+class WearOut:
     """How members wear out: a member fails for good when it has written its endurance.
 
     The endurance of the drives of a model is a Weibull variable, its scale from model to model a

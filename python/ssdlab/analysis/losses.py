@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from ssdlab.analysis.endurance import Wear
+from ssdlab.analysis.endurance import WearOut
 from ssdlab.analysis.reliability import HOURS_PER_YEAR, Array, Floats, Hazards, rebuild_error
 from ssdlab.errors import InputError
 
@@ -119,7 +119,7 @@ def simulate(
     *,
     runs: int,
     seed: int,
-    wear: Wear | None = None,
+    wear: WearOut | None = None,
     repair: Literal["fixed", "exponential"] = "fixed",
     accelerated: bool = False,
 ) -> Losses:
@@ -141,7 +141,7 @@ def simulate(
     return lives.losses()
 
 
-def _check(array: Array, wear: Wear) -> None:
+def _check(array: Array, wear: WearOut) -> None:
     if wear.start and len(wear.start) != array.members:
         raise InputError(
             f"the array has {array.members} members, but {len(wear.start)} ages are given"
@@ -167,7 +167,7 @@ class _Lives:
     horizon: float
     runs: int
     seed: int
-    wear: Wear | None
+    wear: WearOut | None
     repair: str
     accelerated: bool
     found: list[tuple[Ints, Floats, Floats, Ints]] = field(default_factory=list)
@@ -205,7 +205,7 @@ class _Lives:
 
     # --- wear
 
-    def _begin_wear(self, wear: Wear) -> None:
+    def _begin_wear(self, wear: WearOut) -> None:
         """Draws what each member can write. One that has written much already is known to be of
         those that can."""
         used = wear.rated_bytes * np.asarray(wear.start or np.zeros(self.array.members))
@@ -236,16 +236,16 @@ class _Lives:
         self.due, self.renews = self._ends(wear, endurance, self.origin)
 
     @staticmethod
-    def _per_hour(wear: Wear) -> float:
+    def _per_hour(wear: WearOut) -> float:
         return wear.bytes_per_day / 24
 
-    def _endurance(self, wear: Wear, factor: Floats) -> Floats:
+    def _endurance(self, wear: WearOut, factor: Floats) -> Floats:
         found: Floats = wear.scale_bytes * factor
         if not wear.alike:
             found *= self.rng.standard_exponential(factor.shape) ** (1 / wear.shape)
         return found
 
-    def _ends(self, wear: Wear, endurance: Floats, origin: Floats) -> tuple[Floats, Bools]:
+    def _ends(self, wear: WearOut, endurance: Floats, origin: Floats) -> tuple[Floats, Bools]:
         """When members are worn out or renewed, and whether it is the latter."""
         ends = origin + endurance / self._per_hour(wear)
         if wear.renew_at is None:

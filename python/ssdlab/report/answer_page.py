@@ -19,13 +19,13 @@ from ssdlab.answer import (
     Answer,
     Number,
     Section,
+    Table,
     cell_text,
     heading,
     numbers_table,
     says_only,
     value_of,
 )
-from ssdlab.answer import Table as Measured
 from ssdlab.output import Place, write_to
 from ssdlab.report import drawing
 from ssdlab.report.embed import packed
@@ -56,7 +56,7 @@ NARROW = 4
 
 
 @dataclass(frozen=True)
-class Cell:
+class DrawnCell:
     """A cell as the template takes it."""
 
     text: str
@@ -66,11 +66,11 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Table:
+class DrawnTable:
     """Rows of cells under a head. The first ``labels`` columns hold names, the others numbers."""
 
     head: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[DrawnCell, ...], ...]
     labels: int = 1
     narrow: bool = False
     """Not as wide as the page."""
@@ -118,12 +118,12 @@ def page(answer: Answer, title: str | None = None) -> str:
 
 def cells(
     columns: Sequence[Any], rows: Sequence[Sequence[Any]], marks: Collection[str] = ()
-) -> Table:
+) -> DrawnTable:
     """A table of an answer as the template takes it."""
     labels = 0
     while labels < len(columns) and all(not _counts(row[labels]) for row in rows):
         labels += 1
-    return Table(
+    return DrawnTable(
         tuple(for_page(heading(one)) for one in columns),
         tuple(
             tuple(
@@ -141,10 +141,10 @@ def _counts(cell: object) -> bool:
     return cell is not None and not isinstance(cell, str)
 
 
-def _cell(value: Any, unit: str, marks: Collection[str], *, head: bool) -> Cell:
+def _cell(value: Any, unit: str, marks: Collection[str], *, head: bool) -> DrawnCell:
     raw = value_of(value)
     copied = None if isinstance(raw, str) else "" if raw is None else repr(raw)
-    return Cell(for_page(cell_text(value, unit, marks)), copied, head=head)
+    return DrawnCell(for_page(cell_text(value, unit, marks)), copied, head=head)
 
 
 def _section(place: int, one: Section, answer: Answer, drawn: dict[str, figure]) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def _section(place: int, one: Section, answer: Answer, drawn: dict[str, figure])
     }
 
 
-def _table(one: Measured, marks: Collection[str], *, first: bool) -> Mapping[str, Any]:
+def _table(one: Table, marks: Collection[str], *, first: bool) -> Mapping[str, Any]:
     shown = cells(one.columns, one.rows, marks)
     return {
         "title": for_page(one.title),
