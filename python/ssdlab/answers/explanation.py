@@ -9,6 +9,7 @@ from ssdlab import units
 from ssdlab.answer import Answer, Cell, Cells, Column, Section, Table, Verdict
 from ssdlab.answers import charts, run
 from ssdlab.answers.charts import Trace
+from ssdlab.answers.job_tables import causes_table, smart_table, time_table
 from ssdlab.explain import Outcome
 from ssdlab.results import Result
 
@@ -21,7 +22,7 @@ def answer(result: Result, outcomes: Sequence[Outcome] = ()) -> Answer:
     own = [one for job in jobs for one in job if one.points]
     main = run.main_of(jobs)
     tables = [_tried(outcomes)] if outcomes else []
-    tables += [run.time_table(main), run.causes_table(main), run.wear_table(main)]
+    tables += [time_table(main), causes_table(main), smart_table(main)]
     said = [text for trace in main for text in run.reasons(trace)]
     figures = [*charts.where_the_time_goes(main), *charts.time_by_part(main)]
     lead = Section(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,6 @@ from ssdlab.answer import (
     Table,
     Verdict,
     any_doubt,
-    columns,
 )
 from ssdlab.answers.charts import (
     WORTH,
@@ -39,11 +38,19 @@ from ssdlab.answers.charts import (
     time_by_part,
     where_the_time_goes,
 )
+from ssdlab.answers.job_tables import (
+    causes_table,
+    evenness_table,
+    kinds_table,
+    smart_table,
+    time_cell,
+    time_table,
+)
 from ssdlab.checks import examine, of_result
 from ssdlab.errors import InputError
-from ssdlab.histogram import KINDS, NOTHING, PERCENTILES, us
+from ssdlab.histogram import NOTHING, PERCENTILES
 from ssdlab.results import Result
-from ssdlab.wear import Smart, Wear
+from ssdlab.wear import Wear
 
 Floats = npt.NDArray[np.float64]
 
@@ -267,9 +274,9 @@ def _summary(traces: Sequence[Trace], kind: str, *, several: bool) -> Table:
         row: Cells = [one.job, *([trace.run.label] if several else []), one.ddir]
         row.append(Cell(one.iops, own))
         row += [Cell(_mb(one.bw_bytes), own)] if rated else []
-        row.append(_time(found.mean_ns, own))
-        row += [_time(found.percentile_ns(percent), own) for _, percent in deep]
-        row.append(_time(found.max_ns if found.ios else None, own))
+        row.append(time_cell(found.mean_ns, own))
+        row += [time_cell(found.percentile_ns(percent), own) for _, percent in deep]
+        row.append(time_cell(found.max_ns if found.ios else None, own))
         waf = None if one.waf is None else Cell(one.waf, own, f"{one.waf:.2f}")
         row += [waf] if amplified else []
         rows.append([*row, _from(one.window)])
@@ -280,10 +287,6 @@ def _summary(traces: Sequence[Trace], kind: str, *, several: bool) -> Table:
 
 def _from(window: Window) -> str:
     return f"{window.start_s:.0f} s" if window.steady else "whole job, not steady"
-
-
-def _time(ns: float | None, sources: tuple[str, ...] = ()) -> Cell | None:
-    return None if ns is None else Cell(us(ns), sources, units.latency(ns))
 
 
 # --- one job ----------------------------------------------------------------------------------
@@ -303,7 +306,8 @@ def _section(key: str, traces: Sequence[Trace], *, leads: bool, brief: bool) -> 
             *inside(own),
         ]
         tables = [
-            _by_kind(own), _evenness(own), time_table(own), causes_table(own), wear_table(own),
+            kinds_table(own), evenness_table(own), time_table(own), causes_table(own),
+            smart_table(own),
         ]  # fmt: skip
     job = traces[0].job
     return Section(
@@ -387,85 +391,6 @@ def _wear_sentences(found: Wear) -> list[str]:
         if found.table:
             said.append("Superblocks that hold the map wear apart from those of data; not counted.")
     return said
-
-
-# --- tables -----------------------------------------------------------------------------------
-
-
-def _by_kind(traces: Sequence[Trace]) -> Table:
-    """Submission, completion and both, where submission takes time: on real drives."""
-    rows: list[Cells] = []
-    for trace in traces:
-        own, latencies = (trace.run.source,), trace.measured.latencies
-        if latencies.get("slat", NOTHING).max_ns:
-            for kind in KINDS:
-                known = latencies.get(kind, NOTHING)
-                deep = [known.percentile_ns(percent) for percent in (50.0, 99.0, 99.9)]
-                times = (known.mean_ns, *deep, known.max_ns)
-                rows.append([trace.name, kind, *(_time(one, own) for one in times)])
-    heads = columns("run | kind | mean | p50 | p99 | p99.9 | max")
-    note = "slat: until fio has submitted the I/O; clat: from there to its completion; lat: both."
-    return Table("Submission and completion", heads, rows, note)
-
-
-def _evenness(traces: Sequence[Trace]) -> Table:
-    heads = columns(
-        "run | mean | slowest second | p1 second | fastest second | spread | CV | "
-        "seconds below half"
-    )
-    rows: list[Cells] = []
-    for trace in traces:
-        even, own = trace.measured.consistency, (trace.run.source,)
-        if even is not None:
-            rates = [Cell(v, own) for v in (even.mean, even.min, even.p1, even.max)]
-            shares = (even.spread, even.cv, even.share_below_half)
-            rows.append([trace.name, *rates, *(Cell(s, own, units.percent(s)) for s in shares)])
-    return Table("Per-second IOPS", heads, rows)
-
-
-def time_table(traces: Sequence[Trace]) -> Table:
-    """Time per I/O by part, a column for each run, direction and point."""
-    points = [(t, point) for t in traces for point in t.points]
-    several = len({t.name for t, _ in points}) > 1
-    heads = [f"{t.name}: {p.point}" if several else p.point for t, p in points]
-    parts = dict.fromkeys(part for _, point in points for part in point.ns)
-    rows: list[Cells] = [
-        [names.part(part), *(_time(point.ns.get(part)) for _, point in points)] for part in parts
-    ]
-    note = ""
-    if any(not t.measured.window.whole for t, _ in points):
-        note = "mean: of the measurement window; p99, p99.9 and worst: of the whole job."
-    return Table("Time per I/O by part", [Column(h) for h in ("part", *heads)], rows, note)
-
-
-def causes_table(traces: Sequence[Trace]) -> Table:
-    """Write amplification by cause, a column for each run."""
-    own = [trace for trace in traces if trace.causes]
-    causes = dict.fromkeys(cause for trace in own for cause in trace.causes)
-    rows: list[Cells] = []
-    for cause in causes:
-        values = [trace.causes.get(cause) for trace in own]
-        cells = [None if v is None else Cell(v, text=f"{v:.3f}") for v in values]
-        rows.append([names.cause(cause), *cells])
-    heads = ["cause", *(trace.run.label for trace in own)]
-    return Table("Write amplification by cause", [Column(head) for head in heads], rows)
-
-
-def wear_table(traces: Sequence[Trace]) -> Table:
-    """The SMART page of every SSD at the end of the run."""
-    own: list[tuple[str, Smart]] = []
-    for trace in traces:
-        if (found := trace.wear) is not None:
-            members = found.members if len(found.members) > 1 else {}
-            own.append((trace.run.label, found.smart))
-            own += [(f"{trace.run.label}: {path}", one.smart) for path, one in members.items()]
-    rows: list[Cells] = [
-        [one.name.replace("_", " "), *(Cell(getattr(smart, one.name)) for _, smart in own)]
-        for one in fields(Smart)
-        if own
-    ]
-    heads = ["counter", *(label for label, _ in own)]
-    return Table("SMART counters at the end", [Column(head) for head in heads], rows)
 
 
 # --- what was run on what ---------------------------------------------------------------------

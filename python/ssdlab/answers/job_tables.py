@@ -1,0 +1,96 @@
+"""Tables of a job: latencies by kind, its evenness, where the time goes, what wears."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+
+from ssdlab import units
+from ssdlab.analysis import names
+from ssdlab.answer import Cell, Cells, Column, Table, columns
+from ssdlab.answers.charts import Trace
+from ssdlab.histogram import KINDS, NOTHING, us
+from ssdlab.wear import Smart
+
+
+def time_cell(ns: float | None, sources: tuple[str, ...] = ()) -> Cell | None:
+    """A latency; None where it is not known."""
+    return None if ns is None else Cell(us(ns), sources, units.latency(ns))
+
+
+def kinds_table(traces: Sequence[Trace]) -> Table:
+    """Submission, completion and both, where submission takes time: on real drives."""
+    rows: list[Cells] = []
+    for trace in traces:
+        own, latencies = (trace.run.source,), trace.measured.latencies
+        if latencies.get("slat", NOTHING).max_ns:
+            for kind in KINDS:
+                known = latencies.get(kind, NOTHING)
+                deep = [known.percentile_ns(percent) for percent in (50.0, 99.0, 99.9)]
+                times = (known.mean_ns, *deep, known.max_ns)
+                rows.append([trace.name, kind, *(time_cell(one, own) for one in times)])
+    heads = columns("run | kind | mean | p50 | p99 | p99.9 | max")
+    note = "slat: until fio has submitted the I/O; clat: from there to its completion; lat: both."
+    return Table("Submission and completion", heads, rows, note)
+
+
+def evenness_table(traces: Sequence[Trace]) -> Table:
+    """How even the window is from second to second."""
+    heads = columns(
+        "run | mean | slowest second | p1 second | fastest second | spread | CV | "
+        "seconds below half"
+    )
+    rows: list[Cells] = []
+    for trace in traces:
+        even, own = trace.measured.consistency, (trace.run.source,)
+        if even is not None:
+            rates = [Cell(v, own) for v in (even.mean, even.min, even.p1, even.max)]
+            shares = (even.spread, even.cv, even.share_below_half)
+            rows.append([trace.name, *rates, *(Cell(s, own, units.percent(s)) for s in shares)])
+    return Table("Per-second IOPS", heads, rows)
+
+
+def time_table(traces: Sequence[Trace]) -> Table:
+    """Time per I/O by part, a column for each run, direction and point."""
+    points = [(t, point) for t in traces for point in t.points]
+    several = len({t.name for t, _ in points}) > 1
+    heads = [f"{t.name}: {p.point}" if several else p.point for t, p in points]
+    parts = dict.fromkeys(part for _, point in points for part in point.ns)
+    rows: list[Cells] = [
+        [names.part(part), *(time_cell(point.ns.get(part)) for _, point in points)]
+        for part in parts
+    ]
+    note = ""
+    if any(not t.measured.window.whole for t, _ in points):
+        note = "mean: of the measurement window; p99, p99.9 and worst: of the whole job."
+    return Table("Time per I/O by part", [Column(h) for h in ("part", *heads)], rows, note)
+
+
+def causes_table(traces: Sequence[Trace]) -> Table:
+    """Write amplification by cause, a column for each run."""
+    own = [trace for trace in traces if trace.causes]
+    causes = dict.fromkeys(cause for trace in own for cause in trace.causes)
+    rows: list[Cells] = []
+    for cause in causes:
+        values = [trace.causes.get(cause) for trace in own]
+        cells = [None if v is None else Cell(v, text=f"{v:.3f}") for v in values]
+        rows.append([names.cause(cause), *cells])
+    heads = ["cause", *(trace.run.label for trace in own)]
+    return Table("Write amplification by cause", [Column(head) for head in heads], rows)
+
+
+def smart_table(traces: Sequence[Trace]) -> Table:
+    """The SMART page of every SSD at the end of the run."""
+    own: list[tuple[str, Smart]] = []
+    for trace in traces:
+        if (found := trace.wear) is not None:
+            members = found.members if len(found.members) > 1 else {}
+            own.append((trace.run.label, found.smart))
+            own += [(f"{trace.run.label}: {path}", one.smart) for path, one in members.items()]
+    rows: list[Cells] = [
+        [one.name.replace("_", " "), *(Cell(getattr(smart, one.name)) for _, smart in own)]
+        for one in fields(Smart)
+        if own
+    ]
+    heads = ["counter", *(label for label, _ in own)]
+    return Table("SMART counters at the end", [Column(head) for head in heads], rows)
