@@ -63,7 +63,7 @@ def simulated(
     ios = np.maximum(iops, 50).astype(np.int64)
     late = t > knee
     lat = _latencies(generator, ios, collection)
-    parts = _part_shares(collection)
+    parts = part_shares(collection)
     columns = {
         f"part_{part}_ns": (lat["mean"] * ios * parts.get(part, 0.0)).astype(np.int64)
         for part in PARTS
@@ -171,7 +171,8 @@ def mixed(name: str = "mixed", *, seconds: int = 120) -> Result:
     return result
 
 
-def _part_shares(collection: float) -> dict[str, float]:
+def part_shares(collection: float) -> dict[str, float]:
+    """Of the time of the random writes, by part."""
     rest = 1 - collection
     return {
         "link": 0.02 * rest, "controller": 0.03 * rest, "die_host": 0.45 * rest,
@@ -316,7 +317,7 @@ def _attribution(
     for i in np.unique(index):
         members = sample[index == i]
         rank = float((sample < members[0]).mean())
-        shares = _part_shares(
+        shares = part_shares(
             collection * 0.7
             + (0.97 - collection * 0.7) * max(0.0, rank - 0.6) / 0.4 * min(1.0, 2 * collection)
         )

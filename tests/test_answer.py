@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -142,7 +143,6 @@ def test_every_table_is_written_as_csv_and_as_a_sheet(tmp_path: Path, cli: Cli) 
     assert names == ["numbers.csv", "random-failures-alone.csv"]
     rows = list(csv.reader((tmp_path / "csv" / names[1]).open()))
     assert rows[0][0] == "level" and float(rows[1][1]) == 4 * 3.84e12
-    pytest.importorskip("xlsxwriter")
     book = tmp_path / "r.xlsx"
     assert cli("reliability", "--runs", 100, "--xlsx", book, "-q").status == 0
     with zipfile.ZipFile(book) as parts:
@@ -157,16 +157,38 @@ def test_a_thing_has_one_colour_on_a_page_and_a_chart_gives_none_twice() -> None
     assert lines.curves[1].colour != lines.curves[0].colour
 
 
+def drawn(*figures: Figure) -> list[Any]:
+    found: dict[str, Any] = {}
+    drawing.groups("x", figures, found)
+    return list(found.values())
+
+
 def test_bars_that_differ_by_decades_stand_on_a_log_axis() -> None:
-    assert drawing.draw(answer().lead.figures[0], 200).yaxis[0].tags == ["log"]
-    near = replace(answer().lead.figures[0], curves=[Curve("x", [0.0, 1.0], [10.0, 20.0], "bars")])
-    assert drawing.draw(near, 200).y_range.start == 0
+    far = answer().lead.figures[0]
+    near = replace(far, curves=[Curve("x", [0.0, 1.0], [10.0, 20.0], "bars")])
+    assert drawn(far)[0].yaxis[0].tags == ["log"]
+    assert drawn(near)[0].y_range.start == 0
+
+
+def test_charts_of_like_length_are_zoomed_together_and_those_of_a_heading_compare() -> None:
+    def over(seconds: float, top: float, group: str, unit: str = "IOPS") -> Figure:
+        curve = Curve("x", [0.0, seconds], [1.0, top])
+        return Figure(unit + group, "time, s", unit, [curve], group=group)
+
+    long, tall, short, other = drawn(
+        over(2000, 10, "a"), over(1990, 1000, "a"), over(30, 10, "a"), over(2000, 10, "b", "us")
+    )
+    assert long.x_range is tall.x_range is other.x_range
+    assert short.x_range is not long.x_range, "30 s beside 2000 s would be a sliver"
+    assert long.y_range is tall.y_range is short.y_range
+    assert long.y_range.end == long.y_range.reset_end == pytest.approx(1060)
+    assert other.y_range.end == pytest.approx(10.6)
 
 
 def test_the_pointer_is_told_the_series() -> None:
     tips = [
         tool.tooltips
-        for tool in drawing.draw(answer().lead.figures[1], 200).toolbar.tools
+        for tool in drawn(answer().lead.figures[1])[0].toolbar.tools
         if type(tool).__name__ == "HoverTool"
     ]
     assert [tip[0] for tip in tips] == [("", NAMES[1]), ("", "third")]

@@ -203,16 +203,15 @@ def where_the_time_goes(traces: Sequence[Trace]) -> list[Figure]:
     found = []
     for trace in traces:
         parts = dict.fromkeys(part for point in trace.points for part in point.ns)
+        shares = {part: [100 * p.shares.get(part, 0.0) for p in trace.points] for part in parts}
+        shown = {part: of for part, of in shares.items() if max(of) >= 100 * WORTH}
+        if len(shown) < len(shares):
+            small = (of for part, of in shares.items() if part not in shown)
+            shown["other"] = [sum(of) for of in zip(*small, strict=True)]
+        places = [float(n) for n in range(len(trace.points))]
         curves = [
-            Curve(
-                names.part(part),
-                [float(n) for n in range(len(trace.points))],
-                [100 * point.shares.get(part, 0.0) for point in trace.points],
-                "stack",
-                f"part:{part}",
-            )
-            for part in parts
-            if any(point.shares.get(part, 0.0) >= WORTH for point in trace.points)
+            Curve(names.part(part), places, of, "stack", f"part:{part}")
+            for part, of in shown.items()
         ]
         ticks = [f"{p.point}: {units.latency(p.total_ns)}" for p in trace.points]
         found.append(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from bokeh.models import BoxAnnotation, ColumnDataSource
+from bokeh.models import BoxAnnotation, ColumnDataSource, Range1d
 from bokeh.plotting import figure
 
 from ssdlab import units
@@ -30,6 +30,8 @@ HEAT_SPAN_MIN = 4.0
 """Largest over smallest value between which colours run at least."""
 BARS_SPAN_MAX = 30.0
 """Bars that differ by more than this factor stand on a log axis."""
+ALIKE = 0.8
+"""Axes that share at least so much of what both span are one."""
 BARS_SHARE = 0.8
 """Of the room of a place, what its bars take."""
 
@@ -48,18 +50,22 @@ def groups(
     a step among ``marked`` says so.
     """
     found: list[Mapping[str, Any]] = []
-    shown = [(at, one) for at, one in enumerate(figures) if any(len(c.x) for c in one.curves)]
+    axes = _Axes()
+    shown = [
+        (at, _scaled(one)) for at, one in enumerate(figures) if any(len(c.x) for c in one.curves)
+    ]
     keyed = itertools.groupby(shown, key=lambda f: f[1].group or f[0])
     for number, (key, pairs) in enumerate(keyed):
         members = list(pairs)
         together = [one for _, one in members]
+        axes.head(together)
         alone = isinstance(key, int)
         alike = len({tuple(curve.name for curve in one.curves) for one in together}) == 1
         panels = []
         for place, (at, one) in enumerate(members):
             element = f"{name}-{number}-{place}"
             height = HEIGHT_WIDE if one.wide else HEIGHT
-            drawn[element] = draw(one, height)
+            drawn[element] = _draw(one, height, axes)
             panels.append(
                 {
                     "id": element,
@@ -134,22 +140,59 @@ def _legend(figures: Sequence[Figure]) -> list[Mapping[str, Any]]:
     ]
 
 
-def draw(chart: Figure, height: int) -> figure:
+class _Axes:
+    """The axes of the charts of a section. Charts over the same stretch of the same quantity share
+    their horizontal axis, so that they are zoomed together; those under one heading share the
+    vertical one, so that they compare."""
+
+    def __init__(self) -> None:
+        self._across: list[tuple[Any, Range1d]] = []
+        self._up: dict[Any, Range1d] = {}
+
+    def across(self, chart: Figure, xs: Floats) -> Range1d:
+        """The horizontal axis of a chart, whose points are at ``xs``."""
+        if chart.x_names:
+            return _places(chart.x_names)
+        own, meaning = _span(xs, chart.log_x), (chart.x_label, chart.log_x)
+        for known, axis in self._across:
+            if known == meaning and _alike(axis, own):
+                return axis
+        self._across.append((meaning, own))
+        return own
+
+    def head(self, charts: Sequence[Figure]) -> None:
+        """Makes the vertical axes for charts under one heading, each long enough for all."""
+        self._up = {}
+        for chart in charts:
+            if not chart.y_names:
+                own = _y_span(chart, np.concatenate([_points(c, chart)[1] for c in chart.curves]))
+                axis = self._up.setdefault((chart.y_label, chart.log_y), own)
+                start, end = min(axis.start, own.start), max(axis.end, own.end)
+                axis.update(start=start, end=end, reset_start=start, reset_end=end)
+
+    def up(self, chart: Figure) -> Range1d:
+        """The vertical axis of a chart under the present heading."""
+        return _places(chart.y_names) if chart.y_names else self._up[chart.y_label, chart.log_y]
+
+
+def _alike(one: Range1d, other: Range1d) -> bool:
+    """Whether what fills one axis is no sliver of the other."""
+    within = min(one.end, other.end) - max(one.start, other.start)
+    over = max(one.end, other.end) - min(one.start, other.start)
+    return bool(within >= ALIKE * over)
+
+
+def _draw(chart: Figure, height: int, axes: _Axes) -> figure:
     """One chart."""
-    if _wants_log(chart):
-        chart = replace(chart, log_y=True)
     curves = [_points(curve, chart) for curve in chart.curves]
-    xs = np.concatenate([x for x, _ in curves])
-    ys = np.concatenate([y for _, y in curves])
     panel = plot.new_figure(
         height,
-        _places(chart.x_names) if chart.x_names else _span(xs, chart.log_x),
-        _places(chart.y_names) if chart.y_names else _y_span(chart, ys),
+        axes.across(chart, np.concatenate([x for x, _ in curves])),
+        axes.up(chart),
         for_page(chart.x_label),
         for_page(chart.y_label),
         log_x=chart.log_x,
         log_y=chart.log_y,
-        zoom_both=True,
     )
     if chart.x_names:
         plot.name_ticks(panel.xaxis[0], panel.xgrid[0], chart.x_names)
@@ -202,12 +245,13 @@ def _stack(
     plot.add_hover(panel, drawn, tips, "mouse")
 
 
-def _wants_log(chart: Figure) -> bool:
-    """Whether bars differ by so much that a linear axis would show the longest alone."""
+def _scaled(chart: Figure) -> Figure:
+    """On a log axis where bars differ by so much that a linear one would show the longest alone."""
     if chart.y_max is not None or any(curve.style != "bars" for curve in chart.curves):
-        return False
+        return chart
     values = [y for curve in chart.curves for y in curve.y if math.isfinite(y)]
-    return min(values, default=0.0) > 0 and max(values) > BARS_SPAN_MAX * min(values)
+    far = min(values, default=0.0) > 0 and max(values) > BARS_SPAN_MAX * min(values)
+    return replace(chart, log_y=True) if far else chart
 
 
 def _tips(chart: Figure, curve: Curve) -> list[tuple[str, str]]:

@@ -30,9 +30,9 @@ LOW_PX = 160
 """Charts lower than this have fewer ticks."""
 
 
-def span(start: float, end: float, name: str | None = None) -> Range1d:
+def span(start: float, end: float) -> Range1d:
     """The range of an axis, to which the reset button returns."""
-    return Range1d(start=start, end=end, reset_start=start, reset_end=end, name=name)
+    return Range1d(start=start, end=end, reset_start=start, reset_end=end)
 
 
 def new_figure(
@@ -44,9 +44,8 @@ def new_figure(
     *,
     log_y: bool = False,
     log_x: bool = False,
-    zoom_both: bool = False,
 ) -> figure:
-    """An empty figure as wide as its place. Drags zoom along time, or both ways."""
+    """An empty figure as wide as its place."""
     plot = figure(
         height=height,
         sizing_mode="stretch_width",
@@ -66,13 +65,12 @@ def new_figure(
         border_fill_alpha=0,
         outline_line_color=None,
     )
-    ways: Literal["width", "both"] = "both" if zoom_both else "width"
-    zoom = BoxZoomTool(dimensions=ways)
+    zoom = BoxZoomTool()
     plot.toolbar = Toolbar(
         tools=[
             zoom,
-            PanTool(dimensions=ways),
-            WheelZoomTool(dimensions=ways),
+            PanTool(),
+            WheelZoomTool(),
             SaveTool(),
             ResetTool(),
         ],
