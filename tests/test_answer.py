@@ -155,6 +155,8 @@ def test_a_thing_has_one_colour_on_a_page_and_a_chart_gives_none_twice() -> None
     of = {curve.name: curve.colour for curve in bars.curves}
     assert lines.curves[0].colour == of[NAMES[1]]
     assert lines.curves[1].colour != lines.curves[0].colour
+    own = Figure(NAMES[1], "time, s", "us", [Curve("mean", [0.0], [1.0], "line", 0)], group="each")
+    assert recoloured([own], known)[0].curves[0].colour == of[NAMES[1]]
 
 
 def drawn(*figures: Figure) -> list[Any]:

@@ -92,7 +92,8 @@ def groups(
 
 def recoloured(figures: Sequence[Figure], known: dict[str, int]) -> list[Figure]:
     """The figures with one colour for each thing on a page: what has the name of a curve in
-    ``known``, which grows, has its colour again. Curves of one number in a figure stay together."""
+    ``known``, which grows, has its colour again, and so has all of a figure that has such a thing
+    as its title. Curves of one number in a figure stay together."""
     return [_recoloured(one, known) for one in figures]
 
 
@@ -101,6 +102,8 @@ def _recoloured(one: Figure, known: dict[str, int]) -> Figure:
     for curve in one.curves:
         if isinstance(curve.colour, int):
             things.setdefault(curve.colour, []).append(curve.name)
+    if len(things) == 1 and one.title in known:
+        things = dict.fromkeys(things, [one.title])
     had = {n: next((known[x] for x in names if x in known), None) for n, names in things.items()}
     given: dict[int, int] = {}
     for own in sorted(things, key=lambda n: had[n] is None):  # those that are known choose first
