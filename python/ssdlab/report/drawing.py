@@ -103,7 +103,7 @@ def _recoloured(one: Figure, known: dict[str, int]) -> Figure:
         if isinstance(curve.colour, int):
             things.setdefault(curve.colour, []).append(curve.name)
     if len(things) == 1 and one.title in known:
-        things = dict.fromkeys(things, [one.title])
+        things = {key: [one.title] for key in things}
     had = {n: next((known[x] for x in names if x in known), None) for n, names in things.items()}
     given: dict[int, int] = {}
     for own in sorted(things, key=lambda n: had[n] is None):  # those that are known choose first
