@@ -8,19 +8,13 @@ from ssdlab import units
 from ssdlab.answer import Answer, Cell, Cells, Number, Section, Table, Verdict, columns
 from ssdlab.experiments.base import Line, Reproduction
 
-NEAR = 0.15
-"""A prediction this near is a good one."""
 FACTOR = 1.5
-"""One within this factor is a fair one; beyond it the answer says why."""
+"""A prediction within this factor is a fair one."""
 NOTE = (
-    "Ratio: simulated / published. A fitted number was used to calibrate the drive's profile; the "
-    "predicted ones were not. Without a published number the article gives a picture or words only."
+    "Ratio: simulated / published; missed: more than 15 % off. A fitted number was used to "
+    "calibrate the drive's profile; the predicted ones were not. Without a published number the "
+    "article gives a picture or words only."
 )
-
-
-def near(line: Line) -> bool:
-    """Whether the simulated number is within 15 % of the published one."""
-    return line.ratio is not None and abs(line.ratio - 1) <= NEAR
 
 
 def fair(line: Line) -> bool:
@@ -68,19 +62,22 @@ def _headline(lines: Sequence[Line]) -> tuple[list[str], Verdict]:
     stated = [line for line in lines if line.published.value is not None]
     predicted = [line for line in stated if line.published.kind == "predicted"]
     compared = [line for line in predicted if line.ratio is not None]
+    good, passable = sum(line.near for line in compared), sum(map(fair, compared))
     values: dict[str, float | str | None] = {
         "compared": float(len(compared)),
-        "near": float(sum(map(near, compared))),
-        "fair": float(sum(map(fair, compared))),
+        "near": float(good),
+        "fair": float(passable),
         "missing": len(predicted) - len(compared),
         "fitted": len(stated) - len(predicted),
     }
     if not compared:
         return ["The article gives no number to compare with."], Verdict("nothing-to-compare")
     said = [
-        f"{sum(map(near, compared))} of {len(compared)} predicted values are within 15 % of the "
-        f"published ones, {sum(map(fair, compared))} within a factor of 1.5."
+        f"{good} of {len(compared)} predicted values are within 15 % of the published ones, "
+        f"{passable} within a factor of 1.5."
     ]
+    if off := len(compared) - good:
+        said.append(f"{off} {'is' if off == 1 else 'are'} missed by more than 15 %.")
     if values["missing"]:
         said.append(f"{values['missing']} could not be simulated.")
     if fitted := len(stated) - len(predicted):
@@ -98,7 +95,7 @@ def _overview(outcomes: Sequence[Reproduction]) -> Table:
         predicted = [line for line in stated if line.published.kind == "predicted"]
         counts = (
             len(predicted),
-            sum(map(near, predicted)),
+            sum(line.near for line in predicted),
             sum(map(fair, predicted)),
             sum(line.ratio is None for line in predicted),
             len(stated) - len(predicted),
@@ -118,11 +115,12 @@ def _experiment(outcome: Reproduction) -> Section:
             Cell(line.published.value),
             Cell(line.simulated),
             Cell(line.ratio),
+            line.agreement,
             line.published.kind,
         ]
         for line in lines
     ]
-    heads = columns("drive | quantity | unit | published | simulated | ratio | kind")
+    heads = columns("drive | quantity | unit | published | simulated | ratio | within 15 % | kind")
     name = outcome.experiment.name
     return Section(
         [*_misses(lines), *outcome.findings.remarks],
@@ -136,7 +134,7 @@ def _experiment(outcome: Reproduction) -> Section:
 
 def _misses(lines: Sequence[Line]) -> list[str]:
     """A sentence for each drive and reason, with what is missed and by how much."""
-    missed = [line for line in lines if line.published.value is not None and not near(line)]
+    missed = [line for line in lines if line.published.value is not None and not line.near]
     sentences = []
     for drive, why in dict.fromkeys((line.published.drive, line.why) for line in missed):
         amounts = [

@@ -1,4 +1,4 @@
-"""A recorded trace as an answer: what it is like, its sizes, where and when."""
+"""A recorded trace as an answer: its characteristics, request sizes, access map."""
 
 from __future__ import annotations
 

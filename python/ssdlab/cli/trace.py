@@ -1,4 +1,4 @@
-"""``ssdlab trace``: what recorded loads are like, in other formats, as jobs, and played again."""
+"""``ssdlab trace``: recorded loads characterised, in other formats, as jobs, and replayed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if light.BODIES:
 
 app = typer.Typer(
     name="trace",
-    help="Recorded block traces: what they are like, other formats, jobs, replay.",
+    help="Recorded block traces: characteristics, other formats, jobs, replay.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -61,7 +61,7 @@ def info(
     *,
     view: View,
 ) -> None:
-    """Say what a trace is like: sizes, mix, footprint, working set, reuse, order, arrivals."""
+    """Characterise a trace: request sizes, mix, footprint, working set, reuse, order, arrivals."""
     how = reading(format_, action, block, skip_damaged, window, device)
     with progress(f"reading {trace}", quiet=view.quiet) as callback:
         found = profile.profile(trace, how, callback)

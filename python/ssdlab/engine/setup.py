@@ -30,6 +30,8 @@ class Parameter:
     default: int | float | str
     help: str
     choices: tuple[str, ...] = ()
+    least: float = 0.0
+    """Less than this measures nothing."""
 
     def read(self, text: str) -> int | float | str:
         """The value that ``text`` writes.
@@ -46,8 +48,9 @@ class Parameter:
         except ValueError:
             value = None
         # A duration, a count or an amount of nothing measures nothing; nan compares with nothing.
-        if value is None or (not isinstance(value, str) and not 0 <= value < math.inf):
+        if value is None or (not isinstance(value, str) and not self.least <= value < math.inf):
             what = "a whole number" if kind is int else "a number"
+            what += f" from {self.least:g}" if self.least else ""
             raise InputError(
                 f"--param {self.name}={text}: expected {what} such as {self.default}"
             ) from None

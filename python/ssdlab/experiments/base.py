@@ -11,6 +11,8 @@ from ssdlab.results import Result
 
 Kind = Literal["fitted", "predicted"]
 Mode = Literal["quick", "reduced", "full"]
+NEAR = 0.15
+"""A simulated number that is off by a larger share of the published one misses it."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,18 @@ class Line:
             return None
         return self.simulated / self.published.value
 
+    @property
+    def near(self) -> bool:
+        """Whether the simulated number is within 15 % of the published one."""
+        return self.ratio is not None and abs(self.ratio - 1) <= NEAR
+
+    @property
+    def agreement(self) -> str:
+        """Whether it is, as tables say it; empty without a published number."""
+        if self.published.value is None:
+            return ""
+        return "yes" if self.near else "not simulated" if self.ratio is None else "missed"
+
     def as_json(self, experiment: str) -> dict[str, Any]:
         """The object of ``--json``."""
         return {
@@ -55,6 +69,7 @@ class Line:
             "published": self.published.value,
             "simulated": self.simulated,
             "ratio": self.ratio,
+            "agreement": self.agreement,
             "kind": self.published.kind,
             "why": self.why,
         }

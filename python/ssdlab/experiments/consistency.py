@@ -82,7 +82,7 @@ NO_DIPS = "no dip repeats clearly among so few seconds of a drive so small"
 
 
 def job(factor: int) -> str:
-    """The job file; the time axis is ``factor`` times shorter."""
+    """The job file; the time axis scaled down by ``factor``."""
     return f"""\
 ; I/O consistency: fill the drive, then write 4 KiB at random for {LENGTH_S // factor} s.
 ; Begin with a drive that has been securely erased.

@@ -44,7 +44,7 @@ EARLY = (
 
 
 def job(factor: int) -> str:
-    """The job file; file and amounts are ``factor`` times smaller."""
+    """The job file; file and amounts scaled down by ``factor``."""
     size = f"{FILE_MIB // factor}m"
     parts = [
         f"""\

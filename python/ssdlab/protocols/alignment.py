@@ -162,7 +162,7 @@ PROTOCOLS = (
             Parameter("blocks", "4k,8k,16k,64k", "block sizes"),
             Parameter("depth", 4, "I/Os in flight"),
             Parameter("seconds", 60.0, "time for each case and turn"),
-            Parameter("turns", 3, "how often all cases are measured"),
+            Parameter("turns", 3, "how often all cases are measured", least=1),
             COMPRESSIBLE,
         ),
     ),

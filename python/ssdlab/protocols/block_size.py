@@ -77,7 +77,7 @@ def judge(records: Records, setup: Setup) -> Section:
         said.insert(
             0,
             f"Used by random writes, the drive writes sequentially at {span} % of the speed that "
-            "it had when it was new, depending on the block.",
+            f"it had when it was new{', depending on the block' if len(kept) > 1 else ''}.",
         )
     if PEOPLE in sizes:
         small = percent(rates["randread"][PEOPLE], tops["randread"]).value

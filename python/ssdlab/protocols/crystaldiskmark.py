@@ -225,7 +225,7 @@ PROTOCOLS = (
         parameters=(
             Parameter("profile", "default", "set of tests", tuple(PROFILES)),
             Parameter("data", "both", "data of the test area", ("random", "zeros", "both")),
-            Parameter("runs", 5, "runs of each test, of which the best counts"),
+            Parameter("runs", 5, "runs of each test, of which the best counts", least=1),
             Parameter("size_mib", 1024, "MiB of the test area"),
         ),
     ),

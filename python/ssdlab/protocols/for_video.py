@@ -123,7 +123,7 @@ def judge(records: Records, setup: Setup) -> Section:
         lasting = _lasting(recorded)
         said.append(
             f"Recording until it is full the drive never stays below {units.speed(lasting)} for "
-            f"long, which is {int(lasting // max(setup.number('stream_mbps'), 1e-9))} such streams."
+            f"long, which is {int(lasting // setup.number('stream_mbps'))} such streams."
         )
     figures = charts(
         *(
@@ -223,8 +223,13 @@ PROTOCOLS = (
         judge=judge,
         parameters=(
             Parameter("streams", 4, "streams at once"),
-            Parameter("stream_mbps", 100.0, "MB/s of each; 4K in an editing codec is about 90"),
-            Parameter("times", 1.0, "how often the drive is recorded full"),
+            Parameter(
+                "stream_mbps",
+                100.0,
+                "MB/s of each; an editing codec at 4K has about 90",
+                least=0.01,
+            ),
+            Parameter("times", 1.0, "how often the drive is recorded full", least=0.01),
             Parameter("seconds", 120.0, "time of playing"),
         ),
     ),

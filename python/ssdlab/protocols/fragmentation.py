@@ -15,7 +15,7 @@ from ssdlab.engine.steps import Idle, Step
 from ssdlab.experiments.fragmentation import ARTICLE, FILE_MIB, STEPS_MIB
 
 QUICK = 16
-"""The region of a quick run is so many times smaller; seconds are given for the whole one."""
+"""The region of a quick run is scaled down by this; seconds are given for the whole one."""
 PAUSES_S = (10, 20, 30)
 """Rests before the three readings after an overwriting; before the first ones it is 10 s each."""
 RESTED = "read-rested"
@@ -194,7 +194,7 @@ PROTOCOLS = (
         plan=plan,
         judge=judge,
         parameters=(
-            Parameter("region_mib", FILE_MIB, "MiB that are filled and read"),
+            Parameter("region_mib", FILE_MIB, "MiB that are filled and read", least=1),
             Parameter(
                 "amounts_mib",
                 ",".join(str(amount) for amount in STEPS_MIB if amount),

@@ -146,6 +146,12 @@ class Access:
             return ["No queue depth has been measured yet."]
         enough = min(d for d, rate in rates.items() if (rate.value or 0.0) >= NEARLY * most)
         first = min(rates)
+        if enough == first:
+            return [
+                f"Under the load of a {self.title.lower()} the drive does no more with more in "
+                f"flight than with {first}: {units.iops(rates[first].value)} "
+                f"({units.microseconds(waits[first].value)} each on average)."
+            ]
         return [
             f"Under the load of a {self.title.lower()} the drive does "
             f"{units.iops(rates[enough].value)} with {enough} in flight "

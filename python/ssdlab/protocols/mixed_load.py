@@ -151,9 +151,11 @@ def _said(
     alone = tails[0]
     measured = [share for share, tail in tails.items() if share and tail is not None]
     if alone is None or not measured:
-        return ["Reads alone and reads beside writes have not both been measured yet."], Verdict(
-            "not-measured"
-        )
+        few = means[0] is not None and any(mean for share, mean in means.items() if share)
+        said = ["Reads alone and reads beside writes have not both been measured yet."]
+        if few:
+            said = ["Too few reads have been measured to say anything of their p99."]
+        return said, Verdict("not-measured")
     least = min(_ratio(means[share], means[0]) or 1.0 for share in measured)
     tail = min(_ratio(tails[share], alone) or 1.0 for share in measured)
     if least < 1 / NOTICED_LESS or tail < 1 / NOTICED:

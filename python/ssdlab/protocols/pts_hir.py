@@ -21,7 +21,7 @@ ROUND_S = 1800.0
 BATCH = 12
 """Bursts of one fio job, which keeps their timetable to the millisecond."""
 QUICK = 60
-"""A quick run has so many times fewer bursts."""
+"""The number of bursts is scaled down by this in a quick run."""
 PIECE_S = 300.0
 """The return to the baseline is cut into pieces, so that a stopped run repeats little."""
 

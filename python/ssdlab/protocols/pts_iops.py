@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ssdlab.answer import Cell, Column, Figure, Number, Section, Table, columns
+from ssdlab.answer import Cell, Column, Figure, Number, Section, Table, Verdict, columns
 from ssdlab.engine.answers import Row, charts, figure, number
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Setup
@@ -53,20 +53,27 @@ def judge(records: Records, setup: Setup) -> Section:
         for mix in MIXES
         for size in sizes
     }
-    sentences = [*_said(cells), *pts.doubts(records, KEY), *pts.left_out(setup, SIZES)]
+    said, verdict = _said(cells, sizes)
+    sentences = [said, *pts.doubts(records, KEY), *pts.left_out(setup, SIZES)]
     numbers = _numbers(cells)
     tables = [_means(cells, sizes), _tabular(records, sizes), pts.conditions(setup)]
-    return Section(sentences, numbers, tables, _figures(cells, sizes))
+    return Section(sentences, numbers, tables, _figures(cells, sizes), verdict=verdict)
 
 
 Cells = dict[tuple[int, int], Cell]
 
 
-def _said(cells: Cells) -> list[str]:
-    read, write = (cells.get((mix, 4 * KIB), Cell(None)).value for mix in (100, 0))
+def _said(cells: Cells, sizes: list[int]) -> tuple[str, Verdict]:
+    """Of reads and writes of 4 KiB, or of the smallest size where the target cannot do those."""
+    size = 4 * KIB if 4 * KIB in sizes else min(sizes)
+    read, write = (cells[mix, size].value for mix in (100, 0))
     if read is None or write is None:
-        return ["No round has been measured to its end."]
-    return [f"At random, 4 KiB at a time, it reads {read:,.0f} and writes {write:,.0f} IOPS."]
+        return "No round has been measured to its end.", Verdict("not-measured")
+    said = (
+        f"At random, {pts.block_text(size)} at a time, it reads {read:,.0f} and writes "
+        f"{write:,.0f} IOPS."
+    )
+    return said, Verdict("measured", {"block": size, "read_iops": read, "write_iops": write})
 
 
 def _numbers(cells: Cells) -> list[Number]:
@@ -93,7 +100,7 @@ def _means(cells: Cells, sizes: list[int]) -> Table:
 
 
 def _tabular(records: Records, sizes: list[int]) -> Table:
-    rounds = pts.rounds_of(records, KEY, name_of(0, 4 * KIB))
+    rounds = pts.rounds_of(records, KEY, name_of(MIXES[-1], sizes[-1]))
     heads = [*columns("mix | block"), *(Column(f"round {n}", "IOPS") for n in rounds)]
     rows: list[Row] = [
         [

@@ -61,7 +61,7 @@ def judge(records: Records, setup: Setup) -> Section:
         for mix in MIXES
     }
     read, write = (cells[SIZES[0], mix].value for mix in MIXES)
-    said = ["Nothing has been measured."]
+    said = ["No round has been measured to its end."]
     if read is not None and write is not None:
         said = [f"In order, 1024 KiB at a time, it reads {read:,.0f} and writes {write:,.0f} MB/s."]
     numbers = [

@@ -18,7 +18,7 @@ ROUND = 30
 """Records from one value that decides about steady state to the next: half an hour."""
 ROUND_QUICK = 5
 QUICK = 12
-"""A quick run has so many times fewer records at most."""
+"""The number of records is scaled down by this in a quick run."""
 TRACKED = "RND 4 KiB writes, last record of each half hour"
 
 
@@ -293,7 +293,7 @@ PROTOCOLS = pts.protocol(
     judge,
     (
         *pts.parameters(rounds=None, fill=None),
-        Parameter("times", 4.0, "ends when so many times the active range is written"),
+        Parameter("times", 4.0, "ends when the active range is written so often", least=0.01),
         Parameter("hours", 24.0, "ends after so many hours"),
     ),
 )

@@ -18,7 +18,7 @@ from ssdlab.protocols import pts_common as pts
 PIECE_S = 1800.0
 """A phase is cut into pieces of about this length, so that a stopped run repeats little."""
 QUICK = 8
-"""A quick run has so many times shorter groups and records."""
+"""Groups and records are scaled down by this in a quick run."""
 RECOVERED = 0.95
 """Recovered is who reaches this share of the first group's mean. Ours."""
 

@@ -138,7 +138,11 @@ def _said(last: dict[int, float | None], gains: dict[int, float | None]) -> list
             if rising < pairs
             else "The smaller the part that is written, the faster it is."
         )
-    return said or [f"Over the whole range: {units.iops(last[measured[0]])} in the long run."]
+    if said:
+        return said
+    (share,) = measured
+    part = "the whole range" if share == 100 else f"{share} % of the range"
+    return [f"Over {part}: {units.iops(last[share])} in the long run."]
 
 
 PROTOCOLS = (

@@ -158,7 +158,7 @@ PROTOCOLS = (
         parameters=(
             Parameter("bs", "128k", "block size"),
             Parameter("depth", 32, "writes in flight"),
-            Parameter("times", 1.0, "how often everything is written"),
+            Parameter("times", 1.0, "how often everything is written", least=0.01),
             Parameter("rest_s", 300.0, "seconds of rest before the last writing"),
             Parameter("again_s", 60.0, "seconds of the last writing"),
             COMPRESSIBLE,

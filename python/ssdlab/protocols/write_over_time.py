@@ -77,7 +77,7 @@ def judge(records: Records, setup: Setup) -> Section:
         values = (first, *reached, float(rate.min()), last, half)
         rows.append([name, *(Cell(value, (key,)) for value in values)])
         numbers.append(number(f"{name}, kept up", Cell(last, (key,)), "MB/s", "higher"))
-        share = "all of it lost" if not first else f"{100 * (last or 0.0) / first:.0f} % are left"
+        share = f"{100 * (last or 0.0) / first:.0f} % are left" if first else "nothing at first"
         said.append(
             f"Blocks of {name}: from {units.speed(first)} in the first minute to "
             f"{units.speed(last)} in the last quarter of the time ({share}{_half_said(half)})."

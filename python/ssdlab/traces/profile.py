@@ -1,4 +1,4 @@
-"""What a trace is like, in words, tables and charts."""
+"""The characteristics of a trace, in words, tables and charts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def told(progress: ProgressCallback | None) -> Any:
 def profile(
     path: str | Path, reading: Reading | None = None, progress: ProgressCallback | None = None
 ) -> dict[str, Any]:
-    """What the trace is like, as ``ssdlab trace info --json`` writes it.
+    """The characteristics of the trace, as ``ssdlab trace info --json`` writes it.
 
     Raises:
         InputError: as :func:`ssdlab.traces.open`.
