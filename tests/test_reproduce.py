@@ -76,7 +76,7 @@ def test_an_experiment_finds_its_headlines(
     assert missed(experiment.name, rows) == []
     page = place.read_text()
     assert experiment.title in page
-    shown = bool(re.search(r"missed +(predicted|fitted)", said.out))
+    shown = bool(re.search(r"missed\s+(predicted|fitted)", said.out))
     assert shown == any(row["agreement"] == "missed" for row in rows)
     assert f"1/{experiment.factors['quick']} of its size" in page
     assert "Quick run: drives and times are so small that numbers are rough." in page

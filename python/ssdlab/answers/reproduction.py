@@ -72,12 +72,12 @@ def _headline(lines: Sequence[Line]) -> tuple[list[str], Verdict]:
     }
     if not compared:
         return ["The article gives no number to compare with."], Verdict("nothing-to-compare")
+    off = len(compared) - good
     said = [
         f"{good} of {len(compared)} predicted values are within 15 % of the published ones, "
-        f"{passable} within a factor of 1.5."
+        f"{passable} within a factor of 1.5"
+        + (f"; {off} {'is' if off == 1 else 'are'} missed by more than 15 %." if off else ".")
     ]
-    if off := len(compared) - good:
-        said.append(f"{off} {'is' if off == 1 else 'are'} missed by more than 15 %.")
     if values["missing"]:
         said.append(f"{values['missing']} could not be simulated.")
     if fitted := len(stated) - len(predicted):
