@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ssdlab import units
-from ssdlab.answer import Cell, Column, Section, Table
+from ssdlab.answer import Cell, Section
 from ssdlab.engine import choices
-from ssdlab.engine.answers import Row, best, charts, figure, number, percent
+from ssdlab.engine.answers import best, charts, grid, number, percent
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import COMPRESSIBLE, KIB, Parameter, Setup
@@ -60,18 +60,17 @@ def _job(setup: Setup, prefix: str, rw: str, size: int) -> Step:
 
 def judge(records: Records, setup: Setup) -> Section:
     """Tops, from which block on they are reached, and what use has cost."""
-    sizes = choices.blocks(setup, "blocks")
-    rates = {
-        prefix: {size: records.cell("mbps", _key(prefix, size)) for size in sizes}
-        for prefix, _, _ in SWEEPS
-    }
-    tops = {prefix: best(of.values()) for prefix, of in rates.items()}
+    sizes = {size: units.binary(size) for size in choices.blocks(setup, "blocks")}
+    sweeps = {prefix: title for prefix, _, title in SWEEPS}
+    speed = grid(sizes, sweeps, lambda size, prefix: records.cell("mbps", _key(prefix, size)))
+    rates = grid(sizes, sweeps, lambda size, prefix: records.cell("iops", _key(prefix, size)))
+    tops = {prefix: best(speed.column(prefix).values()) for prefix in sweeps}
     said = [
-        _top_said(title, rates[prefix], tops[prefix].value)
-        for prefix, _, title in SWEEPS
+        _top_said(title, speed.column(prefix), tops[prefix].value)
+        for prefix, title in sweeps.items()
         if tops[prefix].value is not None
     ]
-    left = (percent(rates["write"][size], rates["new-write"][size]).value for size in sizes)
+    left = (percent(speed[size, "write"], speed[size, "new-write"]).value for size in sizes)
     if kept := [share for share in left if share is not None]:
         span = f"{min(kept):.0f}" + (f" to {max(kept):.0f}" if len(kept) > 1 else "")
         said.insert(
@@ -80,33 +79,22 @@ def judge(records: Records, setup: Setup) -> Section:
             f"it had when it was new{', depending on the block' if len(kept) > 1 else ''}.",
         )
     if PEOPLE in sizes:
-        small = percent(rates["randread"][PEOPLE], tops["randread"]).value
+        small = percent(speed[PEOPLE, "randread"], tops["randread"]).value
         if small is not None:
             said.append(
                 f"Small pieces cost: 4 KiB random reads move {small:.0f} % of what the best block "
                 "does."
             )
     numbers = [
-        number(f"{title}, highest", tops[prefix], "MB/s", "higher") for prefix, _, title in SWEEPS
+        number(f"{title}, highest", tops[prefix], "MB/s", "higher")
+        for prefix, title in sweeps.items()
     ]
-    names = [units.binary(size) for size in sizes]
-    heads = [Column("block"), *(Column(title, "MB/s") for _, _, title in SWEEPS)]
-    rows: list[Row] = [
-        [name, *(rates[prefix][size] for prefix, _, _ in SWEEPS)]
-        for name, size in zip(names, sizes, strict=True)
-    ]
-    speeds = {title: rates[prefix].values() for prefix, _, title in SWEEPS}
-    operations = {
-        title: [records.cell("iops", _key(prefix, size)) for size in sizes]
-        for prefix, _, title in SWEEPS
-    }
+    title = "Speed by size of block"
     figures = charts(
-        figure("Speed by size of block", "block", "MB/s", speeds, x_names=names),
-        figure(
-            "Operations by size of block", "block", "IOPS", operations, x_names=names, log_y=True
-        ),
+        speed.figure(title, "block", "MB/s"),
+        rates.figure("Operations by size of block", "block", "IOPS", log_y=True),
     )
-    table = Table("Speed by size of block", heads, rows)
+    table = speed.table(title, "block", "MB/s")
     return Section(said or ["No block size has been measured yet."], numbers, [table], figures)
 
 

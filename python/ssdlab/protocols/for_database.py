@@ -3,16 +3,7 @@
 from __future__ import annotations
 
 from ssdlab.answer import Section
-from ssdlab.engine.answers import (
-    Demand,
-    Part,
-    charts,
-    demanded,
-    part_distributions,
-    percent,
-    verdict,
-    work_table,
-)
+from ssdlab.engine.answers import Demand, Part, fitness, part_distributions, percent
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
@@ -113,19 +104,17 @@ def demands(records: Records) -> list[Demand]:
 
 def judge(records: Records, setup: Setup) -> Section:
     """Fit for a database or not, and why."""
-    asked = demands(records)
-    said, table, code = verdict("a database", asked)
     kept = percent(records.cell("iops", BOTH, "read", "mix"), records.cell("iops", MIX, "read"))
+    said = []
     if kept.value is not None:
-        said.append(f"With the log running the random reads keep {kept.value:.0f} % of their rate.")
+        said = [f"With the log running the random reads keep {kept.value:.0f} % of their rate."]
     shown = part_distributions(
         records,
         "Page latency distribution (CCDF)",
         [part for part in PARTS if part.keys != SCAN],
         note="Writes of the log without their flush.",
     )
-    tables = [table, work_table(records, PARTS)]
-    return Section(said, demanded(asked), tables, charts(shown), verdict=code)
+    return fitness("a database", demands(records), records, PARTS, said, [shown])
 
 
 PARTS = (

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from ssdlab import units
 from ssdlab.answer import Cell, Section
-from ssdlab.engine.answers import (
-    Demand,
-    Part,
-    best,
-    charts,
-    demanded,
-    part_distributions,
-    percent,
-    verdict,
-    work_table,
-)
+from ssdlab.engine.answers import Demand, Part, best, fitness, part_distributions, percent
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
@@ -65,8 +55,7 @@ def judge(records: Records, setup: Setup) -> Section:
     steady = Part(keys, None, "writes, steady")
     rate = records.cell("iops", keys)
     dwpd, source = _life(records, setup, keys)
-    asked = _demands(records, rate, keys, dwpd)
-    said, table, code = verdict("a cache before disks", asked)
+    said = []
     if record is not None and not record.steady:
         said.append("The drive was not yet steady, so the writes may fall further.")
     kept = percent(rate, records.cell("iops", FRESH)).value
@@ -76,8 +65,8 @@ def judge(records: Records, setup: Setup) -> Section:
     shown = part_distributions(
         records, "Latency distribution (CCDF) of the mix", [p for p in PARTS if p.keys == MIXED]
     )
-    tables = [table, work_table(records, [PARTS[0], steady, *PARTS[1:]])]
-    return Section(said, demanded(asked), tables, charts(shown), verdict=code)
+    asked, parts = _demands(records, rate, keys, dwpd), [PARTS[0], steady, *PARTS[1:]]
+    return fitness("a cache before disks", asked, records, parts, said, [shown])
 
 
 def _life(records: Records, setup: Setup, keys: list[str]) -> tuple[float | None, str]:

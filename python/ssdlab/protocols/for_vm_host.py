@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from ssdlab import units
 from ssdlab.answer import Section
-from ssdlab.engine.answers import (
-    Demand,
-    Part,
-    charts,
-    demanded,
-    part_distributions,
-    ratio,
-    verdict,
-    work_table,
-)
+from ssdlab.engine.answers import Demand, Part, fitness, part_distributions, ratio
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
@@ -122,8 +113,7 @@ def demands(records: Records) -> list[Demand]:
 
 def judge(records: Records, setup: Setup) -> Section:
     """Fit for a host of virtual machines or not, and what neighbours do to each other."""
-    asked = demands(records)
-    said, table, code = verdict("a host of virtual machines", asked)
+    said = []
     alone = records.cell("p99", ALONE, "read", QUIET)
     for key, company in ((BESIDE, "in the crowd"), (COPY, "beside a copy")):
         grown = ratio(records.cell("p99", key, "read", QUIET), alone).value
@@ -138,8 +128,8 @@ def judge(records: Records, setup: Setup) -> Section:
         "Read latency distribution (CCDF) of the quiet machine",
         [part for part in PARTS if part.job == QUIET],
     )
-    tables = [table, work_table(records, PARTS)]
-    return Section(said, demanded(asked), tables, charts(shown), verdict=code)
+    purpose = "a host of virtual machines"
+    return fitness(purpose, demands(records), records, PARTS, said, [shown])
 
 
 PROTOCOLS = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 
 from ssdlab import units
-from ssdlab.answer import Cell, Section, Table, Verdict, columns
-from ssdlab.engine.answers import Row, best, charts, figure, number, ratio, sources, undecided
+from ssdlab.answer import Cell, Cells, Section, Table, Verdict, columns
+from ssdlab.engine.answers import best, charts, figure, number, ratio, sources, undecided
 from ssdlab.engine.choices import counts
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
@@ -86,7 +86,7 @@ def judge(records: Records, setup: Setup) -> Section:
     rested, first = seconds(RESTED), times[0]
     last = next((times[a] for a in reversed(amounts) if times[a].value is not None), Cell(None))
     size = units.binary(whole)
-    rows: list[Row] = [
+    rows: list[Cells] = [
         [
             f"+{amount} MiB" if amount else "first",
             times[amount],

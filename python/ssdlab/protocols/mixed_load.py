@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ssdlab import units
-from ssdlab.answer import Cell, Section, Table, Verdict, columns
+from ssdlab.answer import Cell, Section, Verdict
 from ssdlab.engine import choices
-from ssdlab.engine.answers import charts, distribution, figure, number, ratio, undecided
+from ssdlab.engine.answers import (
+    Part,
+    charts,
+    distribution,
+    figure,
+    number,
+    ratio,
+    undecided,
+    work_table,
+)
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
@@ -92,16 +101,6 @@ def judge(records: Records, setup: Setup) -> Section:
         name: {share: records.cell(what, key, "read") for share, key in steps}
         for name, what in (("mean", "mean"), ("median", "p50"), ("p99", "p99"), ("p99.9", "p99.9"))
     }
-    rows = [
-        [
-            f"{share} %",
-            records.cell("iops", key, "write") if share else None,
-            records.cell("iops", key, "read"),
-            *(of[share] for of in latencies.values()),
-            records.cell("max", key, "read"),
-        ]
-        for share, key in steps
-    ]
     numbers = [
         number("writes alone", most, "IOPS", "higher"),
         *(
@@ -126,13 +125,12 @@ def judge(records: Records, setup: Setup) -> Section:
             (key for _, key in steps),
         ),
     )
-    table = Table(
-        "Reads beside writes",
-        columns(
-            "writes asked for | writes done [IOPS] | reads [IOPS] | read mean [us] "
-            "| read median [us] | read p99 [us] | read p99.9 [us] | longest read [us]"
-        ),
-        rows,
+    table = work_table(
+        records,
+        [Part(key, None, f"{share} %") for share, key in steps],
+        "iops/write iops/read mean/read p50/read p99/read p99.9/read max/read",
+        title="Reads beside writes",
+        corner="writes asked for",
     )
     means, tails = (
         {share: cell.value for share, cell in latencies[name].items()} for name in ("mean", "p99")

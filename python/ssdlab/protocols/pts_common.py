@@ -12,7 +12,7 @@ import numpy as np
 
 from ssdlab.answer import Cell, Curve, Figure, Section, Table, columns
 from ssdlab.engine import steady_report
-from ssdlab.engine.answers import sources
+from ssdlab.engine.answers import Grid, sources
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Parameter, Setup
@@ -272,24 +272,17 @@ def histogram_figure(title: str, found: Mapping[str, Histogram], keys: Sequence[
     )
 
 
-def surface(
-    title: str,
-    labels: tuple[str, str],
-    names: tuple[Sequence[str], Sequence[str]],
-    rows: Sequence[Sequence[Cell | None]],
-    note: str,
-) -> Figure:
-    """IOPS as coloured fields, row by row from below."""
-    places = [(x, y) for y in range(len(names[1])) for x in range(len(names[0]))]
-    cells = [cell for row in rows for cell in row]
-    z = [None if cell is None else cell.value for cell in cells]
+def surface(title: str, labels: tuple[str, str], fields: Grid, note: str) -> Figure:
+    """IOPS as coloured fields, the first row lowest."""
+    places = [(x, y) for y in range(len(fields.rows)) for x in range(len(fields.columns))]
+    cells = [fields[row, column] for row in fields.rows for column in fields.columns]
     x, y = ([float(place[axis]) for place in places] for axis in (0, 1))
     return Figure(
         title,
         *labels,
-        [Curve("IOPS", x, y, "heat", z=z)],
-        x_names=names[0],
-        y_names=names[1],
+        [Curve("IOPS", x, y, "heat", z=[cell.value for cell in cells])],
+        x_names=list(fields.columns.values()),
+        y_names=list(fields.rows.values()),
         wide=True,
         sources=sources(cells),
         note=note,

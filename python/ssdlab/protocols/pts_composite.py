@@ -104,7 +104,7 @@ def judge(records: Records, setup: Setup) -> Section:
     )
 
 
-def _said(grid: demand.Grid) -> list[str]:
+def _said(grid: demand.Points) -> list[str]:
     if not grid:
         return ["The grid has not been measured."]
     top = max(grid, key=lambda at: grid[at].iops)
@@ -124,7 +124,7 @@ def _folded(setup: Setup) -> list[str]:
     ]
 
 
-def _numbers(records: Records, grid: demand.Grid) -> list[Number]:
+def _numbers(records: Records, grid: demand.Points) -> list[Number]:
     numbers = []
     for at in (BUSIEST, (4, 32), (1, 1)):
         if point := grid.get(at):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from ssdlab.answer import Cell, Curve, Figure, Number, Section, Table, columns
-from ssdlab.engine.answers import Row, best, figure, mean, number, ratio
+from ssdlab.answer import Cell, Cells, Curve, Figure, Number, Section, Table, columns
+from ssdlab.engine.answers import best, figure, mean, number, ratio
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Parameter, Setup
 from ssdlab.engine.steps import Job, Rounds, Step, in_round
@@ -201,10 +201,10 @@ def _table(
         "| mean / last minutes of the return [x] | first minutes of the return [IOPS] "
         "| last minutes of the return [IOPS]"
     )
-    rows: list[Row] = []
+    rows: list[Cells] = []
     for wait, found in bursts.items():
         back = baselines[wait]
-        ends: Row = [None] * 4
+        ends: Cells = [None] * 4
         if found and back:
             every = [_cell(one) for one in found]
             ends = [best(every, min), best(every), _cell(back[0]), _cell(back[-1])]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ssdlab.answer import Cell, Figure, Number, Section, Table, columns
+from ssdlab.answer import Cell, Cells, Figure, Number, Section, Table, columns
 from ssdlab.engine import steady_report
-from ssdlab.engine.answers import Row, charts, figure, number, ratio
+from ssdlab.engine.answers import charts, figure, number, ratio
 from ssdlab.engine.records import Records, RoundsRecord
 from ssdlab.engine.setup import KIB, Parameter, Setup
 from ssdlab.engine.steps import WINDOW, Job, Purge, Repeated, Step, Then
@@ -217,7 +217,7 @@ def _table(found: list[Minute], each: int, setup: Setup) -> Table:
         "time, min | written [B] | written / active range [x] | IOPS [IOPS] | mean latency [us] "
         "| p99.9 latency [us] | max latency [us]"
     )
-    rows: list[Row] = [
+    rows: list[Cells] = [
         [
             f"{one.minute:.4g}",
             *(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ssdlab import units
-from ssdlab.answer import Cell, Section, Table, columns
-from ssdlab.engine.answers import Row, charts, figure, number, percent, sources
+from ssdlab.answer import Cell, Section
+from ssdlab.engine.answers import Part, both_scales, number, percent, sources, work_table
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
@@ -60,49 +60,30 @@ def judge(records: Records, setup: Setup) -> Section:
     """How much of the fresh speed is left, and how much idle time and TRIM bring back."""
     rates = {key: records.cell("iops", key, "write") for key, _ in STATES}
     back = {key: _returned(rates, key) for key in ("rested", "trimmed")}
-    rows: list[Row] = []
-    curves = {}
+    curves, slowest = {}, {}
     for key, title in STATES:
         series = records.series(key, "write")
-        slowest = None if series is None else float(series.iops.min())
-        rows.append(
-            [
-                title,
-                rates[key],
-                records.cell("mbps", key, "write"),
-                percent(rates[key], rates["fresh"]),
-                back.get(key),
-                Cell(slowest, (key,)),
-                *(records.cell(what, key, "write") for what in ("mean", "p99.9", "max")),
-            ]
-        )
+        slowest[title] = Cell(None if series is None else float(series.iops.min()), (key,))
         curves[title] = () if series is None else [*zip(series.time, series.iops, strict=True)]
     numbers = [
         *(number(title, rates[key], "IOPS", "higher") for key, title in STATES),
         number("loss restored by idle time", back["rested"], "%", "higher"),
         number("loss restored by TRIM", back["trimmed"], "%", "higher"),
     ]
-    figures = charts(
-        *(
-            figure(
-                f"Random writes by state{', log scale' if log else ''}",
-                "time, s",
-                "IOPS",
-                curves,
-                style="line",
-                log_y=log,
-                from_steps=rates,
-            )
-            for log in (False, True)
-        )
+    figures = both_scales(
+        "Random writes by state", "time, s", "IOPS", curves, style="line", from_steps=rates
     )
-    table = Table(
-        "Random writes by state of the drive",
-        columns(
-            "state | random writes [IOPS] | speed [MB/s] | of fresh [%] | of the loss restored [%] "
-            "| slowest interval [IOPS] | mean latency [us] | p99.9 latency [us] | max latency [us]"
-        ),
-        rows,
+    table = work_table(
+        records,
+        [Part(key, "write", title) for key, title in STATES],
+        "iops mbps mean p99.9 max",
+        title="Random writes by state of the drive",
+        corner="state",
+        more={
+            "of fresh [%]": {title: percent(rates[key], rates["fresh"]) for key, title in STATES},
+            "of the loss restored [%]": {dict(STATES)[key]: cell for key, cell in back.items()},
+            "slowest interval [IOPS]": slowest,
+        },
     )
     said = _said(rates, {key: cell.value for key, cell in back.items()}, setup)
     return Section(said, numbers, [table], figures)

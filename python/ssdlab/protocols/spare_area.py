@@ -6,9 +6,9 @@ import itertools
 from dataclasses import replace
 
 from ssdlab import units
-from ssdlab.answer import Cell, Section, Table, columns
+from ssdlab.answer import Cell, Cells, Section, Table, columns
 from ssdlab.engine import choices
-from ssdlab.engine.answers import Row, charts, figure, number, ratio, sources
+from ssdlab.engine.answers import charts, figure, number, ratio, sources
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import COMPRESSIBLE, MIB, Parameter, Setup
@@ -86,7 +86,7 @@ def judge(records: Records, setup: Setup) -> Section:
         "part of the drive | left unwritten | random writes kept up [IOPS] | gain [x]"
         + (" | write amplification [x]" if told else "")
     )
-    rows: list[Row] = [
+    rows: list[Cells] = [
         [
             f"{share} % ({units.binary(_part(setup, share))})",
             units.binary(setup.active - _part(setup, share)) if share < 100 else "nothing",

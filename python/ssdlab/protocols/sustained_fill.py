@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ssdlab import units
 from ssdlab.analysis import changepoints
-from ssdlab.answer import Cell, Figure, Section, Table, columns
-from ssdlab.engine.answers import Row, charts, figure, number
+from ssdlab.answer import Cell, Cells, Figure, Section, Table, columns
+from ssdlab.engine.answers import charts, figure, number
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records, Series
 from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
@@ -76,7 +76,9 @@ def judge(records: Records, setup: Setup) -> Section:
         )
         for one in (stages if len(stages) <= STAGES_MAX else [])
     ]
-    rows: list[Row] = [[str(place), *map(of_fill, one)] for place, one in enumerate(shown, start=1)]
+    rows: list[Cells] = [
+        [str(place), *map(of_fill, one)] for place, one in enumerate(shown, start=1)
+    ]
     heads = columns("stage | from [GB] | to [GB] | time [s] | speed [MB/s]")
     tables = [Table("Stages of the fill", heads, rows)] if rows else []
     levels = [(at, level) for begin, end, _, level in shown for at in (begin, end)]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ssdlab import units
-from ssdlab.answer import Cell, Section, Table, columns
+from ssdlab.answer import Cell, Cells, Section, Table, columns
 from ssdlab.engine import choices
-from ssdlab.engine.answers import Demand, Row, charts, distribution, figure, number, ratio, verdict
+from ssdlab.engine.answers import Demand, charts, distribution, figure, number, ratio, verdict
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
@@ -59,7 +59,7 @@ def commit_us(records: Records, key: str, percent: float, job: str | None = None
 def judge(records: Records, setup: Setup) -> Section:
     """Commits a second and their latency; fit for the log of a database or not."""
     sizes = choices.blocks(setup, "blocks")
-    rows: list[Row] = []
+    rows: list[Cells] = []
     numbers = []
     for mode in MODES:
         for size in sizes:

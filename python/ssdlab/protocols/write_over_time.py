@@ -6,9 +6,9 @@ import numpy as np
 
 from ssdlab import units
 from ssdlab.analysis.series import Floats
-from ssdlab.answer import Cell, Section, Table, columns
+from ssdlab.answer import Cell, Cells, Section, Table, columns
 from ssdlab.engine import choices
-from ssdlab.engine.answers import Row, charts, figure, number
+from ssdlab.engine.answers import both_scales, number
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
@@ -50,7 +50,7 @@ def judge(records: Records, setup: Setup) -> Section:
     """The curves by the minute, what is left at their ends, and how fast they fell."""
     whole = 3600 * setup.number("hours")
     scale = setup.seconds(whole) / whole if whole else 1.0
-    rows: list[Row] = []
+    rows: list[Cells] = []
     numbers, keys = [], []
     curves = {}
     said: list[str] = []
@@ -94,20 +94,14 @@ def judge(records: Records, setup: Setup) -> Section:
         )
     )
     shortened = "; in a quick run the minutes are shortened alike" if setup.quick else ""
-    figures = charts(
-        *(
-            figure(
-                f"Random writes over time{', log scale' if log else ''}",
-                "time, min",
-                "MB/s",
-                curves,
-                style="line",
-                log_y=log,
-                from_steps=keys,
-                note="" if log else f"One record a minute{shortened}.",
-            )
-            for log in (False, True)
-        )
+    figures = both_scales(
+        "Random writes over time",
+        "time, min",
+        "MB/s",
+        curves,
+        style="line",
+        from_steps=keys,
+        note=f"One record a minute{shortened}.",
     )
     table = Table("Random writes, MB/s", heads, rows)
     return Section([_overall(finals), *said[:1], *said[1:][-1:]], numbers, [table], figures)
