@@ -102,6 +102,24 @@ class Task:
     """State in which the job finds the device (``--prepare``); None for fresh out of the box."""
 
 
+def job_file(note: str, common: str, sections: Mapping[str, str], *, together: bool = False) -> str:
+    """A job file: ``common`` options of all its jobs, and those of each by name, separated by
+    blanks. Jobs follow one another unless they run ``together``; one with a runtime lasts so long.
+    """
+    text = f"; {note}\n[global]\nioengine=libaio\ndirect=1\n{_lines(common)}"
+    for place, (name, options) in enumerate(sections.items()):
+        wait = "stonewall\n" if place and not together else ""
+        text += f"\n[{name}]\n{wait}{_lines(options)}"
+    return text
+
+
+def _lines(options: str) -> str:
+    words = options.split()
+    if any(word.startswith("runtime=") for word in words):
+        words.append("time_based")
+    return "".join(f"{word}\n" for word in words)
+
+
 @dataclass(frozen=True)
 class Findings:
     """What came out."""

@@ -11,7 +11,7 @@ from ssdlab.experiments.card_cache import (
     LOADS,
     SCALING,
     WARM_S,
-    Setting,
+    CardLoad,
     chart,
     drawn,
     task,
@@ -37,9 +37,9 @@ WHY = {
 def plan(factor: int) -> list[Task]:
     """Three loads, and the writes without the cache. The card's RAM is set to write through."""
     card = without_ram(attachment(CARD))
-    settings = [Setting(load, load, card, PRESET) for load in LOADS]
-    settings.append(Setting("write-used", "write", card, PRESET, used=True))
-    settings += [Setting(f"{load}-no-cache", load, card) for load in ("write", "read")]
+    settings = [CardLoad(load, load, card, PRESET) for load in LOADS]
+    settings.append(CardLoad("write-used", "write", card, PRESET, used=True))
+    settings += [CardLoad(f"{load}-no-cache", load, card) for load in ("write", "read")]
     return [task(setting, DRIVE, factor) for setting in settings]
 
 

@@ -9,7 +9,16 @@ import numpy as np
 from ssdlab.analysis.consistency import periodicity
 from ssdlab.answer import Figure
 from ssdlab.experiments import measure
-from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task, line
+from ssdlab.experiments.base import (
+    Experiment,
+    Findings,
+    Line,
+    Published,
+    Runs,
+    Task,
+    job_file,
+    line,
+)
 from ssdlab.experiments.measure import Course, Floats
 from ssdlab.rig import capacity_of, reduced
 
@@ -83,29 +92,16 @@ NO_DIPS = "no dip repeats clearly among so few seconds of a drive so small"
 
 def job(factor: int) -> str:
     """The job file; the time axis scaled down by ``factor``."""
-    return f"""\
-; I/O consistency: fill the drive, then write 4 KiB at random for {LENGTH_S // factor} s.
-; Begin with a drive that has been securely erased.
-[global]
-ioengine=libaio
-direct=1
-size=100%
-refill_buffers
-
-[fill]
-rw=write
-bs=128k
-iodepth=32
-
-[random]
-stonewall
-rw=randwrite
-bs=4k
-iodepth=32
-norandommap
-time_based
-runtime={LENGTH_S // factor}
-"""
+    seconds = LENGTH_S // factor
+    return job_file(
+        f"I/O consistency: fill the drive, then write 4 KiB at random for {seconds} s.\n"
+        "; Begin with a drive that has been securely erased.",
+        "size=100% refill_buffers iodepth=32",
+        {
+            "fill": "rw=write bs=128k",
+            "random": f"rw=randwrite bs=4k norandommap runtime={seconds}",
+        },
+    )
 
 
 def plan(factor: int) -> list[Task]:

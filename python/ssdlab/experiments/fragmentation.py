@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ssdlab.answer import Curve, Figure
 from ssdlab.experiments import measure
-from ssdlab.experiments.base import Experiment, Findings, Kind, Line, Runs, Task, line
+from ssdlab.experiments.base import Experiment, Findings, Kind, Line, Runs, Task, job_file, line
 
 ARTICLE = "habr.com 494614, internal fragmentation of SSDs (2020)"
 FILE_MIB = 4096
@@ -45,56 +45,28 @@ EARLY = (
 
 def job(factor: int) -> str:
     """The job file; file and amounts scaled down by ``factor``."""
-    size = f"{FILE_MIB // factor}m"
-    parts = [
-        f"""\
-; Internal fragmentation: read a file sequentially, overwrite some of it at random, read again.
-[global]
-ioengine=libaio
-direct=1
-size={size}
-refill_buffers
-iodepth=1
-
-[fill]
-rw=write
-bs=1m
-end_fsync=1
-"""
-    ]
+    jobs = {"fill": "rw=write bs=1m end_fsync=1"}
     for amount in STEPS_MIB:
         if amount:
             kib = amount * 1024 // factor // 4 * 4
-            parts.append(f"""
-[overwrite-{amount}]
-stonewall
-rw=randwrite
-bs=4k
-norandommap
-io_size={kib}k
-end_fsync=1
-""")
+            jobs[f"overwrite-{amount}"] = (
+                f"rw=randwrite bs=4k norandommap io_size={kib}k end_fsync=1"
+            )
         pauses = (10, 20, 30) if amount else (10, 10, 10)
-        parts += [_read(f"read-{amount}-{n + 1}", pause) for n, pause in enumerate(pauses)]
-    parts.append(_read("read-rested", 3600))
-    return "".join(parts)
+        for n, pause in enumerate(pauses, start=1):
+            jobs |= _read(f"read-{amount}-{n}", pause)
+    jobs |= _read("read-rested", 3600)
+    return job_file(
+        "Internal fragmentation: read a file sequentially, overwrite some of it at random, read.",
+        f"size={FILE_MIB // factor}m refill_buffers iodepth=1",
+        jobs,
+    )
 
 
-def _read(name: str, pause_s: int) -> str:
+def _read(name: str, pause_s: int) -> dict[str, str]:
     # fio counts startdelay from the start of the run, so the pause lies between two small reads.
-    return f"""
-[pause-before-{name}]
-stonewall
-rw=read
-bs=4k
-number_ios=2
-thinktime={pause_s}s
-
-[{name}]
-stonewall
-rw=read
-bs=1m
-"""
+    pause = f"rw=read bs=4k number_ios=2 thinktime={pause_s}s"
+    return {f"pause-before-{name}": pause, name: "rw=read bs=1m"}
 
 
 def plan(factor: int) -> list[Task]:

@@ -6,7 +6,7 @@ from functools import partial
 
 from ssdlab.answer import Curve, Figure
 from ssdlab.arrays.attachment import attachment, with_ram, without_ram
-from ssdlab.experiments.base import Experiment, Findings, Kind, Line, Runs, Task, line
+from ssdlab.experiments.base import Experiment, Findings, Kind, Line, Runs, Task, job_file, line
 from ssdlab.experiments.cached import milliseconds, rig
 from ssdlab.experiments.card_cache import (
     ARTICLE,
@@ -16,15 +16,15 @@ from ssdlab.experiments.card_cache import (
     DISKS_WHY,
     FRESH,
     HOT_BYTES,
-    LENGTH_S,
     LOADS,
+    NOTE,
     POOL,
     SCALING,
     WARM_S,
-    Setting,
+    CardLoad,
     chart,
     drawn,
-    job,
+    section,
     task,
 )  # fmt: skip
 from ssdlab.experiments.measure import Course, course
@@ -61,32 +61,27 @@ def switch_job(factor: int) -> str:
     Neighbours are destaged together, so that here the hot blocks are a smaller area of smaller
     disks.
     """
-    text = job("write", factor, f"size={HOT_BYTES // factor // BLOCK * BLOCK}").replace(
-        f"runtime={milliseconds(LENGTH_S['write'], factor)}",
-        f"runtime={milliseconds(SWITCH_S, factor)}",
+    hot = f"size={HOT_BYTES // factor // BLOCK * BLOCK}"
+    pause, rest = milliseconds(10, factor), milliseconds(REST_S, factor)
+    return job_file(
+        f"{NOTE}\n; When the rest begins, switch the cache to write-through.",
+        f"bs={BLOCK}",
+        {
+            "write": section("write", hot, SWITCH_S, factor),
+            "rest": f"rw=randread size=1m thinktime={pause} runtime={rest}",
+        },
     )
-    return f"""\
-{text}
-; Now switch the cache to write-through, and read once in a while.
-[rest]
-stonewall
-rw=randread
-size=1m
-thinktime={milliseconds(10, factor)}
-time_based
-runtime={milliseconds(REST_S, factor)}
-"""
 
 
 def plan(factor: int) -> list[Task]:
     """Three loads, the same writes without RAM and without the cache, and the switch."""
     card, bare = with_ram(attachment(CARD), RAM // factor), without_ram(attachment(CARD))
     settings = [
-        *(Setting(load, load, card, PRESET) for load in LOADS),
-        Setting("write-used", "write", card, PRESET, used=True),
-        Setting("write-no-ram", "write", bare, PRESET),
-        Setting("write-no-cache", "write", card),
-        Setting("read-no-cache", "read", card),
+        *(CardLoad(load, load, card, PRESET) for load in LOADS),
+        CardLoad("write-used", "write", card, PRESET, used=True),
+        CardLoad("write-no-ram", "write", bare, PRESET),
+        CardLoad("write-no-cache", "write", card),
+        CardLoad("read-no-cache", "read", card),
     ]
     tasks = [task(setting, DRIVE, factor) for setting in settings]
     switch = {"at": milliseconds(SWITCH_S, factor), "to": "write-through"}

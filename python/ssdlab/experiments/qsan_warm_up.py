@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ssdlab.answer import Curve, Figure
-from ssdlab.experiments.base import Experiment, Findings, Runs, Task, line
+from ssdlab.experiments.base import Experiment, Findings, Runs, Task, job_file, line
 from ssdlab.experiments.cached import Members, milliseconds, rig
 from ssdlab.experiments.measure import Course, course, mean_between, thinned, when_above
 from ssdlab.plan.warmup import warm_up_s
@@ -69,20 +69,15 @@ def hit_ratio_of(gain: float) -> float:
 
 def job(factor: int, length_s: float) -> str:
     """The job file."""
-    return f"""\
-; 8 KiB at random, 90 % reads, in 2 TiB; begin with a cold cache.
-[database]
-ioengine=libaio
-direct=1
-rw=randrw
-rwmixread=90
-bs={REQUEST}
-size={HOT_BYTES // factor // REQUEST * REQUEST}
-iodepth={DEPTH}
-norandommap
-time_based
-runtime={milliseconds(length_s, factor)}
-"""
+    size = HOT_BYTES // factor // REQUEST * REQUEST
+    return job_file(
+        "8 KiB at random, 90 % reads, in 2 TiB; begin with a cold cache.",
+        "",
+        {
+            "database": f"rw=randrw rwmixread=90 bs={REQUEST} size={size} iodepth={DEPTH} "
+            f"norandommap runtime={milliseconds(length_s, factor)}"
+        },
+    )
 
 
 def plan(factor: int) -> list[Task]:

@@ -8,7 +8,7 @@ from ssdlab.answer import Figure, family
 from ssdlab.arrays.attachment import attachment
 from ssdlab.arrays.rigs import Shape, array_rig, shipped
 from ssdlab.experiments import measure
-from ssdlab.experiments.base import Experiment, Findings, Runs, Task, line
+from ssdlab.experiments.base import Experiment, Findings, Runs, Task, job_file, line
 from ssdlab.rig import reduced
 
 ARTICLE = "Tom's Hardware, one SSD against two in RAID 0 (Samsung 840 Pro, 2013)"
@@ -20,10 +20,10 @@ CHIPSET = "intel-dmi2"
 STRIPE = 128 << 10
 """Bytes; the default of the chipset's RAID."""
 PROFILES = {
-    "database": "rw=randrw\nrwmixread=67\nbs=8k",
-    "webserver": "rw=randread\n"
+    "database": "rw=randrw rwmixread=67 bs=8k",
+    "webserver": "rw=randread "
     "bssplit=512/22:1k/15:2k/8:4k/23:8k/15:16k/2:32k/6:64k/7:128k/1:512k/1",
-    "workstation": "rw=randrw\nrwmixread=80\nbs=8k\npercentage_random=80",
+    "workstation": "rw=randrw rwmixread=80 bs=8k percentage_random=80",
 }
 ALIKE = 0.1
 """Rates within so much of each other count as alike."""
@@ -50,37 +50,23 @@ DEVICES = [*((s, False) for s in SIZES), *((s, True) for s in PAIRS)]
 
 def job() -> str:
     """The job file: a quarter of the device is filled, and everything happens in there."""
-    parts = [
-        """\
-; One drive or two in RAID 0: sequential, random at depths, and IOmeter's server loads.
-; Begin with a drive that has been securely erased.
-[global]
-ioengine=libaio
-direct=1
-size=25%
-refill_buffers
-norandommap
-
-[fill]
-rw=write
-bs=1m
-iodepth=8
-""",
-        _section("seq-read", "rw=read\nbs=1m", 8),
-        _section("seq-write", "rw=write\nbs=1m", 8),
-    ]
+    loads = {"seq-read": ("rw=read bs=1m", 8), "seq-write": ("rw=write bs=1m", 8)}
     for depth in DEPTHS:
-        parts.append(_section(f"read-{depth}", "rw=randread\nbs=4k", depth))
-        parts.append(_section(f"write-{depth}", "rw=randwrite\nbs=4k", depth))
+        loads[f"read-{depth}"] = ("rw=randread bs=4k", depth)
+        loads[f"write-{depth}"] = ("rw=randwrite bs=4k", depth)
     for name, options in PROFILES.items():
-        parts += [_section(f"{name}-{depth}", options, depth) for depth in DEPTHS]
-    return "\n".join(parts)
-
-
-def _section(name: str, options: str, depth: int) -> str:
-    return (
-        f"[{name}]\nstonewall\n{options}\niodepth={depth}\ntime_based\nruntime=500ms\n"
-        "ramp_time=100ms\n"
+        loads |= {f"{name}-{depth}": (options, depth) for depth in DEPTHS}
+    return job_file(
+        "One drive or two in RAID 0: sequential, random at depths, and IOmeter's server loads.\n"
+        "; Begin with a drive that has been securely erased.",
+        "size=25% refill_buffers norandommap",
+        {
+            "fill": "rw=write bs=1m iodepth=8",
+            **{
+                name: f"{options} iodepth={depth} runtime=500ms ramp_time=100ms"
+                for name, (options, depth) in loads.items()
+            },
+        },
     )
 
 

@@ -8,7 +8,7 @@ from ssdlab.arrays.readings import Reading, read
 from ssdlab.arrays.rigs import Shape, array_rig, shipped
 from ssdlab.arrays.studies import STATES
 from ssdlab.arrays.workloads import job
-from ssdlab.experiments.base import Experiment, Findings, Runs, Task, line
+from ssdlab.experiments.base import Experiment, Findings, Runs, Task, job_file, line
 from ssdlab.rig import reduced
 
 ARTICLE = "articles on RAID 0 of two Kingston HyperX (SF-2281) on Intel RST"
@@ -25,9 +25,9 @@ FRESH = {
 CHIPSET = "intel-dmi2"
 """What all ports share; one drive alone stands behind it, too."""
 SIDES = {
-    "seq-read": ("rw=read\nbs=1m", 8),
-    "seq-write": ("rw=write\nbs=1m", 8),
-    "write-32": ("rw=randwrite\nbs=4k", 32),
+    "seq-read": ("rw=read bs=1m", 8),
+    "seq-write": ("rw=write bs=1m", 8),
+    "write-32": ("rw=randwrite bs=4k", 32),
 }
 SHRINKS = {"zeros": 100, "random": 0}
 """Percent by which the data of the two sides shrinks: zeros, and what does not compress."""
@@ -78,28 +78,14 @@ def plan(factor: int) -> list[Task]:
 def _sided(name: str, percent: int) -> str:
     """A load in a quarter of the device that was filled with data of the same kind."""
     options, depth = SIDES[name]
-    return f"""\
-[global]
-ioengine=libaio
-direct=1
-size=25%
-refill_buffers
-buffer_compress_percentage={percent}
-norandommap
-
-[fill]
-rw=write
-bs=1m
-iodepth=8
-
-[{name}]
-stonewall
-{options}
-iodepth={depth}
-time_based
-runtime=500ms
-ramp_time=100ms
-"""
+    return job_file(
+        "A quarter of the device is filled with the same kind of data.",
+        f"size=25% refill_buffers buffer_compress_percentage={percent} norandommap",
+        {
+            "fill": "rw=write bs=1m iodepth=8",
+            name: f"{options} iodepth={depth} runtime=500ms ramp_time=100ms",
+        },
+    )
 
 
 def judge(runs: Runs, factor: int) -> Findings:

@@ -10,7 +10,7 @@ from ssdlab.answer import Curve, Figure, family
 from ssdlab.arrays.predict import slowest_of
 from ssdlab.arrays.readings import read
 from ssdlab.arrays.rigs import CHUNK, Drive, Shape, array_rig, mixed_rig
-from ssdlab.experiments.base import Experiment, Findings, Kind, Runs, Task, line
+from ssdlab.experiments.base import Experiment, Findings, Kind, Runs, Task, job_file, line
 
 ARTICLE = "an article on RAID 0 of many SSDs (Linux md, HBA)"
 TIMES_MS = (4.1, 2.2, 1.9, 1.4, 1.0, 9.7, 5.4, 8.6)
@@ -56,8 +56,9 @@ def plan(factor: int) -> list[Task]:
         key="example",
         drive=EXAMPLE,
         rig=mixed_rig(members, Shape("0", len(members), CHUNK)),
-        job="; One write of 4 MiB to eight members.\n[write]\nioengine=libaio\ndirect=1\n"
-        "rw=write\nbs=4m\nsize=4m\niodepth=1\n",
+        job=job_file(
+            "One write of 4 MiB to eight members.", "", {"write": "rw=write bs=4m size=4m"}
+        ),
         cost=0.01,
     )
     tasks = [example]
@@ -77,17 +78,11 @@ def plan(factor: int) -> list[Task]:
 
 
 def _stripes(count: int, factor: int) -> str:
-    return f"""\
-; Writes of a chunk for each of {count} drives, one at a time.
-[write]
-ioengine=libaio
-direct=1
-rw=write
-bs={count * CHUNK}
-iodepth=1
-time_based
-runtime={SECONDS * 1000 // factor}ms
-"""
+    return job_file(
+        f"Writes of a chunk for each of {count} drives, one at a time.",
+        "",
+        {"write": f"rw=write bs={count * CHUNK} runtime={SECONDS * 1000 // factor}ms"},
+    )
 
 
 def judge(runs: Runs, factor: int) -> Findings:

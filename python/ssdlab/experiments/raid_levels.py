@@ -6,7 +6,7 @@ from ssdlab.answer import by_name
 from ssdlab.arrays.attachment import attachment, with_ram, without_ram
 from ssdlab.arrays.readings import read
 from ssdlab.arrays.rigs import Shape, array_rig, shipped
-from ssdlab.experiments.base import Experiment, Findings, Runs, Task, line
+from ssdlab.experiments.base import Experiment, Findings, Runs, Task, job_file, line
 from ssdlab.rig import capacity_of, reduced
 
 ARTICLE = "an article on RAID levels with the Intel RS25DB080 controller (8 disks, 8 SSDs)"
@@ -22,8 +22,8 @@ DISK = "seagate-savvio-10k5-300"
 """A 10 000 rpm SAS disk of 300 GB; which one the article had is not known."""
 DISKS = f"8 x {DISK}"
 KINDS = {"disk": DISKS, "ssd": SSDS}
-LOADS = {"read": "rw=randread\nbs=4k", "write": "rw=randwrite\nbs=4k"}
-ORDERED = {"read-1m": "rw=read\nbs=1m", "write-1m": "rw=write\nbs=1m"}
+LOADS = {"read": "rw=randread bs=4k", "write": "rw=randwrite bs=4k"}
+ORDERED = {"read-1m": "rw=read bs=1m", "write-1m": "rw=write bs=1m"}
 VOLUME = 50e9
 DISK_S, SSD_S = 20, 1
 """Seconds of a measurement."""
@@ -52,23 +52,16 @@ RANGE = (
 def job(load: str, options: str, percent: int | None, ramp: int = 0) -> str:
     """The job file; SSDs are written once in ``percent`` of their room first, of disks nothing
     depends on it."""
-    fill = "" if percent is None else "[fill]\nrw=write\nbs=1m\niodepth=8\n\n"
-    wait = "" if percent is None else "stonewall\n"
-    return f"""\
-; I/O in a volume of 50 GB. Begin with drives that have been securely erased.
-[global]
-ioengine=libaio
-direct=1
-size={f"{VOLUME:.0f}" if percent is None else f"{percent}%"}
-
-{fill}[{load}]
-{wait}{options}
-iodepth={DEPTH}
-norandommap
-time_based
-runtime={DISK_S if percent is None else SSD_S}
-{f"ramp_time={ramp}" if ramp else ""}
-"""
+    size, seconds = (f"{VOLUME:.0f}", DISK_S) if percent is None else (f"{percent}%", SSD_S)
+    measured = f"{options} iodepth={DEPTH} norandommap runtime={seconds}"
+    return job_file(
+        "I/O in a volume of 50 GB. Begin with drives that have been securely erased.",
+        f"size={size}",
+        {
+            **({} if percent is None else {"fill": "rw=write bs=1m iodepth=8"}),
+            load: measured + (f" ramp_time={ramp}" if ramp else ""),
+        },
+    )
 
 
 def plan(factor: int) -> list[Task]:

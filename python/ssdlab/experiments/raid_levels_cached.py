@@ -9,7 +9,7 @@ from ssdlab.arrays.attachment import attachment, without_ram
 from ssdlab.arrays.readings import read
 from ssdlab.arrays.rigs import Shape, array_rig, shipped
 from ssdlab.experiments import measure, raid_levels
-from ssdlab.experiments.base import Experiment, Findings, Runs, Task, line
+from ssdlab.experiments.base import Experiment, Findings, Runs, Task, job_file, line
 from ssdlab.experiments.cached import Members, rig
 from ssdlab.experiments.raid_levels import ARTICLE, CARD, DEPTH, DISK, LEVELS, SSD, SSDS, STRIP
 from ssdlab.rig import capacity_of, reduced
@@ -42,40 +42,17 @@ def job(factor: int) -> str:
     area = VOLUME // (BLOCK * factor) * BLOCK * factor
     # A stride at the end of each write: only every so manieth block is hot.
     order = f"rw=write:{BLOCK * (factor - 1)}" if factor > 1 else "rw=write"
-    place = f"ba={BLOCK * factor}" if factor > 1 else f"ba={BLOCK}"
-    return f"""\
-; 4 KiB at random in 50 GB, {DEPTH} in flight, before a cache that holds all of it.
-[global]
-ioengine=libaio
-direct=1
-bs={BLOCK}
-size={area}
-iodepth={DEPTH}
-refill_buffers
-
-[cold]
-{order}
-
-[again]
-stonewall
-{order}
-
-[write]
-stonewall
-rw=randwrite
-{place}
-norandommap
-time_based
-runtime={WARM_MS}ms
-
-[read]
-stonewall
-rw=randread
-{place}
-norandommap
-time_based
-runtime={WARM_MS}ms
-"""
+    warm = f"ba={BLOCK * factor} norandommap runtime={WARM_MS}ms"
+    return job_file(
+        f"4 KiB at random in 50 GB, {DEPTH} in flight, before a cache that holds all of it.",
+        f"bs={BLOCK} size={area} iodepth={DEPTH} refill_buffers",
+        {
+            "cold": order,
+            "again": order,
+            "write": f"rw=randwrite {warm}",
+            "read": f"rw=randread {warm}",
+        },
+    )
 
 
 def plan(factor: int) -> list[Task]:

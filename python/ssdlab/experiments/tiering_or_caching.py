@@ -10,7 +10,7 @@ from functools import partial
 import polars as pl
 
 from ssdlab.answer import Curve, Figure
-from ssdlab.experiments.base import Experiment, Findings, Runs, Task, line
+from ssdlab.experiments.base import Experiment, Findings, Runs, Task, job_file, line
 from ssdlab.plan.stores import Store, cached, store, tiered
 from ssdlab.results import DirectionStats, Result
 from ssdlab.rig import capacity_of, reduced
@@ -92,47 +92,36 @@ def main_job(factor: int) -> str:
         ("following", "randread", THERE, long),
         ("after", "randread", THERE, short),
     ]
-    parts = [
-        f"[{name}]\nstonewall\nrw={rw}\nrandom_distribution=zoned:{zones}\n"
-        f"runtime={round(1000 * seconds)}ms\n"
-        for name, rw, zones, seconds in steps
-    ]
-    return _head(factor) + "\n".join(parts)
+    return _job(
+        factor,
+        {
+            name: f"rw={rw} random_distribution=zoned:{zones} runtime={round(1000 * seconds)}ms"
+            for name, rw, zones, seconds in steps
+        },
+    )
 
 
 def loss_job(factor: int) -> str:
     """Reads and writes of the hot part, in the course of which the SSDs fail."""
-    return (
-        _head(factor)
-        + f"[mixed]\nrw=randrw\nrwmixread=70\nrandom_distribution=zoned:{HERE}\n"
-        + f"runtime={round(1000 * _phase(factor))}ms\n"
-    )
+    mix = f"rw=randrw rwmixread=70 random_distribution=zoned:{HERE}"
+    return _job(factor, {"mixed": f"{mix} runtime={round(1000 * _phase(factor))}ms"})
 
 
 def cost_job(factor: int) -> str:
     """A few reads that make a fiftieth hot, and those whose time is measured, of the rest."""
-    size, runtime = _size(factor), f"runtime={round(500 * _phase(factor))}ms\n"
+    size, runtime = _size(factor), f"runtime={round(500 * _phase(factor))}ms"
     hot = size // VOLUME
-    return (
-        _head(factor)
-        + f"[hot]\nrw=randread\nsize={hot}\nrate_iops=50\niodepth=1\n{runtime}\n"
-        + f"[cold]\nrw=randread\noffset={2 * hot}\nsize={size - 2 * hot}\niodepth=8\n{runtime}"
-    )
+    own = {
+        "hot": f"rw=randread size={hot} rate_iops=50 iodepth=1 {runtime}",
+        "cold": f"rw=randread offset={2 * hot} size={size - 2 * hot} iodepth=8 {runtime}",
+    }
+    return _job(factor, own, together=True)
 
 
-def _head(factor: int) -> str:
-    return f"""\
-; In a volume at the start of a device that is worth nothing.
-[global]
-ioengine=libaio
-direct=1
-size={_size(factor)}
-bs=4k
-iodepth={DEPTH}
-norandommap
-time_based
-
-"""
+def _job(factor: int, sections: Mapping[str, str], *, together: bool = False) -> str:
+    note = "In a volume at the start of a device that is worth nothing."
+    common = f"size={_size(factor)} bs=4k iodepth={DEPTH} norandommap"
+    return job_file(note, common, sections, together=together)
 
 
 def plan(factor: int) -> list[Task]:

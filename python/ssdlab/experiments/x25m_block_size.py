@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ssdlab.answer import Curve, Figure, family
-from ssdlab.experiments.base import Experiment, Findings, Runs, Task, line
+from ssdlab.experiments.base import Experiment, Findings, Runs, Task, job_file, line
 from ssdlab.experiments.measure import totals
 from ssdlab.experiments.x25m_random_write import ARTICLE, DRIVE
 from ssdlab.rig import reduced
@@ -25,52 +25,24 @@ def label(size: int) -> str:
     return f"{size}" if size < 1024 else f"{size // 1024}k" if size < 2**20 else "1m"
 
 
-def _head(words: str) -> str:
-    return f"""\
-; {words}
-[global]
-ioengine=libaio
-direct=1
-size=100%
-iodepth=4
-"""
-
-
 def used_job(factor: int) -> str:
     """The sweep on a used drive: reads in order, reads at random, writes in order."""
-    step = STEP_S // factor
-    text = _head("Block sizes on a used drive. Begin with a drive that has been erased.")
-    text += f"""
-[use]
-rw=randwrite
-bs=32k
-norandommap
-time_based
-runtime={USING_S // factor}
-"""
-    for name, rw in (("read", "read"), ("randread", "randread\nnorandommap"), ("write", "write")):
+    jobs = {"use": f"rw=randwrite bs=32k norandommap runtime={USING_S // factor}"}
+    for name, rw in (("read", "read"), ("randread", "randread norandommap"), ("write", "write")):
         for size in SIZES:
-            text += f"""
-[{name}-{label(size)}]
-stonewall
-rw={rw}
-bs={label(size)}
-time_based
-runtime={step}
-"""
-    return text
+            step = f"rw={rw} bs={label(size)} runtime={STEP_S // factor}"
+            jobs[f"{name}-{label(size)}"] = step
+    note = "Block sizes on a used drive. Begin with a drive that has been erased."
+    return job_file(note, "size=100% iodepth=4", jobs)
 
 
 def new_job(size: int, factor: int) -> str:
     """Writing in order on a new drive."""
-    head = _head("Sequential writes on a new drive. Begin with a drive that has been erased.")
-    return f"""{head}
-[write]
-rw=write
-bs={label(size)}
-time_based
-runtime={STEP_S // factor}
-"""
+    return job_file(
+        "Sequential writes on a new drive. Begin with a drive that has been erased.",
+        "size=100% iodepth=4",
+        {"write": f"rw=write bs={label(size)} runtime={STEP_S // factor}"},
+    )
 
 
 def plan(factor: int) -> list[Task]:

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from ssdlab.answer import Curve, Figure
-from ssdlab.experiments.base import Experiment, Findings, Kind, Line, Published, Runs, Task
+from ssdlab.experiments.base import (
+    Experiment,
+    Findings,
+    Kind,
+    Line,
+    Published,
+    Runs,
+    Task,
+    job_file,
+)
 from ssdlab.experiments.measure import Course, at, mean_between, minutes
 from ssdlab.rig import reduced
 
@@ -50,23 +59,13 @@ ALIKE = Published(DRIVE, "32 KiB / 128 KiB raw, mean of the last hour", 1.0, "")
 
 def job(block_kib: int, partition: bool, factor: int, size: str = "100%") -> str:
     """The job file. With a partition, the test program lays its file out first."""
-    fill = "\n[layout]\nrw=write\nbs=128k\niodepth=4\n" if partition else ""
-    wait = "stonewall\n" if partition else ""
-    return f"""\
-; Random writes of {block_kib} KiB over time. Begin with a drive that has been erased.
-[global]
-ioengine=libaio
-direct=1
-size={size}
-{fill}
-[random]
-{wait}rw=randwrite
-bs={block_kib}k
-iodepth=4
-norandommap
-time_based
-runtime={LENGTH_S // factor}
-"""
+    fill = {"layout": "rw=write bs=128k"} if partition else {}
+    writes = f"rw=randwrite bs={block_kib}k norandommap runtime={LENGTH_S // factor}"
+    return job_file(
+        f"Random writes of {block_kib} KiB over time. Begin with a drive that has been erased.",
+        f"size={size} iodepth=4",
+        {**fill, "random": writes},
+    )
 
 
 def plan(factor: int) -> list[Task]:
