@@ -18,7 +18,7 @@ from ssdlab import _core
 from ssdlab.answers import reproduction
 from ssdlab.errors import Interrupted
 from ssdlab.experiments import EXPERIMENTS, consistency, find, fragmentation
-from ssdlab.experiments.base import Experiment, Findings, Line, Mode, Published, Reproduction, Task
+from ssdlab.experiments.base import Experiment, Line, Mode, Reproduced, Reproduction, Task
 from ssdlab.experiments.runner import run
 from ssdlab.progress import Progress
 from ssdlab.report import answer_page
@@ -226,14 +226,14 @@ def test_a_smaller_drive_keeps_the_mean() -> None:
         consistency.EXPERIMENT,
         factors={"quick": 40, "reduced": 20, "full": 1},
         plan=lambda factor: consistency.plan(factor)[:1],
-        judge=lambda runs, factor: Findings(consistency.judge_drive(0, runs, factor)[0], []),
+        judge=lambda runs, factor: Reproduced(consistency.judge_drive(0, runs, factor)[0], []),
     )
     small, larger = reproduce(alone), reproduce(alone, "reduced")
-    assert small.outcome.findings.lines[0].published.quantity == "mean after 1400 s"
+    assert small.outcome.findings.lines[0].quantity == "mean after 1400 s"
     assert small.numbers()[0] == pytest.approx(larger.numbers()[0], rel=0.05)
 
 
 def test_a_number_without_its_partner_has_no_ratio() -> None:
-    assert Line(Published("d", "q", None, "s"), 1.0).ratio is None
-    assert Line(Published("d", "q", 1.0, "s"), None).ratio is None
-    assert Line(Published("d", "q", 2.0, "s"), 1.0).ratio == 0.5
+    assert Line("d", "q", None, "s", 1.0).ratio is None
+    assert Line("d", "q", 1.0, "s", None).ratio is None
+    assert Line("d", "q", 2.0, "s", 1.0).ratio == 0.5

@@ -59,8 +59,8 @@ def answer(outcomes: Sequence[Reproduction]) -> Answer:
 
 
 def _headline(lines: Sequence[Line]) -> tuple[list[str], Verdict]:
-    stated = [line for line in lines if line.published.value is not None]
-    predicted = [line for line in stated if line.published.kind == "predicted"]
+    stated = [line for line in lines if line.published is not None]
+    predicted = [line for line in stated if line.kind == "predicted"]
     compared = [line for line in predicted if line.ratio is not None]
     good, passable = sum(line.near for line in compared), sum(map(fair, compared))
     values: dict[str, float | str | None] = {
@@ -91,8 +91,8 @@ def _headline(lines: Sequence[Line]) -> tuple[list[str], Verdict]:
 def _overview(outcomes: Sequence[Reproduction]) -> Table:
     rows: list[Cells] = []
     for outcome in outcomes:
-        stated = [x for x in outcome.findings.lines if x.published.value is not None]
-        predicted = [line for line in stated if line.published.kind == "predicted"]
+        stated = [x for x in outcome.findings.lines if x.published is not None]
+        predicted = [line for line in stated if line.kind == "predicted"]
         counts = (
             len(predicted),
             sum(line.near for line in predicted),
@@ -109,14 +109,14 @@ def _experiment(outcome: Reproduction) -> Section:
     lines = outcome.findings.lines
     rows: list[Cells] = [
         [
-            line.published.drive,
-            line.published.quantity,
-            line.published.unit,
-            Cell(line.published.value),
+            line.drive,
+            line.quantity,
+            line.unit,
+            Cell(line.published),
             Cell(line.simulated),
             Cell(line.ratio),
             line.agreement,
-            line.published.kind,
+            line.kind,
         ]
         for line in lines
     ]
@@ -134,11 +134,11 @@ def _experiment(outcome: Reproduction) -> Section:
 
 def _misses(lines: Sequence[Line]) -> list[str]:
     """A sentence for each drive and reason, with what is missed and by how much."""
-    missed = [line for line in lines if line.published.value is not None and not line.near]
+    missed = [line for line in lines if line.published is not None and not line.near]
     sentences = []
-    for drive, why in dict.fromkeys((line.published.drive, line.why) for line in missed):
+    for drive, why in dict.fromkeys((line.drive, line.why) for line in missed):
         amounts = [
-            f"{line.published.quantity} ("
+            f"{line.quantity} ("
             + (
                 "not simulated"
                 if line.ratio is None
@@ -146,7 +146,7 @@ def _misses(lines: Sequence[Line]) -> list[str]:
             )
             + ")"
             for line in missed
-            if (line.published.drive, line.why) == (drive, why)
+            if (line.drive, line.why) == (drive, why)
         ]
         reason = f"Probable cause: {why}." if why else "The cause is unknown."
         sentences.append(f"{drive}: {'; '.join(amounts)}. {reason}")

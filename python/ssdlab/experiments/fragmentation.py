@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ssdlab.answer import Curve, Figure
 from ssdlab.experiments import measure
-from ssdlab.experiments.base import Experiment, Findings, Kind, Line, Runs, Task, job_file, line
+from ssdlab.experiments.base import Experiment, Kind, Line, Reproduced, Runs, Task, job_file
 
 ARTICLE = "habr.com 494614, internal fragmentation of SSDs (2020)"
 FILE_MIB = 4096
@@ -74,7 +74,7 @@ def plan(factor: int) -> list[Task]:
     return [Task(drive, drive, job(factor), DRIVE, cost=2e7 / factor) for drive in SECONDS]
 
 
-def judge(runs: Runs, factor: int) -> Findings:
+def judge(runs: Runs, factor: int) -> Reproduced:
     """Published beside simulated, cell by cell."""
     lines: list[Line] = []
     figures: list[Figure] = []
@@ -88,11 +88,11 @@ def judge(runs: Runs, factor: int) -> Findings:
             quantity = f"read after +{step} MiB of random overwrite" if step else "first read"
             kind: Kind = "fitted" if step in FITTED.get(drive, ()) else "predicted"
             why = EARLY if simulated < seconds else ""
-            lines.append(line(drive, quantity, seconds, "s", simulated, why, kind))
+            lines.append(Line(drive, quantity, seconds, "s", simulated, why, kind))
         gains[drive] = (published[-1] / published[0], found[-1] / found[0])
         rested.append(took["read-rested"] / found[-1])
         figures.append(_figure(drive, published, found, number))
-    return Findings(lines, figures, _remarks(gains, rested))
+    return Reproduced(lines, figures, _remarks(gains, rested))
 
 
 def _figure(drive: str, published: tuple[float, ...], found: list[float], number: int) -> Figure:

@@ -6,7 +6,7 @@ from functools import partial
 
 from ssdlab.answer import Curve, Figure
 from ssdlab.arrays.attachment import attachment, with_ram, without_ram
-from ssdlab.experiments.base import Experiment, Findings, Kind, Line, Runs, Task, job_file, line
+from ssdlab.experiments.base import Experiment, Kind, Line, Reproduced, Runs, Task, job_file
 from ssdlab.experiments.cached import milliseconds, rig
 from ssdlab.experiments.card_cache import (
     ARTICLE,
@@ -117,7 +117,7 @@ def drained_after(result: Result, factor: int) -> float | None:
     return None if dirty or not drained else drained / 1e9 * factor - SWITCH_S
 
 
-def judge(runs: Runs, factor: int) -> Findings:
+def judge(runs: Runs, factor: int) -> Reproduced:
     """The numbers of the text beside those of the runs."""
     writes = ("write-used", "write-no-ram", "write-no-cache")
     loads = dict.fromkeys(writes, "write") | {"read-no-cache": "read"}
@@ -147,14 +147,14 @@ def judge(runs: Runs, factor: int) -> Findings:
     ]  # fmt: skip
     first = found["write-no-ram"].between(0, COLD_S)
     figures = _figures(found, runs["switch"], factor)
-    return Findings(lines, figures, _remarks(warm, first, end, drained))
+    return Reproduced(lines, figures, _remarks(warm, first, end, drained))
 
 
 def _line(
     what: str, value: float | None, got: float | None, why: str = "", *, unit: str,
     kind: Kind = "predicted",
 ) -> Line:  # fmt: skip
-    return line(DRIVE, what, value, unit, got, why, kind)
+    return Line(DRIVE, what, value, unit, got, why, kind)
 
 
 def _figures(found: dict[str, Course], switch: Result, factor: int) -> list[Figure]:

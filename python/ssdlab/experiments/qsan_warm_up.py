@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ssdlab.answer import Curve, Figure
-from ssdlab.experiments.base import Experiment, Findings, Runs, Task, job_file, line
+from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task, job_file
 from ssdlab.experiments.cached import Members, milliseconds, rig
 from ssdlab.experiments.measure import Course, course, mean_between, thinned, when_above
 from ssdlab.plan.warmup import warm_up_s
@@ -108,7 +108,7 @@ def _hits(result: Result, factor: int) -> Course:
     return Course(frame["time_s"].to_numpy()[1:] * factor, count["hits"] / total)
 
 
-def judge(runs: Runs, factor: int) -> Findings:
+def judge(runs: Runs, factor: int) -> Reproduced:
     """Rates without and with the cache, and when it is warm."""
     curves = {key: course(runs[key], "database", factor) for key in CASES}
     base, of = float(curves["none"].values.mean()), curves["database"]
@@ -139,9 +139,9 @@ def judge(runs: Runs, factor: int) -> Findings:
             for key in ("each", "whole")
         ),
     ]  # fmt: skip
-    lines = [line(DRIVE, "without the cache", WITHOUT, "IOPS", base, DEPTH_WHY, "fitted")]
-    lines += [line(DRIVE, *row) for row in rows]
-    return Findings(lines, _figures(curves, runs, factor), _remarks(base, hits, formula, own))
+    lines = [Line(DRIVE, "without the cache", WITHOUT, "IOPS", base, DEPTH_WHY, "fitted")]
+    lines += [Line(DRIVE, *row) for row in rows]
+    return Reproduced(lines, _figures(curves, runs, factor), _remarks(base, hits, formula, own))
 
 
 def _figures(curves: Mapping[str, Course], runs: Runs, factor: int) -> list[Figure]:

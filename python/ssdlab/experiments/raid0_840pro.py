@@ -8,7 +8,7 @@ from ssdlab.answer import Figure, family
 from ssdlab.arrays.attachment import attachment
 from ssdlab.arrays.rigs import Shape, array_rig, shipped
 from ssdlab.experiments import measure
-from ssdlab.experiments.base import Experiment, Findings, Runs, Task, job_file, line
+from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task, job_file
 from ssdlab.rig import reduced
 
 ARTICLE = "Tom's Hardware, one SSD against two in RAID 0 (Samsung 840 Pro, 2013)"
@@ -83,7 +83,7 @@ def plan(factor: int) -> list[Task]:
     return tasks
 
 
-def judge(runs: Runs, factor: int) -> Findings:
+def judge(runs: Runs, factor: int) -> Reproduced:
     """The article's two numbers, and how often what it says in words holds."""
     results = {device: runs[name_of(*device).replace(" ", "-")] for device in DEVICES}
     rates = {device: measure.totals(result) for device, result in results.items()}
@@ -117,7 +117,7 @@ def judge(runs: Runs, factor: int) -> Findings:
             single["seq-write"] / twice["seq-write"], "",
         ),
     ]  # fmt: skip
-    return Findings([line(*row) for row in rows], _figures(rates), _remarks(rates))
+    return Reproduced([Line(*row) for row in rows], _figures(rates), _remarks(rates))
 
 
 def _alike(

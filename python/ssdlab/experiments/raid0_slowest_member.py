@@ -10,7 +10,7 @@ from ssdlab.answer import Curve, Figure, family
 from ssdlab.arrays.predict import slowest_of
 from ssdlab.arrays.readings import read
 from ssdlab.arrays.rigs import CHUNK, Drive, Shape, array_rig, mixed_rig
-from ssdlab.experiments.base import Experiment, Findings, Kind, Runs, Task, job_file, line
+from ssdlab.experiments.base import Experiment, Kind, Line, Reproduced, Runs, Task, job_file
 
 ARTICLE = "an article on RAID 0 of many SSDs (Linux md, HBA)"
 TIMES_MS = (4.1, 2.2, 1.9, 1.4, 1.0, 9.7, 5.4, 8.6)
@@ -85,19 +85,19 @@ def _stripes(count: int, factor: int) -> str:
     )
 
 
-def judge(runs: Runs, factor: int) -> Findings:
+def judge(runs: Runs, factor: int) -> Reproduced:
     """The example to the microsecond, and what is lost against the number of drives."""
     example = read(runs["example"])
     busy = example.utilisation
     least, mean, most = (busy.least, busy.mean, busy.greatest) if busy else (None,) * 3
     _, shares = slowest_of(TIMES_MS)
-    lines = [line(EXAMPLE, "a write of 4 MiB takes", LONGEST_MS, "ms", example.max_ns / 1e6)]
+    lines = [Line(EXAMPLE, "a write of 4 MiB takes", LONGEST_MS, "ms", example.max_ns / 1e6)]
     for quantity, value, share in (
         ("slowest member busy", 100.0, most),
         ("fastest member busy", 100 * min(TIMES_MS) / LONGEST_MS, least),
         ("members busy on the average", 100 * sum(shares) / 8, mean),
     ):
-        lines.append(line(EXAMPLE, quantity, value, "%", None if share is None else 100 * share))
+        lines.append(Line(EXAMPLE, quantity, value, "%", None if share is None else 100 * share))
     lost = {name: _losses(runs, name) for name in MODELS}
     rows: tuple[tuple[int, str, float, str, Kind], ...] = (
         (7, "rare", 10.0, "", "fitted"),
@@ -108,10 +108,10 @@ def judge(runs: Runs, factor: int) -> Findings:
     )
     said = {"rare": "rare slow chunks", "bell": "bell-shaped"}
     lines += [
-        line(MODEL, f"lost at {n} drives, {said[name]}", value, "%", lost[name][n], why, kind)
+        Line(MODEL, f"lost at {n} drives, {said[name]}", value, "%", lost[name][n], why, kind)
         for n, name, value, why, kind in rows
     ]
-    return Findings(lines, _figures(lost), _remarks(lost))
+    return Reproduced(lines, _figures(lost), _remarks(lost))
 
 
 def _losses(runs: Runs, name: str) -> dict[int, float]:

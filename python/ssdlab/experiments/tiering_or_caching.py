@@ -10,7 +10,7 @@ from functools import partial
 import polars as pl
 
 from ssdlab.answer import Curve, Figure
-from ssdlab.experiments.base import Experiment, Findings, Runs, Task, job_file, line
+from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task, job_file
 from ssdlab.plan.stores import Store, cached, store, tiered
 from ssdlab.results import DirectionStats, Result
 from ssdlab.rig import capacity_of, reduced
@@ -217,21 +217,21 @@ class Way:
         return self._sum(lambda column: bool(_WRITTEN.fullmatch(column)), at_end_of)
 
 
-def judge(runs: Runs, factor: int) -> Findings:
+def judge(runs: Runs, factor: int) -> Reproduced:
     """Each statement, and what the runs say of it."""
     ways = {key: Way(result) for key, result in runs.items()}
     lines = []
     for key, name in WAYS.items():
         way = ways[key]
-        lines.append(line(name, "capacity", None, "GB", way.capacity() / 1e9))
-        lines += [line(name, said, None, "IOPS", way.iops(job)) for job, said in RATES.items()]
+        lines.append(Line(name, "capacity", None, "GB", way.capacity() / 1e9))
+        lines += [Line(name, said, None, "IOPS", way.iops(job)) for job, said in RATES.items()]
         lines += [
-            line(name, f"99 % of reads{said}", None, "ms", way.p99_ms(job))
+            Line(name, f"99 % of reads{said}", None, "ms", way.p99_ms(job))
             for job, said in (("warming", " while warming up"), ("reads", ", warm"))
         ]
     ssds = [key for key in WAYS if key != "disks"]
     lines += [
-        line(
+        Line(
             WAYS[key], "written to the SSDs by warming up", None, "MB",
             ways[key].ssd_bytes("reads") / 1e6,
         )
@@ -240,9 +240,9 @@ def judge(runs: Runs, factor: int) -> Findings:
     for key in ssds:
         written = ways[key].ssd_bytes("writes") - ways[key].ssd_bytes("reads")
         share = written / ways[key].stats("writes").io_bytes
-        lines.append(line(WAYS[key], "bytes to the SSDs per byte that is written", None, "", share))
+        lines.append(Line(WAYS[key], "bytes to the SSDs per byte that is written", None, "", share))
     lines += [
-        line(name, "data lost", None, "MB", ways[key].counter("lost_bytes") / 1e6)
+        Line(name, "data lost", None, "MB", ways[key].counter("lost_bytes") / 1e6)
         for key, name in LOSSES.items()
     ]
     for key, name in COSTS.items():
@@ -253,8 +253,8 @@ def judge(runs: Runs, factor: int) -> Findings:
             ("mean", "ms", mean),
             ("99 %", "ms", way.p99_ms("cold")),
         ):
-            lines.append(line(f"tier, {name}", f"{reads} {what}", None, unit, value))
-    return Findings(lines, _figures(ways, factor), _verdicts(ways, factor))
+            lines.append(Line(f"tier, {name}", f"{reads} {what}", None, unit, value))
+    return Reproduced(lines, _figures(ways, factor), _verdicts(ways, factor))
 
 
 def _verdicts(ways: Mapping[str, Way], factor: int) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ssdlab.answer import Curve, Figure, family
-from ssdlab.experiments.base import Experiment, Findings, Runs, Task, job_file, line
+from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task, job_file
 from ssdlab.experiments.measure import totals
 from ssdlab.experiments.x25m_random_write import ARTICLE, DRIVE
 from ssdlab.rig import reduced
@@ -56,7 +56,7 @@ def plan(factor: int) -> list[Task]:
     return [used, *new]
 
 
-def judge(runs: Runs, factor: int) -> Findings:
+def judge(runs: Runs, factor: int) -> Reproduced:
     """The numbers of the text and the four curves."""
     used = totals(runs["used"], "bw_bytes")
     read, random, again = (
@@ -77,11 +77,11 @@ def judge(runs: Runs, factor: int) -> Findings:
         ),
         (f"random / {order} at 1 MiB, {raw}", 1.0, "", share, ""),
     ]  # fmt: skip
-    lines = [line(DRIVE, *row) for row in rows]
+    lines = [Line(DRIVE, *row) for row in rows]
     write = "sequential write"
     lines += [
-        line(DRIVE, f"{write}, new, at 128 KiB", 100.0, "MB/s", new[at], kind="fitted"),
-        line(DRIVE, f"{write}, used, at 128 KiB (much lower at first)", None, "MB/s", again[at]),
+        Line(DRIVE, f"{write}, new, at 128 KiB", 100.0, "MB/s", new[at], kind="fitted"),
+        Line(DRIVE, f"{write}, used, at 128 KiB (much lower at first)", None, "MB/s", again[at]),
     ]
     curves = {
         order: read,
@@ -98,7 +98,7 @@ def judge(runs: Runs, factor: int) -> Findings:
         "lower at first; as sequential writing goes on, write amplification tends to 1 and the "
         "speed returns."
     )
-    return Findings(lines, [figure], [remark])
+    return Reproduced(lines, [figure], [remark])
 
 
 EXPERIMENT = Experiment(
