@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ssdlab import units
-from ssdlab.answer import Answer, Cell, Cells, Number, Section, Table, Verdict, columns
+from ssdlab.answer import Answer, Cells, Number, Section, Table, Verdict, columns, numbers
 from ssdlab.experiments.base import Line, Reproduction
 
 FACTOR = 1.5
@@ -17,9 +17,18 @@ NOTE = (
 )
 
 
-def fair(line: Line) -> bool:
-    """Whether it is within a factor of 1.5."""
-    return line.ratio is not None and 1 / FACTOR <= line.ratio <= FACTOR
+def _tally(lines: Iterable[Line]) -> dict[str, int]:
+    """How many of an article's numbers are predicted, and of those within 15 % or a factor of 1.5
+    or not simulated; how many are fitted."""
+    stated = [line for line in lines if line.published is not None]
+    ratios = [(line.near, line.ratio) for line in stated if line.kind == "predicted"]
+    return {
+        "predicted": len(ratios),
+        "near": sum(near for near, _ in ratios),
+        "fair": sum(ratio is not None and 1 / FACTOR <= ratio <= FACTOR for _, ratio in ratios),
+        "missing": sum(ratio is None for _, ratio in ratios),
+        "fitted": len(stated) - len(ratios),
+    }
 
 
 def answer(outcomes: Sequence[Reproduction]) -> Answer:
@@ -27,7 +36,7 @@ def answer(outcomes: Sequence[Reproduction]) -> Answer:
     lines = [line for outcome in outcomes for line in outcome.findings.lines]
     said, verdict = _headline(lines)
     names = {"near": "within 15 %", "fair": "within a factor of 1.5", "compared": "compared"}
-    numbers = [
+    counted = [
         Number(name, value, "")
         for key, name in names.items()
         if isinstance(value := verdict.values.get(key), float)
@@ -38,14 +47,14 @@ def answer(outcomes: Sequence[Reproduction]) -> Answer:
         title = own.experiment.title
         one = sections[0]
         lead = Section(
-            [*said, *one.sentences], numbers, one.tables, one.figures, one.key, "Results",
+            [*said, *one.sentences], counted, one.tables, one.figures, one.key, "Results",
             one.rows, verdict,
         )  # fmt: skip
         sections = [lead]
     else:
         title = "Published and simulated"
         lead = Section(
-            said, numbers, [_overview(outcomes)], key="overview", title="All experiments",
+            said, counted, [_overview(outcomes)], key="overview", title="All experiments",
             verdict=verdict,
         )  # fmt: skip
         sections = [lead, *sections]
@@ -59,48 +68,30 @@ def answer(outcomes: Sequence[Reproduction]) -> Answer:
 
 
 def _headline(lines: Sequence[Line]) -> tuple[list[str], Verdict]:
-    stated = [line for line in lines if line.published is not None]
-    predicted = [line for line in stated if line.kind == "predicted"]
-    compared = [line for line in predicted if line.ratio is not None]
-    good, passable = sum(line.near for line in compared), sum(map(fair, compared))
-    values: dict[str, float | str | None] = {
-        "compared": float(len(compared)),
-        "near": float(good),
-        "fair": float(passable),
-        "missing": len(predicted) - len(compared),
-        "fitted": len(stated) - len(predicted),
-    }
+    counts = _tally(lines)
+    good, fitted = counts["near"], counts["fitted"]
+    compared = counts.pop("predicted") - counts["missing"]
     if not compared:
         return ["The article gives no number to compare with."], Verdict("nothing-to-compare")
-    off = len(compared) - good
+    off = compared - good
     said = [
-        f"{good} of {len(compared)} predicted values are within 15 % of the published ones, "
-        f"{passable} within a factor of 1.5"
+        f"{good} of {compared} predicted values are within 15 % of the published ones, "
+        f"{counts['fair']} within a factor of 1.5"
         + (f"; {off} {'is' if off == 1 else 'are'} missed by more than 15 %." if off else ".")
     ]
-    if values["missing"]:
-        said.append(f"{values['missing']} could not be simulated.")
-    if fitted := len(stated) - len(predicted):
-        kind = "value was" if fitted == 1 else "values were"
-        said.append(
-            f"{fitted} {kind} used for calibration and {'is' if fitted == 1 else 'are'} excluded."
-        )
-    return said, Verdict("compared", values)
+    if counts["missing"]:
+        said.append(f"{counts['missing']} could not be simulated.")
+    if fitted:
+        was, is_ = ("value was", "is") if fitted == 1 else ("values were", "are")
+        said.append(f"{fitted} {was} used for calibration and {is_} excluded.")
+    values = {"compared": compared, **counts}
+    return said, Verdict("compared", {key: float(count) for key, count in values.items()})
 
 
 def _overview(outcomes: Sequence[Reproduction]) -> Table:
-    rows: list[Cells] = []
-    for outcome in outcomes:
-        stated = [x for x in outcome.findings.lines if x.published is not None]
-        predicted = [line for line in stated if line.kind == "predicted"]
-        counts = (
-            len(predicted),
-            sum(line.near for line in predicted),
-            sum(map(fair, predicted)),
-            sum(line.ratio is None for line in predicted),
-            len(stated) - len(predicted),
-        )
-        rows.append([outcome.experiment.title, *(Cell(float(count)) for count in counts)])
+    rows: list[Cells] = [
+        [one.experiment.title, *numbers(*_tally(one.findings.lines).values())] for one in outcomes
+    ]
     heads = "experiment | predictions | within 15 % | within 1.5 times | not simulated | fitted"
     return Table("All experiments", columns(heads), rows)
 
@@ -112,9 +103,7 @@ def _experiment(outcome: Reproduction) -> Section:
             line.drive,
             line.quantity,
             line.unit,
-            Cell(line.published),
-            Cell(line.simulated),
-            Cell(line.ratio),
+            *numbers(line.published, line.simulated, line.ratio),
             line.agreement,
             line.kind,
         ]
