@@ -7,9 +7,9 @@ from ssdlab.answer import Cell, Section
 from ssdlab.engine import choices
 from ssdlab.engine.answers import Grid, Part, charts, grid, number, work_table
 from ssdlab.engine.preparation import used
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import COMPRESSIBLE, MIB, Parameter, Setup
+from ssdlab.engine.setup import MIB, Parameter, Setup
 from ssdlab.engine.steps import Idle, Job, Step
 from ssdlab.errors import InputError
 
@@ -149,21 +149,16 @@ def _cost(rates: list[float | None], base: list[float | None]) -> tuple[float | 
     return sum(lost) / len(lost), (max(lost) - min(lost)) / 2 if len(lost) > 1 else None
 
 
-PROTOCOLS = (
-    Protocol(
-        name="alignment",
-        title="Alignment",
-        summary="what requests cost that do not begin on page boundaries",
-        source="KomputerPress 9/2010, Intel X25-M G2 with IOmeter (the text on alignment)",
-        group="article",
-        plan=plan,
-        judge=judge,
-        parameters=(
-            Parameter("blocks", "4k,8k,16k,64k", "block sizes"),
-            Parameter("depth", 4, "I/Os in flight"),
-            Parameter("seconds", 60.0, "time for each case and turn"),
-            Parameter("turns", 3, "how often all cases are measured", least=1),
-            COMPRESSIBLE,
-        ),
-    ),
+PROTOCOLS = procedure(
+    "article",
+    "alignment",
+    "Alignment",
+    "what requests cost that do not begin on page boundaries",
+    "KomputerPress 9/2010, Intel X25-M G2 with IOmeter (the text on alignment)",
+    plan,
+    judge,
+    Parameter("blocks", "4k,8k,16k,64k", "block sizes"),
+    Parameter("depth", 4, "I/Os in flight"),
+    Parameter("seconds", 60.0, "time for each case and turn"),
+    Parameter("turns", 3, "how often all cases are measured", least=1),
 )

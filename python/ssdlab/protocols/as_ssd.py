@@ -9,7 +9,7 @@ from ssdlab import units
 from ssdlab.answer import Cell, Cells, Column, Section, Table
 from ssdlab.engine import choices
 from ssdlab.engine.answers import Grid, grid, number, sources
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import MIB, Parameter, Setup
 from ssdlab.engine.steps import Job, Step
@@ -163,19 +163,16 @@ def _said(
     return said + compressible_gains(pairs)
 
 
-PROTOCOLS = (
-    Protocol(
-        name="as-ssd",
-        title="AS SSD",
-        summary="its eight numbers and its score, on incompressible and on compressible data",
-        source="AS SSD Benchmark: 1 GB file, blocks of 16 MB and 4 KB, 64 threads, access time",
-        group="preset",
-        plan=plan,
-        judge=judge,
-        quick_divisor=5.0,
-        parameters=(
-            Parameter("data", "both", "data that is written", ("random", "zeros", "both")),
-            Parameter("seconds", 15.0, "time of each test of small pieces"),
-        ),
-    ),
+PROTOCOLS = procedure(
+    "preset",
+    "as-ssd",
+    "AS SSD",
+    "its eight numbers and its score, on incompressible and on compressible data",
+    "AS SSD Benchmark: 1 GB file, blocks of 16 MB and 4 KB, 64 threads, access time",
+    plan,
+    judge,
+    Parameter("data", "both", "data that is written", ("random", "zeros", "both")),
+    Parameter("seconds", 15.0, "time of each test of small pieces"),
+    quick_divisor=5.0,
+    own_data=True,
 )

@@ -6,9 +6,9 @@ from ssdlab import units
 from ssdlab.answer import Cell, Section
 from ssdlab.engine import choices
 from ssdlab.engine.answers import best, charts, grid, number, percent
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import COMPRESSIBLE, KIB, Parameter, Setup
+from ssdlab.engine.setup import KIB, Parameter, Setup
 from ssdlab.engine.steps import Purge, Step
 
 SWEEPS = (
@@ -105,22 +105,17 @@ def _top_said(title: str, rates: dict[int, Cell], top: float | None) -> str:
     )
 
 
-PROTOCOLS = (
-    Protocol(
-        name="block-size",
-        title="Block sizes",
-        summary="how fast blocks of each size are read and written, new and after long use",
-        source="KomputerPress 9/2010, Intel X25-M G2 with IOmeter",
-        group="article",
-        plan=plan,
-        judge=judge,
-        quick_divisor=240.0,
-        parameters=(
-            Parameter("blocks", "512,1k,2k,4k,8k,16k,32k,64k,128k,256k,512k,1m", "block sizes"),
-            Parameter("depth", 4, "I/Os in flight"),
-            Parameter("seconds", 300.0, "time for each block size"),
-            Parameter("use_hours", 18.0, "hours of 32 KiB random writes that make the drive used"),
-            COMPRESSIBLE,
-        ),
-    ),
+PROTOCOLS = procedure(
+    "article",
+    "block-size",
+    "Block sizes",
+    "how fast blocks of each size are read and written, new and after long use",
+    "KomputerPress 9/2010, Intel X25-M G2 with IOmeter",
+    plan,
+    judge,
+    Parameter("blocks", "512,1k,2k,4k,8k,16k,32k,64k,128k,256k,512k,1m", "block sizes"),
+    Parameter("depth", 4, "I/Os in flight"),
+    Parameter("seconds", 300.0, "time for each block size"),
+    Parameter("use_hours", 18.0, "hours of 32 KiB random writes that make the drive used"),
+    quick_divisor=240.0,
 )

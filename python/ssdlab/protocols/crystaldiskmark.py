@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from ssdlab import units
 from ssdlab.answer import Cell, Figure, Number, Section, Table, columns
 from ssdlab.engine.answers import Grid, best, charts, grid, number
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import MIB, Parameter, Setup
 from ssdlab.engine.steps import Idle, Step
@@ -203,21 +203,18 @@ def compressible_gains(pairs: Mapping[str, Sequence[float | None]]) -> list[str]
     ]
 
 
-PROTOCOLS = (
-    Protocol(
-        name="crystaldiskmark",
-        title="CrystalDiskMark",
-        summary="the eight numbers of its window, on random data and on zeros",
-        source="CrystalDiskMark 8: its default and NVMe profiles, five runs of 1 GiB",
-        group="preset",
-        plan=plan,
-        judge=judge,
-        quick_divisor=5.0,
-        parameters=(
-            Parameter("profile", "default", "set of tests", tuple(PROFILES)),
-            Parameter("data", "both", "data of the test area", ("random", "zeros", "both")),
-            Parameter("runs", 5, "runs of each test, of which the best counts", least=1),
-            Parameter("size_mib", 1024, "MiB of the test area"),
-        ),
-    ),
+PROTOCOLS = procedure(
+    "preset",
+    "crystaldiskmark",
+    "CrystalDiskMark",
+    "the eight numbers of its window, on random data and on zeros",
+    "CrystalDiskMark 8: its default and NVMe profiles, five runs of 1 GiB",
+    plan,
+    judge,
+    Parameter("profile", "default", "set of tests", tuple(PROFILES)),
+    Parameter("data", "both", "data of the test area", ("random", "zeros", "both")),
+    Parameter("runs", 5, "runs of each test, of which the best counts", least=1),
+    Parameter("size_mib", 1024, "MiB of the test area"),
+    quick_divisor=5.0,
+    own_data=True,
 )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ssdlab.answer import Section
 from ssdlab.engine.answers import Demand, Part, fitness, part_distributions, percent
 from ssdlab.engine.preparation import used
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
+from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Job, Step
 from ssdlab.protocols.synced_writes import LOG_BYTES, commit_us
 
@@ -127,19 +127,14 @@ PARTS = (
     Part(BOTH, "write", "log writes beside the pages", LOG),
 )
 
-PROTOCOLS = (
-    Protocol(
-        name="for-database",
-        title="Fitness for a database",
-        summary="whether random pages, the log and scans are fast and even enough for a database",
-        source="IOmeter's database mix and etcd's test of the log; limits give their reasons",
-        group="preset",
-        plan=plan,
-        judge=judge,
-        parameters=(
-            Parameter("depth", 32, "pages in flight"),
-            Parameter("seconds", 120.0, "time for each part"),
-            COMPRESSIBLE,
-        ),
-    ),
+PROTOCOLS = procedure(
+    "preset",
+    "for-database",
+    "Fitness for a database",
+    "whether random pages, the log and scans are fast and even enough for a database",
+    "IOmeter's database mix and etcd's test of the log; limits give their reasons",
+    plan,
+    judge,
+    Parameter("depth", 32, "pages in flight"),
+    Parameter("seconds", 120.0, "time for each part"),
 )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ssdlab import units
 from ssdlab.answer import Cell, Section
 from ssdlab.engine.answers import Demand, Part, best, fitness, part_distributions, percent
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
+from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Job, Purge, Rounds, Step, Tracked, in_round
 
 STEADY = "steady-writes"
@@ -145,22 +145,17 @@ def _demands(records: Records, steady: Cell, keys: list[str], dwpd: float | None
     ]
 
 
-PROTOCOLS = (
-    Protocol(
-        name="for-nas-cache",
-        title="Fitness for a cache before disks",
-        summary="whether random writes stay fast for ever, and how long the flash lasts",
-        source="steady state of SNIA PTS; advice on caches by makers of RAID controllers",
-        group="preset",
-        plan=plan,
-        judge=judge,
-        parameters=(
-            Parameter("bs", "4k", "size of the requests"),
-            Parameter("depth", 32, "I/Os in flight"),
-            Parameter("seconds", 60.0, "time of a round and of each part"),
-            Parameter("tbw_tb", 0.0, "rated endurance (TBW), TB; 0: not known"),
-            Parameter("daily_gb", 0.0, "GB that the cache takes every day; 0: not known"),
-            COMPRESSIBLE,
-        ),
-    ),
+PROTOCOLS = procedure(
+    "preset",
+    "for-nas-cache",
+    "Fitness for a cache before disks",
+    "whether random writes stay fast for ever, and how long the flash lasts",
+    "steady state of SNIA PTS; advice on caches by makers of RAID controllers",
+    plan,
+    judge,
+    Parameter("bs", "4k", "size of the requests"),
+    Parameter("depth", 32, "I/Os in flight"),
+    Parameter("seconds", 60.0, "time of a round and of each part"),
+    Parameter("tbw_tb", 0.0, "rated endurance (TBW), TB; 0: not known"),
+    Parameter("daily_gb", 0.0, "GB that the cache takes every day; 0: not known"),
 )

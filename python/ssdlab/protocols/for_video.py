@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from ssdlab import units
 from ssdlab.answer import Cell, Section
 from ssdlab.engine.answers import Demand, Part, figure, fitness, number, percent
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records, Series
 from ssdlab.engine.setup import MIB, Parameter, Setup
 from ssdlab.engine.steps import Job, Purge, Step
@@ -201,25 +201,22 @@ def _demands(
     ]
 
 
-PROTOCOLS = (
-    Protocol(
-        name="for-video",
-        title="Fitness for video",
-        summary="whether several streams are recorded and played for long without losing frames",
-        source="streams as cameras make them; limits are explained beside them",
-        group="preset",
-        plan=plan,
-        judge=judge,
-        parameters=(
-            Parameter("streams", 4, "streams at once"),
-            Parameter(
-                "stream_mbps",
-                100.0,
-                "MB/s of each; an editing codec at 4K has about 90",
-                least=0.01,
-            ),
-            Parameter("times", 1.0, "how often the drive is recorded full", least=0.01),
-            Parameter("seconds", 120.0, "time of playing"),
-        ),
+PROTOCOLS = procedure(
+    "preset",
+    "for-video",
+    "Fitness for video",
+    "whether several streams are recorded and played for long without losing frames",
+    "streams as cameras make them; limits are explained beside them",
+    plan,
+    judge,
+    Parameter("streams", 4, "streams at once"),
+    Parameter(
+        "stream_mbps",
+        100.0,
+        "MB/s of each; an editing codec at 4K has about 90",
+        least=0.01,
     ),
+    Parameter("times", 1.0, "how often the drive is recorded full", least=0.01),
+    Parameter("seconds", 120.0, "time of playing"),
+    own_data=True,
 )

@@ -6,9 +6,9 @@ from ssdlab import units
 from ssdlab.answer import Section
 from ssdlab.engine.answers import Demand, Part, fitness, part_distributions, ratio
 from ssdlab.engine.preparation import used
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
+from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Job, Step
 
 SIZES = "4k/50:8k/20:16k/15:64k/15"
@@ -132,20 +132,15 @@ def judge(records: Records, setup: Setup) -> Section:
     return fitness(purpose, demands(records), records, PARTS, said, [shown])
 
 
-PROTOCOLS = (
-    Protocol(
-        name="for-vm-host",
-        title="Fitness for a host of virtual machines",
-        summary="whether many mixed loads are served at once without starving a quiet neighbour",
-        source="mixes of 4 to 64 KiB as hypervisors produce them; limits are explained beside them",
-        group="preset",
-        plan=plan,
-        judge=judge,
-        parameters=(
-            Parameter("machines", 8, "machines of the crowd"),
-            Parameter("depth", 8, "I/Os in flight of each"),
-            Parameter("seconds", 120.0, "time for each part"),
-            COMPRESSIBLE,
-        ),
-    ),
+PROTOCOLS = procedure(
+    "preset",
+    "for-vm-host",
+    "Fitness for a host of virtual machines",
+    "whether many mixed loads are served at once without starving a quiet neighbour",
+    "mixes of 4 to 64 KiB as hypervisors produce them; limits are explained beside them",
+    plan,
+    judge,
+    Parameter("machines", 8, "machines of the crowd"),
+    Parameter("depth", 8, "I/Os in flight of each"),
+    Parameter("seconds", 120.0, "time for each part"),
 )

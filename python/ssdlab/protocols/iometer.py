@@ -9,9 +9,9 @@ from ssdlab.answer import Cell, Section, Table, columns
 from ssdlab.engine import choices
 from ssdlab.engine.answers import Part, best, number, ratio, work_table
 from ssdlab.engine.preparation import used
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.protocol import Protocol, procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup, bytes_of
+from ssdlab.engine.setup import Parameter, Setup, bytes_of
 from ssdlab.engine.steps import Job, Step
 from ssdlab.protocols.queue_depth import by_depth, least_depth
 
@@ -139,24 +139,20 @@ class Access:
             "that are smaller were made that large."
         ]
 
-    def protocol(self) -> Protocol:
+    def protocols(self) -> tuple[Protocol, ...]:
         """The protocol of this access specification."""
-        return Protocol(
-            name=self.name,
-            title=f"IOmeter: {self.title}",
-            summary=f"IOPS under the load of a {self.title.lower()}, as Intel "
-            f"defined it: {self.mix()}",
-            source=SOURCE,
-            group="preset",
-            plan=self.plan,
-            judge=self.judge,
-            parameters=(
-                Parameter("depths", "1,2,4,8,16,32,64,128,256", "I/Os in flight"),
-                Parameter("seconds", 60.0, "time for each depth"),
-                Parameter("warm_s", 300.0, "seconds of the load before the first measurement"),
-                Parameter("align", "4k", "what offsets are multiples of; IOmeter's default is 512"),
-                COMPRESSIBLE,
-            ),
+        return procedure(
+            "preset",
+            self.name,
+            f"IOmeter: {self.title}",
+            f"IOPS under the load of a {self.title.lower()}, as Intel defined it: {self.mix()}",
+            SOURCE,
+            self.plan,
+            self.judge,
+            Parameter("depths", "1,2,4,8,16,32,64,128,256", "I/Os in flight"),
+            Parameter("seconds", 60.0, "time for each depth"),
+            Parameter("warm_s", 300.0, "seconds of the load before the first measurement"),
+            Parameter("align", "4k", "what offsets are multiples of; IOmeter's default is 512"),
         )
 
 
@@ -198,4 +194,4 @@ ACCESSES = (
     ),
 )
 
-PROTOCOLS = tuple(access.protocol() for access in ACCESSES)
+PROTOCOLS = tuple(one for access in ACCESSES for one in access.protocols())

@@ -18,9 +18,9 @@ from ssdlab.engine.answers import (
     work_table,
 )
 from ssdlab.engine.preparation import used
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
+from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Job, Step, Then
 
 ALONE, MOST = "reads-alone", "writes-alone"
@@ -200,23 +200,18 @@ def _said(
     return said, verdict
 
 
-PROTOCOLS = (
-    Protocol(
-        name="mixed-load",
-        title="Reads beside writes",
-        summary="how long reads take while the drive writes at a part of its speed",
-        source="a common question; rate-limited writers as in fio's documentation",
-        group="everyday",
-        plan=plan,
-        judge=judge,
-        parameters=(
-            Parameter("shares", "10,30,50,100", "percent of the writing speed"),
-            Parameter("read_bs", "4k", "size of the reads"),
-            Parameter("read_depth", 1, "reads in flight"),
-            Parameter("write_bs", "4k", "size of the writes"),
-            Parameter("write_depth", 32, "writes in flight"),
-            Parameter("seconds", 60.0, "time for each share"),
-            COMPRESSIBLE,
-        ),
-    ),
+PROTOCOLS = procedure(
+    "everyday",
+    "mixed-load",
+    "Reads beside writes",
+    "how long reads take while the drive writes at a part of its speed",
+    "a common question; rate-limited writers as in fio's documentation",
+    plan,
+    judge,
+    Parameter("shares", "10,30,50,100", "percent of the writing speed"),
+    Parameter("read_bs", "4k", "size of the reads"),
+    Parameter("read_depth", 1, "reads in flight"),
+    Parameter("write_bs", "4k", "size of the writes"),
+    Parameter("write_depth", 32, "writes in flight"),
+    Parameter("seconds", 60.0, "time for each share"),
 )

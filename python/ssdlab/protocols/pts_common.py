@@ -13,7 +13,7 @@ import numpy as np
 from ssdlab.answer import Cell, Curve, Figure, Section, Table, columns
 from ssdlab.engine import steady_report
 from ssdlab.engine.answers import Grid, sources
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.protocol import Protocol, procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Parameter, Setup
 from ssdlab.engine.steps import ROUNDS_MAX, Job, Purge, Step, Tracked, in_round
@@ -50,11 +50,15 @@ def protocol(
     plan: Callable[[Setup], Sequence[Step]],
     judge: Callable[[Records, Setup], Section],
     parameters: Sequence[Parameter],
+    *,
+    source: str = SOURCE,
     **more: Any,
 ) -> tuple[Protocol, ...]:
     """A test of the specification as the protocols of its file."""
-    fields = {"source": SOURCE, "active_share": active_share, "parameters": parameters, **more}
-    return (Protocol(name, f"PTS {title}", summary, group="pts", plan=plan, judge=judge, **fields),)
+    fields = {"active_share": active_share, "own_data": True, **more}
+    return procedure(
+        "pts", name, f"PTS {title}", summary, source, plan, judge, *parameters, **fields
+    )
 
 
 def tracked(title: str, what: str, name: str) -> Tracked:

@@ -19,9 +19,9 @@ from ssdlab.engine.answers import (
     work_table,
 )
 from ssdlab.engine.preparation import used
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup, bytes_of
+from ssdlab.engine.setup import Parameter, Setup, bytes_of
 from ssdlab.engine.steps import Job, Step
 
 WAYS = (("read", "randread"), ("write", "randwrite"))
@@ -232,30 +232,27 @@ def judge_access(records: Records, setup: Setup) -> Section:
 
 
 PROTOCOLS = (
-    Protocol(
-        name="queue-depth",
-        title="Queue depth",
-        summary="IOPS and latency vs queue depth",
-        source="Tom's Hardware, Samsung 840 Pro: one SSD against two in RAID 0, 2013",
-        group="article",
-        plan=plan_depths,
-        judge=judge_depths,
-        parameters=(
-            Parameter("bs", "4k", "block size"),
-            Parameter("depths", "1,2,4,8,16,32,64,128,256", "I/Os in flight"),
-            Parameter("seconds", 60.0, "time for each depth"),
-            Parameter("settle_s", 600.0, "seconds of random writes before those are measured"),
-            COMPRESSIBLE,
-        ),
+    *procedure(
+        "article",
+        "queue-depth",
+        "Queue depth",
+        "IOPS and latency vs queue depth",
+        "Tom's Hardware, Samsung 840 Pro: one SSD against two in RAID 0, 2013",
+        plan_depths,
+        judge_depths,
+        Parameter("bs", "4k", "block size"),
+        Parameter("depths", "1,2,4,8,16,32,64,128,256", "I/Os in flight"),
+        Parameter("seconds", 60.0, "time for each depth"),
+        Parameter("settle_s", 600.0, "seconds of random writes before those are measured"),
     ),
-    Protocol(
-        name="access-time",
-        title="Access time",
-        summary="how long a lone read or write takes, as AS SSD measures it",
-        source="AS SSD Benchmark; Tom's Hardware, one SSD against two in RAID 0, 2013",
-        group="article",
-        plan=plan_access,
-        judge=judge_access,
-        parameters=(Parameter("seconds", 30.0, "time for reads and for writes"), COMPRESSIBLE),
+    *procedure(
+        "article",
+        "access-time",
+        "Access time",
+        "how long a lone read or write takes, as AS SSD measures it",
+        "AS SSD Benchmark; Tom's Hardware, one SSD against two in RAID 0, 2013",
+        plan_access,
+        judge_access,
+        Parameter("seconds", 30.0, "time for reads and for writes"),
     ),
 )

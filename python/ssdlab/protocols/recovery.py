@@ -6,9 +6,9 @@ from ssdlab import units
 from ssdlab.answer import Cell, Section
 from ssdlab.engine.answers import Part, both_scales, number, percent, sources, work_table
 from ssdlab.engine.preparation import used
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
+from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Idle, Job, Purge, Step, Trim
 
 STATES = (
@@ -130,28 +130,23 @@ def _said(rates: dict[str, Cell], back: dict[str, float | None], setup: Setup) -
     return said
 
 
-PROTOCOLS = (
-    Protocol(
-        name="recovery",
-        title="Degradation and recovery",
-        summary="how far random writes fall on a used drive, and whether rest and TRIM restore it",
-        source="the degradation test of reviews of two SF-2281 drives in RAID 0, after SNIA PTS",
-        group="article",
-        plan=plan,
-        judge=judge,
-        parameters=(
-            Parameter("bs", "4k", "size of the writes"),
-            Parameter("depth", 32, "writes in flight"),
-            Parameter("seconds", 60.0, "length of each measurement"),
-            Parameter("idle_minutes", 30.0, "minutes that the drive is left alone"),
-            Parameter(
-                "wear",
-                "random",
-                "how everything is written twice: at random or in order",
-                ("random", "in-order"),
-            ),
-            COMPRESSIBLE,
-        ),
-        trims=True,
+PROTOCOLS = procedure(
+    "article",
+    "recovery",
+    "Degradation and recovery",
+    "how far random writes fall on a used drive, and whether rest and TRIM restore it",
+    "the degradation test of reviews of two SF-2281 drives in RAID 0, after SNIA PTS",
+    plan,
+    judge,
+    Parameter("bs", "4k", "size of the writes"),
+    Parameter("depth", 32, "writes in flight"),
+    Parameter("seconds", 60.0, "length of each measurement"),
+    Parameter("idle_minutes", 30.0, "minutes that the drive is left alone"),
+    Parameter(
+        "wear",
+        "random",
+        "how everything is written twice: at random or in order",
+        ("random", "in-order"),
     ),
+    trims=True,
 )

@@ -9,9 +9,9 @@ from ssdlab import units
 from ssdlab.answer import Cell, Cells, Section, Table, columns
 from ssdlab.engine import choices
 from ssdlab.engine.answers import charts, figure, number, ratio, sources
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import COMPRESSIBLE, MIB, Parameter, Setup
+from ssdlab.engine.setup import MIB, Parameter, Setup
 from ssdlab.engine.steps import Purge, Step
 from ssdlab.experiments.measure import mean_between
 
@@ -145,22 +145,17 @@ def _said(last: dict[int, float | None], gains: dict[int, float | None]) -> list
     return [f"Over {part}: {units.iops(last[share])} in the long run."]
 
 
-PROTOCOLS = (
-    Protocol(
-        name="spare-area",
-        title="Spare area",
-        summary="what leaving a part of the drive unwritten gains for random writes",
-        source="KomputerPress 9/2010, Intel X25-M G2 with IOmeter",
-        group="article",
-        plan=plan,
-        judge=judge,
-        quick_divisor=240.0,
-        parameters=(
-            Parameter("shares", "100,75,50,25", "percent of the range that is written"),
-            Parameter("hours", 4.0, "hours for each part"),
-            Parameter("bs", "4k", "size of the writes"),
-            Parameter("depth", 4, "writes in flight"),
-            COMPRESSIBLE,
-        ),
-    ),
+PROTOCOLS = procedure(
+    "article",
+    "spare-area",
+    "Spare area",
+    "what leaving a part of the drive unwritten gains for random writes",
+    "KomputerPress 9/2010, Intel X25-M G2 with IOmeter",
+    plan,
+    judge,
+    Parameter("shares", "100,75,50,25", "percent of the range that is written"),
+    Parameter("hours", 4.0, "hours for each part"),
+    Parameter("bs", "4k", "size of the writes"),
+    Parameter("depth", 4, "writes in flight"),
+    quick_divisor=240.0,
 )

@@ -6,9 +6,9 @@ from ssdlab import units
 from ssdlab.analysis import changepoints
 from ssdlab.answer import Cell, Cells, Figure, Section, Table, columns
 from ssdlab.engine.answers import charts, figure, number
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records, Series
-from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
+from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Idle, Purge, Step
 
 FILL, AGAIN = "fill", "again"
@@ -148,22 +148,17 @@ def _said(
     return said
 
 
-PROTOCOLS = (
-    Protocol(
-        name="sustained-fill",
-        title="Sustained fill",
-        summary="how much a drive writes at full speed before its fast cache is full, and then",
-        source="the fill test of reviews of drives with an SLC cache",
-        group="everyday",
-        plan=plan,
-        judge=judge,
-        parameters=(
-            Parameter("bs", "128k", "block size"),
-            Parameter("depth", 32, "writes in flight"),
-            Parameter("times", 1.0, "how often everything is written", least=0.01),
-            Parameter("rest_s", 300.0, "seconds of rest before the last writing"),
-            Parameter("again_s", 60.0, "seconds of the last writing"),
-            COMPRESSIBLE,
-        ),
-    ),
+PROTOCOLS = procedure(
+    "everyday",
+    "sustained-fill",
+    "Sustained fill",
+    "how much a drive writes at full speed before its fast cache is full, and then",
+    "the fill test of reviews of drives with an SLC cache",
+    plan,
+    judge,
+    Parameter("bs", "128k", "block size"),
+    Parameter("depth", 32, "writes in flight"),
+    Parameter("times", 1.0, "how often everything is written", least=0.01),
+    Parameter("rest_s", 300.0, "seconds of rest before the last writing"),
+    Parameter("again_s", 60.0, "seconds of the last writing"),
 )

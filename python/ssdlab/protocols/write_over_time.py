@@ -9,9 +9,9 @@ from ssdlab.analysis.series import Floats
 from ssdlab.answer import Cell, Cells, Section, Table, columns
 from ssdlab.engine import choices
 from ssdlab.engine.answers import both_scales, number
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
+from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Purge, Step
 from ssdlab.experiments.measure import at, mean_between
 
@@ -139,27 +139,22 @@ def _overall(finals: list[tuple[int, float]]) -> str:
     )
 
 
-PROTOCOLS = (
-    Protocol(
-        name="write-over-time",
-        title="Random writes over time",
-        summary="how far and how fast random writing falls from the new state, by size of block",
-        source="KomputerPress 9/2010, Intel X25-M G2 with IOmeter",
-        group="article",
-        plan=plan,
-        judge=judge,
-        quick_divisor=240.0,
-        parameters=(
-            Parameter("blocks", "2k,4k,8k,16k,32k,64k,128k", "block sizes"),
-            Parameter("hours", 4.0, "hours for each block size"),
-            Parameter("depth", 4, "writes in flight"),
-            Parameter(
-                "layout",
-                "raw",
-                "raw: the drive is new; filled: written in order before, as through a partition",
-                ("raw", "filled"),
-            ),
-            COMPRESSIBLE,
-        ),
+PROTOCOLS = procedure(
+    "article",
+    "write-over-time",
+    "Random writes over time",
+    "how far and how fast random writing falls from the new state, by size of block",
+    "KomputerPress 9/2010, Intel X25-M G2 with IOmeter",
+    plan,
+    judge,
+    Parameter("blocks", "2k,4k,8k,16k,32k,64k,128k", "block sizes"),
+    Parameter("hours", 4.0, "hours for each block size"),
+    Parameter("depth", 4, "writes in flight"),
+    Parameter(
+        "layout",
+        "raw",
+        "raw: the drive is new; filled: written in order before, as through a partition",
+        ("raw", "filled"),
     ),
+    quick_divisor=240.0,
 )
