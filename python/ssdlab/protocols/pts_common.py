@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from ssdlab.engine.answers import Grid, sources
 from ssdlab.engine.protocol import Protocol, procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Parameter, Setup
-from ssdlab.engine.steps import ROUNDS_MAX, Job, Purge, Step, Tracked, in_round
+from ssdlab.engine.steps import ROUNDS_MAX, Job, Purge, Rounds, Step, Tracked, in_round
 from ssdlab.histogram import VALUES, Histogram, merge, us
 
 SOURCE = "SNIA Solid State Storage (SSS) Performance Test Specification 2.0.2"
@@ -140,6 +140,25 @@ def precondition(setup: Setup, suffix: str = "", bs: str = "128k") -> list[Step]
     if times:
         steps.append(setup.fill(f"fill{suffix}", times, bs=bs))
     return steps
+
+
+def saturation(
+    setup: Setup,
+    key: str,
+    titles: tuple[str, str],
+    job: Callable[[str, float], Job],
+    round_s: float,
+) -> Rounds:
+    """Rounds of writes, of which the last measurement decides about steady state; ``titles`` are
+    those of the rounds and of what is tracked, ``job`` makes one of a key and a length."""
+    last = setup.number("seconds")
+
+    def jobs(number: int) -> list[Job]:
+        work = job(in_round(number, "work"), max(last, round_s - last))
+        return [replace(work, measured=False), job(in_round(number, "minute"), last)]
+
+    title, what = titles
+    return Rounds(key, title, jobs, (tracked(what, "iops", "minute"),), most=rounds(setup))
 
 
 def mix_job(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ssdlab.answer import Number, Section
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Setup
-from ssdlab.engine.steps import Job, Rounds, Step, in_round
+from ssdlab.engine.steps import Job, Rounds, Step
 from ssdlab.protocols import pts_common as pts
 from ssdlab.protocols import pts_demand as demand
 
@@ -48,18 +48,12 @@ def plan(setup: Setup) -> list[Step]:
 
 
 def _rounds(setup: Setup) -> Rounds:
-    title = f"composite writes at {demand.text(BUSIEST)}"
-    tracked = pts.tracked(title, "iops", "minute")
+    titles = "composite writes to steady state", f"composite writes at {demand.text(BUSIEST)}"
 
-    def jobs(number: int) -> list[Job]:
-        last = setup.number("seconds")
-        work = _job(setup, in_round(number, "work"), BUSIEST, max(last, ROUND_S - last), 0)
-        return [
-            replace(work, measured=False),
-            _job(setup, in_round(number, "minute"), BUSIEST, last, 0),
-        ]
+    def writes(key: str, seconds: float) -> Job:
+        return _job(setup, key, BUSIEST, seconds, 0)
 
-    return Rounds(KEY, "composite writes to steady state", jobs, (tracked,), most=pts.rounds(setup))
+    return pts.saturation(setup, KEY, titles, writes, ROUND_S)
 
 
 def _job(setup: Setup, key: str, at: tuple[int, int], seconds: float, read: int) -> Job:
