@@ -210,11 +210,12 @@ class Setup:
 
     def timed(self, key: str, title: str, rw: str, bs: str | int, **more: Any) -> Job:
         """A :meth:`job` as long as the parameter ``seconds`` says, with as many I/Os in flight as
-        the parameter ``depth``, where there is one; ``more`` are arguments of :meth:`job`."""
-        depth = self.count("depth") if "depth" in self.values else 1
-        return self.job(
-            key, title, rw, bs, **{"depth": depth, "seconds": self.number("seconds"), **more}
-        )
+        the parameter ``depth``, where there is one; ``more`` are arguments of :meth:`job`, which
+        may say otherwise."""
+        more.setdefault("depth", self.count("depth") if "depth" in self.values else 1)
+        if not more.keys() & {"seconds", "amount"}:
+            more["seconds"] = self.number("seconds")
+        return self.job(key, title, rw, bs, **more)
 
     def fill(
         self, key: str = "fill", times: float = 1.0, *, bs: str = "128k", depth: int = 32

@@ -32,12 +32,11 @@ def plan(setup: Setup) -> list[Step]:
         steps.append(_job(setup, "new-write", "write", size))
     steps.append(Purge("purge-use", "purge"))
     steps.append(
-        setup.job(
+        setup.timed(
             USE,
             "use the drive: 32 KiB random writes",
             "randwrite",
             "32k",
-            depth=setup.count("depth"),
             seconds=3600 * setup.number("use_hours"),
             measured=False,
         )

@@ -41,12 +41,11 @@ def plan(setup: Setup) -> list[Step]:
             )
         )
         steps.append(
-            setup.job(
+            setup.timed(
                 f"write-{share}",
                 f"random writes into {share} % of the range",
                 "randwrite",
                 setup.text("bs"),
-                depth=setup.count("depth"),
                 seconds=3600 * setup.number("hours"),
                 region=region,
             )

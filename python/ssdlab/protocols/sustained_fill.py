@@ -22,21 +22,19 @@ def plan(setup: Setup) -> list[Step]:
     """Purge, write everything in order, rest, write a little more."""
     return [
         Purge(),
-        setup.job(
+        setup.timed(
             FILL,
             "write everything in order",
             "write",
             setup.text("bs"),
-            depth=setup.count("depth"),
             amount=int(setup.active * setup.number("times")),
         ),
         Idle("rest", setup.seconds(setup.number("rest_s")), "leave it alone"),
-        setup.job(
+        setup.timed(
             AGAIN,
             "write sequentially again after the rest",
             "write",
             setup.text("bs"),
-            depth=setup.count("depth"),
             seconds=setup.number("again_s"),
         ),
     ]

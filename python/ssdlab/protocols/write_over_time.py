@@ -34,12 +34,11 @@ def plan(setup: Setup) -> list[Step]:
         if setup.text("layout") == "filled":
             steps.append(setup.fill(f"layout-{short}"))
         steps.append(
-            setup.job(
+            setup.timed(
                 f"write-{short}",
                 f"random writes of {units.binary(size)}",
                 "randwrite",
                 short,
-                depth=setup.count("depth"),
                 seconds=3600 * setup.number("hours"),
             )
         )
