@@ -435,6 +435,19 @@ def work_table(
     return Table(title, columns(" | ".join([*heads, *others])), rows, note)
 
 
+def demands(
+    records: Records, rows: Iterable[tuple[str, str, tuple[str, ...], float, float, str]]
+) -> list[Demand]:
+    """What a purpose asks of steps: in words, of which quantity, of which step, direction and job,
+    what is good, what is enough, and why."""
+    found = []
+    for what, quantity, (key, *of), good, enough, why in rows:
+        (head,) = columns(QUANTITIES[quantity])
+        cell = records.cell(quantity, key, *of)
+        found.append(Demand(what, cell, head.unit, good, enough, why))
+    return found
+
+
 def part_distributions(records: Records, title: str, parts: Iterable[Part], **more: Any) -> Figure:
     """The latency distributions of several parts, each of one step."""
     found = {one.title: (str(one.keys), one.ddir, one.job) for one in parts}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ssdlab.answer import Section
-from ssdlab.engine.answers import Demand, Part, fitness, part_distributions, percent
+from ssdlab.engine.answers import Demand, Part, demands, fitness, part_distributions, percent
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
@@ -47,34 +47,25 @@ def _log(setup: Setup) -> Job:
     )
 
 
-def demands(records: Records) -> list[Demand]:
-    """What a database asks, and why."""
+PAGES = (
+    ("random pages read and written:", "iops", (MIX,), 20_000, 5_000,
+     "twelve disks of 10 000 turns a minute in RAID 10, which a drive is bought to replace, do "
+     "about 5 000"),
+    ("99 % of the pages are read within", "p99", (MIX, "read"), 2_000, 10_000,
+     "a query reads tens of pages one after another, and a disk takes about 10 ms for each"),
+    ("999 of 1000 pages are read within", "p99.9", (MIX, "read"), 10_000, 50_000,
+     "longer stalls are seen by people"),
+)  # fmt: skip
+SCANS = (
+    ("a scan reads", "mbps", (SCAN, "read"), 400, 150,
+     "a backup of 100 GB takes 11 minutes at 150 MB/s"),
+)  # fmt: skip
+"""What a database asks of pages and of a scan, and why."""
+
+
+def _demands(records: Records) -> list[Demand]:
     return [
-        Demand(
-            "random pages read and written:",
-            records.cell("iops", MIX),
-            "IOPS",
-            20_000,
-            5_000,
-            "twelve disks of 10 000 turns a minute in RAID 10, which a drive is bought to replace, "
-            "do about 5 000",
-        ),
-        Demand(
-            "99 % of the pages are read within",
-            records.cell("p99", MIX, "read"),
-            "us",
-            2_000,
-            10_000,
-            "a query reads tens of pages one after another, and a disk takes about 10 ms for each",
-        ),
-        Demand(
-            "999 of 1000 pages are read within",
-            records.cell("p99.9", MIX, "read"),
-            "us",
-            10_000,
-            50_000,
-            "longer stalls are seen by people",
-        ),
+        *demands(records, PAGES),
         Demand(
             "99 % of the log records are safe within",
             commit_us(records, LOG, 99.0),
@@ -91,14 +82,7 @@ def demands(records: Records) -> list[Demand]:
             20_000,
             "the log must not wait behind the pages",
         ),
-        Demand(
-            "a scan reads",
-            records.cell("mbps", SCAN, "read"),
-            "MB/s",
-            400,
-            150,
-            "a backup of 100 GB takes 11 minutes at 150 MB/s",
-        ),
+        *demands(records, SCANS),
     ]
 
 
@@ -114,7 +98,7 @@ def judge(records: Records, setup: Setup) -> Section:
         [part for part in PARTS if part.keys != SCAN],
         note="Writes of the log without their flush.",
     )
-    return fitness("a database", demands(records), records, PARTS, said, [shown])
+    return fitness("a database", _demands(records), records, PARTS, said, [shown])
 
 
 PARTS = (

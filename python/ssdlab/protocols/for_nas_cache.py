@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from ssdlab import units
 from ssdlab.answer import Cell, Section
-from ssdlab.engine.answers import Demand, Part, best, fitness, part_distributions, percent
+from ssdlab.engine.answers import (
+    Demand,
+    Part,
+    best,
+    demands,
+    fitness,
+    part_distributions,
+    percent,
+)
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import Parameter, Setup
@@ -98,6 +106,15 @@ def _life_said(setup: Setup, dwpd: float | None, source: str) -> str:
     return f"By {source} it takes {units.number(dwpd)} drive writes a day for five years{life}."
 
 
+READS = (
+    ("random reads:", "iops", (READ, "read"), 50_000, 10_000,
+     "the same twelve disks read 5 000"),
+    ("99 % of the reads beside writes take at most", "p99", (MIXED, "read"), 5_000, 20_000,
+     "slower than a disk's 10 to 20 ms, a hit is no gain"),
+)  # fmt: skip
+"""What a cache asks of reads, and why."""
+
+
 def _demands(records: Records, steady: Cell, keys: list[str], dwpd: float | None) -> list[Demand]:
     return [
         Demand(
@@ -109,22 +126,7 @@ def _demands(records: Records, steady: Cell, keys: list[str], dwpd: float | None
             "twelve disks of 10 000 turns a minute in RAID 10 write 2 500, and a cache must be "
             "much faster than its disks",
         ),
-        Demand(
-            "random reads:",
-            records.cell("iops", READ, "read"),
-            "IOPS",
-            50_000,
-            10_000,
-            "the same twelve disks read 5 000",
-        ),
-        Demand(
-            "99 % of the reads beside writes take at most",
-            records.cell("p99", MIXED, "read"),
-            "us",
-            5_000,
-            20_000,
-            "slower than a disk's 10 to 20 ms, a hit is no gain",
-        ),
+        *demands(records, READS),
         Demand(
             "999 of 1000 steady writes take at most",
             best((records.cell("p99.9", key, "write") for key in keys), max),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ssdlab import units
 from ssdlab.answer import Section
-from ssdlab.engine.answers import Demand, Part, fitness, part_distributions, ratio
+from ssdlab.engine.answers import Part, demands, fitness, part_distributions, ratio
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
@@ -65,50 +65,22 @@ def _crowd(setup: Setup, key: str) -> Job:
     )
 
 
-def demands(records: Records) -> list[Demand]:
-    """What a host of virtual machines asks, and why."""
-    return [
-        Demand(
-            "operations of the whole crowd:",
-            records.cell("iops", CROWD),
-            "IOPS",
-            20_000,
-            5_000,
-            "a machine with 500 a second feels like one with a drive of its own; 5 000 are ten",
-        ),
-        Demand(
-            "99 % of the crowd's reads take at most",
-            records.cell("p99", CROWD, "read"),
-            "us",
-            10_000,
-            50_000,
-            "in a deep queue each waits for the others, but a guest that waits longer shows it",
-        ),
-        Demand(
-            "99 % of the quiet machine's reads in the crowd take at most",
-            records.cell("p99", BESIDE, "read", QUIET),
-            "us",
-            5_000,
-            20_000,
-            "one machine must not stop the others; a disk of its own would take 10 to 20 ms",
-        ),
-        Demand(
-            "99 % of the quiet machine's reads beside a copy take at most",
-            records.cell("p99", COPY, "read", QUIET),
-            "us",
-            5_000,
-            20_000,
-            "machines are copied and backed up while others work",
-        ),
-        Demand(
-            "999 of 1000 of the quiet machine's reads in the crowd take at most",
-            records.cell("p99.9", BESIDE, "read", QUIET),
-            "us",
-            20_000,
-            100_000,
-            "rare stalls are what users complain of",
-        ),
-    ]
+DEMANDS = (
+    ("operations of the whole crowd:", "iops", (CROWD,), 20_000, 5_000,
+     "a machine with 500 a second feels like one with a drive of its own; 5 000 are ten"),
+    ("99 % of the crowd's reads take at most", "p99", (CROWD, "read"), 10_000, 50_000,
+     "in a deep queue each waits for the others, but a guest that waits longer shows it"),
+    ("99 % of the quiet machine's reads in the crowd take at most",
+     "p99", (BESIDE, "read", QUIET), 5_000, 20_000,
+     "one machine must not stop the others; a disk of its own would take 10 to 20 ms"),
+    ("99 % of the quiet machine's reads beside a copy take at most",
+     "p99", (COPY, "read", QUIET), 5_000, 20_000,
+     "machines are copied and backed up while others work"),
+    ("999 of 1000 of the quiet machine's reads in the crowd take at most",
+     "p99.9", (BESIDE, "read", QUIET), 20_000, 100_000,
+     "rare stalls are what users complain of"),
+)  # fmt: skip
+"""What a host of virtual machines asks, and why."""
 
 
 def judge(records: Records, setup: Setup) -> Section:
@@ -129,7 +101,7 @@ def judge(records: Records, setup: Setup) -> Section:
         [part for part in PARTS if part.job == QUIET],
     )
     purpose = "a host of virtual machines"
-    return fitness(purpose, demands(records), records, PARTS, said, [shown])
+    return fitness(purpose, demands(records, DEMANDS), records, PARTS, said, [shown])
 
 
 PROTOCOLS = procedure(
