@@ -394,6 +394,14 @@ def test_saturation_ends_when_five_half_hours_are_steady() -> None:
     assert any("It is steady" in s for s in find("pts-wsat").judge(records, setup).sentences)
 
 
+def test_a_percentile_of_too_few_writes_is_not_zero() -> None:
+    setup = setup_of("pts-wsat", hours=3)
+    records, _ = run(setup, find("pts-wsat"), lambda _job: 0.05)
+    found = {one.name: one.value for one in find("pts-wsat").judge(records, setup).numbers}
+    assert found["p99.9 latency, last half hour"] is None
+    assert found["mean latency, last half hour"] == pytest.approx(100)
+
+
 def test_a_stopped_saturation_goes_on_with_the_same_steps() -> None:
     setup, protocol = setup_of("pts-wsat"), find("pts-wsat")
 
