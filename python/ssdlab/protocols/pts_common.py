@@ -72,37 +72,29 @@ def parameters(
     depth: int | None = 0,
     threads: int | None = 0,
     rounds: int | None = ROUNDS_MAX,
-    seconds: float | None = 60.0,
     fill: float | None = 2.0,
 ) -> tuple[Parameter, ...]:
     """The parameters that every test has; a depth or number of threads of 0 leaves it to the
     settings, None leaves a parameter out."""
     as_set = "; 0: as the settings say"
-    found = [
-        Parameter(
-            "settings",
-            "enterprise",
-            "enterprise: active range 100 %, write cache off, depth 32, 4 threads; "
-            "client: 75 %, write cache on, depth 16, 2 threads",
-            tuple(SETTINGS),
-        ),
-        Parameter("active", 0, f"active range, percent of the drive{as_set}"),
-        Parameter("compressible", 0, "percent by which the data shrinks; 0: random data"),
-    ]
-    for name, default, text in (
-        ("depth", depth, "I/Os in flight of each thread"),
-        ("threads", threads, "threads"),
-    ):
-        if default is not None:
-            found.append(Parameter(name, default, f"{text}{'' if default else as_set}"))
-    if rounds is not None:
-        found.append(Parameter("rounds", rounds, "rounds at most until the drive must be steady"))
-    if seconds is not None:
-        found.append(Parameter("seconds", seconds, "length of a measurement"))
-    if fill is not None:
-        text = "how often the active range is written in order before the test"
-        found.append(Parameter("fill", fill, text))
-    return tuple(found)
+    known: tuple[tuple[str, int | float | None, str], ...] = (
+        ("active", 0, f"active range, percent of the drive{as_set}"),
+        ("compressible", 0, "percent by which the data shrinks; 0: random data"),
+        ("depth", depth, f"I/Os in flight of each thread{'' if depth else as_set}"),
+        ("threads", threads, f"threads{'' if threads else as_set}"),
+        ("rounds", rounds, "rounds at most until the drive must be steady"),
+        ("seconds", 60.0, "length of a measurement"),
+        ("fill", fill, "how often the active range is written in order before the test"),
+    )
+    settings = Parameter(
+        "settings",
+        "enterprise",
+        "enterprise: active range 100 %, write cache off, depth 32, 4 threads; "
+        "client: 75 %, write cache on, depth 16, 2 threads",
+        tuple(SETTINGS),
+    )
+    asked = [Parameter(name, value, text) for name, value, text in known if value is not None]
+    return (settings, *asked)
 
 
 def of(values: Values) -> DriveClass:
@@ -130,7 +122,7 @@ def rounds(setup: Setup) -> int:
     return max(1, min(setup.count("rounds"), setup.rounds))
 
 
-def precondition(setup: Setup, suffix: str = "", bs: str = "128k") -> list[Step]:
+def precondition(setup: Setup, suffix: str = "") -> list[Step]:
     """Purge, and workload-independent preconditioning: the active range written in order, twice.
 
     A quick run writes it once, which leaves no block unwritten.
@@ -138,7 +130,7 @@ def precondition(setup: Setup, suffix: str = "", bs: str = "128k") -> list[Step]
     times = min(1.0, setup.number("fill")) if setup.quick else setup.number("fill")
     steps: list[Step] = [Purge(f"purge{suffix}")]
     if times:
-        steps.append(setup.fill(f"fill{suffix}", times, bs=bs))
+        steps.append(setup.fill(f"fill{suffix}", times))
     return steps
 
 
@@ -266,14 +258,12 @@ def histogram_curve(name: str, found: Histogram, colour: int = 0) -> Curve:
     )
 
 
-def percentile_cells(
-    records: Records, keys: Sequence[str], percents: Sequence[float] = PERCENTILES
-) -> list[Cell]:
+def percentile_cells(records: Records, keys: Sequence[str]) -> list[Cell]:
     """Percentiles of several steps together, us, and the longest latency."""
     whole = merge(records.latency(key) for key in keys)
     if whole is None:
-        return [Cell(None)] * (len(percents) + 1)
-    found = [*(whole.percentile_ns(percent) for percent in percents), whole.max_ns]
+        return [Cell(None)] * (len(PERCENTILES) + 1)
+    found = [*(whole.percentile_ns(percent) for percent in PERCENTILES), whole.max_ns]
     return [Cell(us(ns), tuple(keys)) for ns in found]
 
 

@@ -13,10 +13,8 @@ from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import MIB, Parameter, Setup
 from ssdlab.engine.steps import Purge, Step
-from ssdlab.experiments.measure import mean_between
+from ssdlab.experiments.measure import last_quarter
 
-LAST_SHARE = 0.25
-"""What a drive keeps up is the mean of the last quarter of the time."""
 RECORDS = 240
 """Points of a curve: one a minute in four hours."""
 WORTH = 1.1
@@ -74,8 +72,7 @@ def judge(records: Records, setup: Setup) -> Section:
         if series is None:
             continue
         time, iops, _ = series.records(max(series.step, float(series.time[-1]) / RECORDS))
-        kept = mean_between(time, iops, (1 - LAST_SHARE) * float(time[-1]), time[-1])
-        last[share] = replace(last[share], value=kept)
+        last[share] = replace(last[share], value=last_quarter(time, iops))
         hours = time * setup.number("hours") / setup.seconds(whole)
         curves[f"{share} %"] = [*zip(hours, iops, strict=True)]
     gains = {share: ratio(last[share], last[shares[0]]) for share in shares}

@@ -13,14 +13,12 @@ from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Purge, Step
-from ssdlab.experiments.measure import at, mean_between
+from ssdlab.experiments.measure import at, last_quarter
 
 RECORD_S = 60.0
 """The article notes a record a minute."""
 MARKS_MIN = (1, 3, 4, 10, 40, 120, 240)
 """Minutes at which the table reads the curves."""
-LAST_SHARE = 0.25
-"""What a drive keeps up is the mean of the last quarter of the time."""
 SAME = 0.1
 """Two speeds closer than this share are alike."""
 
@@ -65,7 +63,7 @@ def judge(records: Records, setup: Setup) -> Section:
             continue
         minutes = time / scale / 60
         first = float(rate[0])
-        last = mean_between(minutes, rate, (1 - LAST_SHARE) * float(minutes[-1]), minutes[-1])
+        last = last_quarter(minutes, rate)
         half = _half(minutes, rate)
         keys.append(key)
         finals.append((size, last or 0.0))
