@@ -90,7 +90,8 @@ def _headline(lines: Sequence[Line]) -> tuple[list[str], Verdict]:
 
 def _overview(outcomes: Sequence[Reproduction]) -> Table:
     rows: list[Cells] = [
-        [one.experiment.title, *numbers(*_tally(one.findings.lines).values())] for one in outcomes
+        [outcome.experiment.title, *numbers(*_tally(outcome.findings.lines).values())]
+        for outcome in outcomes
     ]
     heads = "experiment | predictions | within 15 % | within 1.5 times | not simulated | fitted"
     return Table("All experiments", columns(heads), rows)

@@ -62,13 +62,13 @@ def number(name: str, cell: Cell, unit: str, better: Better = "") -> Number:
 def best(cells: Iterable[Cell], choose: Callable[..., float] = max) -> Cell:
     """The best of what was measured."""
     every = list(cells)
-    found = [one.value for one in every if one.value is not None]
-    return Cell(choose(found) if found else None, sources(every))
+    values = [cell.value for cell in every if cell.value is not None]
+    return Cell(choose(values) if values else None, sources(every))
 
 
 def mean(cells: Iterable[Cell]) -> Cell:
     """The mean of what was measured."""
-    return best(cells, lambda found: sum(found) / len(found))
+    return best(cells, lambda values: sum(values) / len(values))
 
 
 def ratio(one: Cell, other: Cell, times: float = 1.0) -> Cell:
@@ -170,7 +170,7 @@ def _drawable(one: Curve, log_x: bool, log_y: bool) -> Curve:
 
 
 @dataclass(frozen=True)
-class Grid:
+class CellGrid:
     """Cells by row and column, both of which have names for people."""
 
     rows: Mapping[Any, str]
@@ -222,9 +222,9 @@ class Grid:
 
 def grid(
     rows: Mapping[Any, str], columns: Mapping[Any, str], cell: Callable[[Any, Any], Cell]
-) -> Grid:
+) -> CellGrid:
     """The cells that ``cell`` gives for each row and column."""
-    return Grid(
+    return CellGrid(
         rows, columns, {(row, column): cell(row, column) for row in rows for column in columns}
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ssdlab import units
 from ssdlab.answer import Cell, Section
 from ssdlab.engine import choices
-from ssdlab.engine.answers import Grid, Part, charts, grid, number, work_table
+from ssdlab.engine.answers import CellGrid, Part, charts, grid, number, work_table
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
@@ -93,7 +93,7 @@ def judge(records: Records, setup: Setup) -> Section:
         return Section(["Requests on and off boundaries have not both been measured yet."])
     blocks, cases = {size: units.binary(size) for size in sizes}, dict(CASES)
 
-    def rates_of(way: str) -> Grid:
+    def rates_of(way: str) -> CellGrid:
         return grid(blocks, cases, lambda s, case: records.cell("iops", _keys(setup, way, s, case)))
 
     group = "Operations by where requests begin"

@@ -8,7 +8,7 @@ from typing import Any
 from ssdlab import units
 from ssdlab.answer import Cell, Cells, Column, Section, Table
 from ssdlab.engine import choices
-from ssdlab.engine.answers import Grid, grid, number, sources
+from ssdlab.engine.answers import CellGrid, grid, number, sources
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import MIB, Parameter, Setup
@@ -120,7 +120,7 @@ def judge(records: Records, setup: Setup) -> Section:
 SCORES = ("read", "write", "total")
 
 
-def _score(speed: Grid, kind: str, what: str) -> Cell:
+def _score(speed: CellGrid, kind: str, what: str) -> Cell:
     """A score of AS SSD; nothing while a part of it is missing."""
     weights = {(what, name): weight for name, weight in (("seq", 0.1), ("4k", 1.0), ("4k-64", 1.0))}
     parts = [
@@ -138,7 +138,7 @@ def _rounded(score: Cell) -> Cell:
 
 def _said(
     asked: list[str],
-    speed: Grid,
+    speed: CellGrid,
     access: dict[tuple[str, str], float | None],
     scores: dict[tuple[str, str], Cell],
 ) -> list[str]:

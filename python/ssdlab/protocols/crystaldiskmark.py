@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from ssdlab import units
 from ssdlab.answer import Cell, Figure, Number, Section, Table, columns
-from ssdlab.engine.answers import Grid, best, charts, grid, number
+from ssdlab.engine.answers import CellGrid, best, charts, grid, number
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import MIB, Parameter, Setup
@@ -106,7 +106,7 @@ def judge(records: Records, setup: Setup) -> Section:
 
     columns_ = {(kind, way): f"{way}, {DATA[kind][1]}" for kind, way in shown}
 
-    def best_of(what: str, choose: Callable[..., float] = max) -> Grid:
+    def best_of(what: str, choose: Callable[..., float] = max) -> CellGrid:
         runs = range(1, setup.count("runs") + 1)
 
         def cell(test: Test, at: tuple[str, str]) -> Cell:
@@ -136,7 +136,7 @@ def judge(records: Records, setup: Setup) -> Section:
     )
 
 
-def speed_numbers(speed: Grid) -> list[Number]:
+def speed_numbers(speed: CellGrid) -> list[Number]:
     """The speeds of tests (rows) on data and in directions (columns) as numbers."""
     return [
         number(f"{speed.rows[test]} {speed.columns[at]}", cell, "MB/s", "higher")
@@ -144,7 +144,7 @@ def speed_numbers(speed: Grid) -> list[Number]:
     ]
 
 
-def speed_figures(speed: Grid, kinds: Mapping[str, str]) -> list[Figure]:
+def speed_figures(speed: CellGrid, kinds: Mapping[str, str]) -> list[Figure]:
     """The speeds of tests, reads and writes apart; ``kinds`` of data by their words."""
     return charts(
         *(

@@ -12,7 +12,7 @@ import numpy as np
 
 from ssdlab.answer import Cell, Curve, Figure, Section, Table, columns
 from ssdlab.engine import steady_report
-from ssdlab.engine.answers import Grid, sources
+from ssdlab.engine.answers import CellGrid, sources
 from ssdlab.engine.protocol import Protocol, procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Parameter, Setup
@@ -285,7 +285,7 @@ def histogram_figure(title: str, found: Mapping[str, Histogram], keys: Sequence[
     )
 
 
-def surface(title: str, labels: tuple[str, str], fields: Grid, note: str) -> Figure:
+def surface(title: str, labels: tuple[str, str], fields: CellGrid, note: str) -> Figure:
     """IOPS as coloured fields, the first row lowest."""
     places = [(x, y) for y in range(len(fields.rows)) for x in range(len(fields.columns))]
     cells = [fields[row, column] for row in fields.rows for column in fields.columns]

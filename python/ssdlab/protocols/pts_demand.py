@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ssdlab.answer import Cell, Cells, Curve, Figure, Table, columns
-from ssdlab.engine.answers import Grid, charts, figure, grid
+from ssdlab.engine.answers import CellGrid, charts, figure, grid
 from ssdlab.engine.records import Records
 from ssdlab.protocols import pts_common as pts
 
@@ -63,7 +63,7 @@ def tables(points: Points) -> list[Table]:
     ]
 
 
-def _grid(points: Points, field: str) -> Grid:
+def _grid(points: Points, field: str) -> CellGrid:
     threads, depths = ({count: f"{name} {count}" for count in COUNTS} for name in ("TC", "QD"))
     return grid(threads, depths, lambda tc, qd: _cell(points, (tc, qd), field))
 

@@ -134,10 +134,10 @@ def judge(records: Records, setup: Setup) -> Section:
     ]
     saturated = pts.window_cell(records, KEY, "minute", "iops")
     numbers = [number("saturated", saturated, "IOPS", "higher")]
-    for one in pauses:
-        name = f"bursts after {one.wait} s idle"
-        numbers.append(number(name, one.mean, "IOPS", "higher"))
-        numbers.append(number(f"{name} / without a pause", one.gain, "x", "higher"))
+    for pause in pauses:
+        name = f"bursts after {pause.wait} s idle"
+        numbers.append(number(name, pause.mean, "IOPS", "higher"))
+        numbers.append(number(f"{name} / without a pause", pause.gain, "x", "higher"))
     conditions = pts.conditions(
         setup,
         what=[
@@ -178,7 +178,7 @@ def _returned(records: Records, setup: Setup, wait: int) -> list[Burst]:
 
 
 def _said(pauses: list[Pause]) -> str:
-    known = [(one, gain) for one in pauses if (gain := one.gain.value) is not None]
+    known = [(pause, gain) for pause in pauses if (gain := pause.gain.value) is not None]
     if not known:
         return "No idle time has been measured to its end."
     longest, gained = known[-1]
@@ -195,12 +195,12 @@ def _table(pauses: list[Pause]) -> Table:
         "| last minutes of the return [IOPS]"
     )
     rows: list[Cells] = []
-    for one in pauses:
+    for pause in pauses:
         ends: Cells = [None] * 4
-        if one.bursts and one.back:
-            every = [burst.cell for burst in one.bursts]
-            ends = [best(every, min), best(every), one.back[0].cell, one.back[-1].cell]
-        rows.append([f"{one.wait} s", one.mean, *ends[:2], one.gain, *ends[2:]])
+        if pause.bursts and pause.back:
+            every = [burst.cell for burst in pause.bursts]
+            ends = [best(every, min), best(every), pause.back[0].cell, pause.back[-1].cell]
+        rows.append([f"{pause.wait} s", pause.mean, *ends[:2], pause.gain, *ends[2:]])
     return Table(
         "Host idle recovery",
         heads,
@@ -212,46 +212,46 @@ def _table(pauses: list[Pause]) -> Table:
 
 def _figures(pauses: list[Pause], saturated: Cell) -> list[Figure]:
     base = saturated.value
-    rates = [burst.iops for one in pauses for burst in (*one.bursts, *one.back)]
+    rates = [burst.iops for pause in pauses for burst in (*pause.bursts, *pause.back)]
     top = max([*rates, base or 0.0])
     figures = []
-    for one in (one for one in pauses if one.bursts):
-        curves = {"bursts": [(burst.minute, burst.iops) for burst in one.bursts]}
-        if one.back:
-            curves[RETURN] = _return(one)
+    for pause in (pause for pause in pauses if pause.bursts):
+        curves = {"bursts": [(burst.minute, burst.iops) for burst in pause.bursts]}
+        if pause.back:
+            curves[RETURN] = _return(pause)
         if base is not None:
             end = (curves.get(RETURN) or curves["bursts"])[-1][0]
             curves["saturated"] = [(0.0, base), (end, base)]
         figures.append(
             figure(
-                f"IOPS, {one.wait} s idle",
+                f"IOPS, {pause.wait} s idle",
                 "time, min",
                 "IOPS",
                 curves,
                 style={"bursts": "points", RETURN: "line", "saturated": "dashed"},
                 y_max=1.06 * top or None,
-                from_steps=[burst.key for burst in (*one.bursts, *one.back)],
+                from_steps=[burst.key for burst in (*pause.bursts, *pause.back)],
             )
         )
     return figures
 
 
-def _return(one: Pause) -> list[tuple[float, float]]:
+def _return(pause: Pause) -> list[tuple[float, float]]:
     """The mean of each piece of the return as a level over the time that it took."""
-    begin = one.bursts[-1].minute
-    ends = [begin + piece.minute for piece in one.back]
+    begin = pause.bursts[-1].minute
+    ends = [begin + piece.minute for piece in pause.back]
     edges = zip([begin, *ends], ends, strict=False)
-    pieces = zip(edges, one.back, strict=True)
+    pieces = zip(edges, pause.back, strict=True)
     return [(at, piece.iops) for edge, piece in pieces for at in edge]
 
 
 def _summary(pauses: list[Pause]) -> list[Figure]:
-    done = [one for one in pauses if one.bursts and one.back]
+    done = [pause for pause in pauses if pause.bursts and pause.back]
     curves = {
-        "bursts": [one.mean for one in done],
-        "end of the return, without a pause": [one.back[-1].cell for one in done],
+        "bursts": [pause.mean for pause in done],
+        "end of the return, without a pause": [pause.back[-1].cell for pause in done],
     }
-    names = [str(one.wait) for one in done]
+    names = [str(pause.wait) for pause in done]
     title = "Host idle recovery"
     return charts(figure(title, "idle time, s", "IOPS", curves, style="bars", x_names=names))
 

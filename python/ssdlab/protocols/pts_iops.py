@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ssdlab.answer import Cell, Cells, Column, Figure, Number, Section, Table, Verdict, columns
-from ssdlab.engine.answers import Grid, charts, grid, number
+from ssdlab.engine.answers import CellGrid, charts, grid, number
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Setup
 from ssdlab.engine.steps import Job, Rounds, Step, in_round
@@ -60,7 +60,7 @@ def judge(records: Records, setup: Setup) -> Section:
     return Section(sentences, _numbers(cells), tables, _figures(cells), verdict=verdict)
 
 
-def _said(cells: Grid, sizes: list[int]) -> tuple[str, Verdict]:
+def _said(cells: CellGrid, sizes: list[int]) -> tuple[str, Verdict]:
     """Of reads and writes of 4 KiB, or of the smallest size where the target cannot do those."""
     size = 4 * KIB if 4 * KIB in sizes else min(sizes)
     read, write = (cells[size, mix].value for mix in (100, 0))
@@ -73,7 +73,7 @@ def _said(cells: Grid, sizes: list[int]) -> tuple[str, Verdict]:
     return said, Verdict("measured", {"block": size, "read_iops": read, "write_iops": write})
 
 
-def _numbers(cells: Grid) -> list[Number]:
+def _numbers(cells: CellGrid) -> list[Number]:
     wanted = (
         (100, 4), (65, 4), (0, 4), (65, 8), (100, 64), (65, 64), (0, 64), (100, 1024), (0, 1024),
     )  # fmt: skip
@@ -103,7 +103,7 @@ def _tabular(records: Records, sizes: list[int]) -> Table:
     return Table("IOPS of each round of the measurement window", heads, rows if rounds else [])
 
 
-def _figures(cells: Grid) -> list[Figure]:
+def _figures(cells: CellGrid) -> list[Figure]:
     by_size = cells.figure(
         "IOPS by block size", "block, KiB", "IOPS", lambda size: size / KIB, log_x=True, log_y=True
     )

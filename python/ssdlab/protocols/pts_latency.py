@@ -4,7 +4,7 @@ histogram of response times."""
 from __future__ import annotations
 
 from ssdlab.answer import Cell, Cells, Figure, Number, Section, Table, columns
-from ssdlab.engine.answers import Grid, charts, grid, number
+from ssdlab.engine.answers import CellGrid, charts, grid, number
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Parameter, Setup
 from ssdlab.engine.steps import Job, Rounds, Step, in_round
@@ -52,7 +52,7 @@ def judge(records: Records, setup: Setup) -> Section:
     sizes = {size: pts.block_text(size) for size in reversed(pts.sizes(setup, SIZES))}
     mixes = {mix: pts.mix_text(mix) for mix in MIXES}
 
-    def window(what: str) -> Grid:
+    def window(what: str) -> CellGrid:
         def cell(size: int, mix: int) -> Cell:
             return pts.window_cell(records, KEY, name_of(mix, size), what)
 
@@ -79,7 +79,7 @@ def judge(records: Records, setup: Setup) -> Section:
     )
 
 
-def _said(means: Grid) -> list[str]:
+def _said(means: CellGrid) -> list[str]:
     read, write = (means[AGREED, mix].value for mix in (100, 0))
     if read is None or write is None:
         return ["No round has been measured to its end."]
@@ -95,7 +95,7 @@ def _histogram_text(setup: Setup) -> str:
     )
 
 
-def _numbers(records: Records, means: Grid, longest: Grid) -> list[Number]:
+def _numbers(records: Records, means: CellGrid, longest: CellGrid) -> list[Number]:
     found = []
     for mix in MIXES:
         name = f"RND 4 KiB, {pts.mix_text(mix)}"
