@@ -11,6 +11,7 @@ import polars as pl
 
 from ssdlab.answer import Curve, Figure
 from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task, job_file
+from ssdlab.experiments.cached import milliseconds
 from ssdlab.plan.stores import Store, cached, store, tiered
 from ssdlab.results import DirectionStats, Result
 from ssdlab.rig import capacity_of, reduced
@@ -76,13 +77,9 @@ def _size(factor: int) -> int:
     return hot * VOLUME
 
 
-def _phase(factor: int) -> float:
-    return PHASE_S / factor
-
-
 def main_job(factor: int) -> str:
     """Warm-up, measurements, and the same again after the hot part has moved."""
-    long, short = 5 * _phase(factor) / 6, _phase(factor) / 6
+    long, short = 5 * PHASE_S / 6, PHASE_S / 6
     steps = [
         ("first", "randread", HERE, short),
         ("warming", "randread", HERE, long),
@@ -95,7 +92,7 @@ def main_job(factor: int) -> str:
     return _job(
         factor,
         {
-            name: f"rw={rw} random_distribution=zoned:{zones} runtime={round(1000 * seconds)}ms"
+            name: f"rw={rw} random_distribution=zoned:{zones} runtime={milliseconds(seconds, factor)}"
             for name, rw, zones, seconds in steps
         },
     )
@@ -104,12 +101,12 @@ def main_job(factor: int) -> str:
 def loss_job(factor: int) -> str:
     """Reads and writes of the hot part, in the course of which the SSDs fail."""
     mix = f"rw=randrw rwmixread=70 random_distribution=zoned:{HERE}"
-    return _job(factor, {"mixed": f"{mix} runtime={round(1000 * _phase(factor))}ms"})
+    return _job(factor, {"mixed": f"{mix} runtime={milliseconds(PHASE_S, factor)}"})
 
 
 def cost_job(factor: int) -> str:
     """A few reads that make a fiftieth hot, and those whose time is measured, of the rest."""
-    size, runtime = _size(factor), f"runtime={round(500 * _phase(factor))}ms"
+    size, runtime = _size(factor), f"runtime={milliseconds(PHASE_S / 2, factor)}"
     hot = size // VOLUME
     own = {
         "hot": f"rw=randread size={hot} rate_iops=50 iodepth=1 {runtime}",
@@ -127,11 +124,11 @@ def _job(factor: int, sections: Mapping[str, str], *, together: bool = False) ->
 def plan(factor: int) -> list[Task]:
     """The disks, three ways of using the SSDs, slower looks, failures, and what moving costs."""
     pool, mirror, stripe = store(POOL), store(MIRROR), store(STRIPE)
-    period = _phase(factor) / PERIODS
+    period = milliseconds(PHASE_S / PERIODS, factor)
     keys = {
         "extent": "1MiB",
-        "period": f"{round(1000 * period)}ms",
-        "half_life": f"{round(1000 * period)}ms",
+        "period": period,
+        "half_life": period,
         "move_rate": MOVE_RATE,
         "moves": 4,
         "placement": "below-first",
@@ -139,12 +136,12 @@ def plan(factor: int) -> list[Task]:
     through = partial(cached, stripe, pool)
     back = partial(cached, mirror, pool)
     tier = partial(tiered, mirror, pool)
-    fails = f"{round(1000 * FAILS_AT * _phase(factor))}ms"
+    fails = milliseconds(FAILS_AT * PHASE_S, factor)
     half = replace(mirror, tree=mirror.tree.copy())
     half.tree.set("fail", f'[{{ member = 0, at = "{fails}" }}]')
 
     main, loss, cost = main_job(factor), loss_job(factor), cost_job(factor)
-    slow = {**keys, "period": f"{round(1000 * _phase(factor))}ms"}
+    slow = {**keys, "period": milliseconds(PHASE_S, factor)}
     back_keys, lost = {**CACHE, "mode": "write-back"}, {"cache_fails_at": fails}
     still = {**keys, "moves": 0, "reserve": 4}
     eager = {**keys, "promote_after": 1, "margin": 0.0}
@@ -170,7 +167,7 @@ def _task(key: str, one: Store, job: str, factor: int, cost: float) -> Task:
     place = "fast" if one.tree.get("kind") == "tier" else "cache"
     smaller = {f"{place}.{name}": value for name, value in reduced(SSD, factor, fewest=128).items()}
     own = {} if one.tree.get("kind") == "array" else smaller
-    interval = max(10, round(1000 * _phase(factor) / 60))
+    interval = max(10, round(1000 * PHASE_S / factor / 60))
     return Task(key, one.title, job, own, interval_ms=interval, cost=cost, rig=one.rig())
 
 
@@ -342,7 +339,7 @@ def _figures(ways: Mapping[str, Way], factor: int) -> list[Figure]:
         curves.append(
             Curve(name, series["time_s"].to_list(), series["iops"].to_list(), "line", place)
         )
-    phase = _phase(factor)
+    phase = PHASE_S / factor
     times = [phase, 7 / 6 * phase, 8 / 6 * phase]
     note = (
         f"Until {times[0]:g} s it warms up, until {times[1]:g} s warm reads, until {times[2]:g} s "

@@ -46,11 +46,11 @@ class Access:
     def _job(
         self, setup: Setup, key: str, depth: int, seconds: float, *, measured: bool = True
     ) -> Job:
-        sizes = self.split(setup.block)
-        smallest = min(size for size, _ in sizes)
+        sizes = choices.in_blocks(setup, self.sizes)
+        smallest, _ = sizes[0]
         options: dict[str, str | int] = {"ba": max(bytes_of(setup.text("align")), setup.block)}
         if len(sizes) > 1:
-            options["bssplit"] = ":".join(f"{choices.short(size)}/{share}" for size, share in sizes)
+            options["bssplit"] = choices.bssplit(sizes)
         mixed = self.read_percent < 100
         if self.random_percent < 100:
             options["percentage_random"] = self.random_percent
@@ -65,13 +65,6 @@ class Access:
             measured=measured,
             options=options,
         )
-
-    def split(self, block: int) -> list[tuple[int, int]]:
-        """The sizes and their percent; those below the logical block become one."""
-        found: dict[int, int] = {}
-        for size, share in self.sizes:
-            found[max(size, block)] = found.get(max(size, block), 0) + share
-        return list(found.items())
 
     def judge(self, records: Records, setup: Setup) -> Section:
         """Operations and latency by depth."""

@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ssdlab.answer import Number, Section
+from ssdlab.engine import choices
+from ssdlab.engine.answers import number
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Setup
 from ssdlab.engine.steps import Job, Rounds, Step
@@ -30,12 +32,7 @@ ROUND_S = 600.0
 
 def shares(setup: Setup) -> list[tuple[int, int]]:
     """Sizes and percentages that the target can do: smaller I/Os become its smallest."""
-    smallest = max(setup.block, SHARES[0][0])
-    found: dict[int, int] = {}
-    for size, percent in SHARES:
-        rounded = max(smallest, -(-size // setup.block) * setup.block)
-        found[rounded] = found.get(rounded, 0) + percent
-    return sorted(found.items())
+    return choices.in_blocks(setup, SHARES)
 
 
 def plan(setup: Setup) -> list[Step]:
@@ -57,7 +54,6 @@ def _rounds(setup: Setup) -> Rounds:
 
 
 def _job(setup: Setup, key: str, at: tuple[int, int], seconds: float, read: int) -> Job:
-    split = ":".join(f"{pts.block_name(size)}/{percent}" for size, percent in shares(setup))
     job = setup.job(
         key,
         f"composite block sizes, {pts.mix_text(read)}, {demand.text(at)}",
@@ -68,7 +64,7 @@ def _job(setup: Setup, key: str, at: tuple[int, int], seconds: float, read: int)
         seconds=seconds,
         read_percent=read or None,
         options={
-            "bssplit": split,
+            "bssplit": choices.bssplit(shares(setup)),
             "blockalign": max(ALIGNED, setup.block),
             "random_distribution": ZONES,
         },
@@ -122,12 +118,9 @@ def _numbers(records: Records, grid: demand.Points) -> list[Number]:
     numbers = []
     for at in (BUSIEST, (4, 32), (1, 1)):
         if point := grid.get(at):
-            name, keys = demand.text(at), point.sources
-            numbers += [
-                Number(f"{name}: IOPS", point.iops, "IOPS", "higher", keys),
-                Number(f"{name}: mean response", point.mean_us, "us", "lower", keys),
-                Number(f"{name}: p99.9", records.value("p99.9", keys[0]), "us", "lower", keys),
-            ]
+            name, tail = demand.text(at), records.cell("p99.9", point.sources[0])
+            numbers += demand.numbers(name, point)
+            numbers.append(number(f"{name}: p99.9", tail, "us", "lower"))
     return numbers
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ssdlab.answer import Cell, Cells, Curve, Figure, Table, columns
+from ssdlab.answer import Cell, Cells, Curve, Figure, Number, Table, columns
 from ssdlab.engine.answers import CellGrid, charts, figure, grid
 from ssdlab.engine.records import Records
 from ssdlab.protocols import pts_common as pts
@@ -49,6 +49,14 @@ def measured(records: Records, keys: Mapping[tuple[int, int], Sequence[str]]) ->
         if iops is not None and mean is not None and longest is not None:
             found[point] = Point(iops, mean, longest, tuple(here))
     return found
+
+
+def numbers(name: str, point: Point) -> list[Number]:
+    """What a point did, as numbers of its ``name``."""
+    return [
+        Number(f"{name}: IOPS", point.iops, "IOPS", "higher", point.sources),
+        Number(f"{name}: mean response", point.mean_us, "us", "lower", point.sources),
+    ]
 
 
 def tables(points: Points) -> list[Table]:

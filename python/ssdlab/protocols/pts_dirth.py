@@ -143,10 +143,7 @@ def _numbers(records: Records, grid: demand.Points, chosen: Choice) -> list[Numb
     numbers = []
     for name, at in chosen.items():
         point, key = grid[at], f"histogram-{name}"
-        numbers.append(Number(f"{name}: IOPS", point.iops, "IOPS", "higher", point.sources))
-        numbers.append(
-            Number(f"{name}: mean response", point.mean_us, "us", "lower", point.sources)
-        )
+        numbers += demand.numbers(name, point)
         if key in records:
             numbers += [
                 number(f"{name}: {what}", records.cell(what, key), "us", "lower")
