@@ -79,7 +79,7 @@ def _size(factor: int) -> int:
 
 def main_job(factor: int) -> str:
     """Warm-up, measurements, and the same again after the hot part has moved."""
-    long, short = 5 * PHASE_S / 6, PHASE_S / 6
+    long, short = (milliseconds(sixths * PHASE_S / 6, factor) for sixths in (5, 1))
     steps = [
         ("first", "randread", HERE, short),
         ("warming", "randread", HERE, long),
@@ -92,8 +92,8 @@ def main_job(factor: int) -> str:
     return _job(
         factor,
         {
-            name: f"rw={rw} random_distribution=zoned:{zones} runtime={milliseconds(seconds, factor)}"
-            for name, rw, zones, seconds in steps
+            name: f"rw={rw} random_distribution=zoned:{zones} runtime={length}"
+            for name, rw, zones, length in steps
         },
     )
 
