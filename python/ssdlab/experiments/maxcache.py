@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from ssdlab.answer import Curve, Figure
 from ssdlab.arrays.attachment import attachment, with_ram, without_ram
-from ssdlab.experiments.base import Experiment, Kind, Line, Reproduced, Runs, Task, job_file
+from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task, job_file
 from ssdlab.experiments.cached import milliseconds, rig
 from ssdlab.experiments.card_cache import (
     ARTICLE,
@@ -127,34 +125,33 @@ def judge(runs: Runs, factor: int) -> Reproduced:
     write, end = found["write"], burst_end(found["write"])
     burst = write.between(0, max(end - 1, float(write.time[0])))
     after = write.between(end + 20, end + 20 + COLD_S)
+    cold = found["read"].between(0, COLD_S)
     drained = drained_after(runs["switch"], factor)
-    rate, took = partial(_line, unit="IOPS"), partial(_line, unit="s")
+    late = "it was not done in the time that was watched"
     lines = [
-        rate("writes while RAM fills", BURST, burst, CARD_WHY, kind="fitted"),
-        rate("writes when RAM is full, the cache cold", AFTER, after, ORDER_WHY, kind="fitted"),
-        rate("writes, warm, fresh SSDs", WARM_WRITE, warm["write"], WRITE_WHY),
-        rate("writes, warm, used SSDs", WARM_WRITE, warm["write-used"], WRITE_WHY),
-        rate("reads, cold", COLD_READ, found["read"].between(0, COLD_S), DISKS_WHY),
-        rate("reads, warm", WARM_READ, warm["read"], CARD_WHY),
-        rate("half reads, half writes, warm", WARM_MIXED, warm["mixed"], CARD_WHY),
-        took("length of the burst", None, end),
-        rate("writes without the SSD cache, at last", None, warm["write-no-cache"]),
-        rate("reads without the SSD cache, at last", None, warm["read-no-cache"]),
-        took(
-            "from the switch to write-through until all is destaged", None, drained,
-            "" if drained is not None else "it was not done in the time that was watched",
+        Line(DRIVE, "writes while RAM fills", BURST, "IOPS", burst, CARD_WHY, "fitted"),
+        Line(
+            DRIVE, "writes when RAM is full, the cache cold", AFTER, "IOPS", after, ORDER_WHY,
+            "fitted",
+        ),
+        Line(DRIVE, "writes, warm, fresh SSDs", WARM_WRITE, "IOPS", warm["write"], WRITE_WHY),
+        Line(DRIVE, "writes, warm, used SSDs", WARM_WRITE, "IOPS", warm["write-used"], WRITE_WHY),
+        Line(DRIVE, "reads, cold", COLD_READ, "IOPS", cold, DISKS_WHY),
+        Line(DRIVE, "reads, warm", WARM_READ, "IOPS", warm["read"], CARD_WHY),
+        Line(DRIVE, "half reads, half writes, warm", WARM_MIXED, "IOPS", warm["mixed"], CARD_WHY),
+        Line(DRIVE, "length of the burst", None, "s", end),
+        *(
+            Line(DRIVE, f"{load}s without the SSD cache, at last", None, "IOPS", warm[key])
+            for load, key in (("write", "write-no-cache"), ("read", "read-no-cache"))
+        ),
+        Line(
+            DRIVE, "from the switch to write-through until all is destaged", None, "s", drained,
+            late if drained is None else "",
         ),
     ]  # fmt: skip
     first = found["write-no-ram"].between(0, COLD_S)
     figures = _figures(found, runs["switch"], factor)
     return Reproduced(lines, figures, _remarks(warm, first, end, drained))
-
-
-def _line(
-    what: str, value: float | None, got: float | None, why: str = "", *, unit: str,
-    kind: Kind = "predicted",
-) -> Line:  # fmt: skip
-    return Line(DRIVE, what, value, unit, got, why, kind)
 
 
 def _figures(found: dict[str, Course], switch: Result, factor: int) -> list[Figure]:
