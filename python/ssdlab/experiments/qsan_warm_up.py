@@ -123,24 +123,24 @@ def judge(runs: Runs, factor: int) -> Reproduced:
     formula = warm_up_s(FORMULA_BYTES, THRESHOLD, DISK_IOPS, REQUEST, DISKS)
     own = warm_up_s(FORMULA_BYTES, THRESHOLD, base / DISKS, REQUEST, DISKS)
     why = WARM_WHY if doubled is not None else f"not within {LENGTH_S / 3600:.0f} h"
-    rows: list[tuple[str, float | None, str, float | None, str]] = [
-        ("with the cache, after 75 h", WITH, "IOPS", warm, WARM_WHY),
-        ("gain after 75 h", GAIN, "%", 100 * (warm / base - 1), WARM_WHY),
-        ("time to the published gain", WARM_S / 3600, "h", doubled and doubled / 3600, why),
-        ("time to be warm by the article's formula", None, "h", formula / 3600, ""),
-        ("the same with the rate of our disks", None, "h", own / 3600, FORMULA_WHY),
-        ("reads that the cache answers after 75 h", None, "%", 100 * hits, ""),
-        (
-            f"with the cache, after {LENGTH_S / 3600:.0f} h", None, "IOPS",
-            mean_between(of.time, of.values, LENGTH_S - 2 * step, LENGTH_S), "",
+    end = mean_between(of.time, of.values, LENGTH_S - 2 * step, LENGTH_S)
+    gain, hours = 100 * (warm / base - 1), LENGTH_S / 3600
+    lines = [
+        Line(DRIVE, "without the cache", WITHOUT, "IOPS", base, DEPTH_WHY, "fitted"),
+        Line(DRIVE, "with the cache, after 75 h", WITH, "IOPS", warm, WARM_WHY),
+        Line(DRIVE, "gain after 75 h", GAIN, "%", gain, WARM_WHY),
+        Line(
+            DRIVE, "time to the published gain", WARM_S / 3600, "h", doubled and doubled / 3600, why
         ),
+        Line(DRIVE, "time to be warm by the article's formula", None, "h", formula / 3600),
+        Line(DRIVE, "the same with the rate of our disks", None, "h", own / 3600, FORMULA_WHY),
+        Line(DRIVE, "reads that the cache answers after 75 h", None, "%", 100 * hits),
+        Line(DRIVE, f"with the cache, after {hours:.0f} h", None, "IOPS", end),
         *(
-            (f"{CASES[key][1]}: after 75 h", None, "IOPS", late(curves[key]), "")
+            Line(DRIVE, f"{CASES[key][1]}: after 75 h", None, "IOPS", late(curves[key]))
             for key in ("each", "whole")
         ),
-    ]  # fmt: skip
-    lines = [Line(DRIVE, "without the cache", WITHOUT, "IOPS", base, DEPTH_WHY, "fitted")]
-    lines += [Line(DRIVE, *row) for row in rows]
+    ]
     return Reproduced(lines, _figures(curves, runs, factor), _remarks(base, hits, formula, own))
 
 

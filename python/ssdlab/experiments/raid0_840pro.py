@@ -93,31 +93,29 @@ def judge(runs: Runs, factor: int) -> Reproduced:
     }
     one, two, large = (256, False), (256, True), "840 Pro 512"
     pair, both = name_of(*two), (rates[one], rates[two])
-    single, many, twice = mbps[512, False], mbps[two], mbps[128, True]
+    many = mbps[two]
     share, web = mbps[one]["seq-read"] / many["seq-read"], _ahead(*both, "webserver", DEPTHS)
     reads, writes = (_alike(*both, load, (1, 2, 4)) for load in ("read", "write"))
     beyond = _ahead(*both, "read", (8, 16, 32))
     as_fast = _alike(rates[512, False], rates[two], "database", (1, 2, 4, 8), 0.15)
     random = rates[512, False]["write-32"] / rates[128, True]["write-32"]
-    rows: list[tuple[str, str, float | None, str, float, str]] = [
-        (pair, "sequential read (almost)", 1000.0, "MB/s", many["seq-read"], LINK_WHY),
-        (pair, "sequential write (almost)", 1000.0, "MB/s", many["seq-write"], FLASH_WHY),
-        (pair, "one drive / two, sequential read (a little over half)", 0.5, "", share, ""),
-        (pair, "random reads at depths 1-4: alike", 3.0, "of 3", reads, SPREAD_WHY),
-        (pair, "random writes at depths 1-4: alike", 3.0, "of 3", writes, WRITE_WHY),
-        (pair, "random reads beyond depth 4: the array ahead", 3.0, "of 3", beyond, ""),
-        (pair, "web server: the array ahead", 6.0, "of 6", web, WEB_WHY),
-        (
+    ordered = mbps[512, False]["seq-write"] / mbps[128, True]["seq-write"]
+    lines = [
+        Line(pair, "sequential read (almost)", 1000.0, "MB/s", many["seq-read"], LINK_WHY),
+        Line(pair, "sequential write (almost)", 1000.0, "MB/s", many["seq-write"], FLASH_WHY),
+        Line(pair, "one drive / two, sequential read (a little over half)", 0.5, "", share),
+        Line(pair, "random reads at depths 1-4: alike", 3.0, "of 3", reads, SPREAD_WHY),
+        Line(pair, "random writes at depths 1-4: alike", 3.0, "of 3", writes, WRITE_WHY),
+        Line(pair, "random reads beyond depth 4: the array ahead", 3.0, "of 3", beyond),
+        Line(pair, "web server: the array ahead", 6.0, "of 6", web, WEB_WHY),
+        Line(
             large, "database at depths 1-8: one 512 as fast as two 256", 4.0, "of 4", as_fast,
             WRITE_WHY,
         ),
-        (large, "random writes at depth 32: one 512 / two 128 (above 1)", None, "", random, ""),
-        (
-            large, "sequential writes: one 512 / two 128 (above 1)", None, "",
-            single["seq-write"] / twice["seq-write"], "",
-        ),
+        Line(large, "random writes at depth 32: one 512 / two 128 (above 1)", None, "", random),
+        Line(large, "sequential writes: one 512 / two 128 (above 1)", None, "", ordered),
     ]  # fmt: skip
-    return Reproduced([Line(*row) for row in rows], _figures(rates), _remarks(rates))
+    return Reproduced(lines, _figures(rates), _remarks(rates))
 
 
 def _alike(

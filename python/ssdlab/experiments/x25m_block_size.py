@@ -67,22 +67,22 @@ def judge(runs: Runs, factor: int) -> Reproduced:
     top, at = max(read), SIZES.index(128 * 1024)
     reached = next(size for size, rate in zip(SIZES, read, strict=True) if rate >= 0.95 * top)
     order, raw = "sequential read", "without a partition"
-    share = random[-1] / read[-1]
-    rows: list[tuple[str, float | None, str, float | None, str]] = [
-        (f"{order}, highest, {raw}", 270.0, "MB/s", top, ""),
-        (f"{order}, highest, with a partition", 260.0, "MB/s", None, NO_FILE_SYSTEM),
-        (
-            f"{order}, block from which 95 % of it are reached", 64.0, "KiB", reached / 1024,
-            SCATTERED,
+    write, at_128 = "sequential write", "at 128 KiB"
+    lines = [
+        Line(DRIVE, f"{order}, highest, {raw}", 270.0, "MB/s", top),
+        Line(
+            DRIVE, f"{order}, highest, with a partition", 260.0, "MB/s", None, NO_FILE_SYSTEM
         ),
-        (f"random / {order} at 1 MiB, {raw}", 1.0, "", share, ""),
+        Line(
+            DRIVE, f"{order}, block from which 95 % of it are reached", 64.0, "KiB",
+            reached / 1024, SCATTERED,
+        ),
+        Line(DRIVE, f"random / {order} at 1 MiB, {raw}", 1.0, "", random[-1] / read[-1]),
+        Line(DRIVE, f"{write}, new, {at_128}", 100.0, "MB/s", new[at], kind="fitted"),
+        Line(
+            DRIVE, f"{write}, used, {at_128} (much lower at first)", None, "MB/s", again[at]
+        ),
     ]  # fmt: skip
-    lines = [Line(DRIVE, *row) for row in rows]
-    write = "sequential write"
-    lines += [
-        Line(DRIVE, f"{write}, new, at 128 KiB", 100.0, "MB/s", new[at], kind="fitted"),
-        Line(DRIVE, f"{write}, used, at 128 KiB (much lower at first)", None, "MB/s", again[at]),
-    ]
     curves = {
         order: read,
         "random read, used": random,
