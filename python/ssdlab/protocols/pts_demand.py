@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ssdlab.answer import Cell, Cells, Curve, Figure, Number, Table, columns
+from ssdlab.answer import Cell, Cells, Figure, Number, Style, Table, columns
 from ssdlab.engine.answers import CellGrid, charts, figure, grid
 from ssdlab.engine.records import Records
 from ssdlab.protocols import pts_common as pts
@@ -86,10 +86,32 @@ def figures(points: Points, marked: Mapping[str, tuple[int, int]] | None = None)
     if not points:
         return []
     ordered = sorted(points, key=lambda at: at[0] * at[1])
-    sources = tuple(dict.fromkeys(key for point in points.values() for key in point.sources))
-    rings = [points[at] for at in (marked or {}).values() if at in points]
     names = {count: str(count) for count in COUNTS[::-1]}
-    logarithmic: dict[str, Any] = {"log_x": True, "log_y": True, "sources": sources}
+    axes: dict[str, Any] = {
+        "log_x": True,
+        "log_y": True,
+        "from_steps": [key for point in points.values() for key in point.sources],
+    }
+    intensity = _by_threads(points, lambda _, point: (point.iops, point.mean_us / 1e3))
+    styles: dict[str, Style] = dict.fromkeys(intensity, "points")
+    if rings := [points[at] for at in (marked or {}).values() if at in points]:
+        intensity["histograms"] = [(point.iops, point.mean_us / 1e3) for point in rings]
+        styles["histograms"] = "published"
+    outstanding = (
+        figure(
+            f"Outstanding I/Os: {name}",
+            "outstanding I/Os (threads x depth)",
+            unit,
+            {name: [(tc * qd, scale * getattr(points[tc, qd], field)) for tc, qd in ordered]},
+            style="published",
+            group="Outstanding I/Os",
+            **axes,
+        )
+        for name, unit, field, scale in (
+            ("IOPS", "IOPS", "iops", 1.0),
+            ("mean response time", "ms", "mean_us", 1e-3),
+        )
+    )
     return [
         pts.surface(
             "Demand variation",
@@ -97,65 +119,34 @@ def figures(points: Points, marked: Mapping[str, tuple[int, int]] | None = None)
             grid(names, names, lambda tc, qd: _cell(points, (tc, qd))),
             "IOPS; colours follow their logarithm, from dark to light at least a factor of 4.",
         ),
-        Figure(
-            "Demand variation: IOPS against queue depth",
-            "queue depth",
-            "IOPS",
-            _by_threads(points, lambda at, p: (float(at[1]), p.iops)),
-            wide=True,
-            **logarithmic,
-        ),
-        Figure(
-            "Demand intensity: response time against IOPS",
-            "IOPS",
-            "mean response time, ms",
-            [*_by_threads(points, lambda _, p: (p.iops, p.mean_us / 1e3)), *_ring(rings)],
-            wide=True,
-            note="A line for each number of threads, the depth growing along it."
-            + (" Rings: the points of the histograms." if rings else ""),
-            **logarithmic,
-        ),
         *charts(
-            *(
-                figure(
-                    f"Outstanding I/Os: {name}",
-                    "outstanding I/Os (threads x depth)",
-                    unit,
-                    {
-                        name: [
-                            (tc * qd, scale * getattr(points[tc, qd], field)) for tc, qd in ordered
-                        ]
-                    },
-                    style="published",
-                    group="Outstanding I/Os",
-                    **logarithmic,
-                )
-                for name, unit, field, scale in (
-                    ("IOPS", "IOPS", "iops", 1.0),
-                    ("mean response time", "ms", "mean_us", 1e-3),
-                )
-            )
+            figure(
+                "Demand variation: IOPS against queue depth",
+                "queue depth",
+                "IOPS",
+                _by_threads(points, lambda at, point: (float(at[1]), point.iops)),
+                **axes,
+            ),
+            figure(
+                "Demand intensity: response time against IOPS",
+                "IOPS",
+                "mean response time, ms",
+                intensity,
+                style=styles,
+                note="A line for each number of threads, the depth growing along it."
+                + (" Rings: the points of the histograms." if rings else ""),
+                **axes,
+            ),
+            *outstanding,
         ),
     ]
 
 
-def _by_threads(points: Points, where: Where) -> list[Curve]:
-    curves = {
+def _by_threads(points: Points, where: Where) -> dict[str, list[tuple[float, float]]]:
+    return {
         f"TC {tc}": [where((tc, qd), points[tc, qd]) for qd in COUNTS[::-1] if (tc, qd) in points]
         for tc in COUNTS
     }
-    drawn = charts(figure("", "", "", curves, log_x=True, log_y=True))
-    return list(drawn[0].curves) if drawn else []
-
-
-def _ring(points: list[Point]) -> list[Curve]:
-    if not points:
-        return []
-    return [
-        Curve(
-            "histograms", [p.iops for p in points], [p.mean_us / 1e3 for p in points], "published"
-        )
-    ]
 
 
 def histograms(
