@@ -311,7 +311,7 @@ def test_the_page_draws_its_charts_without_complaint(page: Path) -> None:
 
 def test_experiments_run_on_rigs_of_their_own() -> None:
     (outcome,) = runner.run([raid0_slowest_member.EXPERIMENT], "quick")
-    lines = {line.published.quantity: line for line in outcome.findings.lines}
+    lines = {line.quantity: line for line in outcome.findings.lines}
     assert lines["a write of 4 MiB takes"].simulated == LONGEST
     # The two-point members against their closed form, 24 of them.
     share, times = raid0_slowest_member.SLOW_SHARE, raid0_slowest_member.SLOW_TIMES

@@ -158,7 +158,7 @@ def on_a_file(patch: pytest.MonkeyPatch) -> None:
     if not LONG:
         counts = (32, 4, 1)
         patch.setattr(pts_iops, "MIXES", (100, 65, 0))
-        patch.setattr(pts_iops, "SIZES", (1 << 20, 4 << 10, 512))
+        patch.setattr(pts_iops, "SIZES", (1 << 20, 8 << 10, 512))
         patch.setattr(pts_demand, "COUNTS", counts)
         patch.setattr(pts_demand, "POINTS", tuple(product(counts, counts)))
 

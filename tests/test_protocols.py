@@ -16,7 +16,7 @@ from conftest import flat, make_result, needs_fio
 from fio_parser import refused
 from ssdlab import _core
 from ssdlab.answer import Cell, Column, Section, Verdict, columns
-from ssdlab.engine import estimate
+from ssdlab.engine import choices, estimate
 from ssdlab.engine.answers import Demand, best, figure, percent, ratio, verdict
 from ssdlab.engine.records import Records, Series
 from ssdlab.engine.setup import Setup
@@ -190,7 +190,8 @@ def test_each_case_of_alignment_is_first_in_one_turn() -> None:
 def test_a_mix_of_sizes_is_that_of_the_access_specification() -> None:
     for access in iometer.ACCESSES:
         assert sum(share for _, share in access.sizes) == 100
-        assert sum(share for _, share in access.split(4096)) == 100
+        whole = choices.in_blocks(setup_of(access.name, block=4096), access.sizes)
+        assert sum(share for _, share in whole) == 100
     server = options(jobs("file-server")["qd32"].text)
     assert server["bssplit"] == "512/10:1k/5:2k/5:4k/60:8k/2:16k/4:32k/4:64k/10"
     assert server["rwmixread"] == "80" and server["rw"] == "randrw"
@@ -239,6 +240,12 @@ def test_a_list_that_is_none_is_refused_in_a_sentence() -> None:
         ("block-size", {"blocks": "1000"}),
         ("spare-area", {"shares": "150"}),
         ("for-video", {"streams": "0"}),
+        ("for-video", {"stream_mbps": "0"}),
+        ("alignment", {"turns": "0"}),
+        ("crystaldiskmark", {"runs": "0"}),
+        ("fragmentation", {"region_mib": "0"}),
+        ("sustained-fill", {"times": "0"}),
+        ("pts-wsat", {"times": "0"}),
     ):
         with pytest.raises(InputError, match=f"--param {next(iter(given))}="):
             plan(name, given=given)
@@ -472,6 +479,35 @@ def test_what_idle_time_and_trim_restore_is_a_share_of_the_loss() -> None:
     assert value(found, "loss restored by TRIM") == pytest.approx(95)
     assert "nothing to speak of" in found.sentences[1]
     assert "restores the drive" in found.sentences[2]
+
+
+def test_the_smallest_depth_is_not_compared_with_itself() -> None:
+    records = recorded({"qd5": job_result("a", {"read": (2000.0, {100_000: 100})})})
+    said = judged("web-server", records, given={"depths": "5"}).sentences[0]
+    assert "no more with more in flight than with 5: 2,000 IOPS" in said
+
+
+def test_a_first_minute_without_writes_has_lost_nothing() -> None:
+    series = per_second(np.concatenate([np.zeros(60), np.full(540, 4.096)]))
+    records = recorded({"write-4k": job_result("w", WRITE)}, {"write-4k": series})
+    found = judged("write-over-time", records, given={"blocks": "4k", "hours": "0.2"})
+    assert "(nothing at first)" in found.sentences[1]
+
+
+def test_reads_too_few_for_a_percentile_are_not_called_unmeasured() -> None:
+    few = {"read": (50.0, {100_000: 3})}
+    steps = ("reads-alone", "beside-50")
+    found = judged("mixed-load", recorded({key: job_result("reader", few) for key in steps}))
+    assert found.sentences == ["Too few reads have been measured to say anything of their p99."]
+    assert found.verdict.code == "not-measured"
+
+
+def test_a_single_part_of_the_drive_is_not_called_the_whole() -> None:
+    for share, part in ((100, "the whole range"), (50, "50 % of the range")):
+        key = f"write-{share}"
+        records = recorded({key: job_result("w", WRITE)}, {key: per_second(np.full(20, 4.096))})
+        found = judged("spare-area", records, given={"shares": str(share)})
+        assert found.sentences[0].startswith(f"Over {part}: 1,000 IOPS")
 
 
 def test_scaling_is_measured_against_perfect_queues() -> None:

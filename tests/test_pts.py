@@ -337,6 +337,29 @@ def test_small_blocks_are_left_out_where_the_drive_cannot_do_them() -> None:
         setup_of("pts-iops", block=4096).job("k", "t", "randread", 512)
 
 
+@pytest.mark.parametrize(("block", "size", "rate"), [(512, 4096, 4096.0), (8192, 8192, 8192.0)])
+def test_iops_are_told_of_4_kib_or_of_the_smallest_size_that_the_drive_can_do(
+    block: int, size: int, rate: float
+) -> None:
+    setup = setup_of("pts-iops", block=block)
+    before = find("pts-iops").judge(nothing(), setup)
+    assert before.verdict.code == "not-measured"
+
+    def rate_of(job: Job) -> float:
+        found = options(job)
+        return float(_core.parse_fio_size(found["bs"])) * (2 if found["rw"] == "randread" else 1)
+
+    records, _ = run(setup, find("pts-iops"), rate_of)
+    judged = find("pts-iops").judge(records, setup)
+    assert judged.verdict.code == "measured"
+    told = {"block": size, "read_iops": 2 * rate, "write_iops": rate}
+    assert judged.verdict.values == pytest.approx(told)
+    text = f"{size >> 10} KiB at a time, it reads {2 * rate:,.0f} and writes {rate:,.0f} IOPS"
+    assert text in judged.sentences[0]
+    rounds = next(table for table in judged.tables if "each round" in table.title)
+    assert len(rounds.rows) == 7 * sum(one % block == 0 for one in pts_iops.SIZES)
+
+
 # --- steps that depend on what was measured
 
 
@@ -369,6 +392,14 @@ def test_saturation_ends_when_five_half_hours_are_steady() -> None:
     # The values at 60, 90 ... 180 minutes; the one at 30 is from before the fall.
     assert len(records) == 180
     assert any("It is steady" in s for s in find("pts-wsat").judge(records, setup).sentences)
+
+
+def test_a_percentile_of_too_few_writes_is_not_zero() -> None:
+    setup = setup_of("pts-wsat", hours=3)
+    records, _ = run(setup, find("pts-wsat"), lambda _job: 0.05)
+    found = {one.name: one.value for one in find("pts-wsat").judge(records, setup).numbers}
+    assert found["p99.9 latency, last half hour"] is None
+    assert found["mean latency, last half hour"] == pytest.approx(100)
 
 
 def test_a_stopped_saturation_goes_on_with_the_same_steps() -> None:

@@ -117,6 +117,13 @@ def test_nothing_half_written_is_left(tmp_path: Path, cli: Cli) -> None:
     assert done.status == 0 and "39 requests" in done.out
 
 
+def test_what_is_converted_may_be_a_window(tmp_path: Path, cli: Cli) -> None:
+    trace, out = small(tmp_path), tmp_path / "part.csv"
+    done = cli("trace", "convert", trace, out, "--window", "10ms-20ms")
+    assert done.status == 0, done.err
+    assert sum(len(one) for one in ssdlab.traces.open(out)) == 10
+
+
 def test_a_sample_takes_a_window_and_a_share(tmp_path: Path, cli: Cli) -> None:
     source = small(tmp_path)
     for arguments, count in ((["--window", "10ms-20ms"], 10), (["--share", "100"], 40)):

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ssdlab import units
-from ssdlab.answer import Answer, Cell, Cells, Number, Section, Table, Verdict, columns
+from ssdlab.answer import Answer, Cells, Number, Section, Table, Verdict, columns, numbers
 from ssdlab.experiments.base import Line, Reproduction
 
-NEAR = 0.15
-"""A prediction this near is a good one."""
 FACTOR = 1.5
-"""One within this factor is a fair one; beyond it the answer says why."""
+"""A prediction within this factor is a fair one."""
 NOTE = (
-    "Ratio: simulated / published. A fitted number was used to calibrate the drive's profile; the "
-    "predicted ones were not. Without a published number the article gives a picture or words only."
+    "Ratio: simulated / published; missed: more than 15 % off. A fitted number was used to "
+    "calibrate the drive's profile; the predicted ones were not. Without a published number the "
+    "article gives a picture or words only."
 )
 
 
-def near(line: Line) -> bool:
-    """Whether the simulated number is within 15 % of the published one."""
-    return line.ratio is not None and abs(line.ratio - 1) <= NEAR
-
-
-def fair(line: Line) -> bool:
-    """Whether it is within a factor of 1.5."""
-    return line.ratio is not None and 1 / FACTOR <= line.ratio <= FACTOR
+def _tally(lines: Iterable[Line]) -> dict[str, int]:
+    """How many of an article's numbers are predicted, and of those within 15 % or a factor of 1.5
+    or not simulated; how many are fitted."""
+    stated = [line for line in lines if line.published is not None]
+    ratios = [(line.near, line.ratio) for line in stated if line.kind == "predicted"]
+    return {
+        "predicted": len(ratios),
+        "near": sum(near for near, _ in ratios),
+        "fair": sum(ratio is not None and 1 / FACTOR <= ratio <= FACTOR for _, ratio in ratios),
+        "missing": sum(ratio is None for _, ratio in ratios),
+        "fitted": len(stated) - len(ratios),
+    }
 
 
 def answer(outcomes: Sequence[Reproduction]) -> Answer:
@@ -33,7 +36,7 @@ def answer(outcomes: Sequence[Reproduction]) -> Answer:
     lines = [line for outcome in outcomes for line in outcome.findings.lines]
     said, verdict = _headline(lines)
     names = {"near": "within 15 %", "fair": "within a factor of 1.5", "compared": "compared"}
-    numbers = [
+    counted = [
         Number(name, value, "")
         for key, name in names.items()
         if isinstance(value := verdict.values.get(key), float)
@@ -44,14 +47,14 @@ def answer(outcomes: Sequence[Reproduction]) -> Answer:
         title = own.experiment.title
         one = sections[0]
         lead = Section(
-            [*said, *one.sentences], numbers, one.tables, one.figures, one.key, "Results",
+            [*said, *one.sentences], counted, one.tables, one.figures, one.key, "Results",
             one.rows, verdict,
         )  # fmt: skip
         sections = [lead]
     else:
         title = "Published and simulated"
         lead = Section(
-            said, numbers, [_overview(outcomes)], key="overview", title="All experiments",
+            said, counted, [_overview(outcomes)], key="overview", title="All experiments",
             verdict=verdict,
         )  # fmt: skip
         sections = [lead, *sections]
@@ -65,45 +68,31 @@ def answer(outcomes: Sequence[Reproduction]) -> Answer:
 
 
 def _headline(lines: Sequence[Line]) -> tuple[list[str], Verdict]:
-    stated = [line for line in lines if line.published.value is not None]
-    predicted = [line for line in stated if line.published.kind == "predicted"]
-    compared = [line for line in predicted if line.ratio is not None]
-    values: dict[str, float | str | None] = {
-        "compared": float(len(compared)),
-        "near": float(sum(map(near, compared))),
-        "fair": float(sum(map(fair, compared))),
-        "missing": len(predicted) - len(compared),
-        "fitted": len(stated) - len(predicted),
-    }
+    counts = _tally(lines)
+    good, fitted = counts["near"], counts["fitted"]
+    compared = counts.pop("predicted") - counts["missing"]
     if not compared:
         return ["The article gives no number to compare with."], Verdict("nothing-to-compare")
+    off = compared - good
     said = [
-        f"{sum(map(near, compared))} of {len(compared)} predicted values are within 15 % of the "
-        f"published ones, {sum(map(fair, compared))} within a factor of 1.5."
+        f"{good} of {compared} predicted values are within 15 % of the published ones, "
+        f"{counts['fair']} within a factor of 1.5"
+        + (f"; {off} {'is' if off == 1 else 'are'} missed by more than 15 %." if off else ".")
     ]
-    if values["missing"]:
-        said.append(f"{values['missing']} could not be simulated.")
-    if fitted := len(stated) - len(predicted):
-        kind = "value was" if fitted == 1 else "values were"
-        said.append(
-            f"{fitted} {kind} used for calibration and {'is' if fitted == 1 else 'are'} excluded."
-        )
-    return said, Verdict("compared", values)
+    if counts["missing"]:
+        said.append(f"{counts['missing']} could not be simulated.")
+    if fitted:
+        was, is_ = ("value was", "is") if fitted == 1 else ("values were", "are")
+        said.append(f"{fitted} {was} used for calibration and {is_} excluded.")
+    values = {"compared": compared, **counts}
+    return said, Verdict("compared", {key: float(count) for key, count in values.items()})
 
 
 def _overview(outcomes: Sequence[Reproduction]) -> Table:
-    rows: list[Cells] = []
-    for outcome in outcomes:
-        stated = [x for x in outcome.findings.lines if x.published.value is not None]
-        predicted = [line for line in stated if line.published.kind == "predicted"]
-        counts = (
-            len(predicted),
-            sum(map(near, predicted)),
-            sum(map(fair, predicted)),
-            sum(line.ratio is None for line in predicted),
-            len(stated) - len(predicted),
-        )
-        rows.append([outcome.experiment.title, *(Cell(float(count)) for count in counts)])
+    rows: list[Cells] = [
+        [outcome.experiment.title, *numbers(*_tally(outcome.findings.lines).values())]
+        for outcome in outcomes
+    ]
     heads = "experiment | predictions | within 15 % | within 1.5 times | not simulated | fitted"
     return Table("All experiments", columns(heads), rows)
 
@@ -112,17 +101,16 @@ def _experiment(outcome: Reproduction) -> Section:
     lines = outcome.findings.lines
     rows: list[Cells] = [
         [
-            line.published.drive,
-            line.published.quantity,
-            line.published.unit,
-            Cell(line.published.value),
-            Cell(line.simulated),
-            Cell(line.ratio),
-            line.published.kind,
+            line.drive,
+            line.quantity,
+            line.unit,
+            *numbers(line.published, line.simulated, line.ratio),
+            line.agreement,
+            line.kind,
         ]
         for line in lines
     ]
-    heads = columns("drive | quantity | unit | published | simulated | ratio | kind")
+    heads = columns("drive | quantity | unit | published | simulated | ratio | within 15 % | kind")
     name = outcome.experiment.name
     return Section(
         [*_misses(lines), *outcome.findings.remarks],
@@ -136,11 +124,11 @@ def _experiment(outcome: Reproduction) -> Section:
 
 def _misses(lines: Sequence[Line]) -> list[str]:
     """A sentence for each drive and reason, with what is missed and by how much."""
-    missed = [line for line in lines if line.published.value is not None and not near(line)]
+    missed = [line for line in lines if line.published is not None and not line.near]
     sentences = []
-    for drive, why in dict.fromkeys((line.published.drive, line.why) for line in missed):
+    for drive, why in dict.fromkeys((line.drive, line.why) for line in missed):
         amounts = [
-            f"{line.published.quantity} ("
+            f"{line.quantity} ("
             + (
                 "not simulated"
                 if line.ratio is None
@@ -148,7 +136,7 @@ def _misses(lines: Sequence[Line]) -> list[str]:
             )
             + ")"
             for line in missed
-            if (line.published.drive, line.why) == (drive, why)
+            if (line.drive, line.why) == (drive, why)
         ]
         reason = f"Probable cause: {why}." if why else "The cause is unknown."
         sentences.append(f"{drive}: {'; '.join(amounts)}. {reason}")

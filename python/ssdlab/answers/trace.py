@@ -1,4 +1,4 @@
-"""A recorded trace as an answer: what it is like, its sizes, where and when."""
+"""A recorded trace as an answer: its characteristics, request sizes, access map."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ SIZES_MAX = 20
 
 def answer(found: dict[str, Any]) -> Answer:
     """From what :func:`ssdlab.traces.profile.profile` found."""
-    facts = [[name.strip(), *rest] for name, *rest in profile.facts(found)]
     sizes = profile.size_rows(found, SIZES_MAX)
     odd = found["remarks"]
     kinds = found["requests_by_kind"]
@@ -25,7 +24,7 @@ def answer(found: dict[str, Any]) -> Answer:
             *odd,
         ],
         tables=[
-            Table("Summary", columns("property | value"), facts),
+            Table("Summary", columns("property | value"), profile.facts(found)),
             Table("Most common sizes", columns("size | reads | writes | trims | share"), sizes),
         ],
         figures=profile.figures(found),

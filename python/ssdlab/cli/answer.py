@@ -7,7 +7,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
@@ -114,27 +114,37 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
 """Annotation and default of each field of a :class:`View`."""
 
 
-def answering(command: Callable[..., None]) -> Callable[..., None]:
-    """Gives a command the options of a :class:`View` in the place of its parameter ``view``."""
-    hints = inspect.get_annotations(command, eval_str=True)
-    own = [
-        one.replace(annotation=hints[name])
-        for name, one in inspect.signature(command).parameters.items()
-        if name != "view"
-    ]
-    options = [
+def spreading(
+    parameter: str, options: Mapping[str, tuple[Any, Any]], build: Callable[..., Any]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Gives commands options, by name their annotation and default, in the place of a parameter,
+    which is what ``build`` makes of their values."""
+    added = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
-        for name, (kind, default) in _OPTIONS.items()
+        for name, (kind, default) in options.items()
     ]
 
-    @functools.wraps(command)
-    def answered(**given: Any) -> None:
-        command(view=View(**{one.name: given.pop(one.name) for one in fields(View)}), **given)
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        hints = inspect.get_annotations(command, eval_str=True)
+        whole = []
+        for name, one in inspect.signature(command).parameters.items():
+            own = one.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
+            whole += added if name == parameter else [own]
 
-    whole = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own] + options
-    answered.__signature__ = inspect.Signature(whole)  # type: ignore[attr-defined]
-    answered.__annotations__ = {one.name: one.annotation for one in whole}
-    return answered
+        @functools.wraps(command)
+        def spread(**given: Any) -> None:
+            made = build(**{name: given.pop(name) for name in options})
+            command(**{parameter: made}, **given)
+
+        spread.__signature__ = inspect.Signature(whole)  # type: ignore[attr-defined]
+        spread.__annotations__ = {one.name: one.annotation for one in whole}
+        return spread
+
+    return decorate
+
+
+answering = spreading("view", _OPTIONS, View)
+"""Gives a command the options of a :class:`View` in the place of its parameter ``view``."""
 
 
 def _print(console: Console, answer: Answer, view: View, *, whole: bool) -> None:

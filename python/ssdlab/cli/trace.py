@@ -1,8 +1,9 @@
-"""``ssdlab trace``: what recorded loads are like, in other formats, as jobs, and played again."""
+"""``ssdlab trace``: recorded loads characterised, in other formats, as jobs, and replayed."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -12,10 +13,10 @@ from ssdlab import _core
 from ssdlab.cli import light, trace_replay
 from ssdlab.cli.answer import View, answering
 from ssdlab.cli.options import Json, Quiet, opened
-from ssdlab.cli.trace_options import Action, Block, Device, Format, SkipDamaged, Window, reading
+from ssdlab.cli.trace_options import reading_trace
 from ssdlab.errors import InputError
 from ssdlab.output import Output
-from ssdlab.units import parse_bytes
+from ssdlab.tracefile import TIME_MAX_NS, Reading
 
 if light.BODIES:
     from ssdlab.answers import trace as trace_answer
@@ -26,7 +27,7 @@ if light.BODIES:
 
 app = typer.Typer(
     name="trace",
-    help="Recorded block traces: what they are like, other formats, jobs, replay.",
+    help="Recorded block traces: characteristics, other formats, jobs, replay.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -49,35 +50,23 @@ To = Annotated[
 
 
 @app.command("info")
+@reading_trace
 @answering
-def info(
-    trace: TraceFile,
-    format_: Format = None,
-    action: Action = "Q",
-    block: Block = "4096B",
-    skip_damaged: SkipDamaged = False,
-    window: Window = None,
-    device: Device = None,
-    *,
-    view: View,
-) -> None:
-    """Say what a trace is like: sizes, mix, footprint, working set, reuse, order, arrivals."""
-    how = reading(format_, action, block, skip_damaged, window, device)
+def info(trace: TraceFile, *, how: Reading, view: View) -> None:
+    """Characterise a trace: request sizes, mix, footprint, working set, reuse, order, arrivals."""
     with progress(f"reading {trace}", quiet=view.quiet) as callback:
         found = profile.profile(trace, how, callback)
     view.show(trace_answer.answer(found), whole=True)
 
 
 @app.command("convert")
+@reading_trace
 def convert(
     trace: TraceFile,
     out: OutFile,
+    *,
     to: To = None,
-    format_: Format = None,
-    action: Action = "Q",
-    block: Block = "4096B",
-    skip_damaged: SkipDamaged = False,
-    device: Device = None,
+    how: Reading,
     file: Annotated[
         str, typer.Option("--file", metavar="NAME", help="File or device that an iolog names.")
     ] = "trace.dat",
@@ -85,14 +74,15 @@ def convert(
     quiet: Quiet = False,
 ) -> None:
     """Write a trace in another format."""
-    how = reading(format_, action, block, skip_damaged, None, device)
-    _written(trace, out, to, how, file, block, json_, quiet)
+    _written(trace, out, to, how, file, json_, quiet)
 
 
 @app.command("sample")
+@reading_trace
 def sample(
     trace: TraceFile,
     out: OutFile,
+    *,
     share: Annotated[
         str | None,
         typer.Option(
@@ -102,21 +92,16 @@ def sample(
             "their requests stay, with their times.",
         ),
     ] = None,
-    window: Window = None,
     to: To = None,
-    format_: Format = None,
-    action: Action = "Q",
-    block: Block = "4096B",
-    skip_damaged: SkipDamaged = False,
-    device: Device = None,
+    how: Reading,
     json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
     """Write a part of a trace: a share of its addresses, a window of its time."""
-    if share is None and window is None:
+    if share is None and (how.from_ns, how.to_ns) == (0, TIME_MAX_NS):
         raise InputError("give --share PERCENT, --window FROM-TO, or both")
-    how = reading(format_, action, block, skip_damaged, window, device, _share(share))
-    _written(trace, out, to, how, "trace.dat", block, json_, quiet)
+    how = replace(how, share=_share(share))
+    _written(trace, out, to, how, "trace.dat", json_, quiet)
 
 
 def _share(text: str | None) -> float:
@@ -133,17 +118,13 @@ def _written(
     trace: Path,
     out: Output,
     to: str | None,
-    how: Any,
+    how: Reading,
     file: str,
-    block: str,
     json_: Output | None,
     quiet: bool,
 ) -> None:
     with progress(f"writing {out}", quiet=quiet) as callback:
-        done = convert_trace(
-            trace, out, to, how, file=file, block_bytes=parse_bytes("--block", block),
-            progress=callback,
-        )  # fmt: skip
+        done = convert_trace(trace, out, to, how, file=file, progress=callback)
     write_json(json_, done)
     if quiet:
         return
@@ -155,12 +136,14 @@ def _written(
 
 
 @app.command("to-fio")
+@reading_trace
 def to_fio(
     trace: TraceFile,
     job: Annotated[
         Output,
         typer.Argument(metavar="JOB.fio|-", help="Job file to write.", parser=str, callback=opened),
     ],
+    *,
     fit_: Annotated[
         bool,
         typer.Option(
@@ -169,12 +152,7 @@ def to_fio(
             "and rate.",
         ),
     ] = False,
-    format_: Format = None,
-    action: Action = "Q",
-    block: Block = "4096B",
-    skip_damaged: SkipDamaged = False,
-    window: Window = None,
-    device: Device = None,
+    how: Reading,
     file: Annotated[
         str, typer.Option("--file", metavar="NAME", help="File or device that the iolog names.")
     ] = "trace.dat",
@@ -184,7 +162,6 @@ def to_fio(
     """Write a job for fio that replays the trace (with an iolog beside it), or behaves like it."""
     if not (fit_ or job.is_file):
         raise InputError(f"{job}: the iolog goes beside the job; name a plain file, or give --fit")
-    how = reading(format_, action, block, skip_damaged, window, device)
     iolog = None if fit_ else Output(job.path.with_suffix(".iolog"))
     with progress(f"reading {trace}", quiet=quiet) as callback:
         found = profile.profile(trace, how, callback)

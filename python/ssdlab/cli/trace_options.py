@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 import typer
 
 from ssdlab import _core
+from ssdlab.cli.answer import spreading
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.tracefile import TIME_MAX_NS, Reading
 from ssdlab.units import parse_bytes
@@ -62,12 +63,12 @@ _UNITS = {
 
 
 def reading(
-    format_: str | None,
-    action: str,
-    block: str,
-    skip_damaged: bool,
-    window: str | None,
-    device: int | None,
+    format_: str | None = None,
+    action: str = "Q",
+    block: str = "4096B",
+    skip_damaged: bool = False,
+    window: str | None = None,
+    device: int | None = None,
     share: float = 1.0,
 ) -> Reading:
     """What the options say."""
@@ -107,3 +108,15 @@ def _window(text: str | None) -> tuple[int, int]:
 def _time(text: str) -> int | None:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ns|us|ms|s|min|h|d)", text.strip())
     return None if match is None else round(float(match[1]) * _UNITS[match[2]])
+
+
+_OPTIONS: dict[str, tuple[Any, Any]] = {
+    "format_": (Format, None),
+    "action": (Action, "Q"),
+    "block": (Block, "4096B"),
+    "skip_damaged": (SkipDamaged, False),
+    "window": (Window, None),
+    "device": (Device, None),
+}
+reading_trace = spreading("how", _OPTIONS, reading)
+"""Gives a command these options in the place of its parameter ``how``, a :class:`Reading`."""

@@ -12,8 +12,9 @@ from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
 from ssdlab.cli.options import Destroy, KeptBelow, Redact, Seed, SetKeys
 from ssdlab.cli.options import UseExistingFile as UseExisting
-from ssdlab.cli.trace_options import Action, Block, Device, Format, SkipDamaged, Window, reading
+from ssdlab.cli.trace_options import reading_trace
 from ssdlab.errors import InputError
+from ssdlab.tracefile import Reading
 from ssdlab.units import parse_bytes
 
 if light.BODIES:
@@ -29,6 +30,7 @@ DEPTH_OPEN = 32
 """I/Os that fio keeps in flight at most where it follows the times of a trace."""
 
 
+@reading_trace
 @answering
 def command(
     trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A trace, compressed or not.")],
@@ -41,6 +43,7 @@ def command(
             autocompletion=light.complete("drives"),
         ),
     ],
+    *,
     speed: Annotated[
         float,
         typer.Option("--speed", metavar="X", help="Times the recorded speed: 2 halves all pauses."),
@@ -73,17 +76,11 @@ def command(
     ] = None,
     set_: SetKeys = None,
     seed: Seed = 1,
-    format_: Format = None,
-    action: Action = "Q",
-    block: Block = "4096B",
-    skip_damaged: SkipDamaged = False,
-    window: Window = None,
-    device: Device = None,
+    how: Reading,
     out: KeptBelow = None,
     redact: Redact = False,
     destroy: Destroy = None,
     use_existing_file: UseExisting = False,
-    *,
     view: View,
 ) -> None:
     """Replay a trace on a simulated or real drive: as recorded, faster, or at a depth."""
@@ -93,7 +90,6 @@ def command(
         raise InputError(f"--speed {speed:g}: expected a factor from 0.01 to 10000")
     if depth is not None and speed != 1.0:
         raise InputError("--speed has no meaning with --depth, which follows no times")
-    how = reading(format_, action, block, skip_damaged, window, device)
     target = resolve(on, destroy=destroy, use_existing=use_existing_file, redact=redact)
     simulated = target.simulated
     if size is not None and simulated:

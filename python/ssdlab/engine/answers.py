@@ -13,6 +13,7 @@ from ssdlab.answer import (
     Better,
     Cell,
     Check,
+    Column,
     Curve,
     Figure,
     Number,
@@ -46,8 +47,6 @@ REMEDIES = {
 """What to do about a doubt, by the name of its check."""
 FEW_POINTS = 40
 """A line through so many points at most is drawn with them."""
-Row = list[Cell | str | None]
-"""A row of a table as it is put together."""
 Values = Iterable[Cell | float | None] | Iterable[tuple[float, Cell | float | None]]
 """Of a curve: values at the places 0, 1, 2 ..., or points."""
 
@@ -63,13 +62,13 @@ def number(name: str, cell: Cell, unit: str, better: Better = "") -> Number:
 def best(cells: Iterable[Cell], choose: Callable[..., float] = max) -> Cell:
     """The best of what was measured."""
     every = list(cells)
-    found = [one.value for one in every if one.value is not None]
-    return Cell(choose(found) if found else None, sources(every))
+    values = [cell.value for cell in every if cell.value is not None]
+    return Cell(choose(values) if values else None, sources(every))
 
 
 def mean(cells: Iterable[Cell]) -> Cell:
     """The mean of what was measured."""
-    return best(cells, lambda found: sum(found) / len(found))
+    return best(cells, lambda values: sum(values) / len(values))
 
 
 def ratio(one: Cell, other: Cell, times: float = 1.0) -> Cell:
@@ -171,6 +170,75 @@ def _drawable(one: Curve, log_x: bool, log_y: bool) -> Curve:
 
 
 @dataclass(frozen=True)
+class CellGrid:
+    """Cells by row and column, both of which have names for people."""
+
+    rows: Mapping[Any, str]
+    columns: Mapping[Any, str]
+    cells: Mapping[tuple[Any, Any], Cell]
+    """By the keys of row and column."""
+
+    def __getitem__(self, at: tuple[Any, Any]) -> Cell:
+        return self.cells[at]
+
+    def column(self, key: Any) -> dict[Any, Cell]:
+        """The cells of a column by row."""
+        return {row: self.cells[row, key] for row in self.rows}
+
+    def table(self, title: str, corner: str, unit: str, note: str = "") -> Table:
+        """As it is, every column in the same unit."""
+        heads = [Column(corner), *(Column(name, unit) for name in self.columns.values())]
+        return Table(
+            title,
+            heads,
+            [
+                (name, *(self.cells[row, at] for at in self.columns))
+                for row, name in self.rows.items()
+            ],
+            note,
+        )
+
+    def figure(
+        self,
+        title: str,
+        x_label: str,
+        y_label: str,
+        place: Callable[[Any], float] | None = None,
+        **more: Any,
+    ) -> Figure:
+        """A curve for each column over the rows, which stand at their ``place``, or side by side
+        under their names."""
+        if place is None:
+            more = {"x_names": list(self.rows.values()), **more}
+        curves = {
+            name: [
+                (float(at) if place is None else place(row), self.cells[row, column])
+                for at, row in enumerate(self.rows)
+            ]
+            for column, name in self.columns.items()
+        }
+        return figure(title, x_label, y_label, curves, **more)
+
+
+def grid(
+    rows: Mapping[Any, str], columns: Mapping[Any, str], cell: Callable[[Any, Any], Cell]
+) -> CellGrid:
+    """The cells that ``cell`` gives for each row and column."""
+    return CellGrid(
+        rows, columns, {(row, column): cell(row, column) for row in rows for column in columns}
+    )
+
+
+def both_scales(title: str, *axes: Any, **more: Any) -> list[Figure]:
+    """A chart (:func:`figure`) on a linear and on a logarithmic axis, as far as there is anything;
+    what it notes stands below the first."""
+    return charts(
+        figure(title, *axes, **more),
+        figure(f"{title}, log scale", *axes, **{**more, "log_y": True, "note": ""}),
+    )
+
+
+@dataclass(frozen=True)
 class Demand:
     """Something that a purpose asks of a drive."""
 
@@ -259,6 +327,25 @@ def verdict(purpose: str, demands: Sequence[Demand]) -> tuple[list[str], Table, 
     return said, table, Verdict(code, {one.name: one.value for one in demands})
 
 
+def fitness(
+    purpose: str,
+    demands: Sequence[Demand],
+    records: Records,
+    parts: Sequence[Part],
+    said: Iterable[str],
+    figures: Iterable[Figure],
+) -> Section:
+    """Fit for a purpose or not, with what every part of the work came to; ``said`` follows the
+    verdict."""
+    head, table, code = verdict(purpose, demands)
+    numbers = [
+        number(one.name, one.measured, one.unit, "lower" if one.lower else "higher")
+        for one in demands
+    ]
+    tables = [table, work_table(records, parts)]
+    return Section([*head, *said], numbers, tables, charts(*figures), verdict=code)
+
+
 def undecided(why: str, remedy: str, **values: float | None) -> tuple[list[str], Verdict]:
     """The headline where the noise of a run's own numbers forbids an answer, and its verdict."""
     return [f"Not decided: {why}. {units.sentence(remedy)}"], Verdict(NOT_DECIDED, values)
@@ -290,18 +377,19 @@ def _limit(one: Demand, limit: float) -> str:
     return f"{'at most' if one.lower else 'at least'} {units.number(limit)}"
 
 
-def demanded(demands: Sequence[Demand]) -> list[Number]:
-    """What demands were measured by, as the numbers that runs are compared by."""
-    return [
-        number(one.name, one.measured, one.unit, "lower" if one.lower else "higher")
-        for one in demands
-    ]
-
-
 # --- what steps came to
 
+QUANTITIES = {
+    "iops": "operations [IOPS]",
+    "mbps": "speed [MB/s]",
+    "mean": "mean latency [us]",
+    "p50": "median [us]",
+    "p99": "p99 [us]",
+    "p99.9": "p99.9 [us]",
+    "max": "max [us]",
+}
+"""Heads of the quantities of steps (:meth:`ssdlab.engine.records.Records.value`)."""
 WORK = "iops mbps mean p99 p99.9 max"
-"""Quantities of steps (:meth:`ssdlab.engine.records.Records.value`)."""
 
 
 @dataclass(frozen=True)
@@ -313,20 +401,51 @@ class Part:
     title: str
     job: str | None = None
 
-    def row(self, records: Records, what: str = WORK) -> Row:
-        """Its quantities behind its title; of several steps the means."""
-        cells = (records.cell(one, self.keys, self.ddir, self.job) for one in what.split())
-        return [self.title, *cells]
+    def cell(self, records: Records, what: str) -> Cell:
+        """A quantity; of several steps the mean. ``p99/read`` is that of one direction."""
+        name, _, ddir = what.partition("/")
+        return records.cell(name, self.keys, ddir or self.ddir, self.job)
 
 
-def work_table(records: Records, parts: Iterable[Part]) -> Table:
-    """What several parts of the work came to."""
-    rows = [part.row(records) for part in parts]
-    heads = columns(
-        "work | operations [IOPS] | speed [MB/s] | mean latency [us] | p99 [us] | p99.9 [us] "
-        "| max [us]"
-    )
-    return Table("What was measured", heads, rows)
+def work_table(
+    records: Records,
+    parts: Sequence[Part],
+    what: str = WORK,
+    *,
+    title: str = "What was measured",
+    corner: str = "work",
+    more: Mapping[str, Mapping[str, Cell | None]] | None = None,
+    note: str = "",
+) -> Table:
+    """What several parts of the work came to: a column for each quantity, then ``more``, by head
+    and title of the part."""
+    heads = [corner]
+    for one in what.split():
+        name, _, ddir = one.partition("/")
+        heads.append(f"{ddir} {QUANTITIES[name]}".strip())
+    others = more or {}
+    rows = [
+        [
+            part.title,
+            *(part.cell(records, one) for one in what.split()),
+            *(cells.get(part.title) for cells in others.values()),
+        ]
+        for part in parts
+    ]
+    return Table(title, columns(" | ".join([*heads, *others])), rows, note)
+
+
+def demands(
+    records: Records, rows: Iterable[tuple[str, str, tuple[str, ...], float, float, str]]
+) -> list[Demand]:
+    """What a purpose asks of steps: in words, of which quantity, of which step, direction and job,
+    what is good, what is enough, and why."""
+    found = []
+    for what, quantity, (key, *of), good, enough, why in rows:
+        (head,) = columns(QUANTITIES[quantity])
+        cell = records.cell(quantity, key, *of)
+        found.append(Demand(what, cell, head.unit, good, enough, why))
+    return found
 
 
 def part_distributions(records: Records, title: str, parts: Iterable[Part], **more: Any) -> Figure:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ssdlab import units
 from ssdlab.engine.setup import Setup
 from ssdlab.errors import InputError
@@ -41,6 +43,21 @@ def blocks(setup: Setup, name: str) -> list[int]:
             "and no size is a multiple of them"
         )
     return found
+
+
+def in_blocks(setup: Setup, shares: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Sizes with their percent, rounded up to whole logical blocks of the target; those that become
+    alike are one."""
+    found: dict[int, int] = {}
+    for size, percent in shares:
+        rounded = -(-size // setup.block) * setup.block
+        found[rounded] = found.get(rounded, 0) + percent
+    return sorted(found.items())
+
+
+def bssplit(shares: Iterable[tuple[int, int]]) -> str:
+    """Sizes with their percent as fio writes them."""
+    return ":".join(f"{short(size)}/{percent}" for size, percent in shares)
 
 
 def short(size: int) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ssdlab.answer import Section
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import MIB, Parameter, Setup
+from ssdlab.engine.setup import COMPRESSIBLE, MIB, Parameter, Setup
 from ssdlab.engine.steps import Step
 from ssdlab.errors import InputError, unknown_name
 
@@ -58,6 +59,24 @@ class Protocol:
                 raise unknown_name(f"parameter of {self.name}", name, known)
             found[name] = known[name].read(text)
         return found
+
+
+def procedure(
+    group: str,
+    name: str,
+    title: str,
+    summary: str,
+    source: str,
+    plan: Callable[[Setup], Sequence[Step]],
+    judge: Callable[[Records, Setup], Section],
+    *parameters: Parameter,
+    own_data: bool = False,
+    **more: Any,
+) -> tuple[Protocol, ...]:
+    """A protocol as those of its file. How far its data shrinks is a parameter unless it says so by
+    its ``own_data``; ``more`` are fields of :class:`Protocol`."""
+    asked = parameters if own_data else (*parameters, COMPRESSIBLE)
+    return (Protocol(name, title, summary, source, group, plan, judge, asked, **more),)
 
 
 EXAMPLE_BYTES = 100 * 10**9

@@ -30,6 +30,8 @@ class Parameter:
     default: int | float | str
     help: str
     choices: tuple[str, ...] = ()
+    least: float = 0.0
+    """Less than this measures nothing."""
 
     def read(self, text: str) -> int | float | str:
         """The value that ``text`` writes.
@@ -46,8 +48,9 @@ class Parameter:
         except ValueError:
             value = None
         # A duration, a count or an amount of nothing measures nothing; nan compares with nothing.
-        if value is None or (not isinstance(value, str) and not 0 <= value < math.inf):
+        if value is None or (not isinstance(value, str) and not self.least <= value < math.inf):
             what = "a whole number" if kind is int else "a number"
+            what += f" from {self.least:g}" if self.least else ""
             raise InputError(
                 f"--param {self.name}={text}: expected {what} such as {self.default}"
             ) from None
@@ -207,11 +210,12 @@ class Setup:
 
     def timed(self, key: str, title: str, rw: str, bs: str | int, **more: Any) -> Job:
         """A :meth:`job` as long as the parameter ``seconds`` says, with as many I/Os in flight as
-        the parameter ``depth``, where there is one; ``more`` are arguments of :meth:`job`."""
-        depth = self.count("depth") if "depth" in self.values else 1
-        return self.job(
-            key, title, rw, bs, **{"depth": depth, "seconds": self.number("seconds"), **more}
-        )
+        the parameter ``depth``, where there is one; ``more`` are arguments of :meth:`job`, which
+        may say otherwise."""
+        more.setdefault("depth", self.count("depth") if "depth" in self.values else 1)
+        if not more.keys() & {"seconds", "amount"}:
+            more["seconds"] = self.number("seconds")
+        return self.job(key, title, rw, bs, **more)
 
     def fill(
         self, key: str = "fill", times: float = 1.0, *, bs: str = "128k", depth: int = 32

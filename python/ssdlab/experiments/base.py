@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from ssdlab.answer import Figure
@@ -11,61 +11,49 @@ from ssdlab.results import Result
 
 Kind = Literal["fitted", "predicted"]
 Mode = Literal["quick", "reduced", "full"]
-
-
-@dataclass(frozen=True)
-class Published:
-    """A number that an article states about a drive.
-
-    ``value`` is None where the article only shows a picture or describes a shape.
-    """
-
-    drive: str
-    """Name of the profile."""
-    quantity: str
-    value: float | None
-    unit: str
-    kind: Kind = "predicted"
-    """``fitted`` if a number of the profile was chosen by this one."""
+NEAR = 0.15
+"""A simulated number that is off by a larger share of the published one misses it."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A published number beside the simulated one."""
+    """A number that an article states about a drive, beside the simulated one."""
 
-    published: Published
+    drive: str
+    """Name of the profile, or of the devices."""
+    quantity: str
+    published: float | None
+    """None where the article only shows a picture or describes a shape."""
+    unit: str
     simulated: float | None
     why: str = ""
     """Why the two differ or nothing could be simulated, where that is known."""
+    kind: Kind = "predicted"
+    """``fitted`` if a number of the profile was chosen by this one."""
 
     @property
     def ratio(self) -> float | None:
         """Simulated / published; None where one is missing."""
-        if self.simulated is None or not self.published.value:
+        if self.simulated is None or not self.published:
             return None
-        return self.simulated / self.published.value
+        return self.simulated / self.published
+
+    @property
+    def near(self) -> bool:
+        """Whether the simulated number is within 15 % of the published one."""
+        return self.ratio is not None and abs(self.ratio - 1) <= NEAR
+
+    @property
+    def agreement(self) -> str:
+        """Whether it is, as tables say it; empty without a published number."""
+        if self.published is None:
+            return ""
+        return "yes" if self.near else "not simulated" if self.ratio is None else "missed"
 
     def as_json(self, experiment: str) -> dict[str, Any]:
         """The object of ``--json``."""
-        return {
-            "experiment": experiment,
-            "drive": self.published.drive,
-            "quantity": self.published.quantity,
-            "unit": self.published.unit,
-            "published": self.published.value,
-            "simulated": self.simulated,
-            "ratio": self.ratio,
-            "kind": self.published.kind,
-            "why": self.why,
-        }
-
-
-def line(
-    drive: str, quantity: str, value: float | None, unit: str, simulated: float | None,
-    why: str = "", kind: Kind = "predicted",
-) -> Line:  # fmt: skip
-    """What is published of a drive (``value``, None without a number) beside what is simulated."""
-    return Line(Published(drive, quantity, value, unit, kind), simulated, why)
+        derived = {"ratio": self.ratio, "agreement": self.agreement}
+        return {"experiment": experiment, **asdict(self), **derived}
 
 
 @dataclass(frozen=True)
@@ -87,8 +75,26 @@ class Task:
     """State in which the job finds the device (``--prepare``); None for fresh out of the box."""
 
 
+def job_file(note: str, common: str, sections: Mapping[str, str], *, together: bool = False) -> str:
+    """A job file: ``common`` options of all its jobs, and those of each by name, separated by
+    blanks. Jobs follow one another unless they run ``together``; one with a runtime lasts so long.
+    """
+    text = f"; {note}\n[global]\nioengine=libaio\ndirect=1\n{_lines(common)}"
+    for place, (name, options) in enumerate(sections.items()):
+        wait = "stonewall\n" if place and not together else ""
+        text += f"\n[{name}]\n{wait}{_lines(options)}"
+    return text
+
+
+def _lines(options: str) -> str:
+    words = options.split()
+    if any(word.startswith("runtime=") for word in words):
+        words.append("time_based")
+    return "".join(f"{word}\n" for word in words)
+
+
 @dataclass(frozen=True)
-class Findings:
+class Reproduced:
     """What came out."""
 
     lines: list[Line]
@@ -114,7 +120,7 @@ class Experiment:
     """What a factor of scale divides."""
     factors: Mapping[Mode, int]
     plan: Callable[[int], list[Task]]
-    judge: Callable[[Runs, int], Findings]
+    judge: Callable[[Runs, int], Reproduced]
 
     def job_files(self) -> dict[str, str]:
         """The job files at full size, as they run on a real drive, by file name.
@@ -136,7 +142,7 @@ class Reproduction:
     experiment: Experiment
     mode: Mode
     factor: int
-    findings: Findings
+    findings: Reproduced
     seconds: float
     """Processor time it took, roughly: the wall time of its tasks added up."""
     seed: int

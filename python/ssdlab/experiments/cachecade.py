@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ssdlab.arrays.attachment import attachment, without_ram
-from ssdlab.experiments.base import Experiment, Findings, Runs, Task, line
+from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task
 from ssdlab.experiments.card_cache import (
     ARTICLE,
     COLD_S,
@@ -11,7 +11,7 @@ from ssdlab.experiments.card_cache import (
     LOADS,
     SCALING,
     WARM_S,
-    Setting,
+    CardLoad,
     chart,
     drawn,
     task,
@@ -37,28 +37,28 @@ WHY = {
 def plan(factor: int) -> list[Task]:
     """Three loads, and the writes without the cache. The card's RAM is set to write through."""
     card = without_ram(attachment(CARD))
-    settings = [Setting(load, load, card, PRESET) for load in LOADS]
-    settings.append(Setting("write-used", "write", card, PRESET, used=True))
-    settings += [Setting(f"{load}-no-cache", load, card) for load in ("write", "read")]
+    settings = [CardLoad(load, load, card, PRESET) for load in LOADS]
+    settings.append(CardLoad("write-used", "write", card, PRESET, used=True))
+    settings += [CardLoad(f"{load}-no-cache", load, card) for load in ("write", "read")]
     return [task(setting, DRIVE, factor) for setting in settings]
 
 
-def judge(runs: Runs, factor: int) -> Findings:
+def judge(runs: Runs, factor: int) -> Reproduced:
     """The three numbers of the text, and what there was before the cache was warm."""
     found = {load: course(runs[load], load, factor) for load in LOADS}
     bare = {load: course(runs[f"{load}-no-cache"], load, factor) for load in ("write", "read")}
     used = course(runs["write-used"], "write", factor).last(WARM_S)
     lines = [
-        line(DRIVE, f"{NAMES[load]}, warm", WARM[load], "IOPS", one.last(WARM_S), WHY[load])
+        Line(DRIVE, f"{NAMES[load]}, warm", WARM[load], "IOPS", one.last(WARM_S), WHY[load])
         for load, one in found.items()
     ]
-    lines.append(line(DRIVE, "writes, warm, used SSDs", None, "IOPS", used))
+    lines.append(Line(DRIVE, "writes, warm, used SSDs", None, "IOPS", used))
     lines += [
-        line(DRIVE, f"{NAMES[load]}, cold", None, "IOPS", one.between(0, COLD_S))
+        Line(DRIVE, f"{NAMES[load]}, cold", None, "IOPS", one.between(0, COLD_S))
         for load, one in found.items()
     ]
     lines += [
-        line(DRIVE, f"{NAMES[load]} without the cache, at last", None, "IOPS", one.last(WARM_S))
+        Line(DRIVE, f"{NAMES[load]} without the cache, at last", None, "IOPS", one.last(WARM_S))
         for load, one in bare.items()
     ]
     curves = [drawn(one, NAMES[load], colour) for colour, (load, one) in enumerate(found.items())]
@@ -68,7 +68,7 @@ def judge(runs: Runs, factor: int) -> Findings:
     ]
     ends = {float(one.time[-1]): WARM[load] for load, one in found.items()}
     figure = chart("From cold to warm", curves, ends)
-    return Findings(lines, [figure], _remarks(found["write"].between(0, COLD_S), used))
+    return Reproduced(lines, [figure], _remarks(found["write"].between(0, COLD_S), used))
 
 
 def _remarks(first: float, used: float) -> list[str]:

@@ -29,7 +29,7 @@ class Members:
     blocks."""
 
     def rig(self, factor: int) -> _core.Rig:
-        """The array, its drives ``factor`` times smaller."""
+        """The array, its drives scaled down by ``factor``."""
         member = profile(self.drive).rig()
         own = factor if self.factor_max is None else min(factor, self.factor_max)
         smaller = reduced(self.drive, own, fewest=SUPERBLOCKS_MIN)
@@ -58,5 +58,5 @@ def rig(
 
 
 def milliseconds(seconds: float, factor: int) -> str:
-    """A time of the full-size experiment as a job says it, ``factor`` times shorter."""
+    """A time of the full-size experiment as a job says it, scaled down by ``factor``."""
     return f"{max(1, round(seconds * 1000 / factor))}ms"

@@ -9,7 +9,7 @@ import numpy as np
 
 from ssdlab.answer import Curve, Figure, Style
 from ssdlab.arrays.attachment import Attachment
-from ssdlab.experiments.base import Task
+from ssdlab.experiments.base import Task, job_file
 from ssdlab.experiments.cached import Members, milliseconds, rig
 from ssdlab.experiments.measure import Course, thinned
 
@@ -51,7 +51,7 @@ FRESH = (
 
 
 @dataclass(frozen=True)
-class Setting:
+class CardLoad:
     """A load on a system: what it is called, and what of the system is there."""
 
     key: str
@@ -63,27 +63,24 @@ class Setting:
     """Whether the SSDs are full and used instead of fresh."""
 
 
-def job(load: str, factor: int, area: str = "") -> str:
-    """The job file of a load; ``area`` says where, every ``factor``-th block if nothing else."""
-    where = area or f"size={HOT_BYTES}" + (f"\nba={BLOCK * factor}" if factor > 1 else "")
-    return f"""\
-; 4 KiB at random in the first 20 million sectors, {DEPTH} in flight. Begin with a cold cache.
-[global]
-ioengine=libaio
-direct=1
-bs={BLOCK}
-
-[{load}]
-{LOADS[load]}
-{where}
-iodepth={DEPTH}
-norandommap
-time_based
-runtime={milliseconds(LENGTH_S[load], factor)}
-"""
+NOTE = (
+    f"4 KiB at random in the first 20 million sectors, {DEPTH} in flight. Begin with a cold cache."
+)
 
 
-def task(setting: Setting, drive: str, factor: int) -> Task:
+def job(load: str, factor: int) -> str:
+    """The job file of a load, which takes every ``factor``-th block."""
+    where = f"size={HOT_BYTES}" + (f" ba={BLOCK * factor}" if factor > 1 else "")
+    return job_file(NOTE, f"bs={BLOCK}", {load: section(load, where, LENGTH_S[load], factor)})
+
+
+def section(load: str, where: str, length_s: float, factor: int) -> str:
+    """Its options, watched for so long at full size."""
+    length = milliseconds(length_s, factor)
+    return f"{LOADS[load]} {where} iodepth={DEPTH} norandommap runtime={length}"
+
+
+def task(setting: CardLoad, drive: str, factor: int) -> Task:
     """The run of a load on a system."""
     keys = {"preset": setting.preset, "used_before": USED_TIMES if setting.used else 0.0}
     fast = CACHE.rig(factor) if setting.preset else None

@@ -9,7 +9,7 @@ import numpy as np
 from ssdlab.analysis.consistency import periodicity
 from ssdlab.answer import Figure
 from ssdlab.experiments import measure
-from ssdlab.experiments.base import Experiment, Findings, Line, Published, Runs, Task, line
+from ssdlab.experiments.base import Experiment, Kind, Line, Reproduced, Runs, Task, job_file
 from ssdlab.experiments.measure import Course, Floats
 from ssdlab.rig import capacity_of, reduced
 
@@ -26,7 +26,8 @@ class Tested:
 
     name: str
     shape: str
-    numbers: tuple[Published, ...] = ()
+    numbers: tuple[tuple[str, float, str, Kind], ...] = ()
+    """What the article says after 1400 s, its value and unit."""
     rated: float | None = None
     """4 KiB random writes a second of the datasheet, where the article has no number."""
     why: str = ""
@@ -42,12 +43,12 @@ DRIVES = (
         S3700,
         "flat, with a dip about every 150 s that lasts 30-40 s",
         (
-            Published(S3700, "mean after 1400 s", (HIGHEST + LOWEST) / 2, "IOPS"),
-            Published(S3700, "highest second after 1400 s", HIGHEST, "IOPS"),
-            Published(S3700, "slowest second after 1400 s", LOWEST, "IOPS", "fitted"),
-            Published(S3700, "spread after 1400 s", SPREAD, "%"),
-            Published(S3700, "time from dip to dip", 150.0, "s", "fitted"),
-            Published(S3700, "length of a dip", 35.0, "s"),
+            ("mean after 1400 s", (HIGHEST + LOWEST) / 2, "IOPS", "predicted"),
+            ("highest second after 1400 s", HIGHEST, "IOPS", "predicted"),
+            ("slowest second after 1400 s", LOWEST, "IOPS", "fitted"),
+            ("spread after 1400 s", SPREAD, "%", "predicted"),
+            ("time from dip to dip", 150.0, "s", "fitted"),
+            ("length of a dip", 35.0, "s", "predicted"),
         ),
     ),
     Tested("intel-dc-s3700-800", "as the smaller one"),
@@ -69,7 +70,7 @@ DRIVES = (
     Tested(
         PRO,
         "best and worst seconds an order of magnitude apart",
-        (Published(PRO, "highest / slowest second after 1400 s", 10.0, "", "fitted"),),
+        (("highest / slowest second after 1400 s", 10.0, "", "fitted"),),
     ),
 )
 
@@ -82,30 +83,17 @@ NO_DIPS = "no dip repeats clearly among so few seconds of a drive so small"
 
 
 def job(factor: int) -> str:
-    """The job file; the time axis is ``factor`` times shorter."""
-    return f"""\
-; I/O consistency: fill the drive, then write 4 KiB at random for {LENGTH_S // factor} s.
-; Begin with a drive that has been securely erased.
-[global]
-ioengine=libaio
-direct=1
-size=100%
-refill_buffers
-
-[fill]
-rw=write
-bs=128k
-iodepth=32
-
-[random]
-stonewall
-rw=randwrite
-bs=4k
-iodepth=32
-norandommap
-time_based
-runtime={LENGTH_S // factor}
-"""
+    """The job file; the time axis scaled down by ``factor``."""
+    seconds = LENGTH_S // factor
+    return job_file(
+        f"I/O consistency: fill the drive, then write 4 KiB at random for {seconds} s.\n"
+        "; Begin with a drive that has been securely erased.",
+        "size=100% refill_buffers iodepth=32",
+        {
+            "fill": "rw=write bs=128k",
+            "random": f"rw=randwrite bs=4k norandommap runtime={seconds}",
+        },
+    )
 
 
 def plan(factor: int) -> list[Task]:
@@ -123,7 +111,7 @@ def plan(factor: int) -> list[Task]:
     ]
 
 
-def judge(runs: Runs, factor: int) -> Findings:
+def judge(runs: Runs, factor: int) -> Reproduced:
     """Published beside simulated, and the article's three views of each drive."""
     lines: list[Line] = []
     figures: list[Figure] = []
@@ -131,7 +119,7 @@ def judge(runs: Runs, factor: int) -> Findings:
         of_drive, views = judge_drive(number, runs, factor)
         lines += of_drive
         figures += views
-    return Findings(lines, figures, _remarks(runs, factor))
+    return Reproduced(lines, figures, _remarks(runs, factor))
 
 
 def judge_drive(number: int, runs: Runs, factor: int) -> tuple[list[Line], list[Figure]]:
@@ -163,12 +151,15 @@ def _lines(drive: Tested, late: Floats, factor: int) -> list[Line]:
         "highest / slowest second after 1400 s": (high / low if low > 0 else None, SECOND),
     }
     if drive.numbers:
-        return [Line(one, *readings[one.quantity]) for one in drive.numbers]
+        return [
+            Line(drive.name, what, value, unit, *readings[what], kind)
+            for what, value, unit, kind in drive.numbers
+        ]
     quantity = "mean after 1400 s" + (", beside what is rated" if drive.rated else "")
     why = drive.why if drive.rated else ""
     return [
-        line(drive.name, quantity, drive.rated, "IOPS", mean, why),
-        line(drive.name, shown, None, "%", spread),
+        Line(drive.name, quantity, drive.rated, "IOPS", mean, why),
+        Line(drive.name, shown, None, "%", spread),
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ssdlab.answer import Curve, Figure
 from ssdlab.experiments import measure
-from ssdlab.experiments.base import Experiment, Findings, Kind, Line, Runs, Task, line
+from ssdlab.experiments.base import Experiment, Kind, Line, Reproduced, Runs, Task, job_file
 
 ARTICLE = "habr.com 494614, internal fragmentation of SSDs (2020)"
 FILE_MIB = 4096
@@ -44,57 +44,29 @@ EARLY = (
 
 
 def job(factor: int) -> str:
-    """The job file; file and amounts are ``factor`` times smaller."""
-    size = f"{FILE_MIB // factor}m"
-    parts = [
-        f"""\
-; Internal fragmentation: read a file sequentially, overwrite some of it at random, read again.
-[global]
-ioengine=libaio
-direct=1
-size={size}
-refill_buffers
-iodepth=1
-
-[fill]
-rw=write
-bs=1m
-end_fsync=1
-"""
-    ]
+    """The job file; file and amounts scaled down by ``factor``."""
+    jobs = {"fill": "rw=write bs=1m end_fsync=1"}
     for amount in STEPS_MIB:
         if amount:
             kib = amount * 1024 // factor // 4 * 4
-            parts.append(f"""
-[overwrite-{amount}]
-stonewall
-rw=randwrite
-bs=4k
-norandommap
-io_size={kib}k
-end_fsync=1
-""")
+            jobs[f"overwrite-{amount}"] = (
+                f"rw=randwrite bs=4k norandommap io_size={kib}k end_fsync=1"
+            )
         pauses = (10, 20, 30) if amount else (10, 10, 10)
-        parts += [_read(f"read-{amount}-{n + 1}", pause) for n, pause in enumerate(pauses)]
-    parts.append(_read("read-rested", 3600))
-    return "".join(parts)
+        for n, pause in enumerate(pauses, start=1):
+            jobs |= _read(f"read-{amount}-{n}", pause)
+    jobs |= _read("read-rested", 3600)
+    return job_file(
+        "Internal fragmentation: read a file sequentially, overwrite some of it at random, read.",
+        f"size={FILE_MIB // factor}m refill_buffers iodepth=1",
+        jobs,
+    )
 
 
-def _read(name: str, pause_s: int) -> str:
+def _read(name: str, pause_s: int) -> dict[str, str]:
     # fio counts startdelay from the start of the run, so the pause lies between two small reads.
-    return f"""
-[pause-before-{name}]
-stonewall
-rw=read
-bs=4k
-number_ios=2
-thinktime={pause_s}s
-
-[{name}]
-stonewall
-rw=read
-bs=1m
-"""
+    pause = f"rw=read bs=4k number_ios=2 thinktime={pause_s}s"
+    return {f"pause-before-{name}": pause, name: "rw=read bs=1m"}
 
 
 def plan(factor: int) -> list[Task]:
@@ -102,7 +74,7 @@ def plan(factor: int) -> list[Task]:
     return [Task(drive, drive, job(factor), DRIVE, cost=2e7 / factor) for drive in SECONDS]
 
 
-def judge(runs: Runs, factor: int) -> Findings:
+def judge(runs: Runs, factor: int) -> Reproduced:
     """Published beside simulated, cell by cell."""
     lines: list[Line] = []
     figures: list[Figure] = []
@@ -116,11 +88,11 @@ def judge(runs: Runs, factor: int) -> Findings:
             quantity = f"read after +{step} MiB of random overwrite" if step else "first read"
             kind: Kind = "fitted" if step in FITTED.get(drive, ()) else "predicted"
             why = EARLY if simulated < seconds else ""
-            lines.append(line(drive, quantity, seconds, "s", simulated, why, kind))
+            lines.append(Line(drive, quantity, seconds, "s", simulated, why, kind))
         gains[drive] = (published[-1] / published[0], found[-1] / found[0])
         rested.append(took["read-rested"] / found[-1])
         figures.append(_figure(drive, published, found, number))
-    return Findings(lines, figures, _remarks(gains, rested))
+    return Reproduced(lines, figures, _remarks(gains, rested))
 
 
 def _figure(drive: str, published: tuple[float, ...], found: list[float], number: int) -> Figure:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from ssdlab.answer import Curve, Figure
 from ssdlab.arrays.attachment import attachment, with_ram, without_ram
-from ssdlab.experiments.base import Experiment, Findings, Kind, Line, Runs, Task, line
+from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task, job_file
 from ssdlab.experiments.cached import milliseconds, rig
 from ssdlab.experiments.card_cache import (
     ARTICLE,
@@ -16,15 +14,15 @@ from ssdlab.experiments.card_cache import (
     DISKS_WHY,
     FRESH,
     HOT_BYTES,
-    LENGTH_S,
     LOADS,
+    NOTE,
     POOL,
     SCALING,
     WARM_S,
-    Setting,
+    CardLoad,
     chart,
     drawn,
-    job,
+    section,
     task,
 )  # fmt: skip
 from ssdlab.experiments.measure import Course, course
@@ -61,32 +59,27 @@ def switch_job(factor: int) -> str:
     Neighbours are destaged together, so that here the hot blocks are a smaller area of smaller
     disks.
     """
-    text = job("write", factor, f"size={HOT_BYTES // factor // BLOCK * BLOCK}").replace(
-        f"runtime={milliseconds(LENGTH_S['write'], factor)}",
-        f"runtime={milliseconds(SWITCH_S, factor)}",
+    hot = f"size={HOT_BYTES // factor // BLOCK * BLOCK}"
+    pause, rest = milliseconds(10, factor), milliseconds(REST_S, factor)
+    return job_file(
+        f"{NOTE}\n; When the rest begins, switch the cache to write-through.",
+        f"bs={BLOCK}",
+        {
+            "write": section("write", hot, SWITCH_S, factor),
+            "rest": f"rw=randread size=1m thinktime={pause} runtime={rest}",
+        },
     )
-    return f"""\
-{text}
-; Now switch the cache to write-through, and read once in a while.
-[rest]
-stonewall
-rw=randread
-size=1m
-thinktime={milliseconds(10, factor)}
-time_based
-runtime={milliseconds(REST_S, factor)}
-"""
 
 
 def plan(factor: int) -> list[Task]:
     """Three loads, the same writes without RAM and without the cache, and the switch."""
     card, bare = with_ram(attachment(CARD), RAM // factor), without_ram(attachment(CARD))
     settings = [
-        *(Setting(load, load, card, PRESET) for load in LOADS),
-        Setting("write-used", "write", card, PRESET, used=True),
-        Setting("write-no-ram", "write", bare, PRESET),
-        Setting("write-no-cache", "write", card),
-        Setting("read-no-cache", "read", card),
+        *(CardLoad(load, load, card, PRESET) for load in LOADS),
+        CardLoad("write-used", "write", card, PRESET, used=True),
+        CardLoad("write-no-ram", "write", bare, PRESET),
+        CardLoad("write-no-cache", "write", card),
+        CardLoad("read-no-cache", "read", card),
     ]
     tasks = [task(setting, DRIVE, factor) for setting in settings]
     switch = {"at": milliseconds(SWITCH_S, factor), "to": "write-through"}
@@ -122,7 +115,7 @@ def drained_after(result: Result, factor: int) -> float | None:
     return None if dirty or not drained else drained / 1e9 * factor - SWITCH_S
 
 
-def judge(runs: Runs, factor: int) -> Findings:
+def judge(runs: Runs, factor: int) -> Reproduced:
     """The numbers of the text beside those of the runs."""
     writes = ("write-used", "write-no-ram", "write-no-cache")
     loads = dict.fromkeys(writes, "write") | {"read-no-cache": "read"}
@@ -132,34 +125,33 @@ def judge(runs: Runs, factor: int) -> Findings:
     write, end = found["write"], burst_end(found["write"])
     burst = write.between(0, max(end - 1, float(write.time[0])))
     after = write.between(end + 20, end + 20 + COLD_S)
+    cold = found["read"].between(0, COLD_S)
     drained = drained_after(runs["switch"], factor)
-    rate, took = partial(_line, unit="IOPS"), partial(_line, unit="s")
+    late = "it was not done in the time that was watched"
     lines = [
-        rate("writes while RAM fills", BURST, burst, CARD_WHY, kind="fitted"),
-        rate("writes when RAM is full, the cache cold", AFTER, after, ORDER_WHY, kind="fitted"),
-        rate("writes, warm, fresh SSDs", WARM_WRITE, warm["write"], WRITE_WHY),
-        rate("writes, warm, used SSDs", WARM_WRITE, warm["write-used"], WRITE_WHY),
-        rate("reads, cold", COLD_READ, found["read"].between(0, COLD_S), DISKS_WHY),
-        rate("reads, warm", WARM_READ, warm["read"], CARD_WHY),
-        rate("half reads, half writes, warm", WARM_MIXED, warm["mixed"], CARD_WHY),
-        took("length of the burst", None, end),
-        rate("writes without the SSD cache, at last", None, warm["write-no-cache"]),
-        rate("reads without the SSD cache, at last", None, warm["read-no-cache"]),
-        took(
-            "from the switch to write-through until all is destaged", None, drained,
-            "" if drained is not None else "it was not done in the time that was watched",
+        Line(DRIVE, "writes while RAM fills", BURST, "IOPS", burst, CARD_WHY, "fitted"),
+        Line(
+            DRIVE, "writes when RAM is full, the cache cold", AFTER, "IOPS", after, ORDER_WHY,
+            "fitted",
+        ),
+        Line(DRIVE, "writes, warm, fresh SSDs", WARM_WRITE, "IOPS", warm["write"], WRITE_WHY),
+        Line(DRIVE, "writes, warm, used SSDs", WARM_WRITE, "IOPS", warm["write-used"], WRITE_WHY),
+        Line(DRIVE, "reads, cold", COLD_READ, "IOPS", cold, DISKS_WHY),
+        Line(DRIVE, "reads, warm", WARM_READ, "IOPS", warm["read"], CARD_WHY),
+        Line(DRIVE, "half reads, half writes, warm", WARM_MIXED, "IOPS", warm["mixed"], CARD_WHY),
+        Line(DRIVE, "length of the burst", None, "s", end),
+        *(
+            Line(DRIVE, f"{load}s without the SSD cache, at last", None, "IOPS", warm[key])
+            for load, key in (("write", "write-no-cache"), ("read", "read-no-cache"))
+        ),
+        Line(
+            DRIVE, "from the switch to write-through until all is destaged", None, "s", drained,
+            late if drained is None else "",
         ),
     ]  # fmt: skip
     first = found["write-no-ram"].between(0, COLD_S)
     figures = _figures(found, runs["switch"], factor)
-    return Findings(lines, figures, _remarks(warm, first, end, drained))
-
-
-def _line(
-    what: str, value: float | None, got: float | None, why: str = "", *, unit: str,
-    kind: Kind = "predicted",
-) -> Line:  # fmt: skip
-    return line(DRIVE, what, value, unit, got, why, kind)
+    return Reproduced(lines, figures, _remarks(warm, first, end, drained))
 
 
 def _figures(found: dict[str, Course], switch: Result, factor: int) -> list[Figure]:

@@ -73,6 +73,11 @@ def mean_between(time: Floats, values: Floats, start: float, end: float) -> floa
     return float(chosen.mean()) if len(chosen) else None
 
 
+def last_quarter(time: Floats, values: Floats) -> float | None:
+    """The mean of the last quarter of the time: what a drive keeps up."""
+    return mean_between(time, values, 0.75 * float(time[-1]), float(time[-1]))
+
+
 def thinned(
     time: Floats, values: Floats, edges: Sequence[float]
 ) -> tuple[list[float], list[float]]:

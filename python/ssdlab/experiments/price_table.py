@@ -5,7 +5,7 @@ from __future__ import annotations
 from ssdlab.answer import Curve, Figure
 from ssdlab.arrays.attachment import ram_bytes, with_ram, without_ram
 from ssdlab.arrays.readings import read
-from ssdlab.experiments.base import Experiment, Findings, Runs, Task, line
+from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task
 from ssdlab.jobfile import JobText
 from ssdlab.plan.prices import prices
 from ssdlab.plan.storage import loads
@@ -133,7 +133,7 @@ def _rig(one: Candidate, ssd_bytes: int | None = None, shrink: float = 1.0) -> s
     return one.tree(pool, fast, card).to_toml()
 
 
-def judge(runs: Runs, factor: int) -> Findings:
+def judge(runs: Runs, factor: int) -> Reproduced:
     """Every number of the table."""
     found = {key: read(result).iops for key, result in runs.items()}
     lines = []
@@ -141,17 +141,17 @@ def judge(runs: Runs, factor: int) -> Findings:
         for kind, value in zip(KINDS, published, strict=True):
             name = f"{key}-{kind}"
             quantity = f"4 KiB random {kind}s"
-            lines.append(line(text, quantity, value, "IOPS", found[name], WHY.get(name, "")))
+            lines.append(Line(text, quantity, value, "IOPS", found[name], WHY.get(name, "")))
     cost = prices()
     bills = {key: cost.of(candidate(text).bill) or 0.0 for key, (text, *_) in ROWS.items()}
     ratios = {key: bill / (bills["disks"] or 1.0) for key, bill in bills.items()}
     for key, (text, *_, relative) in ROWS.items():
         if key != "disks":
             reason = WHY_PRICE_SSDS if key == "ssds" else WHY_PRICE
-            lines.append(line(text, "relative price", relative, "", ratios[key], reason))
+            lines.append(Line(text, "relative price", relative, "", ratios[key], reason))
     first = "4 KiB random reads of the first 20 million sectors"
-    lines.append(line(POOL, first, None, "IOPS", found["disks-beginning"]))
-    return Findings(lines, _figures(found, ratios), _remarks(found))
+    lines.append(Line(POOL, first, None, "IOPS", found["disks-beginning"]))
+    return Reproduced(lines, _figures(found, ratios), _remarks(found))
 
 
 def _figures(found: dict[str, float], ratios: dict[str, float]) -> list[Figure]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ssdlab.answer import Curve, Figure
-from ssdlab.experiments.base import Experiment, Findings, Runs, Task, line
+from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task, job_file
 from ssdlab.experiments.cached import Members, milliseconds, rig
 from ssdlab.experiments.measure import Course, course, mean_between, thinned, when_above
 from ssdlab.plan.warmup import warm_up_s
@@ -69,20 +69,15 @@ def hit_ratio_of(gain: float) -> float:
 
 def job(factor: int, length_s: float) -> str:
     """The job file."""
-    return f"""\
-; 8 KiB at random, 90 % reads, in 2 TiB; begin with a cold cache.
-[database]
-ioengine=libaio
-direct=1
-rw=randrw
-rwmixread=90
-bs={REQUEST}
-size={HOT_BYTES // factor // REQUEST * REQUEST}
-iodepth={DEPTH}
-norandommap
-time_based
-runtime={milliseconds(length_s, factor)}
-"""
+    size = HOT_BYTES // factor // REQUEST * REQUEST
+    return job_file(
+        "8 KiB at random, 90 % reads, in 2 TiB; begin with a cold cache.",
+        "",
+        {
+            "database": f"rw=randrw rwmixread=90 bs={REQUEST} size={size} iodepth={DEPTH} "
+            f"norandommap runtime={milliseconds(length_s, factor)}"
+        },
+    )
 
 
 def plan(factor: int) -> list[Task]:
@@ -113,7 +108,7 @@ def _hits(result: Result, factor: int) -> Course:
     return Course(frame["time_s"].to_numpy()[1:] * factor, count["hits"] / total)
 
 
-def judge(runs: Runs, factor: int) -> Findings:
+def judge(runs: Runs, factor: int) -> Reproduced:
     """Rates without and with the cache, and when it is warm."""
     curves = {key: course(runs[key], "database", factor) for key in CASES}
     base, of = float(curves["none"].values.mean()), curves["database"]
@@ -128,25 +123,25 @@ def judge(runs: Runs, factor: int) -> Findings:
     formula = warm_up_s(FORMULA_BYTES, THRESHOLD, DISK_IOPS, REQUEST, DISKS)
     own = warm_up_s(FORMULA_BYTES, THRESHOLD, base / DISKS, REQUEST, DISKS)
     why = WARM_WHY if doubled is not None else f"not within {LENGTH_S / 3600:.0f} h"
-    rows: list[tuple[str, float | None, str, float | None, str]] = [
-        ("with the cache, after 75 h", WITH, "IOPS", warm, WARM_WHY),
-        ("gain after 75 h", GAIN, "%", 100 * (warm / base - 1), WARM_WHY),
-        ("time to the published gain", WARM_S / 3600, "h", doubled and doubled / 3600, why),
-        ("time to be warm by the article's formula", None, "h", formula / 3600, ""),
-        ("the same with the rate of our disks", None, "h", own / 3600, FORMULA_WHY),
-        ("reads that the cache answers after 75 h", None, "%", 100 * hits, ""),
-        (
-            f"with the cache, after {LENGTH_S / 3600:.0f} h", None, "IOPS",
-            mean_between(of.time, of.values, LENGTH_S - 2 * step, LENGTH_S), "",
+    end = mean_between(of.time, of.values, LENGTH_S - 2 * step, LENGTH_S)
+    gain, hours = 100 * (warm / base - 1), LENGTH_S / 3600
+    lines = [
+        Line(DRIVE, "without the cache", WITHOUT, "IOPS", base, DEPTH_WHY, "fitted"),
+        Line(DRIVE, "with the cache, after 75 h", WITH, "IOPS", warm, WARM_WHY),
+        Line(DRIVE, "gain after 75 h", GAIN, "%", gain, WARM_WHY),
+        Line(
+            DRIVE, "time to the published gain", WARM_S / 3600, "h", doubled and doubled / 3600, why
         ),
+        Line(DRIVE, "time to be warm by the article's formula", None, "h", formula / 3600),
+        Line(DRIVE, "the same with the rate of our disks", None, "h", own / 3600, FORMULA_WHY),
+        Line(DRIVE, "reads that the cache answers after 75 h", None, "%", 100 * hits),
+        Line(DRIVE, f"with the cache, after {hours:.0f} h", None, "IOPS", end),
         *(
-            (f"{CASES[key][1]}: after 75 h", None, "IOPS", late(curves[key]), "")
+            Line(DRIVE, f"{CASES[key][1]}: after 75 h", None, "IOPS", late(curves[key]))
             for key in ("each", "whole")
         ),
-    ]  # fmt: skip
-    lines = [line(DRIVE, "without the cache", WITHOUT, "IOPS", base, DEPTH_WHY, "fitted")]
-    lines += [line(DRIVE, *row) for row in rows]
-    return Findings(lines, _figures(curves, runs, factor), _remarks(base, hits, formula, own))
+    ]
+    return Reproduced(lines, _figures(curves, runs, factor), _remarks(base, hits, formula, own))
 
 
 def _figures(curves: Mapping[str, Course], runs: Runs, factor: int) -> list[Figure]:

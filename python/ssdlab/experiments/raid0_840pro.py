@@ -8,7 +8,7 @@ from ssdlab.answer import Figure, family
 from ssdlab.arrays.attachment import attachment
 from ssdlab.arrays.rigs import Shape, array_rig, shipped
 from ssdlab.experiments import measure
-from ssdlab.experiments.base import Experiment, Findings, Runs, Task, line
+from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task, job_file
 from ssdlab.rig import reduced
 
 ARTICLE = "Tom's Hardware, one SSD against two in RAID 0 (Samsung 840 Pro, 2013)"
@@ -20,10 +20,10 @@ CHIPSET = "intel-dmi2"
 STRIPE = 128 << 10
 """Bytes; the default of the chipset's RAID."""
 PROFILES = {
-    "database": "rw=randrw\nrwmixread=67\nbs=8k",
-    "webserver": "rw=randread\n"
+    "database": "rw=randrw rwmixread=67 bs=8k",
+    "webserver": "rw=randread "
     "bssplit=512/22:1k/15:2k/8:4k/23:8k/15:16k/2:32k/6:64k/7:128k/1:512k/1",
-    "workstation": "rw=randrw\nrwmixread=80\nbs=8k\npercentage_random=80",
+    "workstation": "rw=randrw rwmixread=80 bs=8k percentage_random=80",
 }
 ALIKE = 0.1
 """Rates within so much of each other count as alike."""
@@ -50,37 +50,23 @@ DEVICES = [*((s, False) for s in SIZES), *((s, True) for s in PAIRS)]
 
 def job() -> str:
     """The job file: a quarter of the device is filled, and everything happens in there."""
-    parts = [
-        """\
-; One drive or two in RAID 0: sequential, random at depths, and IOmeter's server loads.
-; Begin with a drive that has been securely erased.
-[global]
-ioengine=libaio
-direct=1
-size=25%
-refill_buffers
-norandommap
-
-[fill]
-rw=write
-bs=1m
-iodepth=8
-""",
-        _section("seq-read", "rw=read\nbs=1m", 8),
-        _section("seq-write", "rw=write\nbs=1m", 8),
-    ]
+    loads = {"seq-read": ("rw=read bs=1m", 8), "seq-write": ("rw=write bs=1m", 8)}
     for depth in DEPTHS:
-        parts.append(_section(f"read-{depth}", "rw=randread\nbs=4k", depth))
-        parts.append(_section(f"write-{depth}", "rw=randwrite\nbs=4k", depth))
+        loads[f"read-{depth}"] = ("rw=randread bs=4k", depth)
+        loads[f"write-{depth}"] = ("rw=randwrite bs=4k", depth)
     for name, options in PROFILES.items():
-        parts += [_section(f"{name}-{depth}", options, depth) for depth in DEPTHS]
-    return "\n".join(parts)
-
-
-def _section(name: str, options: str, depth: int) -> str:
-    return (
-        f"[{name}]\nstonewall\n{options}\niodepth={depth}\ntime_based\nruntime=500ms\n"
-        "ramp_time=100ms\n"
+        loads |= {f"{name}-{depth}": (options, depth) for depth in DEPTHS}
+    return job_file(
+        "One drive or two in RAID 0: sequential, random at depths, and IOmeter's server loads.\n"
+        "; Begin with a drive that has been securely erased.",
+        "size=25% refill_buffers norandommap",
+        {
+            "fill": "rw=write bs=1m iodepth=8",
+            **{
+                name: f"{options} iodepth={depth} runtime=500ms ramp_time=100ms"
+                for name, (options, depth) in loads.items()
+            },
+        },
     )
 
 
@@ -97,7 +83,7 @@ def plan(factor: int) -> list[Task]:
     return tasks
 
 
-def judge(runs: Runs, factor: int) -> Findings:
+def judge(runs: Runs, factor: int) -> Reproduced:
     """The article's two numbers, and how often what it says in words holds."""
     results = {device: runs[name_of(*device).replace(" ", "-")] for device in DEVICES}
     rates = {device: measure.totals(result) for device, result in results.items()}
@@ -107,31 +93,29 @@ def judge(runs: Runs, factor: int) -> Findings:
     }
     one, two, large = (256, False), (256, True), "840 Pro 512"
     pair, both = name_of(*two), (rates[one], rates[two])
-    single, many, twice = mbps[512, False], mbps[two], mbps[128, True]
+    many = mbps[two]
     share, web = mbps[one]["seq-read"] / many["seq-read"], _ahead(*both, "webserver", DEPTHS)
     reads, writes = (_alike(*both, load, (1, 2, 4)) for load in ("read", "write"))
     beyond = _ahead(*both, "read", (8, 16, 32))
     as_fast = _alike(rates[512, False], rates[two], "database", (1, 2, 4, 8), 0.15)
     random = rates[512, False]["write-32"] / rates[128, True]["write-32"]
-    rows: list[tuple[str, str, float | None, str, float, str]] = [
-        (pair, "sequential read (almost)", 1000.0, "MB/s", many["seq-read"], LINK_WHY),
-        (pair, "sequential write (almost)", 1000.0, "MB/s", many["seq-write"], FLASH_WHY),
-        (pair, "one drive / two, sequential read (a little over half)", 0.5, "", share, ""),
-        (pair, "random reads at depths 1-4: alike", 3.0, "of 3", reads, SPREAD_WHY),
-        (pair, "random writes at depths 1-4: alike", 3.0, "of 3", writes, WRITE_WHY),
-        (pair, "random reads beyond depth 4: the array ahead", 3.0, "of 3", beyond, ""),
-        (pair, "web server: the array ahead", 6.0, "of 6", web, WEB_WHY),
-        (
+    ordered = mbps[512, False]["seq-write"] / mbps[128, True]["seq-write"]
+    lines = [
+        Line(pair, "sequential read (almost)", 1000.0, "MB/s", many["seq-read"], LINK_WHY),
+        Line(pair, "sequential write (almost)", 1000.0, "MB/s", many["seq-write"], FLASH_WHY),
+        Line(pair, "one drive / two, sequential read (a little over half)", 0.5, "", share),
+        Line(pair, "random reads at depths 1-4: alike", 3.0, "of 3", reads, SPREAD_WHY),
+        Line(pair, "random writes at depths 1-4: alike", 3.0, "of 3", writes, WRITE_WHY),
+        Line(pair, "random reads beyond depth 4: the array ahead", 3.0, "of 3", beyond),
+        Line(pair, "web server: the array ahead", 6.0, "of 6", web, WEB_WHY),
+        Line(
             large, "database at depths 1-8: one 512 as fast as two 256", 4.0, "of 4", as_fast,
             WRITE_WHY,
         ),
-        (large, "random writes at depth 32: one 512 / two 128 (above 1)", None, "", random, ""),
-        (
-            large, "sequential writes: one 512 / two 128 (above 1)", None, "",
-            single["seq-write"] / twice["seq-write"], "",
-        ),
+        Line(large, "random writes at depth 32: one 512 / two 128 (above 1)", None, "", random),
+        Line(large, "sequential writes: one 512 / two 128 (above 1)", None, "", ordered),
     ]  # fmt: skip
-    return Findings([line(*row) for row in rows], _figures(rates), _remarks(rates))
+    return Reproduced(lines, _figures(rates), _remarks(rates))
 
 
 def _alike(

@@ -8,7 +8,7 @@ from ssdlab.arrays.readings import Reading, read
 from ssdlab.arrays.rigs import Shape, array_rig, shipped
 from ssdlab.arrays.studies import STATES
 from ssdlab.arrays.workloads import job
-from ssdlab.experiments.base import Experiment, Findings, Runs, Task, line
+from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task, job_file
 from ssdlab.rig import reduced
 
 ARTICLE = "articles on RAID 0 of two Kingston HyperX (SF-2281) on Intel RST"
@@ -25,9 +25,9 @@ FRESH = {
 CHIPSET = "intel-dmi2"
 """What all ports share; one drive alone stands behind it, too."""
 SIDES = {
-    "seq-read": ("rw=read\nbs=1m", 8),
-    "seq-write": ("rw=write\nbs=1m", 8),
-    "write-32": ("rw=randwrite\nbs=4k", 32),
+    "seq-read": ("rw=read bs=1m", 8),
+    "seq-write": ("rw=write bs=1m", 8),
+    "write-32": ("rw=randwrite bs=4k", 32),
 }
 SHRINKS = {"zeros": 100, "random": 0}
 """Percent by which the data of the two sides shrinks: zeros, and what does not compress."""
@@ -78,31 +78,17 @@ def plan(factor: int) -> list[Task]:
 def _sided(name: str, percent: int) -> str:
     """A load in a quarter of the device that was filled with data of the same kind."""
     options, depth = SIDES[name]
-    return f"""\
-[global]
-ioengine=libaio
-direct=1
-size=25%
-refill_buffers
-buffer_compress_percentage={percent}
-norandommap
-
-[fill]
-rw=write
-bs=1m
-iodepth=8
-
-[{name}]
-stonewall
-{options}
-iodepth={depth}
-time_based
-runtime=500ms
-ramp_time=100ms
-"""
+    return job_file(
+        "A quarter of the device is filled with the same kind of data.",
+        f"size=25% refill_buffers buffer_compress_percentage={percent} norandommap",
+        {
+            "fill": "rw=write bs=1m iodepth=8",
+            name: f"{options} iodepth={depth} runtime=500ms ramp_time=100ms",
+        },
+    )
 
 
-def judge(runs: Runs, factor: int) -> Findings:
+def judge(runs: Runs, factor: int) -> Reproduced:
     """What the article says of the shape, as ratios."""
     found = {key: read(result) for key, result in runs.items()}
 
@@ -113,15 +99,15 @@ def judge(runs: Runs, factor: int) -> Findings:
     for one in (SMALL, PAIR):
         rest, again = "after 30 min of rest / used (alike)", ratio(one, "rested", one, "used")
         used = ratio(one, "used", one, "fresh")
-        lines.append(line(one, "used / fresh (a fraction)", None, "", used))
-        lines.append(line(one, rest, 1.0, "", again, WORDS))
+        lines.append(Line(one, "used / fresh (a fraction)", None, "", used))
+        lines.append(Line(one, rest, 1.0, "", again, WORDS))
     trimmed = (
         (SMALL, "after TRIM / fresh (restored)", 1.0, SMALL, "fresh", ERASE_WHY),
         (PAIR, "after TRIM / used (TRIM does not arrive)", 1.0, PAIR, "used", WORDS),
         (PAIR, "the used pair / one fresh drive (can fall below 1)", None, SMALL, "trimmed", ""),
     )
     for one, quantity, value, other, base, why in trimmed:
-        lines.append(line(one, quantity, value, "", ratio(one, "trimmed", other, base), why))
+        lines.append(Line(one, quantity, value, "", ratio(one, "trimmed", other, base), why))
     for name, said, value in (
         ("seq-read", "above 1", None),
         ("seq-write", "above 1", None),
@@ -129,21 +115,21 @@ def judge(runs: Runs, factor: int) -> Findings:
         ("read-1", "slightly below 1", 1.0),
     ):
         quantity = f"fresh, {name}: pair / one of 240 GB ({said})"
-        lines.append(line(PAIR, quantity, value, "", ratio(PAIR, name, LARGE, name), WORDS))
+        lines.append(Line(PAIR, quantity, value, "", ratio(PAIR, name, LARGE, name), WORDS))
     for one in (SMALL, PAIR):
         for name in SIDES:
             quantity = f"{name}: zeros / data that does not compress (a range)"
             both = ratio(one, f"{name}-zeros", one, f"{name}-random")
-            lines.append(line(one, quantity, None, "", both))
+            lines.append(Line(one, quantity, None, "", both))
     spreads = {name: [found[f"stripe-{kib}/{name}"].iops for kib in STRIPES_KIB] for name in FRESH}
     lines += [
-        line(
+        Line(
             PAIR, f"{name}: worst / best stripe of 4 to 128 KiB (small)", None, "",
             min(rates) / max(rates),
         )
         for name, rates in spreads.items()
     ]  # fmt: skip
-    return Findings(lines, _figures(found, spreads), _remarks(found, spreads))
+    return Reproduced(lines, _figures(found, spreads), _remarks(found, spreads))
 
 
 def _figures(found: dict[str, Reading], spreads: dict[str, list[float]]) -> list[Figure]:

@@ -10,7 +10,7 @@ from ssdlab.answer import Curve, Figure, family
 from ssdlab.arrays.predict import slowest_of
 from ssdlab.arrays.readings import read
 from ssdlab.arrays.rigs import CHUNK, Drive, Shape, array_rig, mixed_rig
-from ssdlab.experiments.base import Experiment, Findings, Kind, Runs, Task, line
+from ssdlab.experiments.base import Experiment, Kind, Line, Reproduced, Runs, Task, job_file
 
 ARTICLE = "an article on RAID 0 of many SSDs (Linux md, HBA)"
 TIMES_MS = (4.1, 2.2, 1.9, 1.4, 1.0, 9.7, 5.4, 8.6)
@@ -56,8 +56,9 @@ def plan(factor: int) -> list[Task]:
         key="example",
         drive=EXAMPLE,
         rig=mixed_rig(members, Shape("0", len(members), CHUNK)),
-        job="; One write of 4 MiB to eight members.\n[write]\nioengine=libaio\ndirect=1\n"
-        "rw=write\nbs=4m\nsize=4m\niodepth=1\n",
+        job=job_file(
+            "One write of 4 MiB to eight members.", "", {"write": "rw=write bs=4m size=4m"}
+        ),
         cost=0.01,
     )
     tasks = [example]
@@ -77,32 +78,26 @@ def plan(factor: int) -> list[Task]:
 
 
 def _stripes(count: int, factor: int) -> str:
-    return f"""\
-; Writes of a chunk for each of {count} drives, one at a time.
-[write]
-ioengine=libaio
-direct=1
-rw=write
-bs={count * CHUNK}
-iodepth=1
-time_based
-runtime={SECONDS * 1000 // factor}ms
-"""
+    return job_file(
+        f"Writes of a chunk for each of {count} drives, one at a time.",
+        "",
+        {"write": f"rw=write bs={count * CHUNK} runtime={SECONDS * 1000 // factor}ms"},
+    )
 
 
-def judge(runs: Runs, factor: int) -> Findings:
+def judge(runs: Runs, factor: int) -> Reproduced:
     """The example to the microsecond, and what is lost against the number of drives."""
     example = read(runs["example"])
     busy = example.utilisation
     least, mean, most = (busy.least, busy.mean, busy.greatest) if busy else (None,) * 3
     _, shares = slowest_of(TIMES_MS)
-    lines = [line(EXAMPLE, "a write of 4 MiB takes", LONGEST_MS, "ms", example.max_ns / 1e6)]
+    lines = [Line(EXAMPLE, "a write of 4 MiB takes", LONGEST_MS, "ms", example.max_ns / 1e6)]
     for quantity, value, share in (
         ("slowest member busy", 100.0, most),
         ("fastest member busy", 100 * min(TIMES_MS) / LONGEST_MS, least),
         ("members busy on the average", 100 * sum(shares) / 8, mean),
     ):
-        lines.append(line(EXAMPLE, quantity, value, "%", None if share is None else 100 * share))
+        lines.append(Line(EXAMPLE, quantity, value, "%", None if share is None else 100 * share))
     lost = {name: _losses(runs, name) for name in MODELS}
     rows: tuple[tuple[int, str, float, str, Kind], ...] = (
         (7, "rare", 10.0, "", "fitted"),
@@ -113,10 +108,10 @@ def judge(runs: Runs, factor: int) -> Findings:
     )
     said = {"rare": "rare slow chunks", "bell": "bell-shaped"}
     lines += [
-        line(MODEL, f"lost at {n} drives, {said[name]}", value, "%", lost[name][n], why, kind)
+        Line(MODEL, f"lost at {n} drives, {said[name]}", value, "%", lost[name][n], why, kind)
         for n, name, value, why, kind in rows
     ]
-    return Findings(lines, _figures(lost), _remarks(lost))
+    return Reproduced(lines, _figures(lost), _remarks(lost))
 
 
 def _losses(runs: Runs, name: str) -> dict[int, float]:

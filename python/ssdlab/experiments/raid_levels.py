@@ -6,7 +6,7 @@ from ssdlab.answer import by_name
 from ssdlab.arrays.attachment import attachment, with_ram, without_ram
 from ssdlab.arrays.readings import read
 from ssdlab.arrays.rigs import Shape, array_rig, shipped
-from ssdlab.experiments.base import Experiment, Findings, Runs, Task, line
+from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task, job_file
 from ssdlab.rig import capacity_of, reduced
 
 ARTICLE = "an article on RAID levels with the Intel RS25DB080 controller (8 disks, 8 SSDs)"
@@ -22,8 +22,8 @@ DISK = "seagate-savvio-10k5-300"
 """A 10 000 rpm SAS disk of 300 GB; which one the article had is not known."""
 DISKS = f"8 x {DISK}"
 KINDS = {"disk": DISKS, "ssd": SSDS}
-LOADS = {"read": "rw=randread\nbs=4k", "write": "rw=randwrite\nbs=4k"}
-ORDERED = {"read-1m": "rw=read\nbs=1m", "write-1m": "rw=write\nbs=1m"}
+LOADS = {"read": "rw=randread bs=4k", "write": "rw=randwrite bs=4k"}
+ORDERED = {"read-1m": "rw=read bs=1m", "write-1m": "rw=write bs=1m"}
 VOLUME = 50e9
 DISK_S, SSD_S = 20, 1
 """Seconds of a measurement."""
@@ -52,23 +52,16 @@ RANGE = (
 def job(load: str, options: str, percent: int | None, ramp: int = 0) -> str:
     """The job file; SSDs are written once in ``percent`` of their room first, of disks nothing
     depends on it."""
-    fill = "" if percent is None else "[fill]\nrw=write\nbs=1m\niodepth=8\n\n"
-    wait = "" if percent is None else "stonewall\n"
-    return f"""\
-; I/O in a volume of 50 GB. Begin with drives that have been securely erased.
-[global]
-ioengine=libaio
-direct=1
-size={f"{VOLUME:.0f}" if percent is None else f"{percent}%"}
-
-{fill}[{load}]
-{wait}{options}
-iodepth={DEPTH}
-norandommap
-time_based
-runtime={DISK_S if percent is None else SSD_S}
-{f"ramp_time={ramp}" if ramp else ""}
-"""
+    size, seconds = (f"{VOLUME:.0f}", DISK_S) if percent is None else (f"{percent}%", SSD_S)
+    measured = f"{options} iodepth={DEPTH} norandommap runtime={seconds}"
+    return job_file(
+        "I/O in a volume of 50 GB. Begin with drives that have been securely erased.",
+        f"size={size}",
+        {
+            **({} if percent is None else {"fill": "rw=write bs=1m iodepth=8"}),
+            load: measured + (f" ramp_time={ramp}" if ramp else ""),
+        },
+    )
 
 
 def plan(factor: int) -> list[Task]:
@@ -94,16 +87,16 @@ def plan(factor: int) -> list[Task]:
     return tasks
 
 
-def judge(runs: Runs, factor: int) -> Findings:
+def judge(runs: Runs, factor: int) -> Reproduced:
     """The two numbers of the text, and every level."""
     found = {key: read(result).iops for key, result in runs.items()}
     ram, many = found["ssd-6-write-ram"], f"{RANGE}; {CONTROLLER}"
     per_disk = ram / found["disk-6-write-ram"]
     writes, cached = "RAID 6, 4 KiB random writes", "RAID 6, 4 KiB random writes, RAM of the card"
     lines = [
-        line(SSDS, writes, RAID6_WRITE, "IOPS", found["ssd-6-write"], CONTROLLER),
-        line(SSDS, cached, RAID6_WRITE, "IOPS", ram, WITH_RAM),
-        line(
+        Line(SSDS, writes, RAID6_WRITE, "IOPS", found["ssd-6-write"], CONTROLLER),
+        Line(SSDS, cached, RAID6_WRITE, "IOPS", ram, WITH_RAM),
+        Line(
             SSDS, "RAID 6, writes with RAM: SSDs / disks", SEVERAL, "", per_disk,
             f"{RANGE}; {WITH_RAM}",
         ),
@@ -112,21 +105,21 @@ def judge(runs: Runs, factor: int) -> Findings:
         for load in LOADS:
             ratio = found[f"ssd-{level}-{load}"] / found[f"disk-{level}-{load}"]
             lines.append(
-                line(SSDS, f"RAID {level}, {load}s: SSDs / disks", SEVERAL, "", ratio, many)
+                Line(SSDS, f"RAID {level}, {load}s: SSDs / disks", SEVERAL, "", ratio, many)
             )
     for level in LEVELS[1:]:
         ratio = found[f"disk-{level}-read"] / found["disk-0-read"]
-        lines.append(line(DISKS, f"random reads, RAID {level} / RAID 0", 1.0, "", ratio))
+        lines.append(Line(DISKS, f"random reads, RAID {level} / RAID 0", 1.0, "", ratio))
     each = [(kind, level) for kind in KINDS for level in LEVELS]
     lines += [
-        line(
+        Line(
             KINDS[kind], f"RAID {level}, random {load}s", None, "IOPS",
             found[f"{kind}-{level}-{load}"],
         )
         for kind, level in each for load in LOADS
     ]  # fmt: skip
     lines += [
-        line(
+        Line(
             KINDS[kind], f"RAID {level}, {load.partition('-')[0]}s of 1 MiB", None, "MB/s",
             found[f"{kind}-{level}-{load}"] * 2**20 / 1e6,
         )
@@ -141,7 +134,7 @@ def judge(runs: Runs, factor: int) -> Findings:
         )
         for kind, title in KINDS.items()
     ]  # fmt: skip
-    return Findings(lines, figures, _remarks(found))
+    return Reproduced(lines, figures, _remarks(found))
 
 
 def _remarks(found: dict[str, float]) -> list[str]:

@@ -9,7 +9,7 @@ from ssdlab.arrays.attachment import attachment, without_ram
 from ssdlab.arrays.readings import read
 from ssdlab.arrays.rigs import Shape, array_rig, shipped
 from ssdlab.experiments import measure, raid_levels
-from ssdlab.experiments.base import Experiment, Findings, Runs, Task, line
+from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task, job_file
 from ssdlab.experiments.cached import Members, rig
 from ssdlab.experiments.raid_levels import ARTICLE, CARD, DEPTH, DISK, LEVELS, SSD, SSDS, STRIP
 from ssdlab.rig import capacity_of, reduced
@@ -42,40 +42,17 @@ def job(factor: int) -> str:
     area = VOLUME // (BLOCK * factor) * BLOCK * factor
     # A stride at the end of each write: only every so manieth block is hot.
     order = f"rw=write:{BLOCK * (factor - 1)}" if factor > 1 else "rw=write"
-    place = f"ba={BLOCK * factor}" if factor > 1 else f"ba={BLOCK}"
-    return f"""\
-; 4 KiB at random in 50 GB, {DEPTH} in flight, before a cache that holds all of it.
-[global]
-ioengine=libaio
-direct=1
-bs={BLOCK}
-size={area}
-iodepth={DEPTH}
-refill_buffers
-
-[cold]
-{order}
-
-[again]
-stonewall
-{order}
-
-[write]
-stonewall
-rw=randwrite
-{place}
-norandommap
-time_based
-runtime={WARM_MS}ms
-
-[read]
-stonewall
-rw=randread
-{place}
-norandommap
-time_based
-runtime={WARM_MS}ms
-"""
+    warm = f"ba={BLOCK * factor} norandommap runtime={WARM_MS}ms"
+    return job_file(
+        f"4 KiB at random in 50 GB, {DEPTH} in flight, before a cache that holds all of it.",
+        f"bs={BLOCK} size={area} iodepth={DEPTH} refill_buffers",
+        {
+            "cold": order,
+            "again": order,
+            "write": f"rw=randwrite {warm}",
+            "read": f"rw=randread {warm}",
+        },
+    )
 
 
 def plan(factor: int) -> list[Task]:
@@ -104,7 +81,7 @@ def plan(factor: int) -> list[Task]:
     return tasks
 
 
-def judge(runs: Runs, factor: int) -> Findings:
+def judge(runs: Runs, factor: int) -> Reproduced:
     """The numbers of the text, and how little the level below matters."""
     found = {
         (fast, level, load): measure.totals(runs[f"{fast}-under-{level}"])[load]
@@ -114,48 +91,48 @@ def judge(runs: Runs, factor: int) -> Findings:
     }
     pure, on_raid6 = read(runs["ssds"]).iops, found["0", "6", "write"]
     lines = [
-        line(DRIVE, f"RAID 6, cache {FAST[fast]}: random writes", value, "IOPS",
+        Line(DRIVE, f"RAID 6, cache {FAST[fast]}: random writes", value, "IOPS",
              found[fast, "6", "write"], STATE)
         for fast, value in PUBLISHED.items()
     ]  # fmt: skip
     for fast, name in FAST.items():
         used = runs.get(f"{fast}-used")
         lines.append(
-            line(
+            Line(
                 DRIVE, f"the same, SSDs just written over, cache {name}", None, "IOPS",
                 None if used is None else measure.totals(used)["write"],
                 TOO_SMALL if used is None else "",
             )
         )  # fmt: skip
     lines += [
-        line(
+        Line(
             DRIVE, "writes with cache RAID 0 / RAID 1", PUBLISHED["0"] / PUBLISHED["10"], "",
             on_raid6 / found["10", "6", "write"],
             f"every write goes to two SSDs of a mirror; {STATE}",
         ),
-        line(SSDS, "RAID 6 without a cache: random writes", PURE, "IOPS", pure, PURE_WHY),
-        line(
+        Line(SSDS, "RAID 6 without a cache: random writes", PURE, "IOPS", pure, PURE_WHY),
+        Line(
             DRIVE, "cached RAID 6 of disks / RAID 6 of SSDs", PUBLISHED["0"] / PURE, "",
             on_raid6 / pure, STATE,
         ),
     ]  # fmt: skip
     lines += [
-        line(
+        Line(
             DRIVE, f"cache RAID 0: writes on RAID {level} / RAID 0 (hardly differ)", 1.0, "",
             found["0", level, "write"] / found["0", "0", "write"],
         )
         for level in LEVELS[1:]
     ]  # fmt: skip
     lines += [
-        line(DRIVE, f"cache {FAST[fast]} on RAID {level}: {load}s", None, "IOPS", value)
+        Line(DRIVE, f"cache {FAST[fast]} on RAID {level}: {load}s", None, "IOPS", value)
         for (fast, level, load), value in found.items()
         if load == "write" or (load == "read" and level == "6")
     ]
     cold = "first writes, in order with gaps, on RAID"
     lines += [
-        line(DRIVE, f"{cold} {level}", None, "IOPS", found["0", level, "cold"]) for level in LEVELS
+        Line(DRIVE, f"{cold} {level}", None, "IOPS", found["0", level, "cold"]) for level in LEVELS
     ]
-    return Findings(lines, [_figure(found)], _remarks(found))
+    return Reproduced(lines, [_figure(found)], _remarks(found))
 
 
 def _figure(found: dict[tuple[str, str, str], float]) -> Figure:

@@ -10,7 +10,8 @@ from functools import partial
 import polars as pl
 
 from ssdlab.answer import Curve, Figure
-from ssdlab.experiments.base import Experiment, Findings, Runs, Task, line
+from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task, job_file
+from ssdlab.experiments.cached import milliseconds
 from ssdlab.plan.stores import Store, cached, store, tiered
 from ssdlab.results import DirectionStats, Result
 from ssdlab.rig import capacity_of, reduced
@@ -76,13 +77,9 @@ def _size(factor: int) -> int:
     return hot * VOLUME
 
 
-def _phase(factor: int) -> float:
-    return PHASE_S / factor
-
-
 def main_job(factor: int) -> str:
     """Warm-up, measurements, and the same again after the hot part has moved."""
-    long, short = 5 * _phase(factor) / 6, _phase(factor) / 6
+    long, short = (milliseconds(sixths * PHASE_S / 6, factor) for sixths in (5, 1))
     steps = [
         ("first", "randread", HERE, short),
         ("warming", "randread", HERE, long),
@@ -92,57 +89,46 @@ def main_job(factor: int) -> str:
         ("following", "randread", THERE, long),
         ("after", "randread", THERE, short),
     ]
-    parts = [
-        f"[{name}]\nstonewall\nrw={rw}\nrandom_distribution=zoned:{zones}\n"
-        f"runtime={round(1000 * seconds)}ms\n"
-        for name, rw, zones, seconds in steps
-    ]
-    return _head(factor) + "\n".join(parts)
+    return _job(
+        factor,
+        {
+            name: f"rw={rw} random_distribution=zoned:{zones} runtime={length}"
+            for name, rw, zones, length in steps
+        },
+    )
 
 
 def loss_job(factor: int) -> str:
     """Reads and writes of the hot part, in the course of which the SSDs fail."""
-    return (
-        _head(factor)
-        + f"[mixed]\nrw=randrw\nrwmixread=70\nrandom_distribution=zoned:{HERE}\n"
-        + f"runtime={round(1000 * _phase(factor))}ms\n"
-    )
+    mix = f"rw=randrw rwmixread=70 random_distribution=zoned:{HERE}"
+    return _job(factor, {"mixed": f"{mix} runtime={milliseconds(PHASE_S, factor)}"})
 
 
 def cost_job(factor: int) -> str:
     """A few reads that make a fiftieth hot, and those whose time is measured, of the rest."""
-    size, runtime = _size(factor), f"runtime={round(500 * _phase(factor))}ms\n"
+    size, runtime = _size(factor), f"runtime={milliseconds(PHASE_S / 2, factor)}"
     hot = size // VOLUME
-    return (
-        _head(factor)
-        + f"[hot]\nrw=randread\nsize={hot}\nrate_iops=50\niodepth=1\n{runtime}\n"
-        + f"[cold]\nrw=randread\noffset={2 * hot}\nsize={size - 2 * hot}\niodepth=8\n{runtime}"
-    )
+    own = {
+        "hot": f"rw=randread size={hot} rate_iops=50 iodepth=1 {runtime}",
+        "cold": f"rw=randread offset={2 * hot} size={size - 2 * hot} iodepth=8 {runtime}",
+    }
+    return _job(factor, own, together=True)
 
 
-def _head(factor: int) -> str:
-    return f"""\
-; In a volume at the start of a device that is worth nothing.
-[global]
-ioengine=libaio
-direct=1
-size={_size(factor)}
-bs=4k
-iodepth={DEPTH}
-norandommap
-time_based
-
-"""
+def _job(factor: int, sections: Mapping[str, str], *, together: bool = False) -> str:
+    note = "In a volume at the start of a device that is worth nothing."
+    common = f"size={_size(factor)} bs=4k iodepth={DEPTH} norandommap"
+    return job_file(note, common, sections, together=together)
 
 
 def plan(factor: int) -> list[Task]:
     """The disks, three ways of using the SSDs, slower looks, failures, and what moving costs."""
     pool, mirror, stripe = store(POOL), store(MIRROR), store(STRIPE)
-    period = _phase(factor) / PERIODS
+    period = milliseconds(PHASE_S / PERIODS, factor)
     keys = {
         "extent": "1MiB",
-        "period": f"{round(1000 * period)}ms",
-        "half_life": f"{round(1000 * period)}ms",
+        "period": period,
+        "half_life": period,
         "move_rate": MOVE_RATE,
         "moves": 4,
         "placement": "below-first",
@@ -150,12 +136,12 @@ def plan(factor: int) -> list[Task]:
     through = partial(cached, stripe, pool)
     back = partial(cached, mirror, pool)
     tier = partial(tiered, mirror, pool)
-    fails = f"{round(1000 * FAILS_AT * _phase(factor))}ms"
+    fails = milliseconds(FAILS_AT * PHASE_S, factor)
     half = replace(mirror, tree=mirror.tree.copy())
     half.tree.set("fail", f'[{{ member = 0, at = "{fails}" }}]')
 
     main, loss, cost = main_job(factor), loss_job(factor), cost_job(factor)
-    slow = {**keys, "period": f"{round(1000 * _phase(factor))}ms"}
+    slow = {**keys, "period": milliseconds(PHASE_S, factor)}
     back_keys, lost = {**CACHE, "mode": "write-back"}, {"cache_fails_at": fails}
     still = {**keys, "moves": 0, "reserve": 4}
     eager = {**keys, "promote_after": 1, "margin": 0.0}
@@ -181,7 +167,7 @@ def _task(key: str, one: Store, job: str, factor: int, cost: float) -> Task:
     place = "fast" if one.tree.get("kind") == "tier" else "cache"
     smaller = {f"{place}.{name}": value for name, value in reduced(SSD, factor, fewest=128).items()}
     own = {} if one.tree.get("kind") == "array" else smaller
-    interval = max(10, round(1000 * _phase(factor) / 60))
+    interval = max(10, round(1000 * PHASE_S / factor / 60))
     return Task(key, one.title, job, own, interval_ms=interval, cost=cost, rig=one.rig())
 
 
@@ -228,21 +214,21 @@ class Way:
         return self._sum(lambda column: bool(_WRITTEN.fullmatch(column)), at_end_of)
 
 
-def judge(runs: Runs, factor: int) -> Findings:
+def judge(runs: Runs, factor: int) -> Reproduced:
     """Each statement, and what the runs say of it."""
     ways = {key: Way(result) for key, result in runs.items()}
     lines = []
     for key, name in WAYS.items():
         way = ways[key]
-        lines.append(line(name, "capacity", None, "GB", way.capacity() / 1e9))
-        lines += [line(name, said, None, "IOPS", way.iops(job)) for job, said in RATES.items()]
+        lines.append(Line(name, "capacity", None, "GB", way.capacity() / 1e9))
+        lines += [Line(name, said, None, "IOPS", way.iops(job)) for job, said in RATES.items()]
         lines += [
-            line(name, f"99 % of reads{said}", None, "ms", way.p99_ms(job))
+            Line(name, f"99 % of reads{said}", None, "ms", way.p99_ms(job))
             for job, said in (("warming", " while warming up"), ("reads", ", warm"))
         ]
     ssds = [key for key in WAYS if key != "disks"]
     lines += [
-        line(
+        Line(
             WAYS[key], "written to the SSDs by warming up", None, "MB",
             ways[key].ssd_bytes("reads") / 1e6,
         )
@@ -251,9 +237,9 @@ def judge(runs: Runs, factor: int) -> Findings:
     for key in ssds:
         written = ways[key].ssd_bytes("writes") - ways[key].ssd_bytes("reads")
         share = written / ways[key].stats("writes").io_bytes
-        lines.append(line(WAYS[key], "bytes to the SSDs per byte that is written", None, "", share))
+        lines.append(Line(WAYS[key], "bytes to the SSDs per byte that is written", None, "", share))
     lines += [
-        line(name, "data lost", None, "MB", ways[key].counter("lost_bytes") / 1e6)
+        Line(name, "data lost", None, "MB", ways[key].counter("lost_bytes") / 1e6)
         for key, name in LOSSES.items()
     ]
     for key, name in COSTS.items():
@@ -264,8 +250,8 @@ def judge(runs: Runs, factor: int) -> Findings:
             ("mean", "ms", mean),
             ("99 %", "ms", way.p99_ms("cold")),
         ):
-            lines.append(line(f"tier, {name}", f"{reads} {what}", None, unit, value))
-    return Findings(lines, _figures(ways, factor), _verdicts(ways, factor))
+            lines.append(Line(f"tier, {name}", f"{reads} {what}", None, unit, value))
+    return Reproduced(lines, _figures(ways, factor), _verdicts(ways, factor))
 
 
 def _verdicts(ways: Mapping[str, Way], factor: int) -> list[str]:
@@ -353,7 +339,7 @@ def _figures(ways: Mapping[str, Way], factor: int) -> list[Figure]:
         curves.append(
             Curve(name, series["time_s"].to_list(), series["iops"].to_list(), "line", place)
         )
-    phase = _phase(factor)
+    phase = PHASE_S / factor
     times = [phase, 7 / 6 * phase, 8 / 6 * phase]
     note = (
         f"Until {times[0]:g} s it warms up, until {times[1]:g} s warm reads, until {times[2]:g} s "

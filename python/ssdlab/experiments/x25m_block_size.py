@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ssdlab.answer import Curve, Figure, family
-from ssdlab.experiments.base import Experiment, Findings, Runs, Task, line
+from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task, job_file
 from ssdlab.experiments.measure import totals
 from ssdlab.experiments.x25m_random_write import ARTICLE, DRIVE
 from ssdlab.rig import reduced
@@ -25,52 +25,24 @@ def label(size: int) -> str:
     return f"{size}" if size < 1024 else f"{size // 1024}k" if size < 2**20 else "1m"
 
 
-def _head(words: str) -> str:
-    return f"""\
-; {words}
-[global]
-ioengine=libaio
-direct=1
-size=100%
-iodepth=4
-"""
-
-
 def used_job(factor: int) -> str:
     """The sweep on a used drive: reads in order, reads at random, writes in order."""
-    step = STEP_S // factor
-    text = _head("Block sizes on a used drive. Begin with a drive that has been erased.")
-    text += f"""
-[use]
-rw=randwrite
-bs=32k
-norandommap
-time_based
-runtime={USING_S // factor}
-"""
-    for name, rw in (("read", "read"), ("randread", "randread\nnorandommap"), ("write", "write")):
+    jobs = {"use": f"rw=randwrite bs=32k norandommap runtime={USING_S // factor}"}
+    for name, rw in (("read", "read"), ("randread", "randread norandommap"), ("write", "write")):
         for size in SIZES:
-            text += f"""
-[{name}-{label(size)}]
-stonewall
-rw={rw}
-bs={label(size)}
-time_based
-runtime={step}
-"""
-    return text
+            step = f"rw={rw} bs={label(size)} runtime={STEP_S // factor}"
+            jobs[f"{name}-{label(size)}"] = step
+    note = "Block sizes on a used drive. Begin with a drive that has been erased."
+    return job_file(note, "size=100% iodepth=4", jobs)
 
 
 def new_job(size: int, factor: int) -> str:
     """Writing in order on a new drive."""
-    head = _head("Sequential writes on a new drive. Begin with a drive that has been erased.")
-    return f"""{head}
-[write]
-rw=write
-bs={label(size)}
-time_based
-runtime={STEP_S // factor}
-"""
+    return job_file(
+        "Sequential writes on a new drive. Begin with a drive that has been erased.",
+        "size=100% iodepth=4",
+        {"write": f"rw=write bs={label(size)} runtime={STEP_S // factor}"},
+    )
 
 
 def plan(factor: int) -> list[Task]:
@@ -84,7 +56,7 @@ def plan(factor: int) -> list[Task]:
     return [used, *new]
 
 
-def judge(runs: Runs, factor: int) -> Findings:
+def judge(runs: Runs, factor: int) -> Reproduced:
     """The numbers of the text and the four curves."""
     used = totals(runs["used"], "bw_bytes")
     read, random, again = (
@@ -95,22 +67,22 @@ def judge(runs: Runs, factor: int) -> Findings:
     top, at = max(read), SIZES.index(128 * 1024)
     reached = next(size for size, rate in zip(SIZES, read, strict=True) if rate >= 0.95 * top)
     order, raw = "sequential read", "without a partition"
-    share = random[-1] / read[-1]
-    rows: list[tuple[str, float | None, str, float | None, str]] = [
-        (f"{order}, highest, {raw}", 270.0, "MB/s", top, ""),
-        (f"{order}, highest, with a partition", 260.0, "MB/s", None, NO_FILE_SYSTEM),
-        (
-            f"{order}, block from which 95 % of it are reached", 64.0, "KiB", reached / 1024,
-            SCATTERED,
+    write, at_128 = "sequential write", "at 128 KiB"
+    lines = [
+        Line(DRIVE, f"{order}, highest, {raw}", 270.0, "MB/s", top),
+        Line(
+            DRIVE, f"{order}, highest, with a partition", 260.0, "MB/s", None, NO_FILE_SYSTEM
         ),
-        (f"random / {order} at 1 MiB, {raw}", 1.0, "", share, ""),
+        Line(
+            DRIVE, f"{order}, block from which 95 % of it are reached", 64.0, "KiB",
+            reached / 1024, SCATTERED,
+        ),
+        Line(DRIVE, f"random / {order} at 1 MiB, {raw}", 1.0, "", random[-1] / read[-1]),
+        Line(DRIVE, f"{write}, new, {at_128}", 100.0, "MB/s", new[at], kind="fitted"),
+        Line(
+            DRIVE, f"{write}, used, {at_128} (much lower at first)", None, "MB/s", again[at]
+        ),
     ]  # fmt: skip
-    lines = [line(DRIVE, *row) for row in rows]
-    write = "sequential write"
-    lines += [
-        line(DRIVE, f"{write}, new, at 128 KiB", 100.0, "MB/s", new[at], kind="fitted"),
-        line(DRIVE, f"{write}, used, at 128 KiB (much lower at first)", None, "MB/s", again[at]),
-    ]
     curves = {
         order: read,
         "random read, used": random,
@@ -126,7 +98,7 @@ def judge(runs: Runs, factor: int) -> Findings:
         "lower at first; as sequential writing goes on, write amplification tends to 1 and the "
         "speed returns."
     )
-    return Findings(lines, [figure], [remark])
+    return Reproduced(lines, [figure], [remark])
 
 
 EXPERIMENT = Experiment(

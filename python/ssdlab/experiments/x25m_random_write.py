@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from ssdlab.answer import Curve, Figure
-from ssdlab.experiments.base import Experiment, Findings, Kind, Line, Published, Runs, Task
+from ssdlab.experiments.base import (
+    Experiment,
+    Kind,
+    Line,
+    Reproduced,
+    Runs,
+    Task,
+    job_file,
+)
 from ssdlab.experiments.measure import Course, at, mean_between, minutes
 from ssdlab.rig import reduced
 
@@ -22,51 +30,33 @@ EARLY = (
 )
 
 
-def _number(quantity: str, value: float, kind: Kind = "predicted") -> Published:
-    return Published(DRIVE, quantity, value, "MB/s", kind)
-
-
-RAW_4K: tuple[tuple[float, Published], ...] = (
-    (0.33, _number("4 KiB raw, at the start", 90.0)),
-    (1.0, _number("4 KiB raw, at 1 min", 65.0)),
-    (3.0, _number("4 KiB raw, at 3 min", 10.0)),
-    (4.0, _number("4 KiB raw, at 4 min", 8.0)),
-    (40.0, _number("4 KiB raw, at 40 min", 2.0)),
-    (240.0, _number("4 KiB raw, at 4 h", 2.0)),
+Points = tuple[tuple[float, str, float], ...]
+"""Minutes, what the article says of them, MB/s."""
+RAW_4K: Points = (
+    (0.33, "at the start", 90.0),
+    (1.0, "at 1 min", 65.0),
+    (3.0, "at 3 min", 10.0),
+    (4.0, "at 4 min", 8.0),
+    (40.0, "at 40 min", 2.0),
+    (240.0, "at 4 h", 2.0),
 )
-HUMP = _number("4 KiB raw, hump between 4 and 40 min", 15.0)
-RAW_16K: tuple[tuple[float, Published], ...] = (
-    (0.33, _number("16 KiB raw, at the start", 100.0)),
-    (3.0, _number("16 KiB raw, within 3 min", 30.0)),
-)
-PARTITION_4K: tuple[tuple[float, Published], ...] = (
-    (1.0, _number("4 KiB partition, at 1 min", 61.0)),
-    (4.0, _number("4 KiB partition, at 4 min", 2.6)),
-    (240.0, _number("4 KiB partition, at 4 h", 2.6, "fitted")),
-)
-WRITTEN = Published(DRIVE, "4 KiB raw, written in the first 3 min (at most)", 10.0, "GB")
-ALIKE = Published(DRIVE, "32 KiB / 128 KiB raw, mean of the last hour", 1.0, "")
+HUMP = 15.0
+RAW_16K: Points = ((0.33, "at the start", 100.0), (3.0, "within 3 min", 30.0))
+PARTITION_4K: Points = ((1.0, "at 1 min", 61.0), (4.0, "at 4 min", 2.6), (240.0, "at 4 h", 2.6))
+FITTED = "4 KiB partition, at 4 h"
+WRITTEN_GB = 10.0
+"""At most, in the first three minutes."""
 
 
 def job(block_kib: int, partition: bool, factor: int, size: str = "100%") -> str:
     """The job file. With a partition, the test program lays its file out first."""
-    fill = "\n[layout]\nrw=write\nbs=128k\niodepth=4\n" if partition else ""
-    wait = "stonewall\n" if partition else ""
-    return f"""\
-; Random writes of {block_kib} KiB over time. Begin with a drive that has been erased.
-[global]
-ioengine=libaio
-direct=1
-size={size}
-{fill}
-[random]
-{wait}rw=randwrite
-bs={block_kib}k
-iodepth=4
-norandommap
-time_based
-runtime={LENGTH_S // factor}
-"""
+    fill = {"layout": "rw=write bs=128k"} if partition else {}
+    writes = f"rw=randwrite bs={block_kib}k norandommap runtime={LENGTH_S // factor}"
+    return job_file(
+        f"Random writes of {block_kib} KiB over time. Begin with a drive that has been erased.",
+        f"size={size} iodepth=4",
+        {**fill, "random": writes},
+    )
 
 
 def plan(factor: int) -> list[Task]:
@@ -85,19 +75,22 @@ def plan(factor: int) -> list[Task]:
     ]
 
 
-def judge(runs: Runs, factor: int) -> Findings:
+def judge(runs: Runs, factor: int) -> Reproduced:
     """The numbers of the text, and the curves of all block sizes."""
     found = {key: minutes(result, factor) for key, result in runs.items()}
     raw = found["4k-raw"]
-    lines = _points(raw, RAW_4K)
+    lines = _points(raw, "4 KiB raw", RAW_4K)
     hump = float(raw.values[(raw.time > 4) & (raw.time <= 40)].max())
-    lines.insert(4, Line(HUMP, hump, ASSUMED))
+    what = "4 KiB raw, hump between 4 and 40 min"
+    lines.insert(4, Line(DRIVE, what, HUMP, "MB/s", hump, ASSUMED))
     first = float(raw.values[raw.time <= 3].sum()) * RECORD_S / 1e3
-    lines.append(Line(WRITTEN, first, "the article gives a bound"))
-    lines += _points(found["16k-raw"], RAW_16K)
+    what, why = "4 KiB raw, written in the first 3 min (at most)", "the article gives a bound"
+    lines.append(Line(DRIVE, what, WRITTEN_GB, "GB", first, why))
+    lines += _points(found["16k-raw"], "16 KiB raw", RAW_16K)
     last = {block: found[f"{block}k-raw"].between(180, 241) for block in BLOCKS_KIB}
-    lines.append(Line(ALIKE, last[32] / last[128], PIECES))
-    lines += _points(found["4k-partition"], PARTITION_4K)
+    what = "32 KiB / 128 KiB raw, mean of the last hour"
+    lines.append(Line(DRIVE, what, 1.0, "", last[32] / last[128], PIECES))
+    lines += _points(found["4k-partition"], "4 KiB partition", PARTITION_4K)
     figures = []
     for kind, title, points in (
         ("raw", "Without a partition", RAW_4K),
@@ -107,20 +100,22 @@ def judge(runs: Runs, factor: int) -> Findings:
             found[f"{block}k-{kind}"].curve(f"{block} KiB", number)
             for number, block in enumerate(BLOCKS_KIB)
         ]
-        x, y = [minute for minute, _ in points], [one.value or 0.0 for _, one in points]
+        x, y = [minute for minute, _, _ in points], [rate for _, _, rate in points]
         curves.append(Curve("published, 4 KiB", x, y, "published", 1))
         figures.append(Figure(title, "time, min", "MB/s", curves, wide=True))
-    return Findings(lines, figures, _remarks(found, last))
+    return Reproduced(lines, figures, _remarks(found, last))
 
 
-def _points(one: Course, points: tuple[tuple[float, Published], ...]) -> list[Line]:
+def _points(one: Course, name: str, points: Points) -> list[Line]:
     lines = []
-    for minute, number in points:
+    for minute, when, published in points:
         # A record of the article is the mean of a minute; the start is the first one of ours.
         record = mean_between(one.time, one.values, minute - 1, minute)
         value = record if minute >= 1 else at(one.time, one.values, minute)
-        off = value is None or not number.value or not 1 / 1.5 <= value / number.value <= 1.5
-        lines.append(Line(number, value, EARLY if off and minute < 5 else ASSUMED))
+        off = value is None or not 1 / 1.5 <= value / published <= 1.5
+        why, what = EARLY if off and minute < 5 else ASSUMED, f"{name}, {when}"
+        kind: Kind = "fitted" if what == FITTED else "predicted"
+        lines.append(Line(DRIVE, what, published, "MB/s", value, why, kind))
     return lines
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from ssdlab.answer import Figure
-from ssdlab.experiments.base import Experiment, Findings, Runs, Task, line
+from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task
 from ssdlab.experiments.measure import minutes
 from ssdlab.experiments.x25m_random_write import ARTICLE, DRIVE, LENGTH_S, RECORD_S, job
 from ssdlab.rig import reduced
@@ -30,18 +30,19 @@ def plan(factor: int) -> list[Task]:
     ]
 
 
-def judge(runs: Runs, factor: int) -> Findings:
+def judge(runs: Runs, factor: int) -> Reproduced:
     """The order of the curves, which is all that the article's picture gives."""
     courses = {share: minutes(runs[f"{share}-percent"], factor) for share in SHARES}
     last = {share: one.between(180, 241) for share, one in courses.items()}
     rising = sum(last[b] > last[a] for a, b in itertools.pairwise(SHARES))
-    lines = [line(DRIVE, ORDER, 3.0, "of 3", float(rising))]
+    lines = [Line(DRIVE, ORDER, 3.0, "of 3", float(rising))]
     lines += [
-        line(DRIVE, f"partition of {share} %, mean of the last hour", None, "MB/s", rate)
+        Line(DRIVE, f"partition of {share} %, mean of the last hour", None, "MB/s", rate)
         for share, rate in last.items()
     ]
     curves = [one.curve(f"{share} %", i) for i, (share, one) in enumerate(courses.items())]
-    return Findings(lines, [Figure("4 KiB random writes", "time, min", "MB/s", curves, wide=True)])
+    figure = Figure("4 KiB random writes", "time, min", "MB/s", curves, wide=True)
+    return Reproduced(lines, [figure])
 
 
 EXPERIMENT = Experiment(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ssdlab import units
-from ssdlab.answer import Cell, Section, Table, columns
+from ssdlab.answer import Cell, Section
 from ssdlab.engine import choices
-from ssdlab.engine.answers import Row, charts, figure, number
+from ssdlab.engine.answers import CellGrid, Part, charts, grid, number, work_table
 from ssdlab.engine.preparation import used
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import COMPRESSIBLE, MIB, Parameter, Setup
+from ssdlab.engine.setup import MIB, Parameter, Setup
 from ssdlab.engine.steps import Idle, Job, Step
 from ssdlab.errors import InputError
 
@@ -71,8 +71,8 @@ def _job(setup: Setup, turn: int, way: str, rw: str, size: int, case: str) -> Jo
 def judge(records: Records, setup: Setup) -> Section:
     """What each case loses against requests on boundaries."""
     sizes = choices.blocks(setup, "blocks")
-    rows: list[Row] = []
-    numbers = []
+    numbers, parts = [], []
+    lost, spreads = {}, {}
     told: dict[str, list[tuple[float, str]]] = {}
     for way, _ in WAYS:
         for size in sizes:
@@ -82,36 +82,36 @@ def judge(records: Records, setup: Setup) -> Section:
                 keys = _keys(setup, way, size, case)
                 rates = [records.iops(key) for key in keys]
                 cost, spread = _cost(rates, base) if case != "aligned" else (None, None)
-                rate, *latencies = (records.cell(what, keys) for what in ("iops", "mean", "p99"))
-                lost = Cell(cost, tuple(keys))
-                rows.append([name, rate, lost, Cell(spread, tuple(keys)), *latencies])
+                parts.append(Part(keys, None, name))
+                lost[name], spreads[name] = (Cell(one, tuple(keys)) for one in (cost, spread))
                 if cost is None:
                     continue
-                numbers.append(number(f"{name}: lost", lost, "%", "lower"))
+                numbers.append(number(f"{name}: lost", lost[name], "%", "lower"))
                 if cost > max(NOTICED, spread or 0.0):
                     told.setdefault(way, []).append((cost, name))
     if not numbers:
         return Section(["Requests on and off boundaries have not both been measured yet."])
-    figures = [
-        figure(
-            f"Random {way}s",
-            "block",
-            "IOPS",
-            {
-                title: [records.cell("iops", _keys(setup, way, size, case)) for size in sizes]
-                for case, title in CASES
-            },
-            style="bars",
-            x_names=[units.binary(size) for size in sizes],
-            group="Operations by where requests begin",
+    blocks, cases = {size: units.binary(size) for size in sizes}, dict(CASES)
+
+    def rates_of(way: str) -> CellGrid:
+        return grid(blocks, cases, lambda s, case: records.cell("iops", _keys(setup, way, s, case)))
+
+    group = "Operations by where requests begin"
+    figures = charts(
+        *(
+            rates_of(way).figure(f"Random {way}s", "block", "IOPS", style="bars", group=group)
+            for way, _ in WAYS
         )
-        for way, _ in WAYS
-    ]
-    heads = columns(
-        "requests | rate [IOPS] | lost [%] | +- over the turns [%] | mean latency [us] | p99 [us]"
     )
-    table = Table("What misalignment costs", heads, rows)
-    return Section(_said(told), numbers, [table], charts(*figures))
+    table = work_table(
+        records,
+        parts,
+        "iops mean p99",
+        title="What misalignment costs",
+        corner="requests",
+        more={"lost [%]": lost, "+- over the turns [%]": spreads},
+    )
+    return Section(_said(told), numbers, [table], figures)
 
 
 def _said(told: dict[str, list[tuple[float, str]]]) -> list[str]:
@@ -149,21 +149,16 @@ def _cost(rates: list[float | None], base: list[float | None]) -> tuple[float | 
     return sum(lost) / len(lost), (max(lost) - min(lost)) / 2 if len(lost) > 1 else None
 
 
-PROTOCOLS = (
-    Protocol(
-        name="alignment",
-        title="Alignment",
-        summary="what requests cost that do not begin on page boundaries",
-        source="KomputerPress 9/2010, Intel X25-M G2 with IOmeter (the text on alignment)",
-        group="article",
-        plan=plan,
-        judge=judge,
-        parameters=(
-            Parameter("blocks", "4k,8k,16k,64k", "block sizes"),
-            Parameter("depth", 4, "I/Os in flight"),
-            Parameter("seconds", 60.0, "time for each case and turn"),
-            Parameter("turns", 3, "how often all cases are measured"),
-            COMPRESSIBLE,
-        ),
-    ),
+PROTOCOLS = procedure(
+    "article",
+    "alignment",
+    "Alignment",
+    "what requests cost that do not begin on page boundaries",
+    "KomputerPress 9/2010, Intel X25-M G2 with IOmeter (the text on alignment)",
+    plan,
+    judge,
+    Parameter("blocks", "4k,8k,16k,64k", "block sizes"),
+    Parameter("depth", 4, "I/Os in flight"),
+    Parameter("seconds", 60.0, "time for each case and turn"),
+    Parameter("turns", 3, "how often all cases are measured", least=1),
 )

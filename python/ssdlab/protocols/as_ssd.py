@@ -6,16 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 from ssdlab import units
-from ssdlab.answer import Cell, Column, Section, Table
+from ssdlab.answer import Cell, Cells, Column, Section, Table
 from ssdlab.engine import choices
-from ssdlab.engine.answers import Row, number, sources
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.answers import CellGrid, grid, number, sources
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import MIB, Parameter, Setup
 from ssdlab.engine.steps import Job, Step
 from ssdlab.protocols.crystaldiskmark import (
     WAYS,
-    Cells,
     compressible_gains,
     kinds,
     speed_figures,
@@ -76,37 +75,33 @@ def _job(setup: Setup, kind: str, name: str, way: str) -> Job:
 def judge(records: Records, setup: Setup) -> Section:
     """The window of the program, and its scores."""
     asked = kinds(setup)
-    speed: Cells = {
-        (kind, way, name): records.cell("mbps", _key(kind, name, way), way)
-        for kind in asked
-        for name, _ in SPEEDS
-        for way in WAYS
-    }
-    access = {
-        (kind, way): records.value("mean", _key(kind, "acc", way), way)
-        for kind in asked
-        for way in WAYS
-    }
+    shown = {(kind, way): f"{way}, {DATA[kind][1]}" for kind in asked for way in WAYS}
+    speed = grid(
+        dict(SPEEDS),
+        shown,
+        lambda name, at: records.cell("mbps", _key(at[0], name, at[1]), at[1]),
+    )
+    access = {at: records.value("mean", _key(at[0], "acc", at[1]), at[1]) for at in shown}
     scores = {(kind, what): _score(speed, kind, what) for kind in asked for what in SCORES}
-    shown = [(kind, way) for kind in asked for way in WAYS]
-    rows: list[Row] = [
-        [f"{title}, MB/s", *(speed[kind, way, name] for kind, way in shown)]
-        for name, title in SPEEDS
-    ]
     times = (
         Cell(None if (us := access[kind, way]) is None else us / 1e3, (_key(kind, "acc", way),))
         for kind, way in shown
     )
-    rows += [["Acc.time, ms", *times], ["Score", *(_rounded(scores[at]) for at in shown)]]
-    heads = [Column("test"), *(Column(f"{way}, {DATA[kind][1]}") for kind, way in shown)]
-    totals: list[Row] = [
+    rows: list[Cells] = [
+        [f"{title}, MB/s", *(speed[name, at] for at in shown)] for name, title in SPEEDS
+    ]
+    rows += [
+        ["Acc.time, ms", *times],
+        ["Score", *(_rounded(scores[at]) for at in shown)],
+    ]
+    heads = [Column("test"), *map(Column, shown.values())]
+    totals: list[Cells] = [
         [DATA[kind][1], *(_rounded(scores[kind, w]) for w in SCORES)] for kind in asked
     ]
     names = {kind: DATA[kind][1] for kind in asked}
-    titled = {(kind, way, dict(SPEEDS)[name]): cell for (kind, way, name), cell in speed.items()}
     numbers = [
         *(number(f"score, {names[kind]}", scores[kind, "total"], "", "higher") for kind in asked),
-        *speed_numbers(titled, names),
+        *speed_numbers(speed),
     ]
     tables = [
         Table("As AS SSD shows it", heads, rows),
@@ -119,22 +114,22 @@ def judge(records: Records, setup: Setup) -> Section:
         ),
     ]
     said = _said(asked, speed, access, scores)
-    return Section(said, numbers, tables, speed_figures(titled, names))
+    return Section(said, numbers, tables, speed_figures(speed, names))
 
 
 SCORES = ("read", "write", "total")
 
 
-def _score(speed: Cells, kind: str, what: str) -> Cell:
+def _score(speed: CellGrid, kind: str, what: str) -> Cell:
     """A score of AS SSD; nothing while a part of it is missing."""
     weights = {(what, name): weight for name, weight in (("seq", 0.1), ("4k", 1.0), ("4k-64", 1.0))}
     parts = [
-        (speed[kind, way, name], weight)
+        (speed[name, (kind, way)], weight)
         for (way, name), weight in (WEIGHTS if what == "total" else weights).items()
     ]
     known = [cell.value * weight for cell, weight in parts if cell.value is not None]
     value = sum(known) if len(known) == len(parts) else None
-    return Cell(value, sources(cell for (of, _, _), cell in speed.items() if of == kind))
+    return Cell(value, sources(cell for (_, (of, _)), cell in speed.cells.items() if of == kind))
 
 
 def _rounded(score: Cell) -> Cell:
@@ -143,17 +138,17 @@ def _rounded(score: Cell) -> Cell:
 
 def _said(
     asked: list[str],
-    speed: Cells,
+    speed: CellGrid,
     access: dict[tuple[str, str], float | None],
     scores: dict[tuple[str, str], Cell],
 ) -> list[str]:
     said = []
     for kind in asked:
-        if all(speed[kind, way, name].value is None for name, _ in SPEEDS for way in WAYS):
+        if all(speed[name, (kind, way)].value is None for name, _ in SPEEDS for way in WAYS):
             continue
         total = scores[kind, "total"].value
         head = "" if total is None else f"{total:.0f} points on {DATA[kind][1]} data: "
-        reads, writes = (units.speed(speed[kind, way, "seq"].value) for way in WAYS)
+        reads, writes = (units.speed(speed["seq", (kind, way)].value) for way in WAYS)
         said.append(
             f"{head}the drive reads sequentially at {reads} and writes at {writes}; a lone small "
             f"read takes {units.microseconds(access[kind, 'read'])}, a lone write "
@@ -162,25 +157,22 @@ def _said(
     said = [units.sentence(one) for one in said] or ["No test has been measured yet."]
     nothing = Cell(None)
     pairs = {
-        title: tuple(speed.get((kind, "write", name), nothing).value for kind in DATA)
+        title: tuple(speed.cells.get((name, (kind, "write")), nothing).value for kind in DATA)
         for name, title in SPEEDS
     }
     return said + compressible_gains(pairs)
 
 
-PROTOCOLS = (
-    Protocol(
-        name="as-ssd",
-        title="AS SSD",
-        summary="its eight numbers and its score, on incompressible and on compressible data",
-        source="AS SSD Benchmark: 1 GB file, blocks of 16 MB and 4 KB, 64 threads, access time",
-        group="preset",
-        plan=plan,
-        judge=judge,
-        quick_divisor=5.0,
-        parameters=(
-            Parameter("data", "both", "data that is written", ("random", "zeros", "both")),
-            Parameter("seconds", 15.0, "time of each test of small pieces"),
-        ),
-    ),
+PROTOCOLS = procedure(
+    "preset",
+    "as-ssd",
+    "AS SSD",
+    "its eight numbers and its score, on incompressible and on compressible data",
+    "AS SSD Benchmark: 1 GB file, blocks of 16 MB and 4 KB, 64 threads, access time",
+    plan,
+    judge,
+    Parameter("data", "both", "data that is written", ("random", "zeros", "both")),
+    Parameter("seconds", 15.0, "time of each test of small pieces"),
+    quick_divisor=5.0,
+    own_data=True,
 )

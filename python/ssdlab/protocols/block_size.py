@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ssdlab import units
-from ssdlab.answer import Cell, Column, Section, Table
+from ssdlab.answer import Cell, Section
 from ssdlab.engine import choices
-from ssdlab.engine.answers import Row, best, charts, figure, number, percent
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.answers import best, charts, grid, number, percent
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import COMPRESSIBLE, KIB, Parameter, Setup
+from ssdlab.engine.setup import KIB, Parameter, Setup
 from ssdlab.engine.steps import Purge, Step
 
 SWEEPS = (
@@ -32,12 +32,11 @@ def plan(setup: Setup) -> list[Step]:
         steps.append(_job(setup, "new-write", "write", size))
     steps.append(Purge("purge-use", "purge"))
     steps.append(
-        setup.job(
+        setup.timed(
             USE,
             "use the drive: 32 KiB random writes",
             "randwrite",
             "32k",
-            depth=setup.count("depth"),
             seconds=3600 * setup.number("use_hours"),
             measured=False,
         )
@@ -60,53 +59,41 @@ def _job(setup: Setup, prefix: str, rw: str, size: int) -> Step:
 
 def judge(records: Records, setup: Setup) -> Section:
     """Tops, from which block on they are reached, and what use has cost."""
-    sizes = choices.blocks(setup, "blocks")
-    rates = {
-        prefix: {size: records.cell("mbps", _key(prefix, size)) for size in sizes}
-        for prefix, _, _ in SWEEPS
-    }
-    tops = {prefix: best(of.values()) for prefix, of in rates.items()}
+    sizes = {size: units.binary(size) for size in choices.blocks(setup, "blocks")}
+    sweeps = {prefix: title for prefix, _, title in SWEEPS}
+    speed = grid(sizes, sweeps, lambda size, prefix: records.cell("mbps", _key(prefix, size)))
+    rates = grid(sizes, sweeps, lambda size, prefix: records.cell("iops", _key(prefix, size)))
+    tops = {prefix: best(speed.column(prefix).values()) for prefix in sweeps}
     said = [
-        _top_said(title, rates[prefix], tops[prefix].value)
-        for prefix, _, title in SWEEPS
+        _top_said(title, speed.column(prefix), tops[prefix].value)
+        for prefix, title in sweeps.items()
         if tops[prefix].value is not None
     ]
-    left = (percent(rates["write"][size], rates["new-write"][size]).value for size in sizes)
+    left = (percent(speed[size, "write"], speed[size, "new-write"]).value for size in sizes)
     if kept := [share for share in left if share is not None]:
         span = f"{min(kept):.0f}" + (f" to {max(kept):.0f}" if len(kept) > 1 else "")
         said.insert(
             0,
             f"Used by random writes, the drive writes sequentially at {span} % of the speed that "
-            "it had when it was new, depending on the block.",
+            f"it had when it was new{', depending on the block' if len(kept) > 1 else ''}.",
         )
     if PEOPLE in sizes:
-        small = percent(rates["randread"][PEOPLE], tops["randread"]).value
+        small = percent(speed[PEOPLE, "randread"], tops["randread"]).value
         if small is not None:
             said.append(
                 f"Small pieces cost: 4 KiB random reads move {small:.0f} % of what the best block "
                 "does."
             )
     numbers = [
-        number(f"{title}, highest", tops[prefix], "MB/s", "higher") for prefix, _, title in SWEEPS
+        number(f"{title}, highest", tops[prefix], "MB/s", "higher")
+        for prefix, title in sweeps.items()
     ]
-    names = [units.binary(size) for size in sizes]
-    heads = [Column("block"), *(Column(title, "MB/s") for _, _, title in SWEEPS)]
-    rows: list[Row] = [
-        [name, *(rates[prefix][size] for prefix, _, _ in SWEEPS)]
-        for name, size in zip(names, sizes, strict=True)
-    ]
-    speeds = {title: rates[prefix].values() for prefix, _, title in SWEEPS}
-    operations = {
-        title: [records.cell("iops", _key(prefix, size)) for size in sizes]
-        for prefix, _, title in SWEEPS
-    }
+    title = "Speed by size of block"
     figures = charts(
-        figure("Speed by size of block", "block", "MB/s", speeds, x_names=names),
-        figure(
-            "Operations by size of block", "block", "IOPS", operations, x_names=names, log_y=True
-        ),
+        speed.figure(title, "block", "MB/s"),
+        rates.figure("Operations by size of block", "block", "IOPS", log_y=True),
     )
-    table = Table("Speed by size of block", heads, rows)
+    table = speed.table(title, "block", "MB/s")
     return Section(said or ["No block size has been measured yet."], numbers, [table], figures)
 
 
@@ -117,22 +104,17 @@ def _top_said(title: str, rates: dict[int, Cell], top: float | None) -> str:
     )
 
 
-PROTOCOLS = (
-    Protocol(
-        name="block-size",
-        title="Block sizes",
-        summary="how fast blocks of each size are read and written, new and after long use",
-        source="KomputerPress 9/2010, Intel X25-M G2 with IOmeter",
-        group="article",
-        plan=plan,
-        judge=judge,
-        quick_divisor=240.0,
-        parameters=(
-            Parameter("blocks", "512,1k,2k,4k,8k,16k,32k,64k,128k,256k,512k,1m", "block sizes"),
-            Parameter("depth", 4, "I/Os in flight"),
-            Parameter("seconds", 300.0, "time for each block size"),
-            Parameter("use_hours", 18.0, "hours of 32 KiB random writes that make the drive used"),
-            COMPRESSIBLE,
-        ),
-    ),
+PROTOCOLS = procedure(
+    "article",
+    "block-size",
+    "Block sizes",
+    "how fast blocks of each size are read and written, new and after long use",
+    "KomputerPress 9/2010, Intel X25-M G2 with IOmeter",
+    plan,
+    judge,
+    Parameter("blocks", "512,1k,2k,4k,8k,16k,32k,64k,128k,256k,512k,1m", "block sizes"),
+    Parameter("depth", 4, "I/Os in flight"),
+    Parameter("seconds", 300.0, "time for each block size"),
+    Parameter("use_hours", 18.0, "hours of 32 KiB random writes that make the drive used"),
+    quick_divisor=240.0,
 )

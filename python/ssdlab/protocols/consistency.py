@@ -5,9 +5,9 @@ from __future__ import annotations
 from ssdlab.analysis import consistency
 from ssdlab.answer import Cell, Number, Section, Table, columns
 from ssdlab.engine.answers import figure
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
+from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Job, Purge, Step
 
 KEY = "random-write"
@@ -88,20 +88,15 @@ def judge(records: Records, setup: Setup) -> Section:
     return Section([said, again], numbers, [table], views)
 
 
-PROTOCOLS = (
-    Protocol(
-        name="consistency",
-        title="I/O consistency",
-        summary="how evenly a filled drive writes from one second to the next, and whether it dips",
-        source="AnandTech, The Intel SSD DC S3700 review, 2012",
-        group="article",
-        plan=plan,
-        judge=judge,
-        parameters=(
-            Parameter("bs", "4k", "size of the writes"),
-            Parameter("depth", 32, "writes in flight"),
-            Parameter("seconds", 2000.0, "length of the run"),
-            COMPRESSIBLE,
-        ),
-    ),
+PROTOCOLS = procedure(
+    "article",
+    "consistency",
+    "I/O consistency",
+    "how evenly a filled drive writes from one second to the next, and whether it dips",
+    "AnandTech, The Intel SSD DC S3700 review, 2012",
+    plan,
+    judge,
+    Parameter("bs", "4k", "size of the writes"),
+    Parameter("depth", 32, "writes in flight"),
+    Parameter("seconds", 2000.0, "length of the run"),
 )

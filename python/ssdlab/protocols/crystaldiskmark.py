@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ssdlab import units
-from ssdlab.answer import Cell, Column, Figure, Number, Section, Table, columns
-from ssdlab.engine.answers import Row, best, charts, figure, number
-from ssdlab.engine.protocol import Protocol
+from ssdlab.answer import Cell, Figure, Number, Section, Table, columns
+from ssdlab.engine.answers import CellGrid, best, charts, grid, number
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import MIB, Parameter, Setup
 from ssdlab.engine.steps import Idle, Step
@@ -48,8 +48,6 @@ PROFILES = {
     ),
 }
 WAYS = ("read", "write")
-Cells = dict[tuple[str, str, str], Cell]
-"""Speeds by data, direction and test."""
 
 
 def kinds(setup: Setup) -> list[str]:
@@ -106,61 +104,52 @@ def judge(records: Records, setup: Setup) -> Section:
     tests, asked = PROFILES[setup.text("profile")], kinds(setup)
     shown = [(kind, way) for kind in asked for way in WAYS]
 
-    def best_of(what: str, choose: Callable[..., float] = max) -> Cells:
+    columns_ = {(kind, way): f"{way}, {DATA[kind][1]}" for kind, way in shown}
+
+    def best_of(what: str, choose: Callable[..., float] = max) -> CellGrid:
         runs = range(1, setup.count("runs") + 1)
-        return {
-            (k, w, test.name): best(
-                (records.cell(what, _key(k, w, test, turn), w) for turn in runs), choose
-            )
-            for k, w in shown
-            for test in tests
-        }
+
+        def cell(test: Test, at: tuple[str, str]) -> Cell:
+            kind, way = at
+            return best((records.cell(what, _key(kind, way, test, n), way) for n in runs), choose)
+
+        return grid({test: test.name for test in tests}, columns_, cell)
 
     speed, rates, waits = best_of("mbps"), best_of("iops"), best_of("mean", min)
-    heads = [Column("test"), *(Column(f"{w}, {DATA[k][1]}", "MB/s") for k, w in shown)]
-    rows: list[Row] = [[test.name, *(speed[k, w, test.name] for k, w in shown)] for test in tests]
-    detail: list[Row] = [
-        [f"{name}, {way}, {DATA[kind][1]}", rate, waits[kind, way, name]]
-        for (kind, way, name), rate in rates.items()
-    ]
     tables = [
-        Table(f"Best of {setup.count('runs')}, MB/s", heads, rows),
+        speed.table(f"Best of {setup.count('runs')}, MB/s", "test", "MB/s"),
         Table(
             "The same runs: operations and latency",
             columns("test | operations [IOPS] | mean latency [us]"),
-            detail,
+            [
+                (f"{test.name}, {columns_[at]}", rate, waits[test, at])
+                for (test, at), rate in rates.cells.items()
+            ],
         ),
     ]
     names = {kind: DATA[kind][1] for kind in asked}
     return Section(
-        _said(tests, asked, {at: cell.value for at, cell in speed.items()}),
-        speed_numbers(speed, names),
+        _said(tests, asked, {at: cell.value for at, cell in speed.cells.items()}),
+        speed_numbers(speed),
         tables,
         speed_figures(speed, names),
     )
 
 
-def speed_numbers(speed: Cells, kinds: Mapping[str, str]) -> list[Number]:
-    """The speeds of tests as numbers; ``kinds`` of data by their words."""
+def speed_numbers(speed: CellGrid) -> list[Number]:
+    """The speeds of tests (rows) on data and in directions (columns) as numbers."""
     return [
-        number(f"{name} {way}, {kinds[kind]}", cell, "MB/s", "higher")
-        for (kind, way, name), cell in speed.items()
+        number(f"{speed.rows[test]} {speed.columns[at]}", cell, "MB/s", "higher")
+        for (test, at), cell in speed.cells.items()
     ]
 
 
-def speed_figures(speed: Cells, kinds: Mapping[str, str]) -> list[Figure]:
-    """The speeds of tests, reads and writes apart."""
-    names = list(dict.fromkeys(name for _, _, name in speed))
+def speed_figures(speed: CellGrid, kinds: Mapping[str, str]) -> list[Figure]:
+    """The speeds of tests, reads and writes apart; ``kinds`` of data by their words."""
     return charts(
         *(
-            figure(
-                f"{way.capitalize()}, MB/s",
-                "test",
-                "MB/s",
-                {word: [speed[kind, way, name] for name in names] for kind, word in kinds.items()},
-                style="bars",
-                x_names=names,
-                group="Speed by test",
+            replace(speed, columns={(kind, way): word for kind, word in kinds.items()}).figure(
+                f"{way.capitalize()}, MB/s", "test", "MB/s", style="bars", group="Speed by test"
             )
             for way in WAYS
         )
@@ -168,15 +157,17 @@ def speed_figures(speed: Cells, kinds: Mapping[str, str]) -> list[Figure]:
 
 
 def _said(
-    tests: tuple[Test, ...], asked: list[str], speed: dict[tuple[str, str, str], float | None]
+    tests: tuple[Test, ...],
+    asked: list[str],
+    speed: Mapping[tuple[Test, tuple[str, str]], float | None],
 ) -> list[str]:
     said = []
     for kind in asked:
-        top, small = tests[0].name, tests[-1].name
-        if all(speed[kind, way, top] is None for way in WAYS):
+        top, small = tests[0], tests[-1]
+        if all(speed[top, (kind, way)] is None for way in WAYS):
             continue
         big, little = (
-            [units.speed(speed[kind, way, name]) for way in WAYS] for name in (top, small)
+            [units.speed(speed[test, (kind, way)]) for way in WAYS] for test in (top, small)
         )
         said.append(
             f"On {DATA[kind][1]} the drive reads large files at {big[0]} and writes them at "
@@ -185,8 +176,8 @@ def _said(
     gains = compressible_gains(
         {
             test.name: (
-                speed.get(("random", "write", test.name)),
-                speed.get(("zeros", "write", test.name)),
+                speed.get((test, ("random", "write"))),
+                speed.get((test, ("zeros", "write"))),
             )
             for test in tests
         }
@@ -212,21 +203,18 @@ def compressible_gains(pairs: Mapping[str, Sequence[float | None]]) -> list[str]
     ]
 
 
-PROTOCOLS = (
-    Protocol(
-        name="crystaldiskmark",
-        title="CrystalDiskMark",
-        summary="the eight numbers of its window, on random data and on zeros",
-        source="CrystalDiskMark 8: its default and NVMe profiles, five runs of 1 GiB",
-        group="preset",
-        plan=plan,
-        judge=judge,
-        quick_divisor=5.0,
-        parameters=(
-            Parameter("profile", "default", "set of tests", tuple(PROFILES)),
-            Parameter("data", "both", "data of the test area", ("random", "zeros", "both")),
-            Parameter("runs", 5, "runs of each test, of which the best counts"),
-            Parameter("size_mib", 1024, "MiB of the test area"),
-        ),
-    ),
+PROTOCOLS = procedure(
+    "preset",
+    "crystaldiskmark",
+    "CrystalDiskMark",
+    "the eight numbers of its window, on random data and on zeros",
+    "CrystalDiskMark 8: its default and NVMe profiles, five runs of 1 GiB",
+    plan,
+    judge,
+    Parameter("profile", "default", "set of tests", tuple(PROFILES)),
+    Parameter("data", "both", "data of the test area", ("random", "zeros", "both")),
+    Parameter("runs", 5, "runs of each test, of which the best counts", least=1),
+    Parameter("size_mib", 1024, "MiB of the test area"),
+    quick_divisor=5.0,
+    own_data=True,
 )

@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from ssdlab.answer import Section
-from ssdlab.engine.answers import (
-    Demand,
-    Part,
-    charts,
-    demanded,
-    part_distributions,
-    percent,
-    verdict,
-    work_table,
-)
+from ssdlab.engine.answers import Demand, Part, demands, fitness, part_distributions, percent
 from ssdlab.engine.preparation import used
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
+from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Job, Step
 from ssdlab.protocols.synced_writes import LOG_BYTES, commit_us
 
@@ -56,34 +47,25 @@ def _log(setup: Setup) -> Job:
     )
 
 
-def demands(records: Records) -> list[Demand]:
-    """What a database asks, and why."""
+PAGES = (
+    ("random pages read and written:", "iops", (MIX,), 20_000, 5_000,
+     "twelve disks of 10 000 turns a minute in RAID 10, which a drive is bought to replace, do "
+     "about 5 000"),
+    ("99 % of the pages are read within", "p99", (MIX, "read"), 2_000, 10_000,
+     "a query reads tens of pages one after another, and a disk takes about 10 ms for each"),
+    ("999 of 1000 pages are read within", "p99.9", (MIX, "read"), 10_000, 50_000,
+     "longer stalls are seen by people"),
+)  # fmt: skip
+SCANS = (
+    ("a scan reads", "mbps", (SCAN, "read"), 400, 150,
+     "a backup of 100 GB takes 11 minutes at 150 MB/s"),
+)  # fmt: skip
+"""What a database asks of pages and of a scan, and why."""
+
+
+def _demands(records: Records) -> list[Demand]:
     return [
-        Demand(
-            "random pages read and written:",
-            records.cell("iops", MIX),
-            "IOPS",
-            20_000,
-            5_000,
-            "twelve disks of 10 000 turns a minute in RAID 10, which a drive is bought to replace, "
-            "do about 5 000",
-        ),
-        Demand(
-            "99 % of the pages are read within",
-            records.cell("p99", MIX, "read"),
-            "us",
-            2_000,
-            10_000,
-            "a query reads tens of pages one after another, and a disk takes about 10 ms for each",
-        ),
-        Demand(
-            "999 of 1000 pages are read within",
-            records.cell("p99.9", MIX, "read"),
-            "us",
-            10_000,
-            50_000,
-            "longer stalls are seen by people",
-        ),
+        *demands(records, PAGES),
         Demand(
             "99 % of the log records are safe within",
             commit_us(records, LOG, 99.0),
@@ -100,32 +82,23 @@ def demands(records: Records) -> list[Demand]:
             20_000,
             "the log must not wait behind the pages",
         ),
-        Demand(
-            "a scan reads",
-            records.cell("mbps", SCAN, "read"),
-            "MB/s",
-            400,
-            150,
-            "a backup of 100 GB takes 11 minutes at 150 MB/s",
-        ),
+        *demands(records, SCANS),
     ]
 
 
 def judge(records: Records, setup: Setup) -> Section:
     """Fit for a database or not, and why."""
-    asked = demands(records)
-    said, table, code = verdict("a database", asked)
     kept = percent(records.cell("iops", BOTH, "read", "mix"), records.cell("iops", MIX, "read"))
+    said = []
     if kept.value is not None:
-        said.append(f"With the log running the random reads keep {kept.value:.0f} % of their rate.")
+        said = [f"With the log running the random reads keep {kept.value:.0f} % of their rate."]
     shown = part_distributions(
         records,
         "Page latency distribution (CCDF)",
         [part for part in PARTS if part.keys != SCAN],
         note="Writes of the log without their flush.",
     )
-    tables = [table, work_table(records, PARTS)]
-    return Section(said, demanded(asked), tables, charts(shown), verdict=code)
+    return fitness("a database", _demands(records), records, PARTS, said, [shown])
 
 
 PARTS = (
@@ -138,19 +111,14 @@ PARTS = (
     Part(BOTH, "write", "log writes beside the pages", LOG),
 )
 
-PROTOCOLS = (
-    Protocol(
-        name="for-database",
-        title="Fitness for a database",
-        summary="whether random pages, the log and scans are fast and even enough for a database",
-        source="IOmeter's database mix and etcd's test of the log; limits give their reasons",
-        group="preset",
-        plan=plan,
-        judge=judge,
-        parameters=(
-            Parameter("depth", 32, "pages in flight"),
-            Parameter("seconds", 120.0, "time for each part"),
-            COMPRESSIBLE,
-        ),
-    ),
+PROTOCOLS = procedure(
+    "preset",
+    "for-database",
+    "Fitness for a database",
+    "whether random pages, the log and scans are fast and even enough for a database",
+    "IOmeter's database mix and etcd's test of the log; limits give their reasons",
+    plan,
+    judge,
+    Parameter("depth", 32, "pages in flight"),
+    Parameter("seconds", 120.0, "time for each part"),
 )

@@ -8,16 +8,14 @@ from ssdlab.engine.answers import (
     Demand,
     Part,
     best,
-    charts,
-    demanded,
+    demands,
+    fitness,
     part_distributions,
     percent,
-    verdict,
-    work_table,
 )
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
+from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Job, Purge, Rounds, Step, Tracked, in_round
 
 STEADY = "steady-writes"
@@ -65,8 +63,7 @@ def judge(records: Records, setup: Setup) -> Section:
     steady = Part(keys, None, "writes, steady")
     rate = records.cell("iops", keys)
     dwpd, source = _life(records, setup, keys)
-    asked = _demands(records, rate, keys, dwpd)
-    said, table, code = verdict("a cache before disks", asked)
+    said = []
     if record is not None and not record.steady:
         said.append("The drive was not yet steady, so the writes may fall further.")
     kept = percent(rate, records.cell("iops", FRESH)).value
@@ -76,8 +73,8 @@ def judge(records: Records, setup: Setup) -> Section:
     shown = part_distributions(
         records, "Latency distribution (CCDF) of the mix", [p for p in PARTS if p.keys == MIXED]
     )
-    tables = [table, work_table(records, [PARTS[0], steady, *PARTS[1:]])]
-    return Section(said, demanded(asked), tables, charts(shown), verdict=code)
+    asked, parts = _demands(records, rate, keys, dwpd), [PARTS[0], steady, *PARTS[1:]]
+    return fitness("a cache before disks", asked, records, parts, said, [shown])
 
 
 def _life(records: Records, setup: Setup, keys: list[str]) -> tuple[float | None, str]:
@@ -109,6 +106,15 @@ def _life_said(setup: Setup, dwpd: float | None, source: str) -> str:
     return f"By {source} it takes {units.number(dwpd)} drive writes a day for five years{life}."
 
 
+READS = (
+    ("random reads:", "iops", (READ, "read"), 50_000, 10_000,
+     "the same twelve disks read 5 000"),
+    ("99 % of the reads beside writes take at most", "p99", (MIXED, "read"), 5_000, 20_000,
+     "slower than a disk's 10 to 20 ms, a hit is no gain"),
+)  # fmt: skip
+"""What a cache asks of reads, and why."""
+
+
 def _demands(records: Records, steady: Cell, keys: list[str], dwpd: float | None) -> list[Demand]:
     return [
         Demand(
@@ -120,22 +126,7 @@ def _demands(records: Records, steady: Cell, keys: list[str], dwpd: float | None
             "twelve disks of 10 000 turns a minute in RAID 10 write 2 500, and a cache must be "
             "much faster than its disks",
         ),
-        Demand(
-            "random reads:",
-            records.cell("iops", READ, "read"),
-            "IOPS",
-            50_000,
-            10_000,
-            "the same twelve disks read 5 000",
-        ),
-        Demand(
-            "99 % of the reads beside writes take at most",
-            records.cell("p99", MIXED, "read"),
-            "us",
-            5_000,
-            20_000,
-            "slower than a disk's 10 to 20 ms, a hit is no gain",
-        ),
+        *demands(records, READS),
         Demand(
             "999 of 1000 steady writes take at most",
             best((records.cell("p99.9", key, "write") for key in keys), max),
@@ -156,22 +147,17 @@ def _demands(records: Records, steady: Cell, keys: list[str], dwpd: float | None
     ]
 
 
-PROTOCOLS = (
-    Protocol(
-        name="for-nas-cache",
-        title="Fitness for a cache before disks",
-        summary="whether random writes stay fast for ever, and how long the flash lasts",
-        source="steady state of SNIA PTS; advice on caches by makers of RAID controllers",
-        group="preset",
-        plan=plan,
-        judge=judge,
-        parameters=(
-            Parameter("bs", "4k", "size of the requests"),
-            Parameter("depth", 32, "I/Os in flight"),
-            Parameter("seconds", 60.0, "time of a round and of each part"),
-            Parameter("tbw_tb", 0.0, "rated endurance (TBW), TB; 0: not known"),
-            Parameter("daily_gb", 0.0, "GB that the cache takes every day; 0: not known"),
-            COMPRESSIBLE,
-        ),
-    ),
+PROTOCOLS = procedure(
+    "preset",
+    "for-nas-cache",
+    "Fitness for a cache before disks",
+    "whether random writes stay fast for ever, and how long the flash lasts",
+    "steady state of SNIA PTS; advice on caches by makers of RAID controllers",
+    plan,
+    judge,
+    Parameter("bs", "4k", "size of the requests"),
+    Parameter("depth", 32, "I/Os in flight"),
+    Parameter("seconds", 60.0, "time of a round and of each part"),
+    Parameter("tbw_tb", 0.0, "rated endurance (TBW), TB; 0: not known"),
+    Parameter("daily_gb", 0.0, "GB that the cache takes every day; 0: not known"),
 )

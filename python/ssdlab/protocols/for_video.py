@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ssdlab import units
 from ssdlab.answer import Cell, Section
-from ssdlab.engine.answers import (
-    Demand,
-    Part,
-    charts,
-    demanded,
-    figure,
-    number,
-    percent,
-    verdict,
-    work_table,
-)
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.answers import Demand, Part, figure, fitness, number, percent
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records, Series
 from ssdlab.engine.setup import MIB, Parameter, Setup
 from ssdlab.engine.steps import Job, Purge, Step
@@ -117,41 +107,40 @@ def judge(records: Records, setup: Setup) -> Section:
     purpose = (
         f"{setup.count('streams')} streams of video of {setup.number('stream_mbps'):g} MB/s each"
     )
-    asked = _demands(records, budget, falls, recorded)
-    said, table, code = verdict(purpose, asked)
+    said = []
     if recorded is not None:
         lasting = _lasting(recorded)
         said.append(
             f"Recording until it is full the drive never stays below {units.speed(lasting)} for "
-            f"long, which is {int(lasting // max(setup.number('stream_mbps'), 1e-9))} such streams."
+            f"long, which is {int(lasting // setup.number('stream_mbps'))} such streams."
         )
-    figures = charts(
-        *(
-            figure(
-                title,
-                "time, s",
-                "MB/s",
-                {
-                    "all streams": zip(series.time, series.mbps, strict=True),
-                    "budget": [(0.0, budget), (series.time[-1], budget)],
-                },
-                style="line",
-                group="All streams together against their budget",
-                from_steps=(key,),
-            )
-            for key, title, series in (
-                (RECORD, "Recording until it is full", recorded),
-                (PLAY, "Playing", records.series(PLAY, "read")),
-                (BOTH, "Playing beside recording", records.series(BOTH, "read", PLAYER)),
-                (BOTH, "Recording beside playing", beside),
-            )
-            if series is not None
+    figures = [
+        figure(
+            title,
+            "time, s",
+            "MB/s",
+            {
+                "all streams": zip(series.time, series.mbps, strict=True),
+                "budget": [(0.0, budget), (series.time[-1], budget)],
+            },
+            style="line",
+            group="All streams together against their budget",
+            from_steps=(key,),
         )
-    )
+        for key, title, series in (
+            (RECORD, "Recording until it is full", recorded),
+            (PLAY, "Playing", records.series(PLAY, "read")),
+            (BOTH, "Playing beside recording", records.series(BOTH, "read", PLAYER)),
+            (BOTH, "Recording beside playing", beside),
+        )
+        if series is not None
+    ]
     whole = falls[RECORD]
     below = Cell(None if whole is None else whole.below, (RECORD,))
-    numbers = [*demanded(asked), number("intervals below the budget", below, "%", "lower")]
-    return Section(said, numbers, [table, work_table(records, PARTS)], figures, verdict=code)
+    asked = _demands(records, budget, falls, recorded)
+    found = fitness(purpose, asked, records, PARTS, said, figures)
+    late = number("intervals below the budget", below, "%", "lower")
+    return replace(found, numbers=[*found.numbers, late])
 
 
 def _lasting(series: Series) -> float:
@@ -212,20 +201,22 @@ def _demands(
     ]
 
 
-PROTOCOLS = (
-    Protocol(
-        name="for-video",
-        title="Fitness for video",
-        summary="whether several streams are recorded and played for long without losing frames",
-        source="streams as cameras make them; limits are explained beside them",
-        group="preset",
-        plan=plan,
-        judge=judge,
-        parameters=(
-            Parameter("streams", 4, "streams at once"),
-            Parameter("stream_mbps", 100.0, "MB/s of each; 4K in an editing codec is about 90"),
-            Parameter("times", 1.0, "how often the drive is recorded full"),
-            Parameter("seconds", 120.0, "time of playing"),
-        ),
+PROTOCOLS = procedure(
+    "preset",
+    "for-video",
+    "Fitness for video",
+    "whether several streams are recorded and played for long without losing frames",
+    "streams as cameras make them; limits are explained beside them",
+    plan,
+    judge,
+    Parameter("streams", 4, "streams at once"),
+    Parameter(
+        "stream_mbps",
+        100.0,
+        "MB/s of each; an editing codec at 4K has about 90",
+        least=0.01,
     ),
+    Parameter("times", 1.0, "how often the drive is recorded full", least=0.01),
+    Parameter("seconds", 120.0, "time of playing"),
+    own_data=True,
 )

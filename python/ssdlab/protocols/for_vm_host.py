@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from ssdlab import units
 from ssdlab.answer import Section
-from ssdlab.engine.answers import (
-    Demand,
-    Part,
-    charts,
-    demanded,
-    part_distributions,
-    ratio,
-    verdict,
-    work_table,
-)
+from ssdlab.engine.answers import Part, demands, fitness, part_distributions, ratio
 from ssdlab.engine.preparation import used
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
+from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Job, Step
 
 SIZES = "4k/50:8k/20:16k/15:64k/15"
@@ -74,56 +65,27 @@ def _crowd(setup: Setup, key: str) -> Job:
     )
 
 
-def demands(records: Records) -> list[Demand]:
-    """What a host of virtual machines asks, and why."""
-    return [
-        Demand(
-            "operations of the whole crowd:",
-            records.cell("iops", CROWD),
-            "IOPS",
-            20_000,
-            5_000,
-            "a machine with 500 a second feels like one with a drive of its own; 5 000 are ten",
-        ),
-        Demand(
-            "99 % of the crowd's reads take at most",
-            records.cell("p99", CROWD, "read"),
-            "us",
-            10_000,
-            50_000,
-            "in a deep queue each waits for the others, but a guest that waits longer shows it",
-        ),
-        Demand(
-            "99 % of the quiet machine's reads in the crowd take at most",
-            records.cell("p99", BESIDE, "read", QUIET),
-            "us",
-            5_000,
-            20_000,
-            "one machine must not stop the others; a disk of its own would take 10 to 20 ms",
-        ),
-        Demand(
-            "99 % of the quiet machine's reads beside a copy take at most",
-            records.cell("p99", COPY, "read", QUIET),
-            "us",
-            5_000,
-            20_000,
-            "machines are copied and backed up while others work",
-        ),
-        Demand(
-            "999 of 1000 of the quiet machine's reads in the crowd take at most",
-            records.cell("p99.9", BESIDE, "read", QUIET),
-            "us",
-            20_000,
-            100_000,
-            "rare stalls are what users complain of",
-        ),
-    ]
+DEMANDS = (
+    ("operations of the whole crowd:", "iops", (CROWD,), 20_000, 5_000,
+     "a machine with 500 a second feels like one with a drive of its own; 5 000 are ten"),
+    ("99 % of the crowd's reads take at most", "p99", (CROWD, "read"), 10_000, 50_000,
+     "in a deep queue each waits for the others, but a guest that waits longer shows it"),
+    ("99 % of the quiet machine's reads in the crowd take at most",
+     "p99", (BESIDE, "read", QUIET), 5_000, 20_000,
+     "one machine must not stop the others; a disk of its own would take 10 to 20 ms"),
+    ("99 % of the quiet machine's reads beside a copy take at most",
+     "p99", (COPY, "read", QUIET), 5_000, 20_000,
+     "machines are copied and backed up while others work"),
+    ("999 of 1000 of the quiet machine's reads in the crowd take at most",
+     "p99.9", (BESIDE, "read", QUIET), 20_000, 100_000,
+     "rare stalls are what users complain of"),
+)  # fmt: skip
+"""What a host of virtual machines asks, and why."""
 
 
 def judge(records: Records, setup: Setup) -> Section:
     """Fit for a host of virtual machines or not, and what neighbours do to each other."""
-    asked = demands(records)
-    said, table, code = verdict("a host of virtual machines", asked)
+    said = []
     alone = records.cell("p99", ALONE, "read", QUIET)
     for key, company in ((BESIDE, "in the crowd"), (COPY, "beside a copy")):
         grown = ratio(records.cell("p99", key, "read", QUIET), alone).value
@@ -138,24 +100,19 @@ def judge(records: Records, setup: Setup) -> Section:
         "Read latency distribution (CCDF) of the quiet machine",
         [part for part in PARTS if part.job == QUIET],
     )
-    tables = [table, work_table(records, PARTS)]
-    return Section(said, demanded(asked), tables, charts(shown), verdict=code)
+    purpose = "a host of virtual machines"
+    return fitness(purpose, demands(records, DEMANDS), records, PARTS, said, [shown])
 
 
-PROTOCOLS = (
-    Protocol(
-        name="for-vm-host",
-        title="Fitness for a host of virtual machines",
-        summary="whether many mixed loads are served at once without starving a quiet neighbour",
-        source="mixes of 4 to 64 KiB as hypervisors produce them; limits are explained beside them",
-        group="preset",
-        plan=plan,
-        judge=judge,
-        parameters=(
-            Parameter("machines", 8, "machines of the crowd"),
-            Parameter("depth", 8, "I/Os in flight of each"),
-            Parameter("seconds", 120.0, "time for each part"),
-            COMPRESSIBLE,
-        ),
-    ),
+PROTOCOLS = procedure(
+    "preset",
+    "for-vm-host",
+    "Fitness for a host of virtual machines",
+    "whether many mixed loads are served at once without starving a quiet neighbour",
+    "mixes of 4 to 64 KiB as hypervisors produce them; limits are explained beside them",
+    plan,
+    judge,
+    Parameter("machines", 8, "machines of the crowd"),
+    Parameter("depth", 8, "I/Os in flight of each"),
+    Parameter("seconds", 120.0, "time for each part"),
 )

@@ -5,17 +5,17 @@ from __future__ import annotations
 import itertools
 
 from ssdlab import units
-from ssdlab.answer import Cell, Section, Table, Verdict, columns
-from ssdlab.engine.answers import Row, best, charts, figure, number, ratio, sources, undecided
+from ssdlab.answer import Cell, Cells, Section, Table, Verdict, columns
+from ssdlab.engine.answers import best, charts, figure, number, ratio, sources, undecided
 from ssdlab.engine.choices import counts
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import COMPRESSIBLE, KIB, MIB, Parameter, Setup
+from ssdlab.engine.setup import KIB, MIB, Parameter, Setup
 from ssdlab.engine.steps import Idle, Step
 from ssdlab.experiments.fragmentation import ARTICLE, FILE_MIB, STEPS_MIB
 
 QUICK = 16
-"""The region of a quick run is so many times smaller; seconds are given for the whole one."""
+"""The region of a quick run is scaled down by this; seconds are given for the whole one."""
 PAUSES_S = (10, 20, 30)
 """Rests before the three readings after an overwriting; before the first ones it is 10 s each."""
 RESTED = "read-rested"
@@ -86,7 +86,7 @@ def judge(records: Records, setup: Setup) -> Section:
     rested, first = seconds(RESTED), times[0]
     last = next((times[a] for a in reversed(amounts) if times[a].value is not None), Cell(None))
     size = units.binary(whole)
-    rows: list[Row] = [
+    rows: list[Cells] = [
         [
             f"+{amount} MiB" if amount else "first",
             times[amount],
@@ -184,24 +184,19 @@ def _said(
     return said, verdict
 
 
-PROTOCOLS = (
-    Protocol(
-        name="fragmentation",
-        title="Internal fragmentation",
-        summary="how much random overwriting slows sequential reads down",
-        source=ARTICLE,
-        group="article",
-        plan=plan,
-        judge=judge,
-        parameters=(
-            Parameter("region_mib", FILE_MIB, "MiB that are filled and read"),
-            Parameter(
-                "amounts_mib",
-                ",".join(str(amount) for amount in STEPS_MIB if amount),
-                "MiB of 4 KiB random writes before each three readings",
-            ),
-            Parameter("rest_s", 3600.0, "seconds of rest before the last reading"),
-            COMPRESSIBLE,
-        ),
+PROTOCOLS = procedure(
+    "article",
+    "fragmentation",
+    "Internal fragmentation",
+    "how much random overwriting slows sequential reads down",
+    ARTICLE,
+    plan,
+    judge,
+    Parameter("region_mib", FILE_MIB, "MiB that are filled and read", least=1),
+    Parameter(
+        "amounts_mib",
+        ",".join(str(amount) for amount in STEPS_MIB if amount),
+        "MiB of 4 KiB random writes before each three readings",
     ),
+    Parameter("rest_s", 3600.0, "seconds of rest before the last reading"),
 )

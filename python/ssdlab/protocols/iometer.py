@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from ssdlab import units
 from ssdlab.answer import Cell, Section, Table, columns
 from ssdlab.engine import choices
-from ssdlab.engine.answers import Row, best, charts, figure, number, ratio
+from ssdlab.engine.answers import Part, best, number, ratio, work_table
 from ssdlab.engine.preparation import used
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.protocol import Protocol, procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup, bytes_of
+from ssdlab.engine.setup import Parameter, Setup, bytes_of
 from ssdlab.engine.steps import Job, Step
+from ssdlab.protocols.queue_depth import by_depth, least_depth
 
 SOURCE = (
     "Intel's access patterns for IOmeter as reviews use them (The SSD Review: server profiles); "
     "the file server's also in fio's examples"
 )
-NEARLY = 0.9
-"""Beyond the depth that has this share of the most, only waiting grows."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +46,11 @@ class Access:
     def _job(
         self, setup: Setup, key: str, depth: int, seconds: float, *, measured: bool = True
     ) -> Job:
-        sizes = self.split(setup.block)
-        smallest = min(size for size, _ in sizes)
+        sizes = choices.in_blocks(setup, self.sizes)
+        smallest, _ = sizes[0]
         options: dict[str, str | int] = {"ba": max(bytes_of(setup.text("align")), setup.block)}
         if len(sizes) > 1:
-            options["bssplit"] = ":".join(f"{choices.short(size)}/{share}" for size, share in sizes)
+            options["bssplit"] = choices.bssplit(sizes)
         mixed = self.read_percent < 100
         if self.random_percent < 100:
             options["percentage_random"] = self.random_percent
@@ -67,37 +66,15 @@ class Access:
             options=options,
         )
 
-    def split(self, block: int) -> list[tuple[int, int]]:
-        """The sizes and their percent; those below the logical block become one."""
-        found: dict[int, int] = {}
-        for size, share in self.sizes:
-            found[max(size, block)] = found.get(max(size, block), 0) + share
-        return list(found.items())
-
     def judge(self, records: Records, setup: Setup) -> Section:
         """Operations and latency by depth."""
         depths = choices.counts(setup, "depths")
-        rates = {depth: records.cell("iops", f"qd{depth}") for depth in depths}
-        waits = {depth: records.cell("mean", f"qd{depth}") for depth in depths}
-        mixed = self.read_percent < 100
-        rows: list[Row] = [
-            [
-                str(depth),
-                rate,
-                records.cell("mbps", f"qd{depth}"),
-                waits[depth],
-                *(
-                    records.cell("p99", f"qd{depth}", ddir)
-                    for ddir in (("read", "write") if mixed else ("read",))
-                ),
-                records.cell("max", f"qd{depth}"),
-            ]
-            for depth, rate in rates.items()
-        ]
-        heads = columns(
-            "in flight | operations [IOPS] | speed [MB/s] | mean latency [us] | read p99 [us] | "
-            + ("write p99 [us] | max [us]" if mixed else "max [us]")
+        parts = [Part(f"qd{depth}", None, str(depth)) for depth in depths]
+        rates, waits = (
+            {depth: part.cell(records, what) for depth, part in zip(depths, parts, strict=True)}
+            for what in ("iops", "mean")
         )
+        tail = "p99/read p99/write" if self.read_percent < 100 else "p99/read"
         numbers = [
             number("operations, most", best(rates.values()), "IOPS", "higher"),
             *(
@@ -105,27 +82,12 @@ class Access:
                 for depth, rate in rates.items()
             ),
         ]
-        names = [str(depth) for depth in depths]
-        figures = charts(
-            *(
-                figure(
-                    title,
-                    "I/Os in flight",
-                    unit,
-                    {self.title: values.values()},
-                    x_names=names,
-                    log_y=log,
-                    group="By queue depth",
-                )
-                for title, unit, values, log in (
-                    ("Operations", "IOPS", rates, False),
-                    ("Mean latency", "us", waits, True),
-                )
-            )
+        table = work_table(
+            records, parts, f"iops mbps mean {tail} max", title="By queue depth", corner="in flight"
         )
         said = [*self._said(rates, waits), *self._raised(setup)]
-        tables = [Table("By queue depth", heads, rows), self._specification()]
-        return Section(said, numbers, tables, figures)
+        figures = by_depth({"Operations": {self.title: rates}, "Mean latency": {self.title: waits}})
+        return Section(said, numbers, [table, self._specification()], figures)
 
     def mix(self) -> str:
         """Sizes and shares in words."""
@@ -144,8 +106,14 @@ class Access:
         most = best(rates.values()).value
         if most is None:
             return ["No queue depth has been measured yet."]
-        enough = min(d for d, rate in rates.items() if (rate.value or 0.0) >= NEARLY * most)
+        enough = least_depth(rates)
         first = min(rates)
+        if enough == first:
+            return [
+                f"Under the load of a {self.title.lower()} the drive does no more with more in "
+                f"flight than with {first}: {units.iops(rates[first].value)} "
+                f"({units.microseconds(waits[first].value)} each on average)."
+            ]
         return [
             f"Under the load of a {self.title.lower()} the drive does "
             f"{units.iops(rates[enough].value)} with {enough} in flight "
@@ -164,24 +132,20 @@ class Access:
             "that are smaller were made that large."
         ]
 
-    def protocol(self) -> Protocol:
+    def protocols(self) -> tuple[Protocol, ...]:
         """The protocol of this access specification."""
-        return Protocol(
-            name=self.name,
-            title=f"IOmeter: {self.title}",
-            summary=f"IOPS under the load of a {self.title.lower()}, as Intel "
-            f"defined it: {self.mix()}",
-            source=SOURCE,
-            group="preset",
-            plan=self.plan,
-            judge=self.judge,
-            parameters=(
-                Parameter("depths", "1,2,4,8,16,32,64,128,256", "I/Os in flight"),
-                Parameter("seconds", 60.0, "time for each depth"),
-                Parameter("warm_s", 300.0, "seconds of the load before the first measurement"),
-                Parameter("align", "4k", "what offsets are multiples of; IOmeter's default is 512"),
-                COMPRESSIBLE,
-            ),
+        return procedure(
+            "preset",
+            self.name,
+            f"IOmeter: {self.title}",
+            f"IOPS under the load of a {self.title.lower()}, as Intel defined it: {self.mix()}",
+            SOURCE,
+            self.plan,
+            self.judge,
+            Parameter("depths", "1,2,4,8,16,32,64,128,256", "I/Os in flight"),
+            Parameter("seconds", 60.0, "time for each depth"),
+            Parameter("warm_s", 300.0, "seconds of the load before the first measurement"),
+            Parameter("align", "4k", "what offsets are multiples of; IOmeter's default is 512"),
         )
 
 
@@ -223,4 +187,4 @@ ACCESSES = (
     ),
 )
 
-PROTOCOLS = tuple(access.protocol() for access in ACCESSES)
+PROTOCOLS = tuple(one for access in ACCESSES for one in access.protocols())

@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ssdlab import units
-from ssdlab.answer import Cell, Section, Table, Verdict, columns
+from ssdlab.answer import Cell, Section, Verdict
 from ssdlab.engine import choices
-from ssdlab.engine.answers import charts, distribution, figure, number, ratio, undecided
+from ssdlab.engine.answers import (
+    Part,
+    charts,
+    distribution,
+    figure,
+    number,
+    ratio,
+    undecided,
+    work_table,
+)
 from ssdlab.engine.preparation import used
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
+from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Job, Step, Then
 
 ALONE, MOST = "reads-alone", "writes-alone"
@@ -92,16 +101,6 @@ def judge(records: Records, setup: Setup) -> Section:
         name: {share: records.cell(what, key, "read") for share, key in steps}
         for name, what in (("mean", "mean"), ("median", "p50"), ("p99", "p99"), ("p99.9", "p99.9"))
     }
-    rows = [
-        [
-            f"{share} %",
-            records.cell("iops", key, "write") if share else None,
-            records.cell("iops", key, "read"),
-            *(of[share] for of in latencies.values()),
-            records.cell("max", key, "read"),
-        ]
-        for share, key in steps
-    ]
     numbers = [
         number("writes alone", most, "IOPS", "higher"),
         *(
@@ -126,13 +125,12 @@ def judge(records: Records, setup: Setup) -> Section:
             (key for _, key in steps),
         ),
     )
-    table = Table(
-        "Reads beside writes",
-        columns(
-            "writes asked for | writes done [IOPS] | reads [IOPS] | read mean [us] "
-            "| read median [us] | read p99 [us] | read p99.9 [us] | longest read [us]"
-        ),
-        rows,
+    table = work_table(
+        records,
+        [Part(key, None, f"{share} %") for share, key in steps],
+        "iops/write iops/read mean/read p50/read p99/read p99.9/read max/read",
+        title="Reads beside writes",
+        corner="writes asked for",
     )
     means, tails = (
         {share: cell.value for share, cell in latencies[name].items()} for name in ("mean", "p99")
@@ -151,9 +149,11 @@ def _said(
     alone = tails[0]
     measured = [share for share, tail in tails.items() if share and tail is not None]
     if alone is None or not measured:
-        return ["Reads alone and reads beside writes have not both been measured yet."], Verdict(
-            "not-measured"
-        )
+        few = means[0] is not None and any(mean for share, mean in means.items() if share)
+        said = ["Reads alone and reads beside writes have not both been measured yet."]
+        if few:
+            said = ["Too few reads have been measured to say anything of their p99."]
+        return said, Verdict("not-measured")
     least = min(_ratio(means[share], means[0]) or 1.0 for share in measured)
     tail = min(_ratio(tails[share], alone) or 1.0 for share in measured)
     if least < 1 / NOTICED_LESS or tail < 1 / NOTICED:
@@ -200,23 +200,18 @@ def _said(
     return said, verdict
 
 
-PROTOCOLS = (
-    Protocol(
-        name="mixed-load",
-        title="Reads beside writes",
-        summary="how long reads take while the drive writes at a part of its speed",
-        source="a common question; rate-limited writers as in fio's documentation",
-        group="everyday",
-        plan=plan,
-        judge=judge,
-        parameters=(
-            Parameter("shares", "10,30,50,100", "percent of the writing speed"),
-            Parameter("read_bs", "4k", "size of the reads"),
-            Parameter("read_depth", 1, "reads in flight"),
-            Parameter("write_bs", "4k", "size of the writes"),
-            Parameter("write_depth", 32, "writes in flight"),
-            Parameter("seconds", 60.0, "time for each share"),
-            COMPRESSIBLE,
-        ),
-    ),
+PROTOCOLS = procedure(
+    "everyday",
+    "mixed-load",
+    "Reads beside writes",
+    "how long reads take while the drive writes at a part of its speed",
+    "a common question; rate-limited writers as in fio's documentation",
+    plan,
+    judge,
+    Parameter("shares", "10,30,50,100", "percent of the writing speed"),
+    Parameter("read_bs", "4k", "size of the reads"),
+    Parameter("read_depth", 1, "reads in flight"),
+    Parameter("write_bs", "4k", "size of the writes"),
+    Parameter("write_depth", 32, "writes in flight"),
+    Parameter("seconds", 60.0, "time for each share"),
 )

@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ssdlab.answer import Cell, Curve, Figure, Section, Table, columns
 from ssdlab.engine import steady_report
-from ssdlab.engine.answers import sources
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.answers import CellGrid, sources
+from ssdlab.engine.protocol import Protocol, procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Parameter, Setup
-from ssdlab.engine.steps import ROUNDS_MAX, Job, Purge, Step, Tracked, in_round
+from ssdlab.engine.steps import ROUNDS_MAX, Job, Purge, Rounds, Step, Tracked, in_round
 from ssdlab.histogram import VALUES, Histogram, merge, us
 
 SOURCE = "SNIA Solid State Storage (SSS) Performance Test Specification 2.0.2"
@@ -50,11 +50,15 @@ def protocol(
     plan: Callable[[Setup], Sequence[Step]],
     judge: Callable[[Records, Setup], Section],
     parameters: Sequence[Parameter],
+    *,
+    source: str = SOURCE,
     **more: Any,
 ) -> tuple[Protocol, ...]:
     """A test of the specification as the protocols of its file."""
-    fields = {"source": SOURCE, "active_share": active_share, "parameters": parameters, **more}
-    return (Protocol(name, f"PTS {title}", summary, group="pts", plan=plan, judge=judge, **fields),)
+    fields = {"active_share": active_share, "own_data": True, **more}
+    return procedure(
+        "pts", name, f"PTS {title}", summary, source, plan, judge, *parameters, **fields
+    )
 
 
 def tracked(title: str, what: str, name: str) -> Tracked:
@@ -68,37 +72,29 @@ def parameters(
     depth: int | None = 0,
     threads: int | None = 0,
     rounds: int | None = ROUNDS_MAX,
-    seconds: float | None = 60.0,
     fill: float | None = 2.0,
 ) -> tuple[Parameter, ...]:
     """The parameters that every test has; a depth or number of threads of 0 leaves it to the
     settings, None leaves a parameter out."""
     as_set = "; 0: as the settings say"
-    found = [
-        Parameter(
-            "settings",
-            "enterprise",
-            "enterprise: active range 100 %, write cache off, depth 32, 4 threads; "
-            "client: 75 %, write cache on, depth 16, 2 threads",
-            tuple(SETTINGS),
-        ),
-        Parameter("active", 0, f"active range, percent of the drive{as_set}"),
-        Parameter("compressible", 0, "percent by which the data shrinks; 0: random data"),
-    ]
-    for name, default, text in (
-        ("depth", depth, "I/Os in flight of each thread"),
-        ("threads", threads, "threads"),
-    ):
-        if default is not None:
-            found.append(Parameter(name, default, f"{text}{'' if default else as_set}"))
-    if rounds is not None:
-        found.append(Parameter("rounds", rounds, "rounds at most until the drive must be steady"))
-    if seconds is not None:
-        found.append(Parameter("seconds", seconds, "length of a measurement"))
-    if fill is not None:
-        text = "how often the active range is written in order before the test"
-        found.append(Parameter("fill", fill, text))
-    return tuple(found)
+    known: tuple[tuple[str, int | float | None, str], ...] = (
+        ("active", 0, f"active range, percent of the drive{as_set}"),
+        ("compressible", 0, "percent by which the data shrinks; 0: random data"),
+        ("depth", depth, f"I/Os in flight of each thread{'' if depth else as_set}"),
+        ("threads", threads, f"threads{'' if threads else as_set}"),
+        ("rounds", rounds, "rounds at most until the drive must be steady"),
+        ("seconds", 60.0, "length of a measurement"),
+        ("fill", fill, "how often the active range is written in order before the test"),
+    )
+    settings = Parameter(
+        "settings",
+        "enterprise",
+        "enterprise: active range 100 %, write cache off, depth 32, 4 threads; "
+        "client: 75 %, write cache on, depth 16, 2 threads",
+        tuple(SETTINGS),
+    )
+    asked = [Parameter(name, value, text) for name, value, text in known if value is not None]
+    return (settings, *asked)
 
 
 def of(values: Values) -> DriveClass:
@@ -126,7 +122,7 @@ def rounds(setup: Setup) -> int:
     return max(1, min(setup.count("rounds"), setup.rounds))
 
 
-def precondition(setup: Setup, suffix: str = "", bs: str = "128k") -> list[Step]:
+def precondition(setup: Setup, suffix: str = "") -> list[Step]:
     """Purge, and workload-independent preconditioning: the active range written in order, twice.
 
     A quick run writes it once, which leaves no block unwritten.
@@ -134,8 +130,27 @@ def precondition(setup: Setup, suffix: str = "", bs: str = "128k") -> list[Step]
     times = min(1.0, setup.number("fill")) if setup.quick else setup.number("fill")
     steps: list[Step] = [Purge(f"purge{suffix}")]
     if times:
-        steps.append(setup.fill(f"fill{suffix}", times, bs=bs))
+        steps.append(setup.fill(f"fill{suffix}", times))
     return steps
+
+
+def saturation(
+    setup: Setup,
+    key: str,
+    titles: tuple[str, str],
+    job: Callable[[str, float], Job],
+    round_s: float,
+) -> Rounds:
+    """Rounds of writes, of which the last measurement decides about steady state; ``titles`` are
+    those of the rounds and of what is tracked, ``job`` makes one of a key and a length."""
+    last = setup.number("seconds")
+
+    def jobs(number: int) -> list[Job]:
+        work = job(in_round(number, "work"), max(last, round_s - last))
+        return [replace(work, measured=False), job(in_round(number, "minute"), last)]
+
+    title, what = titles
+    return Rounds(key, title, jobs, (tracked(what, "iops", "minute"),), most=rounds(setup))
 
 
 def mix_job(
@@ -243,14 +258,12 @@ def histogram_curve(name: str, found: Histogram, colour: int = 0) -> Curve:
     )
 
 
-def percentile_cells(
-    records: Records, keys: Sequence[str], percents: Sequence[float] = PERCENTILES
-) -> list[Cell]:
+def percentile_cells(records: Records, keys: Sequence[str]) -> list[Cell]:
     """Percentiles of several steps together, us, and the longest latency."""
     whole = merge(records.latency(key) for key in keys)
     if whole is None:
-        return [Cell(None)] * (len(percents) + 1)
-    found = [*(whole.percentile_ns(percent) for percent in percents), whole.max_ns]
+        return [Cell(None)] * (len(PERCENTILES) + 1)
+    found = [*(whole.percentile_ns(percent) for percent in PERCENTILES), whole.max_ns]
     return [Cell(us(ns), tuple(keys)) for ns in found]
 
 
@@ -272,24 +285,17 @@ def histogram_figure(title: str, found: Mapping[str, Histogram], keys: Sequence[
     )
 
 
-def surface(
-    title: str,
-    labels: tuple[str, str],
-    names: tuple[Sequence[str], Sequence[str]],
-    rows: Sequence[Sequence[Cell | None]],
-    note: str,
-) -> Figure:
-    """IOPS as coloured fields, row by row from below."""
-    places = [(x, y) for y in range(len(names[1])) for x in range(len(names[0]))]
-    cells = [cell for row in rows for cell in row]
-    z = [None if cell is None else cell.value for cell in cells]
+def surface(title: str, labels: tuple[str, str], fields: CellGrid, note: str) -> Figure:
+    """IOPS as coloured fields, the first row lowest."""
+    places = [(x, y) for y in range(len(fields.rows)) for x in range(len(fields.columns))]
+    cells = [fields[row, column] for row in fields.rows for column in fields.columns]
     x, y = ([float(place[axis]) for place in places] for axis in (0, 1))
     return Figure(
         title,
         *labels,
-        [Curve("IOPS", x, y, "heat", z=z)],
-        x_names=names[0],
-        y_names=names[1],
+        [Curve("IOPS", x, y, "heat", z=[cell.value for cell in cells])],
+        x_names=list(fields.columns.values()),
+        y_names=list(fields.rows.values()),
         wide=True,
         sources=sources(cells),
         note=note,

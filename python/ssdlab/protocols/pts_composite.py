@@ -6,9 +6,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ssdlab.answer import Number, Section
+from ssdlab.engine import choices
+from ssdlab.engine.answers import number
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Setup
-from ssdlab.engine.steps import Job, Rounds, Step, in_round
+from ssdlab.engine.steps import Job, Rounds, Step
 from ssdlab.protocols import pts_common as pts
 from ssdlab.protocols import pts_demand as demand
 
@@ -30,12 +32,7 @@ ROUND_S = 600.0
 
 def shares(setup: Setup) -> list[tuple[int, int]]:
     """Sizes and percentages that the target can do: smaller I/Os become its smallest."""
-    smallest = max(setup.block, SHARES[0][0])
-    found: dict[int, int] = {}
-    for size, percent in SHARES:
-        rounded = max(smallest, -(-size // setup.block) * setup.block)
-        found[rounded] = found.get(rounded, 0) + percent
-    return sorted(found.items())
+    return choices.in_blocks(setup, SHARES)
 
 
 def plan(setup: Setup) -> list[Step]:
@@ -48,22 +45,15 @@ def plan(setup: Setup) -> list[Step]:
 
 
 def _rounds(setup: Setup) -> Rounds:
-    title = f"composite writes at {demand.text(BUSIEST)}"
-    tracked = pts.tracked(title, "iops", "minute")
+    titles = "composite writes to steady state", f"composite writes at {demand.text(BUSIEST)}"
 
-    def jobs(number: int) -> list[Job]:
-        last = setup.number("seconds")
-        work = _job(setup, in_round(number, "work"), BUSIEST, max(last, ROUND_S - last), 0)
-        return [
-            replace(work, measured=False),
-            _job(setup, in_round(number, "minute"), BUSIEST, last, 0),
-        ]
+    def writes(key: str, seconds: float) -> Job:
+        return _job(setup, key, BUSIEST, seconds, 0)
 
-    return Rounds(KEY, "composite writes to steady state", jobs, (tracked,), most=pts.rounds(setup))
+    return pts.saturation(setup, KEY, titles, writes, ROUND_S)
 
 
 def _job(setup: Setup, key: str, at: tuple[int, int], seconds: float, read: int) -> Job:
-    split = ":".join(f"{pts.block_name(size)}/{percent}" for size, percent in shares(setup))
     job = setup.job(
         key,
         f"composite block sizes, {pts.mix_text(read)}, {demand.text(at)}",
@@ -74,7 +64,7 @@ def _job(setup: Setup, key: str, at: tuple[int, int], seconds: float, read: int)
         seconds=seconds,
         read_percent=read or None,
         options={
-            "bssplit": split,
+            "bssplit": choices.bssplit(shares(setup)),
             "blockalign": max(ALIGNED, setup.block),
             "random_distribution": ZONES,
         },
@@ -104,7 +94,7 @@ def judge(records: Records, setup: Setup) -> Section:
     )
 
 
-def _said(grid: demand.Grid) -> list[str]:
+def _said(grid: demand.Points) -> list[str]:
     if not grid:
         return ["The grid has not been measured."]
     top = max(grid, key=lambda at: grid[at].iops)
@@ -124,16 +114,13 @@ def _folded(setup: Setup) -> list[str]:
     ]
 
 
-def _numbers(records: Records, grid: demand.Grid) -> list[Number]:
+def _numbers(records: Records, grid: demand.Points) -> list[Number]:
     numbers = []
     for at in (BUSIEST, (4, 32), (1, 1)):
         if point := grid.get(at):
-            name, keys = demand.text(at), point.sources
-            numbers += [
-                Number(f"{name}: IOPS", point.iops, "IOPS", "higher", keys),
-                Number(f"{name}: mean response", point.mean_us, "us", "lower", keys),
-                Number(f"{name}: p99.9", records.value("p99.9", keys[0]), "us", "lower", keys),
-            ]
+            name, tail = demand.text(at), records.cell("p99.9", point.sources[0])
+            numbers += demand.numbers(name, point)
+            numbers.append(number(f"{name}: p99.9", tail, "us", "lower"))
     return numbers
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ssdlab.answer import Cell, Column, Curve, Figure, Table, columns
-from ssdlab.engine.answers import Row, charts, figure
+from ssdlab.answer import Cell, Cells, Figure, Number, Style, Table, columns
+from ssdlab.engine.answers import CellGrid, charts, figure, grid
 from ssdlab.engine.records import Records
 from ssdlab.protocols import pts_common as pts
 
@@ -25,7 +25,7 @@ class Point(NamedTuple):
     sources: tuple[str, ...]
 
 
-Grid = Mapping[tuple[int, int], Point]
+Points = Mapping[tuple[int, int], Point]
 Where = Callable[[tuple[int, int], Point], tuple[float, float]]
 
 
@@ -39,7 +39,7 @@ def text(point: tuple[int, int]) -> str:
     return f"TC {point[0]}, QD {point[1]}"
 
 
-def measured(records: Records, keys: Mapping[tuple[int, int], Sequence[str]]) -> Grid:
+def measured(records: Records, keys: Mapping[tuple[int, int], Sequence[str]]) -> Points:
     """The points of which there is anything: means over their keys, and the max latency."""
     found = {}
     for point, wanted in keys.items():
@@ -51,98 +51,102 @@ def measured(records: Records, keys: Mapping[tuple[int, int], Sequence[str]]) ->
     return found
 
 
-def tables(grid: Grid) -> list[Table]:
-    """IOPS, mean and max latency by threads (rows) and depth (columns)."""
+def numbers(name: str, point: Point) -> list[Number]:
+    """What a point did, as numbers of its ``name``."""
     return [
-        _table("IOPS by threads and queue depth", grid, "IOPS", "iops"),
-        _table("Mean response time by threads and queue depth", grid, "us", "mean_us"),
-        _table("Longest response time by threads and queue depth", grid, "us", "max_us"),
+        Number(f"{name}: IOPS", point.iops, "IOPS", "higher", point.sources),
+        Number(f"{name}: mean response", point.mean_us, "us", "lower", point.sources),
     ]
 
 
-def _table(title: str, grid: Grid, unit: str, field: str) -> Table:
-    rows = [[f"TC {tc}", *(_cell(grid, (tc, qd), field) for qd in COUNTS)] for tc in COUNTS]
-    return Table(title, (Column("threads"), *(Column(f"QD {qd}", unit) for qd in COUNTS)), rows)
+def tables(points: Points) -> list[Table]:
+    """IOPS, mean and max latency by threads (rows) and depth (columns)."""
+    return [
+        _grid(points, field).table(f"{title} by threads and queue depth", "threads", unit)
+        for title, unit, field in (
+            ("IOPS", "IOPS", "iops"),
+            ("Mean response time", "us", "mean_us"),
+            ("Longest response time", "us", "max_us"),
+        )
+    ]
 
 
-def _cell(grid: Grid, at: tuple[int, int], field: str = "iops") -> Cell | None:
-    return Cell(getattr(grid[at], field), grid[at].sources) if at in grid else None
+def _grid(points: Points, field: str) -> CellGrid:
+    threads, depths = ({count: f"{name} {count}" for count in COUNTS} for name in ("TC", "QD"))
+    return grid(threads, depths, lambda tc, qd: _cell(points, (tc, qd), field))
 
 
-def figures(grid: Grid, marked: Mapping[str, tuple[int, int]] | None = None) -> list[Figure]:
+def _cell(points: Points, at: tuple[int, int], field: str = "iops") -> Cell:
+    return Cell(getattr(points[at], field), points[at].sources) if at in points else Cell(None)
+
+
+def figures(points: Points, marked: Mapping[str, tuple[int, int]] | None = None) -> list[Figure]:
     """Demand variation as a surface and as lines, demand intensity, and both against the number
     of outstanding I/Os; ``marked`` points are ringed."""
-    if not grid:
+    if not points:
         return []
-    ordered = sorted(grid, key=lambda at: at[0] * at[1])
-    sources = tuple(dict.fromkeys(key for point in grid.values() for key in point.sources))
-    rings = [grid[at] for at in (marked or {}).values() if at in grid]
-    rising = COUNTS[::-1]
-    names = [str(count) for count in rising]
-    logarithmic: dict[str, Any] = {"log_x": True, "log_y": True, "sources": sources}
+    ordered = sorted(points, key=lambda at: at[0] * at[1])
+    names = {count: str(count) for count in COUNTS[::-1]}
+    axes: dict[str, Any] = {
+        "log_x": True,
+        "log_y": True,
+        "from_steps": [key for point in points.values() for key in point.sources],
+    }
+    intensity = _by_threads(points, lambda _, point: (point.iops, point.mean_us / 1e3))
+    styles: dict[str, Style] = dict.fromkeys(intensity, "points")
+    if rings := [points[at] for at in (marked or {}).values() if at in points]:
+        intensity["histograms"] = [(point.iops, point.mean_us / 1e3) for point in rings]
+        styles["histograms"] = "published"
+    outstanding = (
+        figure(
+            f"Outstanding I/Os: {name}",
+            "outstanding I/Os (threads x depth)",
+            unit,
+            {name: [(tc * qd, scale * getattr(points[tc, qd], field)) for tc, qd in ordered]},
+            style="published",
+            group="Outstanding I/Os",
+            **axes,
+        )
+        for name, unit, field, scale in (
+            ("IOPS", "IOPS", "iops", 1.0),
+            ("mean response time", "ms", "mean_us", 1e-3),
+        )
+    )
     return [
         pts.surface(
             "Demand variation",
             ("queue depth", "threads"),
-            (names, names),
-            [[_cell(grid, (tc, qd)) for qd in rising] for tc in rising],
+            grid(names, names, lambda tc, qd: _cell(points, (tc, qd))),
             "IOPS; colours follow their logarithm, from dark to light at least a factor of 4.",
         ),
-        Figure(
-            "Demand variation: IOPS against queue depth",
-            "queue depth",
-            "IOPS",
-            _by_threads(grid, lambda at, p: (float(at[1]), p.iops)),
-            wide=True,
-            **logarithmic,
-        ),
-        Figure(
-            "Demand intensity: response time against IOPS",
-            "IOPS",
-            "mean response time, ms",
-            [*_by_threads(grid, lambda _, p: (p.iops, p.mean_us / 1e3)), *_ring(rings)],
-            wide=True,
-            note="A line for each number of threads, the depth growing along it."
-            + (" Rings: the points of the histograms." if rings else ""),
-            **logarithmic,
-        ),
         *charts(
-            *(
-                figure(
-                    f"Outstanding I/Os: {name}",
-                    "outstanding I/Os (threads x depth)",
-                    unit,
-                    {name: [(tc * qd, scale * getattr(grid[tc, qd], field)) for tc, qd in ordered]},
-                    style="published",
-                    group="Outstanding I/Os",
-                    **logarithmic,
-                )
-                for name, unit, field, scale in (
-                    ("IOPS", "IOPS", "iops", 1.0),
-                    ("mean response time", "ms", "mean_us", 1e-3),
-                )
-            )
+            figure(
+                "Demand variation: IOPS against queue depth",
+                "queue depth",
+                "IOPS",
+                _by_threads(points, lambda at, point: (float(at[1]), point.iops)),
+                **axes,
+            ),
+            figure(
+                "Demand intensity: response time against IOPS",
+                "IOPS",
+                "mean response time, ms",
+                intensity,
+                style=styles,
+                note="A line for each number of threads, the depth growing along it."
+                + (" Rings: the points of the histograms." if rings else ""),
+                **axes,
+            ),
+            *outstanding,
         ),
     ]
 
 
-def _by_threads(grid: Grid, where: Where) -> list[Curve]:
-    curves = {
-        f"TC {tc}": [where((tc, qd), grid[tc, qd]) for qd in COUNTS[::-1] if (tc, qd) in grid]
+def _by_threads(points: Points, where: Where) -> dict[str, list[tuple[float, float]]]:
+    return {
+        f"TC {tc}": [where((tc, qd), points[tc, qd]) for qd in COUNTS[::-1] if (tc, qd) in points]
         for tc in COUNTS
     }
-    drawn = charts(figure("", "", "", curves, log_x=True, log_y=True))
-    return list(drawn[0].curves) if drawn else []
-
-
-def _ring(points: list[Point]) -> list[Curve]:
-    if not points:
-        return []
-    return [
-        Curve(
-            "histograms", [p.iops for p in points], [p.mean_us / 1e3 for p in points], "published"
-        )
-    ]
 
 
 def histograms(
@@ -150,7 +154,7 @@ def histograms(
 ) -> tuple[Table, list[Figure]]:
     """The response times of some points, by name: their key, and their threads and depth."""
     measured = {name: one for name, one in points.items() if one[0] in records}
-    rows: list[Row] = [
+    rows: list[Cells] = [
         [
             name,
             *(str(count) for count in (tc, qd, tc * qd)),

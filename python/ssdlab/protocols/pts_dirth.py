@@ -72,13 +72,13 @@ def _histogram(setup: Setup, name: str, at: tuple[int, int]) -> list[Job]:
     ]
 
 
-def _grid(records: Records) -> demand.Grid:
+def _grid(records: Records) -> demand.Points:
     return demand.measured(
         records, {at: pts.keys_of(records, KEY, demand.name_of(*at)) for at in demand.POINTS}
     )
 
 
-def choose(grid: demand.Grid) -> Choice:
+def choose(grid: demand.Points) -> Choice:
     """Min: one I/O. Max: most IOPS answered within 5 ms on average, or where no point does, the
     quickest one. Mid: nearest to the middle between both, the fewest outstanding I/Os first."""
     if (1, 1) not in grid:
@@ -122,7 +122,7 @@ def judge(records: Records, setup: Setup) -> Section:
     )
 
 
-def _said(grid: demand.Grid, chosen: Choice) -> list[str]:
+def _said(grid: demand.Points, chosen: Choice) -> list[str]:
     if not chosen:
         return ["No round has been measured to its end."]
     top, one = grid[chosen["max"]], grid[1, 1]
@@ -139,14 +139,11 @@ def _said(grid: demand.Grid, chosen: Choice) -> list[str]:
     return [said]
 
 
-def _numbers(records: Records, grid: demand.Grid, chosen: Choice) -> list[Number]:
+def _numbers(records: Records, grid: demand.Points, chosen: Choice) -> list[Number]:
     numbers = []
     for name, at in chosen.items():
         point, key = grid[at], f"histogram-{name}"
-        numbers.append(Number(f"{name}: IOPS", point.iops, "IOPS", "higher", point.sources))
-        numbers.append(
-            Number(f"{name}: mean response", point.mean_us, "us", "lower", point.sources)
-        )
+        numbers += demand.numbers(name, point)
         if key in records:
             numbers += [
                 number(f"{name}: {what}", records.cell(what, key), "us", "lower")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
-from ssdlab.answer import Cell, Curve, Figure, Number, Section, Table, columns
-from ssdlab.engine.answers import Row, best, figure, mean, number, ratio
+from ssdlab.answer import Cell, Cells, Figure, Section, Table, columns
+from ssdlab.engine.answers import best, charts, figure, mean, number, ratio
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Parameter, Setup
-from ssdlab.engine.steps import Job, Rounds, Step, in_round
+from ssdlab.engine.steps import Job, Rounds, Step
 from ssdlab.protocols import pts_common as pts
 
 KEY = "saturation"
@@ -21,7 +22,8 @@ ROUND_S = 1800.0
 BATCH = 12
 """Bursts of one fio job, which keeps their timetable to the millisecond."""
 QUICK = 60
-"""A quick run has so many times fewer bursts."""
+"""The number of bursts is scaled down by this in a quick run."""
+RETURN = "return, without a pause"
 PIECE_S = 300.0
 """The return to the baseline is cut into pieces, so that a stopped run repeats little."""
 
@@ -32,6 +34,32 @@ class Burst(NamedTuple):
     key: str
     minute: float
     iops: float
+
+    @property
+    def cell(self) -> Cell:
+        """Its rate."""
+        return Cell(self.iops, (self.key,))
+
+
+@dataclass(frozen=True)
+class Pause:
+    """What was measured of an idle time."""
+
+    wait: int
+    """Seconds."""
+    bursts: list[Burst]
+    back: list[Burst]
+    """Writing without a pause after the bursts, back to the baseline."""
+
+    @property
+    def mean(self) -> Cell:
+        """Of the bursts."""
+        return mean(one.cell for one in self.bursts)
+
+    @property
+    def gain(self) -> Cell:
+        """Bursts against what the drive came back to after them."""
+        return ratio(self.mean, self.back[-1].cell) if self.back else Cell(None)
 
 
 def plan(setup: Setup) -> list[Step]:
@@ -46,21 +74,10 @@ def plan(setup: Setup) -> list[Step]:
 
 
 def _saturation(setup: Setup) -> Rounds:
-    tracked = pts.tracked("RND 4 KiB writes, last minute of a round", "iops", "minute")
-
-    def jobs(number: int) -> list[Job]:
-        long = _round_s(setup) - setup.number("seconds")
-        return [
-            replace(_writes(setup, in_round(number, "work"), long), measured=False),
-            _writes(setup, in_round(number, "minute"), setup.number("seconds")),
-        ]
-
-    return Rounds(KEY, "random writes to steady state", jobs, (tracked,), most=pts.rounds(setup))
-
-
-def _round_s(setup: Setup) -> float:
-    """A quick run shortens the rounds more than the pauses, which would not differ otherwise."""
-    return max(2 * setup.number("seconds"), ROUND_S / (12 if setup.quick else 1))
+    # A quick run shortens the rounds more than the pauses, which would not differ otherwise.
+    round_s = ROUND_S / (12 if setup.quick else 1)
+    titles = "random writes to steady state", "RND 4 KiB writes, last minute of a round"
+    return pts.saturation(setup, KEY, titles, partial(_writes, setup), round_s)
 
 
 def _writes(setup: Setup, key: str, seconds: float) -> Job:
@@ -111,11 +128,16 @@ def _batch(setup: Setup, wait: int, first: int) -> Job:
 
 def judge(records: Records, setup: Setup) -> Section:
     """IOPS of the bursts for each idle time, and beside them those of writing without a pause."""
-    bursts = {wait: _measured(records, setup, wait) for wait in WAITS}
-    baselines = {wait: _returned(records, setup, wait) for wait in WAITS}
+    pauses = [
+        Pause(wait, _measured(records, setup, wait), _returned(records, setup, wait))
+        for wait in WAITS
+    ]
     saturated = pts.window_cell(records, KEY, "minute", "iops")
-    means = {wait: mean(map(_cell, found)) for wait, found in bursts.items()}
-    gains = {wait: _gain(of, baselines[wait]) for wait, of in means.items()}
+    numbers = [number("saturated", saturated, "IOPS", "higher")]
+    for pause in pauses:
+        name = f"bursts after {pause.wait} s idle"
+        numbers.append(number(name, pause.mean, "IOPS", "higher"))
+        numbers.append(number(f"{name} / without a pause", pause.gain, "x", "higher"))
     conditions = pts.conditions(
         setup,
         what=[
@@ -125,10 +147,10 @@ def judge(records: Records, setup: Setup) -> Section:
         ],
     )
     return Section(
-        [*_said(gains, baselines), *pts.doubts(records, KEY)],
-        _numbers(means, gains, saturated),
-        [_table(bursts, baselines, means, gains), conditions],
-        _figures(bursts, baselines, saturated),
+        [_said(pauses), *pts.doubts(records, KEY)],
+        numbers,
+        [_table(pauses), conditions],
+        [*_summary(pauses), *_figures(pauses, saturated)],
     )
 
 
@@ -155,60 +177,30 @@ def _returned(records: Records, setup: Setup, wait: int) -> list[Burst]:
     ]
 
 
-def _cell(one: Burst) -> Cell:
-    return Cell(one.iops, (one.key,))
-
-
-def _gain(mean: Cell, back: list[Burst]) -> Cell:
-    """Bursts against what the drive came back to after them."""
-    return ratio(mean, _cell(back[-1])) if back else Cell(None)
-
-
-def _said(gains: dict[int, Cell], baselines: dict[int, list[Burst]]) -> list[str]:
-    known = {wait: v for wait, cell in gains.items() if (v := cell.value) is not None}
+def _said(pauses: list[Pause]) -> str:
+    known = [(pause, gain) for pause in pauses if (gain := pause.gain.value) is not None]
     if not known:
-        return ["No idle time has been measured to its end."]
-    longest = max(known)
-    base = baselines[longest][-1].iops
-    if max(known.values()) < 1.1:
-        return [
-            f"Pauses of up to {longest} s change little: behind them it writes "
-            f"{known[longest]:.2f} times the {base:,.0f} IOPS of writing without a pause."
-        ]
-    return [
-        f"Behind pauses of {longest} s, bursts of writes reach {known[longest]:.2f} times the "
-        f"{base:,.0f} IOPS of writing without a pause."
-    ]
+        return "No idle time has been measured to its end."
+    longest, gained = known[-1]
+    than = f"{gained:.2f} times the {longest.back[-1].iops:,.0f} IOPS of writing without a pause."
+    if max(gain for _, gain in known) < 1.1:
+        return f"Pauses of up to {longest.wait} s change little: behind them it writes {than}"
+    return f"Behind pauses of {longest.wait} s, bursts of writes reach {than}"
 
 
-def _numbers(means: dict[int, Cell], gains: dict[int, Cell], saturated: Cell) -> list[Number]:
-    numbers = [number("saturated", saturated, "IOPS", "higher")]
-    for wait, cell in means.items():
-        name = f"bursts after {wait} s idle"
-        numbers.append(number(name, cell, "IOPS", "higher"))
-        numbers.append(number(f"{name} / without a pause", gains[wait], "x", "higher"))
-    return numbers
-
-
-def _table(
-    bursts: dict[int, list[Burst]],
-    baselines: dict[int, list[Burst]],
-    means: dict[int, Cell],
-    gains: dict[int, Cell],
-) -> Table:
+def _table(pauses: list[Pause]) -> Table:
     heads = columns(
         "idle time | mean of the bursts [IOPS] | slowest burst [IOPS] | fastest burst [IOPS] "
         "| mean / last minutes of the return [x] | first minutes of the return [IOPS] "
         "| last minutes of the return [IOPS]"
     )
-    rows: list[Row] = []
-    for wait, found in bursts.items():
-        back = baselines[wait]
-        ends: Row = [None] * 4
-        if found and back:
-            every = [_cell(one) for one in found]
-            ends = [best(every, min), best(every), _cell(back[0]), _cell(back[-1])]
-        rows.append([f"{wait} s", means[wait], *ends[:2], gains[wait], *ends[2:]])
+    rows: list[Cells] = []
+    for pause in pauses:
+        ends: Cells = [None] * 4
+        if pause.bursts and pause.back:
+            every = [burst.cell for burst in pause.bursts]
+            ends = [best(every, min), best(every), pause.back[0].cell, pause.back[-1].cell]
+        rows.append([f"{pause.wait} s", pause.mean, *ends[:2], pause.gain, *ends[2:]])
     return Table(
         "Host idle recovery",
         heads,
@@ -218,62 +210,50 @@ def _table(
     )
 
 
-def _figures(
-    bursts: dict[int, list[Burst]], baselines: dict[int, list[Burst]], saturated: Cell
-) -> list[Figure]:
+def _figures(pauses: list[Pause], saturated: Cell) -> list[Figure]:
     base = saturated.value
-    rates = [o.iops for found in (*bursts.values(), *baselines.values()) for o in found]
+    rates = [burst.iops for pause in pauses for burst in (*pause.bursts, *pause.back)]
     top = max([*rates, base or 0.0])
     figures = []
-    for wait, found in bursts.items():
-        if not found:
-            continue
-        curves = [Curve("bursts", [o.minute for o in found], [o.iops for o in found], "points")]
-        if back := baselines[wait]:
-            curves.append(_return(found[-1].minute, back))
+    for pause in (pause for pause in pauses if pause.bursts):
+        curves = {"bursts": [(burst.minute, burst.iops) for burst in pause.bursts]}
+        if pause.back:
+            curves[RETURN] = _return(pause)
         if base is not None:
-            end = curves[-1].x[-1]
-            curves.append(Curve("saturated", [0.0, end], [base, base], "dashed", 5))
+            end = (curves.get(RETURN) or curves["bursts"])[-1][0]
+            curves["saturated"] = [(0.0, base), (end, base)]
         figures.append(
-            Figure(
-                f"IOPS, {wait} s idle",
+            figure(
+                f"IOPS, {pause.wait} s idle",
                 "time, min",
                 "IOPS",
                 curves,
+                style={"bursts": "points", RETURN: "line", "saturated": "dashed"},
                 y_max=1.06 * top or None,
-                wide=True,
-                sources=tuple(dict.fromkeys(one.key for one in (*found, *baselines[wait]))),
+                from_steps=[burst.key for burst in (*pause.bursts, *pause.back)],
             )
         )
-    return [*_summary(bursts, baselines), *figures]
+    return figures
 
 
-def _return(begin: float, back: list[Burst]) -> Curve:
+def _return(pause: Pause) -> list[tuple[float, float]]:
     """The mean of each piece of the return as a level over the time that it took."""
-    ends = [begin + one.minute for one in back]
-    edges = list(zip([begin, *ends], ends, strict=False))
-    x = [at for edge in edges for at in edge]
-    y = [one.iops for one in back for _ in range(2)]
-    return Curve("return, without a pause", x, y, "line", 1)
+    begin = pause.bursts[-1].minute
+    ends = [begin + piece.minute for piece in pause.back]
+    edges = zip([begin, *ends], ends, strict=False)
+    pieces = zip(edges, pause.back, strict=True)
+    return [(at, piece.iops) for edge, piece in pieces for at in edge]
 
 
-def _summary(bursts: dict[int, list[Burst]], baselines: dict[int, list[Burst]]) -> list[Figure]:
-    done = [wait for wait in WAITS if bursts[wait] and baselines[wait]]
-    if not done:
-        return []
-    return [
-        figure(
-            "Host idle recovery",
-            "idle time, s",
-            "IOPS",
-            {
-                "bursts": [mean(map(_cell, bursts[wait])) for wait in done],
-                "end of the return, without a pause": [_cell(baselines[w][-1]) for w in done],
-            },
-            style="bars",
-            x_names=[str(wait) for wait in done],
-        )
-    ]
+def _summary(pauses: list[Pause]) -> list[Figure]:
+    done = [pause for pause in pauses if pause.bursts and pause.back]
+    curves = {
+        "bursts": [pause.mean for pause in done],
+        "end of the return, without a pause": [pause.back[-1].cell for pause in done],
+    }
+    names = [str(pause.wait) for pause in done]
+    title = "Host idle recovery"
+    return charts(figure(title, "idle time, s", "IOPS", curves, style="bars", x_names=names))
 
 
 PROTOCOLS = pts.protocol(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ssdlab.answer import Cell, Column, Figure, Number, Section, Table, columns
-from ssdlab.engine.answers import Row, charts, figure, number
+from ssdlab.answer import Cell, Cells, Column, Figure, Number, Section, Table, Verdict, columns
+from ssdlab.engine.answers import CellGrid, charts, grid, number
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Setup
 from ssdlab.engine.steps import Job, Rounds, Step, in_round
@@ -48,35 +48,39 @@ def _rounds(setup: Setup) -> Rounds:
 def judge(records: Records, setup: Setup) -> Section:
     """IOPS of every point as mean of the measurement window."""
     sizes = pts.sizes(setup, SIZES)
-    cells = {
-        (mix, size): pts.window_cell(records, KEY, name_of(mix, size), "iops")
-        for mix in MIXES
-        for size in sizes
-    }
-    sentences = [*_said(cells), *pts.doubts(records, KEY), *pts.left_out(setup, SIZES)]
-    numbers = _numbers(cells)
-    tables = [_means(cells, sizes), _tabular(records, sizes), pts.conditions(setup)]
-    return Section(sentences, numbers, tables, _figures(cells, sizes))
+    cells = grid(
+        {size: pts.block_text(size) for size in reversed(sizes)},
+        {mix: pts.mix_text(mix) for mix in MIXES},
+        lambda size, mix: pts.window_cell(records, KEY, name_of(mix, size), "iops"),
+    )
+    said, verdict = _said(cells, sizes)
+    sentences = [said, *pts.doubts(records, KEY), *pts.left_out(setup, SIZES)]
+    means = cells.table("IOPS, means of the measurement window", "block", "IOPS")
+    tables = [means, _tabular(records, sizes), pts.conditions(setup)]
+    return Section(sentences, _numbers(cells), tables, _figures(cells), verdict=verdict)
 
 
-Cells = dict[tuple[int, int], Cell]
-
-
-def _said(cells: Cells) -> list[str]:
-    read, write = (cells.get((mix, 4 * KIB), Cell(None)).value for mix in (100, 0))
+def _said(cells: CellGrid, sizes: list[int]) -> tuple[str, Verdict]:
+    """Of reads and writes of 4 KiB, or of the smallest size where the target cannot do those."""
+    size = 4 * KIB if 4 * KIB in sizes else min(sizes)
+    read, write = (cells[size, mix].value for mix in (100, 0))
     if read is None or write is None:
-        return ["No round has been measured to its end."]
-    return [f"At random, 4 KiB at a time, it reads {read:,.0f} and writes {write:,.0f} IOPS."]
+        return "No round has been measured to its end.", Verdict("not-measured")
+    said = (
+        f"At random, {pts.block_text(size)} at a time, it reads {read:,.0f} and writes "
+        f"{write:,.0f} IOPS."
+    )
+    return said, Verdict("measured", {"block": size, "read_iops": read, "write_iops": write})
 
 
-def _numbers(cells: Cells) -> list[Number]:
+def _numbers(cells: CellGrid) -> list[Number]:
     wanted = (
         (100, 4), (65, 4), (0, 4), (65, 8), (100, 64), (65, 64), (0, 64), (100, 1024), (0, 1024),
     )  # fmt: skip
     return [
         number(
             f"RND {size} KiB, {pts.mix_text(mix)}",
-            cells.get((mix, size * KIB), Cell(None)),
+            cells.cells.get((size * KIB, mix), Cell(None)),
             "IOPS",
             "higher",
         )
@@ -84,18 +88,10 @@ def _numbers(cells: Cells) -> list[Number]:
     ]
 
 
-def _means(cells: Cells, sizes: list[int]) -> Table:
-    return Table(
-        "IOPS, means of the measurement window",
-        (Column("block"), *(Column(pts.mix_text(mix), "IOPS") for mix in MIXES)),
-        [(pts.block_text(s), *(cells[mix, s] for mix in MIXES)) for s in reversed(sizes)],
-    )
-
-
 def _tabular(records: Records, sizes: list[int]) -> Table:
-    rounds = pts.rounds_of(records, KEY, name_of(0, 4 * KIB))
+    rounds = pts.rounds_of(records, KEY, name_of(MIXES[-1], sizes[-1]))
     heads = [*columns("mix | block"), *(Column(f"round {n}", "IOPS") for n in rounds)]
-    rows: list[Row] = [
+    rows: list[Cells] = [
         [
             pts.mix_text(mix),
             pts.block_text(size),
@@ -107,25 +103,19 @@ def _tabular(records: Records, sizes: list[int]) -> Table:
     return Table("IOPS of each round of the measurement window", heads, rows if rounds else [])
 
 
-def _figures(cells: Cells, sizes: list[int]) -> list[Figure]:
-    rising = sizes[::-1]
-    by_size = figure(
-        "IOPS by block size",
-        "block, KiB",
-        "IOPS",
-        {pts.mix_text(mix): [(size / KIB, cells[mix, size]) for size in rising] for mix in MIXES},
-        log_x=True,
-        log_y=True,
+def _figures(cells: CellGrid) -> list[Figure]:
+    by_size = cells.figure(
+        "IOPS by block size", "block, KiB", "IOPS", lambda size: size / KIB, log_x=True, log_y=True
     )
     if not charts(by_size):
         return []
-    surface = pts.surface(
-        "IOPS by block size and mix",
-        ("block, KiB", "reads / writes, %"),
-        ([f"{size / KIB:g}" for size in rising], [f"{m}/{100 - m}" for m in MIXES[::-1]]),
-        [[cells[mix, size] for size in rising] for mix in MIXES[::-1]],
-        "Colours follow the logarithm of the IOPS.",
+    fields = grid(
+        {mix: f"{mix}/{100 - mix}" for mix in reversed(MIXES)},
+        {size: f"{size / KIB:g}" for size in cells.rows},
+        lambda mix, size: cells[size, mix],
     )
+    labels, note = ("block, KiB", "reads / writes, %"), "Colours follow the logarithm of the IOPS."
+    surface = pts.surface("IOPS by block size and mix", labels, fields, note)
     return [*charts(by_size), surface]
 
 

@@ -3,8 +3,8 @@ histogram of response times."""
 
 from __future__ import annotations
 
-from ssdlab.answer import Cell, Column, Figure, Number, Section, Table, columns
-from ssdlab.engine.answers import Row, charts, figure, number
+from ssdlab.answer import Cell, Cells, Figure, Number, Section, Table, columns
+from ssdlab.engine.answers import CellGrid, charts, grid, number
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Parameter, Setup
 from ssdlab.engine.steps import Job, Rounds, Step, in_round
@@ -16,8 +16,6 @@ MIXES = (100, 65, 0)
 SIZES = (8 * KIB, 4 * KIB, 512)
 AGREED = 4 * KIB
 """Writes of this size decide about steady state and make the histogram."""
-
-Cells = dict[tuple[int, int], Cell]
 
 
 def name_of(read_percent: int, size: int) -> str:
@@ -51,32 +49,38 @@ def _job(setup: Setup, key: str, size: int, mix: int, seconds: float) -> Job:
 
 def judge(records: Records, setup: Setup) -> Section:
     """Mean, longest and high percentiles of the latency, and the histogram."""
-    sizes = pts.sizes(setup, SIZES)
-    points = [(mix, size) for mix in MIXES for size in sizes]
-    means: Cells = {(m, s): pts.window_cell(records, KEY, name_of(m, s), "mean") for m, s in points}
-    longest: Cells = {
-        (m, s): pts.window_cell(records, KEY, name_of(m, s), "max") for m, s in points
-    }
+    sizes = {size: pts.block_text(size) for size in reversed(pts.sizes(setup, SIZES))}
+    mixes = {mix: pts.mix_text(mix) for mix in MIXES}
+
+    def window(what: str) -> CellGrid:
+        def cell(size: int, mix: int) -> Cell:
+            return pts.window_cell(records, KEY, name_of(mix, size), what)
+
+        return grid(sizes, mixes, cell)
+
+    means, longest = window("mean"), window("max")
     tables = [
-        _grid("Mean latency, means of the measurement window", means, sizes),
-        _grid("Max latency of the measurement window", longest, sizes),
-        _percentiles(records, points),
+        means.table("Mean latency, means of the measurement window", "block", "us"),
+        longest.table("Max latency of the measurement window", "block", "us"),
+        _percentiles(records, [(mix, size) for mix in MIXES for size in pts.sizes(setup, SIZES)]),
         _histogram_table(records),
         pts.conditions(setup, load="QD 1, TC 1", what=[("histogram", _histogram_text(setup))]),
+    ]
+    group = "Latency by block size and mix"
+    bars = [
+        of.figure(title, "block", "us", style="bars", group=group)
+        for title, of in (("Mean latency", means), ("Max latency", longest))
     ]
     return Section(
         [*_said(means), *pts.doubts(records, KEY), *pts.left_out(setup, SIZES)],
         _numbers(records, means, longest),
         tables,
-        [
-            *charts(_bars("Mean latency", means, sizes), _bars("Max latency", longest, sizes)),
-            *_histogram(records),
-        ],
+        [*charts(*bars), *_histogram(records)],
     )
 
 
-def _said(means: Cells) -> list[str]:
-    read, write = (means[mix, AGREED].value for mix in (100, 0))
+def _said(means: CellGrid) -> list[str]:
+    read, write = (means[AGREED, mix].value for mix in (100, 0))
     if read is None or write is None:
         return ["No round has been measured to its end."]
     return [
@@ -91,12 +95,12 @@ def _histogram_text(setup: Setup) -> str:
     )
 
 
-def _numbers(records: Records, means: Cells, longest: Cells) -> list[Number]:
+def _numbers(records: Records, means: CellGrid, longest: CellGrid) -> list[Number]:
     found = []
     for mix in MIXES:
         name = f"RND 4 KiB, {pts.mix_text(mix)}"
-        found.append(number(f"mean latency, {name}", means[mix, AGREED], "us", "lower"))
-        found.append(number(f"max latency, {name}", longest[mix, AGREED], "us", "lower"))
+        found.append(number(f"mean latency, {name}", means[AGREED, mix], "us", "lower"))
+        found.append(number(f"max latency, {name}", longest[AGREED, mix], "us", "lower"))
     if HISTOGRAM in records:
         found += [
             number(f"{what} of RND 4 KiB writes", records.cell(what, HISTOGRAM), "us", "lower")
@@ -105,16 +109,8 @@ def _numbers(records: Records, means: Cells, longest: Cells) -> list[Number]:
     return found
 
 
-def _grid(title: str, cells: Cells, sizes: list[int]) -> Table:
-    return Table(
-        title,
-        (Column("block"), *(Column(pts.mix_text(mix), "us") for mix in MIXES)),
-        [(pts.block_text(size), *(cells[mix, size] for mix in MIXES)) for size in sizes],
-    )
-
-
 def _percentiles(records: Records, points: list[tuple[int, int]]) -> Table:
-    rows: list[Row] = []
+    rows: list[Cells] = []
     for mix, size in points:
         keys = pts.keys_of(records, KEY, name_of(mix, size))
         cells = pts.percentile_cells(records, keys)
@@ -129,25 +125,12 @@ def _percentiles(records: Records, points: list[tuple[int, int]]) -> Table:
 
 def _histogram_table(records: Records) -> Table:
     keys = [HISTOGRAM] if HISTOGRAM in records else []
-    row: Row = ["RND 4 KiB, R/W 0/100", records.cell("mean", HISTOGRAM)]
+    row: Cells = ["RND 4 KiB, R/W 0/100", records.cell("mean", HISTOGRAM)]
     row += pts.percentile_cells(records, keys)
     return Table(
         "Response times of the histogram",
         [*columns("load | mean [us]"), *pts.PERCENT_COLUMNS],
         [row] if keys else [],
-    )
-
-
-def _bars(title: str, cells: Cells, sizes: list[int]) -> Figure:
-    rising = sizes[::-1]
-    return figure(
-        title,
-        "block, KiB",
-        "us",
-        {pts.mix_text(mix): [cells[mix, size] for size in rising] for mix in MIXES},
-        style="bars",
-        x_names=[f"{size / KIB:g}" for size in rising],
-        group="Latency by block size and mix",
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ssdlab.answer import Cell, Column, Figure, Section, Table
-from ssdlab.engine.answers import Row, charts, figure, number
+from ssdlab.answer import Section, Table
+from ssdlab.engine.answers import charts, grid, number
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Setup
 from ssdlab.engine.steps import Job, Rounds, Step, in_round
@@ -55,13 +55,14 @@ def _job(setup: Setup, key: str, size: int, mix: int) -> Job:
 
 def judge(records: Records, setup: Setup) -> Section:
     """Throughput of both sizes and directions, means of their measurement windows."""
-    cells = {
-        (size, mix): pts.window_cell(records, key_of(size), name_of(size, mix), "mbps")
-        for size in SIZES
-        for mix in MIXES
-    }
+    mixes = {mix: pts.mix_text(mix) for mix in MIXES}
+    cells = grid(
+        {size: pts.block_text(size) for size in SIZES},
+        mixes,
+        lambda size, mix: pts.window_cell(records, key_of(size), name_of(size, mix), "mbps"),
+    )
     read, write = (cells[SIZES[0], mix].value for mix in MIXES)
-    said = ["Nothing has been measured."]
+    said = ["No round has been measured to its end."]
     if read is not None and write is not None:
         said = [f"In order, 1024 KiB at a time, it reads {read:,.0f} and writes {write:,.0f} MB/s."]
     numbers = [
@@ -74,41 +75,20 @@ def judge(records: Records, setup: Setup) -> Section:
         for size in SIZES
         for mix in MIXES
     ]
-    means = Table(
-        "Throughput, means of the measurement windows",
-        (Column("block"), *(Column(pts.mix_text(mix), "MB/s") for mix in MIXES)),
-        [(pts.block_text(size), *(cells[size, mix] for mix in MIXES)) for size in SIZES],
-    )
-    tables = [means, *(_tabular(records, size) for size in SIZES), pts.conditions(setup)]
-    return Section(
-        [*said, *pts.doubts(records, *map(key_of, SIZES))], numbers, tables, _figures(cells)
-    )
+    rounds = [_rounds_table(records, size, mixes) for size in SIZES]
+    means = cells.table("Throughput, means of the measurement windows", "block", "MB/s")
+    bars = cells.figure("Throughput", "block", "MB/s", style="bars", wide=False)
+    doubts = pts.doubts(records, *map(key_of, SIZES))
+    return Section([*said, *doubts], numbers, [means, *rounds, pts.conditions(setup)], charts(bars))
 
 
-def _tabular(records: Records, size: int) -> Table:
-    rows: list[Row] = [
-        [str(n), *(records.cell("mbps", in_round(n, name_of(size, mix))) for mix in MIXES)]
-        for n in pts.rounds_of(records, key_of(size), name_of(size, 0))
-    ]
-    return Table(
-        f"SEQ {pts.block_text(size)}: rounds of the measurement window",
-        (Column("round"), *(Column(pts.mix_text(mix), "MB/s") for mix in MIXES)),
-        rows,
-    )
-
-
-def _figures(cells: dict[tuple[int, int], Cell]) -> list[Figure]:
-    return charts(
-        figure(
-            "Throughput",
-            "block, KiB",
-            "MB/s",
-            {pts.mix_text(mix): [cells[size, mix] for size in SIZES] for mix in MIXES},
-            style="bars",
-            x_names=[f"{size // KIB}" for size in SIZES],
-            wide=False,
-        )
-    )
+def _rounds_table(records: Records, size: int, mixes: dict[int, str]) -> Table:
+    measured = pts.rounds_of(records, key_of(size), name_of(size, 0))
+    return grid(
+        {n: str(n) for n in measured},
+        mixes,
+        lambda n, mix: records.cell("mbps", in_round(n, name_of(size, mix))),
+    ).table(f"SEQ {pts.block_text(size)}: rounds of the measurement window", "round", "MB/s")
 
 
 PROTOCOLS = pts.protocol(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from ssdlab.answer import Cell, Figure, Number, Section, Table, columns
+from ssdlab.answer import Cell, Figure, Section, Table
 from ssdlab.engine import steady_report
-from ssdlab.engine.answers import Row, charts, figure, number, ratio
+from ssdlab.engine.answers import Part, both_scales, charts, figure, number, ratio, work_table
 from ssdlab.engine.records import Records, RoundsRecord
 from ssdlab.engine.setup import KIB, Parameter, Setup
 from ssdlab.engine.steps import WINDOW, Job, Purge, Repeated, Step, Then
@@ -18,7 +19,8 @@ ROUND = 30
 """Records from one value that decides about steady state to the next: half an hour."""
 ROUND_QUICK = 5
 QUICK = 12
-"""A quick run has so many times fewer records at most."""
+"""The number of records is scaled down by this in a quick run."""
+LATENCIES = ("mean", "p99.9", "max")
 TRACKED = "RND 4 KiB writes, last record of each half hour"
 
 
@@ -30,10 +32,6 @@ class Minute(NamedTuple):
     """When it ended, since the begin."""
     written: int
     """Bytes up to its end."""
-    iops: float
-    mean_us: float | None
-    p999_us: float | None
-    max_us: float | None
 
 
 def key_of(number: int) -> str:
@@ -136,16 +134,27 @@ def judge(records: Records, setup: Setup) -> Section:
         return Section(["Nothing has been measured."], tables=[pts.conditions(setup)])
     each = _round(setup)
     rounds = _rounds(records, len(found), each, _most(setup))
-    late = found[-each:]
+    late = [one.key for one in found[-each:]]
+    begin, end = records.cell("iops", found[0].key), records.cell("iops", late)
+    numbers = [
+        number("first record", begin, "IOPS", "higher"),
+        number("last half hour", end, "IOPS", "higher"),
+        number("last half hour / first record", ratio(end, begin), "x", "higher"),
+        number("written / active range", Cell(found[-1].written / setup.active), "x"),
+        *(
+            number(f"{what} latency, last half hour", records.cell(what, late), "us", "lower")
+            for what in LATENCIES
+        ),
+    ]
     return Section(
-        _said(found, late, rounds, setup),
-        _numbers(found, late, setup),
+        _said(found, begin.value or 0.0, end.value or 0.0, rounds, setup),
+        numbers,
         [
-            _table(found, each, setup),
+            _table(records, found, each, setup),
             steady_report.table(rounds),
             pts.conditions(setup, what=[("ends", _ends(setup))]),
         ],
-        [*_figures(found), *steady_report.figures(rounds)],
+        [*_figures(records, found), *steady_report.figures(rounds)],
     )
 
 
@@ -155,20 +164,13 @@ def _records(records: Records, setup: Setup) -> list[Minute]:
     written = 0
     while (key := key_of(len(found) + 1)) in records:
         written += _bytes(records, key)
-        found.append(
-            Minute(
-                key,
-                minutes * (len(found) + 1),
-                written,
-                records.iops(key) or 0.0,
-                *(records.value(what, key) for what in ("mean", "p99.9", "max")),
-            )
-        )
+        found.append(Minute(key, minutes * (len(found) + 1), written))
     return found
 
 
-def _said(found: list[Minute], late: list[Minute], rounds: RoundsRecord, setup: Setup) -> list[str]:
-    begin, end = found[0].iops, _mean([one.iops for one in late])
+def _said(
+    found: list[Minute], begin: float, end: float, rounds: RoundsRecord, setup: Setup
+) -> list[str]:
     times = found[-1].written / setup.active
     fallen = f", {100 * end / begin:.0f} % of it" if begin else ""
     said = (
@@ -187,47 +189,24 @@ def _said(found: list[Minute], late: list[Minute], rounds: RoundsRecord, setup: 
     return [said, "The test is not at its end."]
 
 
-def _numbers(found: list[Minute], late: list[Minute], setup: Setup) -> list[Number]:
-    keys = tuple(one.key for one in late)
-    begin = Cell(found[0].iops, (found[0].key,))
-    end = Cell(_mean([one.iops for one in late]), keys)
-    longest = max((one.max_us for one in late if one.max_us is not None), default=None)
-    latencies = (
-        ("mean", _mean([one.mean_us for one in late])),
-        ("p99.9", _mean([one.p999_us for one in late])),
-        ("max", longest),
-    )
-    return [
-        number("first record", begin, "IOPS", "higher"),
-        number("last half hour", end, "IOPS", "higher"),
-        number("last half hour / first record", ratio(end, begin), "x", "higher"),
-        number("written / active range", Cell(found[-1].written / setup.active), "x"),
-        *(
-            number(f"{name} latency, last half hour", Cell(value, keys), "us", "lower")
-            for name, value in latencies
-        ),
-    ]
-
-
-def _table(found: list[Minute], each: int, setup: Setup) -> Table:
+def _table(records: Records, found: list[Minute], each: int, setup: Setup) -> Table:
     shown = [one for n, one in enumerate(found, start=1) if n == 1 or n % each == 0]
     if found[-1] not in shown:
         shown.append(found[-1])
-    heads = columns(
-        "time, min | written [B] | written / active range [x] | IOPS [IOPS] | mean latency [us] "
-        "| p99.9 latency [us] | max latency [us]"
+    written = {f"{one.minute:.4g}": Cell(one.written, (one.key,)) for one in shown}
+    return work_table(
+        records,
+        [Part(one.key, None, f"{one.minute:.4g}") for one in shown],
+        f"iops {' '.join(LATENCIES)}",
+        title="Write saturation, record by record",
+        corner="time, min",
+        more={
+            "written [B]": written,
+            "written / active range [x]": {
+                at: ratio(cell, Cell(setup.active)) for at, cell in written.items()
+            },
+        },
     )
-    rows: list[Row] = [
-        [
-            f"{one.minute:.4g}",
-            *(
-                Cell(value, (one.key,))
-                for value in (one.written, one.written / setup.active, *one[3:])
-            ),
-        ]
-        for one in shown
-    ]
-    return Table("Write saturation, record by record", heads, rows)
 
 
 def _ends(setup: Setup) -> str:
@@ -236,53 +215,29 @@ def _ends(setup: Setup) -> str:
     return f"steady, or {setup.number('times'):g} x the active range written, or {shorter}"
 
 
-def _figures(found: list[Minute]) -> list[Figure]:
-    keys = tuple(one.key for one in found)
-    axes = (
+def _figures(records: Records, found: list[Minute]) -> list[Figure]:
+    keys = [one.key for one in found]
+    wanted = ("iops", *LATENCIES)
+    # Step by step: the results of a day are not all held in memory.
+    cells = [[records.cell(what, key) for what in wanted] for key in keys]
+    values = dict(zip(wanted, zip(*cells, strict=True), strict=True))
+    milliseconds = {
+        what: [replace(cell, value=cell.value and cell.value / 1e3) for cell in values[what]]
+        for what in LATENCIES
+    }
+    figures = []
+    for axis, label, x in (
         ("time", "time, min", [one.minute for one in found]),
         ("written data", "written, GB", [one.written / 1e9 for one in found]),
-    )
-    figures = []
-    for axis, label, x in axes:
-        figures += [
-            figure(
-                f"IOPS against {axis}{', logarithmic' if log else ''}",
-                label,
-                "IOPS",
-                {"IOPS": [(at, one.iops) for at, one in zip(x, found, strict=True)]},
-                style="line",
-                log_y=log,
-                group=f"IOPS against {axis}",
-                from_steps=keys,
-            )
-            for log in (False, True)
-        ]
-        latencies = {
-            "mean": [one.mean_us for one in found],
-            "99.9 %": [one.p999_us for one in found],
-            "max": [one.max_us for one in found],
-        }
-        curves = {
-            name: [(at, us and us / 1e3) for at, us in zip(x, values, strict=True)]
-            for name, values in latencies.items()
-        }
-        figures.append(
-            figure(
-                f"Latency against {axis}",
-                label,
-                "ms",
-                curves,
-                style="line",
-                log_y=True,
-                from_steps=keys,
-            )
+    ):
+        title = f"IOPS against {axis}"
+        rates = {"IOPS": list(zip(x, values["iops"], strict=True))}
+        figures += both_scales(title, label, "IOPS", rates, style="line", group=title)
+        waits = {what: zip(x, of, strict=True) for what, of in milliseconds.items()}
+        figures += charts(
+            figure(f"Latency against {axis}", label, "ms", waits, style="line", log_y=True)
         )
-    return charts(*figures)
-
-
-def _mean(values: Sequence[float | None]) -> float:
-    known = [one for one in values if one is not None]
-    return sum(known) / len(known) if known else 0.0
+    return figures
 
 
 PROTOCOLS = pts.protocol(
@@ -293,7 +248,7 @@ PROTOCOLS = pts.protocol(
     judge,
     (
         *pts.parameters(rounds=None, fill=None),
-        Parameter("times", 4.0, "ends when so many times the active range is written"),
+        Parameter("times", 4.0, "ends when the active range is written so often", least=0.01),
         Parameter("hours", 24.0, "ends after so many hours"),
     ),
 )

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import polars as pl
 
-from ssdlab.answer import Cell, Figure, Number, Section, Table, columns
+from ssdlab.answer import Cell, Cells, Figure, Number, Section, Table, columns
 from ssdlab.engine.answers import figure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, MIB, Parameter, Setup
@@ -18,7 +19,7 @@ from ssdlab.protocols import pts_common as pts
 PIECE_S = 1800.0
 """A phase is cut into pieces of about this length, so that a stopped run repeats little."""
 QUICK = 8
-"""A quick run has so many times shorter groups and records."""
+"""Groups and records are scaled down by this in a quick run."""
 RECOVERED = 0.95
 """Recovered is who reaches this share of the first group's mean. Ours."""
 
@@ -87,18 +88,16 @@ def key_of(phase: Phase, number: int) -> str:
     return f"{phase.name}{number:03d}"
 
 
+def _job(setup: Setup, phase: Phase, key: str, **bound: Any) -> Job:
+    rw = "write" if phase.sequential else "randwrite"
+    return setup.job(key, phase.title, rw, phase.size, depth=pts.depth_of(setup), **bound)
+
+
 def _random(setup: Setup, phase: Phase) -> list[Job]:
     whole = _whole_s(setup, phase)
     count = max(1, math.ceil(whole / PIECE_S))
     return [
-        setup.job(
-            key_of(phase, number),
-            phase.title,
-            "randwrite",
-            phase.size,
-            depth=pts.depth_of(setup),
-            seconds=whole / count,
-        )
+        _job(setup, phase, key_of(phase, number), seconds=whole / count)
         for number in range(1, count + 1)
     ]
 
@@ -134,12 +133,10 @@ def _next(
     # What would be less than a record is no piece.
     if left < _record_s(setup) / 2:
         return []
-    job = setup.job(
+    job = _job(
+        setup,
+        phase,
         key_of(phase, done + 1),
-        phase.title,
-        "write",
-        phase.size,
-        depth=pts.depth_of(setup),
         amount=again * (setup.active // phase.size * phase.size),
         options={"runtime": f"{round(1000 * left)}ms"},
     )
@@ -148,14 +145,7 @@ def _next(
 
 def _expected(setup: Setup, phase: Phase, spent: float) -> Job:
     """What is left of it after ``spent`` seconds, for the estimate."""
-    job = setup.job(
-        f"{phase.name}-expected",
-        phase.title,
-        "write",
-        phase.size,
-        depth=pts.depth_of(setup),
-        seconds=_whole_s(setup, phase),
-    )
+    job = _job(setup, phase, f"{phase.name}-expected", seconds=_whole_s(setup, phase))
     return replace(job, seconds=max(0.0, setup.seconds(_whole_s(setup, phase)) - spent))
 
 
@@ -281,18 +271,24 @@ def _table(groups: list[PhaseRecords]) -> Table:
         "access group | mean [MB/s] | first record [MB/s] | last record [MB/s] | lowest [MB/s] "
         "| highest [MB/s] | mean response [us] | longest response [us]"
     )
-    rows: list[tuple[Cell | str, ...]] = []
-    for group in groups:
-        values = (
-            group.rate(),
-            group.mbps[0],
-            group.mbps[-1],
-            min(group.mbps),
-            max(group.mbps),
-            sum(group.mean_us) / len(group.mean_us),
-            max(group.max_us),
-        )
-        rows.append((group.phase.title, *(Cell(value, group.keys) for value in values)))
+    rows: list[Cells] = [
+        [
+            group.phase.title,
+            *(
+                Cell(value, group.keys)
+                for value in (
+                    group.rate(),
+                    group.mbps[0],
+                    group.mbps[-1],
+                    min(group.mbps),
+                    max(group.mbps),
+                    sum(group.mean_us) / len(group.mean_us),
+                    max(group.max_us),
+                )
+            ),
+        ]
+        for group in groups
+    ]
     return Table("Cross stimulus recovery", heads, rows)
 
 

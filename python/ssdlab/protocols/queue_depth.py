@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ssdlab import units
-from ssdlab.answer import Cell, Section, Table, Verdict, columns
+from ssdlab.answer import Cell, Figure, Section, Verdict
 from ssdlab.engine import choices
 from ssdlab.engine.answers import (
     Part,
-    Row,
     best,
     charts,
     figure,
@@ -15,11 +16,12 @@ from ssdlab.engine.answers import (
     part_distributions,
     ratio,
     undecided,
+    work_table,
 )
 from ssdlab.engine.preparation import used
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup, bytes_of
+from ssdlab.engine.setup import Parameter, Setup, bytes_of
 from ssdlab.engine.steps import Job, Step
 
 WAYS = (("read", "randread"), ("write", "randwrite"))
@@ -76,45 +78,31 @@ def judge_depths(records: Records, setup: Setup) -> Section:
     )
     ideal = {w: {d: _scaling(rates[w], d) for d in depths} for w, _ in WAYS}
     said = [line for w, _ in WAYS if (line := _scales(w, rates[w], waits[w], ideal[w]))]
-    heads = columns(
-        "in flight | operations [IOPS] | scaling efficiency [%] | mean latency [us] "
-        "| p99 latency [us] | p99.9 latency [us] | max [us]"
-    )
     tables, numbers = [], []
     for way, _ in WAYS:
-        rows: list[Row] = [
-            [
-                str(depth),
-                rates[way][depth],
-                ideal[way][depth],
-                waits[way][depth],
-                *(records.cell(what, f"{way}-qd{depth}", way) for what in ("p99", "p99.9", "max")),
-            ]
-            for depth in depths
-        ]
-        tables.append(Table(f"Random {way}s by queue depth", heads, rows))
+        parts = [Part(f"{way}-qd{depth}", way, str(depth)) for depth in depths]
+        scaled = {str(depth): cell for depth, cell in ideal[way].items()}
+        tables.append(
+            work_table(
+                records,
+                parts,
+                "iops mean p99 p99.9 max",
+                title=f"Random {way}s by queue depth",
+                corner="in flight",
+                more={"scaling efficiency [%]": scaled},
+            )
+        )
         lone = f"random {way}s, {depths[0]} in flight"
         numbers += [
             number(f"random {way}s, most", best(rates[way].values()), "IOPS", "higher"),
             number(lone, rates[way][depths[0]], "IOPS", "higher"),
         ]
-    figures = charts(
-        *(
-            figure(
-                title,
-                "I/Os in flight",
-                unit,
-                {f"{way}s": values[way].values() for way, _ in WAYS},
-                x_names=[str(depth) for depth in depths],
-                log_y=unit == "us",
-                group="By queue depth",
-            )
-            for title, unit, values in (
-                ("Operations", "IOPS", rates),
-                ("Mean latency", "us", waits),
-                (f"Scaling efficiency vs QD {depths[0]}", "%", ideal),
-            )
-        )
+    scaling = f"Scaling efficiency vs QD {depths[0]}"
+    figures = by_depth(
+        {
+            title: {f"{way}s": of[way] for way, _ in WAYS}
+            for title, of in (("Operations", rates), ("Mean latency", waits), (scaling, ideal))
+        }
     )
     too_good = _contaminated(ideal)
     verdict = Verdict("scales" if said else "not-measured")
@@ -130,6 +118,31 @@ def judge_depths(records: Records, setup: Setup) -> Section:
         said = [*head, *said]
     said = said or ["No queue depth has been measured yet."]
     return Section(said, numbers, tables, figures, verdict=verdict)
+
+
+def by_depth(found: Mapping[str, Mapping[str, Cells]]) -> list[Figure]:
+    """Charts of values by name and depth, side by side; the axis of the latency is logarithmic."""
+    axes = {"Operations": "IOPS", "Mean latency": "us"}
+    return charts(
+        *(
+            figure(
+                title,
+                "I/Os in flight",
+                axes.get(title, "%"),
+                {name: cells.values() for name, cells in curves.items()},
+                x_names=[str(depth) for depth in next(iter(curves.values()))],
+                log_y=title == "Mean latency",
+                group="By queue depth",
+            )
+            for title, curves in found.items()
+        )
+    )
+
+
+def least_depth(rates: Cells) -> int:
+    """The smallest depth that comes near the highest rate."""
+    most = best(rates.values()).value or 0.0
+    return min(d for d, rate in rates.items() if (rate.value or 0.0) >= NEARLY * most)
 
 
 def _contaminated(ideal: dict[str, Cells]) -> tuple[str, int, float] | None:
@@ -150,10 +163,9 @@ def _scaling(rates: Cells, depth: int) -> Cell:
 
 
 def _scales(way: str, rates: Cells, waits: Cells, ideal: Cells) -> str | None:
-    most = best(rates.values()).value
-    if most is None:
+    if best(rates.values()).value is None:
         return None
-    enough = min(d for d, rate in rates.items() if (rate.value or 0.0) >= NEARLY * most)
+    enough = least_depth(rates)
     first, last = min(rates), max(d for d, rate in rates.items() if rate.value is not None)
     if enough == first:
         return (
@@ -210,9 +222,8 @@ def judge_access(records: Records, setup: Setup) -> Section:
                 f"{units.microseconds(mean.value)} on average; p99.9 "
                 f"{units.microseconds(tail.value)}, max {units.microseconds(longest.value)}."
             )
-    heads = columns("access | mean [us] | median [us] | p99 [us] | p99.9 [us] | max [us]")
-    table = Table(
-        "Access time", heads, [part.row(records, "mean p50 p99 p99.9 max") for part in parts]
+    table = work_table(
+        records, parts, "mean p50 p99 p99.9 max", title="Access time", corner="access"
     )
     shown = part_distributions(
         records, "Access latency distribution (CCDF)", parts, x_label="access time, us"
@@ -221,30 +232,27 @@ def judge_access(records: Records, setup: Setup) -> Section:
 
 
 PROTOCOLS = (
-    Protocol(
-        name="queue-depth",
-        title="Queue depth",
-        summary="IOPS and latency vs queue depth",
-        source="Tom's Hardware, Samsung 840 Pro: one SSD against two in RAID 0, 2013",
-        group="article",
-        plan=plan_depths,
-        judge=judge_depths,
-        parameters=(
-            Parameter("bs", "4k", "block size"),
-            Parameter("depths", "1,2,4,8,16,32,64,128,256", "I/Os in flight"),
-            Parameter("seconds", 60.0, "time for each depth"),
-            Parameter("settle_s", 600.0, "seconds of random writes before those are measured"),
-            COMPRESSIBLE,
-        ),
+    *procedure(
+        "article",
+        "queue-depth",
+        "Queue depth",
+        "IOPS and latency vs queue depth",
+        "Tom's Hardware, Samsung 840 Pro: one SSD against two in RAID 0, 2013",
+        plan_depths,
+        judge_depths,
+        Parameter("bs", "4k", "block size"),
+        Parameter("depths", "1,2,4,8,16,32,64,128,256", "I/Os in flight"),
+        Parameter("seconds", 60.0, "time for each depth"),
+        Parameter("settle_s", 600.0, "seconds of random writes before those are measured"),
     ),
-    Protocol(
-        name="access-time",
-        title="Access time",
-        summary="how long a lone read or write takes, as AS SSD measures it",
-        source="AS SSD Benchmark; Tom's Hardware, one SSD against two in RAID 0, 2013",
-        group="article",
-        plan=plan_access,
-        judge=judge_access,
-        parameters=(Parameter("seconds", 30.0, "time for reads and for writes"), COMPRESSIBLE),
+    *procedure(
+        "article",
+        "access-time",
+        "Access time",
+        "how long a lone read or write takes, as AS SSD measures it",
+        "AS SSD Benchmark; Tom's Hardware, one SSD against two in RAID 0, 2013",
+        plan_access,
+        judge_access,
+        Parameter("seconds", 30.0, "time for reads and for writes"),
     ),
 )

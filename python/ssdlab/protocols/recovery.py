@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ssdlab import units
-from ssdlab.answer import Cell, Section, Table, columns
-from ssdlab.engine.answers import Row, charts, figure, number, percent, sources
+from ssdlab.answer import Cell, Section
+from ssdlab.engine.answers import Part, both_scales, number, percent, sources, work_table
 from ssdlab.engine.preparation import used
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
+from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Idle, Job, Purge, Step, Trim
 
 STATES = (
@@ -60,49 +60,30 @@ def judge(records: Records, setup: Setup) -> Section:
     """How much of the fresh speed is left, and how much idle time and TRIM bring back."""
     rates = {key: records.cell("iops", key, "write") for key, _ in STATES}
     back = {key: _returned(rates, key) for key in ("rested", "trimmed")}
-    rows: list[Row] = []
-    curves = {}
+    curves, slowest = {}, {}
     for key, title in STATES:
         series = records.series(key, "write")
-        slowest = None if series is None else float(series.iops.min())
-        rows.append(
-            [
-                title,
-                rates[key],
-                records.cell("mbps", key, "write"),
-                percent(rates[key], rates["fresh"]),
-                back.get(key),
-                Cell(slowest, (key,)),
-                *(records.cell(what, key, "write") for what in ("mean", "p99.9", "max")),
-            ]
-        )
+        slowest[title] = Cell(None if series is None else float(series.iops.min()), (key,))
         curves[title] = () if series is None else [*zip(series.time, series.iops, strict=True)]
     numbers = [
         *(number(title, rates[key], "IOPS", "higher") for key, title in STATES),
         number("loss restored by idle time", back["rested"], "%", "higher"),
         number("loss restored by TRIM", back["trimmed"], "%", "higher"),
     ]
-    figures = charts(
-        *(
-            figure(
-                f"Random writes by state{', log scale' if log else ''}",
-                "time, s",
-                "IOPS",
-                curves,
-                style="line",
-                log_y=log,
-                from_steps=rates,
-            )
-            for log in (False, True)
-        )
+    figures = both_scales(
+        "Random writes by state", "time, s", "IOPS", curves, style="line", from_steps=rates
     )
-    table = Table(
-        "Random writes by state of the drive",
-        columns(
-            "state | random writes [IOPS] | speed [MB/s] | of fresh [%] | of the loss restored [%] "
-            "| slowest interval [IOPS] | mean latency [us] | p99.9 latency [us] | max latency [us]"
-        ),
-        rows,
+    table = work_table(
+        records,
+        [Part(key, "write", title) for key, title in STATES],
+        "iops mbps mean p99.9 max",
+        title="Random writes by state of the drive",
+        corner="state",
+        more={
+            "of fresh [%]": {title: percent(rates[key], rates["fresh"]) for key, title in STATES},
+            "of the loss restored [%]": {dict(STATES)[key]: cell for key, cell in back.items()},
+            "slowest interval [IOPS]": slowest,
+        },
     )
     said = _said(rates, {key: cell.value for key, cell in back.items()}, setup)
     return Section(said, numbers, [table], figures)
@@ -149,28 +130,23 @@ def _said(rates: dict[str, Cell], back: dict[str, float | None], setup: Setup) -
     return said
 
 
-PROTOCOLS = (
-    Protocol(
-        name="recovery",
-        title="Degradation and recovery",
-        summary="how far random writes fall on a used drive, and whether rest and TRIM restore it",
-        source="the degradation test of reviews of two SF-2281 drives in RAID 0, after SNIA PTS",
-        group="article",
-        plan=plan,
-        judge=judge,
-        parameters=(
-            Parameter("bs", "4k", "size of the writes"),
-            Parameter("depth", 32, "writes in flight"),
-            Parameter("seconds", 60.0, "length of each measurement"),
-            Parameter("idle_minutes", 30.0, "minutes that the drive is left alone"),
-            Parameter(
-                "wear",
-                "random",
-                "how everything is written twice: at random or in order",
-                ("random", "in-order"),
-            ),
-            COMPRESSIBLE,
-        ),
-        trims=True,
+PROTOCOLS = procedure(
+    "article",
+    "recovery",
+    "Degradation and recovery",
+    "how far random writes fall on a used drive, and whether rest and TRIM restore it",
+    "the degradation test of reviews of two SF-2281 drives in RAID 0, after SNIA PTS",
+    plan,
+    judge,
+    Parameter("bs", "4k", "size of the writes"),
+    Parameter("depth", 32, "writes in flight"),
+    Parameter("seconds", 60.0, "length of each measurement"),
+    Parameter("idle_minutes", 30.0, "minutes that the drive is left alone"),
+    Parameter(
+        "wear",
+        "random",
+        "how everything is written twice: at random or in order",
+        ("random", "in-order"),
     ),
+    trims=True,
 )

@@ -6,17 +6,15 @@ import itertools
 from dataclasses import replace
 
 from ssdlab import units
-from ssdlab.answer import Cell, Section, Table, columns
+from ssdlab.answer import Cell, Cells, Section, Table, columns
 from ssdlab.engine import choices
-from ssdlab.engine.answers import Row, charts, figure, number, ratio, sources
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.answers import charts, figure, number, ratio, sources
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import COMPRESSIBLE, MIB, Parameter, Setup
+from ssdlab.engine.setup import MIB, Parameter, Setup
 from ssdlab.engine.steps import Purge, Step
-from ssdlab.experiments.measure import mean_between
+from ssdlab.experiments.measure import last_quarter
 
-LAST_SHARE = 0.25
-"""What a drive keeps up is the mean of the last quarter of the time."""
 RECORDS = 240
 """Points of a curve: one a minute in four hours."""
 WORTH = 1.1
@@ -41,12 +39,11 @@ def plan(setup: Setup) -> list[Step]:
             )
         )
         steps.append(
-            setup.job(
+            setup.timed(
                 f"write-{share}",
                 f"random writes into {share} % of the range",
                 "randwrite",
                 setup.text("bs"),
-                depth=setup.count("depth"),
                 seconds=3600 * setup.number("hours"),
                 region=region,
             )
@@ -75,8 +72,7 @@ def judge(records: Records, setup: Setup) -> Section:
         if series is None:
             continue
         time, iops, _ = series.records(max(series.step, float(series.time[-1]) / RECORDS))
-        kept = mean_between(time, iops, (1 - LAST_SHARE) * float(time[-1]), time[-1])
-        last[share] = replace(last[share], value=kept)
+        last[share] = replace(last[share], value=last_quarter(time, iops))
         hours = time * setup.number("hours") / setup.seconds(whole)
         curves[f"{share} %"] = [*zip(hours, iops, strict=True)]
     gains = {share: ratio(last[share], last[shares[0]]) for share in shares}
@@ -86,7 +82,7 @@ def judge(records: Records, setup: Setup) -> Section:
         "part of the drive | left unwritten | random writes kept up [IOPS] | gain [x]"
         + (" | write amplification [x]" if told else "")
     )
-    rows: list[Row] = [
+    rows: list[Cells] = [
         [
             f"{share} % ({units.binary(_part(setup, share))})",
             units.binary(setup.active - _part(setup, share)) if share < 100 else "nothing",
@@ -138,25 +134,24 @@ def _said(last: dict[int, float | None], gains: dict[int, float | None]) -> list
             if rising < pairs
             else "The smaller the part that is written, the faster it is."
         )
-    return said or [f"Over the whole range: {units.iops(last[measured[0]])} in the long run."]
+    if said:
+        return said
+    (share,) = measured
+    part = "the whole range" if share == 100 else f"{share} % of the range"
+    return [f"Over {part}: {units.iops(last[share])} in the long run."]
 
 
-PROTOCOLS = (
-    Protocol(
-        name="spare-area",
-        title="Spare area",
-        summary="what leaving a part of the drive unwritten gains for random writes",
-        source="KomputerPress 9/2010, Intel X25-M G2 with IOmeter",
-        group="article",
-        plan=plan,
-        judge=judge,
-        quick_divisor=240.0,
-        parameters=(
-            Parameter("shares", "100,75,50,25", "percent of the range that is written"),
-            Parameter("hours", 4.0, "hours for each part"),
-            Parameter("bs", "4k", "size of the writes"),
-            Parameter("depth", 4, "writes in flight"),
-            COMPRESSIBLE,
-        ),
-    ),
+PROTOCOLS = procedure(
+    "article",
+    "spare-area",
+    "Spare area",
+    "what leaving a part of the drive unwritten gains for random writes",
+    "KomputerPress 9/2010, Intel X25-M G2 with IOmeter",
+    plan,
+    judge,
+    Parameter("shares", "100,75,50,25", "percent of the range that is written"),
+    Parameter("hours", 4.0, "hours for each part"),
+    Parameter("bs", "4k", "size of the writes"),
+    Parameter("depth", 4, "writes in flight"),
+    quick_divisor=240.0,
 )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ssdlab import units
 from ssdlab.analysis import changepoints
-from ssdlab.answer import Cell, Figure, Section, Table, columns
-from ssdlab.engine.answers import Row, charts, figure, number
-from ssdlab.engine.protocol import Protocol
+from ssdlab.answer import Cell, Cells, Figure, Section, Table, columns
+from ssdlab.engine.answers import charts, figure, number
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records, Series
-from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
+from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Idle, Purge, Step
 
 FILL, AGAIN = "fill", "again"
@@ -22,21 +22,19 @@ def plan(setup: Setup) -> list[Step]:
     """Purge, write everything in order, rest, write a little more."""
     return [
         Purge(),
-        setup.job(
+        setup.timed(
             FILL,
             "write everything in order",
             "write",
             setup.text("bs"),
-            depth=setup.count("depth"),
             amount=int(setup.active * setup.number("times")),
         ),
         Idle("rest", setup.seconds(setup.number("rest_s")), "leave it alone"),
-        setup.job(
+        setup.timed(
             AGAIN,
             "write sequentially again after the rest",
             "write",
             setup.text("bs"),
-            depth=setup.count("depth"),
             seconds=setup.number("again_s"),
         ),
     ]
@@ -76,7 +74,9 @@ def judge(records: Records, setup: Setup) -> Section:
         )
         for one in (stages if len(stages) <= STAGES_MAX else [])
     ]
-    rows: list[Row] = [[str(place), *map(of_fill, one)] for place, one in enumerate(shown, start=1)]
+    rows: list[Cells] = [
+        [str(place), *map(of_fill, one)] for place, one in enumerate(shown, start=1)
+    ]
     heads = columns("stage | from [GB] | to [GB] | time [s] | speed [MB/s]")
     tables = [Table("Stages of the fill", heads, rows)] if rows else []
     levels = [(at, level) for begin, end, _, level in shown for at in (begin, end)]
@@ -146,22 +146,17 @@ def _said(
     return said
 
 
-PROTOCOLS = (
-    Protocol(
-        name="sustained-fill",
-        title="Sustained fill",
-        summary="how much a drive writes at full speed before its fast cache is full, and then",
-        source="the fill test of reviews of drives with an SLC cache",
-        group="everyday",
-        plan=plan,
-        judge=judge,
-        parameters=(
-            Parameter("bs", "128k", "block size"),
-            Parameter("depth", 32, "writes in flight"),
-            Parameter("times", 1.0, "how often everything is written"),
-            Parameter("rest_s", 300.0, "seconds of rest before the last writing"),
-            Parameter("again_s", 60.0, "seconds of the last writing"),
-            COMPRESSIBLE,
-        ),
-    ),
+PROTOCOLS = procedure(
+    "everyday",
+    "sustained-fill",
+    "Sustained fill",
+    "how much a drive writes at full speed before its fast cache is full, and then",
+    "the fill test of reviews of drives with an SLC cache",
+    plan,
+    judge,
+    Parameter("bs", "128k", "block size"),
+    Parameter("depth", 32, "writes in flight"),
+    Parameter("times", 1.0, "how often everything is written", least=0.01),
+    Parameter("rest_s", 300.0, "seconds of rest before the last writing"),
+    Parameter("again_s", 60.0, "seconds of the last writing"),
 )

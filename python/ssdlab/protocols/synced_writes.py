@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ssdlab import units
-from ssdlab.answer import Cell, Section, Table, columns
+from ssdlab.answer import Cell, Cells, Section, Table, columns
 from ssdlab.engine import choices
-from ssdlab.engine.answers import Demand, Row, charts, distribution, figure, number, ratio, verdict
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.answers import Demand, charts, distribution, figure, number, ratio, verdict
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
+from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Step
 
 MODES = ("fsync", "fdatasync")
@@ -59,7 +59,7 @@ def commit_us(records: Records, key: str, percent: float, job: str | None = None
 def judge(records: Records, setup: Setup) -> Section:
     """Commits a second and their latency; fit for the log of a database or not."""
     sizes = choices.blocks(setup, "blocks")
-    rows: list[Row] = []
+    rows: list[Cells] = []
     numbers = []
     for mode in MODES:
         for size in sizes:
@@ -161,19 +161,14 @@ def _remark(records: Records, size: int) -> list[str]:
     ]
 
 
-PROTOCOLS = (
-    Protocol(
-        name="fsync",
-        title="Synced writes",
-        summary="how long small writes take until they are safe: is the drive fit for a log?",
-        source="the test of etcd's documentation, with the sizes of database pages",
-        group="everyday",
-        plan=plan,
-        judge=judge,
-        parameters=(
-            Parameter("blocks", "4k,8k,16k", "sizes of the writes"),
-            Parameter("seconds", 60.0, "time for each size and kind of flush"),
-            COMPRESSIBLE,
-        ),
-    ),
+PROTOCOLS = procedure(
+    "everyday",
+    "fsync",
+    "Synced writes",
+    "how long small writes take until they are safe: is the drive fit for a log?",
+    "the test of etcd's documentation, with the sizes of database pages",
+    plan,
+    judge,
+    Parameter("blocks", "4k,8k,16k", "sizes of the writes"),
+    Parameter("seconds", 60.0, "time for each size and kind of flush"),
 )

@@ -6,21 +6,19 @@ import numpy as np
 
 from ssdlab import units
 from ssdlab.analysis.series import Floats
-from ssdlab.answer import Cell, Section, Table, columns
+from ssdlab.answer import Cell, Cells, Section, Table, columns
 from ssdlab.engine import choices
-from ssdlab.engine.answers import Row, charts, figure, number
-from ssdlab.engine.protocol import Protocol
+from ssdlab.engine.answers import both_scales, number
+from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import COMPRESSIBLE, Parameter, Setup
+from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Purge, Step
-from ssdlab.experiments.measure import at, mean_between
+from ssdlab.experiments.measure import at, last_quarter
 
 RECORD_S = 60.0
 """The article notes a record a minute."""
 MARKS_MIN = (1, 3, 4, 10, 40, 120, 240)
 """Minutes at which the table reads the curves."""
-LAST_SHARE = 0.25
-"""What a drive keeps up is the mean of the last quarter of the time."""
 SAME = 0.1
 """Two speeds closer than this share are alike."""
 
@@ -34,12 +32,11 @@ def plan(setup: Setup) -> list[Step]:
         if setup.text("layout") == "filled":
             steps.append(setup.fill(f"layout-{short}"))
         steps.append(
-            setup.job(
+            setup.timed(
                 f"write-{short}",
                 f"random writes of {units.binary(size)}",
                 "randwrite",
                 short,
-                depth=setup.count("depth"),
                 seconds=3600 * setup.number("hours"),
             )
         )
@@ -50,7 +47,7 @@ def judge(records: Records, setup: Setup) -> Section:
     """The curves by the minute, what is left at their ends, and how fast they fell."""
     whole = 3600 * setup.number("hours")
     scale = setup.seconds(whole) / whole if whole else 1.0
-    rows: list[Row] = []
+    rows: list[Cells] = []
     numbers, keys = [], []
     curves = {}
     said: list[str] = []
@@ -66,7 +63,7 @@ def judge(records: Records, setup: Setup) -> Section:
             continue
         minutes = time / scale / 60
         first = float(rate[0])
-        last = mean_between(minutes, rate, (1 - LAST_SHARE) * float(minutes[-1]), minutes[-1])
+        last = last_quarter(minutes, rate)
         half = _half(minutes, rate)
         keys.append(key)
         finals.append((size, last or 0.0))
@@ -77,7 +74,7 @@ def judge(records: Records, setup: Setup) -> Section:
         values = (first, *reached, float(rate.min()), last, half)
         rows.append([name, *(Cell(value, (key,)) for value in values)])
         numbers.append(number(f"{name}, kept up", Cell(last, (key,)), "MB/s", "higher"))
-        share = "all of it lost" if not first else f"{100 * (last or 0.0) / first:.0f} % are left"
+        share = f"{100 * (last or 0.0) / first:.0f} % are left" if first else "nothing at first"
         said.append(
             f"Blocks of {name}: from {units.speed(first)} in the first minute to "
             f"{units.speed(last)} in the last quarter of the time ({share}{_half_said(half)})."
@@ -94,20 +91,14 @@ def judge(records: Records, setup: Setup) -> Section:
         )
     )
     shortened = "; in a quick run the minutes are shortened alike" if setup.quick else ""
-    figures = charts(
-        *(
-            figure(
-                f"Random writes over time{', log scale' if log else ''}",
-                "time, min",
-                "MB/s",
-                curves,
-                style="line",
-                log_y=log,
-                from_steps=keys,
-                note="" if log else f"One record a minute{shortened}.",
-            )
-            for log in (False, True)
-        )
+    figures = both_scales(
+        "Random writes over time",
+        "time, min",
+        "MB/s",
+        curves,
+        style="line",
+        from_steps=keys,
+        note=f"One record a minute{shortened}.",
     )
     table = Table("Random writes, MB/s", heads, rows)
     return Section([_overall(finals), *said[:1], *said[1:][-1:]], numbers, [table], figures)
@@ -145,27 +136,22 @@ def _overall(finals: list[tuple[int, float]]) -> str:
     )
 
 
-PROTOCOLS = (
-    Protocol(
-        name="write-over-time",
-        title="Random writes over time",
-        summary="how far and how fast random writing falls from the new state, by size of block",
-        source="KomputerPress 9/2010, Intel X25-M G2 with IOmeter",
-        group="article",
-        plan=plan,
-        judge=judge,
-        quick_divisor=240.0,
-        parameters=(
-            Parameter("blocks", "2k,4k,8k,16k,32k,64k,128k", "block sizes"),
-            Parameter("hours", 4.0, "hours for each block size"),
-            Parameter("depth", 4, "writes in flight"),
-            Parameter(
-                "layout",
-                "raw",
-                "raw: the drive is new; filled: written in order before, as through a partition",
-                ("raw", "filled"),
-            ),
-            COMPRESSIBLE,
-        ),
+PROTOCOLS = procedure(
+    "article",
+    "write-over-time",
+    "Random writes over time",
+    "how far and how fast random writing falls from the new state, by size of block",
+    "KomputerPress 9/2010, Intel X25-M G2 with IOmeter",
+    plan,
+    judge,
+    Parameter("blocks", "2k,4k,8k,16k,32k,64k,128k", "block sizes"),
+    Parameter("hours", 4.0, "hours for each block size"),
+    Parameter("depth", 4, "writes in flight"),
+    Parameter(
+        "layout",
+        "raw",
+        "raw: the drive is new; filled: written in order before, as through a partition",
+        ("raw", "filled"),
     ),
+    quick_divisor=240.0,
 )

@@ -50,7 +50,6 @@ def convert(
     reading: Reading | None = None,
     *,
     file: str = "trace.dat",
-    block_bytes: int = 4096,
     progress: ProgressCallback | None = None,
 ) -> dict[str, Any]:
     """Writes a trace to ``out``, compressed as its suffix says; what was written.
@@ -63,6 +62,7 @@ def convert(
         ExperimentError: the disk is full.
         Interrupted: Ctrl-C, or ``progress`` returned False; nothing is left behind.
     """
+    how = reading or Reading()
     place = out if isinstance(out, Output) else Output(out)
     with contextlib.closing(place):
         path, name = existing(source), format_of(place.path, to)
@@ -71,8 +71,8 @@ def convert(
         with place.writer() as part:
             try:
                 done = _core.trace_convert(
-                    path, (reading or Reading()).options(), part, to=name, name=place.path.name,
-                    file=file, block_bytes=block_bytes, progress=told(progress),
+                    path, how.options(), part, to=name, name=place.path.name, file=file,
+                    block_bytes=how.block_bytes, progress=told(progress),
                 )  # fmt: skip
             except KeyboardInterrupt:
                 raise Interrupted("stopped by Ctrl-C; nothing was kept") from None

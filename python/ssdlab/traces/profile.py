@@ -1,9 +1,10 @@
-"""What a trace is like, in words, tables and charts."""
+"""The characteristics of a trace, in words, tables and charts."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from ssdlab.errors import Interrupted
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.tracefile import Reading, existing
 
-KINDS = ("read", "write", "trim", "flush")
+KINDS = {"read": "reads", "write": "writes", "trim": "trims", "flush": "flushes"}
+"""Kinds of requests, and many of them."""
 
 
 def told(progress: ProgressCallback | None) -> Any:
@@ -28,7 +30,7 @@ def told(progress: ProgressCallback | None) -> Any:
 def profile(
     path: str | Path, reading: Reading | None = None, progress: ProgressCallback | None = None
 ) -> dict[str, Any]:
-    """What the trace is like, as ``ssdlab trace info --json`` writes it.
+    """The characteristics of the trace, as ``ssdlab trace info --json`` writes it.
 
     Raises:
         InputError: as :func:`ssdlab.traces.open`.
@@ -45,95 +47,89 @@ def profile(
     return {"trace": str(path), **found, "remarks": remarks(found)}
 
 
-def facts(found: dict[str, Any]) -> list[list[str]]:
+def facts(found: dict[str, Any]) -> list[tuple[str, str]]:
     """Rows of name and value, for people."""
     kinds, amounts = found["requests_by_kind"], found["bytes_by_kind"]
-    total = max(1, found["requests"])
-    rows = [["format", found["format"]], ["requests", f"{found['requests']:,}"]]
-    for kind in KINDS:
+    rows = [("format", found["format"]), ("requests", f"{found['requests']:,}")]
+    for kind, title in KINDS.items():
         if kinds[kind]:
             amount = f", {units.binary(amounts[kind])}" if kind in amounts else ""
-            share = f"{100 * kinds[kind] / total:.1f} %"
-            rows.append([f"  {kind}s" if kind != "flush" else "  flushes",
-                         f"{kinds[kind]:,} ({share}){amount}"])  # fmt: skip
+            share = 100 * kinds[kind] / max(1, found["requests"])
+            rows.append((title, f"{kinds[kind]:,} ({share:.1f} %){amount}"))
     if found["devices"] > 1:
-        rows.append(["devices", f"{found['devices']:,}"])
-    rows += _time_rows(found)
-    rows += _place_rows(found)
-    return [[str(cell) for cell in row] for row in rows]
+        rows.append(("devices", f"{found['devices']:,}"))
+    return [*rows, *_time_rows(found), *_place_rows(found)]
 
 
-def _time_rows(found: dict[str, Any]) -> list[list[str]]:
+def _percentiles(rows: Sequence[dict[str, Any]], value: str) -> dict[float, Any]:
+    return {one["percent"]: one[value] for one in rows}
+
+
+def _time_rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     arrivals = found["arrivals"]
     if arrivals is None:
-        return [["times", "none in this format"]]
+        yield "times", "none in this format"
+        return
     seconds = found["seconds"]
-    rows = [["time span", units.duration(seconds)]]
+    yield "time span", units.duration(seconds)
     if seconds > 0:
-        rows.append(["mean rate", f"{found['requests'] / seconds:,.4g} requests/s"])
+        yield "mean rate", f"{found['requests'] / seconds:,.4g} requests/s"
     for window in arrivals["windows"]:
         if window["window_ns"] in (10_000_000, 1_000_000_000, 60_000_000_000):
-            width = units.duration(window["window_ns"] / 1e9)
             peak = window["requests_max"]
-            over = units.number(peak / window["requests_mean"])
-            rows.append(
-                [f"busiest {width}", f"{peak:,} requests, {over} times the mean; "
-                 f"variance/mean {units.number(window['dispersion'])} (Poisson: 1)"]
-            )  # fmt: skip
-    gaps = {one["percent"]: one["ns"] for one in arrivals["gaps"]}
-    if gaps:
-        rows.append(
-            ["between requests", f"median {units.latency(gaps[50.0])}, "
-             f"90 % within {units.latency(gaps[90.0])}"]
-        )  # fmt: skip
-    for kind in ("read", "write"):
-        times = {one["percent"]: one["ns"] for one in (found["responses"] or {}).get(kind, [])}
-        if times:
-            rows.append(
-                [f"recorded {kind} times", f"median {units.latency(times[50.0])}, "
-                 f"99 % within {units.latency(times[99.0])}"]
-            )  # fmt: skip
-    return rows
+            yield (
+                f"busiest {units.duration(window['window_ns'] / 1e9)}",
+                f"{peak:,} requests, {units.number(peak / window['requests_mean'])} times the "
+                f"mean; variance/mean {units.number(window['dispersion'])} (Poisson: 1)",
+            )
+    responses = found["responses"] or {}
+    for name, rows, high in (
+        ("between requests", arrivals["gaps"], 90),
+        *((f"recorded {kind} times", responses.get(kind, []), 99) for kind in ("read", "write")),
+    ):
+        if times := _percentiles(rows, "ns"):
+            median, most = (units.latency(times[float(one)]) for one in (50, high))
+            yield name, f"median {median}, {high} % within {most}"
 
 
-def _place_rows(found: dict[str, Any]) -> list[list[str]]:
+def _place_rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     foot, order = found["footprint"], found["order"]
-    block = foot["block_bytes"]
+    block, sampled = foot["block_bytes"], foot["estimated_from_one_in"]
     moved = max(1, found["requests_by_kind"]["read"] + found["requests_by_kind"]["write"])
-    about = "" if foot["estimated_from_one_in"] == 1 else "about "
-    rows = [
-        ["addresses", f"{units.binary(found['lowest_byte'])} to {units.binary(found['end_byte'])}"],
-        ["footprint", f"{about}{units.binary(foot['blocks'] * block)} in blocks of 4 KiB"],
-        ["  read, written", f"{units.binary(foot['blocks_read'] * block)}, "
-         f"{units.binary(foot['blocks_written'] * block)}"],
-        ["sequential", f"{100 * order['continues_the_request_before'] / moved:.1f} % continue the "
-         f"request before, {100 * order['continues_one_of_the_last'] / moved:.1f} % one of "
-         f"{order['streams_followed']} streams"],
-    ]  # fmt: skip
-    hottest = {one["percent_of_blocks"]: one["share_of_touches"] for one in foot["hottest"]}
-    rows.append(
-        ["hot spots", f"{100 * hottest[1.0]:.1f} % of touches on 1 % of the blocks, "
-         f"{100 * hottest[10.0]:.1f} % on 10 %"]
-    )  # fmt: skip
+    all_, read, written = (
+        units.binary(foot[name] * block) for name in ("blocks", "blocks_read", "blocks_written")
+    )
+    yield "addresses", " to ".join(units.binary(found[k]) for k in ("lowest_byte", "end_byte"))
+    yield "footprint", f"{'about ' if sampled > 1 else ''}{all_} in blocks of 4 KiB"
+    yield "read, written", f"{read}, {written}"
+    yield (
+        "sequential",
+        f"{100 * order['continues_the_request_before'] / moved:.1f} % continue the request "
+        f"before, {100 * order['continues_one_of_the_last'] / moved:.1f} % one of "
+        f"{order['streams_followed']} streams",
+    )
+    hottest = {one["percent_of_blocks"]: 100 * one["share_of_touches"] for one in foot["hottest"]}
+    yield (
+        "hot spots",
+        f"{hottest[1.0]:.1f} % of touches on 1 % of the blocks, {hottest[10.0]:.1f} % on 10 %",
+    )
     reuse = found["reuse"]
-    distances = {one["percent"]: one["blocks"] * block for one in reuse["distances"]}
-    if distances:
-        how = "" if foot["estimated_from_one_in"] == 1 else (
-            f", from one block in {foot['estimated_from_one_in']}")  # fmt: skip
-        rows.append(
-            ["reuse", f"{100 * reuse['reused'] / reuse['touches']:.1f} % of touches; different "
-             f"data between: median {units.binary(distances[50.0])}, "
-             f"90 % within {units.binary(distances[90.0])}{how}"]
-        )  # fmt: skip
+    if distances := _percentiles(reuse["distances"], "blocks"):
+        median, most = (units.binary(distances[one] * block) for one in (50.0, 90.0))
+        yield (
+            "reuse",
+            f"{100 * reuse['reused'] / reuse['touches']:.1f} % of touches; different data "
+            f"between: median {median}, 90 % within {most}"
+            + (f", from one block in {sampled}" if sampled > 1 else ""),
+        )
     series = found["series"]
-    if series and series["blocks"]:
-        width = units.duration(series["window_ns"] / 1e9)
-        blocks = series["blocks"]
-        rows.append(
-            ["working set", f"per {width}: mean {units.binary(block * sum(blocks) / len(blocks))}, "
-             f"at most {units.binary(block * max(blocks))}"]
-        )  # fmt: skip
-    return rows
+    if series and (blocks := series["blocks"]):
+        yield (
+            "working set",
+            f"per {units.duration(series['window_ns'] / 1e9)}: mean "
+            f"{units.binary(block * sum(blocks) / len(blocks))}, at most "
+            f"{units.binary(block * max(blocks))}",
+        )
 
 
 def size_rows(found: dict[str, Any], most: int = 12) -> list[list[str]]:
@@ -182,12 +178,12 @@ def _over_time(series: dict[str, Any], block: int) -> list[Figure]:
         for place, (name, column) in enumerate(named):
             values = [one * by for one in series[column]]
             if cumulative:
-                values = _running(values)
+                values = list(accumulate(values))
             if any(values):
                 drawn.append(Curve(name, times, values, "line", place))
         return drawn
 
-    rates = (("reads", "reads"), ("writes", "writes"), ("trims", "trims"), ("flushes", "flushes"))
+    rates = ((name, name) for name in KINDS.values())
     amounts = (("read", "read_bytes"), ("written", "write_bytes"))
     return [
         Figure("Arrivals", time, "requests/s", curves(*rates, by=1 / width), wide=True, note=note),
@@ -204,17 +200,8 @@ def _over_time(series: dict[str, Any], block: int) -> list[Figure]:
     ]  # fmt: skip
 
 
-def _running(values: Sequence[float]) -> list[float]:
-    total, sums = 0.0, []
-    for one in values:
-        total += one
-        sums.append(total)
-    return sums
-
-
 def _sizes(found: dict[str, Any]) -> Figure:
     """Requests by size, in powers of two."""
-    names: list[str] = []
     counts: dict[str, dict[int, int]] = {"read": {}, "write": {}, "trim": {}}
     powers = [max(9, (one["bytes"] - 1).bit_length()) for one in found["sizes"]]
     low, high = min(powers, default=12), max(powers, default=12)
@@ -249,8 +236,8 @@ def _map(grid: dict[str, Any]) -> Figure:
     last = max((n % columns for n in ends), default=0) + 1
     unit, per = _time_unit(last * grid["column_ns"] / 1e9)
     curves = []
-    for place, (name, key) in enumerate((("reads", "reads"), ("writes", "writes"))):
-        cells = [n for n in range(columns * rows) if grid[key][n]]
+    for place, name in enumerate(("reads", "writes")):
+        cells = [n for n in range(columns * rows) if grid[name][n]]
         shift = 0.3 + 0.4 * place
         x = [(n % columns + shift) * grid["column_ns"] / 1e9 / per for n in cells]
         y = [(n // columns + 0.5) * grid["row_bytes"] / 2**30 for n in cells]
