@@ -13,19 +13,20 @@ import browser
 from conftest import Outcome
 from ssdlab import _core
 from ssdlab.answer import Section
-from ssdlab.arrays.rigs import Shape
+from ssdlab.arrays.rigs import ArrayShape
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.jobfile import JobText
 from ssdlab.plan.prices import Prices, prices
 from ssdlab.plan.storage import loads
 from ssdlab.plan.storage.candidates import DEFAULTS, candidate
-from ssdlab.plan.storage.loads import HotSet, Span
-from ssdlab.plan.storage.measure import Measured, Request, measure
+from ssdlab.plan.storage.loads import HotSet, Timing
+from ssdlab.plan.storage.measure import CandidateRun, TableLoads, measured
 from ssdlab.plan.storage.own import OwnLoad
 from ssdlab.plan.storage.rows import loss_per_year, rows
 from ssdlab.plan.storage.sizes import check, flash, resized, shape_of, usable_bytes
 from ssdlab.plan.storage.tables import chapter
 from ssdlab.plan.stores import store
+from ssdlab.plan.study import simulated
 from ssdlab.rig import capacity_of, profile
 
 Cli = Callable[..., Outcome]
@@ -41,9 +42,9 @@ def null(path: Path, us: float, capacity: str = "1GiB") -> Path:
     return path
 
 
-def run(*texts: str, hot: HotSet | None = None, depth: int = 1, **more: Any) -> list[Measured]:
-    request = Request(hot or HotSet(1 << 62), depth, quick=True, **more)
-    return measure([candidate(text) for text in texts], request)
+def run(*texts: str, hot: HotSet | None = None, depth: int = 1, **more: Any) -> list[CandidateRun]:
+    asked = TableLoads(hot or HotSet(1 << 62), depth, quick=True, **more)
+    return simulated(measured([candidate(text) for text in texts], asked))
 
 
 # --- how candidates are written
@@ -115,7 +116,7 @@ def test_usable_space_is_what_the_device_shows() -> None:
         size, shown = rig.bytes("member.capacity"), rig.capacity_bytes
         assert size is not None
         shape = shape_of(one)
-        assert isinstance(shape, Shape)
+        assert isinstance(shape, ArrayShape)
         assert shown == pytest.approx(shape.usable_share * shape.count * size, rel=2e-3)
 
 
@@ -132,12 +133,12 @@ def test_disks_keep_their_size_and_lose_their_volatile_cache() -> None:
 
 
 def test_every_load_is_a_job_for_fio_too() -> None:
-    hot, span = HotSet(10 << 30), Span(1.0, 0.5)
+    hot, time = HotSet(10 << 30), Timing(1.0, 0.5)
     jobs = [
-        loads.random_job("r", "randread", hot, 1 << 40, 256, span),
-        loads.random_job("r", "randread", HotSet(10 << 30, spread=False), 1 << 40, 256, span),
+        loads.random_job("r", "randread", hot, 1 << 40, 256, time),
+        loads.random_job("r", "randread", HotSet(10 << 30, spread=False), 1 << 40, 256, time),
         loads.writes_job("w", hot, 1 << 40, 1, 100),
-        loads.ordered_job("o", "write", span),
+        loads.ordered_job("o", "write", time),
         loads.covering_job("c", "randwrite", hot, 1 << 40, 256, times=2, most=1 << 30),
     ]
     jobs.append(loads.following(jobs[-1], jobs[0]))
@@ -191,7 +192,7 @@ def test_rates_of_a_rig_file_are_those_of_its_service_time(tmp_path: Path) -> No
 
 
 @pytest.fixture(scope="module")
-def cached(tmp_path_factory: pytest.TempPathFactory) -> Measured:
+def cached(tmp_path_factory: pytest.TempPathFactory) -> CandidateRun:
     """A slow pool behind a fast cache that holds the hot set."""
     folder = tmp_path_factory.mktemp("rigs")
     slow = null(folder / "slow.toml", 1000.0, "4GiB")
@@ -201,7 +202,7 @@ def cached(tmp_path_factory: pytest.TempPathFactory) -> Measured:
 
 
 def test_a_warm_cache_is_as_fast_as_its_device_and_a_cold_one_as_the_store(
-    cached: Measured,
+    cached: CandidateRun,
 ) -> None:
     assert cached.hits["read"] == pytest.approx(1.0)
     assert cached.rates["read"].iops == pytest.approx(100_000, rel=0.01)
@@ -210,7 +211,7 @@ def test_a_warm_cache_is_as_fast_as_its_device_and_a_cold_one_as_the_store(
     assert cached.cold["write"].iops == pytest.approx(100_000, rel=0.06)
 
 
-def test_warming_takes_as_long_as_the_store_needs_for_the_hot_set(cached: Measured) -> None:
+def test_warming_takes_as_long_as_the_store_needs_for_the_hot_set(cached: CandidateRun) -> None:
     blocks = (64 << 20) // loads.PIECES // 4096 * loads.PIECES
     # One miss for each block; the further rounds hit.
     assert cached.warmth["read"].seconds == pytest.approx(blocks * 1e-3, rel=0.05)
@@ -230,7 +231,7 @@ def test_the_hot_set_does_not_change_what_a_cache_of_ssds_does_when_it_is_warm()
 # --- rows
 
 
-def reading(tmp_path: Path) -> Measured:
+def reading(tmp_path: Path) -> CandidateRun:
     return run(str(null(tmp_path / "n.toml", 100.0)))[0]
 
 
@@ -240,7 +241,7 @@ def test_prices_add_up_and_are_shared_by_space_and_rate(tmp_path: Path) -> None:
     pair = rows([candidate(DISKS), candidate(f"{DISKS} + {SSDS}")], [found, found], cost)
     assert [row.price for row in pair] == [100.0, 300.0]
     assert [row.relative for row in pair] == [1.0, 3.0]
-    assert pair[1].per_tb == pytest.approx(300 / 1.000204886016)
+    assert pair[1].price_per_tb == pytest.approx(300 / 1.000204886016)
     assert pair[1].per_kiops("read") == pytest.approx(300 / (found.rates["read"].iops / 1e3))
     assert pair[1].usable_bytes == usable_bytes(store(DISKS)) == 1_000_204_886_016
 
@@ -420,9 +421,9 @@ def test_what_the_user_got_wrong_is_one_sentence(cli: Cli, arguments: list[str],
 
 def test_measuring_can_be_stopped(tmp_path: Path) -> None:
     path = null(tmp_path / "n.toml", 100.0)
-    request = Request(HotSet(1 << 62), quick=True)
+    asked = TableLoads(HotSet(1 << 62), quick=True)
     with pytest.raises(Interrupted):
-        measure([candidate(str(path))], request, progress=lambda _news: False)
+        simulated(measured([candidate(str(path))], asked), lambda _news: False)
 
 
 def test_a_rig_that_is_wrong_is_told_with_its_candidate(tmp_path: Path) -> None:

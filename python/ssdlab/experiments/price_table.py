@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from ssdlab.answer import Curve, Figure
 from ssdlab.arrays.attachment import ram_bytes, with_ram, without_ram
-from ssdlab.arrays.readings import read
+from ssdlab.arrays.performance import Performance
 from ssdlab.experiments.base import Experiment, Findings, Runs, Task, line
 from ssdlab.jobfile import JobText
 from ssdlab.plan.prices import prices
 from ssdlab.plan.storage import loads
 from ssdlab.plan.storage.candidates import Candidate, candidate
-from ssdlab.plan.storage.loads import HotSet, Span
+from ssdlab.plan.storage.loads import HotSet, Timing
 from ssdlab.plan.storage.sizes import drive_of, has_disk, resized, simulated_bytes, usable_bytes
 from ssdlab.rig import capacity_of
 
@@ -27,7 +27,7 @@ ROWS = {
 """Candidate, then as published: random reads and writes a second, price by that of the first."""
 DEPTH = 256
 HOT = HotSet(loads.HOT_BYTES)
-DISK_SPAN, FLASH_SPAN = Span(20.0, 4.0), Span(0.5, 0.1)
+DISK_SPAN, FLASH_SPAN = Timing(20.0, 4.0), Timing(0.5, 0.1)
 HOT_TIMES_FACTOR = 400 << 30
 """The hot set of SSDs and caches is simulated at this divided by the factor."""
 HOT_SETS = 20
@@ -135,7 +135,7 @@ def _rig(one: Candidate, ssd_bytes: int | None = None, shrink: float = 1.0) -> s
 
 def judge(runs: Runs, factor: int) -> Findings:
     """Every number of the table."""
-    found = {key: read(result).iops for key, result in runs.items()}
+    found = {key: Performance.of(result).iops for key, result in runs.items()}
     lines = []
     for key, (text, *published, _) in ROWS.items():
         for kind, value in zip(KINDS, published, strict=True):

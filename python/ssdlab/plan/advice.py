@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ssdlab import units
-from ssdlab.plan.cache import CachePlan
+from ssdlab.analysis.names import part_phrase
 from ssdlab.plan.curves import SAMPLES, SHARES
+from ssdlab.plan.question import CachePlan
 from ssdlab.plan.rows import GAIN_MIN, CacheRow
 
 SAID = 0.05
@@ -13,17 +14,6 @@ ROOMY = 4.0
 """A drive so many times as large as everything that is touched is worth a sentence."""
 NOTABLE = 0.03
 """Differences below this share are none."""
-PARTS = {
-    "disk_wait": "waiting for a disk that was busy", "seek": "seeks", "rotation": "rotation",
-    "platter": "transfer from and to the platter", "link_wait": "waiting for a link",
-    "link": "crossing links", "cells": "the flash cells",
-    "die_host": "waiting for a busy flash die",
-    "die_collection": "waiting for flash collection", "controller": "the drives' controllers",
-    "cache": "waiting for a turn in the cache", "channel": "flash channels",
-    "channel_wait": "waiting for a flash channel", "buffer_wait": "waiting for room in a buffer",
-    "slowest_member": "waiting for the slowest disk of the array", "parity": "old data and parity",
-    "stripe_wait": "waiting for a stripe lock",
-}  # fmt: skip
 
 
 def advise(plan: CachePlan) -> list[str]:
@@ -66,7 +56,7 @@ def _pace(plan: CachePlan) -> str:
 def _named(plan: CachePlan, row: CacheRow) -> str:
     candidate = row.candidate
     assert candidate is not None
-    where = "" if len(plan.wish.fasts) > 1 else f" on {candidate.fast.store.title}"
+    where = "" if len(plan.asked.fasts) > 1 else f" on {candidate.fast.title}"
     return f"the cache {row.name}{where}"
 
 
@@ -89,7 +79,7 @@ def _none(plan: CachePlan) -> list[str]:
             f"up to {units.latency(best.latency_ns(99.0) or 0)}, with the pool alone "
             f"{units.latency(plan.pool.latency_ns(99.0) or 0)}: below the "
             f"{100 * (GAIN_MIN - 1):.0f} % improvement as good.",
-            f"The rule: {plan.wish.rules.sentence}.",
+            f"The rule: {plan.asked.rules.sentence}.",
             *_otherwise(plan),
         ]
     reasons = "; ".join(dict.fromkeys(plan.choice.refused.values()))
@@ -101,7 +91,7 @@ def _otherwise(plan: CachePlan) -> list[str]:
     pool = plan.pool.latency_ns(99.0) or 0
     rows = [row for row in plan.caches if row.name not in plan.choice.refused]
     best = min(rows, key=lambda row: row.latency_ns(99.0) or pool, default=None)
-    if plan.wish.rules.goal == "p99" or best is None:
+    if plan.asked.rules.goal == "p99" or best is None:
         return []
     p99 = best.latency_ns(99.0) or pool
     if p99 * GAIN_MIN > pool:
@@ -113,7 +103,7 @@ def _otherwise(plan: CachePlan) -> list[str]:
 
 
 def _reasons(plan: CachePlan, row: CacheRow) -> list[str]:
-    said = [f"The rule: {plan.wish.rules.sentence}."]
+    said = [f"The rule: {plan.asked.rules.sentence}."]
     hits = row.hits
     if hits is not None:
         found = []
@@ -179,27 +169,28 @@ def _wear(row: CacheRow) -> list[str]:
     life = row.life
     if life is None:
         return []
+    dwpd, telling = life.drive_writes_per_day, life.recording_is_long_enough
     years = "more than a century" if life.years > 100 else f"{life.years:.1f} years"
+    day = "" if telling else ", if the load went on like that all day and every day"
     return [
-        f"Each cache drive is written up to {life.dwpd * 100:.3g} % of its capacity a day "
-        f"({units.number(life.dwpd)} DWPD, write amplification "
-        f"{life.amplification:.2f}) and lasts {years} by its rated cycles"
-        + ("." if life.telling else ", if the load went on like that all day and every day.")
+        f"Each cache drive is written up to {100 * dwpd:.3g} % of its capacity a day "
+        f"({units.number(dwpd)} DWPD, write amplification "
+        f"{life.write_amplification:.2f}) and lasts {years} by its rated cycles{day}."
     ]
 
 
 def _time(row: CacheRow) -> list[str]:
-    parts = row.timed.last.reading.parts
+    parts = row.passes.last.did.parts
     long = sorted(((s, p) for p, s in parts.items() if s >= SAID), reverse=True)[:3]
     if not long:
         return []
-    told = [f"{100 * share:.0f} % in {PARTS.get(part, part)}" for share, part in long]
+    told = [f"{100 * share:.0f} % in {part_phrase(part)}" for share, part in long]
     return [f"Of the time of its I/Os at full speed, {', '.join(told)}."]
 
 
 def _refused(plan: CachePlan) -> list[str]:
     """What is faster but may not be taken."""
-    best, rules = plan.choice.best, plan.wish.rules
+    best, rules = plan.choice.best, plan.asked.rules
     others = [best] if best else [*plan.choice.runners[:1], plan.pool]
     base = rules.value(others[0]) or 0.0
     said = []
@@ -220,7 +211,7 @@ def _refused(plan: CachePlan) -> list[str]:
             )
         said.append(text)
     if best is not None and best.defers:
-        safe = best.candidate is not None and best.candidate.fast.store.redundant
+        safe = best.candidate is not None and best.candidate.fast.redundant
         ending = (
             "the cache tolerates the failure of one drive, not of two"
             if safe
@@ -234,10 +225,10 @@ def _refused(plan: CachePlan) -> list[str]:
 
 
 def _mirrored(plan: CachePlan, row: CacheRow) -> str:
-    names = list(row.candidate.fast.store.bill) if row.candidate else []
+    names = list(row.candidate.fast.bill) if row.candidate else []
     if len(names) != 1:
         return ""
-    one = plan.wish.prices.of({names[0]: 1})
+    one = plan.asked.prices.of({names[0]: 1})
     cost = "" if one is None else f" for {_money(plan, one)} more"
     return f" Two of them in a mirror (--cache raid1:2:{names[0]}) would make it safe{cost}."
 
@@ -264,9 +255,8 @@ def _factor(value: float, what: str) -> str:
 
 
 def _years(row: CacheRow, best: CacheRow) -> str:
-    if row.life is None or best.life is None or not row.life.dwpd or not best.life.dwpd:
-        return ""
-    return f", {_factor(row.life.dwpd / best.life.dwpd, 'the wear')}"
+    own, other = (one.life and one.life.drive_writes_per_day for one in (row, best))
+    return f", {_factor(own / other, 'the wear')}" if own and other else ""
 
 
 def _dearer(plan: CachePlan, row: CacheRow, best: CacheRow) -> str:
@@ -299,8 +289,8 @@ def _change(plan: CachePlan, best: CacheRow | None) -> list[str]:
         if more > now + 0.01:
             text += f"; twice the cache would hit {100 * more:.0f} %"
         grown = 2 * size
-        fits = grown <= row.candidate.fast.capacity
-        where = row.candidate.fast.store.title
+        fits = grown <= row.candidate.fast.capacity_bytes
+        where = row.candidate.fast.title
         text += (
             f"; {units.binary(grown)} would still fit on {where}." if fits else
             f"; {units.binary(grown)} would take more than {where}."
@@ -335,7 +325,7 @@ def _modes(plan: CachePlan, row: CacheRow) -> list[str]:
 
 def _slower(slow: CacheRow, fast: CacheRow) -> str:
     """What the I/Os of one row wait longer for than those of another."""
-    one, other = slow.timed.last.reading, fast.timed.last.reading
+    one, other = slow.passes.last.did, fast.passes.last.did
     longer = {
         part: share * one.mean_ns - other.parts.get(part, 0.0) * other.mean_ns
         for part, share in one.parts.items()
@@ -343,7 +333,7 @@ def _slower(slow: CacheRow, fast: CacheRow) -> str:
     part = max(longer, key=lambda name: longer[name], default="")
     if not part or longer[part] <= 0:
         return ""
-    return f", whose I/Os spend {units.latency(longer[part])} more in {PARTS.get(part, part)}"
+    return f", whose I/Os spend {units.latency(longer[part])} more in {part_phrase(part)}"
 
 
 def _smaller_drive(plan: CachePlan, row: CacheRow) -> list[str]:
@@ -351,12 +341,12 @@ def _smaller_drive(plan: CachePlan, row: CacheRow) -> list[str]:
     found = plan.curves.get(("lru", (row.candidate and row.candidate.block) or 0)) or plan.main
     if found is None or row.candidate is None:
         return []
-    times = row.candidate.fast.capacity / found.footprint
+    times = row.candidate.fast.capacity_bytes / found.footprint
     if times < ROOMY:
         return []
     return [
         f"All that this load touches takes {units.binary(found.footprint)}; "
-        f"{row.candidate.fast.store.title} has {units.number(times)} times as much, so for this "
+        f"{row.candidate.fast.title} has {units.number(times)} times as much, so for this "
         "load a smaller drive of its speed would do as well."
     ]
 
@@ -406,4 +396,4 @@ def about_load(plan: CachePlan) -> list[str]:
 
 
 def _money(plan: CachePlan, amount: float) -> str:
-    return f"{amount:,.0f} {plan.wish.prices.currency}"
+    return f"{amount:,.0f} {plan.asked.prices.currency}"

@@ -27,30 +27,15 @@ NEAR = 0.02
 """Estimated speeds closer than this are the same."""
 
 Keys = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Fast:
-    """A device to cache on."""
-
-    store: Store = field(hash=False)
-    capacity: int
-    """Bytes of all of it."""
-
-
-def fast(store: Store) -> Fast:
-    """A cache device, with its capacity.
-
-    Raises InputError where the core refuses its rig.
-    """
-    return Fast(store, store.tree.copy(name=store.text).capacity_bytes)
+CurveOf = Callable[[str, int], HitCurve | None]
+"""The curve of a policy and a block; None where nothing is known of the load."""
 
 
 @dataclass(frozen=True)
 class CacheCandidate:
     """A cache: a part of a fast device and the keys of the device ``cache``."""
 
-    fast: Fast
+    fast: Store = field(hash=False)
     size: int
     """Bytes of the part that is used."""
     block: int | None
@@ -95,29 +80,29 @@ def sub_block(block: int) -> int:
     return max(min(SUB_BLOCK, block), block // SUB_BLOCKS_MAX)
 
 
-def part(fast: Fast, size: int) -> Store:
+def part(fast: Store, size: int) -> Store:
     """The first ``size`` bytes of a fast device; what is left of it acts as spare.
 
     A shipped drive that is more than :data:`ROOMY` times as large is simulated with fewer blocks
     per die: it has room to spare either way, and every rate and time stays.
     """
-    if size >= fast.capacity:
-        return fast.store
-    below = shrunk(fast, ROOMY * size) or fast.store.tree
-    name, keys = fast.store.text, {"size": f"{size}B"}
-    return replace(fast.store, tree=_core.Rig.wrap("partition", keys, name=name, below=below))
+    if size >= fast.capacity_bytes:
+        return fast
+    below = shrunk(fast, ROOMY * size) or fast.tree
+    name, keys = fast.text, {"size": f"{size}B"}
+    return replace(fast, tree=_core.Rig.wrap("partition", keys, name=name, below=below))
 
 
-def shrunk(fast: Fast, least: int) -> _core.Rig | None:
+def shrunk(fast: Store, least: int) -> _core.Rig | None:
     """The rig of a fast device with at least ``least`` bytes, made of smaller drives; None where
     it would be no smaller, or where its drive is not a shipped one."""
-    factor = fast.capacity // max(least, DRIVE_MIN)
-    drive, places = fast.store.profile, fast.store.tree.find("ssd")
+    factor = fast.capacity_bytes // max(least, DRIVE_MIN)
+    drive, places = fast.profile, fast.tree.find("ssd")
     if drive is None or not places:
         return None
     while factor > 1:
         try:
-            tree = fast.store.tree.copy()
+            tree = fast.tree.copy()
             for key, value in reduced(drive, factor, fewest=SUPERBLOCKS_MIN).items():
                 for place in places:
                     tree.set(place + key, value)
@@ -129,17 +114,17 @@ def shrunk(fast: Fast, least: int) -> _core.Rig | None:
     return None
 
 
-def full_bytes(fast: Fast) -> int:
+def full_bytes(fast: Store) -> int:
     """Capacity of one drive of a fast device."""
-    drive = fast.store.profile
-    return fast.capacity if drive is None else capacity_of(drive)
+    drive = fast.profile
+    return fast.capacity_bytes if drive is None else capacity_of(drive)
 
 
 @dataclass(frozen=True)
-class Asked:
+class CacheGrid:
     """The grid: every list in the order in which it was asked for."""
 
-    fasts: Sequence[Fast]
+    fasts: Sequence[Store]
     sizes: Sequence[int]
     blocks: Sequence[int]
     thresholds: Sequence[int]
@@ -186,14 +171,13 @@ def estimate(candidate: CacheCandidate, curve: HitCurve, cost: Costs) -> float:
 
 
 def shorten(
-    asked: Asked,
-    curve_of: Callable[[str, int], HitCurve | None],
+    asked: CacheGrid,
+    curve_of: CurveOf,
     costs: Mapping[str, Costs],
     top: int,
 ) -> Short:
     """The most promising candidates, at most ``top`` and one of each mode and drive at least.
 
-    ``curve_of`` gives the curve of a policy and a block; None where nothing is known of the load.
     ``costs`` is by the text of a fast device.
     """
     dropped: list[str] = []
@@ -224,7 +208,7 @@ def shorten(
 
     def speed(one: CacheCandidate) -> float:
         found = curve_of(one.policy or "lru", one.block or 0)
-        return 1.0 if found is None else estimate(one, found, costs[one.fast.store.text])
+        return 1.0 if found is None else estimate(one, found, costs[one.fast.text])
 
     def same(one: CacheCandidate, other: CacheCandidate) -> bool:
         if one.policy == other.policy:
@@ -260,9 +244,7 @@ def neighbours(
     return sorted(found, key=lambda one: order.index(_differ(one, lead)[0]))
 
 
-def _policies(
-    asked: Asked, curve_of: Callable[[str, int], HitCurve | None], dropped: list[str]
-) -> dict[int, list[str]]:
+def _policies(asked: CacheGrid, curve_of: CurveOf, dropped: list[str]) -> dict[int, list[str]]:
     """For each block, the policies that differ in hits from one before."""
     kept: dict[int, list[str]] = {}
     for block in asked.blocks:
@@ -298,15 +280,18 @@ def _alike(one: HitCurve | None, other: HitCurve | None, sizes: Sequence[int]) -
 
 
 def _sizes(
-    asked: Asked, one: Fast, curve_of: Callable[[str, int], HitCurve | None], dropped: list[str]
+    asked: CacheGrid,
+    one: Store,
+    curve_of: CurveOf,
+    dropped: list[str],
 ) -> list[int]:
     """Sizes that fit on the drive and hit more than the next smaller one."""
     kept: list[int] = []
     for size in asked.sizes:
-        if size > one.capacity:
+        if size > one.capacity_bytes:
             dropped.append(
-                f"{units.binary(size)} is larger than {one.store.text} "
-                f"({units.binary(one.capacity)})."
+                f"{units.binary(size)} is larger than {one.text} "
+                f"({units.binary(one.capacity_bytes)})."
             )
             continue
         gains = [
@@ -345,7 +330,7 @@ def _pick(
 
     groups: dict[tuple[str, str | None], list[CacheCandidate]] = {}
     for one in grid:
-        groups.setdefault((one.fast.store.text, one.mode), []).append(one)
+        groups.setdefault((one.fast.text, one.mode), []).append(one)
     heads = sorted((best(of) for of in groups.values()), key=lambda one: times[one])
     chosen = list(heads)
     safe = [one for one in heads if one.mode not in DEFERRING] or heads

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ssdlab import _core
-from ssdlab.arrays.rigs import CHUNK, LEVELS, MEMBERS_MIN, Shape, array_of, named
+from ssdlab.arrays.rigs import CHUNK, LEVELS, MEMBERS_MIN, ArrayShape, array_of, named
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.units import parse_bytes
 
@@ -34,6 +35,11 @@ class Store:
     """Whether the loss of one drive loses nothing."""
     profile: str | None = None
     """The shipped drive that all of it is made of; None where it is made of others."""
+
+    @cached_property
+    def capacity_bytes(self) -> int:
+        """All of it; raises InputError where the core refuses its rig."""
+        return self.tree.copy(name=self.text).capacity_bytes
 
     def rig(self) -> str:
         """A rig of this alone, as TOML."""
@@ -71,7 +77,7 @@ def store(text: str) -> Store:
     if not chunk or chunk % 4096:
         raise InputError(f'"{text}": chunk {parts[-1]}, expected a multiple of 4k, such as 64k')
     drive = named(parts[2], f"; expected {FORMS}")
-    shape = Shape(level, int(parts[1]), chunk)
+    shape = ArrayShape(level, int(parts[1]), chunk)
     title = f"{shape.count} x {drive.name}, {shape.level_name}"
     tree = array_of(drive.tree(), shape, text)
     redundant, bill = level not in ("0", "linear"), {drive.name: shape.count}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ssdlab import units
+from ssdlab.analysis.names import PARTS, part
 from ssdlab.answer import (
     Curve,
     Figure,
@@ -18,10 +19,10 @@ from ssdlab.answer import (
     table,
 )
 from ssdlab.histogram import ms
-from ssdlab.plan.advice import PARTS, SAID, about_load, advise
-from ssdlab.plan.cache import FINE, CachePlan
+from ssdlab.plan.advice import SAID, about_load, advise
 from ssdlab.plan.curves import SHARES, Floats, HitCurve
 from ssdlab.plan.lifetime import TELLING_S
+from ssdlab.plan.question import FINE, CachePlan
 from ssdlab.plan.rows import CacheRow
 
 RAMPS_MAX = 8
@@ -62,7 +63,7 @@ def _numbers(plan: CachePlan) -> list[Number]:
         Number("rate when warm", row.iops, "IOPS", "higher"),
         Number("p99", ms(row.latency_ns(99.0)), "ms", "lower"),
         Number("read hits", _percent(row.hits.read if row.hits else None), "%", "higher"),
-        Number("price", row.price, plan.wish.prices.currency, "lower"),
+        Number("price", row.price, plan.asked.prices.currency, "lower"),
     ]
 
 
@@ -80,13 +81,13 @@ def _speed(plan: CachePlan) -> Table:
         if plan.load.recorded is not None
         else "p50 and p99: at full speed, since the load has no times of its own."
     )
-    passes = len(plan.pool.timed.passes)
+    passes = len(plan.pool.passes.passes)
     laps = (
-        f"IOPS: {plan.wish.depth} in flight, the last of {passes} passes."
+        f"IOPS: {plan.asked.depth} in flight, the last of {passes} passes."
         if passes > 1
         else "IOPS: what the job makes towards its end."
         if plan.load.is_job
-        else f"IOPS: {plan.wish.depth} in flight, one pass with an empty cache."
+        else f"IOPS: {plan.asked.depth} in flight, one pass with an empty cache."
     )
     return table(
         "Speed",
@@ -153,13 +154,13 @@ def _wear(plan: CachePlan) -> Table:
         {
             "storage": _labels(plan),
             "new data [GB/day]": lambda row: (
-                row.life.first_bytes_per_day / 1e9 if row.life else None
+                row.life.first_pass_bytes_per_day / 1e9 if row.life else None
             ),
             "same data [GB/day]": lambda row: (
                 row.life.warm_bytes_per_day / 1e9 if row.life else None
             ),
-            "DWPD": lambda row: row.life.dwpd if row.life else None,
-            "WAF": lambda row: row.life.amplification if row.life else None,
+            "DWPD": lambda row: row.life.drive_writes_per_day if row.life else None,
+            "WAF": lambda row: row.life.write_amplification if row.life else None,
             "years": years,
         },
         note,
@@ -179,7 +180,7 @@ def _price(plan: CachePlan) -> Table:
         plan.rows,
         {
             "storage": _labels(plan),
-            f"price [{plan.wish.prices.currency}]": lambda row: row.price,
+            f"price [{plan.asked.prices.currency}]": lambda row: row.price,
             "per GB": lambda row: row.price_per_gb,
             "per 1000 IOPS": lambda row: row.price_per_kiops,
             "unsafe at most": _risk,
@@ -193,22 +194,18 @@ def _risk(row: CacheRow) -> str | None:
         return None
     if not row.defers:
         return "nothing"
-    safe = " (mirrored)" if row.candidate.fast.store.redundant else " !"
+    safe = " (mirrored)" if row.candidate.fast.redundant else " !"
     return f"{units.binary(row.dirty_most)}{safe}"
 
 
 def _time(plan: CachePlan) -> Table:
-    most = {
-        part: max(row.timed.last.reading.parts.get(part, 0.0) for row in plan.rows)
-        for part in PARTS
-    }
-    parts = sorted((one for one in PARTS if most[one] >= SAID), key=lambda one: -most[one])
-    parts = parts[:PARTS_SHOWN]
+    most = {one: max(row.passes.last.did.parts.get(one, 0.0) for row in plan.rows) for one in PARTS}
+    told = sorted((one for one in PARTS if most[one] >= SAID), key=lambda one: -most[one])
 
-    def share(part: str) -> Callable[[CacheRow], float]:
-        return lambda row: round(100 * row.timed.last.reading.parts.get(part, 0.0), 1)
+    def share(name: str) -> Callable[[CacheRow], float]:
+        return lambda row: round(100 * row.passes.last.did.parts.get(name, 0.0), 1)
 
-    shares = {f"{part.replace('_', ' ')} [%]": share(part) for part in parts}
+    shares = {f"{part(one)} [%]": share(one) for one in told[:PARTS_SHOWN]}
     return table(
         "Where the time of the I/Os went, at full speed",
         plan.rows,
@@ -228,7 +225,7 @@ def _tradeoffs(plan: CachePlan) -> list[Figure]:
     prices = {row.price for row in plan.rows if row.kind != "fast"}
     by_price = None not in prices and len({row.price for row in caches}) > 1
     if by_price:
-        label, rows = f"price, {plan.wish.prices.currency}", [plan.pool, *caches]
+        label, rows = f"price, {plan.asked.prices.currency}", [plan.pool, *caches]
         place = {id(row): float(row.price or 0.0) for row in rows}
     else:
         label, rows = "size of the cache, GiB", [plan.pool, *caches]
@@ -282,15 +279,15 @@ def _ramps(plan: CachePlan) -> list[Figure]:
         wide=True,
         note="" if plan.load.is_job else "Each pass has faster and slower parts.",
     )  # fmt: skip
-    if len(plan.pool.timed.passes) < 2:
+    if len(plan.pool.passes.passes) < 2:
         return [time]
-    base = plan.pool.timed.last.ramp.times(PARTS_OF_PASS)
+    base = plan.pool.passes.last.ramp.times(PARTS_OF_PASS)
     curves = []
     for colour, row in enumerate(plan.caches[:RAMPS_MAX]):
-        gains = np.concatenate([base / one.ramp.times(PARTS_OF_PASS) for one in row.timed.passes])
+        gains = np.concatenate([base / one.ramp.times(PARTS_OF_PASS) for one in row.passes.passes])
         x = [(n + 0.5) / PARTS_OF_PASS for n in range(len(gains))]
         curves.append(Curve(row.full, x, [float(v) for v in gains], "line", colour))
-    line = [0.0, float(len(plan.pool.timed.passes))]
+    line = [0.0, float(len(plan.pool.passes.passes))]
     curves.append(Curve("pool alone", line, [1.0, 1.0], "dashed", len(curves)))
     relative = Figure(
         "Warm-up: times as fast as the pool alone in the same part of the load",
@@ -304,7 +301,7 @@ def _ramps(plan: CachePlan) -> list[Figure]:
 def _over_time(row: CacheRow, colour: int) -> Curve:
     xs: list[float] = []
     ys: list[float] = []
-    base, passes = 0.0, row.timed.passes
+    base, passes = 0.0, row.passes.passes
     for one in passes:
         count = max(4, POINTS // len(passes))
         times = one.ramp.times(count)
@@ -334,8 +331,8 @@ def _load(plan: CachePlan) -> Section:
 def _hits(plan: CachePlan) -> Table:
     shown = [
         (size, found)
-        for block in plan.wish.blocks
-        for policy in plan.wish.policies
+        for block in plan.asked.blocks
+        for policy in plan.asked.policies
         if (found := plan.curves.get((policy, block))) is not None
         for size in plan.sizes
     ]
@@ -380,7 +377,7 @@ def _working_set(plan: CachePlan) -> Table:
 
     return table(
         "Working set, LRU",
-        [plan.curves["lru", block] for block in dict.fromkeys((FINE, *plan.wish.blocks))],
+        [plan.curves["lru", block] for block in dict.fromkeys((FINE, *plan.asked.blocks))],
         {
             "block": lambda found: units.binary(found.block),
             "first touches [%]": lambda found: 100 * found.first_touch,
@@ -401,15 +398,15 @@ def _curves(plan: CachePlan) -> list[Figure]:
     figures, axis = [], "size of the cache, MiB"
     for kind, title in (("read", "Reads"), ("write", "Writes")):
         curves: list[Curve] = []
-        for colour, block in enumerate(dict.fromkeys((FINE, *plan.wish.blocks))):
+        for colour, block in enumerate(dict.fromkeys((FINE, *plan.asked.blocks))):
             lru = plan.curves["lru", block]
             for warm, what, style in STYLES:
                 hits = 100 * lru.hits(warm=warm, kind=kind)
                 if not np.isnan(hits).any():
                     curves.append(drawn(lru, what, hits, style, colour))
-            for policy in plan.wish.policies:
+            for policy in plan.asked.policies:
                 other = plan.curves.get((policy, block))
-                if other is None or policy == "lru" or block != max(plan.wish.blocks):
+                if other is None or policy == "lru" or block != max(plan.asked.blocks):
                     continue
                 hits = 100 * other.hits(kind=kind)
                 if not np.isnan(hits).any():
@@ -421,7 +418,7 @@ def _curves(plan: CachePlan) -> list[Figure]:
                     group="Hit ratio against size",
                 )
             )  # fmt: skip
-    lru = plan.curves["lru", min(plan.wish.blocks)]
+    lru = plan.curves["lru", min(plan.asked.blocks)]
     if lru.writes:
         moved = lru.first.write_backs * lru.block / 1e6
         curve = drawn(lru, "first pass", moved, "line", 0)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from ssdlab import units
 from ssdlab.plan.prices import Prices
 from ssdlab.plan.storage.measure import LOADS
-from ssdlab.plan.storage.rows import Offer
+from ssdlab.plan.storage.rows import StorageOffer
 from ssdlab.plan.storage.sizes import has_disk
 
 NEAR = 1.25
@@ -19,7 +19,7 @@ LIFE_SHORT = 3.0
 HOURS_LONG = 1.0
 
 
-def advise(rows: Sequence[Offer], keys: Sequence[str], prices: Prices) -> list[str]:
+def advise(rows: Sequence[StorageOffer], keys: Sequence[str], prices: Prices) -> list[str]:
     """Sentences: what is cheapest per IOPS and per TB, what for what, what would change it."""
     random = [key for key in keys if LOADS[key][1] == "IOPS"]
     said = [*_cheapest(rows, random, prices), *_for_what(rows, random)]
@@ -28,24 +28,25 @@ def advise(rows: Sequence[Offer], keys: Sequence[str], prices: Prices) -> list[s
     return said
 
 
-def _name(row: Offer) -> str:
+def _name(row: StorageOffer) -> str:
     return f"{row.letter} ({row.candidate.title})"
 
 
-def _cheapest(rows: Sequence[Offer], random: Sequence[str], prices: Prices) -> Iterator[str]:
+def _cheapest(rows: Sequence[StorageOffer], random: Sequence[str], prices: Prices) -> Iterator[str]:
     priced = [row for row in rows if row.price is not None]
     if not priced:
         yield "None of the candidates has a price: put what they cost into a file (--prices FILE)."
         return
-    space = min(priced, key=lambda row: row.per_tb or 0.0)
+    space = min(priced, key=lambda row: row.price_per_tb or 0.0)
     parts = []
     for key in random:
         best = _least(priced, lambda row, key=key: row.per_kiops(key))  # type: ignore[misc]
         if best is not None:
             cost = units.number(best.per_kiops(key))
             parts.append(f"a thousand {_load(key)}IOPS in {best.letter} ({cost})")
+    per_tb = units.number(space.price_per_tb)
     yield (
-        f"In {prices.currency}, a TB costs least in {_name(space)}: {units.number(space.per_tb)}"
+        f"In {prices.currency}, a TB costs least in {_name(space)}: {per_tb}"
         + (f"; {'; '.join(parts)}." if parts else ".")
     )
 
@@ -54,12 +55,14 @@ def _load(key: str) -> str:
     return {"read": "random read ", "write": "random write "}.get(key, "")
 
 
-def _least(rows: Sequence[Offer], of: Callable[[Offer], float | None]) -> Offer | None:
+def _least(
+    rows: Sequence[StorageOffer], of: Callable[[StorageOffer], float | None]
+) -> StorageOffer | None:
     known = [row for row in rows if of(row) is not None]
     return min(known, key=lambda row: of(row) or 0.0, default=None)
 
 
-def _for_what(rows: Sequence[Offer], random: Sequence[str]) -> Iterator[str]:
+def _for_what(rows: Sequence[StorageOffer], random: Sequence[str]) -> Iterator[str]:
     """What more money buys, and who is beaten in everything at once."""
     priced = [row for row in rows if row.price]
     if len(priced) < 2 or not random:
@@ -82,7 +85,7 @@ def _for_what(rows: Sequence[Offer], random: Sequence[str]) -> Iterator[str]:
         if rival is None:
             continue
         space = rival.usable_bytes / row.usable_bytes
-        warm = ", once its cache is warm" if rival.found.cold else ""
+        warm = ", once its cache is warm" if rival.did.cold else ""
         yield (
             f"{row.letter} is beaten by {rival.letter}{warm}: as fast or faster at random, "
             f"{space:.2f} times the space, {(rival.price or 0.0) / (row.price or 1.0):.2f} times "
@@ -90,10 +93,10 @@ def _for_what(rows: Sequence[Offer], random: Sequence[str]) -> Iterator[str]:
         )
 
 
-def _choice(priced: Sequence[Offer], random: Sequence[str]) -> str:
+def _choice(priced: Sequence[StorageOffer], random: Sequence[str]) -> str:
     """One for space, one for I/Os, and what lies between both."""
     key = random[0]
-    space = min(priced, key=lambda row: row.per_tb or 0.0)
+    space = min(priced, key=lambda row: row.price_per_tb or 0.0)
     fast = max(priced, key=lambda row: row.rate(key) or 0.0)
     if space is fast:
         return f"Take {space.letter}: most I/Os and the cheapest space."
@@ -111,7 +114,7 @@ def _choice(priced: Sequence[Offer], random: Sequence[str]) -> str:
         return text
     share = 100 * (middle.rate(key) or 0.0) / (fast.rate(key) or 1.0)
     cost = 100 * (middle.price or 0.0) / (fast.price or 1.0)
-    fits = " while the hot set fits its cache" if middle.found.cold else ""
+    fits = " while the hot set fits its cache" if middle.did.cold else ""
     of = "rate" if key == "load" else LOADS[key][0]
     return (
         f"{text} Between them stands {middle.letter}: {units.number(share)} % of the {of} of "
@@ -119,7 +122,9 @@ def _choice(priced: Sequence[Offer], random: Sequence[str]) -> str:
     )
 
 
-def _rival(row: Offer, priced: Sequence[Offer], random: Sequence[str]) -> Offer | None:
+def _rival(
+    row: StorageOffer, priced: Sequence[StorageOffer], random: Sequence[str]
+) -> StorageOffer | None:
     """The cheapest that costs less, holds about as much, and is no slower at random."""
     better = [
         one
@@ -132,26 +137,26 @@ def _rival(row: Offer, priced: Sequence[Offer], random: Sequence[str]) -> Offer 
     return min(better, key=lambda one: one.price or 0.0, default=None)
 
 
-def _caches(rows: Sequence[Offer], random: Sequence[str]) -> Iterator[str]:
+def _caches(rows: Sequence[StorageOffer], random: Sequence[str]) -> Iterator[str]:
     for row in rows:
-        if not row.found.cold or not random:
+        if not row.did.cold or not random:
             continue
         key = random[0]
-        cold, warm = row.found.cold[key].iops, row.found.rates[key].iops
-        warmth = row.found.warmth.get(key)
+        cold, warm = row.did.cold[key].iops, row.did.rates[key].iops
+        warmth = row.did.warmth.get(key)
         text = (
             f"{row.letter} gives {units.number(warm)} {_load(key)}IOPS once its cache is warm and "
             f"{units.number(cold)} before"
         )
         if warmth is not None and warmth.seconds > HOURS_LONG * 3600:
             text += f"; under this load that takes {units.number(warmth.seconds / 3600)} hours"
-        hits = row.found.hits.get(key, 1.0)
+        hits = row.did.hits.get(key, 1.0)
         if hits < 0.9:
             text += f"; the hot set does not fit ({100 * hits:.0f} % hits)"
         yield f"{text}."
 
 
-def _wear(rows: Sequence[Offer]) -> Iterator[str]:
+def _wear(rows: Sequence[StorageOffer]) -> Iterator[str]:
     for row in rows:
         life = row.life
         if life is not None and life.years is not None and life.years < LIFE_SHORT:
@@ -162,22 +167,22 @@ def _wear(rows: Sequence[Offer]) -> Iterator[str]:
             )
 
 
-def _risks(rows: Sequence[Offer]) -> Iterator[str]:
+def _risks(rows: Sequence[StorageOffer]) -> Iterator[str]:
     bare = [row.letter for row in rows if not row.candidate.pool.redundant]
     if bare:
         many = "lose" if len(bare) > 1 else "loses"
         yield f"{', '.join(bare)} {many} everything with one drive."
     for row in rows:
         fast = row.candidate.fast
-        if fast is not None and not fast.redundant and row.found.dirty_bytes > 0:
-            size = units.number(row.found.dirty_bytes / 1e9)
+        if fast is not None and not fast.redundant and row.did.dirty_bytes > 0:
+            size = units.number(row.did.dirty_bytes / 1e9)
             yield (
                 f"{row.letter} loses up to {size} GB of writes with its one cache drive: mirror "
                 "the cache, or let it write through."
             )
 
 
-def _changes(rows: Sequence[Offer], random: Sequence[str]) -> Iterator[str]:
+def _changes(rows: Sequence[StorageOffer], random: Sequence[str]) -> Iterator[str]:
     """What would make another answer."""
     said = []
     priced = [row for row in rows if row.price is not None]

@@ -53,6 +53,11 @@ class Candidate:
         return f"{text}, behind {self.card_name}" if self.card_name else text
 
     @property
+    def stores(self) -> list[Store]:
+        """The store, and what is cached on."""
+        return [self.pool] if self.fast is None else [self.pool, self.fast]
+
+    @property
     def bill(self) -> dict[str, int]:
         """Everything that is bought, by name."""
         found = Counter(self.pool.bill)

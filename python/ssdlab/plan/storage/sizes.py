@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from ssdlab import _core
-from ssdlab.arrays.rigs import LEVELS, Shape
+from ssdlab.arrays.rigs import LEVELS, ArrayShape
 from ssdlab.errors import InputError
 from ssdlab.plan.storage.candidates import Candidate
 from ssdlab.plan.stores import Store
@@ -39,13 +39,13 @@ def flash(one: Store) -> bool:
     return bool(one.tree.find("ssd")) and not has_disk(one)
 
 
-def shape_of(one: Store) -> Shape | None:
+def shape_of(one: Store) -> ArrayShape | None:
     """The level and the number of drives; None for a drive alone, or an array of a rig file."""
     rig = one.tree
     if rig.get("kind") != "array" or rig.part("member") is None:
         return None
     level = LEVEL_OF.get(rig.get("level") or "")
-    return None if level is None else Shape(level, int(rig.get("count") or 0))
+    return None if level is None else ArrayShape(level, int(rig.get("count") or 0))
 
 
 def usable_bytes(one: Store) -> int:
