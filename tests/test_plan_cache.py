@@ -626,9 +626,12 @@ def test_a_cache_that_holds_no_block_is_told(
     stores: tuple[Path, Path],
 ) -> None:
     one = store(str(stores[1]))
-    asked = candidates.CacheGrid([one], [1 * MIB], [64 * MIB], [1], ["lru"], ["write-back"])
+    asked = candidates.CacheGrid(
+        fasts=[one], sizes=[1 * MIB], blocks=[64 * MIB], thresholds=[1], policies=["lru"],
+        modes=["write-back"], top=3,
+    )  # fmt: skip
     costs = {one.text: candidates.Costs(1, 1, 1, 1)}
-    assert not candidates.shorten(asked, lambda _p, _b: None, costs, 3).chosen
+    assert not candidates.ShortList(asked, {}, costs).chosen
 
 
 def test_of_a_long_trace_the_first_requests_are_run_in_time(tmp_path: Path) -> None:

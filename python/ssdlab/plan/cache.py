@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,8 @@ from ssdlab.arrays.performance import Performance
 from ssdlab.bench import Seat
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
-from ssdlab.plan import candidates as cand
 from ssdlab.plan.bed import Passes, Schedule, pass_interval, run_passes
-from ssdlab.plan.candidates import CacheCandidate, CacheGrid, Costs, Short
+from ssdlab.plan.candidates import CacheCandidate, Costs, ShortList, shrunk
 from ssdlab.plan.curves import Accesses, HitCurve, accesses, curve
 from ssdlab.plan.lifetime import AgedDrives, life
 from ssdlab.plan.question import FINE, CachePlan, CacheQuestion
@@ -90,7 +89,9 @@ class CacheStudy(CacheQuestion):
             (load,) = yield Round([writer], 0.2)
         curves, sizes = yield from self._curves(load)
         main = curves.get(("lru", FINE))
-        short = self._short(curves, sizes, pool, fasts)
+        short = ShortList(replace(self, sizes=sizes), curves, self._costs(pool, fasts))
+        if not short.chosen:
+            raise InputError("--sizes: no size is large enough for a block of any size asked for")
         (disk,) = yield Round([disk_rate(self.pool, load.request_bytes, self.seed)], 0.37)
         order = Schedule(load, self.passes, self.seed, pass_interval(pool.passes.first.did.seconds))
         table = _Caches(self, order, disk, AgedDrives())
@@ -100,13 +101,13 @@ class CacheStudy(CacheQuestion):
             more = self._beside(short, caches, choose(caches, pool, self.rules, reuse))
             caches = caches + (yield Round(table.variants(more)))
         caches = [replace(row, mark=letter(place)) for place, row in enumerate(caches)]
-        dropped = (*short.dropped, *_untried(short, caches, bool(curves)))
+        dropped = [*dict.fromkeys(short.dropped), *_untried(short, caches, bool(curves))]
         return CachePlan(
             self,
             load,
             sizes,
             curves,
-            replace(short, dropped=dropped),
+            dropped,
             pool,
             [pool, *fasts, *caches],
             choose(caches, pool, self.rules, reuse),
@@ -186,7 +187,7 @@ class CacheStudy(CacheQuestion):
         """A fast device made small, and the load where it reaches beyond it: scaled to it."""
         capacity = one.capacity_bytes
         least = max(ALONE_MIN, capacity if load.is_job else load.end_byte)
-        rig = replace(one, tree=cand.shrunk(one, least) or one.tree).rig()
+        rig = replace(one, tree=shrunk(one, least) or one.tree).rig()
         if self.trace is None or load.end_byte <= capacity:
             return rig, load
         file, how = existing(self.trace), load.full_speed.replay.reading
@@ -214,29 +215,18 @@ class CacheStudy(CacheQuestion):
         more = yield Round([_curve(policy, seen[block], sizes) for policy, block in others], 0.35)
         return {**curves, **dict(zip(others, more, strict=True))}, sizes
 
-    def _short(
-        self, curves: Mapping[tuple[str, int], HitCurve], sizes: Sequence[int], pool: CacheRow,
-        fasts: Sequence[CacheRow],
-    ) -> Short:  # fmt: skip
-        """The caches that are worth simulating."""
-        grid = CacheGrid(
-            self.fasts, sizes, self.blocks, self.thresholds, self.policies, self.modes, self.presets
-        )
-        slow = [pool.passes.last.mean_ns(way) for way in ("read", "write")]
+    def _costs(self, pool: CacheRow, fasts: Sequence[CacheRow]) -> dict[str, Costs]:
+        """Times of both devices, by the text of the fast one."""
+        slow, *quick = [
+            [row.passes.last.mean_ns(way) for way in ("read", "write")] for row in (pool, *fasts)
+        ]
         # Of a fast device that could not be measured: ten times as fast as the pool.
         costs = {one.text: Costs(*slow, *(mean / 10 for mean in slow)) for one in self.fasts}
-        for row in fasts:
-            quick = [row.passes.last.mean_ns(way) for way in ("read", "write")]
-            costs[row.store.text] = Costs(*slow, *quick)
-        short = cand.shorten(
-            grid, lambda policy, block: curves.get((policy, block)), costs, self.top
-        )
-        if not short.chosen:
-            raise InputError("--sizes: no size is large enough for a block of any size asked for")
-        return short
+        known = {row.store.text: Costs(*slow, *one) for row, one in zip(fasts, quick, strict=True)}
+        return costs | known
 
     def _beside(
-        self, short: Short, caches: Sequence[CacheRow], choice: Choice
+        self, short: ShortList, caches: Sequence[CacheRow], choice: Choice
     ) -> list[CacheCandidate]:
         """Neighbours of what came out best, of the best on each other fast device, and of the
         fastest that defers writes."""
@@ -254,7 +244,7 @@ class CacheStudy(CacheQuestion):
         found: list[CacheCandidate] = []
         for row, most in leads:
             if row.candidate is not None:
-                found += cand.neighbours(short, row.candidate, tried | set(found))[:most]
+                found += short.neighbours(row.candidate, tried | set(found))[:most]
         return found
 
 
@@ -298,7 +288,7 @@ class _Caches:
         return Formula(one.size, one.threshold, self.disk_iops, request, disks)
 
 
-def _untried(short: Short, caches: Sequence[CacheRow], known: bool) -> Iterator[str]:
+def _untried(short: ShortList, caches: Sequence[CacheRow], known: bool) -> Iterator[str]:
     run_ones = sum(row.candidate is not None and row.candidate.preset is None for row in caches)
     left = len(short.grid) - run_ones
     if left > 0:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ssdlab.jobfile import JobText
-from ssdlab.plan.candidates import Short
+from ssdlab.plan.candidates import CacheGrid
 from ssdlab.plan.curves import SHARES, HitCurve
 from ssdlab.plan.prices import Prices
 from ssdlab.plan.rows import CLOSE, GAIN_MIN, REUSE_MIN, CacheRow, Choice, Rules
@@ -22,25 +22,16 @@ LISTS = ("blocks", "thresholds", "policies", "modes", "presets")
 """What a question lists besides sizes."""
 
 
-@dataclass(frozen=True)
-class CacheQuestion:
+@dataclass(frozen=True, kw_only=True)
+class CacheQuestion(CacheGrid):
     """A pool, what may cache it, and the load."""
 
     pool: Store
-    fasts: Sequence[Store]
     prices: Prices
     trace: Path | None = None
     reading: Reading = field(default_factory=Reading)
     fit: str = "as-is"
     job: JobText | None = None
-    sizes: Sequence[int] = ()
-    """Empty: chosen by the working set."""
-    blocks: Sequence[int] = (16 << 10, 64 << 10)
-    thresholds: Sequence[int] = (1, 2)
-    policies: Sequence[str] = ("lru", "arc", "s3-fifo")
-    modes: Sequence[str] = ("write-back", "write-through", "write-around")
-    presets: Sequence[str] = ()
-    top: int = 6
     depth: int = 32
     passes: int = 3
     seed: int = 1
@@ -57,7 +48,8 @@ class CachePlan:
     sizes: Sequence[int]
     curves: Mapping[tuple[str, int], HitCurve]
     """At all sizes for LRU, at the candidates' for other policies."""
-    short: Short
+    dropped: Sequence[str]
+    """What was not simulated, and why."""
     pool: CacheRow
     rows: Sequence[CacheRow]
     """The pool, the fast devices, the caches."""
@@ -119,6 +111,6 @@ class CachePlan:
             "why_none": choice.why_none or None,
             "pays_off_only_when_repeated": choice.only_again,
             "rows": [row.as_json() for row in self.rows],
-            "dropped": list(self.short.dropped),
+            "dropped": list(self.dropped),
             "curves": [one.as_json() for one in self.curves.values()],
         }

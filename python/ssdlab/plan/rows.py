@@ -126,9 +126,13 @@ class CacheRow(Offer):
         return self.passes.calm.did.percentile_ns(percent)
 
     @property
-    def hits(self) -> Hits | None:
-        """Of the last pass at full speed; None without a cache."""
-        return Hits.of(self.passes.last) if self.kind == "cache" else None
+    def hits(self) -> Hits:
+        """Of the last pass at full speed."""
+        return self._hits(self.passes.last)
+
+    def _hits(self, one: Ran) -> Hits:
+        """Of a pass; without a cache nothing is known."""
+        return Hits.of(one) if self.kind == "cache" else Hits(None, None, None)
 
     @property
     def defers(self) -> bool:
@@ -151,9 +155,8 @@ class CacheRow(Offer):
 
     def as_json(self) -> dict[str, Any]:
         """The object of ``--json``."""
-        none = Hits(None, None, None)
-        first = Hits.of(self.passes.first) if self.hits else none
-        hits, one, recorded = self.hits or none, self.candidate, self.passes.recorded
+        hits, first = self.hits, self._hits(self.passes.first)
+        one, recorded = self.candidate, self.passes.recorded
         return {
             "kind": self.kind,
             "name": self.name,

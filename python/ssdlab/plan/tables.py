@@ -21,7 +21,7 @@ from ssdlab.answer import (
 from ssdlab.histogram import ms
 from ssdlab.plan.advice import SAID, about_load, advise
 from ssdlab.plan.curves import SHARES, Floats, HitCurve
-from ssdlab.plan.lifetime import TELLING_S
+from ssdlab.plan.lifetime import TELLING_S, CacheLife
 from ssdlab.plan.question import FINE, CachePlan
 from ssdlab.plan.rows import CacheRow
 
@@ -62,7 +62,7 @@ def _numbers(plan: CachePlan) -> list[Number]:
     return [
         Number("rate when warm", row.iops, "IOPS", "higher"),
         Number("p99", ms(row.latency_ns(99.0)), "ms", "lower"),
-        Number("read hits", _percent(row.hits.read if row.hits else None), "%", "higher"),
+        Number("read hits", _percent(row.hits.read), "%", "higher"),
         Number("price", row.price, plan.asked.prices.currency, "lower"),
     ]
 
@@ -97,8 +97,8 @@ def _speed(plan: CachePlan) -> Table:
             "rate [IOPS]": lambda row: row.iops,
             "p50 [ms]": lambda row: ms(row.latency_ns(50.0)),
             "p99 [ms]": lambda row: ms(row.latency_ns(99.0)),
-            "read hits [%]": lambda row: _percent(row.hits.read if row.hits else None),
-            "write hits [%]": lambda row: _percent(row.hits.write if row.hits else None),
+            "read hits [%]": lambda row: _percent(row.hits.read),
+            "write hits [%]": lambda row: _percent(row.hits.write),
         },
         f"{laps} {pace} Hits: requests, cut at blocks, that found all of their data. A cache is "
         "named by its size, its blocks, its replacement policy, its mode and, where it is "
@@ -135,9 +135,8 @@ def _warm_up(plan: CachePlan) -> Table:
 
 
 def _wear(plan: CachePlan) -> Table:
-    def years(row: CacheRow) -> str | None:
-        found = row.life.years if row.life else None
-        return None if found is None else "> 100" if found > 100 else f"{found:.3g}"
+    def of(what: Callable[[CacheLife], float | str]) -> Callable[[CacheRow], float | str | None]:
+        return lambda row: None if row.life is None else what(row.life)
 
     note = (
         "Of the cache drive that is written most. New data: written a day at the recorded rate, as "
@@ -153,15 +152,11 @@ def _wear(plan: CachePlan) -> Table:
         plan.caches,
         {
             "storage": _labels(plan),
-            "new data [GB/day]": lambda row: (
-                row.life.first_pass_bytes_per_day / 1e9 if row.life else None
-            ),
-            "same data [GB/day]": lambda row: (
-                row.life.warm_bytes_per_day / 1e9 if row.life else None
-            ),
-            "DWPD": lambda row: row.life.drive_writes_per_day if row.life else None,
-            "WAF": lambda row: row.life.write_amplification if row.life else None,
-            "years": years,
+            "new data [GB/day]": of(lambda life: life.first_pass_bytes_per_day / 1e9),
+            "same data [GB/day]": of(lambda life: life.warm_bytes_per_day / 1e9),
+            "DWPD": of(lambda life: life.drive_writes_per_day),
+            "WAF": of(lambda life: life.write_amplification),
+            "years": of(lambda life: "> 100" if life.years > 100 else f"{life.years:.3g}"),
         },
         note,
     )
@@ -221,17 +216,16 @@ def _time(plan: CachePlan) -> Table:
 
 def _tradeoffs(plan: CachePlan) -> list[Figure]:
     """Speed and latency against price, or against the size of the cache where all cost the same."""
-    caches = plan.caches
-    prices = {row.price for row in plan.rows if row.kind != "fast"}
-    by_price = None not in prices and len({row.price for row in caches}) > 1
-    if by_price:
-        label, rows = f"price, {plan.asked.prices.currency}", [plan.pool, *caches]
-        place = {id(row): float(row.price or 0.0) for row in rows}
-    else:
-        label, rows = "size of the cache, GiB", [plan.pool, *caches]
-        place = {id(row): (row.candidate.size if row.candidate else 0) / 2**30 for row in rows}
+    rows = [plan.pool, *plan.caches]
+    by_price = None not in {row.price for row in rows} and len({c.price for c in plan.caches}) > 1
+    label = f"price, {plan.asked.prices.currency}" if by_price else "size of the cache, GiB"
+
+    def place(row: CacheRow) -> float:
+        size = row.candidate.size if row.candidate else 0
+        return row.price or 0.0 if by_price else size / 2**30
+
     groups: dict[str, list[CacheRow]] = {"pool alone": [plan.pool]}
-    for row in caches:
+    for row in plan.caches:
         one = row.candidate
         groups.setdefault(one.preset or one.mode or "" if one else "", []).append(row)
     figures = []
@@ -240,10 +234,10 @@ def _tradeoffs(plan: CachePlan) -> list[Figure]:
         ("Latency", "p99, ms", lambda r: ms(r.latency_ns(99.0)) or 0.0, False),
     ):
         curves = [
-            Curve(name, [place[id(r)] for r in of], [value(r) for r in of], "dots", colour)
+            Curve(name, [place(r) for r in of], [value(r) for r in of], "dots", colour)
             for colour, (name, of) in enumerate(groups.items())
         ]
-        front = _front([(place[id(r)], value(r)) for r in rows], higher)
+        front = _front([(place(r), value(r)) for r in rows], higher)
         line = Curve(
             "Pareto front", [x for x, _ in front], [y for _, y in front], "dashed", len(groups)
         )
@@ -319,7 +313,7 @@ def _load(plan: CachePlan) -> Section:
         tables.append(_working_set(plan))
         figures = _curves(plan)
     return Section(
-        [*about_load(plan), *plan.short.dropped, *plan.notes],
+        [*about_load(plan), *plan.dropped, *plan.notes],
         tables=tables,
         figures=figures,
         key="load",
