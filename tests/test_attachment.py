@@ -16,6 +16,7 @@ from ssdlab.arrays.performance import Performance
 from ssdlab.arrays.rigs import ArrayShape, DriveRig, array_rig, shipped
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
+from ssdlab.target import Settings, Sim
 
 Cli = Callable[..., Outcome]
 
@@ -78,6 +79,32 @@ def test_ram_takes_writes_until_it_is_full() -> None:
     # Four disks of 500 a second; of what is written at random some is side by side or twice.
     assert 1950 <= found.iops < 2600
     assert found.parts["cache"] > 0.9
+
+
+def test_an_array_is_measured_where_its_rate_is_steady() -> None:
+    """What fills the RAM of a card at first is no rate of the array."""
+    cache = '{ size = "16MiB", battery = true, dirty_high = 1.0, dirty_low = 0.0 }'
+    card = parse(f'[controller]\nbandwidth = "10GB/s"\ncache = {cache}\n', "card")
+    slow = DriveRig("slow", NULL.rig.replace("100us", "2ms").replace("servers = 32", "servers = 1"))
+    job = JobText("j.fio", WRITES.replace("runtime=200ms", "runtime=30s"), Path())
+    rig = DriveSetup(slow, attachment=card).rig(ArrayShape("0", 4))
+    result = Sim("array", rig).run(job, Settings(prepare="fob", interval_ms=100))
+    (direction,) = result.measurement.directions
+    assert direction.window.steady
+    assert direction.window.start_s > 0
+    found, whole = Performance.of(result), Performance.of(result, whole=True)
+    assert found.iops == direction.iops
+    assert found.latency.ios == direction.ios
+    assert found.seconds == pytest.approx(direction.window.seconds)
+    assert whole.seconds == pytest.approx(30, rel=0.01)
+    assert whole.iops > 1.05 * found.iops
+    # Each of the four is written its share of the window, and not of what came before.
+    assert found.written is not None
+    assert whole.written is not None
+    share = found.seconds / whole.seconds
+    assert found.written.mean == pytest.approx(share * whole.written.mean, rel=0.02)
+    assert found.utilisation is not None
+    assert 0.9 < found.utilisation.min <= found.utilisation.max <= 1.0
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 import browser
 from conftest import Outcome
 from ssdlab import _core
-from ssdlab.answer import Section
+from ssdlab.answer import Curve, Figure, Section
 from ssdlab.arrays.rigs import ArrayShape
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.jobfile import JobText
@@ -338,6 +339,29 @@ def test_a_cache_is_worth_its_price_and_the_words_say_so(
     fast = min(document["candidates"], key=lambda row: row["price_per_1000_iops"]["read"])
     assert f"a thousand random read IOPS in {fast['letter']}" in text
     assert "once its cache is warm" in text
+
+
+def test_a_candidate_has_one_colour_in_all_charts(said: tuple[Path, dict[str, Any]]) -> None:
+    colours: dict[str, set[int]] = {}
+    for figure in said[1]["sections"][0]["figures"]:
+        for curve in figure["curves"]:
+            colours.setdefault(curve["name"][0], set()).add(curve["colour"])
+    assert colours == {"A": {0}, "B": {1}, "C": {2}}
+
+
+def test_no_dot_is_cut_at_the_end_of_an_axis(said: tuple[Path, dict[str, Any]]) -> None:
+    from ssdlab.report import drawing
+
+    charts = [one for one in said[1]["sections"][0]["figures"] if one["log_y"]]
+    assert len(charts) == 5
+    for one in charts:
+        figure = Figure(**{**one, "curves": [Curve(**curve) for curve in one["curves"]]})
+        ends = drawing.draw(figure, drawing.HEIGHT).y_range
+        length = math.log10(ends.end / ends.start)
+        values = [y for curve in one["curves"] for y in curve["y"]]
+        # A dot has a radius of about 5 of some 170 pixels.
+        assert math.log10(min(values) / ends.start) > 0.04 * length
+        assert math.log10(ends.end / max(values)) > 0.04 * length
 
 
 @pytest.mark.skipif(bool(browser.missing()), reason=browser.missing() or "-")

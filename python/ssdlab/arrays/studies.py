@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -52,12 +52,9 @@ ALIKE = 0.05
 
 
 def chunk_sizes(
-    setup: DriveSetup,
-    levels: Sequence[str],
-    count: int,
-    load: JobText,
+    setup: DriveSetup, levels: Sequence[str], count: int, load: JobText,
     progress: ProgressCallback | None = None,
-) -> Section:
+) -> Section:  # fmt: skip
     """The job on arrays that differ in the size of a chunk, 4 to 1024 KiB."""
     striped = [ArrayShape(one, count) for one in levels if one in STRIPED]
     levels = [one.level for one in striped if one.possible()]
@@ -111,21 +108,16 @@ def _best_chunk(name: str, rates: Mapping[int, float]) -> str:
 
 
 def scaling(
-    setup: DriveSetup,
-    counts: Sequence[int],
-    chunk: int = CHUNK,
-    depth: int = 1,
-    direction: str = "write",
+    setup: DriveSetup, counts: Iterable[int], chunk: int = CHUNK,
     progress: ProgressCallback | None = None,
-) -> Section:
-    """Requests of a chunk for each of N members, against N: from means, from minima, simulated."""
+) -> Section:  # fmt: skip
+    """Writes of a chunk for each of N members at depth 1, against N: from means, from minima,
+    simulated."""
     counts = sorted(set(counts))
-    cases = [Case(None, _whole_stripes(direction, chunk, depth))]
-    cases += [
-        Case(ArrayShape("0", n, chunk), _whole_stripes(direction, n * chunk, depth)) for n in counts
-    ]
+    cases = [Case(None, _whole_stripes(chunk))]
+    cases += [Case(ArrayShape("0", n, chunk), _whole_stripes(n * chunk)) for n in counts]
     alone, *found = setup.measure(cases, progress)
-    told = [foretell(alone.latency, n, chunk, depth) for n in counts]
+    told = [foretell(alone.latency, n, chunk) for n in counts]
     rows = [
         {
             "count": n,
@@ -147,12 +139,11 @@ def scaling(
     last, n = found[-1], counts[-1]
     lost = 1 - last.bytes_per_s / (n * alone.bytes_per_s)
     return Section(
-        _scaled(n, last, told[-1], lost, f"{direction} {binary(n * chunk)} at a time"),
+        _scaled(n, last, told[-1], lost, f"write {binary(n * chunk)} at a time"),
         tables=[_scaling_table(rows)],
         figures=[Figure("Throughput vs number of drives", "drives", "MB/s", curves, wide=True)],
         key="scaling",
-        title=f"{direction.capitalize()}s of whole stripes against the number of drives, "
-        f"depth {depth}",
+        title="Writes of whole stripes against the number of drives, depth 1",
         rows=rows,
     )
 
@@ -214,19 +205,14 @@ def _scaled(n: int, last: Performance, told: Predicted, lost: float, how: str) -
 
 
 def depths(
-    setup: DriveSetup,
-    shapes: Sequence[ArrayShape],
-    options: str,
-    name: str,
+    setup: DriveSetup, shapes: Sequence[ArrayShape], options: str, name: str,
     progress: ProgressCallback | None = None,
-) -> Section:
+) -> Section:  # fmt: skip
     """A load at depths 1 to 256 on arrays and on the drive alone."""
     keys = [(shape, depth) for shape in (None, *shapes) for depth in DEPTHS]
     cases = [Case(s, job(options, name, depth=depth, seconds=1.0)) for s, depth in keys]
     found = setup.measure(cases, progress)
-    named: dict[str, list[float]] = {}
-    for (shape, _), did in zip(keys, found, strict=True):
-        named.setdefault(ONE if shape is None else shape.name, []).append(did.iops)
+    named = _grouped([ONE if shape is None else shape.name for shape, _ in keys], found)
     said = []
     for label, rates in list(named.items())[1:]:
         gains = [rate / base for rate, base in zip(rates, named[ONE], strict=True)]
@@ -263,9 +249,7 @@ def degradation(
     }
     keys = [(name, state, steps) for name in places for state, steps in STATES]
     found = setup.measure([Case(places[name], load, steps) for name, _, steps in keys], progress)
-    named: dict[str, list[float]] = {}
-    for (name, _, _), did in zip(keys, found, strict=True):
-        named.setdefault(name, []).append(did.iops)
+    named = _grouped([name for name, _, _ in keys], found)
     said = []
     told = {}
     for name, rates in named.items():
@@ -291,6 +275,14 @@ def degradation(
     )
 
 
+def _grouped(names: Sequence[str], found: Sequence[Performance]) -> dict[str, list[float]]:
+    """IOPS of each name, in order."""
+    rates: dict[str, list[float]] = {}
+    for name, did in zip(names, found, strict=True):
+        rates.setdefault(name, []).append(did.iops)
+    return rates
+
+
 def _rates(
     title: str, first: str, heads: Sequence[str], named: Mapping[str, Sequence[float]]
 ) -> Table:
@@ -299,5 +291,5 @@ def _rates(
     return Table(title, columns(" | ".join([first, *heads])), rows)
 
 
-def _whole_stripes(direction: str, size: int, depth: int) -> JobText:
-    return job(f"rw={direction}\nbs={size}", f"stripes-{direction}", depth=depth, seconds=STRIPES_S)
+def _whole_stripes(size: int) -> JobText:
+    return job(f"rw=write\nbs={size}", "stripes-write", depth=1, seconds=STRIPES_S)

@@ -200,7 +200,7 @@ def _run(
         return studies.chunk_sizes(setup, grid.levels, grid.counts[-1], load.job, report)
     if key == "scaling":
         counts = {*range(1, 5), *(n for n in studies.COUNTS if n <= grid.counts[-1]), *grid.counts}
-        return studies.scaling(setup, list(counts), grid.chunks[0], progress=report)
+        return studies.scaling(setup, counts, grid.chunks[0], report)
     if key == "depth":
         if load.options is None:
             raise InputError("--study depth needs --workload: a job file has its own depth")

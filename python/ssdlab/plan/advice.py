@@ -47,7 +47,7 @@ def _taken(plan: CachePlan, row: CacheRow) -> Iterator[str]:
     parts = row.passes.last.did.parts
     long = sorted(((s, p) for p, s in parts.items() if s >= SAID), reverse=True)[:3]
     if long:
-        told = [f"{100 * share:.0f} % in {part_phrase(part)}" for share, part in long]
+        told = [f"{100 * share:.0f} % went into {part_phrase(part)}" for share, part in long]
         yield f"Of the time of its I/Os at full speed, {', '.join(told)}."
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from ssdlab import units
 from ssdlab.answer import Curve, Figure, Section, Style, Table, table
 from ssdlab.histogram import ms
 from ssdlab.plan.prices import Prices
@@ -85,13 +86,13 @@ def _caches(cached: Sequence[StorageOffer], keys: Sequence[str]) -> Table:
         found = at[0].did.hits.get(at[1])
         return None if found is None else 100 * found
 
-    def warmed(at: tuple[StorageOffer, str]) -> float | None:
+    def warmed(at: tuple[StorageOffer, str]) -> str | None:
         warmth = at[0].did.warmth.get(at[1])
-        return None if warmth is None else warmth.seconds / 3600
+        return None if warmth is None else units.duration(warmth.seconds)
 
     order = "" if keys == ["load"] else "; reads first, so that writes find what was read"
     note = (
-        f"Warmed: so long the load itself ran before, on a cache of full size{order}. Only in "
+        f"Warmed for: so long the load itself ran before, on a cache of full size{order}. Only in "
         "cache: what would be lost with it."
     )
     partly = [row.letter for row in cached if any(not w.whole for w in row.did.warmth.values())]
@@ -106,7 +107,7 @@ def _caches(cached: Sequence[StorageOffer], keys: Sequence[str]) -> Table:
             "cold [IOPS]": lambda at: at[0].rate(at[1], cold=True),
             "warm [IOPS]": lambda at: at[0].rate(at[1]),
             "hits [%]": hits,
-            "warmed [hours]": warmed,
+            "warmed for": warmed,
             "only in cache [GB]": lambda at: (
                 None if at[1] == "read" else at[0].did.dirty_bytes / 1e9
             ),
