@@ -24,7 +24,6 @@ from ssdlab.plan.storage.loads import HotSet, Timing
 from ssdlab.plan.storage.measure import CandidateRun, TableLoads, measured
 from ssdlab.plan.storage.own import OwnLoad
 from ssdlab.plan.storage.rows import loss_per_year, rows
-from ssdlab.plan.storage.sizes import check, flash, resized, shape_of, usable_bytes
 from ssdlab.plan.storage.tables import chapter
 from ssdlab.plan.stores import store
 from ssdlab.plan.study import simulated
@@ -78,7 +77,7 @@ def test_the_rig_of_a_candidate_still_says_where_its_values_come_from() -> None:
 def test_a_rig_file_called_like_a_profile_is_not_taken_for_it(tmp_path: Path) -> None:
     one = store(str(null(tmp_path / "intel-dc-s3700-200.toml", 10.0)))
     assert one.profile is None
-    assert usable_bytes(one) == 1 << 30
+    assert one.usable_bytes == 1 << 30
     assert store("intel-dc-s3700-200").profile == "intel-dc-s3700-200"
 
 
@@ -100,7 +99,7 @@ def test_a_cache_writes_back_only_where_it_is_mirrored(cache: str, keys: dict[st
 @pytest.mark.parametrize("text", DEFAULTS)
 def test_the_candidates_by_default_can_be_built(text: str) -> None:
     one = candidate(text)
-    check(one)
+    one.check()
     assert prices().of(one.bill)
     assert one.pool.redundant
 
@@ -113,21 +112,21 @@ def test_usable_space_is_what_the_device_shows() -> None:
         "6:4:lab-reference",
     ):
         one = store(text)
-        rig = resized(one, 1 << 30)
+        rig = one.resized(1 << 30)
         size, shown = rig.bytes("member.capacity"), rig.capacity_bytes
         assert size is not None
-        shape = shape_of(one)
+        shape = one.shape
         assert isinstance(shape, ArrayShape)
         assert shown == pytest.approx(shape.usable_share * shape.count * size, rel=2e-3)
 
 
 def test_disks_keep_their_size_and_lose_their_volatile_cache() -> None:
-    rig = resized(store(DISKS), 1 << 30)
+    rig = store(DISKS).resized(1 << 30)
     assert rig.get("member.below.write_cache") == "0B"
     assert rig.bytes("member.below.capacity") == 1000204886016
-    kept = resized(store(DISKS), 1 << 30, disk_cache=True)
+    kept = store(DISKS).resized(1 << 30, disk_cache=True)
     assert kept.get("member.below.write_cache") == "64MiB"
-    assert not flash(store(DISKS))
+    assert not store(DISKS).flash
 
 
 # --- loads
@@ -244,7 +243,7 @@ def test_prices_add_up_and_are_shared_by_space_and_rate(tmp_path: Path) -> None:
     assert [row.relative for row in pair] == [1.0, 3.0]
     assert pair[1].price_per_tb == pytest.approx(300 / 1.000204886016)
     assert pair[1].per_kiops("read") == pytest.approx(300 / (found.rates["read"].iops / 1e3))
-    assert pair[1].usable_bytes == usable_bytes(store(DISKS)) == 1_000_204_886_016
+    assert pair[1].usable_bytes == store(DISKS).usable_bytes == 1_000_204_886_016
 
 
 def test_what_has_no_price_is_named_and_costs_nothing_else(tmp_path: Path) -> None:
@@ -454,7 +453,7 @@ def test_a_rig_that_is_wrong_is_told_with_its_candidate(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
     path.write_text('[device]\nkind = "nul"\n')
     with pytest.raises(InputError, match=r"x\.toml"):
-        check(candidate(str(path)))
+        candidate(str(path)).check()
 
 
 def test_what_needs_more_memory_than_there_is_is_refused(cli: Cli, tmp_path: Path) -> None:

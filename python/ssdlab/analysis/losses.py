@@ -11,6 +11,7 @@ that a read error ends is counted in place of being drawn.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -19,7 +20,7 @@ import numpy.typing as npt
 
 from ssdlab.analysis.endurance import WearOut
 from ssdlab.analysis.reliability import HOURS_PER_YEAR, Array, Floats, Hazards, rebuild_error
-from ssdlab.errors import InputError
+from ssdlab.errors import InputError, Interrupted
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -122,12 +123,13 @@ def simulate(
     wear: WearOut | None = None,
     repair: Literal["fixed", "exponential"] = "fixed",
     accelerated: bool = False,
+    going: Callable[[], bool] = lambda: True,
 ) -> Losses:
     """Lives of an array, each until its loss or so many years.
 
     `repair`: whether each repair takes `hazards.repair_hours` or that on average, as in the chain.
     `years` may be inf, unless accelerated, for lives that all end in loss. Raises InputError where
-    values are out of range or do not fit each other.
+    values are out of range or do not fit each other, Interrupted once `going` answers False.
     """
     if not (years > 0 and (math.isfinite(years) or not accelerated)):
         raise InputError(f"an array is looked at for more than 0 years, found {years:g}")
@@ -137,7 +139,8 @@ def simulate(
         _check(array, wear)
     lives = _Lives(array, hazards, years * HOURS_PER_YEAR, runs, seed, wear, repair, accelerated)
     while lives.step():
-        pass
+        if not going():
+            raise Interrupted("stopped; nothing was kept")
     return lives.losses()
 
 

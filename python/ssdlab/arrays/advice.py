@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ssdlab import units
@@ -21,22 +21,26 @@ BUSY = 0.95
 UNSAFE = ("0", "linear")
 CAUSES = ("slowest_member", "parity", "stripe_wait", "card", "bus", "cache")
 """Parts of the time that arrays differ by."""
+SHARED = {
+    "bus": "the bus that the members share",
+    "card": "the processor of the controller card",
+    "host bus": "the bandwidth of the controller card",
+}
+"""What may be busy for all members (:attr:`ssdlab.arrays.performance.Performance.shared`)."""
 
 
-def advise(rows: Sequence[ArrayRow]) -> list[str]:
+def advise(rows: Sequence[ArrayRow]) -> Iterator[str]:
     """Sentences: the choice first, then its reasons, then what would change it."""
     if not rows:
-        return []
+        return
     here, safe = _compared(rows)
     chosen = choose(rows)
-    said = [_headline(chosen, alone=not safe)]
-    said += _reasons(chosen, here, safe)
-    said += _time(chosen)
-    said += _bottleneck(chosen)
-    said += _drives(chosen, rows)
-    said += _price(rows)
-    said.append(_change(chosen))
-    return said
+    yield _headline(chosen, alone=not safe)
+    yield from _reasons(chosen, here, safe)
+    yield from _time(chosen)
+    yield from _drives(chosen, rows)
+    yield from _price(rows)
+    yield _change(chosen)
 
 
 def _compared(rows: Sequence[ArrayRow]) -> tuple[list[ArrayRow], list[ArrayRow]]:
@@ -72,25 +76,23 @@ def _headline(row: ArrayRow, *, alone: bool) -> str:
     return text
 
 
-def _reasons(row: ArrayRow, here: Sequence[ArrayRow], safe: Sequence[ArrayRow]) -> list[str]:
-    said = []
+def _reasons(row: ArrayRow, here: Sequence[ArrayRow], safe: Sequence[ArrayRow]) -> Iterator[str]:
     if row.level not in UNSAFE:
-        said.append(f"It tolerates the failure of {SURVIVES[row.level]}.")
+        yield f"It tolerates the failure of {SURVIVES[row.level]}."
     for other in sorted(here, key=lambda r: -r.did.iops):
         if other is row or _alike(other, row, here):
             continue
-        rate = other.did.iops / row.did.iops
-        space = other.usable_bytes / row.usable_bytes
+        rate = _against(other.did.iops / row.did.iops, "as fast", "as fast")
+        space = _against(other.usable_bytes / row.usable_bytes, "the space", "as much space")
         danger = ", but it tolerates no failure" if other.level in UNSAFE else ""
-        said.append(f"{other.name}: {_speed(rate)}, {_space(space)}{danger}.")
+        yield f"{other.name}: {rate}, {space}{danger}."
     costs = {
         r.level: f"{r.level_name} {r.did.member_ios:.2g}"
         for r in safe
         if (r.did.member_ios or 0) > 1.5
     }
     if costs:
-        said.append(f"Back-end I/Os per host I/O of this load: {', '.join(costs.values())}.")
-    return said
+        yield f"Back-end I/Os per host I/O of this load: {', '.join(costs.values())}."
 
 
 def _alike(other: ArrayRow, row: ArrayRow, here: Sequence[ArrayRow]) -> bool:
@@ -101,59 +103,43 @@ def _alike(other: ArrayRow, row: ArrayRow, here: Sequence[ArrayRow]) -> bool:
     return other is not max(level, key=lambda r: r.did.iops)
 
 
-def _speed(factor: float) -> str:
-    if abs(factor - 1) < 0.015:
-        return "as fast"
-    return f"{factor:.2f} times as fast"
+def _against(factor: float, times: str, same: str) -> str:
+    return same if abs(factor - 1) < 0.015 else f"{factor:.2f} times {times}"
 
 
-def _space(factor: float) -> str:
-    if abs(factor - 1) < 0.015:
-        return "as much space"
-    return f"{factor:.2f} times the space"
-
-
-def _time(row: ArrayRow) -> list[str]:
+def _time(row: ArrayRow) -> Iterator[str]:
+    """Where the time went, and what all members share where that is busy most of the time."""
     parts = row.did.parts
     found = [
         f"{100 * parts[one]:.0f} % went into {part_phrase(one)}"
         for one in CAUSES
         if parts.get(one, 0.0) >= SAID
     ]
-    return [f"Of the time of its I/Os, {' and '.join(found)}."] if found else []
+    if found:
+        yield f"Of the time of its I/Os, {' and '.join(found)}."
+    busiest = max(row.did.shared, key=row.did.shared.__getitem__, default="")
+    if row.did.shared.get(busiest, 0.0) >= BUSY:
+        yield (
+            f"The bottleneck is {SHARED[busiest]}, busy {100 * row.did.shared[busiest]:.0f} % of "
+            "the time: more or faster drives behind it would not help."
+        )
 
 
-def _bottleneck(row: ArrayRow) -> list[str]:
-    """What all members share, where that is busy for most of the time."""
-    names = {
-        "bus": "the bus that the members share",
-        "card": "the processor of the controller card",
-        "host bus": "the bandwidth of the controller card",
-    }
-    busy = {key: row.did.shared.get(key, 0.0) for key in names}
-    key = max(busy, key=lambda one: busy[one])
-    if busy[key] < BUSY:
-        return []
-    return [
-        f"The bottleneck is {names[key]}, busy {100 * busy[key]:.0f} % of the time: more or faster "
-        f"drives behind it would not help."
-    ]
-
-
-def _drives(chosen: ArrayRow, rows: Sequence[ArrayRow]) -> list[str]:
+def _drives(chosen: ArrayRow, rows: Sequence[ArrayRow]) -> Iterator[str]:
     same = sorted((r for r in rows if _kind(r) == _kind(chosen)), key=lambda r: r.count)
     if len(same) < 2:
-        return []
+        return
     before, last = same[-2], same[-1]
     gain = last.did.iops / before.did.iops if before.did.iops else 0.0
-    added = last.count / before.count
-    if gain >= 1 + (GAIN - 1) * (added - 1):
-        return [f"From {before.count} to {last.count} drives it gains {gain:.2f} times."]
-    in_flight = last.did.iops * last.did.mean_ns / 1e9
-    return [
-        f"From {before.count} to {last.count} drives it gains only {gain:.2f} times: "
-        f"{in_flight:.0f} I/Os in flight are {in_flight / last.count:.1f} for each drive."
-    ]
+    grown = f"From {before.count} to {last.count} drives it gains"
+    if gain >= 1 + (GAIN - 1) * (last.count / before.count - 1):
+        yield f"{grown} {gain:.2f} times."
+    else:
+        in_flight = last.did.iops * last.did.mean_ns / 1e9
+        yield (
+            f"{grown} only {gain:.2f} times: "
+            f"{in_flight:.0f} I/Os in flight are {in_flight / last.count:.1f} for each drive."
+        )
 
 
 def _kind(row: ArrayRow) -> object:
@@ -161,17 +147,16 @@ def _kind(row: ArrayRow) -> object:
     return row.shape and replace(row.shape, count=0)
 
 
-def _price(rows: Sequence[ArrayRow]) -> list[str]:
+def _price(rows: Sequence[ArrayRow]) -> Iterator[str]:
     priced = [r for r in rows if r.price_per_kiops is not None and r.level not in UNSAFE]
-    if not priced:
-        return []
-    fast = min(priced, key=lambda r: r.price_per_kiops or 0.0)
-    roomy = min(priced, key=lambda r: r.price_per_gb or 0.0)
-    return [
-        f"Of those that survive a failure, a thousand IOPS cost least in {fast.name} "
-        f"({units.number(fast.price_per_kiops)}), a GB in {roomy.name} "
-        f"({units.number(roomy.price_per_gb)})."
-    ]
+    if priced:
+        fast = min(priced, key=lambda r: r.price_per_kiops or 0.0)
+        roomy = min(priced, key=lambda r: r.price_per_gb or 0.0)
+        yield (
+            f"Of those that survive a failure, a thousand IOPS cost least in {fast.name} "
+            f"({units.number(fast.price_per_kiops)}), a GB in {roomy.name} "
+            f"({units.number(roomy.price_per_gb)})."
+        )
 
 
 def _change(row: ArrayRow) -> str:

@@ -42,7 +42,7 @@ def study(
     return Section(
         key="arrays",
         title=f"Arrays of {setup.drive.name}",
-        sentences=advise(rows),
+        sentences=list(advise(rows)),
         numbers=_numbers(chosen) if chosen else (),
         verdict=Verdict("recommended", {"array": chosen.name} if chosen else {}),
         tables=_tables(alone, rows),

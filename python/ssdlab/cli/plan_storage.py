@@ -28,7 +28,6 @@ if light.BODIES:
     from ssdlab.plan.storage.loads import DEPTH, HOT_BYTES, HotSet
     from ssdlab.plan.storage.measure import TableLoads
     from ssdlab.plan.storage.own import OwnLoad
-    from ssdlab.plan.storage.sizes import check
     from ssdlab.plan.storage.study import WHOLE, StorageStudy
     from ssdlab.plan.study import carry_out
 
@@ -128,7 +127,7 @@ def _candidates(texts: Sequence[str] | None) -> list[Candidate]:
         raise InputError(f"--candidate: found {len(found)}, expected at most {CANDIDATES_MAX}")
     for one in found:
         # The core says what is wrong with a preset, a chunk, a number of drives, or a rig.
-        check(one)
+        one.check()
     return found
 
 

@@ -126,7 +126,7 @@ def _otherwise(plan: CachePlan) -> Iterator[str]:
 
 
 def _hits(plan: CachePlan, row: CacheRow) -> str:
-    shares = {"reads": row.hits.read, "writes": row.hits.write}
+    shares = {f"{kind}s": row.hits(kind) for kind in ("read", "write")}
     found = " and ".join(
         f"{100 * share:.1f} % of the {what}" for what, share in shares.items() if share is not None
     )

@@ -10,8 +10,8 @@ from typing import Any
 from ssdlab import _core, units
 from ssdlab.errors import InputError
 from ssdlab.plan.curves import HitCurve, frames
-from ssdlab.plan.stores import Store, cached
-from ssdlab.rig import SUPERBLOCKS_MIN, capacity_of, reduced
+from ssdlab.plan.stores import Store, cached, set_all
+from ssdlab.rig import SUPERBLOCKS_MIN, reduced
 
 DEFERRING = ("write-back", "write-only")
 """Modes in which the newest data may lie in the cache alone."""
@@ -96,27 +96,19 @@ def shrunk(fast: Store, least: int) -> _core.Rig | None:
     """The rig of a fast device with at least ``least`` bytes, made of smaller drives; None where
     it would be no smaller, or where its drive is not a shipped one."""
     factor = fast.capacity_bytes // max(least, DRIVE_MIN)
-    drive, places = fast.profile, fast.tree.find("ssd")
-    if drive is None or not places:
+    drive = fast.profile
+    if drive is None or not fast.tree.find("ssd"):
         return None
     while factor > 1:
         try:
             tree = fast.tree.copy()
-            for key, value in reduced(drive, factor, fewest=SUPERBLOCKS_MIN).items():
-                for place in places:
-                    tree.set(place + key, value)
+            set_all(tree, "ssd", reduced(drive, factor, fewest=SUPERBLOCKS_MIN))
             if tree.capacity_bytes >= least:
                 return tree
         except InputError:
             pass  # too few superblocks for its reserve
         factor //= 2
     return None
-
-
-def full_bytes(fast: Store) -> int:
-    """Capacity of one drive of a fast device."""
-    drive = fast.profile
-    return fast.capacity_bytes if drive is None else capacity_of(drive)
 
 
 @dataclass(frozen=True, kw_only=True)

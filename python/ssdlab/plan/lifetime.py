@@ -12,7 +12,7 @@ from ssdlab import _core, bench, wear
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
 from ssdlab.plan.bed import Passes, Ran
-from ssdlab.plan.candidates import CacheCandidate, full_bytes
+from ssdlab.plan.candidates import CacheCandidate
 from ssdlab.rig import capacity_of, profile, smaller
 from ssdlab.target import Settings, Sim
 
@@ -96,7 +96,7 @@ def life(
     if not members:
         return None
     place = next(iter(members))
-    flash, full = members[place].flash, full_bytes(one.fast)
+    flash, full = members[place].flash, one.fast.drive_bytes
     size = write_bytes(passes)
     waf, source = aged.amplification(one, size, seat), ""
     if waf is not None:

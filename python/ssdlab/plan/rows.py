@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from ssdlab import units
 from ssdlab.arrays.offer import Offer
-from ssdlab.plan.bed import Passes, Ran
+from ssdlab.plan.bed import Found, Passes, Ran
 from ssdlab.plan.candidates import DEFERRING, CacheCandidate
 from ssdlab.plan.lifetime import CacheLife
 from ssdlab.plan.stores import Store
@@ -26,24 +26,6 @@ GAIN_MIN = 1.1
 """A cache that is not this much better than the pool alone does not pay off."""
 REUSE_MIN = 0.1
 """Attainable hit ratio below which a load asks for nothing twice."""
-
-
-@dataclass(frozen=True)
-class Hits:
-    """Of the pieces of requests (one per block), what was found in the cache."""
-
-    read: float | None
-    """Share of the reads that was found whole; None without reads."""
-    write: float | None
-    read_partly: float | None
-    """Share of the reads of which a part was found."""
-
-    @classmethod
-    def of(cls, one: Ran) -> Hits:
-        """Of one pass."""
-        return cls(
-            one.found("hits", "read"), one.found("hits", "write"), one.found("partial", "read")
-        )
 
 
 @dataclass(frozen=True)
@@ -125,14 +107,10 @@ class CacheRow(Offer):
         """A percentile at recorded times, else at full speed."""
         return self.passes.calm.did.percentile_ns(percent)
 
-    @property
-    def hits(self) -> Hits:
-        """Of the last pass at full speed."""
-        return self._hits(self.passes.last)
-
-    def _hits(self, one: Ran) -> Hits:
-        """Of a pass; without a cache nothing is known."""
-        return Hits.of(one) if self.kind == "cache" else Hits(None, None, None)
+    def hits(self, kind: str, what: Found = "hits", one: Ran | None = None) -> float | None:
+        """Of the ``read``s or ``write``s, cut at blocks, the share that found all (or a part) of
+        their data in the cache, in the last pass or in ``one``; None without any, or a cache."""
+        return (one or self.passes.last).found(what, kind) if self.kind == "cache" else None
 
     @property
     def defers(self) -> bool:
@@ -155,8 +133,7 @@ class CacheRow(Offer):
 
     def as_json(self) -> dict[str, Any]:
         """The object of ``--json``."""
-        hits, first = self.hits, self._hits(self.passes.first)
-        one, recorded = self.candidate, self.passes.recorded
+        one, first, recorded = self.candidate, self.passes.first, self.passes.recorded
         return {
             "kind": self.kind,
             "name": self.name,
@@ -168,11 +145,11 @@ class CacheRow(Offer):
             "p50_ns": self.latency_ns(50.0),
             "p99_ns": self.latency_ns(99.0),
             "p99.9_ns": self.latency_ns(99.9),
-            "read_hit_ratio": hits.read,
-            "write_hit_ratio": hits.write,
-            "read_partly_ratio": hits.read_partly,
-            "first_pass_read_hit_ratio": first.read,
-            "first_pass_write_hit_ratio": first.write,
+            "read_hit_ratio": self.hits("read"),
+            "write_hit_ratio": self.hits("write"),
+            "read_partly_ratio": self.hits("read", "partial"),
+            "first_pass_read_hit_ratio": self.hits("read", one=first),
+            "first_pass_write_hit_ratio": self.hits("write", one=first),
             "warm_up_s": self.warm.seconds,
             "warm_up_passes": self.warm.passes,
             "still_rising": self.warm.rising,
@@ -187,7 +164,7 @@ class CacheRow(Offer):
             "dirty_bytes_most": self.dirty_most,
             "dirty_bytes_most_at_recorded_times": self.passes.dirty_recorded,
             "cache_survives_a_drive": one and one.fast.redundant,
-            "first_pass": self.passes.first.did.as_json(members=False),
+            "first_pass": first.did.as_json(members=False),
             "last_pass": self.passes.last.did.as_json(members=False),
             "recorded_times": recorded and recorded.did.as_json(members=False),
             "note": self.note,

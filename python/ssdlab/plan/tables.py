@@ -62,7 +62,7 @@ def _numbers(plan: CachePlan) -> list[Number]:
     return [
         Number("rate when warm", row.iops, "IOPS", "higher"),
         Number("p99", ms(row.latency_ns(99.0)), "ms", "lower"),
-        Number("read hits", _percent(row.hits.read), "%", "higher"),
+        Number("read hits", _percent(row.hits("read")), "%", "higher"),
         Number("price", row.price, plan.asked.prices.currency, "lower"),
     ]
 
@@ -97,8 +97,8 @@ def _speed(plan: CachePlan) -> Table:
             "rate [IOPS]": lambda row: row.iops,
             "p50 [ms]": lambda row: ms(row.latency_ns(50.0)),
             "p99 [ms]": lambda row: ms(row.latency_ns(99.0)),
-            "read hits [%]": lambda row: _percent(row.hits.read),
-            "write hits [%]": lambda row: _percent(row.hits.write),
+            "read hits [%]": lambda row: _percent(row.hits("read")),
+            "write hits [%]": lambda row: _percent(row.hits("write")),
         },
         f"{laps} {pace} Hits: requests, cut at blocks, that found all of their data. A cache is "
         "named by its size, its blocks, its replacement policy, its mode and, where it is "

@@ -8,7 +8,6 @@ from ssdlab import units
 from ssdlab.plan.prices import Prices
 from ssdlab.plan.storage.measure import LOADS
 from ssdlab.plan.storage.rows import StorageOffer
-from ssdlab.plan.storage.sizes import has_disk
 
 NEAR = 1.25
 """A rival within this factor may win by a change of prices."""
@@ -199,8 +198,8 @@ def _changes(rows: Sequence[StorageOffer], random: Sequence[str]) -> Iterator[st
                 )
     if any(row.candidate.fast is not None for row in rows):
         said.append("a hot set larger than the cache, or one that moves before it is warm")
-    disks = any(has_disk(row.candidate.pool) for row in rows)
-    flash = any(not has_disk(row.candidate.pool) for row in rows)
+    disks = any(row.candidate.pool.has_disk for row in rows)
+    flash = any(not row.candidate.pool.has_disk for row in rows)
     if disks and flash:
         said.append("more space at the same rate favours disks, a larger hot set SSDs")
     if said:

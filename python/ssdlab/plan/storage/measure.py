@@ -14,19 +14,9 @@ from ssdlab.plan.bed import Bed, Ran, SsdWear, wear_of
 from ssdlab.plan.storage import loads
 from ssdlab.plan.storage.candidates import Candidate
 from ssdlab.plan.storage.loads import DEPTH, HotSet, Timing
-from ssdlab.plan.storage.sizes import (
-    drive_of,
-    flash,
-    has_disk,
-    resized,
-    shipped,
-    simulated_bytes,
-    usable_bytes,
-)
 from ssdlab.plan.stores import Store
 from ssdlab.plan.study import Round, Rounds, stages
 from ssdlab.progress import ProgressCallback
-from ssdlab.rig import capacity_of
 
 RAM_FILLS_BYTES_PER_S = 200e6
 """A card's RAM is full after its size divided by this, wherever writes go below it slower."""
@@ -153,21 +143,21 @@ class Simulated:
 
     def ssd_bytes(self, one: Store) -> int:
         """The size of each SSD of a store without a cache."""
-        if not shipped(one):
+        if not one.shipped:
             return SSD_BYTES
         whole = STORE_BYTES_QUICK if self.quick else STORE_BYTES
-        return max(SSD_BYTES, int(whole * capacity_of(drive_of(one)) / usable_bytes(one)))
+        return max(SSD_BYTES, int(whole * one.drive_bytes / one.usable_bytes))
 
     def resized(self, one: Store, size: int | None) -> _core.Rig:
         """A store with SSDs of about so many bytes each."""
-        return resized(one, size, disk_cache=self.disk_cache)
+        return one.resized(size, disk_cache=self.disk_cache)
 
     def bed(
-        self, one: Candidate, below: _core.Rig, fast: _core.Rig | None, shrink: float, seat: Seat,
+        self, one: Candidate, rigs: Sequence[_core.Rig], shrink: float, seat: Seat,
         reports: Iterator[ProgressCallback],
     ) -> Bed:  # fmt: skip
-        """A candidate of parts in these sizes, its card's RAM divided."""
-        rig = one.tree(below, fast, smaller_ram(one.card, shrink)).to_toml()
+        """A candidate of stores in these sizes, its card's RAM divided."""
+        rig = one.tree(rigs, smaller_ram(one.card, shrink)).to_toml()
         return Bed(rig, one.text, self.seed, seat, reports)
 
 
@@ -209,7 +199,7 @@ class _Work:
     @property
     def slow(self) -> bool:
         """Whether the store has disks."""
-        return has_disk(self.candidate.pool)
+        return self.candidate.pool.has_disk
 
     def at_random(
         self, bed: Bed, kind: str, hot: HotSet, timing: Timing, shrink: float = 1.0
@@ -238,7 +228,7 @@ class _Plain(_Work):
         hot, note = self._hot(bed.capacity)
         timing = self.asked.times.disk if self.slow else self.asked.times.flash
         rates = {"read": self.at_random(bed, "read", hot, timing).did}
-        if flash(self.candidate.pool):
+        if self.candidate.pool.flash:
             count = int(AGED_SHARE * bed.capacity + hot.bytes) // loads.BLOCK
             bed.run(loads.writes_job("age", hot, bed.capacity, self.asked.depth, count))
         wrote = self.at_random(bed, "write", hot, timing)
@@ -253,15 +243,15 @@ class _Plain(_Work):
 
     def _bed(self, seat: Seat, steps: int) -> Bed:
         pool = self.candidate.pool
-        below = self.asked.resized(pool, self.asked.ssd_bytes(pool))
-        bed = self.asked.bed(self.candidate, below, None, 1.0, seat, stages(seat.report, steps))
-        if flash(pool):
+        rig = self.asked.resized(pool, self.asked.ssd_bytes(pool))
+        bed = self.asked.bed(self.candidate, [rig], 1.0, seat, stages(seat.report, steps))
+        if pool.flash:
             bed.prepare("sequential")
         return bed
 
     def _hot(self, capacity: int) -> tuple[HotSet, list[str]]:
         """The hot set on the simulated store, and a note where it is not to scale."""
-        pool, whole = self.candidate.pool, usable_bytes(self.candidate.pool)
+        pool, whole = self.candidate.pool, self.candidate.pool.usable_bytes
         hot = self.asked.hot.on(whole)
         if hot.fills(whole):
             return HotSet(capacity, hot.spread), []
@@ -271,7 +261,7 @@ class _Plain(_Work):
         least = min(hot.bytes, self.asked.hot_min, capacity // HOT_SHARE)
         size = max(int(hot.bytes * share), least)
         note = (
-            f"{drive_of(pool)} at 1/{1 / share:.0f} of its blocks, the hot set at "
+            f"{pool.drive} at 1/{1 / share:.0f} of its blocks, the hot set at "
             f"{size / 2**20:.0f} MiB ({100 * size / capacity:.2g} % of the store; in truth "
             f"{100 * hot.bytes / whole:.2g} %)"
         )
@@ -286,8 +276,8 @@ class _Cached(_Work):
 
     def cold(self, seat: Seat) -> Part:
         """The first moments, with the hot set as it is."""
-        hot = self.asked.hot.on(usable_bytes(self.candidate.pool))
-        fits = min(1.5 * hot.bytes, usable_bytes(self.fast), CACHE_BYTES_COLD)
+        hot = self.asked.hot.on(self.candidate.pool.usable_bytes)
+        fits = min(1.5 * hot.bytes, self.fast.usable_bytes, CACHE_BYTES_COLD)
         timing = Timing(self.asked.times.disk.seconds / 8, 0.0)
         reports = stages(seat.report, len(KINDS))
         cold: dict[str, Performance] = {}
@@ -299,7 +289,7 @@ class _Cached(_Work):
     def warm(self, seat: Seat) -> Part:
         """When all of the hot set has been read and written."""
         asked = self.asked
-        hot = asked.hot.on(usable_bytes(self.candidate.pool))
+        hot = asked.hot.on(self.candidate.pool.usable_bytes)
         small, fast_bytes = self._shrunk(hot)
         shrink = hot.bytes / small.bytes
         bed = self._bed(fast_bytes, shrink, seat, stages(seat.report, 2 * len(KINDS)))
@@ -345,23 +335,23 @@ class _Cached(_Work):
     ) -> Bed:
         """The candidate with a cache of about ``fast_bytes`` usable, a card's RAM divided."""
         pool, fast, asked = self.candidate.pool, self.fast, self.asked
-        share = min(1.0, fast_bytes / usable_bytes(fast))
-        each = capacity_of(drive_of(fast)) * share if shipped(fast) else 0
+        share = min(1.0, fast_bytes / fast.usable_bytes)
+        each = fast.drive_bytes * share if fast.shipped else 0
         below = asked.resized(pool, None if self.slow else asked.ssd_bytes(pool))
-        cache = asked.resized(fast, int(each))
-        return asked.bed(self.candidate, below, cache, shrink, seat, reports)
+        rigs = [below, asked.resized(fast, int(each))]
+        return asked.bed(self.candidate, rigs, shrink, seat, reports)
 
     def _shrunk(self, hot: HotSet) -> tuple[HotSet, float]:
         """A hot set and a cache as they are simulated, in the same proportion if that matters."""
-        fast, asked, whole = self.fast, self.asked, usable_bytes(self.fast)
-        if not shipped(fast):
+        fast, asked, whole = self.fast, self.asked, self.fast.usable_bytes
+        if not fast.shipped:
             return hot, float(whole)
         least = CACHE_BYTES_MIN // 2 if asked.quick else CACHE_BYTES_MIN
         wanted = min(max(least, whole * asked.hot_min / hot.bytes), whole)
         wanted = min(wanted, max(least, CACHE_HOT_SETS * asked.hot_min))
-        full = capacity_of(drive_of(fast))
+        full = fast.drive_bytes
         # An SSD of many dies cannot be as small as one may want.
-        found = whole * simulated_bytes(fast, int(full * wanted / whole)) / full
+        found = whole * fast.simulated_bytes(int(full * wanted / whole)) / full
         size = found * max(hot.bytes / whole, 1 / CACHE_HOT_SETS)
         return HotSet(min(hot.bytes, int(size)), hot.spread), found
 
@@ -369,7 +359,7 @@ class _Cached(_Work):
         if shrink <= 1.0:
             return []
         return [
-            f"warm cache: hot set at 1/{shrink:.0f}, {drive_of(self.fast)} at "
-            f"1/{usable_bytes(self.fast) / fast_bytes:.0f} ({hot.bytes / 2**20:.0f} MiB on "
+            f"warm cache: hot set at 1/{shrink:.0f}, {self.fast.drive} at "
+            f"1/{self.fast.usable_bytes / fast_bytes:.0f} ({hot.bytes / 2**20:.0f} MiB on "
             f"{fast_bytes / 2**30:.3g} GiB)"
         ]

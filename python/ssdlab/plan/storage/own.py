@@ -12,17 +12,9 @@ from ssdlab.jobfile import JobText
 from ssdlab.plan.bed import Bed, Ran, wear_of
 from ssdlab.plan.storage.candidates import Candidate
 from ssdlab.plan.storage.measure import CACHE_BYTES_MIN, Part, Simulated, Warmth
-from ssdlab.plan.storage.sizes import (
-    drive_of,
-    flash,
-    has_disk,
-    set_all,
-    shipped,
-    simulated_bytes,
-    usable_bytes,
-)
+from ssdlab.plan.stores import set_all
 from ssdlab.plan.study import stages
-from ssdlab.rig import capacity_of, reduced
+from ssdlab.rig import reduced
 
 LAPS, LAPS_QUICK = 60, 15
 """A job runs at most so many times on a cache; the last is the warm one."""
@@ -72,7 +64,7 @@ class OwnLoad(Simulated):
             bed = self._bed(one, factor, seat, laps)
         except MemoryShortError as error:
             raise MemoryShortError(f"{error}; --scale N scales all of it down") from None
-        if not has_disk(one.pool):
+        if not one.pool.has_disk:
             bed.prepare(self.prepare)
         ran: list[Ran] = []
         for lap in range(laps):
@@ -102,31 +94,28 @@ class OwnLoad(Simulated):
             return self.scale
         if self.replays or (self.extent and one.fast is not None):
             return 1  # how much of it a cache holds has to stay
-        stores = [part for part in one.stores if shipped(part) and flash(part)]
+        stores = [part for part in one.stores if part.shipped and part.flash]
         if not stores:
             return 1
         size = CACHE_BYTES_MIN
         if one.fast is None:
-            share = capacity_of(drive_of(one.pool)) / usable_bytes(one.pool)
+            share = one.pool.drive_bytes / one.pool.usable_bytes
             size = max(self.ssd_bytes(one.pool), int(ROOM * self.extent * share))
         # An SSD of many dies cannot be as small as one may want.
-        return max(
-            1, min(capacity_of(drive_of(part)) // simulated_bytes(part, size) for part in stores)
-        )
+        return max(1, min(part.drive_bytes // part.simulated_bytes(size) for part in stores))
 
     def _bed(self, one: Candidate, factor: int, seat: Seat, laps: int) -> Bed:
         """All of the candidate divided by the factor, so that every share of a size stays."""
-        flash_only = one.fast is None and flash(one.pool)
+        flash_only = one.fast is None and one.pool.flash
         rigs = []
         for part in one.stores:
-            scaled = factor > 1 and shipped(part)
-            size = capacity_of(drive_of(part)) // factor if scaled and flash(part) else None
+            scaled = factor > 1 and part.shipped
+            size = part.drive_bytes // factor if scaled and part.flash else None
             rig = self.resized(part, size)
-            if scaled and not flash(part) and not flash_only:
-                set_all(rig, "hdd", {"capacity": reduced(drive_of(part), factor)["capacity"]})
+            if scaled and not part.flash and not flash_only:
+                set_all(rig, "hdd", {"capacity": reduced(part.drive, factor)["capacity"]})
             rigs.append(rig)
-        below, fast = rigs[0], rigs[1] if one.fast is not None else None
-        return self.bed(one, below, fast, factor, seat, stages(seat.report, laps + 1))
+        return self.bed(one, rigs, factor, seat, stages(seat.report, laps + 1))
 
 
 def _settled(one: Ran, other: Ran) -> bool:

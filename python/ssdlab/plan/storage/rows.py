@@ -14,9 +14,7 @@ from ssdlab.plan.prices import Prices
 from ssdlab.plan.storage.candidates import Candidate
 from ssdlab.plan.storage.loads import WRITES_PER_DAY
 from ssdlab.plan.storage.measure import LOADS, CandidateRun
-from ssdlab.plan.storage.sizes import drive_of, has_disk, shape_of, shipped, usable_bytes
 from ssdlab.plan.stores import Store, letter
-from ssdlab.rig import capacity_of
 from ssdlab.wear import WARRANTY_DAYS
 
 FAILURES_PER_YEAR = 0.01
@@ -120,7 +118,7 @@ def rows(
                 _life(one, did, writes_per_day),
                 loss_per_year(one, did.dirty_bytes > 0),
                 price=cost,
-                usable_bytes=usable_bytes(one.pool),
+                usable_bytes=one.pool.usable_bytes,
             )
         )
     return table
@@ -129,7 +127,7 @@ def rows(
 def _life(one: Candidate, did: CandidateRun, writes_per_day: float) -> SsdLife | None:
     """Of the SSDs that are worn out first."""
     lives = [
-        SsdLife(drive_of(part), worn, _years(part, worn, writes_per_day))
+        SsdLife(part.drive, worn, _years(part, worn, writes_per_day))
         for part, worn in zip(one.stores, (did.worn, did.worn_cache), strict=False)
         if worn is not None
     ]
@@ -137,9 +135,9 @@ def _life(one: Candidate, did: CandidateRun, writes_per_day: float) -> SsdLife |
 
 
 def _years(part: Store, worn: SsdWear, writes_per_day: float) -> float | None:
-    if not shipped(part):
+    if not part.shipped:
         return None
-    total = worn.dwpd * WARRANTY_DAYS * capacity_of(drive_of(part))
+    total = worn.dwpd * WARRANTY_DAYS * part.drive_bytes
     daily = writes_per_day * worn.share
     return total / daily / 365 if daily > 0 else None
 
@@ -157,10 +155,10 @@ def loss_per_year(one: Candidate, dirty: bool) -> float | None:
 
 
 def _store_loss(one: Store) -> float | None:
-    if not shipped(one):
+    if not one.shipped:
         return None
-    shape, capacity = shape_of(one), float(capacity_of(drive_of(one)))
-    disk = has_disk(one)
+    shape, capacity = one.shape, float(one.drive_bytes)
+    disk = one.has_disk
     hours = REPLACE_HOURS + capacity / (REBUILD_DISK if disk else REBUILD_SSD) / 3600
     hazards = Hazards(FAILURES_PER_YEAR / HOURS_PER_YEAR, hours, UBER_DISK if disk else UBER_SSD)
     level, count = ("0", 1) if shape is None else (shape.level, shape.count)
