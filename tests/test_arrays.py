@@ -15,7 +15,7 @@ from conftest import Outcome, histogram_of
 from ssdlab import _core
 from ssdlab.arrays import predict, studies
 from ssdlab.arrays.compare import study
-from ssdlab.arrays.grid import Case, DriveSetup, shapes
+from ssdlab.arrays.grid import ArrayCase, DriveSetup, shapes
 from ssdlab.arrays.measured import measured_drive
 from ssdlab.arrays.performance import Performance
 from ssdlab.arrays.rigs import (
@@ -53,8 +53,7 @@ def measured(latency: str) -> DriveRig:
 
 def one(drive: DriveRig, shape: ArrayShape | None, text: str, prepare: str = "fob") -> Performance:
     setup = DriveSetup(drive, prepare=prepare)
-    (found,) = setup.measure([Case(shape, JobText("j.fio", text, Path()))])
-    return found
+    return setup.measure({"one": ArrayCase(shape, JobText("j.fio", text, Path()))})["one"]
 
 
 @pytest.mark.parametrize("name", [one.name for one in profiles()])
@@ -161,9 +160,9 @@ def test_members_of_other_sizes_are_told_by_the_core() -> None:
 
 
 def test_a_grid_can_be_stopped() -> None:
-    case = Case(None, JobText("j", "[w]\nrw=write\nsize=1m\n", Path()))
+    case = ArrayCase(None, JobText("j", "[w]\nrw=write\nsize=1m\n", Path()))
     with pytest.raises(Interrupted):
-        DriveSetup(null(), prepare="fob").measure([case] * 3, progress=lambda _: False)
+        DriveSetup(null(), prepare="fob").measure(dict.fromkeys(range(3), case), lambda _: False)
 
 
 def fio_document(size: int = 4096, depth: int = 1) -> dict[str, object]:

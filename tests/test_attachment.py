@@ -11,7 +11,7 @@ import pytest
 from conftest import Outcome
 from ssdlab import _core
 from ssdlab.arrays.attachment import Attachment, attachment, parse, shipped_attachments, with_bus
-from ssdlab.arrays.grid import Case, DriveSetup
+from ssdlab.arrays.grid import ArrayCase, DriveSetup
 from ssdlab.arrays.performance import Performance
 from ssdlab.arrays.rigs import ArrayShape, DriveRig, array_rig, shipped
 from ssdlab.errors import InputError
@@ -31,8 +31,7 @@ WRITES = READS.replace("randread", "randwrite")
 def one(behind: Attachment, text: str = READS, level: str = "0", count: int = 4) -> Performance:
     job = JobText("j.fio", text, Path())
     setup = DriveSetup(NULL, prepare="fob", attachment=behind)
-    (found,) = setup.measure([Case(ArrayShape(level, count), job)])
-    return found
+    return setup.measure({"one": ArrayCase(ArrayShape(level, count), job)})["one"]
 
 
 @pytest.mark.parametrize("name", list(shipped_attachments()))
@@ -75,7 +74,7 @@ def test_ram_takes_writes_until_it_is_full() -> None:
     slow = DriveRig("slow", NULL.rig.replace("100us", "2ms").replace("servers = 32", "servers = 1"))
     job = JobText("j.fio", WRITES.replace("runtime=200ms", "runtime=1s\nramp_time=200ms"), Path())
     setup = DriveSetup(slow, prepare="fob", attachment=card)
-    (found,) = setup.measure([Case(ArrayShape("0", 4), job)])
+    found = setup.measure({"one": ArrayCase(ArrayShape("0", 4), job)})["one"]
     # Four disks of 500 a second; of what is written at random some is side by side or twice.
     assert 1950 <= found.iops < 2600
     assert found.parts["cache"] > 0.9

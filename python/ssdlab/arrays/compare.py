@@ -8,7 +8,7 @@ from dataclasses import replace
 from ssdlab.analysis.names import part
 from ssdlab.answer import Curve, Figure, Number, Section, Table, Verdict, by_name, table
 from ssdlab.arrays.advice import advise, choose
-from ssdlab.arrays.grid import ONE, Case, DriveSetup
+from ssdlab.arrays.grid import ONE, ArrayCase, DriveSetup
 from ssdlab.arrays.offer import ArrayRow, rows_of
 from ssdlab.arrays.performance import Performance, Spread
 from ssdlab.arrays.rigs import STRIPED, SURVIVES, ArrayShape
@@ -35,9 +35,8 @@ def study(
 
     Raises as :func:`ssdlab.bench.run`.
     """
-    places = [None, *shapes]
-    found = setup.measure([Case(one, job) for one in places], progress)
-    alone, *rows = rows_of(setup, dict(zip(places, found, strict=True)))
+    cases = {one: ArrayCase(one, job) for one in (None, *shapes)}
+    alone, *rows = rows_of(setup, setup.measure(cases, progress))
     chosen = choose(rows) if rows else None
     return Section(
         key="arrays",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from ssdlab import bench
 from ssdlab.arrays.attachment import DIRECT, Attachment
@@ -13,6 +14,7 @@ from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
 from ssdlab.target import Settings, Sim
 
+Key = TypeVar("Key")
 ONE = "one drive"
 """What the drive alone is called in tables."""
 EFFORT: Mapping[str, float] = {"5": 1.2, "6": 1.3}
@@ -20,7 +22,7 @@ EFFORT: Mapping[str, float] = {"5": 1.2, "6": 1.3}
 
 
 @dataclass(frozen=True)
-class Case:
+class ArrayCase:
     """A job on an array, or on the drive alone."""
 
     shape: ArrayShape | None
@@ -57,11 +59,11 @@ class DriveSetup:
         return self.drive.rig if shape is None else array_rig(self.drive, shape, self.attachment)
 
     def measure(
-        self, cases: Sequence[Case], progress: ProgressCallback | None = None
-    ) -> list[Performance]:
-        """What each case did, in their order; raises as :func:`ssdlab.bench.run`."""
+        self, cases: Mapping[Key, ArrayCase], progress: ProgressCallback | None = None
+    ) -> dict[Key, Performance]:
+        """What each case did; raises as :func:`ssdlab.bench.run`."""
 
-        def variant(one: Case) -> bench.Variant[Performance]:
+        def variant(one: ArrayCase) -> bench.Variant[Performance]:
             target = Sim(self.drive.name, self.rig(one.shape), self.drive.source)
             state = one.prepare or self.prepare
             settings = Settings(self.seed, state, overrides=self.overrides, interval_ms=100)
@@ -69,7 +71,8 @@ class DriveSetup:
                 lambda seat: Performance.of(seat.run(target, one.job, settings)), one.cost
             )
 
-        return bench.run([variant(one) for one in cases], progress)
+        found = bench.run([variant(one) for one in cases.values()], progress)
+        return dict(zip(cases, found, strict=True))
 
 
 def shapes(

@@ -20,7 +20,7 @@ from ssdlab.answer import (
     numbers,
     table,
 )
-from ssdlab.arrays.grid import ONE, Case, DriveSetup
+from ssdlab.arrays.grid import ONE, ArrayCase, DriveSetup
 from ssdlab.arrays.performance import Performance
 from ssdlab.arrays.predict import Predicted, foretell
 from ssdlab.arrays.rigs import CHUNK, STRIPED, ArrayShape
@@ -64,8 +64,7 @@ def chunk_sizes(
             "give one of 0, 10, 5, 6 to --levels, and enough drives to --count"
         )
     shapes = [ArrayShape(level, count, kib << 10) for level in levels for kib in CHUNKS_KIB]
-    found = setup.measure([Case(one, load) for one in shapes], progress)
-    by = dict(zip(shapes, found, strict=True))
+    by = setup.measure({one: ArrayCase(one, load) for one in shapes}, progress)
     rates: dict[str, dict[int, float]] = {}
     for shape, did in by.items():
         rates.setdefault(shape.level_name, {})[shape.chunk >> 10] = did.iops
@@ -114,9 +113,9 @@ def scaling(
     """Writes of a chunk for each of N members at depth 1, against N: from means, from minima,
     simulated."""
     counts = sorted(set(counts))
-    cases = [Case(None, _whole_stripes(chunk))]
-    cases += [Case(ArrayShape("0", n, chunk), _whole_stripes(n * chunk)) for n in counts]
-    alone, *found = setup.measure(cases, progress)
+    cases = {0: ArrayCase(None, _whole_stripes(chunk))}
+    cases |= {n: ArrayCase(ArrayShape("0", n, chunk), _whole_stripes(n * chunk)) for n in counts}
+    alone, *found = setup.measure(cases, progress).values()
     told = [foretell(alone.latency, n, chunk) for n in counts]
     rows = [
         {
@@ -205,14 +204,18 @@ def _scaled(n: int, last: Performance, told: Predicted, lost: float, how: str) -
 
 
 def depths(
-    setup: DriveSetup, shapes: Sequence[ArrayShape], options: str, name: str,
+    setup: DriveSetup, shapes: Sequence[ArrayShape], options: str, load: str,
     progress: ProgressCallback | None = None,
 ) -> Section:  # fmt: skip
     """A load at depths 1 to 256 on arrays and on the drive alone."""
-    keys = [(shape, depth) for shape in (None, *shapes) for depth in DEPTHS]
-    cases = [Case(s, job(options, name, depth=depth, seconds=1.0)) for s, depth in keys]
+    places = {ONE: None, **{shape.name: shape for shape in shapes}}
+    cases = {
+        (name, depth): ArrayCase(shape, job(options, load, depth=depth, seconds=1.0))
+        for name, shape in places.items()
+        for depth in DEPTHS
+    }
     found = setup.measure(cases, progress)
-    named = _grouped([ONE if shape is None else shape.name for shape, _ in keys], found)
+    named = {name: [found[name, depth].iops for depth in DEPTHS] for name in places}
     said = []
     for label, rates in list(named.items())[1:]:
         gains = [rate / base for rate, base in zip(rates, named[ONE], strict=True)]
@@ -228,10 +231,10 @@ def depths(
         tables=[_rates("By depth", "IOPS at depth", [str(d) for d in DEPTHS], named)],
         figures=[Figure("IOPS vs queue depth", "depth", "IOPS", curves, True, True, wide=True)],
         key="depth",
-        title=f"Depth: {name}",
+        title=f"Depth: {load}",
         rows=[
-            {"array": shape and shape.name, "depth": depth, **did.as_json()}
-            for (shape, depth), did in zip(keys, found, strict=True)
+            {"array": places[name] and name, "depth": depth, **did.as_json()}
+            for (name, depth), did in found.items()
         ],
     )
 
@@ -247,9 +250,14 @@ def degradation(
         f"{kind}, TRIM passed on": replace(shape, trim=True),
         f"{kind}, TRIM not passed on": replace(shape, trim=False),
     }
-    keys = [(name, state, steps) for name in places for state, steps in STATES]
-    found = setup.measure([Case(places[name], load, steps) for name, _, steps in keys], progress)
-    named = _grouped([name for name, _, _ in keys], found)
+    cases = {
+        (name, state): ArrayCase(place, load, steps)
+        for name, place in places.items()
+        for state, steps in STATES
+    }
+    found = setup.measure(cases, progress)
+    states = [state for state, _ in STATES]
+    named = {name: [found[name, state].iops for state in states] for name in places}
     said = []
     told = {}
     for name, rates in named.items():
@@ -261,7 +269,6 @@ def degradation(
         )
     heads = [f"{state} [IOPS]" for state in ("fresh", "used", "rested", "trimmed")]
     heads += [f"{state} [%]" for state in ("used", "rested", "trimmed")]
-    states = [state for state, _ in STATES]
     return Section(
         said,
         tables=[_rates("By state", "device", heads, told)],
@@ -269,18 +276,9 @@ def degradation(
         key="degradation",
         title=f"Degradation: {shape.name}",
         rows=[
-            {"array": name, "state": state, **did.as_json()}
-            for (name, state, _), did in zip(keys, found, strict=True)
+            {"array": name, "state": state, **did.as_json()} for (name, state), did in found.items()
         ],
     )
-
-
-def _grouped(names: Sequence[str], found: Sequence[Performance]) -> dict[str, list[float]]:
-    """IOPS of each name, in order."""
-    rates: dict[str, list[float]] = {}
-    for name, did in zip(names, found, strict=True):
-        rates.setdefault(name, []).append(did.iops)
-    return rates
 
 
 def _rates(

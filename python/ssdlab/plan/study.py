@@ -26,7 +26,7 @@ Rounds = Generator[Round, list[Any], T]
 """Asks for one round after the other, is handed what came of each, and ends with all of it."""
 
 
-class Study(Protocol[T]):
+class PlanStudy(Protocol[T]):
     """A question of what to buy."""
 
     @property
@@ -40,7 +40,7 @@ class Study(Protocol[T]):
         """The candidates beside each other, and which to take."""
 
 
-def carry_out(study: Study[T], progress: ProgressCallback | None = None) -> Answer:
+def carry_out(study: PlanStudy[T], progress: ProgressCallback | None = None) -> Answer:
     """Simulates the candidates of a study and judges them; raises as :func:`simulated`."""
     return study.judge(simulated(study.variants(), progress))
 

@@ -120,7 +120,7 @@ def measured(candidates: Sequence[Candidate], asked: Loads) -> Rounds[list[Candi
 
 @dataclass(frozen=True)
 class Times:
-    """Simulated seconds of measurements."""
+    """Simulation seconds of measurements."""
 
     disk: Timing
     flash: Timing
@@ -133,7 +133,7 @@ QUICK = Times(Timing(6.0, 2.0), Timing(0.25, 0.05), Timing(2.0, 0.5), Timing(3.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Simulated:
+class Simulation:
     """How candidates are simulated, whatever the load."""
 
     seed: int = 1
@@ -162,7 +162,7 @@ class Simulated:
 
 
 @dataclass(frozen=True)
-class TableLoads(Simulated):
+class TableLoads(Simulation):
     """The loads of a price table: random I/O in a hot set, and I/O in order."""
 
     hot: HotSet

@@ -11,7 +11,7 @@ from ssdlab.errors import MemoryShortError
 from ssdlab.jobfile import JobText
 from ssdlab.plan.bed import Bed, Ran, wear_of
 from ssdlab.plan.storage.candidates import Candidate
-from ssdlab.plan.storage.measure import CACHE_BYTES_MIN, Part, Simulated, Warmth
+from ssdlab.plan.storage.measure import CACHE_BYTES_MIN, Part, Simulation, Warmth
 from ssdlab.plan.stores import set_all
 from ssdlab.plan.study import stages
 from ssdlab.rig import reduced
@@ -31,7 +31,7 @@ _ABSOLUTE = re.compile(
 
 
 @dataclass(frozen=True)
-class OwnLoad(Simulated):
+class OwnLoad(Simulation):
     """A job, the state in which it finds SSDs, and how much smaller drives are simulated."""
 
     job: JobText
