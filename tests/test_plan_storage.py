@@ -276,12 +276,14 @@ def test_life_is_what_the_rated_cycles_allow() -> None:
     one = candidate("raid1:2:lab-reference")
     (row,) = rows([one], [found], prices(), writes_per_day=1e11)
     assert row.life is not None
-    worn = row.life.worn
-    assert worn.share == pytest.approx(1.0, rel=0.01)  # a mirror writes everything once to each
+    worn = row.life
+    assert worn.written_per_host_byte == pytest.approx(
+        1.0, rel=0.01
+    )  # a mirror writes everything once to each
     assert worn.write_amplification > 1.5
     size, cycles = capacity_of("lab-reference"), 3000
-    total = worn.dwpd * 5 * 365 * size
-    assert row.life.years == pytest.approx(total / 1e11 / 365 / worn.share)
+    total = worn.dwpd_5_years * 5 * 365 * size
+    assert row.life.years == pytest.approx(total / 1e11 / 365 / worn.written_per_host_byte)
     assert total * worn.write_amplification / size / cycles == pytest.approx(1.28, rel=0.05)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ssdlab import bench
 from ssdlab.analysis.endurance import WearOut
-from ssdlab.analysis.losses import RANDOM, UNREADABLE, WORN, Chance, Losses, simulate
+from ssdlab.analysis.losses import RANDOM, UNREADABLE, WORN, Chance, Losses, check, simulate
 from ssdlab.analysis.reliability import (
     HOURS_PER_YEAR,
     LEVELS,
@@ -296,14 +296,18 @@ def study(question: Question, progress: ProgressCallback | None = None) -> Study
         for name, own in (question.policies() if question.worn else ())
     ]
 
-    def lives(array: Array, wear: WearOut | None) -> bench.Variant[Simulated]:
+    def lives(array: Array, wear: WearOut | None = None) -> bench.Variant[Simulated]:
+        if wear is not None:
+            check(array, wear)
+
         def run(seat: bench.Seat) -> Simulated:
             going = partial(seat.report, Progress(0.0))
             return _simulated(question, array, hazards, years, wear, going)
 
-        return bench.Variant(run)
+        # Ages that cannot be are found out first.
+        return bench.Variant(run, 2.0 if wear is not None and wear.start else 1.0)
 
-    variants = [lives(array, None) for array in arrays]
+    variants = [lives(array) for array in arrays]
     variants += [lives(one, question.wear(one, **own)) for _, _, own in cases for one in arrays]
     found = iter(bench.run(variants, progress))
     levels = tuple(

@@ -204,10 +204,9 @@ class SsdWear:
     """What a load of writes does to one of the SSDs that take it."""
 
     write_amplification: float
-    dwpd: float
+    dwpd_5_years: float
     """Writes of the whole drive a day over five years until its rated cycles are used up."""
-    share: float
-    """Bytes that it is written per byte that the host writes."""
+    written_per_host_byte: float
 
 
 def wear_of(ran: Ran, *, cache: bool) -> SsdWear | None:
@@ -221,7 +220,9 @@ def wear_of(ran: Ran, *, cache: bool) -> SsdWear | None:
         for path, one in (rig.members.items() if rig else ())
         if ("cache" in path.split("/")) == cache and one.endurance is not None and one.share
     ]
-    return max(found, key=lambda one: one.share * one.write_amplification, default=None)
+    return max(
+        found, key=lambda one: one.written_per_host_byte * one.write_amplification, default=None
+    )
 
 
 def _ramp(result: Result, jobs: Sequence[str]) -> Ramp:

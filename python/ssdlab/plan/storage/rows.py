@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ssdlab.analysis.reliability import HOURS_PER_YEAR, Array, Hazards, p_loss
@@ -27,24 +27,13 @@ REPLACE_HOURS = 24.0
 
 
 @dataclass(frozen=True)
-class SsdLife:
+class SsdLife(SsdWear):
     """How long the SSDs of a candidate last."""
 
     of: str
     """Their name."""
-    worn: SsdWear
     years: float | None
     """At the bytes a day that were asked for; None where the host writes nothing to them."""
-
-    def as_json(self) -> dict[str, Any]:
-        """The object of ``--json``."""
-        return {
-            "of": self.of,
-            "write_amplification": self.worn.write_amplification,
-            "dwpd_5_years": self.worn.dwpd,
-            "written_per_host_byte": self.worn.share,
-            "years": self.years,
-        }
 
 
 @dataclass(frozen=True)
@@ -86,7 +75,7 @@ class StorageOffer(Offer):
             "hit_ratio": dict(did.hits),
             "warmed": {key: one.as_json() for key, one in did.warmth.items()},
             "dirty_bytes": did.dirty_bytes,
-            "life": self.life and self.life.as_json(),
+            "life": self.life and asdict(self.life),
             "loss_per_year": self.loss_per_year,
             "price": self.price,
             "relative_price": self.relative,
@@ -127,7 +116,7 @@ def rows(
 def _life(one: Candidate, did: CandidateRun, writes_per_day: float) -> SsdLife | None:
     """Of the SSDs that are worn out first."""
     lives = [
-        SsdLife(part.drive, worn, _years(part, worn, writes_per_day))
+        SsdLife(**asdict(worn), of=part.drive, years=_years(part, worn, writes_per_day))
         for part, worn in zip(one.stores, (did.worn, did.worn_cache), strict=False)
         if worn is not None
     ]
@@ -137,8 +126,8 @@ def _life(one: Candidate, did: CandidateRun, writes_per_day: float) -> SsdLife |
 def _years(part: Store, worn: SsdWear, writes_per_day: float) -> float | None:
     if not part.shipped:
         return None
-    total = worn.dwpd * WARRANTY_DAYS * part.drive_bytes
-    daily = writes_per_day * worn.share
+    total = worn.dwpd_5_years * WARRANTY_DAYS * part.drive_bytes
+    daily = writes_per_day * worn.written_per_host_byte
     return total / daily / 365 if daily > 0 else None
 
 

@@ -150,8 +150,8 @@ def _safety(rows: Sequence[StorageOffer], writes_per_day: float) -> Table:
         {
             "candidate": _letter,
             "SSDs": lambda row: "none" if row.life is None else row.life.of,
-            "amplification": of(lambda life: life.worn.write_amplification),
-            "DWPD 5 years": of(lambda life: life.worn.dwpd),
+            "amplification": of(lambda life: life.write_amplification),
+            "DWPD 5 years": of(lambda life: life.dwpd_5_years),
             "life [years]": of(lambda life: life.years),
             "loss a year [%]": lambda row: (
                 None if row.loss_per_year is None else 100 * row.loss_per_year
