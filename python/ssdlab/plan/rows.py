@@ -242,15 +242,10 @@ class Choice:
 
 
 def choose(
-    rows: Sequence[CacheRow], pool: CacheRow, rules: Rules, attainable: float | None
+    caches: Sequence[CacheRow], pool: CacheRow, rules: Rules, attainable: float | None
 ) -> Choice:
     """The cache to take; ``attainable`` is the hit ratio that the load itself allows, if known."""
-    refused = {
-        row.name: why
-        for row in rows
-        if row.kind == "cache" and (why := rules.refuses(row, pool.store))
-    }
-    caches = [row for row in rows if row.kind == "cache"]
+    refused = {row.name: why for row in caches if (why := rules.refuses(row, pool.store))}
     good = [row for row in caches if row.name not in refused]
     ranked = _ranked(good, rules)
     cold = max((_times(row.first_iops, pool.first_iops) for row in caches), default=0.0)
