@@ -71,7 +71,6 @@ class Performance:
         end = max(one.start_s + one.window.end_s for one in jobs)
         stretch = Stretch.of(result, begin, end)
         told = [one for job in jobs for one in job.directions if one.ddir in DIRECTIONS]
-        writes = any(one.ddir == "write" for one in told)
         by_direction = {
             ddir: merge(one.latency for one in told if one.ddir == ddir) for ddir in DIRECTIONS
         }
@@ -81,7 +80,7 @@ class Performance:
             iops=sum(one.iops or 0.0 for one in told),
             bytes_per_s=sum(one.bw_bytes or 0.0 for one in told),
             capacity_bytes=int(result.ssdlab["target"]["capacity_bytes"]),
-            waf=stretch.amplification if writes else None,
+            waf=stretch.amplification,
             latencies={ddir: one for ddir, one in by_direction.items() if one is not None},
             parts=_parts(result, jobs),
             **_members(stretch, end - begin),
