@@ -14,13 +14,13 @@ import browser
 from conftest import Outcome, histogram_of
 from ssdlab import _core
 from ssdlab.arrays import predict, studies
-from ssdlab.arrays.compare import Subject, study
-from ssdlab.arrays.grid import ArrayRun, run_all, shapes
+from ssdlab.arrays.compare import study
+from ssdlab.arrays.grid import ArrayCase, DriveSetup, shapes
 from ssdlab.arrays.measured import measured_drive
-from ssdlab.arrays.readings import Reading, read
+from ssdlab.arrays.performance import Performance
 from ssdlab.arrays.rigs import (
-    Drive,
-    Shape,
+    ArrayShape,
+    DriveRig,
     array_rig,
     mixed_rig,
     shipped,
@@ -36,29 +36,29 @@ from ssdlab.units import for_page
 Cli = Callable[..., Outcome]
 
 
-def null(ms: float = 1.0, capacity: str = "64MiB") -> Drive:
-    return Drive(
+def null(ms: float = 1.0, capacity: str = "64MiB") -> DriveRig:
+    return DriveRig(
         "null",
         f'[device]\nkind = "null"\ncapacity = "{capacity}"\nservice_time = "{ms}ms"\nservers = 1\n',
     )
 
 
-def measured(latency: str) -> Drive:
-    return Drive(
+def measured(latency: str) -> DriveRig:
+    return DriveRig(
         "drive",
         '[device]\nkind = "measured"\ncapacity = "1GiB"\n'
         f"[[device.read]]\n{latency}\n[[device.write]]\n{latency}\n",
     )
 
 
-def one(drive: Drive, shape: Shape | None, text: str, prepare: str = "fob") -> Reading:
-    (found,) = run_all([ArrayRun(shape, drive, JobText("j.fio", text, Path()), prepare)])
-    return found
+def one(drive: DriveRig, shape: ArrayShape | None, text: str, prepare: str = "fob") -> Performance:
+    setup = DriveSetup(drive, prepare=prepare)
+    return setup.measure({"one": ArrayCase(shape, JobText("j.fio", text, Path()))})["one"]
 
 
 @pytest.mark.parametrize("name", [one.name for one in profiles()])
 def test_a_drive_is_in_the_rig_of_its_array_as_it_is(name: str) -> None:
-    rig = _core.Rig(array_rig(shipped(name), Shape("5", 4, 64 << 10)), rig_name="array")
+    rig = _core.Rig(array_rig(shipped(name), ArrayShape("5", 4, 64 << 10)), rig_name="array")
     member = rig.part("member")
     assert member is not None
     assert sorted(member.values()) == sorted(shipped(name).tree().values()), "sources, too"
@@ -67,14 +67,14 @@ def test_a_drive_is_in_the_rig_of_its_array_as_it_is(name: str) -> None:
 
 def test_a_rig_without_a_device_is_refused() -> None:
     with pytest.raises(InputError, match=r"x: has no \[device\] table"):
-        array_rig(Drive("x", 'name = "x"\n'), Shape("0", 2))
+        array_rig(DriveRig("x", 'name = "x"\n'), ArrayShape("0", 2))
     with pytest.raises(InputError, match=r"^x:1: "):
-        array_rig(Drive("x", "= 1"), Shape("0", 2))
+        array_rig(DriveRig("x", "= 1"), ArrayShape("0", 2))
 
 
 def test_an_array_of_one_member_is_as_fast_as_the_drive() -> None:
     text = "[w]\nrw=randwrite\nbs=4k\niodepth=4\nsize=8m\n"
-    alone, array = one(null(), None, text), one(null(), Shape("0", 1), text)
+    alone, array = one(null(), None, text), one(null(), ArrayShape("0", 1), text)
     assert array.iops == alone.iops
     assert array.latency.summary("clat") == alone.latency.summary("clat")
 
@@ -82,7 +82,7 @@ def test_an_array_of_one_member_is_as_fast_as_the_drive() -> None:
 @pytest.mark.parametrize(("level", "ios"), [("0", 1.0), ("10", 2.0), ("5", 4.0), ("6", 6.0)])
 def test_a_small_write_costs_as_many_commands_as_the_level_takes(level: str, ios: float) -> None:
     text = "[w]\nrw=randwrite\nbs=4k\niodepth=1\nsize=100%\nnumber_ios=200\n"
-    found = one(null(0.1, "1GiB"), Shape(level, 8), text)
+    found = one(null(0.1, "1GiB"), ArrayShape(level, 8), text)
     # Rows of stripes met a second time may still be in the cache.
     assert found.member_ios == pytest.approx(ios, rel=0.02)
     assert found.written is not None
@@ -93,13 +93,13 @@ def test_a_small_write_costs_as_many_commands_as_the_level_takes(level: str, ios
 
 def test_the_worked_example_takes_its_slowest_member_to_the_nanosecond() -> None:
     task = next(t for t in raid0_slowest_member.plan(1) if t.key == "example")
-    found = read(
+    found = Performance.of(
         Sim(task.drive, task.rig).run(JobText("example.fio", task.job, Path()), Settings())
     )
     assert found.max_ns == 9_700_000
     assert found.utilisation is not None
-    assert found.utilisation.greatest == 1.0
-    assert found.utilisation.least == pytest.approx(1.0 / 9.7)
+    assert found.utilisation.max == 1.0
+    assert found.utilisation.min == pytest.approx(1.0 / 9.7)
     assert found.utilisation.mean == pytest.approx(4.2875 / 9.7)
 
 
@@ -121,8 +121,8 @@ def test_the_slowest_of_n_is_that_of_the_closed_forms() -> None:
 
 def test_measured_members_lose_what_is_predicted() -> None:
     drive = measured('mean = "1ms"\ndistribution = "two-point"\nspread = 5\nshare = 0.02')
-    order = Subject(drive, prepare="fob")
-    chapter = studies.scaling(order, [1, 8])
+    setup = DriveSetup(drive, prepare="fob")
+    chapter = studies.scaling(setup, [1, 8])
     run = chapter.rows[-1]
     assert run["bytes_per_s"] / run["from_means_bytes_per_s"] == pytest.approx(0.676, rel=0.05)
     assert run["bytes_per_s"] == pytest.approx(run["from_slowest_bytes_per_s"], rel=0.08)
@@ -131,17 +131,20 @@ def test_measured_members_lose_what_is_predicted() -> None:
 
 def test_a_grid_leaves_out_what_has_too_few_members_and_chunks_without_meaning() -> None:
     good, short = shapes(["0", "1", "6"], [2, 4], [4096, 8192])
-    assert [s for s in good if s.level == "1"] == [Shape("1", 2, 4096), Shape("1", 4, 4096)]
+    assert [s for s in good if s.level == "1"] == [
+        ArrayShape("1", 2, 4096),
+        ArrayShape("1", 4, 4096),
+    ]
     assert {(s.level, s.count) for s in short} == {("6", 2)}
     assert len([s for s in good if s.level == "0"]) == 4
 
 
 def test_the_advice_takes_mirrors_for_small_writes_and_parity_for_reads() -> None:
-    order = Subject(null(0.1, "256MiB"), prepare="fob", price=100.0)
+    setup = DriveSetup(null(0.1, "256MiB"), prepare="fob", price=100.0)
     grid, _ = shapes(["0", "10", "5"], [4, 8], [512 << 10])
-    writes = study(order, grid, job("rw=randwrite\nbs=4k", "w", depth=64, seconds=0.5))
+    writes = study(setup, grid, job("rw=randwrite\nbs=4k", "w", depth=64, seconds=0.5))
     assert "take RAID 10 of 8" in writes.sentences[0]
-    reads = study(order, grid, job("rw=randread\nbs=4k", "r", depth=64, seconds=0.5))
+    reads = study(setup, grid, job("rw=randread\nbs=4k", "r", depth=64, seconds=0.5))
     assert "take RAID 5 of 8" in reads.sentences[0]
     rows = {row["array"]: row for row in reads.rows if row["array"]}
     raid5 = rows["RAID 5 of 8, chunk 512 KiB"]
@@ -151,15 +154,15 @@ def test_the_advice_takes_mirrors_for_small_writes_and_parity_for_reads() -> Non
 
 
 def test_members_of_other_sizes_are_told_by_the_core() -> None:
-    rig = mixed_rig([null(), null(capacity="32MiB")], Shape("0", 2))
+    rig = mixed_rig([null(), null(capacity="32MiB")], ArrayShape("0", 2))
     with pytest.raises(InputError, match="accept_waste"):
         _core.rig_check(rig, rig_name="mixed.toml")
 
 
 def test_a_grid_can_be_stopped() -> None:
-    variant = ArrayRun(None, null(), JobText("j", "[w]\nrw=write\nsize=1m\n", Path()), "fob")
+    case = ArrayCase(None, JobText("j", "[w]\nrw=write\nsize=1m\n", Path()))
     with pytest.raises(Interrupted):
-        run_all([variant] * 3, progress=lambda _: False)
+        DriveSetup(null(), prepare="fob").measure(dict.fromkeys(range(3), case), lambda _: False)
 
 
 def fio_document(size: int = 4096, depth: int = 1) -> dict[str, object]:
@@ -269,10 +272,10 @@ def test_rigs_are_written_for_other_commands(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_degradation_stays_where_trim_does_not_arrive() -> None:
-    order = Subject(
+    setup = DriveSetup(
         shipped("lab-reference"), overrides={"capacity": "256MiB", "ftl.over_provisioning": "0.28"}
     )
-    chapter = studies.degradation(order, Shape("0", 2))
+    chapter = studies.degradation(setup, ArrayShape("0", 2))
     rates = {(row["array"], row["state"]): row["iops"] for row in chapter.rows}
     passed, stopped = "RAID 0 of 2, TRIM passed on", "RAID 0 of 2, TRIM not passed on"
     used, trimmed = studies.STATES[1][0], studies.STATES[3][0]

@@ -11,15 +11,16 @@ import pytest
 from conftest import Outcome
 from ssdlab import _core
 from ssdlab.arrays.attachment import Attachment, attachment, parse, shipped_attachments, with_bus
-from ssdlab.arrays.grid import ArrayRun, run_all
-from ssdlab.arrays.readings import Reading
-from ssdlab.arrays.rigs import Drive, Shape, array_rig, shipped
+from ssdlab.arrays.grid import ArrayCase, DriveSetup
+from ssdlab.arrays.performance import Performance
+from ssdlab.arrays.rigs import ArrayShape, DriveRig, array_rig, shipped
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
+from ssdlab.target import Settings, Sim
 
 Cli = Callable[..., Outcome]
 
-NULL = Drive(
+NULL = DriveRig(
     "null",
     '[device]\nkind = "null"\ncapacity = "256MiB"\nservice_time = "100us"\nservers = 32\n',
 )
@@ -27,17 +28,17 @@ READS = "[r]\nrw=randread\nbs=4k\niodepth=64\nnorandommap\ntime_based\nruntime=2
 WRITES = READS.replace("randread", "randwrite")
 
 
-def one(behind: Attachment, text: str = READS, level: str = "0", count: int = 4) -> Reading:
+def one(behind: Attachment, text: str = READS, level: str = "0", count: int = 4) -> Performance:
     job = JobText("j.fio", text, Path())
-    (found,) = run_all([ArrayRun(Shape(level, count), NULL, job, "fob", {}, behind)])
-    return found
+    setup = DriveSetup(NULL, prepare="fob", attachment=behind)
+    return setup.measure({"one": ArrayCase(ArrayShape(level, count), job)})["one"]
 
 
 @pytest.mark.parametrize("name", list(shipped_attachments()))
 def test_what_ships_builds_and_every_number_has_a_source(name: str) -> None:
     found = attachment(name)
     assert found.summary
-    _core.rig_check(array_rig(shipped("lab-reference"), Shape("5", 4), found), rig_name=name)
+    _core.rig_check(array_rig(shipped("lab-reference"), ArrayShape("5", 4), found), rig_name=name)
     for key, _, source in found.values():
         assert source, f"{name}: {key}"
 
@@ -49,7 +50,7 @@ def test_a_card_holds_iops_to_its_cores_by_their_time() -> None:
     assert found.shared["card"] == pytest.approx(1.0, abs=0.01)
     assert found.parts["card"] > 0.5
     assert found.utilisation is not None
-    assert found.utilisation.greatest <= 1.0
+    assert found.utilisation.max <= 1.0
 
 
 def test_members_get_the_bandwidth_of_their_bus_together() -> None:
@@ -70,12 +71,39 @@ def test_ram_takes_writes_until_it_is_full() -> None:
     cache = '{ size = "4MiB", battery = true, dirty_high = 1.0, dirty_low = 0.0 }'
     keys = f'bandwidth = "10GB/s"\ncommand_time = "5us"\ncache = {cache}\n'
     card = parse(f"[controller]\n{keys}", "card")
-    slow = Drive("slow", NULL.rig.replace("100us", "2ms").replace("servers = 32", "servers = 1"))
+    slow = DriveRig("slow", NULL.rig.replace("100us", "2ms").replace("servers = 32", "servers = 1"))
     job = JobText("j.fio", WRITES.replace("runtime=200ms", "runtime=1s\nramp_time=200ms"), Path())
-    (found,) = run_all([ArrayRun(Shape("0", 4), slow, job, "fob", {}, card)])
+    setup = DriveSetup(slow, prepare="fob", attachment=card)
+    found = setup.measure({"one": ArrayCase(ArrayShape("0", 4), job)})["one"]
     # Four disks of 500 a second; of what is written at random some is side by side or twice.
     assert 1950 <= found.iops < 2600
     assert found.parts["cache"] > 0.9
+
+
+def test_an_array_is_measured_where_its_rate_is_steady() -> None:
+    """What fills the RAM of a card at first is no rate of the array."""
+    cache = '{ size = "16MiB", battery = true, dirty_high = 1.0, dirty_low = 0.0 }'
+    card = parse(f'[controller]\nbandwidth = "10GB/s"\ncache = {cache}\n', "card")
+    slow = DriveRig("slow", NULL.rig.replace("100us", "2ms").replace("servers = 32", "servers = 1"))
+    job = JobText("j.fio", WRITES.replace("runtime=200ms", "runtime=30s"), Path())
+    rig = DriveSetup(slow, attachment=card).rig(ArrayShape("0", 4))
+    result = Sim("array", rig).run(job, Settings(prepare="fob", interval_ms=100))
+    (direction,) = result.measurement.directions
+    assert direction.window.steady
+    assert direction.window.start_s > 0
+    found, whole = Performance.of(result), Performance.of(result, whole=True)
+    assert found.iops == direction.iops
+    assert found.latency.ios == direction.ios
+    assert found.seconds == pytest.approx(direction.window.seconds)
+    assert whole.seconds == pytest.approx(30, rel=0.01)
+    assert whole.iops > 1.05 * found.iops
+    # Each of the four is written its share of the window, and not of what came before.
+    assert found.written is not None
+    assert whole.written is not None
+    share = found.seconds / whole.seconds
+    assert found.written.mean == pytest.approx(share * whole.written.mean, rel=0.02)
+    assert found.utilisation is not None
+    assert 0.9 < found.utilisation.min <= found.utilisation.max <= 1.0
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,12 @@ import pytest
 import browser
 import ssdlab.traces
 from conftest import Outcome
-from ssdlab import _core
+from ssdlab import _core, bench
 from ssdlab.bench import Seat
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
-from ssdlab.plan import candidates, curves, lifetime, timed, workload
+from ssdlab.plan import bed, candidates, curves, lifetime, workload
 from ssdlab.plan.cache import prepared, rounded_up
-from ssdlab.plan.rows import Hits
 from ssdlab.plan.stores import MODES, Store, cached, store
 from ssdlab.plan.warmup import Ramp, warm_up, warm_up_s
 from ssdlab.tracefile import Reading
@@ -107,9 +106,14 @@ def test_requests_lie_where_a_replay_puts_them(tmp_path: Path, fit: str, capacit
     assert found.writes.tolist() == [kind == "write" for _, kind, *_ in UNALIGNED]
 
 
+def captured(text: str) -> workload.Load:
+    capture = workload.job_capture(JobText("j", text, Path()), GIB, 100, 1.0, 1)
+    return bench.run([capture])[0]
+
+
 def test_a_job_is_written_down_as_it_asks() -> None:
     text = "[a]\nrw=write\nbs=16k\nsize=1m\niodepth=4\n[b]\nstonewall\nrw=read\nbs=4k\nsize=64k\n"
-    load = workload.job_load(JobText("j", text, Path()), GIB, 100, 1.0, 1)
+    load = captured(text)
     stream = load.stream
     assert stream is not None
     assert stream.offset[:64].tolist() == [16 * KIB * i for i in range(64)]
@@ -123,7 +127,7 @@ def test_jobs_side_by_side_and_reported_as_a_group_are_written_down_too() -> Non
         "[global]\ngroup_reporting\nsize=64k\n[a]\nrw=read\nbs=4k\nnumjobs=2\n"
         "[b]\nrw=write\nbs=8k\noffset=1m\n[c]\nstonewall\nrw=read\nbs=16k\noffset=2m\n"
     )
-    stream = workload.job_load(JobText("j", text, Path()), GIB, 100, 1.0, 1).stream
+    stream = captured(text).stream
     assert stream is not None
     assert (stream.reads, int(stream.writes.sum())) == (2 * 16 + 4, 8)
     # What waits for the others comes last.
@@ -205,25 +209,25 @@ def test_at_depth_1_the_cache_in_time_hits_as_its_curve_says(
     stores[1].write_text(FAST.replace("50us", "1us"))
     rows = hot()
     rows = [row for row, last in zip(rows[1:], rows, strict=False) if row[2] != last[2]]
-    pool, one = store(str(stores[0])), candidates.fast(store(str(stores[1])))
+    pool, one = store(str(stores[0])), store(str(stores[1]))
     trace = write_trace(tmp_path / "t.csv", rows)
     load = workload.trace_load(trace, Reading(), "as-is", 8 * GIB, 1)
     assert load.stream is not None
     size = 1536 * KIB
     candidate = candidates.CacheCandidate(one, size, 4 * KIB, 1, "lru", mode)
-    found = timed.run(candidate.rig(pool), "t", timed.Schedule(load, 2, 1), SEAT)
+    found = bed.run_passes(candidate.rig(pool), "t", bed.Schedule(load, 2, 1), SEAT)
     curve = curves.curve("lru", curves.accesses(load.stream, 4 * KIB), [float(size)])
     assert found.first.counters["blocks_capacity"] == curves.frames(size, 4 * KIB)
     assert found.first.grown("evictions") > 500
     for one_pass, warm in ((found.first, False), (found.last, True)):
-        hits = Hits.of(one_pass)
-        assert hits.read == pytest.approx(curve.hits(warm=warm, kind="read")[0], abs=off)
-        assert hits.write == pytest.approx(curve.hits(warm=warm, kind="write")[0], abs=off)
+        for kind in ("read", "write"):
+            hits = curve.hits(warm=warm, kind=kind)[0]
+            assert one_pass.found("hits", kind) == pytest.approx(hits, abs=off)
 
 
 def test_a_small_part_of_a_drive_does_the_same_on_a_drive_made_smaller(tmp_path: Path) -> None:
-    one = candidates.fast(store("intel-dc-s3700-200"))
-    assert candidates.shrunk(one, one.capacity // 2 + 1) is None
+    one = store("intel-dc-s3700-200")
+    assert candidates.shrunk(one, one.capacity_bytes // 2 + 1) is None
     part = candidates.part(one, 64 * MIB)
     assert part.tree.capacity_bytes == 64 * MIB
     (inner,) = part.tree.find("ssd")
@@ -232,12 +236,12 @@ def test_a_small_part_of_a_drive_does_the_same_on_a_drive_made_smaller(tmp_path:
     pool.write_text(POOL)
     trace = write_trace(tmp_path / "t.csv", hot(1500))
     load = workload.trace_load(trace, Reading(), "as-is", 8 * GIB, 8)
-    full = _core.Rig.wrap("partition", {"size": f"{64 * MIB}B"}, below=one.store.tree)
+    full = _core.Rig.wrap("partition", {"size": f"{64 * MIB}B"}, below=one.tree)
     rates = []
     for tree in (part.tree, full):
         rig = cached(Store("x", "x", tree, {}, False), store(str(pool)), {"block": "16KiB"}).rig()
-        found = timed.run(rig, "x", timed.Schedule(load, 2, 1), SEAT)
-        rates.append([one.reading.iops for one in found.passes])
+        found = bed.run_passes(rig, "x", bed.Schedule(load, 2, 1), SEAT)
+        rates.append([one.did.iops for one in found.passes])
     assert rates[0] == rates[1]
 
 
@@ -256,10 +260,10 @@ def test_a_random_load_does_not_fill_a_cache_faster_than_the_formula(tmp_path: P
     job = JobText("j", text, Path())
     load = workload.Load("j", None, 0.0, 0, job, None)
     candidate = candidates.CacheCandidate(
-        candidates.fast(store(str(one))), 64 * MIB, 16 * KIB, 2, "lru", "write-through"
+        store(str(one)), 64 * MIB, 16 * KIB, 2, "lru", "write-through"
     )
     rig = candidate.rig(store(str(pool)))
-    found = timed.run(rig, "x", timed.Schedule(load, 1, 1, 100), SEAT)
+    found = bed.run_passes(rig, "x", bed.Schedule(load, 1, 1, 100), SEAT)
     warm = warm_up([found.last.ramp])
     assert warm.seconds is not None
     # 2048 blocks at 200 a second, each twice; the second use of the last blocks takes longer.
@@ -286,13 +290,13 @@ def test_a_part_of_a_pass_is_compared_with_the_same_part_of_the_last() -> None:
 
 
 def test_a_fuller_drive_copies_more() -> None:
-    one = candidates.fast(store("intel-dc-s3700-200"))
+    one = store("intel-dc-s3700-200")
     aged = lifetime.AgedDrives()
 
     def waf(share: float) -> float:
-        size = int(one.capacity * share) // MIB * MIB
+        size = int(one.capacity_bytes * share) // MIB * MIB
         cache = candidates.CacheCandidate(one, size, 65536, 1, "lru", "write-back")
-        found = aged.amplification((cache, 65536))
+        found = aged.amplification(cache, 65536, SEAT)
         assert found is not None
         return found
 
@@ -432,7 +436,7 @@ def test_prices_life_and_the_formula_add_up(folder: Path) -> None:
     document, _ = planned(folder)
     (pool,), (fast,) = rows_of(document, "pool"), rows_of(document, "fast")
     assert pool["price"] == 100
-    full = candidates.fast(store("demo-client")).capacity
+    full = store("demo-client").capacity_bytes
     assert fast["price_per_gb"] == pytest.approx(80 / (full / 1e9))
     for row in rows_of(document, "cache"):
         assert row["price"] == 180
@@ -620,10 +624,13 @@ def test_sizes_are_round() -> None:
 def test_a_cache_that_holds_no_block_is_told(
     stores: tuple[Path, Path],
 ) -> None:
-    one = candidates.fast(store(str(stores[1])))
-    asked = candidates.Asked([one], [1 * MIB], [64 * MIB], [1], ["lru"], ["write-back"])
-    costs = {one.store.text: candidates.Costs(1, 1, 1, 1)}
-    assert not candidates.shorten(asked, lambda _p, _b: None, costs, 3).chosen
+    one = store(str(stores[1]))
+    asked = candidates.CacheGrid(
+        fasts=[one], sizes=[1 * MIB], blocks=[64 * MIB], thresholds=[1], policies=["lru"],
+        modes=["write-back"], top=3,
+    )  # fmt: skip
+    costs = {one.text: candidates.Costs(1, 1, 1, 1)}
+    assert not candidates.ShortList(asked, {}, costs).chosen
 
 
 def test_of_a_long_trace_the_first_requests_are_run_in_time(tmp_path: Path) -> None:

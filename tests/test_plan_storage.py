@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,20 +13,20 @@ import pytest
 import browser
 from conftest import Outcome
 from ssdlab import _core
-from ssdlab.answer import Section
-from ssdlab.arrays.rigs import Shape
+from ssdlab.answer import Curve, Figure, Section
+from ssdlab.arrays.rigs import ArrayShape
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.jobfile import JobText
 from ssdlab.plan.prices import Prices, prices
 from ssdlab.plan.storage import loads
 from ssdlab.plan.storage.candidates import DEFAULTS, candidate
-from ssdlab.plan.storage.loads import HotSet, Span
-from ssdlab.plan.storage.measure import Measured, Request, measure
+from ssdlab.plan.storage.loads import HotSet, Timing
+from ssdlab.plan.storage.measure import CandidateRun, TableLoads, measured
 from ssdlab.plan.storage.own import OwnLoad
 from ssdlab.plan.storage.rows import loss_per_year, rows
-from ssdlab.plan.storage.sizes import check, flash, resized, shape_of, usable_bytes
 from ssdlab.plan.storage.tables import chapter
 from ssdlab.plan.stores import store
+from ssdlab.plan.study import simulated
 from ssdlab.rig import capacity_of, profile
 
 Cli = Callable[..., Outcome]
@@ -41,9 +42,9 @@ def null(path: Path, us: float, capacity: str = "1GiB") -> Path:
     return path
 
 
-def run(*texts: str, hot: HotSet | None = None, depth: int = 1, **more: Any) -> list[Measured]:
-    request = Request(hot or HotSet(1 << 62), depth, quick=True, **more)
-    return measure([candidate(text) for text in texts], request)
+def run(*texts: str, hot: HotSet | None = None, depth: int = 1, **more: Any) -> list[CandidateRun]:
+    asked = TableLoads(hot or HotSet(1 << 62), depth, quick=True, **more)
+    return simulated(measured([candidate(text) for text in texts], asked))
 
 
 # --- how candidates are written
@@ -76,7 +77,7 @@ def test_the_rig_of_a_candidate_still_says_where_its_values_come_from() -> None:
 def test_a_rig_file_called_like_a_profile_is_not_taken_for_it(tmp_path: Path) -> None:
     one = store(str(null(tmp_path / "intel-dc-s3700-200.toml", 10.0)))
     assert one.profile is None
-    assert usable_bytes(one) == 1 << 30
+    assert one.usable_bytes == 1 << 30
     assert store("intel-dc-s3700-200").profile == "intel-dc-s3700-200"
 
 
@@ -98,7 +99,7 @@ def test_a_cache_writes_back_only_where_it_is_mirrored(cache: str, keys: dict[st
 @pytest.mark.parametrize("text", DEFAULTS)
 def test_the_candidates_by_default_can_be_built(text: str) -> None:
     one = candidate(text)
-    check(one)
+    one.check()
     assert prices().of(one.bill)
     assert one.pool.redundant
 
@@ -111,33 +112,33 @@ def test_usable_space_is_what_the_device_shows() -> None:
         "6:4:lab-reference",
     ):
         one = store(text)
-        rig = resized(one, 1 << 30)
+        rig = one.resized(1 << 30)
         size, shown = rig.bytes("member.capacity"), rig.capacity_bytes
         assert size is not None
-        shape = shape_of(one)
-        assert isinstance(shape, Shape)
+        shape = one.shape
+        assert isinstance(shape, ArrayShape)
         assert shown == pytest.approx(shape.usable_share * shape.count * size, rel=2e-3)
 
 
 def test_disks_keep_their_size_and_lose_their_volatile_cache() -> None:
-    rig = resized(store(DISKS), 1 << 30)
+    rig = store(DISKS).resized(1 << 30)
     assert rig.get("member.below.write_cache") == "0B"
     assert rig.bytes("member.below.capacity") == 1000204886016
-    kept = resized(store(DISKS), 1 << 30, disk_cache=True)
+    kept = store(DISKS).resized(1 << 30, disk_cache=True)
     assert kept.get("member.below.write_cache") == "64MiB"
-    assert not flash(store(DISKS))
+    assert not store(DISKS).flash
 
 
 # --- loads
 
 
 def test_every_load_is_a_job_for_fio_too() -> None:
-    hot, span = HotSet(10 << 30), Span(1.0, 0.5)
+    hot, time = HotSet(10 << 30), Timing(1.0, 0.5)
     jobs = [
-        loads.random_job("r", "randread", hot, 1 << 40, 256, span),
-        loads.random_job("r", "randread", HotSet(10 << 30, spread=False), 1 << 40, 256, span),
+        loads.random_job("r", "randread", hot, 1 << 40, 256, time),
+        loads.random_job("r", "randread", HotSet(10 << 30, spread=False), 1 << 40, 256, time),
         loads.writes_job("w", hot, 1 << 40, 1, 100),
-        loads.ordered_job("o", "write", span),
+        loads.ordered_job("o", "write", time),
         loads.covering_job("c", "randwrite", hot, 1 << 40, 256, times=2, most=1 << 30),
     ]
     jobs.append(loads.following(jobs[-1], jobs[0]))
@@ -191,7 +192,7 @@ def test_rates_of_a_rig_file_are_those_of_its_service_time(tmp_path: Path) -> No
 
 
 @pytest.fixture(scope="module")
-def cached(tmp_path_factory: pytest.TempPathFactory) -> Measured:
+def cached(tmp_path_factory: pytest.TempPathFactory) -> CandidateRun:
     """A slow pool behind a fast cache that holds the hot set."""
     folder = tmp_path_factory.mktemp("rigs")
     slow = null(folder / "slow.toml", 1000.0, "4GiB")
@@ -201,7 +202,7 @@ def cached(tmp_path_factory: pytest.TempPathFactory) -> Measured:
 
 
 def test_a_warm_cache_is_as_fast_as_its_device_and_a_cold_one_as_the_store(
-    cached: Measured,
+    cached: CandidateRun,
 ) -> None:
     assert cached.hits["read"] == pytest.approx(1.0)
     assert cached.rates["read"].iops == pytest.approx(100_000, rel=0.01)
@@ -210,7 +211,7 @@ def test_a_warm_cache_is_as_fast_as_its_device_and_a_cold_one_as_the_store(
     assert cached.cold["write"].iops == pytest.approx(100_000, rel=0.06)
 
 
-def test_warming_takes_as_long_as_the_store_needs_for_the_hot_set(cached: Measured) -> None:
+def test_warming_takes_as_long_as_the_store_needs_for_the_hot_set(cached: CandidateRun) -> None:
     blocks = (64 << 20) // loads.PIECES // 4096 * loads.PIECES
     # One miss for each block; the further rounds hit.
     assert cached.warmth["read"].seconds == pytest.approx(blocks * 1e-3, rel=0.05)
@@ -230,7 +231,7 @@ def test_the_hot_set_does_not_change_what_a_cache_of_ssds_does_when_it_is_warm()
 # --- rows
 
 
-def reading(tmp_path: Path) -> Measured:
+def reading(tmp_path: Path) -> CandidateRun:
     return run(str(null(tmp_path / "n.toml", 100.0)))[0]
 
 
@@ -240,9 +241,9 @@ def test_prices_add_up_and_are_shared_by_space_and_rate(tmp_path: Path) -> None:
     pair = rows([candidate(DISKS), candidate(f"{DISKS} + {SSDS}")], [found, found], cost)
     assert [row.price for row in pair] == [100.0, 300.0]
     assert [row.relative for row in pair] == [1.0, 3.0]
-    assert pair[1].per_tb == pytest.approx(300 / 1.000204886016)
+    assert pair[1].price_per_tb == pytest.approx(300 / 1.000204886016)
     assert pair[1].per_kiops("read") == pytest.approx(300 / (found.rates["read"].iops / 1e3))
-    assert pair[1].usable_bytes == usable_bytes(store(DISKS)) == 1_000_204_886_016
+    assert pair[1].usable_bytes == store(DISKS).usable_bytes == 1_000_204_886_016
 
 
 def test_what_has_no_price_is_named_and_costs_nothing_else(tmp_path: Path) -> None:
@@ -275,12 +276,14 @@ def test_life_is_what_the_rated_cycles_allow() -> None:
     one = candidate("raid1:2:lab-reference")
     (row,) = rows([one], [found], prices(), writes_per_day=1e11)
     assert row.life is not None
-    worn = row.life.worn
-    assert worn.share == pytest.approx(1.0, rel=0.01)  # a mirror writes everything once to each
+    worn = row.life
+    assert worn.written_per_host_byte == pytest.approx(
+        1.0, rel=0.01
+    )  # a mirror writes everything once to each
     assert worn.write_amplification > 1.5
     size, cycles = capacity_of("lab-reference"), 3000
-    total = worn.dwpd * 5 * 365 * size
-    assert row.life.years == pytest.approx(total / 1e11 / 365 / worn.share)
+    total = worn.dwpd_5_years * 5 * 365 * size
+    assert row.life.years == pytest.approx(total / 1e11 / 365 / worn.written_per_host_byte)
     assert total * worn.write_amplification / size / cycles == pytest.approx(1.28, rel=0.05)
 
 
@@ -337,6 +340,31 @@ def test_a_cache_is_worth_its_price_and_the_words_say_so(
     fast = min(document["candidates"], key=lambda row: row["price_per_1000_iops"]["read"])
     assert f"a thousand random read IOPS in {fast['letter']}" in text
     assert "once its cache is warm" in text
+
+
+def test_a_candidate_has_one_colour_in_all_charts(said: tuple[Path, dict[str, Any]]) -> None:
+    colours: dict[str, set[int]] = {}
+    for figure in said[1]["sections"][0]["figures"]:
+        for curve in figure["curves"]:
+            colours.setdefault(curve["name"][0], set()).add(curve["colour"])
+    assert colours == {"A": {0}, "B": {1}, "C": {2}}
+
+
+def test_no_dot_is_cut_at_the_end_of_an_axis(said: tuple[Path, dict[str, Any]]) -> None:
+    from ssdlab.report import drawing
+
+    charts = [one for one in said[1]["sections"][0]["figures"] if one["log_y"]]
+    assert len(charts) == 5
+    for one in charts:
+        figure = Figure(**{**one, "curves": [Curve(**curve) for curve in one["curves"]]})
+        drawn: dict[str, Any] = {}
+        drawing.groups("x", [figure], drawn)
+        ends = next(iter(drawn.values())).y_range
+        length = math.log10(ends.end / ends.start)
+        values = [y for curve in one["curves"] for y in curve["y"]]
+        # A dot has a radius of about 5 of some 170 pixels.
+        assert math.log10(min(values) / ends.start) > 0.04 * length
+        assert math.log10(ends.end / max(values)) > 0.04 * length
 
 
 @pytest.mark.skipif(bool(browser.missing()), reason=browser.missing() or "-")
@@ -420,16 +448,16 @@ def test_what_the_user_got_wrong_is_one_sentence(cli: Cli, arguments: list[str],
 
 def test_measuring_can_be_stopped(tmp_path: Path) -> None:
     path = null(tmp_path / "n.toml", 100.0)
-    request = Request(HotSet(1 << 62), quick=True)
+    asked = TableLoads(HotSet(1 << 62), quick=True)
     with pytest.raises(Interrupted):
-        measure([candidate(str(path))], request, progress=lambda _news: False)
+        simulated(measured([candidate(str(path))], asked), lambda _news: False)
 
 
 def test_a_rig_that_is_wrong_is_told_with_its_candidate(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
     path.write_text('[device]\nkind = "nul"\n')
     with pytest.raises(InputError, match=r"x\.toml"):
-        check(candidate(str(path)))
+        candidate(str(path)).check()
 
 
 def test_what_needs_more_memory_than_there_is_is_refused(cli: Cli, tmp_path: Path) -> None:

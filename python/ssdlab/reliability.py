@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
+from ssdlab import bench
 from ssdlab.analysis.endurance import WearOut
-from ssdlab.analysis.losses import RANDOM, UNREADABLE, WORN, Chance, Losses, simulate
+from ssdlab.analysis.losses import RANDOM, UNREADABLE, WORN, Chance, Losses, check, simulate
 from ssdlab.analysis.reliability import (
     HOURS_PER_YEAR,
     LEVELS,
@@ -20,6 +22,7 @@ from ssdlab.analysis.reliability import (
 )
 from ssdlab.answer import Curve, Figure, finite
 from ssdlab.errors import InputError
+from ssdlab.progress import Progress, ProgressCallback
 
 RARE = 100
 """With fewer losses than this among the lives, failures are made frequent."""
@@ -40,8 +43,6 @@ TOLD_MAX = 3
 MATTERS = 1.5
 """A factor between chances from which a sentence calls one better, if their intervals agree."""
 CAUSES = {RANDOM: "random failures", WORN: "wear", UNREADABLE: "read errors in rebuilds"}
-
-ShareDone = Callable[[float], object]
 
 
 @dataclass(frozen=True)
@@ -166,14 +167,21 @@ class Level:
     array: Array
     mttdl_years: float
     usual_years: float
-    chance: float
     curve: tuple[float, ...]
+    """The chance of loss at `Study.years`, by the closed form."""
     simulated: Simulated
+    rated_years: float | None
+    """How long the rating lasts a new member; None without wear."""
 
     @property
     def name(self) -> str:
         """The name of the level."""
         return f"RAID {self.array.level}"
+
+    @property
+    def chance(self) -> float:
+        """Of losing data within the years asked for."""
+        return self.curve[-1]
 
     @property
     def usual_error(self) -> float:
@@ -183,9 +191,23 @@ class Level:
             return math.nan
         return self.usual_years / self.mttdl_years - 1
 
+    def as_json(self) -> dict[str, Any]:
+        """The object of ``--json``."""
+        return {
+            "level": self.array.level,
+            "usable_bytes": self.array.usable_bytes,
+            "mttdl_years": finite(self.mttdl_years),
+            "mttdl_years_usual_formula": finite(self.usual_years),
+            "usual_formula_error": finite(self.usual_error),
+            "p_loss": self.chance,
+            "p_loss_curve": list(self.curve),
+            "simulated": asdict(self.simulated),
+            "rating_lasts_years": finite(self.rated_years),
+        }
+
 
 @dataclass(frozen=True)
-class Worn:
+class WearCase:
     """A way of wearing at every level."""
 
     name: str
@@ -204,45 +226,30 @@ class Study:
     years: tuple[float, ...]
     """Of the curves."""
     levels: tuple[Level, ...]
-    rated_years: tuple[float, ...]
-    """How long the rating lasts a new member at each level; empty without wear."""
-    worn: tuple[Worn, ...]
-    sentences: tuple[str, ...]
+    worn: tuple[WearCase, ...]
+
+    @cached_property
+    def sentences(self) -> Sequence[str]:
+        """The answer in words."""
+        return list(_sentences(self))
 
     def document(self) -> dict[str, Any]:
         """All of it, for scripts; what never ends is null."""
-        found: dict[str, Any] = {
-            "sentences": list(self.sentences),
+        names = [one.array.level for one in self.levels]
+        return {
+            "sentences": self.sentences,
             "question": asdict(self.question),
             "repair_hours": self.hazards.repair_hours,
             "years": list(self.years),
-            "levels": [self._level(place) for place in range(len(self.levels))],
+            "levels": [one.as_json() for one in self.levels],
             "wear": [
                 {
                     "policy": one.name,
                     "drives_of_a_model_alike": one.alike,
-                    "levels": {
-                        level.array.level: asdict(simulated)
-                        for level, simulated in zip(self.levels, one.simulated, strict=True)
-                    },
+                    "levels": dict(zip(names, map(asdict, one.simulated), strict=True)),
                 }
                 for one in self.worn
             ],
-        }
-        return found
-
-    def _level(self, place: int) -> dict[str, Any]:
-        one = self.levels[place]
-        return {
-            "level": one.array.level,
-            "usable_bytes": one.array.usable_bytes,
-            "mttdl_years": finite(one.mttdl_years),
-            "mttdl_years_usual_formula": finite(one.usual_years),
-            "usual_formula_error": finite(one.usual_error),
-            "p_loss": one.chance,
-            "p_loss_curve": list(one.curve),
-            "simulated": asdict(one.simulated),
-            "rating_lasts_years": finite(self.rated_years[place]) if self.rated_years else None,
         }
 
     def figures(self) -> list[Figure]:
@@ -255,6 +262,7 @@ class Study:
             curves.append(Curve(one.name, self.years, shown, "line", colour))
             curves.append(Curve(f"{one.name}, simulated", self.years, drawn, "dots", colour))
         found = [Figure("Random failures alone", axis, label, curves, log_y=True, wide=True)]
+        names = list(dict.fromkeys(one.name for one in self.worn))
         for place, level in enumerate(self.levels if self.worn else ()):
             if level.array.tolerance == 0:
                 continue  # Each drive counts by itself, whatever the others do.
@@ -264,66 +272,65 @@ class Study:
                     self.years,
                     [1e6 * chance.value for chance in one.simulated[place].curve],
                     "dashed" if one.alike else "line",
-                    colour % (len(self.worn) // 2),
+                    names.index(one.name),
                 )
-                for colour, one in enumerate(self.worn)
+                for one in self.worn
             ]
             title = f"{level.name} with wear"
             found.append(Figure(title, axis, label, policies, log_y=True, wide=True))
         return found
 
 
-def study(question: Question, done: ShareDone = lambda _share: None) -> Study:
-    """Answers a question; `done` hears the share of the work that is done.
+def study(question: Question, progress: ProgressCallback | None = None) -> Study:
+    """Answers a question.
 
-    Raises InputError where values are out of range or do not fit each other.
+    Raises InputError where values are out of range or do not fit each other, Interrupted.
     """
     arrays, hazards = question.arrays(), question.hazards()
     if not (math.isfinite(question.years) and 0 < question.years <= 1000):
         raise InputError(f"the years asked for are above 0 and at most 1000: {question.years:g}")
     years = tuple(question.years * (n + 1) / POINTS for n in range(POINTS))
-    policies = list(question.policies()) if question.worn else []
-    spreads = (question.spread, 0.0) if question.spread else (0.0,)
-    planned = [
-        (name, spread == 0, [question.wear(a, **(own | {"spread": spread})) for a in arrays])
-        for spread in spreads
-        for name, own in policies
+    cases = [
+        (name, spread == 0, own | {"spread": spread})
+        for spread in ((question.spread, 0.0) if question.spread else (0.0,))
+        for name, own in (question.policies() if question.worn else ())
     ]
-    total = len(arrays) * (1 + len(planned))
-    count = iter(range(1, total + 1))
 
-    def live(array: Array, wear: WearOut | None) -> Simulated:
-        found = _simulated(question, array, hazards, years, wear)
-        done(next(count) / total)
-        return found
+    def lives(array: Array, wear: WearOut | None = None) -> bench.Variant[Simulated]:
+        if wear is not None:
+            check(array, wear)
 
-    levels = tuple(_level(array, hazards, years, live(array, None)) for array in arrays)
-    worn = tuple(
-        Worn(
-            name, alike, tuple(live(array, wear) for array, wear in zip(arrays, wears, strict=True))
+        def run(seat: bench.Seat) -> Simulated:
+            going = partial(seat.report, Progress(0.0))
+            return _simulated(question, array, hazards, years, wear, going)
+
+        # Ages that cannot be are found out first.
+        return bench.Variant(run, 2.0 if wear is not None and wear.start else 1.0)
+
+    variants = [lives(array) for array in arrays]
+    variants += [lives(one, question.wear(one, **own)) for _, _, own in cases for one in arrays]
+    found = iter(bench.run(variants, progress))
+    levels = tuple(
+        Level(
+            array,
+            mttdl_hours(array, hazards) / HOURS_PER_YEAR,
+            usual_mttdl_hours(array, hazards) / HOURS_PER_YEAR,
+            tuple(p_loss(array, hazards, year * HOURS_PER_YEAR) for year in years),
+            next(found),
+            question.wear(array).rated_years if cases else None,
         )
-        for name, alike, wears in planned
+        for array in arrays
     )
-    rated = tuple(question.wear(array).rated_years for array in arrays) if planned else ()
-    found = Study(question, hazards, years, levels, rated, worn, ())
-    return replace(found, sentences=tuple(_sentences(found)))
-
-
-def _level(array: Array, hazards: Hazards, years: Sequence[float], simulated: Simulated) -> Level:
-    curve = tuple(p_loss(array, hazards, year * HOURS_PER_YEAR) for year in years)
-    return Level(
-        array,
-        mttdl_hours(array, hazards) / HOURS_PER_YEAR,
-        usual_mttdl_hours(array, hazards) / HOURS_PER_YEAR,
-        curve[-1],
-        curve,
-        simulated,
+    worn = tuple(
+        WearCase(name, alike, tuple(next(found) for _ in arrays)) for name, alike, _ in cases
     )
+    return Study(question, hazards, years, levels, worn)
 
 
 def _simulated(
-    question: Question, array: Array, hazards: Hazards, years: Sequence[float], wear: WearOut | None
-) -> Simulated:
+    question: Question, array: Array, hazards: Hazards, years: Sequence[float],
+    wear: WearOut | None, going: Callable[[], bool],
+) -> Simulated:  # fmt: skip
     """Lives as they are; where they seldom end in loss, lives in which it is made frequent."""
 
     def lives(accelerated: bool) -> Losses:
@@ -335,6 +342,7 @@ def _simulated(
             seed=question.seed,
             wear=wear,
             accelerated=accelerated,
+            going=going,
         )
 
     found = counted = lives(False)
@@ -394,7 +402,8 @@ def _sentences(found: Study) -> Iterator[str]:
 
 
 def _wear_sentences(found: Study, place: int) -> Iterator[str]:
-    level, years = found.levels[place], found.rated_years[place]
+    level = found.levels[place]
+    years = math.inf if level.rated_years is None else level.rated_years
     lasts = f"{years:.3g} years" if math.isfinite(years) else "for ever"
     alike = [one for one in found.worn if one.alike]
     spread = [one for one in found.worn if not one.alike] or alike
@@ -422,7 +431,7 @@ def _wear_sentences(found: Study, place: int) -> Iterator[str]:
         yield from _changes(known, place, level.name, when)
 
 
-def _changes(known: Sequence[Worn], place: int, name: str, when: str) -> Iterator[str]:
+def _changes(known: Sequence[WearCase], place: int, name: str, when: str) -> Iterator[str]:
     """What the other ways of wearing change against the first."""
     first = known[0].simulated[place].whole
     better, worse = [], []

@@ -11,6 +11,7 @@ that a read error ends is counted in place of being drawn.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -19,7 +20,7 @@ import numpy.typing as npt
 
 from ssdlab.analysis.endurance import WearOut
 from ssdlab.analysis.reliability import HOURS_PER_YEAR, Array, Floats, Hazards, rebuild_error
-from ssdlab.errors import InputError
+from ssdlab.errors import InputError, Interrupted
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -29,6 +30,8 @@ RANDOM, WORN, UNREADABLE = range(3)
 Z_95 = 1.959964
 """Of a two-sided 95 % interval of the normal distribution."""
 REDRAWS = 200
+DRAWS_MIN = 10
+"""Where not one array could be drawn so often, not all of them will be."""
 DEGRADED_SHARE = 0.7
 """Of rebuilds, how many see another failure where failures are made frequent."""
 WEAKER = 1.5
@@ -122,26 +125,29 @@ def simulate(
     wear: WearOut | None = None,
     repair: Literal["fixed", "exponential"] = "fixed",
     accelerated: bool = False,
+    going: Callable[[], bool] = lambda: True,
 ) -> Losses:
     """Lives of an array, each until its loss or so many years.
 
     `repair`: whether each repair takes `hazards.repair_hours` or that on average, as in the chain.
     `years` may be inf, unless accelerated, for lives that all end in loss. Raises InputError where
-    values are out of range or do not fit each other.
+    values are out of range or do not fit each other, Interrupted once `going` answers False.
     """
     if not (years > 0 and (math.isfinite(years) or not accelerated)):
         raise InputError(f"an array is looked at for more than 0 years, found {years:g}")
     if not 2 <= runs <= RUNS_MAX:
         raise InputError(f"2 to {RUNS_MAX} lives can be simulated, found {runs}")
     if wear is not None:
-        _check(array, wear)
+        check(array, wear)
     lives = _Lives(array, hazards, years * HOURS_PER_YEAR, runs, seed, wear, repair, accelerated)
     while lives.step():
-        pass
+        if not going():
+            raise Interrupted("stopped; nothing was kept")
     return lives.losses()
 
 
-def _check(array: Array, wear: WearOut) -> None:
+def check(array: Array, wear: WearOut) -> None:
+    """Raises InputError where the members of an array cannot wear so."""
     if wear.start and len(wear.start) != array.members:
         raise InputError(
             f"the array has {array.members} members, but {len(wear.start)} ages are given"
@@ -212,7 +218,7 @@ class _Lives:
         model = np.arange(self.array.members) % wear.models
         left = np.arange(self.runs)
         endurance = np.empty_like(self.due)
-        for _ in range(REDRAWS):
+        for draw in range(REDRAWS):
             drawn = self.rng.standard_normal((len(left), wear.models))
             if self.accelerated and wear.model_spread > 0:
                 # Half of the lives have weaker models.
@@ -222,9 +228,9 @@ class _Lives:
             self.factor[left] = np.exp(wear.model_spread * drawn[:, model])
             endurance[left] = self._endurance(wear, self.factor[left])
             left = left[(endurance[left] <= used).any(axis=1)]
-            if not len(left):
+            if not len(left) or (draw == DRAWS_MIN and len(left) == self.runs):
                 break
-        else:
+        if len(left):
             raise InputError(
                 f"hardly an array has members that have written up to {max(wear.start):.0%} of "
                 "their rating and still work; start with less, or give more spread"

@@ -7,7 +7,7 @@ or else the whole job; every number of the job that is shown comes from it, in e
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -194,16 +194,19 @@ class Measurement:
         return [one.summary() for one in self.directions]
 
 
-def measure(result: Result) -> Measurement:
-    """Finds the windows of all jobs of a run and measures them."""
-    return Measurement([_job(result, one) for one in comparison.workloads(0, result.document)])
+def measure(result: Result, *, whole: bool = False) -> Measurement:
+    """Finds the windows of all jobs of a run and measures them; ``whole``: all of each job."""
+    workloads = comparison.workloads(0, result.document)
+    return Measurement([_job(result, one, whole=whole) for one in workloads])
 
 
-def _job(result: Result, workload: comparison.Workload) -> JobMeasurement:
+def _job(result: Result, workload: comparison.Workload, *, whole: bool) -> JobMeasurement:
     rows = result.series(job=workload.name).filter(pl.col("ddir").is_in(DIRECTIONS))
     step = result.interval_s
     start = series.start_s(rows, step)
     window = _window(rows, step, start, workload, _segments(result, workload.name))
+    if whole:
+        window = replace(window, start_s=0.0)
     parts = [JobResult(workload.name, raw) for raw in workload.jobs]
     directions = []
     for ddir in DIRECTIONS:

@@ -52,10 +52,8 @@ def _tables(found: Study) -> list[Table]:
     columns = [Column(head) for head in (*heads, "simulated (95 %)")]
     tables = [Table("Random failures alone", columns, rows)]
     names = [Column(head) for head in ("wear policy", *(one.name for one in found.levels))]
-    years: Cells = [
-        "the rating lasts",
-        *(Cell(finite(one), text=_years(one)) for one in found.rated_years),
-    ]
+    rated = [one.rated_years for one in found.levels if one.rated_years is not None]
+    lasts: Cells = ["the rating lasts", *(Cell(finite(one), text=_years(one)) for one in rated)]
     for alike in sorted({one.alike for one in found.worn}):
         spread = (
             "equal endurance within a model"
@@ -67,7 +65,7 @@ def _tables(found: Study) -> list[Table]:
             for one in found.worn
             if one.alike == alike
         ]
-        tables.append(Table(f"P(loss) {within} with wear, {spread}", names, [years, *policies]))
+        tables.append(Table(f"P(loss) {within} with wear, {spread}", names, [lasts, *policies]))
     return tables
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ssdlab import units
-from ssdlab.arrays.readings import Reading
+from ssdlab.analysis.names import part_phrase
+from ssdlab.arrays.offer import ArrayRow
 from ssdlab.arrays.rigs import SURVIVES
-
-if TYPE_CHECKING:
-    from ssdlab.arrays.compare import ArrayRow
 
 CLOSE = 0.9
 """An array with this share of the fastest one's rate is about as fast, so that space decides."""
@@ -21,50 +19,56 @@ SAID = 0.05
 BUSY = 0.95
 """What is busy for so much of the time holds up everything."""
 UNSAFE = ("0", "linear")
+CAUSES = ("slowest_member", "parity", "stripe_wait", "card", "bus", "cache")
+"""Parts of the time that arrays differ by."""
+SHARED = {
+    "bus": "the bus that the members share",
+    "card": "the processor of the controller card",
+    "host bus": "the bandwidth of the controller card",
+}
+"""What may be busy for all members (:attr:`ssdlab.arrays.performance.Performance.shared`)."""
 
 
-def advise(one: Reading, rows: Sequence[ArrayRow]) -> list[str]:
+def advise(rows: Sequence[ArrayRow]) -> Iterator[str]:
     """Sentences: the choice first, then its reasons, then what would change it."""
     if not rows:
-        return []
+        return
     here, safe = _compared(rows)
     chosen = choose(rows)
-    said = [_headline(chosen, one, alone=not safe)]
-    said += _reasons(chosen, here, safe)
-    said += _time(chosen)
-    said += _bottleneck(chosen)
-    said += _drives(chosen, rows, one)
-    said += _price(rows)
-    said.append(_change(chosen, one))
-    return said
+    yield _headline(chosen, alone=not safe)
+    yield from _reasons(chosen, here, safe)
+    yield from _time(chosen)
+    yield from _drives(chosen, rows)
+    yield from _price(rows)
+    yield _change(chosen)
 
 
 def _compared(rows: Sequence[ArrayRow]) -> tuple[list[ArrayRow], list[ArrayRow]]:
     """The arrays of the most drives, and those of them that tolerate a failure."""
-    count = max(row.shape.count for row in rows)
-    here = [row for row in rows if row.shape.count == count]
-    return here, [row for row in here if row.shape.level not in UNSAFE]
+    count = max(row.count for row in rows)
+    here = [row for row in rows if row.count == count]
+    return here, [row for row in here if row.level not in UNSAFE]
 
 
 def choose(rows: Sequence[ArrayRow]) -> ArrayRow:
     """The one with the most space among those that are about as fast as the fastest."""
     here, safe = _compared(rows)
     rows = safe or here
-    fastest = max(row.reading.iops for row in rows)
-    near = [row for row in rows if row.reading.iops >= CLOSE * fastest]
+    fastest = max(row.did.iops for row in rows)
+    near = [row for row in rows if row.did.iops >= CLOSE * fastest]
     space = max(row.usable_bytes for row in near)
     # Of those with as much space, the fastest; of equals, that with the shorter tail.
     roomy = [row for row in near if row.usable_bytes >= 0.99 * space]
-    return max(roomy, key=lambda row: (row.reading.iops, -row.reading.max_ns))
+    return max(roomy, key=lambda row: (row.did.iops, -row.did.max_ns))
 
 
-def _headline(row: ArrayRow, one: Reading, *, alone: bool) -> str:
-    found = row.reading
+def _headline(row: ArrayRow, *, alone: bool) -> str:
+    found = row.did
     p99 = (found.percentile_ns(99.0) or 0) / 1e6
     text = (
-        f"For this load take {row.shape.name}: {units.number(found.iops)} IOPS "
+        f"For this load take {row.name}: {units.number(found.iops)} IOPS "
         f"({units.number(found.bytes_per_s / 1e6)} MB/s), {row.speedup:.2f} times one drive and "
-        f"{100 * row.efficiency:.0f} % of {row.shape.count} drives; 99 % of the I/Os within "
+        f"{100 * row.efficiency:.0f} % of {row.count} drives; 99 % of the I/Os within "
         f"{units.number(p99)} ms; {units.number(row.usable_bytes / 1e9)} GB usable."
     )
     if alone:
@@ -72,123 +76,92 @@ def _headline(row: ArrayRow, one: Reading, *, alone: bool) -> str:
     return text
 
 
-def _reasons(row: ArrayRow, here: Sequence[ArrayRow], safe: Sequence[ArrayRow]) -> list[str]:
-    said = []
-    if row.shape.level not in UNSAFE:
-        said.append(f"It tolerates the failure of {SURVIVES[row.shape.level]}.")
-    for other in sorted(here, key=lambda r: -r.reading.iops):
+def _reasons(row: ArrayRow, here: Sequence[ArrayRow], safe: Sequence[ArrayRow]) -> Iterator[str]:
+    if row.level not in UNSAFE:
+        yield f"It tolerates the failure of {SURVIVES[row.level]}."
+    for other in sorted(here, key=lambda r: -r.did.iops):
         if other is row or _alike(other, row, here):
             continue
-        rate = other.reading.iops / row.reading.iops
-        space = other.usable_bytes / row.usable_bytes
-        danger = ", but it tolerates no failure" if other.shape.level in UNSAFE else ""
-        said.append(f"{other.shape.name}: {_speed(rate)}, {_space(space)}{danger}.")
+        rate = _against(other.did.iops / row.did.iops, "as fast", "as fast")
+        space = _against(other.usable_bytes / row.usable_bytes, "the space", "as much space")
+        danger = ", but it tolerates no failure" if other.level in UNSAFE else ""
+        yield f"{other.name}: {rate}, {space}{danger}."
     costs = {
-        r.shape.level: f"{r.shape.level_name} {r.reading.member_ios:.2g}"
+        r.level: f"{r.level_name} {r.did.member_ios:.2g}"
         for r in safe
-        if (r.reading.member_ios or 0) > 1.5
+        if (r.did.member_ios or 0) > 1.5
     }
     if costs:
-        said.append(f"Back-end I/Os per host I/O of this load: {', '.join(costs.values())}.")
-    return said
+        yield f"Back-end I/Os per host I/O of this load: {', '.join(costs.values())}."
 
 
 def _alike(other: ArrayRow, row: ArrayRow, here: Sequence[ArrayRow]) -> bool:
     """Whether only the chunk differs from a row that is said: the fastest of a level speaks."""
-    if other.shape.level == row.shape.level:
-        return abs(other.reading.iops / row.reading.iops - 1) < 0.03
-    level = [r for r in here if r.shape.level == other.shape.level]
-    return other is not max(level, key=lambda r: r.reading.iops)
+    if other.level == row.level:
+        return abs(other.did.iops / row.did.iops - 1) < 0.03
+    level = [r for r in here if r.level == other.level]
+    return other is not max(level, key=lambda r: r.did.iops)
 
 
-def _speed(factor: float) -> str:
-    if abs(factor - 1) < 0.015:
-        return "as fast"
-    return f"{factor:.2f} times as fast"
+def _against(factor: float, times: str, same: str) -> str:
+    return same if abs(factor - 1) < 0.015 else f"{factor:.2f} times {times}"
 
 
-def _space(factor: float) -> str:
-    if abs(factor - 1) < 0.015:
-        return "as much space"
-    return f"{factor:.2f} times the space"
-
-
-def _time(row: ArrayRow) -> list[str]:
-    parts = row.reading.parts
-    causes = {
-        "slowest_member": "waiting for the slowest member",
-        "parity": "reading old data and parity",
-        "stripe_wait": "waiting for a stripe lock",
-        "card": "the controller card",
-        "bus": "crossing the shared bandwidth and waiting for it",
-        "cache": "waiting for room in the card's RAM",
-    }
+def _time(row: ArrayRow) -> Iterator[str]:
+    """Where the time went, and what all members share where that is busy most of the time."""
+    parts = row.did.parts
     found = [
-        f"{100 * parts[key]:.0f} % went into {text}"
-        for key, text in causes.items()
-        if parts.get(key, 0.0) >= SAID
+        f"{100 * parts[one]:.0f} % went into {part_phrase(one)}"
+        for one in CAUSES
+        if parts.get(one, 0.0) >= SAID
     ]
-    return [f"Of the time of its I/Os, {' and '.join(found)}."] if found else []
+    if found:
+        yield f"Of the time of its I/Os, {' and '.join(found)}."
+    busiest = max(row.did.shared, key=row.did.shared.__getitem__, default="")
+    if row.did.shared.get(busiest, 0.0) >= BUSY:
+        yield (
+            f"The bottleneck is {SHARED[busiest]}, busy {100 * row.did.shared[busiest]:.0f} % of "
+            "the time: more or faster drives behind it would not help."
+        )
 
 
-def _bottleneck(row: ArrayRow) -> list[str]:
-    """What all members share, where that is busy for most of the time."""
-    names = {
-        "bus": "the bus that the members share",
-        "card": "the processor of the controller card",
-        "host bus": "the bandwidth of the controller card",
-    }
-    busy = {key: row.reading.shared.get(key, 0.0) for key in names}
-    key = max(busy, key=lambda one: busy[one])
-    if busy[key] < BUSY:
-        return []
-    return [
-        f"The bottleneck is {names[key]}, busy {100 * busy[key]:.0f} % of the time: more or faster "
-        f"drives behind it would not help."
-    ]
-
-
-def _drives(chosen: ArrayRow, rows: Sequence[ArrayRow], one: Reading) -> list[str]:
-    same = sorted(
-        (
-            r
-            for r in rows
-            if (r.shape.level, r.shape.chunk) == (chosen.shape.level, chosen.shape.chunk)
-        ),
-        key=lambda r: r.shape.count,
-    )
+def _drives(chosen: ArrayRow, rows: Sequence[ArrayRow]) -> Iterator[str]:
+    same = sorted((r for r in rows if _kind(r) == _kind(chosen)), key=lambda r: r.count)
     if len(same) < 2:
-        return []
+        return
     before, last = same[-2], same[-1]
-    gain = last.reading.iops / before.reading.iops if before.reading.iops else 0.0
-    added = last.shape.count / before.shape.count
-    if gain >= 1 + (GAIN - 1) * (added - 1):
-        return [
-            f"From {before.shape.count} to {last.shape.count} drives it gains {gain:.2f} times."
-        ]
-    in_flight = last.reading.iops * last.reading.mean_ns / 1e9
-    return [
-        f"From {before.shape.count} to {last.shape.count} drives it gains only {gain:.2f} times: "
-        f"{in_flight:.0f} I/Os in flight are {in_flight / last.shape.count:.1f} for each drive."
-    ]
+    gain = last.did.iops / before.did.iops if before.did.iops else 0.0
+    grown = f"From {before.count} to {last.count} drives it gains"
+    if gain >= 1 + (GAIN - 1) * (last.count / before.count - 1):
+        yield f"{grown} {gain:.2f} times."
+    else:
+        in_flight = last.did.iops * last.did.mean_ns / 1e9
+        yield (
+            f"{grown} only {gain:.2f} times: "
+            f"{in_flight:.0f} I/Os in flight are {in_flight / last.count:.1f} for each drive."
+        )
 
 
-def _price(rows: Sequence[ArrayRow]) -> list[str]:
-    priced = [r for r in rows if r.price_per_kiops is not None and r.shape.level not in UNSAFE]
-    if not priced:
-        return []
-    fast = min(priced, key=lambda r: r.price_per_kiops or 0.0)
-    roomy = min(priced, key=lambda r: r.price_per_gb or 0.0)
-    return [
-        f"Of those that survive a failure, a thousand IOPS cost least in {fast.shape.name} "
-        f"({units.number(fast.price_per_kiops)}), a GB in {roomy.shape.name} "
-        f"({units.number(roomy.price_per_gb)})."
-    ]
+def _kind(row: ArrayRow) -> object:
+    """Level and chunk: what arrays of several numbers of drives share."""
+    return row.shape and replace(row.shape, count=0)
 
 
-def _change(row: ArrayRow, one: Reading) -> str:
-    ios = row.reading.member_ios or 1.0
-    if row.shape.level in ("5", "6"):
+def _price(rows: Sequence[ArrayRow]) -> Iterator[str]:
+    priced = [r for r in rows if r.price_per_kiops is not None and r.level not in UNSAFE]
+    if priced:
+        fast = min(priced, key=lambda r: r.price_per_kiops or 0.0)
+        roomy = min(priced, key=lambda r: r.price_per_gb or 0.0)
+        yield (
+            f"Of those that survive a failure, a thousand IOPS cost least in {fast.name} "
+            f"({units.number(fast.price_per_kiops)}), a GB in {roomy.name} "
+            f"({units.number(roomy.price_per_gb)})."
+        )
+
+
+def _change(row: ArrayRow) -> str:
+    ios = row.did.member_ios or 1.0
+    if row.level in ("5", "6"):
         if ios > 1.5:
             return (
                 "What would change this: more small writes make parity dearer, so RAID 10 gains; "
@@ -198,7 +171,7 @@ def _change(row: ArrayRow, one: Reading) -> str:
             "What would change this: small writes. Each takes RAID 5 four and RAID 6 six back-end "
             "I/Os, RAID 10 two; under reads and whole stripes they cost nothing."
         )
-    if row.shape.level in ("1", "10"):
+    if row.level in ("1", "10"):
         return (
             "What would change this: if space or its price counts for more than speed, RAID 5 or 6 "
             "hold more; if most I/Os are reads or fill whole stripes, they are as fast, too."

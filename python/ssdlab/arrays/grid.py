@@ -4,77 +4,89 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from ssdlab import bench
 from ssdlab.arrays.attachment import DIRECT, Attachment
-from ssdlab.arrays.readings import Reading, read
-from ssdlab.arrays.rigs import STRIPED, Drive, Shape, array_rig
+from ssdlab.arrays.performance import Performance
+from ssdlab.arrays.rigs import STRIPED, ArrayShape, DriveRig, array_rig
 from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
 from ssdlab.target import Settings, Sim
 
+Key = TypeVar("Key")
+ONE = "one drive"
+"""What the drive alone is called in tables."""
+EFFORT: Mapping[str, float] = {"5": 1.2, "6": 1.3}
+"""What a level takes to simulate, for each member."""
+
 
 @dataclass(frozen=True)
-class ArrayRun:
-    """One run: a drive alone, or an array of such drives."""
+class ArrayCase:
+    """A job on an array, or on the drive alone."""
 
-    shape: Shape | None
+    shape: ArrayShape | None
     """None for the drive alone."""
-    drive: Drive
     job: JobText
-    prepare: str = "sequential"
-    overrides: Mapping[str, str] = field(default_factory=dict)
-    """Keys of the drive that are changed; in an array, of each member."""
-    attachment: Attachment = DIRECT
-    """Of an array; the drive alone has none."""
-
-    @property
-    def name(self) -> str:
-        """What it is called in tables."""
-        return "one drive" if self.shape is None else self.shape.name
-
-    @property
-    def rig(self) -> str:
-        """Its rig."""
-        if self.shape is None:
-            return self.drive.rig
-        return array_rig(self.drive, self.shape, self.attachment)
+    prepare: str | None = None
+    """None for the state of the setup."""
 
     @property
     def cost(self) -> float:
         """Rough share of the work: what members do."""
-        if self.shape is None:
-            return 1.0
-        factor = {"1": 1.0, "10": 1.0, "5": 1.2, "6": 1.3}.get(self.shape.level, 1.0)
-        return factor * self.shape.count
+        one = self.shape
+        return 1.0 if one is None else EFFORT.get(one.level, 1.0) * one.count
+
+
+@dataclass(frozen=True)
+class DriveSetup:
+    """What is asked of every study: a drive, how it is changed, its state and the seed."""
+
+    drive: DriveRig
+    capacity_bytes: int | None = None
+    """Of one drive at full size; None for that which is simulated."""
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    """Keys of the drive that are changed; in an array, of each member."""
+    prepare: str = "sequential"
+    seed: int = 1
+    price: float | None = None
+    """Of one drive, in any currency."""
+    attachment: Attachment = DIRECT
+    """What lies between the host and the members of an array; the drive alone has none."""
+
+    def rig(self, shape: ArrayShape | None) -> str:
+        """The rig of an array of the drive, or of the drive alone."""
+        return self.drive.rig if shape is None else array_rig(self.drive, shape, self.attachment)
+
+    def measure(
+        self, cases: Mapping[Key, ArrayCase], progress: ProgressCallback | None = None
+    ) -> dict[Key, Performance]:
+        """What each case did; raises as :func:`ssdlab.bench.run`."""
+
+        def variant(one: ArrayCase) -> bench.Variant[Performance]:
+            target = Sim(self.drive.name, self.rig(one.shape), self.drive.source)
+            state = one.prepare or self.prepare
+            settings = Settings(self.seed, state, overrides=self.overrides, interval_ms=100)
+            return bench.Variant(
+                lambda seat: Performance.of(seat.run(target, one.job, settings)), one.cost
+            )
+
+        found = bench.run([variant(one) for one in cases.values()], progress)
+        return dict(zip(cases, found, strict=True))
 
 
 def shapes(
     levels: Iterable[str], counts: Iterable[int], chunks: Sequence[int]
-) -> tuple[list[Shape], list[Shape]]:
+) -> tuple[list[ArrayShape], list[ArrayShape]]:
     """Every array of a grid that is possible, and those that have too few members.
 
     A level that is not striped has no chunk, and stands once.
     """
-    found: dict[Shape, None] = {}
-    for level in levels:
-        for count in counts:
-            for chunk in chunks if level in STRIPED else chunks[:1]:
-                found[Shape(level, count, chunk)] = None
-    good = [one for one in found if one.possible()]
-    return good, [one for one in found if not one.possible()]
-
-
-def run_all(
-    variants: Sequence[ArrayRun], *, seed: int = 1, progress: ProgressCallback | None = None
-) -> list[Reading]:
-    """The readings of the variants, in their order; raises as :func:`ssdlab.bench.run`."""
-
-    def body(one: ArrayRun) -> bench.Variant[Reading]:
-        target = Sim(one.drive.name, one.rig, one.drive.source)
-        settings = Settings(
-            seed=seed, prepare=one.prepare, overrides=one.overrides, interval_ms=100
-        )
-        return bench.Variant(lambda seat: read(seat.run(target, one.job, settings)), one.cost)
-
-    return bench.run([body(one) for one in variants], progress)
+    grid = dict.fromkeys(
+        ArrayShape(level, count, chunk)
+        for level in levels
+        for count in counts
+        for chunk in (chunks if level in STRIPED else chunks[:1])
+    )
+    good = [one for one in grid if one.possible()]
+    return good, [one for one in grid if not one.possible()]

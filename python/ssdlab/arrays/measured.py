@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ssdlab import _core
-from ssdlab.arrays.rigs import Drive
+from ssdlab.arrays.rigs import DriveRig
 from ssdlab.errors import InputError
 from ssdlab.histogram import VALUES, Ints
 from ssdlab.jobfile import read_text
@@ -25,7 +25,7 @@ SERIES_MAX = 200_000
 RESULT = "result.json"
 
 
-def measured_drive(run: Path) -> Drive:
+def measured_drive(run: Path) -> DriveRig:
     """The drive of a kept run (its folder or name), a JSON+ document or a latency log of fio.
 
     Each job of a document gives the distribution of its direction and block size; the depth at
@@ -40,7 +40,7 @@ def measured_drive(run: Path) -> Drive:
     name = path.parent.name if path.name == RESULT else path.name.split(".")[0]
     device = _of_log(path) if path.suffix == ".log" else _of_document(path)
     rig = _core.Rig.wrap("measured", device, name=name, summary=f"latencies of {run}")
-    return Drive(name, rig.to_toml(), str(run))
+    return DriveRig(name, rig.to_toml(), str(run))
 
 
 def _of_document(path: Path) -> dict[str, Any]:

@@ -36,10 +36,9 @@ def slowest_mean(latency: Histogram, members: int) -> float:
     return float(np.diff(up_to, prepend=0.0) @ VALUES)
 
 
-def foretell(latency: Histogram, members: int, piece: int, depth: int = 1) -> Predicted:
-    """What ``members`` do with requests of a piece of so many bytes on each, ``depth`` in
-    flight."""
-    whole = depth * members * piece
+def foretell(latency: Histogram, members: int, piece: int) -> Predicted:
+    """What ``members`` do with requests of a piece of so many bytes on each, one at a time."""
+    whole = members * piece
     return Predicted(
         whole / (slowest_mean(latency, 1) / 1e9), whole / (slowest_mean(latency, members) / 1e9)
     )

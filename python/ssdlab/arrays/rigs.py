@@ -41,7 +41,7 @@ CHUNK = 512 << 10
 
 
 @dataclass(frozen=True)
-class Drive:
+class DriveRig:
     """One drive: its rig, and what it is called."""
 
     name: str
@@ -61,7 +61,7 @@ class Drive:
 
 
 @dataclass(frozen=True, order=True)
-class Shape:
+class ArrayShape:
     """An array without its drives."""
 
     level: str
@@ -104,31 +104,33 @@ class Shape:
         return data.get(self.level, float(self.count)) / self.count
 
 
-def shipped(name: str) -> Drive:
+def shipped(name: str) -> DriveRig:
     """The drive of a profile."""
-    return Drive(name, profile(name).text)
+    return DriveRig(name, profile(name).text)
 
 
-def named(name: str, more: str = "") -> Drive:
+def named(name: str, more: str = "") -> DriveRig:
     """The drive that a user names: a profile, or a rig file (``*.toml``).
 
     Raises InputError where there is none; ``more`` ends its sentence.
     """
     if name.endswith(".toml"):
         path = Path(name)
-        return Drive(path.stem, read_text(path, "rig file"), name)
+        return DriveRig(path.stem, read_text(path, "rig file"), name)
     if not is_profile(name):
         raise unknown_name("drive profile", name, [one.name for one in profiles()], more)
     return shipped(name)
 
 
-def array_of(drive: _core.Rig, shape: Shape, name: str = "array", summary: str = "") -> _core.Rig:
+def array_of(
+    drive: _core.Rig, shape: ArrayShape, name: str = "array", summary: str = ""
+) -> _core.Rig:
     """An array of drives like ``drive``."""
     keys = {**shape.keys, "count": shape.count}
     return _core.Rig.wrap("array", keys, name=name, summary=summary, member=drive)
 
 
-def array_rig(drive: Drive, shape: Shape, attachment: Attachment = DIRECT) -> str:
+def array_rig(drive: DriveRig, shape: ArrayShape, attachment: Attachment = DIRECT) -> str:
     """The rig of an array of drives like ``drive``, as text, behind ``attachment``.
 
     What the drive's rig says is passed on as it is, sources included.
@@ -144,7 +146,7 @@ def array_rig(drive: Drive, shape: Shape, attachment: Attachment = DIRECT) -> st
     return attachment.around(array_of(drive.tree(), shape, name, summary)).to_toml()
 
 
-def mixed_rig(drives: Sequence[Drive], shape: Shape) -> str:
+def mixed_rig(drives: Sequence[DriveRig], shape: ArrayShape) -> str:
     """The rig of an array whose members differ: ``drives``, in their order."""
     summary = f"{shape.name}: {', '.join(dict.fromkeys(drive.name for drive in drives))}"
     members = [drive.tree() for drive in drives]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from ssdlab import units
 from ssdlab.answer import (
@@ -16,12 +18,12 @@ from ssdlab.answer import (
     columns,
     family,
     numbers,
+    table,
 )
-from ssdlab.arrays.compare import Subject
-from ssdlab.arrays.grid import run_all
+from ssdlab.arrays.grid import ONE, ArrayCase, DriveSetup
+from ssdlab.arrays.performance import Performance
 from ssdlab.arrays.predict import Predicted, foretell
-from ssdlab.arrays.readings import Reading
-from ssdlab.arrays.rigs import CHUNK, STRIPED, Shape
+from ssdlab.arrays.rigs import CHUNK, STRIPED, ArrayShape
 from ssdlab.arrays.workloads import job
 from ssdlab.errors import InputError
 from ssdlab.histogram import us
@@ -50,102 +52,127 @@ ALIKE = 0.05
 
 
 def chunk_sizes(
-    order: Subject, levels: Sequence[str], count: int, load: JobText,
+    setup: DriveSetup, levels: Sequence[str], count: int, load: JobText,
     progress: ProgressCallback | None = None,
 ) -> Section:  # fmt: skip
     """The job on arrays that differ in the size of a chunk, 4 to 1024 KiB."""
-    striped = [Shape(one, count) for one in levels if one in STRIPED]
+    striped = [ArrayShape(one, count) for one in levels if one in STRIPED]
     levels = [one.level for one in striped if one.possible()]
     if not levels:
         raise InputError(
             f"--study chunk: none of these levels has chunks with {count} drives; "
             "give one of 0, 10, 5, 6 to --levels, and enough drives to --count"
         )
-    shapes = [Shape(level, count, kib << 10) for level in levels for kib in CHUNKS_KIB]
-    found = run_all(
-        [order.variant(one, load) for one in shapes], seed=order.seed, progress=progress
+    shapes = [ArrayShape(level, count, kib << 10) for level in levels for kib in CHUNKS_KIB]
+    by = setup.measure({one: ArrayCase(one, load) for one in shapes}, progress)
+    rates: dict[str, dict[int, float]] = {}
+    for shape, did in by.items():
+        rates.setdefault(shape.level_name, {})[shape.chunk >> 10] = did.iops
+    speeds = table(
+        "By chunk",
+        by.items(),
+        {
+            "chunk": lambda row: f"{row[0].level_name}, {row[0].chunk >> 10} KiB",
+            "rate [IOPS]": lambda row: row[1].iops,
+            "throughput [MB/s]": lambda row: row[1].bytes_per_s / 1e6,
+            "mean [us]": lambda row: us(row[1].mean_ns),
+            "p99 [us]": lambda row: us(row[1].percentile_ns(99.0)),
+            "p99.9 [us]": lambda row: us(row[1].percentile_ns(99.9)),
+            "member I/Os per I/O": lambda row: row[1].member_ios,
+        },
     )
-    by = dict(zip(shapes, found, strict=True))
-    rows: list[Cells] = []
-    rates, said = {}, []
-    for level in levels:
-        own = {kib: by[Shape(level, count, kib << 10)] for kib in CHUNKS_KIB}
-        rows += [
-            [f"RAID {level}, {kib} KiB", *_numbers(one), *numbers(one.member_ios)]
-            for kib, one in own.items()
-        ]
-        rates[f"RAID {level}"] = [one.iops for one in own.values()]
-        said.append(_best_chunk(f"RAID {level} of {count}", own))
-    heads = columns(f"chunk | {_SPEEDS} | member I/Os per I/O")
-    curves, title = family(CHUNKS_KIB, rates), "Rate against the size of a chunk"
-    figure = Figure(title, "chunk, KiB", "IOPS", curves, log_x=True, wide=True)
+    curves = family(CHUNKS_KIB, {name: list(own.values()) for name, own in rates.items()})
+    title = "Rate against the size of a chunk"
     return Section(
-        said, (), [Table("By chunk", heads, rows)], [figure], "chunk",
-        f"Size of a chunk: {load.name.removesuffix('.fio')}",
-        [{"level": s.level, "chunk_bytes": s.chunk, **r.as_json()} for s, r in by.items()],
-    )  # fmt: skip
+        [_best_chunk(f"{name} of {count}", own) for name, own in rates.items()],
+        tables=[speeds],
+        figures=[Figure(title, "chunk, KiB", "IOPS", curves, log_x=True, wide=True)],
+        key="chunk",
+        title=f"Size of a chunk: {load.name.removesuffix('.fio')}",
+        rows=[{"level": s.level, "chunk_bytes": s.chunk, **did.as_json()} for s, did in by.items()],
+    )
 
 
-def _best_chunk(name: str, own: Mapping[int, Reading]) -> str:
-    best, slowest = (pick(own, key=lambda kib: own[kib].iops) for pick in (max, min))
-    near = [kib for kib in own if own[kib].iops >= (1 - ALIKE) * own[best].iops]
-    rate = units.number(own[best].iops)
-    if len(near) == len(own):
+def _best_chunk(name: str, rates: Mapping[int, float]) -> str:
+    best, slowest = (pick(rates, key=lambda kib: rates[kib]) for pick in (max, min))
+    near = [kib for kib, rate in rates.items() if rate >= (1 - ALIKE) * rates[best]]
+    rate = units.number(rates[best])
+    if len(near) == len(rates):
         return f"{name}: the size of a chunk does not matter here, all within 5 % of {rate} IOPS."
     return (
         f"{name}: fastest with chunks of {best} KiB ({rate} IOPS); within 5 % of it: "
         f"{', '.join(str(kib) for kib in near)} KiB; slowest with {slowest} KiB "
-        f"({units.number(own[slowest].iops)} IOPS)."
+        f"({units.number(rates[slowest])} IOPS)."
     )
 
 
 def scaling(
-    order: Subject, counts: Sequence[int], chunk: int = CHUNK, depth: int = 1,
-    direction: str = "write", progress: ProgressCallback | None = None,
+    setup: DriveSetup, counts: Iterable[int], chunk: int = CHUNK,
+    progress: ProgressCallback | None = None,
 ) -> Section:  # fmt: skip
-    """Requests of a chunk for each of N members, against N: from means, from minima, simulated."""
+    """Writes of a chunk for each of N members at depth 1, against N: from means, from minima,
+    simulated."""
     counts = sorted(set(counts))
-    shapes = [Shape("0", count, chunk) for count in counts]
-    loads = [_whole_stripes(direction, n * chunk, depth) for n in (1, *counts)]
-    variants = [order.variant(None, loads[0])]
-    variants += [order.variant(s, one) for s, one in zip(shapes, loads[1:], strict=True)]
-    alone, *found = run_all(variants, seed=order.seed, progress=progress)
-    rows: list[Cells] = []
-    runs, lines = [], []
-    told = [foretell(alone.latency, n, chunk, depth) for n in counts]
-    for n, one, simulated in zip(counts, told, found, strict=True):
-        line = n * alone.bytes_per_s
-        values = (line, one.by_slowest / one.by_means * line, simulated.bytes_per_s)
-        lines.append([value / 1e6 for value in values])
-        used = simulated.utilisation
-        changes = (round(100 * (value / line - 1), 6) + 0.0 for value in values[1:])
-        busy = (100 * used.least, 100 * used.mean) if used else (None, None)
-        rows.append([f"{n}", *numbers(*lines[-1], *changes, *busy)])
-        predicted = {"from_means_bytes_per_s": values[0], "from_slowest_bytes_per_s": values[1]}
-        runs.append({"count": n, **predicted, **simulated.as_json()})
-    heads = columns(
-        "drives | N x mean [MB/s] | N x slowest [MB/s] | simulated [MB/s] | slowest to mean [%] | "
-        "simulated to mean [%] | member busy least [%] | member busy mean [%]"
-    )
-    kinds: tuple[tuple[str, Style], ...] = (
-        ("N x mean", "dashed"), ("N x slowest", "dotted"), ("simulated", "points"),
-    )  # fmt: skip
+    cases = {0: ArrayCase(None, _whole_stripes(chunk))}
+    cases |= {n: ArrayCase(ArrayShape("0", n, chunk), _whole_stripes(n * chunk)) for n in counts}
+    alone, *found = setup.measure(cases, progress).values()
+    told = [foretell(alone.latency, n, chunk) for n in counts]
+    rows = [
+        {
+            "count": n,
+            "from_means_bytes_per_s": n * alone.bytes_per_s,
+            "from_slowest_bytes_per_s": one.by_slowest / one.by_means * (n * alone.bytes_per_s),
+            **simulated.as_json(),
+        }
+        for n, one, simulated in zip(counts, told, found, strict=True)
+    ]
+    named: dict[str, tuple[str, Style]] = {
+        "N x mean": ("from_means_bytes_per_s", "dashed"),
+        "N x slowest": ("from_slowest_bytes_per_s", "dotted"),
+        "simulated": ("bytes_per_s", "points"),
+    }
     curves = [
-        Curve(name, [float(n) for n in counts], [values[place] for values in lines], style, place)
-        for place, (name, style) in enumerate(kinds)
+        Curve(name, [float(n) for n in counts], [row[key] / 1e6 for row in rows], style, colour)
+        for colour, (name, (key, style)) in enumerate(named.items())
     ]
     last, n = found[-1], counts[-1]
     lost = 1 - last.bytes_per_s / (n * alone.bytes_per_s)
-    said = _scaled(n, last, told[-1], lost, f"{direction} {binary(n * chunk)} at a time")
-    kind = direction.capitalize()
     return Section(
-        said, (), [Table("Scaling", heads, rows)],
-        [Figure("Throughput vs number of drives", "drives", "MB/s", curves, wide=True)],
-        "scaling", f"{kind}s of whole stripes against the number of drives, depth {depth}", runs,
-    )  # fmt: skip
+        _scaled(n, last, told[-1], lost, f"write {binary(n * chunk)} at a time"),
+        tables=[_scaling_table(rows)],
+        figures=[Figure("Throughput vs number of drives", "drives", "MB/s", curves, wide=True)],
+        key="scaling",
+        title="Writes of whole stripes against the number of drives, depth 1",
+        rows=rows,
+    )
 
 
-def _scaled(n: int, last: Reading, told: Predicted, lost: float, how: str) -> list[str]:
+def _scaling_table(rows: Sequence[dict[str, Any]]) -> Table:
+    def change(key: str) -> Callable[[dict[str, Any]], float]:
+        """How far it is from N times the mean; a zero without a sign."""
+        return lambda row: round(100 * (row[key] / row["from_means_bytes_per_s"] - 1), 6) + 0.0
+
+    def busy(end: str) -> Callable[[dict[str, Any]], float | None]:
+        key = "member_utilisation"
+        return lambda row: None if row[key] is None else 100 * row[key][end]
+
+    return table(
+        "Scaling",
+        rows,
+        {
+            "drives": lambda row: f"{row['count']}",
+            "N x mean [MB/s]": lambda row: row["from_means_bytes_per_s"] / 1e6,
+            "N x slowest [MB/s]": lambda row: row["from_slowest_bytes_per_s"] / 1e6,
+            "simulated [MB/s]": lambda row: row["bytes_per_s"] / 1e6,
+            "slowest to mean [%]": change("from_slowest_bytes_per_s"),
+            "simulated to mean [%]": change("bytes_per_s"),
+            "member busy least [%]": busy("min"),
+            "member busy mean [%]": busy("mean"),
+        },
+    )
+
+
+def _scaled(n: int, last: Performance, told: Predicted, lost: float, how: str) -> list[str]:
     does = f"{n} drives {how}: {units.number(last.bytes_per_s / 1e6)} MB/s"
     predicted = f"One drive's latencies alone predicted a loss of {100 * told.loss:.0f} %."
     if lost < ALIKE_LOSS and told.loss < ALIKE_LOSS:
@@ -177,85 +204,90 @@ def _scaled(n: int, last: Reading, told: Predicted, lost: float, how: str) -> li
 
 
 def depths(
-    order: Subject, shapes: Sequence[Shape], options: str, name: str,
+    setup: DriveSetup, shapes: Sequence[ArrayShape], options: str, load: str,
     progress: ProgressCallback | None = None,
 ) -> Section:  # fmt: skip
     """A load at depths 1 to 256 on arrays and on the drive alone."""
-    places = [None, *shapes]
-    keys = [(shape, depth) for shape in places for depth in DEPTHS]
-    variants = [order.variant(s, job(options, name, depth=d, seconds=1.0)) for s, d in keys]
-    by = dict(zip(keys, run_all(variants, seed=order.seed, progress=progress), strict=True))
-    named = {
-        "one drive" if shape is None else shape.name: [by[shape, d].iops for d in DEPTHS]
-        for shape in places
+    places = {ONE: None, **{shape.name: shape for shape in shapes}}
+    cases = {
+        (name, depth): ArrayCase(shape, job(options, load, depth=depth, seconds=1.0))
+        for name, shape in places.items()
+        for depth in DEPTHS
     }
-    alone, *arrays = named.items()
+    found = setup.measure(cases, progress)
+    named = {name: [found[name, depth].iops for depth in DEPTHS] for name in places}
     said = []
-    for label, rates in arrays:
-        gains = [rate / base for rate, base in zip(rates, alone[1], strict=True)]
+    for label, rates in list(named.items())[1:]:
+        gains = [rate / base for rate, base in zip(rates, named[ONE], strict=True)]
         first = next((d for d, gain in zip(DEPTHS, gains, strict=True) if gain >= 1.1), None)
         begins = "at no depth" if first is None else f"from depth {first} on"
         said.append(
             f"{label} is 10 % faster than one drive {begins}; at depth 1 it does {gains[0]:.2f} "
             f"times as many, at depth {DEPTHS[-1]} {gains[-1]:.2f} times."
         )
-    heads = columns("IOPS at depth | " + " | ".join(str(d) for d in DEPTHS))
-    rows: list[Cells] = [[label, *numbers(*rates)] for label, rates in named.items()]
     curves = family(DEPTHS, named)
-    runs = [
-        {"array": s and s.name, "depth": d, **reading.as_json()} for (s, d), reading in by.items()
-    ]
     return Section(
-        said, (), [Table("By depth", heads, rows)],
-        [Figure("IOPS vs queue depth", "depth", "IOPS", curves, True, True, wide=True)],
-        "depth", f"Depth: {name}", runs,
-    )  # fmt: skip
+        said,
+        tables=[_rates("By depth", "IOPS at depth", [str(d) for d in DEPTHS], named)],
+        figures=[Figure("IOPS vs queue depth", "depth", "IOPS", curves, True, True, wide=True)],
+        key="depth",
+        title=f"Depth: {load}",
+        rows=[
+            {"array": places[name] and name, "depth": depth, **did.as_json()}
+            for (name, depth), did in found.items()
+        ],
+    )
 
 
-def degradation(order: Subject, shape: Shape, progress: ProgressCallback | None = None) -> Section:
+def degradation(
+    setup: DriveSetup, shape: ArrayShape, progress: ProgressCallback | None = None
+) -> Section:
     """4 KiB random writes fresh, used, rested, trimmed: alone, in arrays with and without TRIM."""
     load = job("rw=randwrite\nbs=4k", "degradation", depth=32)
-    passed = Shape(shape.level, shape.count, shape.chunk, True)
-    stopped = Shape(shape.level, shape.count, shape.chunk, False)
-    places = [None, passed, stopped]
-    keys = [(place, state) for place in places for state, _ in STATES]
-    steps = dict(STATES)
-    variants = [order.variant(place, load, steps[state]) for place, state in keys]
-    by = dict(zip(keys, run_all(variants, seed=order.seed, progress=progress), strict=True))
     kind = f"{shape.level_name} of {shape.count}"
-    names = {
-        None: "one drive",
-        passed: f"{kind}, TRIM passed on",
-        stopped: f"{kind}, TRIM not passed on",
+    places = {
+        ONE: None,
+        f"{kind}, TRIM passed on": replace(shape, trim=True),
+        f"{kind}, TRIM not passed on": replace(shape, trim=False),
     }
+    cases = {
+        (name, state): ArrayCase(place, load, steps)
+        for name, place in places.items()
+        for state, steps in STATES
+    }
+    found = setup.measure(cases, progress)
     states = [state for state, _ in STATES]
-    named = {names[place]: [by[place, state].iops for state in states] for place in places}
+    named = {name: [found[name, state].iops for state in states] for name in places}
     said = []
-    rows: list[Cells] = []
+    told = {}
     for name, rates in named.items():
-        rows.append([name, *numbers(*rates, *(100 * r / rates[0] for r in rates[1:]))])
+        shares = [100 * rate / rates[0] for rate in rates[1:]]
+        told[name] = [*rates, *shares]
         said.append(
-            f"{name}: {units.number(rates[0])} IOPS fresh, {100 * rates[1] / rates[0]:.0f} "
-            f"% of that when used, {100 * rates[2] / rates[0]:.0f} % after rest, "
-            f"{100 * rates[3] / rates[0]:.0f} % after TRIM of everything."
+            f"{name}: {units.number(rates[0])} IOPS fresh, {shares[0]:.0f} % of that when used, "
+            f"{shares[1]:.0f} % after rest, {shares[2]:.0f} % after TRIM of everything."
         )
-    heads = columns(
-        "device | fresh [IOPS] | used [IOPS] | rested [IOPS] | trimmed [IOPS] | used [%] | "
-        "rested [%] | trimmed [%]"
+    heads = [f"{state} [IOPS]" for state in ("fresh", "used", "rested", "trimmed")]
+    heads += [f"{state} [%]" for state in ("used", "rested", "trimmed")]
+    return Section(
+        said,
+        tables=[_rates("By state", "device", heads, told)],
+        figures=[by_name("Random writes by state", "IOPS", states, named, wide=True)],
+        key="degradation",
+        title=f"Degradation: {shape.name}",
+        rows=[
+            {"array": name, "state": state, **did.as_json()} for (name, state), did in found.items()
+        ],
     )
-    runs = [{"array": names[p], "state": s, **r.as_json()} for (p, s), r in by.items()]
-    figure = by_name("Random writes by state", "IOPS", states, named, wide=True)
-    title = f"Degradation: {shape.name}"
-    return Section(said, (), [Table("By state", heads, rows)], [figure], "degradation", title, runs)
 
 
-_SPEEDS = "rate [IOPS] | throughput [MB/s] | mean [us] | p99 [us] | p99.9 [us]"
+def _rates(
+    title: str, first: str, heads: Sequence[str], named: Mapping[str, Sequence[float]]
+) -> Table:
+    """A row of numbers for each name."""
+    rows: list[Cells] = [[name, *numbers(*values)] for name, values in named.items()]
+    return Table(title, columns(" | ".join([first, *heads])), rows)
 
 
-def _numbers(one: Reading) -> Cells:
-    tails = (us(one.percentile_ns(99.0)), us(one.percentile_ns(99.9)))
-    return numbers(one.iops, one.bytes_per_s / 1e6, one.mean_ns / 1e3, *tails)
-
-
-def _whole_stripes(direction: str, size: int, depth: int) -> JobText:
-    return job(f"rw={direction}\nbs={size}", f"stripes-{direction}", depth=depth, seconds=STRIPES_S)
+def _whole_stripes(size: int) -> JobText:
+    return job(f"rw=write\nbs={size}", "stripes-write", depth=1, seconds=STRIPES_S)

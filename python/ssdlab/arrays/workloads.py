@@ -15,7 +15,7 @@ SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class Workload:
+class NamedLoad:
     """A load and the state in which it finds the drives."""
 
     name: str
@@ -26,22 +26,22 @@ class Workload:
 
 
 WORKLOADS = (
-    Workload("random-read", "4 KiB random reads", "rw=randread\nbs=4k", "sequential"),
-    Workload("random-write", "4 KiB random writes, used drive", "rw=randwrite\nbs=4k", "steady"),
-    Workload(
+    NamedLoad("random-read", "4 KiB random reads", "rw=randread\nbs=4k", "sequential"),
+    NamedLoad("random-write", "4 KiB random writes, used drive", "rw=randwrite\nbs=4k", "steady"),
+    NamedLoad(
         "mixed", "4 KiB at random, 70 % reads, on a used drive", "rw=randrw\nrwmixread=70\nbs=4k",
         "steady",
     ),
-    Workload(
+    NamedLoad(
         "database", "8 KiB at random with hot pages, 80 % reads, on a used drive",
         "rw=randrw\nrwmixread=80\nbs=8k\nrandom_distribution=zipf:1.1", "steady",
     ),
-    Workload("sequential-read", "1 MiB sequential reads", "rw=read\nbs=1m", "sequential"),
-    Workload("sequential-write", "1 MiB sequential writes", "rw=write\nbs=1m", "sequential"),
+    NamedLoad("sequential-read", "1 MiB sequential reads", "rw=read\nbs=1m", "sequential"),
+    NamedLoad("sequential-write", "1 MiB sequential writes", "rw=write\nbs=1m", "sequential"),
 )  # fmt: skip
 
 
-def workload(name: str) -> Workload:
+def workload(name: str) -> NamedLoad:
     """The workload called ``name``."""
     known = {one.name: one for one in WORKLOADS}
     if name not in known:

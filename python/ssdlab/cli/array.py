@@ -22,10 +22,10 @@ if light.BODIES:
     from ssdlab.answer import Answer, Section
     from ssdlab.arrays import studies
     from ssdlab.arrays.attachment import DIRECT, Attachment, attachment, with_bus
-    from ssdlab.arrays.compare import Subject, study
-    from ssdlab.arrays.grid import shapes
+    from ssdlab.arrays.compare import study
+    from ssdlab.arrays.grid import DriveSetup, shapes
     from ssdlab.arrays.measured import measured_drive
-    from ssdlab.arrays.rigs import LEVELS, MEMBERS_MIN, Drive, Shape, array_rig, named
+    from ssdlab.arrays.rigs import LEVELS, MEMBERS_MIN, ArrayShape, DriveRig, array_rig, named
     from ssdlab.arrays.workloads import job, workload
     from ssdlab.cli.console import progress, stderr
     from ssdlab.cli.output import results, say
@@ -141,26 +141,32 @@ def command(
     if save_rigs is not None:
         _save(one, grid.shapes, save_rigs, behind)
         return
-    text, name, options, state = _load(job_file, load, depth)
-    overrides = dict(override(text) for text in set_ or [])
-    order = _order(one, prepare or state, overrides, scale, seed, price, simulated=measured is None)
-    order = replace(order, attachment=behind)
-    asked = Asked(order, grid, text, options, name, depth)
+    asked = _load(job_file, load, depth)
+    setup = DriveSetup(
+        one,
+        overrides=dict(override(text) for text in set_ or []),
+        # Measured latencies have no state.
+        prepare="fob" if measured is not None else prepare or asked.prepare,
+        seed=seed,
+        price=price,
+        attachment=behind,
+    )
+    setup = _scaled(setup, scale)
     started = time.monotonic()
     with progress(f"arrays of {one.name}", quiet=view.quiet) as callback:
         chapters = [
-            _run(key, asked, stage(callback, place, len(wanted)))
+            _run(key, setup, grid, asked, stage(callback, place, len(wanted)))
             for place, key in enumerate(wanted)
         ]
-    rigs = {one.name: array_rig(order.drive, one, behind) for one in grid.shapes[:1]}
+    rigs = {one.name: setup.rig(one) for one in grid.shapes[:1]}
     view.show(
         Answer(
-            f"Arrays of {one.name}",
+            f"Arrays of {setup.drive.name}",
             "arrays",
             chapters,
-            notes=[_note(order, text)],
-            texts={text.name: text.text, **rigs},
-            data=_document(order, text),
+            notes=[_note(setup, asked.job)],
+            texts={asked.job.name: asked.job.text, **rigs},
+            data=_document(setup, asked.job),
         ),
         seconds=time.monotonic() - started,
     )
@@ -170,41 +176,38 @@ def command(
 class Grid:
     """What is compared."""
 
-    shapes: list[Shape]
+    shapes: list[ArrayShape]
     levels: list[str]
     counts: list[int]
     chunks: list[int]
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A study's order, grid and load."""
+class GridLoad:
+    """The load, and the state in which it finds the drives."""
 
-    order: Subject
-    grid: Grid
     job: JobText
-    options: str | None
-    """Lines of a load by name, for other depths; None for a job file."""
     name: str
-    depth: int
+    prepare: str
+    options: str | None = None
+    """Lines of a load by name, for other depths; None for a job file."""
 
 
-def _run(key: str, asked: Asked, report: ProgressCallback) -> Section:
-    order, grid = asked.order, asked.grid
+def _run(
+    key: str, setup: DriveSetup, grid: Grid, load: GridLoad, report: ProgressCallback
+) -> Section:
     if key == "chunk":
-        return studies.chunk_sizes(order, grid.levels, grid.counts[-1], asked.job, report)
+        return studies.chunk_sizes(setup, grid.levels, grid.counts[-1], load.job, report)
     if key == "scaling":
-        counts = sorted(
-            {*range(1, 5), *(n for n in studies.COUNTS if n <= grid.counts[-1]), *grid.counts}
-        )
-        return studies.scaling(order, counts, grid.chunks[0], progress=report)
+        counts = {*range(1, 5), *(n for n in studies.COUNTS if n <= grid.counts[-1]), *grid.counts}
+        return studies.scaling(setup, counts, grid.chunks[0], report)
     if key == "depth":
-        if asked.options is None:
+        if load.options is None:
             raise InputError("--study depth needs --workload: a job file has its own depth")
-        return studies.depths(order, grid.shapes, asked.options, asked.name, report)
+        return studies.depths(setup, grid.shapes, load.options, load.name, report)
     if key == "degradation":
-        return studies.degradation(order, grid.shapes[0], report)
-    return study(order, grid.shapes, asked.job, report)
+        return studies.degradation(setup, grid.shapes[0], report)
+    return study(setup, grid.shapes, load.job, report)
 
 
 def _studies(names: Sequence[str]) -> list[str]:
@@ -245,63 +248,53 @@ def _grid(levels: list[str], counts: list[int], chunks: list[int], quiet: bool) 
     return Grid(good, levels, counts, chunks)
 
 
-def _load(path: Path | None, name: str | None, depth: int) -> tuple[JobText, str, str | None, str]:
-    """The job, its name, its lines where it is a load by name, and the state it begins with."""
+def _load(path: Path | None, name: str | None, depth: int) -> GridLoad:
     if path is not None and name is not None:
         raise InputError("--job and --workload exclude each other; give one of them")
     if path is not None:
-        return read_job(path), path.stem, None, "sequential"
+        return GridLoad(read_job(path), path.stem, "sequential")
     one = workload(name or "random-write")
-    return job(one.options, one.name, depth=depth), one.name, one.options, one.prepare
+    text = job(one.options, one.name, depth=depth)
+    return GridLoad(text, one.name, one.prepare, one.options)
 
 
-def _order(
-    drive: Drive,
-    prepare: str,
-    overrides: dict[str, str],
-    scale: int | None,
-    seed: int,
-    price: float | None,
-    *,
-    simulated: bool,
-) -> Subject:
-    if drive.profile is None:
-        if scale is not None:
-            raise InputError("--scale needs one of the shipped drives; a rig file is as it is")
-        state = prepare if simulated else "fob"  # measured latencies have no state
-        return Subject(drive, None, overrides, state, seed, price)
+def _scaled(setup: DriveSetup, scale: int | None) -> DriveSetup:
+    """With drives as small as they are simulated, and their full size where that is known."""
+    drive = setup.drive
+    if drive.profile is None and scale is not None:
+        raise InputError("--scale needs one of the shipped drives; a rig file is as it is")
+    if drive.profile is None or "capacity" in setup.overrides:
+        return setup
     full = capacity_of(drive.name)
-    if "capacity" in overrides:
-        return Subject(drive, None, overrides, prepare, seed, price)
     about = smaller(drive.name, full // MEMBER_BYTES)
     own = about if scale is None else reduced(drive.name, scale)
-    return Subject(drive, full, {**own, **overrides}, prepare, seed, price)
+    return replace(setup, capacity_bytes=full, overrides={**own, **setup.overrides})
 
 
-def _note(order: Subject, load: JobText) -> str:
-    size = order.overrides.get("capacity")
+def _note(setup: DriveSetup, load: JobText) -> str:
+    size = setup.overrides.get("capacity")
     small = ""
-    if size and order.capacity_bytes:
+    if size and setup.capacity_bytes:
         each = units.parse_bytes("capacity", size)
         small = f"; drives simulated at {each / 1e6:,.0f} MB each"
-    state = "new" if order.prepare == "fob" else f"prepared with {order.prepare}"
-    behind = f" behind {order.attachment.name}" if order.attachment else ""
-    return f"{load.name} on arrays of {order.drive.name}{behind}, {state}{small}"
+    state = "new" if setup.prepare == "fob" else f"prepared with {setup.prepare}"
+    behind = f" behind {setup.attachment.name}" if setup.attachment else ""
+    return f"{load.name} on arrays of {setup.drive.name}{behind}, {state}{small}"
 
 
-def _document(order: Subject, load: JobText) -> dict[str, object]:
+def _document(setup: DriveSetup, load: JobText) -> dict[str, object]:
     return {
-        "drive": order.drive.name,
+        "drive": setup.drive.name,
         "job": load.text,
-        "prepare": order.prepare,
-        "overrides": dict(order.overrides),
-        "seed": order.seed,
-        "price": order.price,
-        "controller": order.attachment.name or None,
+        "prepare": setup.prepare,
+        "overrides": dict(setup.overrides),
+        "seed": setup.seed,
+        "price": setup.price,
+        "controller": setup.attachment.name or None,
     }
 
 
-def _save(drive: Drive, grid: Sequence[Shape], folder: Path, behind: Attachment) -> None:
+def _save(drive: DriveRig, grid: Sequence[ArrayShape], folder: Path, behind: Attachment) -> None:
     make_folder(folder)
     for shape in grid:
         chunk = "" if shape.level in ("1", "linear") else f"-{shape.chunk >> 10}k"

@@ -19,16 +19,14 @@ from ssdlab.errors import InputError, unknown_name
 from ssdlab.plan.stores import FORMS, MODES
 
 if light.BODIES:
-    from ssdlab.answer import Answer, Section
     from ssdlab.cli.console import progress
     from ssdlab.jobfile import read_job
-    from ssdlab.plan.cache import CachePlan, Wish, plan
-    from ssdlab.plan.candidates import THRESHOLD_MAX, Fast, fast
-    from ssdlab.plan.curves import SHARES
+    from ssdlab.plan.cache import CacheStudy
+    from ssdlab.plan.candidates import THRESHOLD_MAX
     from ssdlab.plan.prices import prices
-    from ssdlab.plan.rows import CLOSE, GAIN_MIN, GOALS, REUSE_MIN, Rules
+    from ssdlab.plan.rows import GOALS, Rules
     from ssdlab.plan.stores import store
-    from ssdlab.plan.tables import chapters
+    from ssdlab.plan.study import carry_out
     from ssdlab.tracefile import FITS, existing
 
 QUICK: dict[str, Any] = {
@@ -159,9 +157,9 @@ def command(
         raise unknown_name("goal", goal, GOALS)
     if fit not in FITS:
         raise InputError(f'--fit "{fit}": expected {", ".join(FITS)}')
-    wish = Wish(
+    study = CacheStudy(
         pool=store(pool),
-        fasts=_fasts(cache),
+        fasts=[store(name) for name in dict.fromkeys(cache)],
         prices=prices(prices_),
         trace=None if trace is None else existing(trace),
         reading=reading(format_, action, block, skip_damaged, window, device),
@@ -173,85 +171,57 @@ def command(
         rules=Rules(goal, accept_loss, years),
         presets=_presets(preset or []),
     )
-    wish = replace(wish, **(QUICK if quick else {}))
-    wish = _lists(wish, sizes, blocks, thresholds, policies, modes)
-    if top is not None:
-        wish = replace(wish, top=top)
-    needed = 1 if job is not None else max(wish.passes, max(wish.thresholds) + 1)
-    wish = replace(wish, passes=passes or min(needed, 10))
+    changes: dict[str, Any] = dict(QUICK) if quick else {}
+    changes |= _lists(sizes, blocks, thresholds, policies, modes)
+    study = replace(study, **changes)
+    study = replace(study, top=top or study.top)
+    needed = 1 if job is not None else max(study.passes, max(study.thresholds) + 1)
+    study = replace(study, passes=passes or min(needed, 10))
     started = time.monotonic()
-    with progress(f"caches for {wish.pool.text}", quiet=view.quiet) as callback:
-        found = plan(wish, callback)
-    told = chapters(found)
-    choice = found.choice
-    texts = {"the load at full speed": found.load.full_speed.text, "pool alone": found.pool.rig}
-    if choice.best is not None:
-        texts[choice.best.name] = choice.best.rig
-    view.show(
-        Answer(
-            f"A cache for {found.load.name}",
-            "plan",
-            told,
-            notes=[_note(found), *found.notes],
-            texts=texts,
-            data=document(found, told),
-        ),
-        seconds=time.monotonic() - started,
-    )
-
-
-def _fasts(names: Sequence[str]) -> list[Fast]:
-    found = [fast(store(name)) for name in dict.fromkeys(names)]
-    if not found:
-        raise InputError("--cache: name at least one device to cache on")
-    return found
+    with progress(study.subject, quiet=view.quiet) as callback:
+        answer = carry_out(study, callback)
+    view.show(answer, seconds=time.monotonic() - started)
 
 
 def _lists(
-    wish: Wish,
     sizes: str | None,
     blocks: str | None,
     thresholds: str | None,
     policies: str | None,
     modes: str | None,
-) -> Wish:
-    """The wish with the lists of the command line in it."""
-    changes: dict[str, Any] = {}
+) -> dict[str, Any]:
+    """What the lists of the command line say, by the field of a study."""
+    found: dict[str, Any] = {}
     if sizes is not None:
         expected = "sizes from 1m on, such as 16G,32G or 4g..64gx2"
-        changes["sizes"] = units.sizes(
+        found["sizes"] = units.sizes(
             "--sizes", sizes, expected, lambda size: size >= 1 << 20 and size % 4096 == 0
         )
     if blocks is not None:
         expected = "powers of two from 512 bytes to 64 MiB, such as 16k,64k"
-        changes["blocks"] = units.sizes(
+        found["blocks"] = units.sizes(
             "--blocks", blocks, expected,
             lambda size: 512 <= size <= 64 << 20 and size & (size - 1) == 0,
         )  # fmt: skip
     if thresholds is not None:
         expected = f"numbers of uses from 1 to {THRESHOLD_MAX}, such as 1,2"
-        changes["thresholds"] = units.counts(
+        found["thresholds"] = units.counts(
             "--thresholds", thresholds, expected, lambda uses: 1 <= uses <= THRESHOLD_MAX
         )
     if policies is not None:
-        changes["policies"] = [_policy(one) for one in units.words("--policies", policies)]
+        known = [one["name"] for one in _core.registries() if one["kind"] == "replacement policy"]
+        known.remove("optimal")  # it knows the future
+        found["policies"] = _known("replacement policy", known, units.words("--policies", policies))
     if modes is not None:
-        changes["modes"] = [_mode(one) for one in units.words("--modes", modes)]
-    return replace(wish, **changes)
+        found["modes"] = _known("mode of a cache", MODES, units.words("--modes", modes))
+    return found
 
 
-def _policy(text: str) -> str:
-    known = [one["name"] for one in _core.registries() if one["kind"] == "replacement policy"]
-    known = [name for name in known if name != "optimal"]  # it knows the future
-    if text not in known:
-        raise unknown_name("replacement policy", text, known)
-    return text
-
-
-def _mode(text: str) -> str:
-    if text not in MODES:
-        raise unknown_name("mode of a cache", text, MODES)
-    return text
+def _known(kind: str, known: Sequence[str], names: Sequence[str]) -> Sequence[str]:
+    for name in names:
+        if name not in known:
+            raise unknown_name(kind, name, known)
+    return names
 
 
 def _presets(names: Sequence[str]) -> list[str]:
@@ -264,66 +234,3 @@ def _presets(names: Sequence[str]) -> list[str]:
         rig = _core.Rig.wrap("cache", {"preset": name}, name="--preset", cache=fast, below=pool)
         _core.rig_check(rig.to_toml(), rig_name="--preset")
     return list(dict.fromkeys(names))
-
-
-def document(found: CachePlan, told: Sequence[Section]) -> dict[str, Any]:
-    """The object of ``--json``."""
-    wish, load, choice, main = found.wish, found.load, found.choice, found.main
-    answer = told[0]
-    return {
-        "load": {
-            "name": load.name,
-            "kind": "job" if load.is_job else "trace",
-            "requests": None if load.stream is None else len(load.stream),
-            "reads": None if load.stream is None else load.stream.reads,
-            "read_bytes": None if load.stream is None else load.stream.read_bytes,
-            "write_bytes": None if load.stream is None else load.stream.write_bytes,
-            "mean_request_bytes": None if load.stream is None else load.stream.mean_bytes,
-            "recorded_s": load.span_s,
-            "footprint_bytes": None if main is None else main.footprint,
-            "first_touch_share": None if main is None else main.first_touch,
-            "attainable_hit_ratio": None if main is None else main.attainable,
-            "working_set_bytes": None
-            if main is None
-            else {f"{100 * share:.0f} %": main.working_set(share) for share in SHARES},
-        },
-        "pool": wish.pool.text,
-        "caches": [one.store.text for one in wish.fasts],
-        "depth": wish.depth,
-        "passes": len(found.pool.timed.passes),
-        "seed": wish.seed,
-        "currency": wish.prices.currency,
-        "asked": {
-            "sizes": list(found.sizes),
-            "blocks": list(wish.blocks),
-            "thresholds": list(wish.thresholds),
-            "policies": list(wish.policies),
-            "modes": list(wish.modes),
-            "presets": list(wish.presets),
-        },
-        "criterion": {
-            "goal": wish.rules.goal,
-            "sentence": wish.rules.sentence,
-            "as_good_from_share": CLOSE,
-            "gain_min": GAIN_MIN,
-            "reuse_min": REUSE_MIN,
-            "accept_loss": wish.rules.accept_loss,
-            "years_min": wish.rules.years_min,
-        },
-        "recommended": None if choice.best is None else choice.best.name,
-        "runners_up": [row.name for row in choice.runners],
-        "refused": dict(choice.refused),
-        "why_none": choice.why_none or None,
-        "pays_off_only_when_repeated": choice.only_again,
-        "rows": list(answer.rows),
-        "dropped": list(found.short.dropped),
-        "curves": list(told[1].rows),
-    }
-
-
-def _note(found: CachePlan) -> str:
-    caches = ", ".join(one.store.title for one in found.wish.fasts)
-    return (
-        f"{found.load.name} on {found.wish.pool.title}, caches on {caches}; "
-        f"{len(found.caches)} caches simulated in time"
-    )

@@ -20,7 +20,6 @@ if light.BODIES:
     from ssdlab.answers import reliability as study_answer
     from ssdlab.cli.console import progress
     from ssdlab.cli.output import on_stdout
-    from ssdlab.progress import Progress
     from ssdlab.reliability import Question
 
 
@@ -191,7 +190,7 @@ def command(
     )
     quiet = view.quiet or on_stdout(view.json_, view.report)
     with progress("simulating lives", quiet=quiet) as callback:
-        found = reliability.study(question, lambda share: callback(Progress(share)))
+        found = reliability.study(question, callback)
     view.show(study_answer.answer(found))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ssdlab import _core
 from ssdlab.arrays.attachment import DIRECT, Attachment
-from ssdlab.arrays.rigs import CHUNK, Shape, array_of
+from ssdlab.arrays.rigs import CHUNK, ArrayShape, array_of
 from ssdlab.rig import SUPERBLOCKS_MIN, capacity_of, profile, reduced
 
 
@@ -38,7 +38,7 @@ class Members:
         if own < factor:
             size = capacity_of(self.drive) // factor // 4096 * 4096
             member = _core.Rig.wrap("partition", {"size": f"{size}B"}, below=member)
-        return array_of(member, Shape(self.level, self.count, self.chunk))
+        return array_of(member, ArrayShape(self.level, self.count, self.chunk))
 
 
 def rig(

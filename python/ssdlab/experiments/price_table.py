@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from ssdlab.answer import Curve, Figure
 from ssdlab.arrays.attachment import ram_bytes, with_ram, without_ram
-from ssdlab.arrays.readings import read
+from ssdlab.arrays.performance import Performance
 from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task
 from ssdlab.jobfile import JobText
 from ssdlab.plan.prices import prices
 from ssdlab.plan.storage import loads
 from ssdlab.plan.storage.candidates import Candidate, candidate
-from ssdlab.plan.storage.loads import HotSet, Span
-from ssdlab.plan.storage.sizes import drive_of, has_disk, resized, simulated_bytes, usable_bytes
-from ssdlab.rig import capacity_of
+from ssdlab.plan.storage.loads import HotSet, Timing
 
 ARTICLE = "an article on SSD caches of two RAID cards, its table of prices"
 POOL = "raid1:2:hgst-he10-10000"
@@ -27,7 +25,7 @@ ROWS = {
 """Candidate, then as published: random reads and writes a second, price by that of the first."""
 DEPTH = 256
 HOT = HotSet(loads.HOT_BYTES)
-DISK_SPAN, FLASH_SPAN = Span(20.0, 4.0), Span(0.5, 0.1)
+DISK_SPAN, FLASH_SPAN = Timing(20.0, 4.0), Timing(0.5, 0.1)
 HOT_TIMES_FACTOR = 400 << 30
 """The hot set of SSDs and caches is simulated at this divided by the factor."""
 HOT_SETS = 20
@@ -77,12 +75,12 @@ def plan(factor: int) -> list[Task]:
         one = candidate(text)
         for kind in KINDS:
             rig, job = _cached(one, kind, factor) if one.fast else _plain(one, kind, factor)
-            slow = has_disk(one.pool)
+            slow = one.pool.has_disk
             cost = 3.0 if one.fast else 0.2 if slow else 4.0
             state = None if slow else "sequential"
             tasks.append(Task(f"{key}-{kind}", text, job.text, cost=cost, rig=rig, prepare=state))
     first, start = candidate(POOL), HotSet(HOT.bytes, spread=False)
-    whole = usable_bytes(first.pool)
+    whole = first.pool.usable_bytes
     job = loads.random_job("read", "randread", start, whole, DEPTH, DISK_SPAN)
     tasks.append(Task("disks-beginning", POOL, job.text, rig=_rig(first), cost=0.2))
     return tasks
@@ -90,12 +88,12 @@ def plan(factor: int) -> list[Task]:
 
 def _plain(one: Candidate, kind: str, factor: int) -> tuple[str, JobText]:
     """SSDs are made smaller, and written until what is collected is what always will be."""
-    whole = usable_bytes(one.pool)
-    if has_disk(one.pool):
+    whole = one.pool.usable_bytes
+    if one.pool.has_disk:
         job = loads.random_job(kind, f"rand{kind}", HOT, whole, DEPTH, DISK_SPAN)
         return _rig(one), job
-    size = capacity_of(drive_of(one.pool)) // factor
-    capacity = int(whole * simulated_bytes(one.pool, size) / capacity_of(drive_of(one.pool)))
+    size = one.pool.drive_bytes // factor
+    capacity = int(whole * one.pool.simulated_bytes(size) / one.pool.drive_bytes)
     hot = HotSet(min(HOT.bytes, HOT_TIMES_FACTOR // factor, capacity // HOT_SHARE))
     job = loads.random_job(kind, f"rand{kind}", hot, capacity, DEPTH, FLASH_SPAN)
     if kind == "write":
@@ -109,8 +107,8 @@ def _cached(one: Candidate, kind: str, factor: int) -> tuple[str, JobText]:
     assert one.fast is not None
     hot = HotSet(min(HOT.bytes, HOT_TIMES_FACTOR // factor))
     shrink = HOT.bytes / hot.bytes
-    size = min(capacity_of(drive_of(one.fast)) / shrink, float(HOT_SETS * hot.bytes))
-    whole = usable_bytes(one.pool)
+    size = min(one.fast.drive_bytes / shrink, float(HOT_SETS * hot.bytes))
+    whole = one.pool.usable_bytes
     most = COVERED * hot.bytes // loads.BLOCK
     job = loads.covering_job("warm", "randread", hot, whole, DEPTH, times=COVERED, most=most)
     if kind == "write":
@@ -128,14 +126,12 @@ def _rig(one: Candidate, ssd_bytes: int | None = None, shrink: float = 1.0) -> s
         card = without_ram(card)  # it ran with the card's own RAM set to write-through
     elif ram_bytes(card):
         card = with_ram(card, int(ram_bytes(card) / shrink) // loads.BLOCK * loads.BLOCK)
-    pool = resized(one.pool, ssd_bytes)
-    fast = None if one.fast is None else resized(one.fast, ssd_bytes)
-    return one.tree(pool, fast, card).to_toml()
+    return one.tree([part.resized(ssd_bytes) for part in one.stores], card).to_toml()
 
 
 def judge(runs: Runs, factor: int) -> Reproduced:
     """Every number of the table."""
-    found = {key: read(result).iops for key, result in runs.items()}
+    found = {key: Performance.of(result).iops for key, result in runs.items()}
     lines = []
     for key, (text, *published, _) in ROWS.items():
         for kind, value in zip(KINDS, published, strict=True):

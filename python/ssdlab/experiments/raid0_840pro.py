@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ssdlab.answer import Figure, family
 from ssdlab.arrays.attachment import attachment
-from ssdlab.arrays.rigs import Shape, array_rig, shipped
+from ssdlab.arrays.rigs import ArrayShape, array_rig, shipped
 from ssdlab.experiments import measure
 from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task, job_file
 from ssdlab.rig import reduced
@@ -75,7 +75,7 @@ def plan(factor: int) -> list[Task]:
     tasks = []
     for size, pair in DEVICES:
         drive, name = f"samsung-840-pro-{size}", name_of(size, pair)
-        shape = Shape("0", 2 if pair else 1, STRIPE)
+        shape = ArrayShape("0", 2 if pair else 1, STRIPE)
         rig = array_rig(shipped(drive), shape, attachment(CHIPSET))
         smaller, cost = reduced(drive, factor, fewest=128), 2.0 if pair else 1.0
         device = name if pair else drive

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ssdlab.answer import Figure, by_name, family
 from ssdlab.arrays.attachment import attachment
-from ssdlab.arrays.readings import Reading, read
-from ssdlab.arrays.rigs import Shape, array_rig, shipped
+from ssdlab.arrays.performance import Performance
+from ssdlab.arrays.rigs import ArrayShape, array_rig, shipped
 from ssdlab.arrays.studies import STATES
 from ssdlab.arrays.workloads import job
 from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task, job_file
@@ -39,10 +39,10 @@ def plan(factor: int) -> list[Task]:
     """Degradation of one and of two drives; the fresh pair against the larger drive; stripes."""
     chipset = attachment(CHIPSET)
     pair = {
-        kib: array_rig(shipped(SMALL), Shape("0", 2, kib << 10, False), chipset)
+        kib: array_rig(shipped(SMALL), ArrayShape("0", 2, kib << 10, False), chipset)
         for kib in STRIPES_KIB
     }
-    devices = {one: array_rig(shipped(one), Shape("0", 1), chipset) for one in (SMALL, LARGE)}
+    devices = {one: array_rig(shipped(one), ArrayShape("0", 1), chipset) for one in (SMALL, LARGE)}
     devices[PAIR] = pair[DEFAULT_KIB]
     small, large = (reduced(one, factor, fewest=128) for one in (SMALL, LARGE))
     random = job("rw=randwrite\nbs=4k", "random", depth=32, seconds=2.0).text
@@ -90,7 +90,7 @@ def _sided(name: str, percent: int) -> str:
 
 def judge(runs: Runs, factor: int) -> Reproduced:
     """What the article says of the shape, as ratios."""
-    found = {key: read(result) for key, result in runs.items()}
+    found = {key: Performance.of(result) for key, result in runs.items()}
 
     def ratio(one: str, key: str, other: str, base: str) -> float:
         return found[f"{one}/{key}"].iops / found[f"{other}/{base}"].iops
@@ -132,7 +132,7 @@ def judge(runs: Runs, factor: int) -> Reproduced:
     return Reproduced(lines, _figures(found, spreads), _remarks(found, spreads))
 
 
-def _figures(found: dict[str, Reading], spreads: dict[str, list[float]]) -> list[Figure]:
+def _figures(found: dict[str, Performance], spreads: dict[str, list[float]]) -> list[Figure]:
     rates = {
         one: [found[f"{one}/{key}"].iops for key in STATE_KEYS] for one in (SMALL, LARGE, PAIR)
     }
@@ -145,7 +145,7 @@ def _figures(found: dict[str, Reading], spreads: dict[str, list[float]]) -> list
     ]
 
 
-def _remarks(found: dict[str, Reading], spreads: dict[str, list[float]]) -> list[str]:
+def _remarks(found: dict[str, Performance], spreads: dict[str, list[float]]) -> list[str]:
     said = []
     for device in (SMALL, LARGE, PAIR):
         rates = {key: found[f"{device}/{key}"].iops for key in STATE_KEYS}

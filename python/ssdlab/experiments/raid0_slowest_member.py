@@ -7,9 +7,9 @@ from typing import Any
 
 from ssdlab import _core
 from ssdlab.answer import Curve, Figure, family
+from ssdlab.arrays.performance import Performance
 from ssdlab.arrays.predict import slowest_of
-from ssdlab.arrays.readings import read
-from ssdlab.arrays.rigs import CHUNK, Drive, Shape, array_rig, mixed_rig
+from ssdlab.arrays.rigs import CHUNK, ArrayShape, DriveRig, array_rig, mixed_rig
 from ssdlab.experiments.base import Experiment, Kind, Line, Reproduced, Runs, Task, job_file
 
 ARTICLE = "an article on RAID 0 of many SSDs (Linux md, HBA)"
@@ -44,9 +44,9 @@ BELL_WHY = (
 RANGE_WHY = "the article gives a range, 20 to 25 %, and does not say for how many drives"
 
 
-def _drive(name: str, latency: Mapping[str, Any]) -> Drive:
+def _drive(name: str, latency: Mapping[str, Any]) -> DriveRig:
     keys = {"capacity": "16GiB", "read": [{"mean": f"{MEAN_MS}ms"}], "write": [dict(latency)]}
-    return Drive(name, _core.Rig.wrap("measured", keys, name=name).to_toml())
+    return DriveRig(name, _core.Rig.wrap("measured", keys, name=name).to_toml())
 
 
 def plan(factor: int) -> list[Task]:
@@ -55,7 +55,7 @@ def plan(factor: int) -> list[Task]:
     example = Task(
         key="example",
         drive=EXAMPLE,
-        rig=mixed_rig(members, Shape("0", len(members), CHUNK)),
+        rig=mixed_rig(members, ArrayShape("0", len(members), CHUNK)),
         job=job_file(
             "One write of 4 MiB to eight members.", "", {"write": "rw=write bs=4m size=4m"}
         ),
@@ -68,7 +68,7 @@ def plan(factor: int) -> list[Task]:
             Task(
                 key=f"{name}-{count}",
                 drive=MODEL,
-                rig=array_rig(drive, Shape("0", count, CHUNK)),
+                rig=array_rig(drive, ArrayShape("0", count, CHUNK)),
                 job=_stripes(count, factor),
                 cost=float(count),
             )
@@ -87,9 +87,9 @@ def _stripes(count: int, factor: int) -> str:
 
 def judge(runs: Runs, factor: int) -> Reproduced:
     """The example to the microsecond, and what is lost against the number of drives."""
-    example = read(runs["example"])
+    example = Performance.of(runs["example"])
     busy = example.utilisation
-    least, mean, most = (busy.least, busy.mean, busy.greatest) if busy else (None,) * 3
+    least, mean, most = (busy.min, busy.mean, busy.max) if busy else (None,) * 3
     _, shares = slowest_of(TIMES_MS)
     lines = [Line(EXAMPLE, "a write of 4 MiB takes", LONGEST_MS, "ms", example.max_ns / 1e6)]
     for quantity, value, share in (
@@ -116,7 +116,7 @@ def judge(runs: Runs, factor: int) -> Reproduced:
 
 def _losses(runs: Runs, name: str) -> dict[int, float]:
     """Percent below N times one drive."""
-    rates = {n: read(runs[f"{name}-{n}"]).bytes_per_s / 1e6 for n in COUNTS}
+    rates = {n: Performance.of(runs[f"{name}-{n}"]).bytes_per_s / 1e6 for n in COUNTS}
     return {n: 100 * (1 - rate / (n * rates[1])) for n, rate in rates.items()}
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ssdlab.answer import by_name
 from ssdlab.arrays.attachment import attachment, with_ram, without_ram
-from ssdlab.arrays.readings import read
-from ssdlab.arrays.rigs import Shape, array_rig, shipped
+from ssdlab.arrays.performance import Performance
+from ssdlab.arrays.rigs import ArrayShape, array_rig, shipped
 from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task, job_file
 from ssdlab.rig import capacity_of, reduced
 
@@ -69,7 +69,7 @@ def plan(factor: int) -> list[Task]:
     tasks = []
     card = attachment(CARD)
     for level in LEVELS:
-        shape = Shape(level, MEMBERS, STRIP)
+        shape = ArrayShape(level, MEMBERS, STRIP)
         percent = max(1, round(100 * VOLUME / (shape.usable_share * MEMBERS * capacity_of(SSD))))
         for load, options in (LOADS | ORDERED).items():
             settings = [("", without_ram(card), without_ram(card), 0)]
@@ -89,7 +89,7 @@ def plan(factor: int) -> list[Task]:
 
 def judge(runs: Runs, factor: int) -> Reproduced:
     """The two numbers of the text, and every level."""
-    found = {key: read(result).iops for key, result in runs.items()}
+    found = {key: Performance.of(result).iops for key, result in runs.items()}
     ram, many = found["ssd-6-write-ram"], f"{RANGE}; {CONTROLLER}"
     per_disk = ram / found["disk-6-write-ram"]
     writes, cached = "RAID 6, 4 KiB random writes", "RAID 6, 4 KiB random writes, RAM of the card"

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from ssdlab.answer import Curve, Figure, by_name
 from ssdlab.arrays.attachment import attachment, without_ram
-from ssdlab.arrays.readings import read
-from ssdlab.arrays.rigs import Shape, array_rig, shipped
+from ssdlab.arrays.performance import Performance
+from ssdlab.arrays.rigs import ArrayShape, array_rig, shipped
 from ssdlab.experiments import measure, raid_levels
 from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task, job_file
 from ssdlab.experiments.cached import Members, rig
@@ -73,7 +73,7 @@ def plan(factor: int) -> list[Task]:
         pool = Members("6", raid_levels.MEMBERS, DISK, STRIP)
         used = rig(DRIVE, pool.rig(1), cache.rig(factor), keys | USED, card)
         tasks.append(Task(f"{fast}-used", DRIVE, job(factor), rig=used))
-    shape = Shape("6", raid_levels.MEMBERS, STRIP)
+    shape = ArrayShape("6", raid_levels.MEMBERS, STRIP)
     percent = round(100 * VOLUME / (shape.usable_share * shape.count * capacity_of(SSD)))
     text = raid_levels.job("write", raid_levels.LOADS["write"], percent)
     smaller = reduced(SSD, min(factor, SSD_FACTOR), fewest=128)
@@ -89,7 +89,7 @@ def judge(runs: Runs, factor: int) -> Reproduced:
         for level in LEVELS
         for load in ("cold", "write", "read")
     }
-    pure, on_raid6 = read(runs["ssds"]).iops, found["0", "6", "write"]
+    pure, on_raid6 = Performance.of(runs["ssds"]).iops, found["0", "6", "write"]
     lines = [
         Line(DRIVE, f"RAID 6, cache {FAST[fast]}: random writes", value, "IOPS",
              found[fast, "6", "write"], STATE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,16 +10,21 @@ import numpy as np
 import polars as pl
 
 from ssdlab import wear
-from ssdlab.arrays.readings import Reading, read
+from ssdlab.arrays.performance import Performance
 from ssdlab.bench import Seat
 from ssdlab.jobfile import JobText
+from ssdlab.plan.study import stages
 from ssdlab.plan.warmup import Ramp
+from ssdlab.plan.workload import Load
 from ssdlab.progress import ProgressCallback
 from ssdlab.results import Result
 from ssdlab.units import SEED_MAX
 
 INTERVAL_MS = 100
 SEED_STEP = 1_000_003
+INTERVALS = 300
+"""Of a pass, about."""
+PASS_INTERVAL_MS = (10, 60_000)
 Found = Literal["hits", "partial", "misses"]
 
 
@@ -27,9 +32,7 @@ Found = Literal["hits", "partial", "misses"]
 class Ran:
     """What a job did."""
 
-    reading: Reading
-    mean_ns: Mapping[str, float]
-    """Mean latency by direction."""
+    did: Performance
     ramp: Ramp
     dirty_most: int
     """Most bytes that lay in a cache alone, of those that the outermost device counts."""
@@ -39,6 +42,11 @@ class Ran:
     """Counters of the devices at its start."""
     counters: Mapping[str, int]
     """At its end."""
+
+    def mean_ns(self, ddir: str) -> float:
+        """Mean latency of a direction; 0 without I/Os."""
+        one = self.did.latencies.get(ddir)
+        return (one and one.mean_ns) or 0.0
 
     def grown(self, name: str) -> int:
         """By how much a counter grew, ramp included."""
@@ -82,7 +90,7 @@ class Ran:
 
 
 class Bed:
-    """A device that keeps its state from job to job.
+    """A device that keeps its state from job to job; each step reports to the next of ``reports``.
 
     Each job has a seed of its own, unless ``seed_step`` is 0: who writes the same places in the
     same order once more finds them in the cache, and side by side in the flash.
@@ -91,64 +99,130 @@ class Bed:
     """
 
     def __init__(
-        self, rig: str, name: str, seed: int, seat: Seat, seed_step: int = SEED_STEP
-    ) -> None:
-        self.seed, self.seed_step = seed, seed_step
+        self, rig: str, name: str, seed: int, seat: Seat, reports: Iterator[ProgressCallback],
+        seed_step: int = SEED_STEP,
+    ) -> None:  # fmt: skip
+        self.seed, self.seed_step, self.reports = seed, seed_step, reports
         self.drive = seat.drive(rig, name, seed)
         self.capacity = self.drive.core.capacity_bytes
 
-    def prepare(self, steps: str, progress: ProgressCallback) -> None:
+    def prepare(self, steps: str) -> None:
         """As ``--prepare`` of other commands."""
-        self.drive.prepare(steps, progress)
+        self.drive.prepare(steps, next(self.reports))
 
-    def run(self, job: JobText, progress: ProgressCallback, interval_ms: int = INTERVAL_MS) -> Ran:
-        """Runs a job; the device goes on from where it was."""
+    def run(self, job: JobText, interval_ms: int = INTERVAL_MS, *, whole: bool = False) -> Ran:
+        """Runs a job; the device goes on from where it was. ``whole`` has all of the job counted,
+        not its measurement window alone: passes of a load are compared request by request."""
         core, seed = self.drive.core, self.seed
         self.seed = (seed + self.seed_step) % (SEED_MAX + 1)
         before, begin = core.counters(), core.now_s
-        result = self.drive.run(job, progress, seed=seed, interval_ms=interval_ms)
-        reading, series = read(result), result.device_series()
+        result = self.drive.run(job, next(self.reports), seed=seed, interval_ms=interval_ms)
+        did, series = Performance.of(result, whole=whole), result.device_series()
         dirty = 0
         if series is not None and "dirty_bytes" in series.columns and series.height:
             dirty = int(series["dirty_bytes"].to_numpy().max())
-        means, ramp = _means(result, reading.jobs), _ramp(result, reading.jobs)
-        return Ran(reading, means, ramp, dirty, core.now_s - begin, before, core.counters())
+        return Ran(did, _ramp(result, did.jobs), dirty, core.now_s - begin, before, core.counters())
 
 
 @dataclass(frozen=True)
-class Worn:
+class Schedule:
+    """The passes of a load, as they are run on every rig."""
+
+    load: Load
+    passes: int
+    """At full speed, one after another; a job runs once."""
+    seed: int
+    interval_ms: int = 1000
+    """Of the series at full speed."""
+
+
+@dataclass(frozen=True)
+class Passes:
+    """What a rig did under the passes of a load."""
+
+    capacity: int
+    passes: Sequence[Ran]
+    """At full speed."""
+    recorded: Ran | None
+    """At the times of the recording, after the others."""
+
+    @property
+    def dirty_recorded(self) -> int:
+        """Most dirty bytes while the recording was followed."""
+        return 0 if self.recorded is None else self.recorded.dirty_most
+
+    @property
+    def first(self) -> Ran:
+        """The pass that began with an empty cache."""
+        return self.passes[0]
+
+    @property
+    def last(self) -> Ran:
+        """The warmest pass at full speed."""
+        return self.passes[-1]
+
+    @property
+    def calm(self) -> Ran:
+        """The pass that latencies are taken from: at recorded times, else the last."""
+        return self.recorded or self.last
+
+
+def run_passes(rig: str, name: str, order: Schedule, seat: Seat, state: str = "fob") -> Passes:
+    """Runs all passes on one device that lives through them.
+
+    Raises InputError where the rig is wrong or the load does not fit on it, Interrupted.
+    """
+    load = order.load
+    count = 1 if load.is_job else order.passes
+    reports = stages(seat.report, count + 3)
+
+    def fresh() -> Bed:
+        bed = Bed(rig, name, order.seed, seat, reports, seed_step=0)
+        if state != "fob":
+            bed.prepare(state)
+        return bed
+
+    bed = fresh()
+    found = [bed.run(load.full_speed, order.interval_ms, whole=True) for _ in range(count)]
+    calm = None
+    if load.recorded is not None:
+        if count == 1:
+            # With nothing to warm it up, the recording too begins on a new device.
+            bed = fresh()
+        calm = bed.run(load.recorded, pass_interval(load.span_s), whole=True)
+    return Passes(bed.capacity, found, calm)
+
+
+def pass_interval(seconds: float) -> int:
+    """Length of an interval (ms) for a pass of so many seconds."""
+    least, most = PASS_INTERVAL_MS
+    return min(most, max(least, round(seconds * 1000 / INTERVALS)))
+
+
+@dataclass(frozen=True)
+class SsdWear:
     """What a load of writes does to one of the SSDs that take it."""
 
     write_amplification: float
-    dwpd: float
+    dwpd_5_years: float
     """Writes of the whole drive a day over five years until its rated cycles are used up."""
-    share: float
-    """Bytes that it is written per byte that the host writes."""
+    written_per_host_byte: float
 
 
-def wear_of(ran: Ran, *, cache: bool) -> Worn | None:
+def wear_of(ran: Ran, *, cache: bool) -> SsdWear | None:
     """The wear of the SSD that is written most: of the cache's, or of the others.
 
     None where there is none, or where it was written nothing.
     """
     rig = ran.stretch.wear
     found = [
-        Worn(one.endurance.write_amplification, one.endurance.dwpd_5_years, one.share)
+        SsdWear(one.endurance.write_amplification, one.endurance.dwpd_5_years, one.share)
         for path, one in (rig.members.items() if rig else ())
         if ("cache" in path.split("/")) == cache and one.endurance is not None and one.share
     ]
-    return max(found, key=lambda one: one.share * one.write_amplification, default=None)
-
-
-def _means(result: Result, jobs: Sequence[str]) -> dict[str, float]:
-    sums: dict[str, tuple[float, int]] = {}
-    for job in result.jobs:
-        if job.name not in jobs:
-            continue
-        for one in job.directions():
-            total, ios = sums.get(one.ddir, (0.0, 0))
-            sums[one.ddir] = (total + one.lat_mean_ns * one.ios, ios + one.ios)
-    return {ddir: total / ios for ddir, (total, ios) in sums.items() if ios}
+    return max(
+        found, key=lambda one: one.written_per_host_byte * one.write_amplification, default=None
+    )
 
 
 def _ramp(result: Result, jobs: Sequence[str]) -> Ramp:

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ssdlab import bench, units
+from ssdlab.answer import Answer
+from ssdlab.arrays.performance import Performance
 from ssdlab.bench import Seat
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
-from ssdlab.plan import candidates as cand
-from ssdlab.plan.candidates import Asked, CacheCandidate, Costs, Fast, Short
+from ssdlab.plan.bed import Passes, Schedule, pass_interval, run_passes
+from ssdlab.plan.candidates import CacheCandidate, Costs, ShortList, shrunk
 from ssdlab.plan.curves import Accesses, HitCurve, accesses, curve
-from ssdlab.plan.lifetime import AgedDrives, life, writes_of
-from ssdlab.plan.prices import Prices
-from ssdlab.plan.rows import CacheRow, Choice, Formula, Rules, choose
+from ssdlab.plan.lifetime import AgedDrives, life
+from ssdlab.plan.question import FINE, CachePlan, CacheQuestion
+from ssdlab.plan.rows import CacheRow, Choice, Formula, Kind, choose
 from ssdlab.plan.stores import Store, cached, letter
-from ssdlab.plan.timed import Schedule, Timed, interval, run
-from ssdlab.plan.warmup import warm_up, warm_up_s
-from ssdlab.plan.workload import Load, job_load, replay, trace_load
-from ssdlab.progress import ProgressCallback, within
+from ssdlab.plan.study import Round, Rounds
+from ssdlab.plan.tables import chapters
+from ssdlab.plan.workload import Load, job_capture, replay, trace_load
 from ssdlab.target import Settings, Sim
-from ssdlab.tracefile import Reading, existing
+from ssdlab.tracefile import existing
 
 SIZE_MIN = 8 << 20
 SIZE_SHARES = (0.5, 0.8, 0.95)
@@ -38,280 +39,271 @@ BOUNDS_MS = 100
 ALONE_MIN = 256 << 30
 """A fast device larger than this (and than the load) is simulated smaller where it works alone:
 its reserve stays large enough for what a trace writes."""
-FINE = 4096
-"""Block of the curve that says what data is asked for again."""
 DISK_S = 20.0
 """Simulated seconds for the rate of one disk."""
 
 
-@dataclass(frozen=True)
-class Wish:
-    """What is asked for."""
-
-    pool: Store
-    fasts: Sequence[Fast]
-    prices: Prices
-    trace: Path | None = None
-    reading: Reading = field(default_factory=Reading)
-    fit: str = "as-is"
-    job: JobText | None = None
-    sizes: Sequence[int] = ()
-    """Empty: chosen by the working set."""
-    blocks: Sequence[int] = (16 << 10, 64 << 10)
-    thresholds: Sequence[int] = (1, 2)
-    policies: Sequence[str] = ("lru", "arc", "s3-fifo")
-    modes: Sequence[str] = ("write-back", "write-through", "write-around")
-    presets: Sequence[str] = ()
-    top: int = 6
-    depth: int = 32
-    passes: int = 3
-    seed: int = 1
-    quick: bool = False
-    rules: Rules = field(default_factory=Rules)
-
-
-@dataclass(frozen=True)
-class CachePlan:
-    """The answer."""
-
-    wish: Wish
-    load: Load
-    sizes: Sequence[int]
-    curves: Mapping[tuple[str, int], HitCurve]
-    """At all sizes for LRU, at the candidates' for other policies."""
-    short: Short
-    pool: CacheRow
-    rows: Sequence[CacheRow]
-    """The pool, the fast devices, the caches."""
-    choice: Choice
-    notes: Sequence[str] = field(default_factory=tuple)
+class CacheStudy(CacheQuestion):
+    """Finds the cache to take."""
 
     @property
-    def caches(self) -> list[CacheRow]:
-        """The rows of caches."""
-        return [row for row in self.rows if row.kind == "cache"]
+    def subject(self) -> str:
+        """What it is about, for the line of progress."""
+        return f"caches for {self.pool.text}"
 
-    @property
-    def main(self) -> HitCurve | None:
-        """The curve that the working set is read from: LRU in blocks of 4 KiB."""
-        return self.curves.get(("lru", FINE))
+    def judge(self, found: CachePlan) -> Answer:
+        """The caches beside each other and beside the pool alone."""
+        texts = {
+            "the load at full speed": found.load.full_speed.text,
+            "pool alone": found.pool.rig,
+        }
+        if found.choice.best is not None:
+            texts[found.choice.best.name] = found.choice.best.rig
+        note = (
+            f"{found.load.name} on {self.pool.title}, caches on "
+            f"{', '.join(one.title for one in self.fasts)}; "
+            f"{len(found.caches)} caches simulated in time"
+        )
+        return Answer(
+            f"A cache for {found.load.name}",
+            "plan",
+            chapters(found),
+            notes=[note, *found.notes],
+            texts=texts,
+            data=found.as_json(),
+        )
+
+    def variants(self) -> Rounds[CachePlan]:
+        """What the pool does alone, what the load allows, what caches do, and which to take.
+
+        Raises InputError where the load, a store or a size is wrong, or the load does not fit.
+        """
+        self._check_sizes()
+        load = self._load()
+        pool, fasts, notes = yield from self._alone(load)
+        if self.job is not None:
+            did, capacity = pool.passes.first.did, self.pool.capacity_bytes
+            writer = job_capture(
+                self.job, capacity, round(did.iops * did.seconds), did.seconds, self.seed
+            )
+            (load,) = yield Round([writer], 0.2)
+        curves, sizes = yield from self._curves(load)
+        main = curves.get(("lru", FINE))
+        short = ShortList(replace(self, sizes=sizes), curves, self._costs(pool, fasts))
+        if not short.chosen:
+            raise InputError("--sizes: no size is large enough for a block of any size asked for")
+        (disk,) = yield Round([disk_rate(self.pool, load.request_bytes, self.seed)], 0.37)
+        order = Schedule(load, self.passes, self.seed, pass_interval(pool.passes.first.did.seconds))
+        table = _Caches(self, order, disk, AgedDrives())
+        reuse = None if main is None else main.attainable
+        caches = yield Round(table.variants(short.chosen), 1.0 if self.quick else 0.75)
+        if not self.quick:
+            more = self._beside(short, caches, choose(caches, pool, self.rules, reuse))
+            caches = caches + (yield Round(table.variants(more)))
+        caches = [replace(row, mark=letter(place)) for place, row in enumerate(caches)]
+        dropped = [*dict.fromkeys(short.dropped), *_untried(short, caches, bool(curves))]
+        return CachePlan(
+            self,
+            load,
+            sizes,
+            curves,
+            dropped,
+            pool,
+            [pool, *fasts, *caches],
+            choose(caches, pool, self.rules, reuse),
+            (*load.notes, *notes),
+        )
+
+    def _check_sizes(self) -> None:
+        largest = max(one.capacity_bytes for one in self.fasts)
+        for size in self.sizes:
+            if size > largest:
+                raise InputError(
+                    f"--sizes {units.binary(size)}: larger than the largest cache device "
+                    f"({units.binary(largest)})"
+                )
+            if size >= self.pool.capacity_bytes:
+                raise InputError(
+                    f"--sizes {units.binary(size)}: a cache as large as the pool "
+                    f"({units.binary(self.pool.capacity_bytes)}) is no "
+                    "cache; take the fast device alone"
+                )
+
+    def _load(self) -> Load:
+        """The load, as far as it is known before it has run."""
+        if self.job is not None:
+            return Load(self.job.name, None, 0.0, 0, self.job, None)
+        trace, capacity = self.trace or Path(), self.pool.capacity_bytes
+        return trace_load(trace, self.reading, self.fit, capacity, self.depth)
+
+    def row(
+        self, kind: Kind, name: str, store: Store, passes: Passes, rig: str,
+        usable_bytes: int | None = None, **more: Any,
+    ) -> CacheRow:  # fmt: skip
+        """A storage with what it did and what it costs."""
+        return CacheRow(
+            kind,
+            name,
+            store,
+            passes,
+            rig,
+            self.prices.missing(store.bill),
+            price=self.prices.of(store.bill),
+            usable_bytes=usable_bytes or passes.capacity,
+            **more,
+        )
+
+    def _alone(self, load: Load) -> Rounds[tuple[CacheRow, list[CacheRow], list[str]]]:
+        """What the pool does alone, and what each fast device does with all of the load on it."""
+        order = Schedule(load, self.passes, self.seed, BOUNDS_MS)
+
+        def pool(seat: Seat) -> CacheRow:
+            rig = self.pool.rig()
+            passes = run_passes(rig, self.pool.text, order, seat, prepared(self.pool))
+            return self.row("pool", "pool alone", self.pool, passes, rig)
+
+        def alone(one: Store, seat: Seat) -> CacheRow:
+            rig, own = self._fast_rig(one, load)
+            passes = run_passes(rig, one.text, replace(order, load=own), seat, "sequential")
+            note = "addresses scaled to its size" if load.end_byte > one.capacity_bytes else ""
+            return self.row(
+                "fast", f"{one.text} alone", one, passes, one.rig(),
+                note=note, usable_bytes=one.capacity_bytes,
+            )  # fmt: skip
+
+        def tried(one: Store) -> bench.Variant[CacheRow | InputError]:
+            # A fast device that cannot be simulated alone is no reason to stop.
+            return bench.Variant(bench.tolerant(lambda seat: alone(one, seat)))
+
+        row, *found = yield Round([bench.Variant(pool), *map(tried, self.fasts)], 0.16)
+        notes = [
+            f"{one.title} alone is not simulated: {error}."
+            for one, error in zip(self.fasts, found, strict=True)
+            if isinstance(error, InputError)
+        ]
+        return row, [one for one in found if isinstance(one, CacheRow)], notes
+
+    def _fast_rig(self, one: Store, load: Load) -> tuple[str, Load]:
+        """A fast device made small, and the load where it reaches beyond it: scaled to it."""
+        capacity = one.capacity_bytes
+        least = max(ALONE_MIN, capacity if load.is_job else load.end_byte)
+        rig = replace(one, tree=shrunk(one, least) or one.tree).rig()
+        if self.trace is None or load.end_byte <= capacity:
+            return rig, load
+        file, how = existing(self.trace), load.full_speed.replay.reading
+        return rig, replace(
+            load,
+            full_speed=replay(file, how, "scale", self.depth),
+            recorded=replay(file, how, "scale", None) if load.recorded else None,
+        )
+
+    def _curves(self, load: Load) -> Rounds[tuple[dict[tuple[str, int], HitCurve], list[int]]]:
+        """LRU at all sizes, the other policies at those of the candidates; and these sizes."""
+        largest = max(one.capacity_bytes for one in self.fasts)
+        if load.stream is None:
+            # Nothing is known of the load: a sixteenth, a quarter and all of the device.
+            return {}, list(self.sizes) or [largest // 16, largest // 4, largest]
+        blocks = dict.fromkeys((FINE, *self.blocks))
+        seen = {block: accesses(load.stream, block) for block in blocks}
+        found = yield Round([_curve("lru", one, None) for one in seen.values()], 0.26)
+        curves = {("lru", block): one for block, one in zip(seen, found, strict=True)}
+        coarse = curves["lru", max(self.blocks)]
+        sizes = list(self.sizes) or sizes_for(curves["lru", FINE], coarse, largest, self.quick)
+        others = [
+            (policy, block) for block in self.blocks for policy in self.policies if policy != "lru"
+        ]
+        more = yield Round([_curve(policy, seen[block], sizes) for policy, block in others], 0.35)
+        return {**curves, **dict(zip(others, more, strict=True))}, sizes
+
+    def _costs(self, pool: CacheRow, fasts: Sequence[CacheRow]) -> dict[str, Costs]:
+        """Times of both devices, by the text of the fast one."""
+        slow, *quick = [
+            [row.passes.last.mean_ns(way) for way in ("read", "write")] for row in (pool, *fasts)
+        ]
+        # Of a fast device that could not be measured: ten times as fast as the pool.
+        costs = {one.text: Costs(*slow, *(mean / 10 for mean in slow)) for one in self.fasts}
+        known = {row.store.text: Costs(*slow, *one) for row, one in zip(fasts, quick, strict=True)}
+        return costs | known
+
+    def _beside(
+        self, short: ShortList, caches: Sequence[CacheRow], choice: Choice
+    ) -> list[CacheCandidate]:
+        """Neighbours of what came out best, of the best on each other fast device, and of the
+        fastest that defers writes."""
+        tried = {row.candidate for row in caches if row.candidate is not None}
+        best = choice.best or (choice.runners[0] if choice.runners else None)
+        leads = [] if best is None else [(best, NEIGHBOURS)]
+        for fast in self.fasts:
+            own = [row for row in caches if row.candidate and row.candidate.fast == fast]
+            good = [row for row in own if row.name not in choice.refused]
+            if good and best not in own:
+                leads.append((max(good, key=lambda row: self.rules.value(row) or 0.0), 1))
+        deferring = [row for row in caches if row.defers]
+        if deferring:
+            leads.append((max(deferring, key=lambda row: row.iops), 1))
+        found: list[CacheCandidate] = []
+        for row, most in leads:
+            if row.candidate is not None:
+                found += short.neighbours(row.candidate, tried | set(found))[:most]
+        return found
 
 
-def plan(wish: Wish, progress: ProgressCallback | None = None) -> CachePlan:
-    """Finds the cache to take.
+@dataclass(frozen=True)
+class _Caches:
+    """What all caches are simulated with."""
 
-    Raises:
-        InputError: the load, a store or a size is wrong, or the load does not fit.
-        Interrupted: Ctrl-C, or the progress callback returned False.
-    """
-    report = progress or (lambda _news: True)
-    bounds = within(report, 0.0, 0.2)
-    load, pool_row, fast_rows, notes = _bounds(wish, bounds)
-    curves, sizes = _curves(wish, load, within(report, 0.2, 0.35))
-    asked = Asked(
-        wish.fasts, sizes, wish.blocks, wish.thresholds, wish.policies, wish.modes, wish.presets
-    )
-    costs = {row.store.text: _costs(pool_row.timed, row.timed) for row in fast_rows}
-    costs = {one.store.text: costs.get(one.store.text, _like(pool_row.timed)) for one in wish.fasts}
-    short = cand.shorten(asked, lambda policy, block: curves.get((policy, block)), costs, wish.top)
-    if not short.chosen:
-        raise InputError("--sizes: no size is large enough for a block of any size asked for")
-    seconds = pool_row.timed.first.reading.seconds
-    order = Schedule(load, wish.passes, wish.seed, interval(seconds))
-    disk = disk_iops(wish.pool, _request_bytes(load), wish.seed, within(report, 0.35, 0.37))
-    caches_of = _Bench(wish, load, order, disk, AgedDrives())
-    end = 1.0 if wish.quick else 0.75
-    caches = caches_of.run(short.chosen, within(report, 0.37, end))
-    main = curves.get(("lru", FINE))
-    reuse = None if main is None else main.attainable
-    if not wish.quick:
-        more = _beside(wish, short, caches, choose(caches, pool_row, wish.rules, reuse))
-        caches += caches_of.run(more, within(report, end, 1.0)) if more else []
-    caches = [replace(row, mark=letter(place)) for place, row in enumerate(caches)]
-    choice = choose(caches, pool_row, wish.rules, reuse)
-    short = replace(short, dropped=(*short.dropped, *_untried(short, caches, bool(curves))))
-    rows = [pool_row, *fast_rows, *caches]
-    return CachePlan(
-        wish, load, sizes, curves, short, pool_row, rows, choice, (*load.notes, *notes)
-    )
+    asked: CacheStudy
+    order: Schedule
+    disk_iops: float
+    aged: AgedDrives
 
+    def variants(self, chosen: Sequence[CacheCandidate]) -> list[bench.Variant[CacheRow]]:
+        """A simulation of each cache, with the aged drive that its life depends on."""
 
-def _beside(
-    wish: Wish, short: Short, caches: Sequence[CacheRow], choice: Choice
-) -> list[CacheCandidate]:
-    """Neighbours of what came out best, of the best on each other fast device, and of the fastest
-    that defers writes."""
-    tried = {row.candidate for row in caches if row.candidate is not None}
-    best = choice.best or (choice.runners[0] if choice.runners else None)
-    leads = [] if best is None else [(best, NEIGHBOURS)]
-    for fast in wish.fasts:
-        own = [row for row in caches if row.candidate and row.candidate.fast == fast]
-        good = [row for row in own if row.name not in choice.refused]
-        if good and best not in own:
-            leads.append((max(good, key=lambda row: wish.rules.value(row) or 0.0), 1))
-    deferring = [row for row in caches if row.defers]
-    if deferring:
-        leads.append((max(deferring, key=lambda row: row.iops), 1))
-    found: list[CacheCandidate] = []
-    for row, most in leads:
-        if row.candidate is not None:
-            found += cand.neighbours(short, row.candidate, tried | set(found))[:most]
-    return found
+        def variant(one: CacheCandidate) -> bench.Variant[CacheRow]:
+            return bench.Variant(lambda seat: self._row(one, seat))
+
+        return [variant(one) for one in chosen]
+
+    def _row(self, one: CacheCandidate, seat: Seat) -> CacheRow:
+        pool, load = self.asked.pool, self.order.load
+        rig, name = one.rig(pool), one.name
+        passes = run_passes(rig, name, self.order, seat, prepared(pool))
+        return self.asked.row(
+            "cache",
+            name if len(self.asked.fasts) == 1 else f"{one.fast.text}, {name}",
+            cached(one.fast, pool, one.keys),
+            passes,
+            rig,
+            candidate=one,
+            formula=self._formula(one),
+            life=life(one, passes, load.span_s, self.aged, seat),
+        )
+
+    def _formula(self, one: CacheCandidate) -> Formula | None:
+        disks = sum(self.asked.pool.bill.values())
+        if one.threshold is None or not self.disk_iops:
+            return None
+        request = self.order.load.request_bytes
+        return Formula(one.size, one.threshold, self.disk_iops, request, disks)
 
 
-def _untried(short: Short, caches: Sequence[CacheRow], known: bool) -> list[str]:
+def _untried(short: ShortList, caches: Sequence[CacheRow], known: bool) -> Iterator[str]:
     run_ones = sum(row.candidate is not None and row.candidate.preset is None for row in caches)
     left = len(short.grid) - run_ones
-    if left <= 0:
-        return []
-    how = "their hits are unknown"
-    if known:
+    if left > 0:
         how = "by the curves they are no faster than those that are"
-    return [
-        f"{left} of the remaining {len(short.grid)} combinations are not simulated: {how}, or "
-        "they differ in one choice from one that is (--top takes more)."
-    ]
-
-
-Work = Callable[[Schedule, Seat], Timed]
-"""A simulation of a load."""
-
-
-def _variant(work: Work, order: Schedule) -> bench.Variant[Timed]:
-    return bench.Variant(lambda seat: work(order, seat))
-
-
-def _bounds(
-    wish: Wish, report: ProgressCallback
-) -> tuple[Load, CacheRow, list[CacheRow], list[str]]:
-    """The load, what the pool does alone, and what each fast device does alone."""
-    capacity = wish.pool.tree.copy(name=wish.pool.text).capacity_bytes
-    _check_sizes(wish, capacity)
-    if wish.job is not None:
-        first = Load(wish.job.name, None, 0.0, 0, wish.job, None)
-    else:
-        first = trace_load(
-            wish.trace or Path(), wish.reading, wish.fit, capacity, wish.depth
-        )  # fmt: skip
-    order = Schedule(first, wish.passes, wish.seed, BOUNDS_MS)
-    works = [_work(wish.pool.rig(), wish.pool.text, prepared(wish.pool))]
-    works += [_alone(one, wish, first) for one in wish.fasts]
-    # A fast device that cannot be simulated alone is no reason to stop.
-    bodies = [_variant(work, order).body for work in works]
-    variants = [bench.Variant(bench.tolerant(body)) for body in bodies]
-    done = bench.run(variants, within(report, 0.0, 0.8))
-    found = done[0]
-    if not isinstance(found, Timed):
-        raise found
-    pool_row = _row(wish, "pool", "pool alone", wish.pool, found)
-    notes, rows = [], []
-    for one, timed in zip(wish.fasts, done[1:], strict=True):
-        if isinstance(timed, InputError):
-            notes.append(f"{one.store.title} alone is not simulated: {timed}.")
-            continue
-        scaled = first.end_byte > one.capacity
-        note = "addresses scaled to its size" if scaled else ""
-        row = _row(wish, "fast", f"{one.store.text} alone", one.store, timed, note)
-        rows.append(replace(row, full_size=one.capacity))
-    load = first
-    if wish.job is not None:
-        reading = found.first.reading
-        ios = round(reading.iops * reading.seconds)
-        load = job_load(
-            wish.job, capacity, ios, reading.seconds, wish.seed, within(report, 0.8, 1.0)
+        yield (
+            f"{left} of the remaining {len(short.grid)} combinations are not simulated: "
+            f"{how if known else 'their hits are unknown'}, or "
+            "they differ in one choice from one that is (--top takes more)."
         )
-    return load, pool_row, rows, notes
-
-
-def _check_sizes(wish: Wish, capacity: int) -> None:
-    largest = max(one.capacity for one in wish.fasts)
-    for size in wish.sizes:
-        if size > largest:
-            raise InputError(
-                f"--sizes {units.binary(size)}: larger than the largest cache device "
-                f"({units.binary(largest)})"
-            )
-        if size >= capacity:
-            raise InputError(
-                f"--sizes {units.binary(size)}: a cache as large as the pool "
-                f"({units.binary(capacity)}) is no "
-                "cache; take the fast device alone"
-            )
 
 
 def prepared(store: Store) -> str:
     """The state that a store begins in: what reads find must lie in the flash of an SSD; where a
     hard disk is below, what was never written is read like the rest."""
     return "sequential" if store.reads_flash else "fob"
-
-
-def _work(rig: str, name: str, state: str) -> Work:
-    return lambda order, seat: run(rig, name, order, seat, state)
-
-
-def _alone(one: Fast, wish: Wish, load: Load) -> Work:
-    """The whole load on a fast device: where it does not reach so far, scaled to it."""
-    least = max(ALONE_MIN, one.capacity if load.is_job else load.end_byte)
-    rig = replace(one.store, tree=cand.shrunk(one, least) or one.store.tree).rig()
-    if wish.trace is not None and load.end_byte > one.capacity:
-        file, how = existing(wish.trace), load.full_speed.replay.reading
-        load = replace(
-            load,
-            full_speed=replay(file, how, "scale", wish.depth),
-            recorded=replay(file, how, "scale", None) if load.recorded else None,
-        )
-
-    return lambda order, seat: run(
-        rig, one.store.text, replace(order, load=load), seat, "sequential"
-    )
-
-
-def _row(wish: Wish, kind: Any, name: str, store: Store, found: Timed, note: str = "") -> CacheRow:
-    row = CacheRow(
-        kind, name, store, found, wish.prices.of(store.bill), wish.prices.missing(store.bill),
-        store.rig(), note=note,
-    )  # fmt: skip
-    warm = warm_up([one.ramp for one in found.passes])
-    return replace(row, warm=warm) if kind == "cache" else row
-
-
-def _costs(pool: Timed, fast: Timed) -> Costs:
-    slow, quick = pool.last.mean_ns, fast.last.mean_ns
-    return Costs(
-        slow.get("read", 0.0),
-        slow.get("write", 0.0),
-        quick.get("read", 0.0),
-        quick.get("write", 0.0),
-    )
-
-
-def _like(pool: Timed) -> Costs:
-    """Of a fast device that could not be measured: ten times as fast as the pool."""
-    slow = pool.last.mean_ns
-    read, write = slow.get("read", 0.0), slow.get("write", 0.0)
-    return Costs(read, write, read / 10, write / 10)
-
-
-def _curves(
-    wish: Wish, load: Load, report: ProgressCallback
-) -> tuple[dict[tuple[str, int], HitCurve], list[int]]:
-    """LRU at all sizes, the other policies at those of the candidates; and these sizes."""
-    largest = max(one.capacity for one in wish.fasts)
-    if load.stream is None:
-        return {}, list(wish.sizes) or _steps_of(largest)
-    blocks = dict.fromkeys((FINE, *wish.blocks))
-    seen = {block: accesses(load.stream, block) for block in blocks}
-    found = bench.run([_curve("lru", one, None) for one in seen.values()], within(report, 0.0, 0.4))
-    curves = {("lru", block): one for block, one in zip(seen, found, strict=True)}
-    sizes = list(wish.sizes) or sizes_for(
-        curves["lru", FINE], curves["lru", max(wish.blocks)], largest, wish.quick
-    )
-    others = [
-        (policy, block) for block in wish.blocks for policy in wish.policies if policy != "lru"
-    ]
-    pieces = [_curve(policy, seen[block], sizes) for policy, block in others]
-    more = bench.run(pieces, within(report, 0.4, 1.0)) if pieces else []
-    return {**curves, **dict(zip(others, more, strict=True))}, sizes
 
 
 def _curve(policy: str, seen: Accesses, sizes: Sequence[int] | None) -> bench.Variant[HitCurve]:
@@ -344,64 +336,7 @@ def rounded_up(size: float) -> int:
     return next((power * n // 4 for n in range(4, 8) if power * n // 4 >= size), 2 * power)
 
 
-def _steps_of(largest: int) -> list[int]:
-    """Sizes where nothing is known of the load: a sixteenth, a quarter and all of the device."""
-    return [largest // 16, largest // 4, largest]
-
-
-@dataclass(frozen=True)
-class _Bench:
-    """What all caches are simulated with."""
-
-    wish: Wish
-    load: Load
-    order: Schedule
-    disk_iops: float
-    aged: AgedDrives
-
-    def run(self, chosen: Sequence[CacheCandidate], report: ProgressCallback) -> list[CacheRow]:
-        """The rows of caches, in their order."""
-        wish, request = self.wish, _request_bytes(self.load)
-        state = prepared(wish.pool)
-        works = [_work(one.rig(wish.pool), one.name, state) for one in chosen]
-        found = bench.run([_variant(work, self.order) for work in works], within(report, 0.0, 0.9))
-        asked = [writes_of(one, timed) for one, timed in zip(chosen, found, strict=True)]
-        self.aged.learn(asked, within(report, 0.9, 1.0))
-        rows = []
-        for one, timed in zip(chosen, found, strict=True):
-            store = cached(one.fast.store, wish.pool, one.keys)
-            row = _row(wish, "cache", _name(wish, one), store, timed)
-            rows.append(
-                replace(
-                    row,
-                    candidate=one,
-                    rig=one.rig(wish.pool),
-                    formula=_formula(wish, one, self.disk_iops, request),
-                    life=life(one, timed, self.load.span_s, self.aged),
-                )
-            )
-        return rows
-
-
-def _name(wish: Wish, one: CacheCandidate) -> str:
-    return one.name if len(wish.fasts) == 1 else f"{one.fast.store.text}, {one.name}"
-
-
-def _request_bytes(load: Load) -> float:
-    return load.stream.mean_bytes if load.stream is not None else 4096.0
-
-
-def _formula(wish: Wish, one: CacheCandidate, disk: float, request: float) -> Formula | None:
-    disks = sum(wish.pool.bill.values())
-    if one.threshold is None or not disk:
-        return None
-    seconds = warm_up_s(one.size, one.threshold, disk, request, disks)
-    return Formula(one.size, one.threshold, disk, request, disks, seconds)
-
-
-def disk_iops(
-    pool: Store, request: float, seed: int, progress: ProgressCallback | None = None
-) -> float:
+def disk_rate(pool: Store, request: float, seed: int) -> bench.Variant[float]:
     """IOPS of one disk of a pool in random reads of about ``request`` bytes, one at a time."""
     disk = replace(pool, tree=pool.tree.part("member") or pool.tree)
     size = max(512, round(request / 512) * 512)
@@ -411,5 +346,4 @@ def disk_iops(
     )
     settings = Settings(seed=seed, prepare=prepared(disk), interval_ms=1000)
     job, target = JobText("disk", text, Path.cwd()), Sim(pool.text, disk.rig())
-    (result,) = bench.run([bench.Variant(lambda seat: seat.run(target, job, settings))], progress)
-    return sum(one.iops for job in result.jobs for one in job.directions())
+    return bench.Variant(lambda seat: Performance.of(seat.run(target, job, settings)).iops)

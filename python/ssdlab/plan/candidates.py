@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import itertools
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ssdlab import _core, units
 from ssdlab.errors import InputError
 from ssdlab.plan.curves import HitCurve, frames
-from ssdlab.plan.stores import Store, cached
-from ssdlab.rig import SUPERBLOCKS_MIN, capacity_of, reduced
+from ssdlab.plan.stores import Store, cached, set_all
+from ssdlab.rig import SUPERBLOCKS_MIN, reduced
 
 DEFERRING = ("write-back", "write-only")
 """Modes in which the newest data may lie in the cache alone."""
@@ -30,27 +31,10 @@ Keys = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Fast:
-    """A device to cache on."""
-
-    store: Store = field(hash=False)
-    capacity: int
-    """Bytes of all of it."""
-
-
-def fast(store: Store) -> Fast:
-    """A cache device, with its capacity.
-
-    Raises InputError where the core refuses its rig.
-    """
-    return Fast(store, store.tree.copy(name=store.text).capacity_bytes)
-
-
-@dataclass(frozen=True)
 class CacheCandidate:
     """A cache: a part of a fast device and the keys of the device ``cache``."""
 
-    fast: Fast
+    fast: Store = field(hash=False)
     size: int
     """Bytes of the part that is used."""
     block: int | None
@@ -95,32 +79,30 @@ def sub_block(block: int) -> int:
     return max(min(SUB_BLOCK, block), block // SUB_BLOCKS_MAX)
 
 
-def part(fast: Fast, size: int) -> Store:
+def part(fast: Store, size: int) -> Store:
     """The first ``size`` bytes of a fast device; what is left of it acts as spare.
 
     A shipped drive that is more than :data:`ROOMY` times as large is simulated with fewer blocks
     per die: it has room to spare either way, and every rate and time stays.
     """
-    if size >= fast.capacity:
-        return fast.store
-    below = shrunk(fast, ROOMY * size) or fast.store.tree
-    name, keys = fast.store.text, {"size": f"{size}B"}
-    return replace(fast.store, tree=_core.Rig.wrap("partition", keys, name=name, below=below))
+    if size >= fast.capacity_bytes:
+        return fast
+    below = shrunk(fast, ROOMY * size) or fast.tree
+    name, keys = fast.text, {"size": f"{size}B"}
+    return replace(fast, tree=_core.Rig.wrap("partition", keys, name=name, below=below))
 
 
-def shrunk(fast: Fast, least: int) -> _core.Rig | None:
+def shrunk(fast: Store, least: int) -> _core.Rig | None:
     """The rig of a fast device with at least ``least`` bytes, made of smaller drives; None where
     it would be no smaller, or where its drive is not a shipped one."""
-    factor = fast.capacity // max(least, DRIVE_MIN)
-    drive, places = fast.store.profile, fast.store.tree.find("ssd")
-    if drive is None or not places:
+    factor = fast.capacity_bytes // max(least, DRIVE_MIN)
+    drive = fast.profile
+    if drive is None or not fast.tree.find("ssd"):
         return None
     while factor > 1:
         try:
-            tree = fast.store.tree.copy()
-            for key, value in reduced(drive, factor, fewest=SUPERBLOCKS_MIN).items():
-                for place in places:
-                    tree.set(place + key, value)
+            tree = fast.tree.copy()
+            set_all(tree, "ssd", reduced(drive, factor, fewest=SUPERBLOCKS_MIN))
             if tree.capacity_bytes >= least:
                 return tree
         except InputError:
@@ -129,23 +111,20 @@ def shrunk(fast: Fast, least: int) -> _core.Rig | None:
     return None
 
 
-def full_bytes(fast: Fast) -> int:
-    """Capacity of one drive of a fast device."""
-    drive = fast.store.profile
-    return fast.capacity if drive is None else capacity_of(drive)
+@dataclass(frozen=True, kw_only=True)
+class CacheGrid:
+    """What caches may be made of: every list in the order in which it was asked for."""
 
-
-@dataclass(frozen=True)
-class Asked:
-    """The grid: every list in the order in which it was asked for."""
-
-    fasts: Sequence[Fast]
-    sizes: Sequence[int]
-    blocks: Sequence[int]
-    thresholds: Sequence[int]
-    policies: Sequence[str]
-    modes: Sequence[str]
+    fasts: Sequence[Store]
+    sizes: Sequence[int] = ()
+    """Bytes. Empty: chosen by the working set."""
+    blocks: Sequence[int] = (16 << 10, 64 << 10)
+    thresholds: Sequence[int] = (1, 2)
+    policies: Sequence[str] = ("lru", "arc", "s3-fifo")
+    modes: Sequence[str] = ("write-back", "write-through", "write-around")
     presets: Sequence[str] = ()
+    top: int = 6
+    """Caches that are simulated at least; more where one of each mode and drive are more."""
 
 
 @dataclass(frozen=True)
@@ -156,19 +135,6 @@ class Costs:
     pool_write: float
     fast_read: float
     fast_write: float
-
-
-@dataclass(frozen=True)
-class Short:
-    """The short list, and why the others are not on it."""
-
-    chosen: Sequence[CacheCandidate]
-    dropped: Sequence[str] = field(default_factory=tuple)
-    """A sentence for each reason."""
-    grid: Sequence[CacheCandidate] = ()
-    """All that was not dropped."""
-    same: Callable[[CacheCandidate, CacheCandidate], bool] = lambda _one, _other: False
-    """Whether two candidates differ in a policy that makes no difference."""
 
 
 def estimate(candidate: CacheCandidate, curve: HitCurve, cost: Costs) -> float:
@@ -185,109 +151,144 @@ def estimate(candidate: CacheCandidate, curve: HitCurve, cost: Costs) -> float:
     return (curve.reads * reads + curve.writes * writes) / max(1, curve.total)
 
 
-def shorten(
-    asked: Asked,
-    curve_of: Callable[[str, int], HitCurve | None],
-    costs: Mapping[str, Costs],
-    top: int,
-) -> Short:
-    """The most promising candidates, at most ``top`` and one of each mode and drive at least.
+class ShortList:
+    """The caches of a grid that are worth simulating, and why the others are not.
 
-    ``curve_of`` gives the curve of a policy and a block; None where nothing is known of the load.
-    ``costs`` is by the text of a fast device.
+    ``curves`` are by policy and block, as far as anything is known of the load; ``costs`` by the
+    text of a fast device.
     """
-    dropped: list[str] = []
-    modes = list(asked.modes)
-    any_curve = curve_of(asked.policies[0], asked.blocks[0])
-    if any_curve is not None and not any_curve.writes and len(modes) > 1:
-        safe = next((one for one in modes if one not in DEFERRING), modes[0])
-        dropped.append(f"The load does not write, so modes do not differ: only {safe} is run.")
-        modes = [safe]
-    policies = _policies(asked, curve_of, dropped)
-    kept = [(one, _sizes(asked, one, curve_of, dropped)) for one in asked.fasts]
-    grid = [
-        CacheCandidate(one, size, block, threshold, policy, mode)
-        for one, sizes in kept
-        for size in sizes
-        for block in asked.blocks
-        for policy in policies[block]
-        for threshold in asked.thresholds
-        for mode in modes
-        if frames(size, block) >= 1
-    ]
-    presets = [
-        CacheCandidate(one, sizes[-1], None, None, None, None, preset)
-        for one, sizes in kept
-        if sizes
-        for preset in asked.presets
-    ]
 
-    def speed(one: CacheCandidate) -> float:
-        found = curve_of(one.policy or "lru", one.block or 0)
-        return 1.0 if found is None else estimate(one, found, costs[one.fast.store.text])
+    def __init__(
+        self, asked: CacheGrid, curves: Mapping[tuple[str, int], HitCurve],
+        costs: Mapping[str, Costs],
+    ) -> None:  # fmt: skip
+        self.curves = curves
+        self.dropped: list[str] = []
+        """A sentence for each reason."""
+        modes, policies = self._modes(asked), self._policies(asked)
+        kept = {one.text: self._sizes(asked, one) for one in asked.fasts}
+        self.grid = [
+            CacheCandidate(one, size, block, threshold, policy, mode)
+            for one in asked.fasts
+            for size in kept[one.text]
+            for block in asked.blocks
+            for policy in policies[block]
+            for threshold in asked.thresholds
+            for mode in modes
+            if frames(size, block) >= 1
+        ]
+        """All that was not dropped."""
+        presets = [
+            CacheCandidate(one, kept[one.text][-1], None, None, None, None, preset)
+            for one in asked.fasts
+            if kept[one.text]
+            for preset in asked.presets
+        ]
+        self._times = {one: self._time(one, costs[one.fast.text]) for one in self.grid}
+        best = self._best(max(asked.top, len(modes) * len(asked.fasts))) if self.grid else []
+        self.chosen = [*best, *presets]
+        """The best ``top`` of the grid, and every preset."""
 
-    def same(one: CacheCandidate, other: CacheCandidate) -> bool:
-        if one.policy == other.policy:
-            return False
-        return _alike(
-            curve_of(one.policy or "", one.block or 0),
-            curve_of(other.policy or "", other.block or 0),
-            [one.size],
-        )
+    def neighbours(
+        self, lead: CacheCandidate, tried: Collection[CacheCandidate]
+    ) -> list[CacheCandidate]:
+        """What differs from ``lead`` in one choice that matters and was not tried: other blocks,
+        thresholds and policies, and the next size either way."""
+        sizes = sorted({one.size for one in self.grid if one.fast == lead.fast})
+        place = sizes.index(lead.size) if lead.size in sizes else -1
+        beside = sizes[max(0, place - 1) : place + 2] if place >= 0 else []
+        return [
+            one
+            for axis in ("block", "size", "threshold", "policy")
+            for one in self._along(axis, lead)
+            if one not in tried and one.size in beside
+        ]
 
-    chosen = _pick(grid, speed, same, max(top, len(modes) * len(asked.fasts)))
-    return Short([*chosen, *presets], tuple(dict.fromkeys(dropped)), grid, same)
+    def _along(self, axis: str, lead: CacheCandidate) -> list[CacheCandidate]:
+        """What differs from ``lead`` in this choice alone, and hits otherwise."""
+        found = [one for one in self.grid if one.fast == lead.fast and _differ(one, lead) == [axis]]
+        if axis != "policy":
+            return found
+        own = self._curve(lead)
+        return [one for one in found if not _alike(self._curve(one), own, [one.size])]
 
+    def _curve(self, one: CacheCandidate) -> HitCurve | None:
+        return self.curves.get((one.policy or "lru", one.block or 0))
 
-def neighbours(
-    short: Short, lead: CacheCandidate, tried: Collection[CacheCandidate]
-) -> list[CacheCandidate]:
-    """What differs from ``lead`` in one choice that matters and was not tried: other blocks,
-    thresholds and policies, and the next size either way."""
-    sizes = sorted({one.size for one in short.grid if one.fast == lead.fast})
-    place = sizes.index(lead.size) if lead.size in sizes else -1
-    beside = sizes[max(0, place - 1) : place + 2] if place >= 0 else []
-    found = [
-        one
-        for one in short.grid
-        if one.fast == lead.fast
-        and one not in tried
-        and _differ(one, lead) in (["block"], ["threshold"], ["policy"], ["size"])
-        and one.size in beside
-        and not short.same(one, lead)
-    ]
-    order = ("block", "size", "threshold", "policy")
-    return sorted(found, key=lambda one: order.index(_differ(one, lead)[0]))
+    def _time(self, one: CacheCandidate, cost: Costs) -> float:
+        curve = self._curve(one)
+        return 1.0 if curve is None else estimate(one, curve, cost)
 
+    def _modes(self, asked: CacheGrid) -> Sequence[str]:
+        known = self.curves.get((asked.policies[0], asked.blocks[0]))
+        if known is None or known.writes or len(asked.modes) < 2:
+            return asked.modes
+        safe = next((one for one in asked.modes if one not in DEFERRING), asked.modes[0])
+        self.dropped.append(f"The load does not write, so modes do not differ: only {safe} is run.")
+        return [safe]
 
-def _policies(
-    asked: Asked, curve_of: Callable[[str, int], HitCurve | None], dropped: list[str]
-) -> dict[int, list[str]]:
-    """For each block, the policies that differ in hits from one before."""
-    kept: dict[int, list[str]] = {}
-    for block in asked.blocks:
-        kept[block] = []
-        for policy in asked.policies:
-            own = curve_of(policy, block)
-            like = next(
-                (
-                    other
-                    for other in kept[block]
-                    if _alike(own, curve_of(other, block), asked.sizes)
-                ),
-                None,
-            )
-            if like is None:
+    def _policies(self, asked: CacheGrid) -> dict[int, list[str]]:
+        """For each block, the policies that differ in hits from one before."""
+        kept: dict[int, list[str]] = {block: [] for block in asked.blocks}
+        for block, policy in itertools.product(asked.blocks, asked.policies):
+            own = self.curves.get((policy, block))
+            like = (
+                one for one in kept[block]
+                if _alike(own, self.curves.get((one, block)), asked.sizes)
+            )  # fmt: skip
+            if (other := next(like, None)) is None:
                 kept[block].append(policy)
             else:
-                dropped.append(
+                self.dropped.append(
                     f"{policy} is not simulated in blocks of {units.binary(block)}: it hits as "
-                    f"often as {like} at every size (within {100 * ALIKE:.0f} % of the look-ups)."
+                    f"often as {other} at every size (within {100 * ALIKE:.0f} % of the look-ups)."
                 )
-    return kept
+        return kept
+
+    def _sizes(self, asked: CacheGrid, one: Store) -> list[int]:
+        """Sizes that fit on the drive and hit more than the next smaller one."""
+        kept: list[int] = []
+        asked_for = [(policy, block) for block in asked.blocks for policy in asked.policies]
+        known = [self.curves[key] for key in asked_for if key in self.curves]
+        for size in asked.sizes:
+            told = units.binary(size)
+            if size > one.capacity_bytes:
+                large = f"{one.text} ({units.binary(one.capacity_bytes)})"
+                self.dropped.append(f"{told} is larger than {large}.")
+            elif (
+                kept and known
+                and max(_gain(curve, kept[-1], size) for curve in known) < ALIKE
+            ):  # fmt: skip
+                last = units.binary(kept[-1])
+                self.dropped.append(f"{told} is not simulated: it hits no more often than {last}.")
+            else:
+                kept.append(size)
+        return kept
+
+    def _best(self, top: int) -> list[CacheCandidate]:
+        """The best of each drive and mode, then what differs from the best in one choice that
+        matters, then the rest."""
+        time = self._times.__getitem__
+
+        def best(of: Sequence[CacheCandidate]) -> CacheCandidate:
+            limit = (1 + NEAR) * min(map(time, of))
+            # Smallest first; of equals the first asked for.
+            return min((one for one in of if time(one) <= limit), key=lambda one: one.size)
+
+        groups: dict[tuple[str, str | None], list[CacheCandidate]] = {}
+        for one in self.grid:
+            groups.setdefault((one.fast.text, one.mode), []).append(one)
+        heads = sorted(map(best, groups.values()), key=time)
+        chosen = list(heads)
+        safe = [one for one in heads if one.mode not in DEFERRING] or heads
+        for lead in dict.fromkeys((safe[0], heads[0])):
+            for axis in ("size", "block", "threshold", "policy"):
+                chosen += sorted(self._along(axis, lead), key=time)[: 2 if axis == "size" else 1]
+        return list(dict.fromkeys([*chosen, *sorted(self.grid, key=time)]))[:top]
 
 
 def _alike(one: HitCurve | None, other: HitCurve | None, sizes: Sequence[int]) -> bool:
+    """Whether two curves hit as often at every size, cold and warm."""
     if one is None or other is None:
         return False
     return all(
@@ -297,68 +298,10 @@ def _alike(one: HitCurve | None, other: HitCurve | None, sizes: Sequence[int]) -
     )
 
 
-def _sizes(
-    asked: Asked, one: Fast, curve_of: Callable[[str, int], HitCurve | None], dropped: list[str]
-) -> list[int]:
-    """Sizes that fit on the drive and hit more than the next smaller one."""
-    kept: list[int] = []
-    for size in asked.sizes:
-        if size > one.capacity:
-            dropped.append(
-                f"{units.binary(size)} is larger than {one.store.text} "
-                f"({units.binary(one.capacity)})."
-            )
-            continue
-        gains = [
-            found.at(size, values) - found.at(kept[-1], values)
-            for block in asked.blocks
-            for policy in asked.policies
-            if kept and (found := curve_of(policy, block)) is not None
-            for values in (found.hits(warm=True), found.hits())
-        ]
-        if gains and max(gains) < ALIKE:
-            dropped.append(
-                f"{units.binary(size)} is not simulated: it hits no more often than "
-                f"{units.binary(kept[-1])}."
-            )
-        else:
-            kept.append(size)
-    return kept
-
-
-def _pick(
-    grid: Sequence[CacheCandidate],
-    time_of: Callable[[CacheCandidate], float],
-    same: Callable[[CacheCandidate, CacheCandidate], bool],
-    top: int,
-) -> list[CacheCandidate]:
-    """The best of each drive and mode, then what differs from the best in one choice that matters
-    (``same`` says where it does not), then the rest."""
-    if not grid:
-        return []
-    times = {one: time_of(one) for one in grid}
-
-    def best(of: Sequence[CacheCandidate]) -> CacheCandidate:
-        limit = (1 + NEAR) * min(times[one] for one in of)
-        # Smallest first; of equals the first asked for.
-        return min((one for one in of if times[one] <= limit), key=lambda one: one.size)
-
-    groups: dict[tuple[str, str | None], list[CacheCandidate]] = {}
-    for one in grid:
-        groups.setdefault((one.fast.store.text, one.mode), []).append(one)
-    heads = sorted((best(of) for of in groups.values()), key=lambda one: times[one])
-    chosen = list(heads)
-    safe = [one for one in heads if one.mode not in DEFERRING] or heads
-    for lead in dict.fromkeys((safe[0], heads[0])):
-        for axis in ("size", "block", "threshold", "policy"):
-            near = [
-                one
-                for one in grid
-                if one.fast == lead.fast and _differ(one, lead) == [axis] and not same(one, lead)
-            ]
-            chosen += sorted(near, key=lambda one: times[one])[: 2 if axis == "size" else 1]
-    chosen += sorted((one for one in grid), key=lambda one: times[one])
-    return list(dict.fromkeys(chosen))[:top]
+def _gain(curve: HitCurve, size: int, larger: int) -> float:
+    """How much more a larger cache hits, cold or warm."""
+    hits = [curve.hits(warm=warm) for warm in (True, False)]
+    return max(curve.at(larger, one) - curve.at(size, one) for one in hits)
 
 
 def _differ(one: CacheCandidate, other: CacheCandidate) -> list[str]:

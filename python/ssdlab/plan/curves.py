@@ -7,7 +7,7 @@ misses of the load twice over, less those of the first pass.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ ENTRY_BYTES = 64
 """Of the cache's table per block, on the cache device."""
 STEP = 2**0.25
 """Between two sizes of a curve."""
+COUNTED = ("read_misses", "write_misses", "write_backs")
 SHARES = (0.5, 0.8, 0.9, 0.95)
 """Of the attainable hits, for the working set."""
 
@@ -93,17 +94,10 @@ class HitCurve:
     def hits(self, *, warm: bool = False, kind: str = "all") -> Floats:
         """Hit ratio at each size: of ``all``, of ``read`` or of ``write``; NaN without any."""
         one = self.warm if warm else self.first
-        if kind == "read":
-            return (
-                1 - one.read_misses / self.reads if self.reads else np.full(len(self.sizes), np.nan)
-            )
-        if kind == "write":
-            return (
-                1 - one.write_misses / self.writes
-                if self.writes
-                else np.full(len(self.sizes), np.nan)
-            )
-        return 1 - (one.read_misses + one.write_misses) / max(1, self.total)
+        misses = {"read": one.read_misses, "write": one.write_misses}
+        found = misses.get(kind, one.read_misses + one.write_misses)
+        asked = {"read": self.reads, "write": self.writes}.get(kind, max(1, self.total))
+        return 1 - found / asked if asked else np.full(len(self.sizes), np.nan)
 
     def at(self, size: float, values: Floats) -> float:
         """A value of the curve at a size: that of the largest known one that is not larger."""
@@ -188,27 +182,15 @@ def curve(
     report = progress or (lambda _news: True)
     once = _misses(policy, seen, counts, rate, within(report, 0.0, 0.35))
     twice = _misses(policy, _twice(seen), counts, rate, within(report, 0.35, 1.0))
-    first = _pass(once)
-    both = _pass(twice)
-    warm = Misses(
-        *(
-            np.maximum(0.0, two - one)
-            for one, two in zip(
-                (first.read_misses, first.write_misses, first.write_backs),
-                (both.read_misses, both.write_misses, both.write_backs),
-                strict=True,
-            )
-        )
-    )
     return HitCurve(
         policy=policy,
         block=seen.block,
         sizes=np.array([size for _, size in held]),
         reads=int(once["reads"]),
         writes=int(once["writes"]),
-        first=first,
-        warm=warm,
-        error=np.asarray(once["error"]),
+        first=Misses(*(once[name] for name in COUNTED)),
+        warm=Misses(*(np.maximum(0.0, twice[name] - once[name]) for name in COUNTED)),
+        error=once["error"],
         footprint=float(once["footprint"]) * seen.block,
         rate=rate,
     )
@@ -238,9 +220,10 @@ def _twice(seen: Accesses) -> Accesses:
 
 def _misses(
     policy: str, seen: Accesses, counts: Sequence[int], rate: float, progress: ProgressCallback
-) -> Mapping[str, Any]:
+) -> dict[str, Floats]:
+    """What the core counts, at each number of blocks."""
     sampled: dict[str, Any] = {} if rate >= 1.0 else {"rate": rate, "samples": SAMPLES}
-    return heard(
+    found = heard(
         progress,
         lambda report: _core.miss_ratio_curve(
             policy,
@@ -252,11 +235,4 @@ def _misses(
             **sampled,
         ),
     )
-
-
-def _pass(found: Mapping[str, Any]) -> Misses:
-    return Misses(
-        np.asarray(found["read_misses"]),
-        np.asarray(found["write_misses"]),
-        np.asarray(found["write_backs"]),
-    )
+    return {name: np.asarray(value) for name, value in found.items()}

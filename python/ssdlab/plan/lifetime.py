@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from threading import Lock
 
 from ssdlab import _core, bench, wear
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
-from ssdlab.plan.bed import Ran
-from ssdlab.plan.candidates import CacheCandidate, full_bytes
-from ssdlab.plan.timed import Timed
-from ssdlab.progress import ProgressCallback
+from ssdlab.plan.bed import Passes, Ran
+from ssdlab.plan.candidates import CacheCandidate
 from ssdlab.rig import capacity_of, profile, smaller
 from ssdlab.target import Settings, Sim
 
@@ -33,117 +32,90 @@ YEARS_MAX = 1000.0
 class CacheLife:
     """What a cache writes to each of its drives, and how long that goes on."""
 
-    first_bytes_per_day: float
-    """To the drive that is written most, where all data is new to the cache (first pass), at the
-    recorded rate, or else at that of the pass."""
+    first_pass_bytes_per_day: float
+    """To the drive that is written most, where all data is new to the cache, at the recorded rate,
+    or else at that of the pass."""
     warm_bytes_per_day: float
     """The same, warm."""
-    amplification: float
+    write_amplification: float
     """Of the flash once the cache has been overwritten many times."""
-    amplification_from: str
+    write_amplification_from: str
     """Where that comes from."""
-    dwpd: float
+    drive_writes_per_day: float
     """The larger of both as writes of the whole drive per day."""
     years: float
     """Until the rated cycles are used up; at most :data:`YEARS_MAX`."""
-    rated_bytes: float
+    rated_host_bytes: float
     """What the host can write until then."""
-    telling: bool
-    """Whether the recording is long enough to say anything of a day."""
-
-    def as_json(self) -> dict[str, Any]:
-        """The object of ``--json``."""
-        return {
-            "first_pass_bytes_per_day": self.first_bytes_per_day,
-            "warm_bytes_per_day": self.warm_bytes_per_day,
-            "write_amplification": self.amplification,
-            "write_amplification_from": self.amplification_from,
-            "drive_writes_per_day": self.dwpd,
-            "years": self.years,
-            "rated_host_bytes": self.rated_bytes,
-            "recording_is_long_enough": self.telling,
-        }
-
-
-Writes = tuple[CacheCandidate, int]
-"""A cache, and the mean size (bytes) of what is written to its drive."""
-
-
-def writes_of(candidate: CacheCandidate, found: Timed) -> Writes:
-    """What a cache wrote to its drive."""
-    writes = sum(one.grown("cache/member_writes") for one in found.passes)
-    moved = sum(one.grown("cache/member_bytes_written") for one in found.passes)
-    return candidate, max(4096, round(moved / writes / 4096) * 4096) if writes else 4096
+    recording_is_long_enough: bool
+    """Whether the recording says anything of a day."""
 
 
 class AgedDrives:
     """Write amplification of old drives; each is simulated once."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, float, int], float | InputError] = {}
+        self._known: dict[tuple[str, float, int], float | None] = {}
+        self._locks: defaultdict[tuple[str, float, int], Lock] = defaultdict(Lock)
 
-    def learn(self, asked: Iterable[Writes], progress: ProgressCallback | None = None) -> None:
-        """Simulates all that is not known of these, together."""
-        keys = dict.fromkeys(_key(one) for one in asked if one[0].fast.store.profile)
-        missing = [key for key in keys if key[1] > SPARE_SHARE and key not in self._known]
-
-        def variant(key: tuple[str, float, int]) -> bench.Variant[float | InputError]:
-            return bench.Variant(bench.tolerant(lambda seat: _aged(*key, seat)))
-
-        found = bench.run([variant(key) for key in missing], progress)
-        self._known.update(zip(missing, found, strict=True))
-
-    def amplification(self, asked: Writes) -> float | None:
-        """That of the drive of a cache; None where it is no shipped one, or cannot be made small
-        enough to be simulated."""
-        if asked[0].fast.store.profile is None:
+    def amplification(self, one: CacheCandidate, size: int, seat: bench.Seat) -> float | None:
+        """That of the drive of a cache to which ``size`` bytes are written at a time; None where it
+        is no shipped one, or cannot be made small enough to be simulated."""
+        drive, share = one.fast.profile, min(1.0, one.size / one.fast.capacity_bytes)
+        if drive is None:
             return None
-        key = _key(asked)
-        if key[1] <= SPARE_SHARE:
+        if share <= SPARE_SHARE:
             return 1.0
-        self.learn([asked])
-        found = self._known[key]
-        return None if isinstance(found, InputError) else found
+        # Shares that are as good as equal are, so that few drives are simulated.
+        key = drive, round(share, 2), size
+        with self._locks[key]:
+            if key not in self._known:
+                found = bench.tolerant(lambda seat: _aged(*key, seat))(seat)
+                self._known[key] = None if isinstance(found, InputError) else found
+            return self._known[key]
 
 
-def _key(asked: Writes) -> tuple[str, float, int]:
-    candidate, size = asked
-    share = min(1.0, candidate.size / candidate.fast.capacity)
-    # Shares that are as good as equal are, so that few drives are simulated.
-    rounded = share if share <= SPARE_SHARE else round(share, 2)
-    return candidate.fast.store.profile or "", rounded, size
+def write_bytes(passes: Passes) -> int:
+    """Mean size of what a cache wrote to its drive."""
+    writes = sum(one.grown("cache/member_writes") for one in passes.passes)
+    moved = sum(one.grown("cache/member_bytes_written") for one in passes.passes)
+    return max(4096, round(moved / writes / 4096) * 4096) if writes else 4096
 
 
 def life(
-    candidate: CacheCandidate, found: Timed, span_s: float, aged: AgedDrives
+    one: CacheCandidate, passes: Passes, span_s: float, aged: AgedDrives, seat: bench.Seat
 ) -> CacheLife | None:
     """The life of the drives of a cache; None where it has no SSD.
 
     ``span_s`` is what a pass takes in reality: that of the recording, or 0 to take the time it
     took.
     """
-    rig = wear.Stretch.since_new(found.last.counters).wear
+    stretch = wear.Stretch.since_new(passes.last.counters)
+    rig = stretch.wear
     members = {path: one for path, one in rig.members.items() if _of_cache(path)} if rig else {}
     if not members:
         return None
-    places = list(members)
-    flash = members[places[0]].flash
-    full = full_bytes(candidate.fast)
-    physical = flash.physical_bytes * full / flash.capacity_bytes
-    waf, source = _amplification(candidate, found, places[0], aged)
-    rated = flash.rated_pe_cycles * physical / waf
-    first = _per_day(found.first, places, span_s)
-    warm = _per_day(found.calm, places, span_s)
+    place = next(iter(members))
+    flash, full = members[place].flash, one.fast.drive_bytes
+    size = write_bytes(passes)
+    waf, source = aged.amplification(one, size, seat), ""
+    if waf is not None:
+        source = f"random overwrites of {size >> 10} KiB on an aged drive"
+    else:
+        own, source = stretch.by_path[place], "the run itself, on a new drive"
+        waf = own.programmed / own.host if own.host else 1.0
+    rated = flash.rated_pe_cycles * (flash.physical_bytes * full / flash.capacity_bytes) / waf
+    first, warm = (_per_day(did, members, span_s) for did in (passes.first, passes.calm))
     most = max(first, warm)
     return CacheLife(
-        first_bytes_per_day=first,
+        first_pass_bytes_per_day=first,
         warm_bytes_per_day=warm,
-        amplification=waf,
-        amplification_from=source,
-        dwpd=most / full,
+        write_amplification=waf,
+        write_amplification_from=source,
+        drive_writes_per_day=most / full,
         years=min(YEARS_MAX, rated / most / YEAR_DAYS) if most else YEARS_MAX,
-        rated_bytes=rated,
-        telling=span_s >= TELLING_S,
+        rated_host_bytes=rated,
+        recording_is_long_enough=span_s >= TELLING_S,
     )
 
 
@@ -151,21 +123,9 @@ def _of_cache(path: str) -> bool:
     return path.split("/")[0] == "cache"
 
 
-def _per_day(one: Ran, places: list[str], span_s: float) -> float:
+def _per_day(one: Ran, places: Iterable[str], span_s: float) -> float:
     written = max(one.grown(f"{place}/host_bytes_written") for place in places)
-    return written * DAY_S / (span_s or one.reading.seconds or 1.0)
-
-
-def _amplification(
-    candidate: CacheCandidate, found: Timed, place: str, aged: AgedDrives
-) -> tuple[float, str]:
-    asked = writes_of(candidate, found)
-    old = aged.amplification(asked)
-    if old is not None:
-        return old, f"random overwrites of {asked[1] >> 10} KiB on an aged drive"
-    own = wear.Stretch.since_new(found.last.counters).by_path[place]
-    waf = own.programmed / own.host if own.host else 1.0
-    return waf, "the run itself, on a new drive"
+    return written * DAY_S / (span_s or one.did.seconds or 1.0)
 
 
 def _aged(name: str, share: float, size: int, seat: bench.Seat) -> float:

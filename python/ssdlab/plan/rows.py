@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 from ssdlab import units
-from ssdlab.plan.bed import Ran
+from ssdlab.arrays.offer import Offer
+from ssdlab.plan.bed import Found, Passes, Ran
 from ssdlab.plan.candidates import DEFERRING, CacheCandidate
 from ssdlab.plan.lifetime import CacheLife
 from ssdlab.plan.stores import Store
-from ssdlab.plan.timed import Timed, summary
-from ssdlab.plan.warmup import WarmUp
+from ssdlab.plan.warmup import WarmUp, warm_up, warm_up_s
+
+Kind = Literal["pool", "fast", "cache"]
 
 GOALS = ("iops", "p99", "price")
 CLOSE = 0.95
@@ -26,24 +29,6 @@ REUSE_MIN = 0.1
 
 
 @dataclass(frozen=True)
-class Hits:
-    """Of the pieces of requests (one per block), what was found in the cache."""
-
-    read: float | None
-    """Share of the reads that was found whole; None without reads."""
-    write: float | None
-    read_partly: float | None
-    """Share of the reads of which a part was found."""
-
-    @classmethod
-    def of(cls, one: Ran) -> Hits:
-        """Of one pass."""
-        return cls(
-            one.found("hits", "read"), one.found("hits", "write"), one.found("partial", "read")
-        )
-
-
-@dataclass(frozen=True)
 class Formula:
     """The published lower bound of the warm-up, and what went into it."""
 
@@ -52,34 +37,36 @@ class Formula:
     disk_iops: float
     request_bytes: float
     disks: int
-    seconds: float
+
+    @property
+    def seconds(self) -> float:
+        """Until the cache is full."""
+        return warm_up_s(
+            self.cache_bytes, self.threshold, self.disk_iops, self.request_bytes, self.disks
+        )
 
     def as_json(self) -> dict[str, Any]:
         """The object of ``--json``."""
-        return dict(self.__dict__)
+        return {**asdict(self), "seconds": self.seconds}
 
 
 @dataclass(frozen=True)
-class CacheRow:
+class CacheRow(Offer):
     """A storage under the load."""
 
-    kind: Literal["pool", "fast", "cache"]
+    kind: Kind
     name: str
     store: Store
-    timed: Timed
-    price: float | None
+    passes: Passes
+    rig: str
     unpriced: Sequence[str]
     """Drives without a price."""
-    rig: str
     candidate: CacheCandidate | None = None
-    warm: WarmUp = field(default_factory=WarmUp)
     formula: Formula | None = None
     life: CacheLife | None = None
     note: str = ""
     mark: str = ""
     """A letter for tables; of caches."""
-    full_size: int | None = None
-    """Bytes that the host can use, where it was simulated smaller."""
 
     @property
     def full(self) -> str:
@@ -94,103 +81,92 @@ class CacheRow:
             return self.name
         return f"{self.mark}: {units.binary(one.size)}, {one.mode or one.preset}"
 
-    @property
-    def iops(self) -> float:
-        """At full speed in the last pass; of a job, at the pace at its end."""
-        if len(self.timed.passes) > 1:
-            return self.timed.last.reading.iops
-        times, ios = self.timed.last.ramp.times(4), float(self.timed.last.ramp.ios.sum())
-        whole = self.timed.last.reading.iops
-        return ios / 4 / float(times[-1]) if self.settles and times[-1] > 0 else whole
+    @cached_property
+    def warm(self) -> WarmUp:
+        """When it was warm; unknown without a cache."""
+        ramps = [one.ramp for one in self.passes.passes]
+        return warm_up(ramps) if self.kind == "cache" else WarmUp()
 
     @property
-    def settles(self) -> bool:
-        """Whether the final speed is taken from the end of a single pass."""
-        return len(self.timed.passes) == 1 and self.kind == "cache" and self.timed.recorded is None
+    def iops(self) -> float:
+        """At full speed in the last pass; of a job on a cache, at the pace at its end."""
+        last = self.passes.last
+        settles = self.kind == "cache" and self.passes.recorded is None
+        if len(self.passes.passes) == 1 and settles:
+            quarter_s = float(last.ramp.times(4)[-1])
+            if quarter_s > 0:
+                return float(last.ramp.ios.sum()) / 4 / quarter_s
+        return last.did.iops
 
     @property
     def first_iops(self) -> float:
         """At full speed in the first pass."""
-        return self.timed.first.reading.iops
+        return self.passes.first.did.iops
 
     def latency_ns(self, percent: float) -> float | None:
         """A percentile at recorded times, else at full speed."""
-        return self.timed.calm.reading.percentile_ns(percent)
+        return self.passes.calm.did.percentile_ns(percent)
 
-    @property
-    def hits(self) -> Hits | None:
-        """Of the last pass at full speed; None without a cache."""
-        return Hits.of(self.timed.last) if self.kind == "cache" else None
+    def hits(self, kind: str, what: Found = "hits", one: Ran | None = None) -> float | None:
+        """Of the ``read``s or ``write``s, cut at blocks, the share that found all (or a part) of
+        their data in the cache, in the last pass or in ``one``; None without any, or a cache."""
+        return (one or self.passes.last).found(what, kind) if self.kind == "cache" else None
 
     @property
     def defers(self) -> bool:
         """Whether the newest data may lie in the cache alone."""
         if self.candidate is None:
             return False
-        return (
-            self.candidate.mode in DEFERRING
-            or self.timed.last.counters.get("dirty_bytes_most", 0) > 0
-        )
+        deferred = self.passes.last.counters.get("dirty_bytes_most", 0) > 0
+        return deferred or self.candidate.mode in DEFERRING
 
     @property
     def dirty_most(self) -> int:
         """Most bytes that lay in the cache alone, at any time."""
-        return max(self.timed.calm.counters.get("dirty_bytes_most", 0), self.timed.dirty_recorded)
-
-    @property
-    def capacity(self) -> int:
-        """Bytes that the host can use."""
-        return self.full_size or self.timed.capacity
-
-    @property
-    def price_per_gb(self) -> float | None:
-        """Of 10^9 bytes that the host can use."""
-        return None if self.price is None else self.price / (self.capacity / 1e9)
+        most = self.passes.calm.counters.get("dirty_bytes_most", 0)
+        return max(most, self.passes.dirty_recorded)
 
     @property
     def price_per_kiops(self) -> float | None:
         """Of a thousand I/Os a second of this load."""
-        return None if self.price is None or not self.iops else self.price / (self.iops / 1e3)
+        return self.price_of_kiops(self.iops)
 
     def as_json(self) -> dict[str, Any]:
         """The object of ``--json``."""
-        hits, first = self.hits, Hits.of(self.timed.first)
-        life = None if self.life is None else self.life.as_json()
+        one, first, recorded = self.candidate, self.passes.first, self.passes.recorded
         return {
             "kind": self.kind,
             "name": self.name,
             "mark": self.mark or None,
             "storage": self.store.text,
-            "cache_bytes": None if self.candidate is None else self.candidate.size,
-            "keys": None if self.candidate is None else self.candidate.keys,
+            "cache_bytes": one and one.size,
+            "keys": one and one.keys,
             "iops": self.iops,
             "p50_ns": self.latency_ns(50.0),
             "p99_ns": self.latency_ns(99.0),
             "p99.9_ns": self.latency_ns(99.9),
-            "read_hit_ratio": hits.read if hits else None,
-            "write_hit_ratio": hits.write if hits else None,
-            "read_partly_ratio": hits.read_partly if hits else None,
-            "first_pass_read_hit_ratio": first.read if hits else None,
-            "first_pass_write_hit_ratio": first.write if hits else None,
+            "read_hit_ratio": self.hits("read"),
+            "write_hit_ratio": self.hits("write"),
+            "read_partly_ratio": self.hits("read", "partial"),
+            "first_pass_read_hit_ratio": self.hits("read", one=first),
+            "first_pass_write_hit_ratio": self.hits("write", one=first),
             "warm_up_s": self.warm.seconds,
             "warm_up_passes": self.warm.passes,
             "still_rising": self.warm.rising,
             "warm_up_formula": self.formula and self.formula.as_json(),
-            "life": life,
-            "capacity_bytes": self.capacity,
+            "life": self.life and asdict(self.life),
+            "capacity_bytes": self.usable_bytes,
             "price": self.price,
             "without_price": list(self.unpriced),
             "price_per_gb": self.price_per_gb,
             "price_per_1000_iops": self.price_per_kiops,
             "defers_writes": self.defers,
             "dirty_bytes_most": self.dirty_most,
-            "dirty_bytes_most_at_recorded_times": self.timed.dirty_recorded,
-            "cache_survives_a_drive": None
-            if self.candidate is None
-            else self.candidate.fast.store.redundant,
-            "first_pass": summary(self.timed.first.reading),
-            "last_pass": summary(self.timed.last.reading),
-            "recorded_times": self.timed.recorded and summary(self.timed.recorded.reading),
+            "dirty_bytes_most_at_recorded_times": self.passes.dirty_recorded,
+            "cache_survives_a_drive": one and one.fast.redundant,
+            "first_pass": first.did.as_json(members=False),
+            "last_pass": self.passes.last.did.as_json(members=False),
+            "recorded_times": recorded and recorded.did.as_json(members=False),
             "note": self.note,
             "rig": self.rig,
         }
@@ -240,11 +216,11 @@ class Rules:
             not self.accept_loss
             and row.defers
             and pool.redundant
-            and not row.candidate.fast.store.redundant
+            and not row.candidate.fast.redundant
         ):
             return "loses the newest data with one drive"
         life = row.life
-        if life and life.telling and life.years < self.years_min:
+        if life and life.recording_is_long_enough and life.years < self.years_min:
             return f"is worn out before {self.years_min:g} years are over"
         if self.value(row) is None:
             return "has no price" if self.goal == "price" else "was not measured"
@@ -266,15 +242,10 @@ class Choice:
 
 
 def choose(
-    rows: Sequence[CacheRow], pool: CacheRow, rules: Rules, attainable: float | None
+    caches: Sequence[CacheRow], pool: CacheRow, rules: Rules, attainable: float | None
 ) -> Choice:
     """The cache to take; ``attainable`` is the hit ratio that the load itself allows, if known."""
-    refused = {
-        row.name: why
-        for row in rows
-        if row.kind == "cache" and (why := rules.refuses(row, pool.store))
-    }
-    caches = [row for row in rows if row.kind == "cache"]
+    refused = {row.name: why for row in caches if (why := rules.refuses(row, pool.store))}
     good = [row for row in caches if row.name not in refused]
     ranked = _ranked(good, rules)
     cold = max((_times(row.first_iops, pool.first_iops) for row in caches), default=0.0)
@@ -285,7 +256,7 @@ def choose(
     best = ranked[0]
     if _times(rules.value(best), rules.value(pool)) < GAIN_MIN:
         return Choice(None, ranked[:2], refused, "gain")
-    again = len(best.timed.passes) > 1 and _times(best.first_iops, pool.first_iops) < GAIN_MIN
+    again = len(best.passes.passes) > 1 and _times(best.first_iops, pool.first_iops) < GAIN_MIN
     return Choice(best, ranked[1:3], refused, only_again=again)
 
 

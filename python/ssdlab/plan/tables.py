@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ssdlab import units
+from ssdlab.analysis.names import PARTS, part
 from ssdlab.answer import (
     Curve,
     Figure,
@@ -18,10 +19,10 @@ from ssdlab.answer import (
     table,
 )
 from ssdlab.histogram import ms
-from ssdlab.plan.advice import PARTS, SAID, about_load, advise
-from ssdlab.plan.cache import FINE, CachePlan
+from ssdlab.plan.advice import SAID, about_load, advise
 from ssdlab.plan.curves import SHARES, Floats, HitCurve
-from ssdlab.plan.lifetime import TELLING_S
+from ssdlab.plan.lifetime import TELLING_S, CacheLife
+from ssdlab.plan.question import FINE, CachePlan
 from ssdlab.plan.rows import CacheRow
 
 RAMPS_MAX = 8
@@ -61,8 +62,8 @@ def _numbers(plan: CachePlan) -> list[Number]:
     return [
         Number("rate when warm", row.iops, "IOPS", "higher"),
         Number("p99", ms(row.latency_ns(99.0)), "ms", "lower"),
-        Number("read hits", _percent(row.hits.read if row.hits else None), "%", "higher"),
-        Number("price", row.price, plan.wish.prices.currency, "lower"),
+        Number("read hits", _percent(row.hits("read")), "%", "higher"),
+        Number("price", row.price, plan.asked.prices.currency, "lower"),
     ]
 
 
@@ -80,13 +81,13 @@ def _speed(plan: CachePlan) -> Table:
         if plan.load.recorded is not None
         else "p50 and p99: at full speed, since the load has no times of its own."
     )
-    passes = len(plan.pool.timed.passes)
+    passes = len(plan.pool.passes.passes)
     laps = (
-        f"IOPS: {plan.wish.depth} in flight, the last of {passes} passes."
+        f"IOPS: {plan.asked.depth} in flight, the last of {passes} passes."
         if passes > 1
         else "IOPS: what the job makes towards its end."
         if plan.load.is_job
-        else f"IOPS: {plan.wish.depth} in flight, one pass with an empty cache."
+        else f"IOPS: {plan.asked.depth} in flight, one pass with an empty cache."
     )
     return table(
         "Speed",
@@ -96,8 +97,8 @@ def _speed(plan: CachePlan) -> Table:
             "rate [IOPS]": lambda row: row.iops,
             "p50 [ms]": lambda row: ms(row.latency_ns(50.0)),
             "p99 [ms]": lambda row: ms(row.latency_ns(99.0)),
-            "read hits [%]": lambda row: _percent(row.hits.read if row.hits else None),
-            "write hits [%]": lambda row: _percent(row.hits.write if row.hits else None),
+            "read hits [%]": lambda row: _percent(row.hits("read")),
+            "write hits [%]": lambda row: _percent(row.hits("write")),
         },
         f"{laps} {pace} Hits: requests, cut at blocks, that found all of their data. A cache is "
         "named by its size, its blocks, its replacement policy, its mode and, where it is "
@@ -134,9 +135,8 @@ def _warm_up(plan: CachePlan) -> Table:
 
 
 def _wear(plan: CachePlan) -> Table:
-    def years(row: CacheRow) -> str | None:
-        found = row.life.years if row.life else None
-        return None if found is None else "> 100" if found > 100 else f"{found:.3g}"
+    def of(what: Callable[[CacheLife], float | str]) -> Callable[[CacheRow], float | str | None]:
+        return lambda row: None if row.life is None else what(row.life)
 
     note = (
         "Of the cache drive that is written most. New data: written a day at the recorded rate, as "
@@ -152,15 +152,11 @@ def _wear(plan: CachePlan) -> Table:
         plan.caches,
         {
             "storage": _labels(plan),
-            "new data [GB/day]": lambda row: (
-                row.life.first_bytes_per_day / 1e9 if row.life else None
-            ),
-            "same data [GB/day]": lambda row: (
-                row.life.warm_bytes_per_day / 1e9 if row.life else None
-            ),
-            "DWPD": lambda row: row.life.dwpd if row.life else None,
-            "WAF": lambda row: row.life.amplification if row.life else None,
-            "years": years,
+            "new data [GB/day]": of(lambda life: life.first_pass_bytes_per_day / 1e9),
+            "same data [GB/day]": of(lambda life: life.warm_bytes_per_day / 1e9),
+            "DWPD": of(lambda life: life.drive_writes_per_day),
+            "WAF": of(lambda life: life.write_amplification),
+            "years": of(lambda life: "> 100" if life.years > 100 else f"{life.years:.3g}"),
         },
         note,
     )
@@ -179,7 +175,7 @@ def _price(plan: CachePlan) -> Table:
         plan.rows,
         {
             "storage": _labels(plan),
-            f"price [{plan.wish.prices.currency}]": lambda row: row.price,
+            f"price [{plan.asked.prices.currency}]": lambda row: row.price,
             "per GB": lambda row: row.price_per_gb,
             "per 1000 IOPS": lambda row: row.price_per_kiops,
             "unsafe at most": _risk,
@@ -193,22 +189,18 @@ def _risk(row: CacheRow) -> str | None:
         return None
     if not row.defers:
         return "nothing"
-    safe = " (mirrored)" if row.candidate.fast.store.redundant else " !"
+    safe = " (mirrored)" if row.candidate.fast.redundant else " !"
     return f"{units.binary(row.dirty_most)}{safe}"
 
 
 def _time(plan: CachePlan) -> Table:
-    most = {
-        part: max(row.timed.last.reading.parts.get(part, 0.0) for row in plan.rows)
-        for part in PARTS
-    }
-    parts = sorted((one for one in PARTS if most[one] >= SAID), key=lambda one: -most[one])
-    parts = parts[:PARTS_SHOWN]
+    most = {one: max(row.passes.last.did.parts.get(one, 0.0) for row in plan.rows) for one in PARTS}
+    told = sorted((one for one in PARTS if most[one] >= SAID), key=lambda one: -most[one])
 
-    def share(part: str) -> Callable[[CacheRow], float]:
-        return lambda row: round(100 * row.timed.last.reading.parts.get(part, 0.0), 1)
+    def share(name: str) -> Callable[[CacheRow], float]:
+        return lambda row: round(100 * row.passes.last.did.parts.get(name, 0.0), 1)
 
-    shares = {f"{part.replace('_', ' ')} [%]": share(part) for part in parts}
+    shares = {f"{part(one)} [%]": share(one) for one in told[:PARTS_SHOWN]}
     return table(
         "Where the time of the I/Os went, at full speed",
         plan.rows,
@@ -224,17 +216,16 @@ def _time(plan: CachePlan) -> Table:
 
 def _tradeoffs(plan: CachePlan) -> list[Figure]:
     """Speed and latency against price, or against the size of the cache where all cost the same."""
-    caches = plan.caches
-    prices = {row.price for row in plan.rows if row.kind != "fast"}
-    by_price = None not in prices and len({row.price for row in caches}) > 1
-    if by_price:
-        label, rows = f"price, {plan.wish.prices.currency}", [plan.pool, *caches]
-        place = {id(row): float(row.price or 0.0) for row in rows}
-    else:
-        label, rows = "size of the cache, GiB", [plan.pool, *caches]
-        place = {id(row): (row.candidate.size if row.candidate else 0) / 2**30 for row in rows}
+    rows = [plan.pool, *plan.caches]
+    by_price = None not in {row.price for row in rows} and len({c.price for c in plan.caches}) > 1
+    label = f"price, {plan.asked.prices.currency}" if by_price else "size of the cache, GiB"
+
+    def place(row: CacheRow) -> float:
+        size = row.candidate.size if row.candidate else 0
+        return row.price or 0.0 if by_price else size / 2**30
+
     groups: dict[str, list[CacheRow]] = {"pool alone": [plan.pool]}
-    for row in caches:
+    for row in plan.caches:
         one = row.candidate
         groups.setdefault(one.preset or one.mode or "" if one else "", []).append(row)
     figures = []
@@ -243,10 +234,10 @@ def _tradeoffs(plan: CachePlan) -> list[Figure]:
         ("Latency", "p99, ms", lambda r: ms(r.latency_ns(99.0)) or 0.0, False),
     ):
         curves = [
-            Curve(name, [place[id(r)] for r in of], [value(r) for r in of], "dots", colour)
+            Curve(name, [place(r) for r in of], [value(r) for r in of], "dots", colour)
             for colour, (name, of) in enumerate(groups.items())
         ]
-        front = _front([(place[id(r)], value(r)) for r in rows], higher)
+        front = _front([(place(r), value(r)) for r in rows], higher)
         line = Curve(
             "Pareto front", [x for x, _ in front], [y for _, y in front], "dashed", len(groups)
         )
@@ -282,15 +273,15 @@ def _ramps(plan: CachePlan) -> list[Figure]:
         wide=True,
         note="" if plan.load.is_job else "Each pass has faster and slower parts.",
     )  # fmt: skip
-    if len(plan.pool.timed.passes) < 2:
+    if len(plan.pool.passes.passes) < 2:
         return [time]
-    base = plan.pool.timed.last.ramp.times(PARTS_OF_PASS)
+    base = plan.pool.passes.last.ramp.times(PARTS_OF_PASS)
     curves = []
     for colour, row in enumerate(plan.caches[:RAMPS_MAX]):
-        gains = np.concatenate([base / one.ramp.times(PARTS_OF_PASS) for one in row.timed.passes])
+        gains = np.concatenate([base / one.ramp.times(PARTS_OF_PASS) for one in row.passes.passes])
         x = [(n + 0.5) / PARTS_OF_PASS for n in range(len(gains))]
         curves.append(Curve(row.full, x, [float(v) for v in gains], "line", colour))
-    line = [0.0, float(len(plan.pool.timed.passes))]
+    line = [0.0, float(len(plan.pool.passes.passes))]
     curves.append(Curve("pool alone", line, [1.0, 1.0], "dashed", len(curves)))
     relative = Figure(
         "Warm-up: times as fast as the pool alone in the same part of the load",
@@ -304,7 +295,7 @@ def _ramps(plan: CachePlan) -> list[Figure]:
 def _over_time(row: CacheRow, colour: int) -> Curve:
     xs: list[float] = []
     ys: list[float] = []
-    base, passes = 0.0, row.timed.passes
+    base, passes = 0.0, row.passes.passes
     for one in passes:
         count = max(4, POINTS // len(passes))
         times = one.ramp.times(count)
@@ -322,7 +313,7 @@ def _load(plan: CachePlan) -> Section:
         tables.append(_working_set(plan))
         figures = _curves(plan)
     return Section(
-        [*about_load(plan), *plan.short.dropped, *plan.notes],
+        [*about_load(plan), *plan.dropped, *plan.notes],
         tables=tables,
         figures=figures,
         key="load",
@@ -334,8 +325,8 @@ def _load(plan: CachePlan) -> Section:
 def _hits(plan: CachePlan) -> Table:
     shown = [
         (size, found)
-        for block in plan.wish.blocks
-        for policy in plan.wish.policies
+        for block in plan.asked.blocks
+        for policy in plan.asked.policies
         if (found := plan.curves.get((policy, block))) is not None
         for size in plan.sizes
     ]
@@ -380,7 +371,7 @@ def _working_set(plan: CachePlan) -> Table:
 
     return table(
         "Working set, LRU",
-        [plan.curves["lru", block] for block in dict.fromkeys((FINE, *plan.wish.blocks))],
+        [plan.curves["lru", block] for block in dict.fromkeys((FINE, *plan.asked.blocks))],
         {
             "block": lambda found: units.binary(found.block),
             "first touches [%]": lambda found: 100 * found.first_touch,
@@ -401,15 +392,15 @@ def _curves(plan: CachePlan) -> list[Figure]:
     figures, axis = [], "size of the cache, MiB"
     for kind, title in (("read", "Reads"), ("write", "Writes")):
         curves: list[Curve] = []
-        for colour, block in enumerate(dict.fromkeys((FINE, *plan.wish.blocks))):
+        for colour, block in enumerate(dict.fromkeys((FINE, *plan.asked.blocks))):
             lru = plan.curves["lru", block]
             for warm, what, style in STYLES:
                 hits = 100 * lru.hits(warm=warm, kind=kind)
                 if not np.isnan(hits).any():
                     curves.append(drawn(lru, what, hits, style, colour))
-            for policy in plan.wish.policies:
+            for policy in plan.asked.policies:
                 other = plan.curves.get((policy, block))
-                if other is None or policy == "lru" or block != max(plan.wish.blocks):
+                if other is None or policy == "lru" or block != max(plan.asked.blocks):
                     continue
                 hits = 100 * other.hits(kind=kind)
                 if not np.isnan(hits).any():
@@ -421,7 +412,7 @@ def _curves(plan: CachePlan) -> list[Figure]:
                     group="Hit ratio against size",
                 )
             )  # fmt: skip
-    lru = plan.curves["lru", min(plan.wish.blocks)]
+    lru = plan.curves["lru", min(plan.asked.blocks)]
     if lru.writes:
         moved = lru.first.write_backs * lru.block / 1e6
         curve = drawn(lru, "first pass", moved, "line", 0)

@@ -21,7 +21,6 @@ from ssdlab import _core, bench
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
 from ssdlab.memory import available_bytes
-from ssdlab.progress import ProgressCallback
 from ssdlab.results import Result
 from ssdlab.target import Settings, Sim
 from ssdlab.tracefile import Reading, Replay, existing
@@ -92,6 +91,11 @@ class Load:
     recorded: JobText | None
     """A pass at the times of the recording; None without times, and for jobs."""
     notes: tuple[str, ...] = ()
+
+    @property
+    def request_bytes(self) -> float:
+        """Mean size of a request; 4 KiB where they are not known."""
+        return 4096.0 if self.stream is None else self.stream.mean_bytes
 
     @property
     def is_job(self) -> bool:
@@ -242,14 +246,9 @@ def replay(trace: Path, reading: Reading, fit: str, depth: int | None) -> JobTex
     return JobText(f"replay of {trace.name}", text, Path.cwd(), how)
 
 
-def job_load(
-    job: JobText,
-    capacity: int,
-    pool_ios: int,
-    seconds: float,
-    seed: int,
-    progress: ProgressCallback | None = None,
-) -> Load:
+def job_capture(
+    job: JobText, capacity: int, pool_ios: int, seconds: float, seed: int
+) -> bench.Variant[Load]:
     """The load of a fio job: its I/Os are written down by a device without a cache of its own.
 
     ``pool_ios`` and ``seconds`` are what the job did on the pool: they bound what is written down,
@@ -261,13 +260,14 @@ def job_load(
     own = f"[global]\nwrite_lat_log={_LOG}\nlog_offset=1\nlog_avg_msec=0\n"
     logged = JobText(job.name, own + job.text, job.folder, job.replay)
     target, settings = Sim("pool", _null(capacity, service)), Settings(seed=seed)
-    writer = bench.Variant(lambda seat: seat.run(target, logged, settings))
-    (result,) = bench.run([writer], progress)
-    stream = _stream_of_logs(job, result)
-    notes = (
-        () if stream else ("The job writes logs of its own, so its I/Os are not known: no curves.",)
-    )
-    return Load(Path(job.name).name, stream, 0.0, 0, job, None, notes)
+
+    def written(seat: bench.Seat) -> Load:
+        stream = _stream_of_logs(job, seat.run(target, logged, settings))
+        unknown = "The job writes logs of its own, so its I/Os are not known: no curves."
+        notes = () if stream else (unknown,)
+        return Load(Path(job.name).name, stream, 0.0, 0, job, None, notes)
+
+    return bench.Variant(written)
 
 
 def _null(capacity: int, service_ns: int) -> str:

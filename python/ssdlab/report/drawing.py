@@ -32,6 +32,7 @@ BARS_SPAN_MAX = 30.0
 """Bars that differ by more than this factor stand on a log axis."""
 ALIKE = 0.8
 """Axes that share at least so much of what both span are one."""
+LINE_ROOM, DOT_ROOM = 0.012, 0.05
 BARS_SHARE = 0.8
 """Of the room of a place, what its bars take."""
 
@@ -156,7 +157,7 @@ class _Axes:
         """The horizontal axis of a chart, whose points are at ``xs``."""
         if chart.x_names:
             return _places(chart.x_names)
-        own, meaning = _span(xs, chart.log_x), (chart.x_label, chart.log_x)
+        own, meaning = _span(xs, chart.log_x, _room(chart)), (chart.x_label, chart.log_x)
         for known, axis in self._across:
             if known == meaning and _alike(axis, own):
                 return axis
@@ -271,7 +272,7 @@ def _places(names: Sequence[str]) -> Any:
 
 def _y_span(chart: Figure, ys: Floats) -> Any:
     if chart.log_y:
-        return _span(ys, True)
+        return _span(ys, True, _room(chart))
     end = chart.y_max or 1.06 * float(ys.max(initial=0.0)) or 1.0
     return plot.span(chart.y_min or 0.0, end)
 
@@ -361,14 +362,19 @@ def _points(curve: Curve, chart: Figure) -> tuple[Floats, Floats]:
     return x[good], y[good]
 
 
-def _span(values: Floats, log: bool) -> Any:
+def _room(chart: Figure) -> float:
+    """Share of an axis that stays free at its ends: enough for a dot not to be cut."""
+    return DOT_ROOM if any(c.style in ("dots", "published") for c in chart.curves) else LINE_ROOM
+
+
+def _span(values: Floats, log: bool, share: float) -> Any:
     if not len(values):
         return plot.span(1.0, 10.0)
     low, high = float(values.min()), float(values.max())
     if not log:
-        room = 0.012 * ((high - low) or 1.0)
+        room = share * ((high - low) or 1.0)
         return plot.span(low - room, high + room)
-    room = max(1.08, (high / low) ** 0.03)
+    room = max(1.08, (high / low) ** max(share, 0.03))
     # A constant still needs ticks: never less than a decade.
     if math.log10(high / low) < 1:
         room *= math.sqrt(10 * low / high)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 
 from ssdlab import units
 from ssdlab.plan.prices import Prices
 from ssdlab.plan.storage.measure import LOADS
-from ssdlab.plan.storage.rows import Offer
-from ssdlab.plan.storage.sizes import has_disk
+from ssdlab.plan.storage.rows import StorageOffer
 
 NEAR = 1.25
 """A rival within this factor may win by a change of prices."""
@@ -19,7 +19,7 @@ LIFE_SHORT = 3.0
 HOURS_LONG = 1.0
 
 
-def advise(rows: Sequence[Offer], keys: Sequence[str], prices: Prices) -> list[str]:
+def advise(rows: Sequence[StorageOffer], keys: Sequence[str], prices: Prices) -> list[str]:
     """Sentences: what is cheapest per IOPS and per TB, what for what, what would change it."""
     random = [key for key in keys if LOADS[key][1] == "IOPS"]
     said = [*_cheapest(rows, random, prices), *_for_what(rows, random)]
@@ -28,73 +28,80 @@ def advise(rows: Sequence[Offer], keys: Sequence[str], prices: Prices) -> list[s
     return said
 
 
-def _name(row: Offer) -> str:
+def _name(row: StorageOffer) -> str:
     return f"{row.letter} ({row.candidate.title})"
 
 
-def _cheapest(rows: Sequence[Offer], random: Sequence[str], prices: Prices) -> Iterator[str]:
+def _cheapest(rows: Sequence[StorageOffer], random: Sequence[str], prices: Prices) -> Iterator[str]:
     priced = [row for row in rows if row.price is not None]
     if not priced:
         yield "None of the candidates has a price: put what they cost into a file (--prices FILE)."
         return
-    space = min(priced, key=lambda row: row.per_tb or 0.0)
-    parts = []
+    space = min(priced, key=lambda row: row.price_per_tb or 0.0)
+    parts = [f"{_name(space)}: {units.number(space.price_per_tb)}"]
     for key in random:
-        best = _least(priced, lambda row, key=key: row.per_kiops(key))  # type: ignore[misc]
+        best = next(iter(_by_kiops(priced, key)), None)
         if best is not None:
             cost = units.number(best.per_kiops(key))
             parts.append(f"a thousand {_load(key)}IOPS in {best.letter} ({cost})")
-    yield (
-        f"In {prices.currency}, a TB costs least in {_name(space)}: {units.number(space.per_tb)}"
-        + (f"; {'; '.join(parts)}." if parts else ".")
-    )
+    yield f"In {prices.currency}, a TB costs least in {'; '.join(parts)}."
 
 
 def _load(key: str) -> str:
     return {"read": "random read ", "write": "random write "}.get(key, "")
 
 
-def _least(rows: Sequence[Offer], of: Callable[[Offer], float | None]) -> Offer | None:
-    known = [row for row in rows if of(row) is not None]
-    return min(known, key=lambda row: of(row) or 0.0, default=None)
+def _by_kiops(rows: Sequence[StorageOffer], key: str) -> list[StorageOffer]:
+    """Those whose price of I/Os is known, the cheapest first."""
+    known = [row for row in rows if row.per_kiops(key) is not None]
+    return sorted(known, key=lambda row: row.per_kiops(key) or 0.0)
 
 
-def _for_what(rows: Sequence[Offer], random: Sequence[str]) -> Iterator[str]:
+def _price(row: StorageOffer) -> float:
+    return row.price or 0.0
+
+
+def _rate(row: StorageOffer, key: str) -> float:
+    return row.rate(key) or 0.0
+
+
+def _what(key: str) -> str:
+    return "rate" if key == "load" else LOADS[key][0]
+
+
+def _for_what(rows: Sequence[StorageOffer], random: Sequence[str]) -> Iterator[str]:
     """What more money buys, and who is beaten in everything at once."""
     priced = [row for row in rows if row.price]
     if len(priced) < 2 or not random:
         return
-    cheapest = min(priced, key=lambda row: row.price or 0.0)
+    cheapest, *others = sorted(priced, key=_price)
     parts = []
-    for row in sorted(priced, key=lambda row: row.price or 0.0):
-        if row is not cheapest:
-            gains = " and ".join(
-                f"{units.number((row.rate(key) or 0.0) / (cheapest.rate(key) or 1.0))} times the "
-                f"{'rate' if key == 'load' else LOADS[key][0]}"
-                for key in random
-            )
-            dear = units.number((row.price or 0.0) / (cheapest.price or 1.0))
-            parts.append(f"{row.letter} gives {gains} for {dear} times the price")
+    for row in others:
+        gains = " and ".join(
+            f"{units.number(_rate(row, key) / (_rate(cheapest, key) or 1.0))} times the "
+            f"{_what(key)}"
+            for key in random
+        )
+        dear = units.number(_price(row) / _price(cheapest))
+        parts.append(f"{row.letter} gives {gains} for {dear} times the price")
     yield f"Against {cheapest.letter}, the cheapest: {'; '.join(parts)}."
     yield _choice(priced, random)
     for row in priced:
         rival = _rival(row, priced, random)
-        if rival is None:
-            continue
-        space = rival.usable_bytes / row.usable_bytes
-        warm = ", once its cache is warm" if rival.found.cold else ""
-        yield (
-            f"{row.letter} is beaten by {rival.letter}{warm}: as fast or faster at random, "
-            f"{space:.2f} times the space, {(rival.price or 0.0) / (row.price or 1.0):.2f} times "
-            "the price."
-        )
+        if rival is not None:
+            space = rival.usable_bytes / row.usable_bytes
+            warm = ", once its cache is warm" if rival.did.cold else ""
+            yield (
+                f"{row.letter} is beaten by {rival.letter}{warm}: as fast or faster at random, "
+                f"{space:.2f} times the space, {_price(rival) / _price(row):.2f} times the price."
+            )
 
 
-def _choice(priced: Sequence[Offer], random: Sequence[str]) -> str:
+def _choice(priced: Sequence[StorageOffer], random: Sequence[str]) -> str:
     """One for space, one for I/Os, and what lies between both."""
     key = random[0]
-    space = min(priced, key=lambda row: row.per_tb or 0.0)
-    fast = max(priced, key=lambda row: row.rate(key) or 0.0)
+    space = min(priced, key=lambda row: row.price_per_tb or 0.0)
+    fast = max(priced, key=lambda row: _rate(row, key))
     if space is fast:
         return f"Take {space.letter}: most I/Os and the cheapest space."
     text = f"For space take {space.letter}, for as many I/Os as can be had {fast.letter}."
@@ -102,100 +109,97 @@ def _choice(priced: Sequence[Offer], random: Sequence[str]) -> str:
         row
         for row in priced
         if row not in (space, fast)
-        and (row.price or 0.0) < (fast.price or 0.0)
-        and (row.rate(key) or 0.0) > (space.rate(key) or 0.0)
+        and _price(row) < _price(fast)
+        and _rate(row, key) > _rate(space, key)
         and _rival(row, priced, random) is None
     ]
-    middle = _least(between, lambda row: row.per_kiops(key))
+    middle = next(iter(_by_kiops(between, key)), None)
     if middle is None:
         return text
-    share = 100 * (middle.rate(key) or 0.0) / (fast.rate(key) or 1.0)
-    cost = 100 * (middle.price or 0.0) / (fast.price or 1.0)
-    fits = " while the hot set fits its cache" if middle.found.cold else ""
-    of = "rate" if key == "load" else LOADS[key][0]
+    share = 100 * _rate(middle, key) / (_rate(fast, key) or 1.0)
+    cost = 100 * _price(middle) / _price(fast)
+    fits = " while the hot set fits its cache" if middle.did.cold else ""
     return (
-        f"{text} Between them stands {middle.letter}: {units.number(share)} % of the {of} of "
-        f"{fast.letter} for {units.number(cost)} % of its price{fits}."
+        f"{text} Between them stands {middle.letter}: {units.number(share)} % of the {_what(key)} "
+        f"of {fast.letter} for {units.number(cost)} % of its price{fits}."
     )
 
 
-def _rival(row: Offer, priced: Sequence[Offer], random: Sequence[str]) -> Offer | None:
+def _rival(
+    row: StorageOffer, priced: Sequence[StorageOffer], random: Sequence[str]
+) -> StorageOffer | None:
     """The cheapest that costs less, holds about as much, and is no slower at random."""
     better = [
         one
         for one in priced
         if one is not row
-        and (one.price or 0.0) < (row.price or 0.0)
+        and _price(one) < _price(row)
         and one.usable_bytes >= ROOMY * row.usable_bytes
-        and all((one.rate(key) or 0.0) >= (row.rate(key) or 0.0) for key in random)
+        and all(_rate(one, key) >= _rate(row, key) for key in random)
     ]
-    return min(better, key=lambda one: one.price or 0.0, default=None)
+    return min(better, key=_price, default=None)
 
 
-def _caches(rows: Sequence[Offer], random: Sequence[str]) -> Iterator[str]:
+def _caches(rows: Sequence[StorageOffer], random: Sequence[str]) -> Iterator[str]:
     for row in rows:
-        if not row.found.cold or not random:
+        if not row.did.cold or not random:
             continue
         key = random[0]
-        cold, warm = row.found.cold[key].iops, row.found.rates[key].iops
-        warmth = row.found.warmth.get(key)
+        cold, warm = row.did.cold[key].iops, row.did.rates[key].iops
+        warmth = row.did.warmth.get(key)
         text = (
             f"{row.letter} gives {units.number(warm)} {_load(key)}IOPS once its cache is warm and "
             f"{units.number(cold)} before"
         )
         if warmth is not None and warmth.seconds > HOURS_LONG * 3600:
             text += f"; under this load that takes {units.number(warmth.seconds / 3600)} hours"
-        hits = row.found.hits.get(key, 1.0)
+        hits = row.did.hits.get(key, 1.0)
         if hits < 0.9:
             text += f"; the hot set does not fit ({100 * hits:.0f} % hits)"
         yield f"{text}."
 
 
-def _wear(rows: Sequence[Offer]) -> Iterator[str]:
+def _wear(rows: Sequence[StorageOffer]) -> Iterator[str]:
     for row in rows:
         life = row.life
         if life is not None and life.years is not None and life.years < LIFE_SHORT:
             yield (
                 f"The SSDs of {row.letter} ({life.of}) last {units.number(life.years)} years only "
-                f"at these writes: take drives for more of them than {life.worn.dwpd:.2g} drive "
+                f"at these writes: take drives for more of them than {life.dwpd_5_years:.2g} drive "
                 "writes a day."
             )
 
 
-def _risks(rows: Sequence[Offer]) -> Iterator[str]:
+def _risks(rows: Sequence[StorageOffer]) -> Iterator[str]:
     bare = [row.letter for row in rows if not row.candidate.pool.redundant]
     if bare:
         many = "lose" if len(bare) > 1 else "loses"
         yield f"{', '.join(bare)} {many} everything with one drive."
     for row in rows:
         fast = row.candidate.fast
-        if fast is not None and not fast.redundant and row.found.dirty_bytes > 0:
-            size = units.number(row.found.dirty_bytes / 1e9)
+        if fast is not None and not fast.redundant and row.did.dirty_bytes > 0:
+            size = units.number(row.did.dirty_bytes / 1e9)
             yield (
                 f"{row.letter} loses up to {size} GB of writes with its one cache drive: mirror "
                 "the cache, or let it write through."
             )
 
 
-def _changes(rows: Sequence[Offer], random: Sequence[str]) -> Iterator[str]:
+def _changes(rows: Sequence[StorageOffer], random: Sequence[str]) -> Iterator[str]:
     """What would make another answer."""
     said = []
-    priced = [row for row in rows if row.price is not None]
     for key in random:
-        known = sorted(
-            (row for row in priced if row.per_kiops(key)), key=lambda row: row.per_kiops(key) or 0.0
-        )
-        if len(known) > 1:
-            ratio = (known[1].per_kiops(key) or 0.0) / (known[0].per_kiops(key) or 1.0)
-            if ratio < NEAR:
+        known = [(row, row.per_kiops(key) or 0.0) for row in _by_kiops(rows, key)]
+        for (first, cost), (second, dearer) in itertools.islice(itertools.pairwise(known), 1):
+            if cost and dearer / cost < NEAR:
                 said.append(
-                    f"prices a quarter off put {known[1].letter} before {known[0].letter} per "
+                    f"prices a quarter off put {second.letter} before {first.letter} per "
                     f"{_load(key)}IOPS"
                 )
     if any(row.candidate.fast is not None for row in rows):
         said.append("a hot set larger than the cache, or one that moves before it is warm")
-    disks = any(has_disk(row.candidate.pool) for row in rows)
-    flash = any(not has_disk(row.candidate.pool) for row in rows)
+    disks = any(row.candidate.pool.has_disk for row in rows)
+    flash = any(not row.candidate.pool.has_disk for row in rows)
     if disks and flash:
         said.append("more space at the same rate favours disks, a larger hot set SSDs")
     if said:

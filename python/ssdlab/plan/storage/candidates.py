@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,19 +53,24 @@ class Candidate:
         return f"{text}, behind {self.card_name}" if self.card_name else text
 
     @property
+    def stores(self) -> list[Store]:
+        """The store, and what is cached on."""
+        return [self.pool] if self.fast is None else [self.pool, self.fast]
+
+    @property
     def bill(self) -> dict[str, int]:
         """Everything that is bought, by name."""
-        found = Counter(self.pool.bill)
-        if self.fast is not None:
-            found += Counter(self.fast.bill)
+        found: Counter[str] = Counter()
+        for one in self.stores:
+            found.update(one.bill)
         if self.card_name:
             found[self.card_name] += 1
         return dict(found)
 
-    def tree(self, pool: _core.Rig, fast: _core.Rig | None, card: Attachment) -> _core.Rig:
-        """Its rig, with its parts in other sizes."""
-        rig = pool.copy(name="candidate", summary=self.title)
-        if fast is not None:
+    def tree(self, stores: Sequence[_core.Rig], card: Attachment) -> _core.Rig:
+        """Its rig, with its stores and its card in other sizes."""
+        rig = stores[0].copy(name="candidate", summary=self.title)
+        for fast in stores[1:]:
             rig = _core.Rig.wrap(
                 "cache", dict(self.keys), name=rig.name, summary=rig.summary, cache=fast, below=rig
             )
@@ -73,8 +78,15 @@ class Candidate:
 
     def rig(self) -> str:
         """Its rig at full size, as TOML."""
-        fast = None if self.fast is None else self.fast.tree
-        return self.tree(self.pool.tree, fast, self.card).to_toml()
+        return self.tree([one.tree for one in self.stores], self.card).to_toml()
+
+    def check(self) -> None:
+        """Raises InputError where the core would not build it (made small)."""
+        rig = self.tree([one.resized(1 << 30) for one in self.stores], self.card).to_toml()
+        try:
+            _core.rig_check(rig, rig_name=self.text)
+        except InputError as error:
+            raise InputError(f'candidate "{self.text}": {error}') from None
 
 
 def candidate(text: str) -> Candidate:

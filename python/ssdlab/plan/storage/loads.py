@@ -39,16 +39,16 @@ class HotSet:
 
 
 @dataclass(frozen=True)
-class Span:
+class Timing:
     """How long to measure, and what goes before it unmeasured; seconds."""
 
     seconds: float
     ramp: float
 
 
-def random_job(name: str, rw: str, hot: HotSet, capacity: int, depth: int, span: Span) -> JobText:
+def random_job(name: str, rw: str, hot: HotSet, capacity: int, depth: int, time: Timing) -> JobText:
     """4 KiB at random in the hot set, each place as often as any other."""
-    return _job(name, f"{_place(rw, hot, capacity, depth)}{_timed(span)}")
+    return _job(name, f"{_place(rw, hot, capacity, depth)}{_timed(time)}")
 
 
 def writes_job(name: str, hot: HotSet, capacity: int, depth: int, count: int) -> JobText:
@@ -56,9 +56,9 @@ def writes_job(name: str, hot: HotSet, capacity: int, depth: int, count: int) ->
     return _job(name, f"{_place('randwrite', hot, capacity, depth)}number_ios={count}\n")
 
 
-def ordered_job(name: str, rw: str, span: Span) -> JobText:
+def ordered_job(name: str, rw: str, time: Timing) -> JobText:
     """1 MiB after 1 MiB from the beginning."""
-    return _job(name, f"rw={rw}\nbs={ORDERED}\niodepth={ORDERED_DEPTH}\nsize=100%\n{_timed(span)}")
+    return _job(name, f"rw={rw}\nbs={ORDERED}\niodepth={ORDERED_DEPTH}\nsize=100%\n{_timed(time)}")
 
 
 def covering_job(
@@ -99,9 +99,9 @@ def _place(rw: str, hot: HotSet, capacity: int, depth: int) -> str:
     return f"{text}size=100%\nrandom_distribution=zoned_abs:{zones}\n"
 
 
-def _timed(span: Span) -> str:
-    ramp = f"ramp_time={round(span.ramp * 1000)}ms\n" if span.ramp else ""
-    return f"time_based\nruntime={max(1, round(span.seconds * 1000))}ms\n{ramp}"
+def _timed(time: Timing) -> str:
+    ramp = f"ramp_time={round(time.ramp * 1000)}ms\n" if time.ramp else ""
+    return f"time_based\nruntime={max(1, round(time.seconds * 1000))}ms\n{ramp}"
 
 
 def _job(name: str, options: str) -> JobText:

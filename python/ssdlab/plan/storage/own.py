@@ -3,37 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ssdlab import _core, bench
-from ssdlab.arrays.attachment import smaller_ram
 from ssdlab.bench import Seat
 from ssdlab.errors import MemoryShortError
 from ssdlab.jobfile import JobText
 from ssdlab.plan.bed import Bed, Ran, wear_of
 from ssdlab.plan.storage.candidates import Candidate
-from ssdlab.plan.storage.measure import (
-    CACHE_BYTES_MIN,
-    Measured,
-    Part,
-    Request,
-    Warmth,
-    merged,
-    ssd_bytes,
-)
-from ssdlab.plan.storage.sizes import (
-    drive_of,
-    flash,
-    has_disk,
-    resized,
-    set_all,
-    shipped,
-    simulated_bytes,
-    usable_bytes,
-)
-from ssdlab.progress import ProgressCallback, stage
-from ssdlab.rig import capacity_of, reduced
+from ssdlab.plan.storage.measure import CACHE_BYTES_MIN, Part, Simulation, Warmth
+from ssdlab.plan.stores import set_all
+from ssdlab.plan.study import stages
+from ssdlab.rig import reduced
 
 LAPS, LAPS_QUICK = 60, 15
 """A job runs at most so many times on a cache; the last is the warm one."""
@@ -50,7 +31,7 @@ _ABSOLUTE = re.compile(
 
 
 @dataclass(frozen=True)
-class OwnLoad:
+class OwnLoad(Simulation):
     """A job, the state in which it finds SSDs, and how much smaller drives are simulated."""
 
     job: JobText
@@ -58,6 +39,8 @@ class OwnLoad:
     scale: int | None = None
     """None: as small as the price table has SSDs; larger if the job names sizes in bytes,
     and full size behind a cache then."""
+    depth: int | None = None
+    """I/Os in flight, of a load by name."""
 
     @property
     def replays(self) -> bool:
@@ -70,89 +53,71 @@ class OwnLoad:
         found = _ABSOLUTE.finditer(self.job.text)
         return sum(_core.parse_fio_size(one[2]) for one in found)
 
+    def pieces(self, candidate: Candidate) -> list[bench.Variant[Part]]:
+        """The job on the candidate, several times if it has a cache."""
+        return [bench.Variant(lambda seat: self._run(candidate, seat))]
 
-def measure_own(
-    candidates: Sequence[Candidate],
-    load: OwnLoad,
-    request: Request,
-    progress: ProgressCallback | None = None,
-) -> list[Measured]:
-    """Runs the job on every candidate; raises as :func:`ssdlab.plan.storage.measure.measure`."""
+    def _run(self, one: Candidate, seat: Seat) -> Part:
+        factor = self._factor(one)
+        laps = 1 if one.fast is None else LAPS_QUICK if self.quick else LAPS
+        try:
+            bed = self._bed(one, factor, seat, laps)
+        except MemoryShortError as error:
+            raise MemoryShortError(f"{error}; --scale N scales all of it down") from None
+        if not one.pool.has_disk:
+            bed.prepare(self.prepare)
+        ran: list[Ran] = []
+        for lap in range(laps):
+            # Laps are compared with each other; one alone is measured like any job.
+            ran.append(bed.run(self.job, whole=laps > 1))
+            if lap and _settled(ran[-2], ran[-1]):
+                break
+        last = ran[-1]
+        part: Part = {
+            "rates": {"load": last.did},
+            "worn": wear_of(last, cache=False),
+            "worn_cache": wear_of(last, cache=True),
+            "dirty_bytes": last.dirty_bytes() * factor,
+            "notes": [f"{one.text}: all of it at 1/{factor} of its size"] if factor > 1 else [],
+        }
+        if one.fast is not None:
+            before = sum(lap.seconds for lap in ran[:-1])
+            warmth = Warmth(before * factor, whole=_settled(ran[-2], last))
+            part["cold"] = {"load": ran[0].did}
+            part["hits"] = {"load": last.found("hits", "read", "write") or 0.0}
+            part["warmth"] = {"load": warmth}
+        return part
 
-    def variant(one: Candidate) -> bench.Variant[Part]:
-        return bench.Variant(lambda seat: _run(one, load, request, seat))
+    def _factor(self, one: Candidate) -> int:
+        """What all sizes are divided by."""
+        if self.scale is not None:
+            return self.scale
+        if self.replays or (self.extent and one.fast is not None):
+            return 1  # how much of it a cache holds has to stay
+        stores = [part for part in one.stores if part.shipped and part.flash]
+        if not stores:
+            return 1
+        size = CACHE_BYTES_MIN
+        if one.fast is None:
+            share = one.pool.drive_bytes / one.pool.usable_bytes
+            size = max(self.ssd_bytes(one.pool), int(ROOM * self.extent * share))
+        # An SSD of many dies cannot be as small as one may want.
+        return max(1, min(part.drive_bytes // part.simulated_bytes(size) for part in stores))
 
-    try:
-        found = bench.run([variant(one) for one in candidates], progress)
-    except MemoryShortError as error:
-        raise MemoryShortError(f"{error}; --scale N scales all of it down") from None
-    return [merged([part]) for part in found]
-
-
-def _factor(one: Candidate, load: OwnLoad, request: Request) -> int:
-    if load.scale is not None:
-        return load.scale
-    if load.replays or (load.extent and one.fast is not None):
-        return 1  # how much of it a cache holds has to stay
-    stores = [part for part in (one.pool, one.fast) if part is not None and shipped(part)]
-    if not any(flash(part) for part in stores):
-        return 1
-    size = CACHE_BYTES_MIN
-    if one.fast is None:
-        per_drive = ROOM * load.extent * capacity_of(drive_of(one.pool)) / usable_bytes(one.pool)
-        size = max(ssd_bytes(one.pool, request), int(per_drive))
-    # An SSD of many dies cannot be as small as one may want.
-    found = [
-        capacity_of(drive_of(part)) // simulated_bytes(part, size) for part in stores if flash(part)
-    ]
-    return max(1, min(found))
-
-
-def _run(one: Candidate, load: OwnLoad, request: Request, seat: Seat) -> Part:
-    factor = _factor(one, load, request)
-    bed, note = _bed(one, factor, request, seat)
-    laps = 1 if one.fast is None else LAPS_QUICK if request.quick else LAPS
-    if not has_disk(one.pool):
-        bed.prepare(load.prepare, stage(seat.report, 0, laps + 1))
-    ran: list[Ran] = []
-    for lap in range(laps):
-        ran.append(bed.run(load.job, stage(seat.report, lap + 1, laps + 1)))
-        if lap and _settled(ran[-2], ran[-1]):
-            break
-    last = ran[-1]
-    part: Part = {
-        "rates": {"load": last.reading},
-        "worn": wear_of(last, cache=False),
-        "worn_cache": wear_of(last, cache=True),
-        "dirty_bytes": last.dirty_bytes() * factor,
-        "notes": [note] if note else [],
-    }
-    if one.fast is not None:
-        part["cold"] = {"load": ran[0].reading}
-        part["hits"] = {"load": last.found("hits", "read", "write") or 0.0}
-        before = sum(lap.seconds for lap in ran[:-1])
-        part["warmth"] = {"load": Warmth(before * factor, whole=_settled(ran[-2], last))}
-    return part
+    def _bed(self, one: Candidate, factor: int, seat: Seat, laps: int) -> Bed:
+        """All of the candidate divided by the factor, so that every share of a size stays."""
+        flash_only = one.fast is None and one.pool.flash
+        rigs = []
+        for part in one.stores:
+            scaled = factor > 1 and part.shipped
+            size = part.drive_bytes // factor if scaled and part.flash else None
+            rig = self.resized(part, size)
+            if scaled and not part.flash and not flash_only:
+                set_all(rig, "hdd", {"capacity": reduced(part.drive, factor)["capacity"]})
+            rigs.append(rig)
+        return self.bed(one, rigs, factor, seat, stages(seat.report, laps + 1))
 
 
 def _settled(one: Ran, other: Ran) -> bool:
-    alike = abs(other.reading.iops - one.reading.iops) <= SETTLED * other.reading.iops
+    alike = abs(other.did.iops - one.did.iops) <= SETTLED * other.did.iops
     return alike and (other.filled() >= FILLED or other.filled() - one.filled() < GROWN)
-
-
-def _bed(one: Candidate, factor: int, request: Request, seat: Seat) -> tuple[Bed, str]:
-    """All of the candidate divided by the factor, so that every share of a size stays."""
-    parts = [one.pool] if one.fast is None else [one.pool, one.fast]
-    flash_only = one.fast is None and flash(one.pool)
-    rigs = []
-    for part in parts:
-        scaled = factor > 1 and shipped(part)
-        size = capacity_of(drive_of(part)) // factor if scaled and flash(part) else None
-        rig = resized(part, size, disk_cache=request.disk_cache)
-        if scaled and not flash(part) and not flash_only:
-            set_all(rig, "hdd", {"capacity": reduced(drive_of(part), factor)["capacity"]})
-        rigs.append(rig)
-    fast = rigs[1] if one.fast is not None else None
-    rig = one.tree(rigs[0], fast, smaller_ram(one.card, factor))
-    note = f"{one.text}: all of it at 1/{factor} of its size" if factor > 1 else ""
-    return Bed(rig.to_toml(), one.text, request.seed, seat), note

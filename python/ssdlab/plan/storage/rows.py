@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ssdlab.analysis.reliability import HOURS_PER_YEAR, Array, Hazards, p_loss
-from ssdlab.arrays.readings import Reading
+from ssdlab.arrays.offer import Offer
 from ssdlab.errors import InputError
-from ssdlab.plan.bed import Worn
+from ssdlab.plan.bed import SsdWear
 from ssdlab.plan.prices import Prices
 from ssdlab.plan.storage.candidates import Candidate
 from ssdlab.plan.storage.loads import WRITES_PER_DAY
-from ssdlab.plan.storage.measure import LOADS, Measured
-from ssdlab.plan.storage.sizes import drive_of, has_disk, shape_of, shipped, usable_bytes
+from ssdlab.plan.storage.measure import LOADS, CandidateRun
 from ssdlab.plan.stores import Store, letter
-from ssdlab.rig import capacity_of
 from ssdlab.wear import WARRANTY_DAYS
 
 FAILURES_PER_YEAR = 0.01
@@ -29,133 +27,107 @@ REPLACE_HOURS = 24.0
 
 
 @dataclass(frozen=True)
-class SsdLife:
+class SsdLife(SsdWear):
     """How long the SSDs of a candidate last."""
 
     of: str
     """Their name."""
-    worn: Worn
     years: float | None
     """At the bytes a day that were asked for; None where the host writes nothing to them."""
 
-    def as_json(self) -> dict[str, Any]:
-        """The object of ``--json``."""
-        return {
-            "of": self.of,
-            "write_amplification": self.worn.write_amplification,
-            "dwpd_5_years": self.worn.dwpd,
-            "written_per_host_byte": self.worn.share,
-            "years": self.years,
-        }
-
 
 @dataclass(frozen=True)
-class Offer:
+class StorageOffer(Offer):
     """A candidate and all that is said of it."""
 
     letter: str
     candidate: Candidate
-    found: Measured
-    usable_bytes: float
-    price: float | None
+    did: CandidateRun
     relative: float | None
     """Price by that of the first candidate."""
     life: SsdLife | None
     loss_per_year: float | None
     """The chance of losing data within a year, failures of drives alone."""
 
-    @property
-    def per_tb(self) -> float | None:
-        """Price of 10^12 usable bytes."""
-        return None if self.price is None else self.price / (self.usable_bytes / 1e12)
-
     def per_kiops(self, load: str) -> float | None:
         """Price of a thousand I/Os a second under a load."""
-        iops = self.found.rates[load].iops if load in self.found.rates else 0.0
-        return None if self.price is None or not iops else self.price / (iops / 1e3)
+        one = self.did.rates.get(load)
+        return None if one is None else self.price_of_kiops(one.iops)
 
-    def rate(self, load: str) -> float | None:
-        """What a load is judged by: IOPS or MB/s."""
-        return rate_of(self.found.rates.get(load), load)
+    def rate(self, load: str, *, cold: bool = False) -> float | None:
+        """What a load is judged by, IOPS or MB/s; None where it was not run."""
+        one = (self.did.cold if cold else self.did.rates).get(load)
+        if one is None:
+            return None
+        return one.iops if LOADS[load][1] == "IOPS" else one.bytes_per_s / 1e6
 
     def as_json(self) -> dict[str, Any]:
         """The object of ``--json``."""
-        found = self.found
+        did = self.did
         return {
             "candidate": self.candidate.text,
             "letter": self.letter,
             "title": self.candidate.title,
             "drives": self.candidate.bill,
             "usable_bytes": self.usable_bytes,
-            "loads": {key: one.as_json() for key, one in found.rates.items()},
-            "cold": {key: one.as_json() for key, one in found.cold.items()},
-            "hit_ratio": dict(found.hits),
-            "warmed": {
-                key: {"seconds": one.seconds, "whole_hot_set": one.whole}
-                for key, one in found.warmth.items()
-            },
-            "dirty_bytes": found.dirty_bytes,
-            "life": None if self.life is None else self.life.as_json(),
+            "loads": {key: one.as_json() for key, one in did.rates.items()},
+            "cold": {key: one.as_json() for key, one in did.cold.items()},
+            "hit_ratio": dict(did.hits),
+            "warmed": {key: one.as_json() for key, one in did.warmth.items()},
+            "dirty_bytes": did.dirty_bytes,
+            "life": self.life and asdict(self.life),
             "loss_per_year": self.loss_per_year,
             "price": self.price,
             "relative_price": self.relative,
-            "price_per_tb": self.per_tb,
+            "price_per_tb": self.price_per_tb,
             "price_per_1000_iops": {
-                key: self.per_kiops(key) for key in found.rates if LOADS[key][1] == "IOPS"
+                key: self.per_kiops(key) for key in did.rates if LOADS[key][1] == "IOPS"
             },
-            "simulated": list(found.notes),
+            "simulated": list(did.notes),
         }
-
-
-def rate_of(reading: Reading | None, load: str) -> float | None:
-    """IOPS or MB/s of a reading, as the load is judged."""
-    if reading is None:
-        return None
-    return reading.iops if LOADS[load][1] == "IOPS" else reading.bytes_per_s / 1e6
 
 
 def rows(
     candidates: Sequence[Candidate],
-    found: Sequence[Measured],
+    found: Sequence[CandidateRun],
     prices: Prices,
     writes_per_day: float = WRITES_PER_DAY,
-) -> list[Offer]:
+) -> list[StorageOffer]:
     """A row for each candidate."""
-    costs = [prices.of(one.bill) for one in candidates]
-    first = costs[0]
-    return [
-        Offer(
-            letter(place),
-            one,
-            measured,
-            usable_bytes(one.pool),
-            cost,
-            None if cost is None or not first else cost / first,
-            _life(one, measured, writes_per_day),
-            loss_per_year(one, measured.dirty_bytes > 0),
+    first = prices.of(candidates[0].bill)
+    table = []
+    for place, (one, did) in enumerate(zip(candidates, found, strict=True)):
+        cost = prices.of(one.bill)
+        table.append(
+            StorageOffer(
+                letter(place),
+                one,
+                did,
+                None if cost is None or not first else cost / first,
+                _life(one, did, writes_per_day),
+                loss_per_year(one, did.dirty_bytes > 0),
+                price=cost,
+                usable_bytes=one.pool.usable_bytes,
+            )
         )
-        for place, (one, measured, cost) in enumerate(zip(candidates, found, costs, strict=True))
-    ]
+    return table
 
 
-def _life(one: Candidate, found: Measured, writes_per_day: float) -> SsdLife | None:
+def _life(one: Candidate, did: CandidateRun, writes_per_day: float) -> SsdLife | None:
     """Of the SSDs that are worn out first."""
-    parts: list[tuple[Store, Worn]] = []
-    if found.worn is not None:
-        parts.append((one.pool, found.worn))
-    if found.worn_cache is not None and one.fast is not None:
-        parts.append((one.fast, found.worn_cache))
     lives = [
-        SsdLife(drive_of(part), worn, _years(part, worn, writes_per_day)) for part, worn in parts
+        SsdLife(**asdict(worn), of=part.drive, years=_years(part, worn, writes_per_day))
+        for part, worn in zip(one.stores, (did.worn, did.worn_cache), strict=False)
+        if worn is not None
     ]
     return min(lives, key=lambda life: life.years or float("inf"), default=None)
 
 
-def _years(part: Store, worn: Worn, writes_per_day: float) -> float | None:
-    if not shipped(part):
+def _years(part: Store, worn: SsdWear, writes_per_day: float) -> float | None:
+    if not part.shipped:
         return None
-    total = worn.dwpd * WARRANTY_DAYS * capacity_of(drive_of(part))
-    daily = writes_per_day * worn.share
+    total = worn.dwpd_5_years * WARRANTY_DAYS * part.drive_bytes
+    daily = writes_per_day * worn.written_per_host_byte
     return total / daily / 365 if daily > 0 else None
 
 
@@ -172,10 +144,10 @@ def loss_per_year(one: Candidate, dirty: bool) -> float | None:
 
 
 def _store_loss(one: Store) -> float | None:
-    if not shipped(one):
+    if not one.shipped:
         return None
-    shape, capacity = shape_of(one), float(capacity_of(drive_of(one)))
-    disk = has_disk(one)
+    shape, capacity = one.shape, float(one.drive_bytes)
+    disk = one.has_disk
     hours = REPLACE_HOURS + capacity / (REBUILD_DISK if disk else REBUILD_SSD) / 3600
     hazards = Hazards(FAILURES_PER_YEAR / HOURS_PER_YEAR, hours, UBER_DISK if disk else UBER_SSD)
     level, count = ("0", 1) if shape is None else (shape.level, shape.count)

@@ -1,0 +1,69 @@
+"""How a plan comes about: candidates are simulated in rounds, then set beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from ssdlab import bench
+from ssdlab.answer import Answer
+from ssdlab.progress import ProgressCallback, stage, within
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Round:
+    """Simulations that know nothing of each other."""
+
+    variants: Sequence[bench.Variant[Any]]
+    until: float = 1.0
+    """Share of all the work that is done after them."""
+
+
+Rounds = Generator[Round, list[Any], T]
+"""Asks for one round after the other, is handed what came of each, and ends with all of it."""
+
+
+class PlanStudy(Protocol[T]):
+    """A question of what to buy."""
+
+    @property
+    def subject(self) -> str:
+        """What it is about, for the line of progress."""
+
+    def variants(self) -> Rounds[T]:
+        """The candidates, and what they did."""
+
+    def judge(self, found: T) -> Answer:
+        """The candidates beside each other, and which to take."""
+
+
+def carry_out(study: PlanStudy[T], progress: ProgressCallback | None = None) -> Answer:
+    """Simulates the candidates of a study and judges them; raises as :func:`simulated`."""
+    return study.judge(simulated(study.variants(), progress))
+
+
+def simulated(rounds: Rounds[T], progress: ProgressCallback | None = None) -> T:
+    """Runs all rounds.
+
+    Raises:
+        InputError: a load, a store or a rig is wrong, or needs more memory than there is.
+        Interrupted: Ctrl-C, or the progress callback returned False.
+    """
+    report, done = progress or (lambda _news: True), 0.0
+    try:
+        asked = next(rounds)
+        while True:
+            found = bench.run(asked.variants, within(report, done, asked.until))
+            done = asked.until
+            asked = rounds.send(found)
+    except StopIteration as end:
+        found_in_all: T = end.value
+        return found_in_all
+
+
+def stages(report: ProgressCallback, count: int) -> Iterator[ProgressCallback]:
+    """The callbacks of so many steps of about the same length."""
+    return (stage(report, place, count) for place in range(count))
