@@ -14,6 +14,8 @@ from ssdlab.fio.mounts import Mount, Space, holding, mounts, plain, space
 from ssdlab.fio.surroundings import system_program
 
 CLASS = "sys/class/block"
+SECTOR = 512
+"""The unit of sizes and starts in /sys, whatever the drive's own."""
 
 Key = tuple[int, ...]
 """What makes two paths or descriptors the same block device, or the same file."""

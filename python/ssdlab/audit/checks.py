@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from ssdlab.audit import bus, discard, layout, queue, use
@@ -43,7 +44,7 @@ def ask(system: System, name: str) -> Health:
 
 def audit(scene: Scene) -> list[Finding]:
     """Runs every check; the worst findings first, otherwise in the order of the checks."""
-    found = [finding for check in CHECKS for finding in check.run(scene)]
+    found = [replace(one, check=check.name) for check in CHECKS for one in check.run(scene)]
     return sorted(found, key=lambda one: -one.status.rank)
 
 

@@ -24,11 +24,15 @@ class Status(StrEnum):
         return list(Status).index(self)
 
 
+OK, ADVICE, PROBLEM, UNKNOWN = Status.OK, Status.ADVICE, Status.PROBLEM, Status.UNKNOWN
+
+
 @dataclass(frozen=True)
 class Finding:
     """One sentence about one setting at one place."""
 
     check: str
+    """The check that found it, filled in once for all of its findings."""
     where: str
     """The device or mount point."""
     status: Status
@@ -38,6 +42,18 @@ class Finding:
     """Why it matters; empty where all is well and there is nothing to say."""
     fix: str | None = None
     """A command that would change it. It is never run."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A device or mount point, and what was read of it: calling it makes a finding about it."""
+
+    where: str
+    evidence: tuple[Evidence, ...] = ()
+
+    def __call__(self, status: Status, what: str, why: str = "", fix: str | None = None) -> Finding:
+        """A finding that rests on this evidence."""
+        return Finding("", self.where, status, what, self.evidence, why, fix)
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ssdlab.audit.model import Finding, Place
 from ssdlab.errors import InputError
 from ssdlab.fio.mounts import Mount
 from ssdlab.health import Health
@@ -36,6 +38,13 @@ class Layer:
     def place(self) -> str:
         """Its folder in /sys."""
         return f"{CLASS}/{self.name}"
+
+    def takes_trim(self, system: System) -> bool | None:
+        """Whether it takes TRIM, a partition as its disk does; None where nobody tells."""
+        if self.kind == "partition":
+            return self.below[0].takes_trim(system)
+        most = system.number(f"{self.place}/queue/discard_max_bytes")
+        return None if most is None else most > 0
 
 
 @dataclass(frozen=True)
@@ -95,6 +104,23 @@ class Scene:
     def drives(self) -> list[Drive]:
         """The disks at the bottom."""
         return [drive_called(self.system, one.name) for one in self.layers if one.kind == "disk"]
+
+    def about(self, what: Layer | Drive, *files: str) -> Place:
+        """A device as findings are about it, with what these files say."""
+        return Place(what.name, self.system.evidence(*files))
+
+
+def each_drive(
+    check: Callable[[Scene, Drive], Iterator[Finding]],
+) -> Callable[[Scene], Iterator[Finding]]:
+    """Makes a check of one drive a check of all of them."""
+
+    @functools.wraps(check)
+    def of_all(scene: Scene) -> Iterator[Finding]:
+        for drive in scene.drives:
+            yield from check(scene, drive)
+
+    return of_all
 
 
 def look(system: System, target: str, ask: Callable[[str], Health]) -> Scene:

@@ -178,7 +178,7 @@ class Observer:
             found["raid"] = level
         link = self._block("device/device")
         speed, width = (read_line(link / f"current_link_{one}") for one in ("speed", "width"))
-        if (rate := _link_bytes_per_s(speed, width)) is not None:
+        if (rate := link_bytes_per_s(speed, width)) is not None:
             found["link_bytes_per_s"] = rate
         return found
 
@@ -264,14 +264,14 @@ def _milli(path: Path) -> float | None:
         return None
 
 
-def _link_bytes_per_s(speed: str | None, width: str | None) -> float | None:
+def link_bytes_per_s(speed: str | None, width: str | None) -> float | None:
     """What a PCIe link carries in one direction: ``8.0 GT/s PCIe`` and lanes, less its coding
-    (8b/10b up to 5 GT/s, 128b/130b above)."""
+    (8b/10b up to 5 GT/s, 128b/130b up to 32 GT/s, 242 bytes of each FLIT of 256 above)."""
     if speed is None or width is None or not width.isdigit():
         return None
     try:
         transfers = float(speed.split()[0]) * 1e9
     except (ValueError, IndexError):
         return None
-    coding = 8 / 10 if transfers <= 5e9 else 128 / 130
+    coding = 8 / 10 if transfers <= 5e9 else 128 / 130 if transfers <= 32e9 else 242 / 256
     return transfers * coding / 8 * int(width)
