@@ -9,10 +9,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ssdlab.errors import ExperimentError
-from ssdlab.fio.surroundings import system_program
+from ssdlab.errors import MissingProgramError
+from ssdlab.system import system_program
 
 _LOOK_EVERY_S = 0.2
+_PACKAGES = {"nvme": "nvme-cli"}
+"""Of programs that are not called as their package is."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +37,13 @@ def run(command: Sequence[str], waiting: Callable[[float], None] | None = None) 
 
     An erase cannot be called back once the drive has it, so a Ctrl-C does not reach the program:
     it is raised here, after the program has ended.
+
+    Raises MissingProgramError where it is not installed.
     """
     program = system_program(command[0])
     if program is None:
-        raise ExperimentError(f"{command[0]} is not installed")
+        package = _PACKAGES.get(command[0], command[0])
+        raise MissingProgramError(f"{package} is not installed: sudo apt install {package}")
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         process = subprocess.Popen(
             [program, *command[1:]],

@@ -167,7 +167,7 @@ class _Charts:
             Curve("suspect from here", [0.0, end], [limit / 1e6] * 2, "dashed", "limit"),
         ]
         for wanted, state in ((False, "late"), (True, "slow")):
-            marked = [one for one in found.slow if bool(one.place) is wanted]
+            marked = [one for one in found.slow if bool(one.slow_place) is wanted]
             if marked:
                 places = [one.offset / self.unit for one in marked]
                 curves.append(
@@ -235,7 +235,7 @@ def _time_cell(ns: float) -> Cell:
 
 
 def _verdict(one: Slow) -> str:
-    return "not read again" if one.place is None else _verdict_of(one.place)
+    return "not read again" if one.slow_place is None else _verdict_of(one.slow_place)
 
 
 def _verdict_of(place: bool) -> str:

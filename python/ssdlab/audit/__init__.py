@@ -3,8 +3,7 @@
 from ssdlab.audit.checks import CHECKS, audit, audit_path
 from ssdlab.audit.model import Check, Finding, Status
 from ssdlab.audit.scene import Drive, Layer, Scene, look
-from ssdlab.fio.mounts import Mount, Space
-from ssdlab.system import Evidence, System
+from ssdlab.system import Evidence, Mount, Space, System
 
 __all__ = [
     "CHECKS",

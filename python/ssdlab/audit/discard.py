@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ssdlab.audit.model import ADVICE, OK, PROBLEM, UNKNOWN, Finding, Place
+from ssdlab.audit.model import ADVICE, OK, PROBLEM, UNKNOWN, About, Finding
 from ssdlab.audit.scene import Layer, Scene
-from ssdlab.fio.mounts import plain
-from ssdlab.system import Evidence, System
+from ssdlab.system import Evidence, System, plain
 
 _WHY = (
     "without TRIM the drive takes deleted data for valid data and relocates it in garbage "
@@ -106,7 +105,7 @@ def trim_used(scene: Scene) -> Iterator[Finding]:
     if all(one.rotational and not one.virtual for one in scene.drives):
         return
     seen = Evidence.of_mount(mount)
-    say, points = Place(mount.point, (seen,)), _fstab(system)
+    say, points = About(mount.point, (seen,)), _fstab(system)
     option, timer = mount.has("discard"), _timer(system)
     if option is not None:
         more = f", and {timer} also trims in batches" if timer else ""
@@ -120,7 +119,7 @@ def trim_used(scene: Scene) -> Iterator[Finding]:
         yield say(ADVICE, what, _WHY, fix)
     elif "fstrim.timer" in timer and points and mount.point not in points:
         listed = Evidence("/etc/fstab", f"lists {', '.join(sorted(points))}")
-        yield Place(mount.point, (seen, listed))(
+        yield About(mount.point, (seen, listed))(
             ADVICE,
             "fstrim.timer is on, but trims only what /etc/fstab lists, and this is not in it",
             _WHY,

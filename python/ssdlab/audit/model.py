@@ -45,7 +45,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Place:
+class About:
     """A device or mount point, and what was read of it: calling it makes a finding about it."""
 
     where: str

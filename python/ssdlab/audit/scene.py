@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ssdlab.audit.model import Finding, Place
+from ssdlab.audit.model import About, Finding
 from ssdlab.errors import InputError
-from ssdlab.fio.mounts import Mount
 from ssdlab.health import Health
-from ssdlab.system import CLASS, System
+from ssdlab.system import CLASS, Mount, System
 
 DEEPEST = 16
 """Layers below which a stack is taken for a loop."""
@@ -105,9 +104,9 @@ class Scene:
         """The disks at the bottom."""
         return [drive_called(self.system, one.name) for one in self.layers if one.kind == "disk"]
 
-    def about(self, what: Layer | Drive, *files: str) -> Place:
+    def about(self, what: Layer | Drive, *files: str) -> About:
         """A device as findings are about it, with what these files say."""
-        return Place(what.name, self.system.evidence(*files))
+        return About(what.name, self.system.evidence(*files))
 
 
 def each_drive(
@@ -133,14 +132,14 @@ def look(system: System, target: str, ask: Callable[[str], Health]) -> Scene:
         raise InputError("a name with a zero byte is no file")
     name = _device(system, target)
     if name is not None:
-        top = _layer(system, name, 0)
+        top = stack(system, name)
         if top.kind == "memory" or (system.number(f"{CLASS}/{name}/size") or 0) == 0:
             raise InputError(f"{target}: is a block device without a drive below it")
         return Scene(system, target, _mount_on(system, name), (top,), ask)
     mount = system.mount_of(_absolute(system, target))
     if mount is None:
         raise InputError(f"{target}: no mounted file system holds it")
-    tops = tuple(_layer(system, one, 0) for one in _below_mount(system, mount))
+    tops = tuple(stack(system, one) for one in below_mount(system, mount))
     if not tops or all(one.kind == "memory" for one in tops):
         raise InputError(
             f"{target}: is on {mount.kind} ({mount.source}), below which no drive can be seen; "
@@ -187,7 +186,8 @@ def _mount_on(system: System, name: str) -> Mount | None:
     return next((one for one in system.mounts() if one.device == number), None)
 
 
-def _below_mount(system: System, mount: Mount) -> list[str]:
+def below_mount(system: System, mount: Mount) -> list[str]:
+    """The block devices right below a file system, by the kernel's names."""
     if name := system.device_numbered(mount.device):
         return [name]
     # btrfs and some others have numbers of their own; btrfs may lie on several devices.
@@ -201,17 +201,20 @@ def _below_mount(system: System, mount: Mount) -> list[str]:
     return [source]
 
 
-def _layer(system: System, name: str, depth: int) -> Layer:
+def stack(system: System, name: str, depth: int = 0) -> Layer:
+    """A block device with what it lies on, ``depth`` layers down already.
+
+    Raises InputError where the devices below it go round in a circle.
+    """
     if depth > DEEPEST:
         raise InputError(f"{name}: the devices below it go round in a circle")
     place = f"{CLASS}/{name}"
 
     def down(names: list[str]) -> tuple[Layer, ...]:
-        return tuple(_layer(system, one, depth + 1) for one in names)
+        return tuple(stack(system, one, depth + 1) for one in names)
 
     if system.exists(f"{place}/partition"):
-        parent = Path(system.resolve(place)).parent.name
-        return Layer(name, "partition", f"{name} (partition)", down([parent]))
+        return Layer(name, "partition", f"{name} (partition)", down([system.disk_of(name)]))
     slaves = system.listed(f"{place}/slaves")
     if (mapped := system.read(f"{place}/dm/name")) is not None:
         kind, word = _mapped(system.read(f"{place}/dm/uuid") or "")
@@ -220,7 +223,7 @@ def _layer(system: System, name: str, depth: int) -> Layer:
         return Layer(name, "raid", f"{name} ({level})", down(slaves))
     if (backing := system.path(f"{place}/loop/backing_file")) is not None:
         mount = system.mount_of(backing)
-        names = _below_mount(system, mount) if mount else []
+        names = below_mount(system, mount) if mount else []
         return Layer(name, "loop", f"{name} (loop on {backing})", down(names))
     if re.match(r"(zram|ram)\d", name):
         return Layer(name, "memory", f"{name} (memory)")

@@ -15,6 +15,8 @@ from pathlib import Path
 from types import FrameType
 
 from ssdlab.errors import InputError, RefusedError
+from ssdlab.fio.observe import data_stretches
+from ssdlab.opened import cannot_open
 from ssdlab.safety.openers import openers_of
 
 _FIEMAP = 0xC020660B
@@ -34,20 +36,13 @@ class Layout:
     compressed_bytes: int
 
 
-def data_stretches(descriptor: int, size: int) -> list[tuple[int, int]]:
-    """Start and end of each stretch of an open file that is no hole."""
-    stretches = []
-    at = 0
-    while at < size:
-        try:
-            start = os.lseek(descriptor, at, os.SEEK_DATA)
-        except OSError as error:
-            if error.errno == errno.ENXIO:
-                break  # nothing but a hole from here on
-            return [(0, size)]
-        at = min(size, os.lseek(descriptor, start, os.SEEK_HOLE))
-        stretches.append((start, at))
-    return stretches
+def stretches_of(descriptor: int, size: int) -> list[tuple[int, int]]:
+    """Start and end of each stretch of an open file that is no hole; all of it where the file
+    system does not tell."""
+    try:
+        return list(data_stretches(descriptor, size))
+    except OSError:
+        return [(0, size)]
 
 
 def layout(descriptor: int) -> Layout | None:
@@ -145,23 +140,23 @@ def _opened(path: Path) -> RefusedError:
     )
 
 
-def open_for_rewrite(path: Path) -> int:
+@contextlib.contextmanager
+def open_for_rewrite(path: Path) -> Iterator[int]:
     """A descriptor for direct reads and writes of a plain file.
 
-    Raises InputError where that cannot be, in one sentence.
+    Raises InputError or RefusedError where that cannot be, in one sentence.
     """
-    if path.is_symlink():
-        path = path.resolve()
+    whole = path.resolve() if path.is_symlink() else path
     try:
-        return os.open(path, os.O_RDWR | os.O_DIRECT | os.O_NOFOLLOW)
+        descriptor = os.open(whole, os.O_RDWR | os.O_DIRECT | os.O_NOFOLLOW)
     except OSError as error:
         if error.errno == errno.EINVAL:
             raise InputError(
                 f"{path}: its file system cannot read and write past the page cache, so nobody "
                 "could tell whether rewriting helps"
             ) from None
-        if error.errno == errno.ETXTBSY:
-            raise RefusedError(f"{path}: is a running program or swap in use") from None
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise InputError(f"{path}: no permission to write it ({error.strerror})") from None
-        raise InputError(f"{path}: cannot be opened ({error.strerror})") from None
+        raise cannot_open(path, error) from None
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

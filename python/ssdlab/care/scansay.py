@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import Any
 
 from ssdlab.answer import finite
@@ -54,7 +55,7 @@ def _slow(found: Scan) -> list[str]:
         return []
     said = []
     slow = len(found.slow_places())
-    late = sum(one.place is False for one in found.slow)
+    late = sum(one.slow_place is False for one in found.slow)
     unknown = len(found.slow) - slow - late
     bound = f"{limit / 1e6:.3g} ms, where {median / 1e6:.3g} ms is usual"
     if slow:
@@ -104,62 +105,19 @@ def _zones(found: Scan) -> list[str]:
 def document(found: Scan) -> dict[str, Any]:
     """What is found as JSON; numbers that are not known are null."""
     median, limit = found.limits
+    own = (
+        "target kind size_bytes wanted_bytes read_bytes piece_bytes block_bytes direct seconds "
+        "again_seconds stopped zero_share unreadable_bytes"
+    )
+    places: dict[str, list[Any]] = {
+        "errors": found.errors,
+        "slow": found.slow,
+        "slow_zones": found.slow_zones,
+    }
     document: dict[str, Any] = finite(
-        {
-            "target": found.target,
-            "kind": found.kind,
-            "size_bytes": found.size_bytes,
-            "wanted_bytes": found.wanted_bytes,
-            "read_bytes": found.read_bytes,
-            "piece_bytes": PIECE_BYTES,
-            "block_bytes": found.block_bytes,
-            "direct": found.direct,
-            "seconds": found.seconds,
-            "again_seconds": found.again_seconds,
-            "stopped": found.stopped,
-            "bytes_per_s": found.bytes_per_s(),
-            "median_ns": median,
-            "limit_ns": limit,
-            "zero_share": found.zero_share,
-            "unreadable_bytes": found.unreadable_bytes,
-            "errors": [
-                {
-                    "offset": one.offset,
-                    "length": one.length,
-                    "reason": one.reason,
-                    "exact": one.exact,
-                }
-                for one in found.errors
-            ],
-            "slow": [
-                {
-                    "offset": one.offset,
-                    "length": one.length,
-                    "ns": one.ns,
-                    "again_ns": list(one.again_ns),
-                    "slow_place": one.place,
-                }
-                for one in found.slow
-            ],
-            "slow_zones": [
-                {
-                    "offset": one.offset,
-                    "length": one.length,
-                    "ns": one.ns,
-                    "again_ns": one.again_ns,
-                }
-                for one in found.slow_zones
-            ],
-            "zones": [
-                {
-                    "offset": one.offset,
-                    "length": one.length,
-                    "bytes_per_s": one.bytes_per_s,
-                    "slowest_ns": one.slowest_ns,
-                }
-                for one in found.zones()
-            ],
-            "findings": sentences(found),
-        }
+        {name: getattr(found, name) for name in own.split()}
+        | {"bytes_per_s": found.bytes_per_s(), "median_ns": median, "limit_ns": limit}
+        | {name: [asdict(one) for one in getattr(found, name)] for name in places}
+        | {"zones": [asdict(one) for one in found.zones()], "findings": sentences(found)}
     )
     return document

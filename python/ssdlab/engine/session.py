@@ -24,6 +24,7 @@ from ssdlab.results import Result
 from ssdlab.rig import summary_of
 from ssdlab.safety import medium
 from ssdlab.simulation import log_interval, sim_result
+from ssdlab.system import System
 from ssdlab.target import Fio, Settings, Sim
 from ssdlab.units import size_text
 
@@ -230,7 +231,7 @@ class RealSession:
 
     def state(self) -> dict[str, Any]:
         found: dict[str, Any] = {
-            "boot": _boot(),
+            "boot": System().boot,
             "sectors_written": _sectors_written(self.disk),
             "told_written": _told_written(self.snapshot(), self.name),
             "fingerprint": medium.fingerprint(self.held.descriptor),
@@ -323,11 +324,6 @@ def _told_written(snapshot: Mapping[str, Any] | None, name: str) -> int | None:
         return None
 
 
-def _boot() -> str | None:
-    return surroundings.read_line(Path("/proc/sys/kernel/random/boot_id"))
-
-
 def _sectors_written(disk: str | None) -> int | None:
-    line = surroundings.read_line(surroundings.SYS_BLOCK / disk / "stat") if disk else None
-    fields = (line or "").split()
+    fields = (System().of(disk, "stat") or "").split()
     return int(fields[6]) if len(fields) > 6 else None

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ssdlab.errors import RefusedError
-from ssdlab.fio.mounts import Mount
-from ssdlab.fio.surroundings import mount_of
 from ssdlab.freeze import Freezer
 from ssdlab.safety import uses
 from ssdlab.safety.device import (
@@ -24,7 +22,7 @@ from ssdlab.safety.device import (
     refuse_unless_named,
 )
 from ssdlab.safety.uses import Use
-from ssdlab.system import CLASS, System
+from ssdlab.system import CLASS, Mount, System
 
 STILL_WHEN_FROZEN = frozenset({"ext2", "ext3", "ext4", "xfs"})
 """File systems whose freeze leaves everything on the device and nothing under way: all data and
@@ -143,7 +141,7 @@ def _refuse_if_used(device: BlockDevice, freeze: bool) -> None:
 
 
 def _refuse_unless_still_when_frozen(device: BlockDevice, point: str) -> None:
-    mount = mount_of(Path(point))
+    mount = System().mount_of(point)
     kind = mount.kind if mount else "unknown"
     if kind not in STILL_WHEN_FROZEN:
         raise RefusedError(

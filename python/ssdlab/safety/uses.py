@@ -18,9 +18,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ssdlab.fio.mounts import Mount
+from ssdlab.errors import SsdlabError
+from ssdlab.opened import descriptor_of
 from ssdlab.safety.openers import openers
-from ssdlab.system import CLASS, Key, System
+from ssdlab.system import CLASS, Key, Mount, System
 
 _LOOP_GET_STATUS64 = 0x4C05
 _DEEPEST = 16
@@ -175,15 +176,10 @@ def _behind(system: System, loop: str) -> Key | None:
         return found
     # Deleted, or named in another mount namespace: the kernel knows it all the same.
     try:
-        descriptor = os.open(f"/dev/{loop}", os.O_RDONLY | os.O_NONBLOCK)
-    except OSError:
+        with descriptor_of(Path("/dev") / loop, os.O_RDONLY | os.O_NONBLOCK) as descriptor:
+            status = fcntl.ioctl(descriptor, _LOOP_GET_STATUS64, bytes(232))
+    except (OSError, SsdlabError):
         return None
-    try:
-        status = fcntl.ioctl(descriptor, _LOOP_GET_STATUS64, bytes(232))
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
     device, inode, number = struct.unpack_from("QQQ", status)
     return (stat.S_IFBLK, number) if number else (stat.S_IFREG, device, inode)
 

@@ -11,12 +11,13 @@ from ssdlab.audit import System
 from ssdlab.audit.scene import drive_called
 from ssdlab.errors import ExperimentError, InputError, SsdlabError
 from ssdlab.leftovers import any_left
+from ssdlab.progress import Notice
 from ssdlab.tuning import journal as journals
 from ssdlab.tuning.journal import Entry, Journal, exclusively, identify
 from ssdlab.tuning.means import MEANS, NotSetError
 from ssdlab.tuning.model import Closed, Knob, Record, Request, Subject
 from ssdlab.tuning.request import parse
-from ssdlab.tuning.restore import FORMAT, Notice, put_back, undisturbed
+from ssdlab.tuning.restore import FORMAT, put_back, undisturbed
 from ssdlab.tuning.settings import SETTINGS
 from ssdlab.tuning.words import sentences
 

@@ -17,12 +17,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ssdlab.audit import System
 from ssdlab.fio.surroundings import serial_of
 from ssdlab.leftovers import folder
 from ssdlab.output import write_error, writing
 from ssdlab.store import sync_folder
-from ssdlab.system import CLASS
+from ssdlab.system import System
 from ssdlab.tuning.model import Scope
 
 SCHEMA = 1
@@ -53,13 +52,8 @@ class Identity:
 
 def identify(system: System, name: str) -> Identity:
     """The drive with a kernel's name."""
-    place = f"{CLASS}/{name}"
-    serial = system.read(f"{place}/loop/backing_file")
-    for file in ("serial", "device/serial"):
-        serial = serial or system.read(f"{place}/{file}")
-    if serial is None and system.live:
-        serial = serial_of(name)
-    return Identity(name, serial, system.read(f"{place}/diskseq"))
+    serial = system.backing_file(name) or serial_of(name, system)
+    return Identity(name, serial, system.of(name, "diskseq"))
 
 
 @dataclass(frozen=True)
@@ -127,11 +121,6 @@ class Journal:
         self.path.with_suffix(".lock").unlink(missing_ok=True)
 
 
-def boot(system: System) -> str | None:
-    """What tells one start of the system from another."""
-    return system.read("proc/sys/kernel/random/boot_id")
-
-
 @contextlib.contextmanager
 def exclusively() -> Iterator[None]:
     """Nobody else looks at journals or restores anything meanwhile."""
@@ -160,7 +149,7 @@ def started(system: System, target: str, drive: Identity | None) -> Iterator[Jou
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             began = time.monotonic_ns()
-            yield Journal(path, os.getpid(), boot(system), target, drive, began, alive=True)
+            yield Journal(path, os.getpid(), system.boot, target, drive, began, alive=True)
         finally:
             if not path.exists():
                 path.with_suffix(".lock").unlink(missing_ok=True)

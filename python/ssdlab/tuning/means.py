@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ssdlab.admin import identify, programs
-from ssdlab.admin.nvme import FORMAT_PATIENCE_MS
+from ssdlab.admin.nvme import format_command
 from ssdlab.audit import System
 from ssdlab.errors import ExperimentError
 
@@ -159,18 +159,7 @@ def _write_format(system: System, node: str, value: str) -> None:
     if not fitting:
         raise NotSetError("the drive does not have this format")
     best = min(fitting, key=lambda one: one.relative_performance)
-    # --force: nvme-cli takes our own claim for somebody else's use, and would wait to be sure.
-    _run(
-        [
-            "nvme",
-            "format",
-            node,
-            f"--lbaf={best.index}",
-            "--ses=0",
-            f"--timeout={FORMAT_PATIENCE_MS}",
-            "--force",
-        ]
-    )
+    _run(format_command(node, f"--lbaf={best.index}", "--ses=0"))
     place = f"sys/class/block/{node.removeprefix('/dev/')}/queue/logical_block_size"
     began = time.monotonic()
     while system.live and system.number(place) != best.data_bytes:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ssdlab.audit.scene import drive_called
+from ssdlab.progress import Notice
 from ssdlab.system import CLASS, System
 from ssdlab.tuning import journal as journals
 from ssdlab.tuning.journal import Entry, Identity, Journal
 from ssdlab.tuning.means import MEANS, NotSetError
 from ssdlab.tuning.model import Knob, Subject
 from ssdlab.tuning.settings import SETTINGS
-
-Notice = Callable[[str], None]
 
 FORMAT = "nvme-format"
 
@@ -148,7 +147,7 @@ def _hand_over(journal: Journal, entry: Entry, heir: Journal) -> None:
 
 def _where(system: System, journal: Journal, entry: Entry) -> str | None:
     """Where the value is now; None where the drive is gone or a reboot has reset it."""
-    same_boot = journal.boot == journals.boot(system)
+    same_boot = journal.boot == system.boot
     lasts = MEANS[entry.means].lasts
     if not same_boot and lasts != "drive":
         return None

@@ -6,13 +6,11 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from ssdlab.admin import identify
-from ssdlab.admin.nvme import controller, other_namespaces
-from ssdlab.admin.programs import run as run_program
+from ssdlab.admin.nvme import abilities, controller, other_namespaces
 from ssdlab.audit.queue import scsi_cache
 from ssdlab.audit.scene import Drive, ancestors
 from ssdlab.errors import ExperimentError
-from ssdlab.system import CLASS, System
+from ssdlab.system import System
 from ssdlab.tuning.means import MANAGED, cpu_list, cpu_set, formats
 from ssdlab.tuning.model import Closed, Knob, Setting, Subject
 
@@ -117,19 +115,16 @@ def _scsi_cache(system: System, drive: Drive, place: str, value: str) -> Plan:
 
 
 def _nvme_cache(system: System, drive: Drive, value: str) -> Plan:
-    node = controller(drive.name, system.root / CLASS)
+    node = controller(drive.name, system)
     try:
-        said = run_program(["nvme", "id-ctrl", node, "-o", "json"])
+        has_cache = abilities(node).volatile_cache
     except ExperimentError as error:
-        yield Closed("write-cache", node, f"{error.message}: sudo apt install nvme-cli")
+        yield Closed("write-cache", node, error.message)
         return
-    about = identify.nvme_erase(said.out) if said.status == 0 else None
-    if about is None:
-        yield Closed("write-cache", node, f"nvme id-ctrl fails: {said.complaint}")
-    elif not about.volatile_cache:
-        yield Closed("write-cache", node, "the drive has no volatile write cache", value == "off")
-    else:
+    if has_cache:
         yield Knob("write-cache", "nvme-feature", node, value)
+    else:
+        yield Closed("write-cache", node, "the drive has no volatile write cache", value == "off")
 
 
 # --- the queue
@@ -252,15 +247,14 @@ def lba(subject: Subject, value: str) -> Plan:
         where = "the drive" if drive is None else f"/dev/{drive.name}"
         yield Closed("lba", where, "only an NVMe drive can be formatted to another block size")
         return
-    node, control = f"/dev/{drive.name}", controller(drive.name, subject.system.root / CLASS)
+    node, control = f"/dev/{drive.name}", controller(drive.name, subject.system)
     try:
-        said = run_program(["nvme", "id-ctrl", control, "-o", "json"])
+        can = abilities(control)
     except ExperimentError as error:
-        yield Closed("lba", node, f"{error.message}: sudo apt install nvme-cli")
+        yield Closed("lba", node, error.message)
         return
-    can = identify.nvme_erase(said.out) if said.status == 0 else None
     names = [one.name for one in formats(node)]
-    if can is None or not can.format:
+    if not can.format:
         yield Closed("lba", node, "the drive does not know Format NVM")
     elif value not in names:
         yield Closed("lba", node, f"the drive offers {', '.join(names) or 'no formats'}")
