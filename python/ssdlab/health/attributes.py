@@ -9,8 +9,9 @@ unknown.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 How = Literal["raw", "second", "used raw", "left", "left agreed", "used agreed", "value", "told"]
 """Which number of an attribute is meant.
@@ -62,7 +63,14 @@ class Meaning:
         )
 
 
-def _bytes(number: int, name: str, field: str, unit: int, source: str = _DB) -> Meaning:
+def _each(numbers: Iterable[int], name: str, *more: Any, **others: Any) -> list[Meaning]:
+    """The same meaning of several attributes."""
+    return [Meaning(number, name, *more, **others) for number in numbers]
+
+
+def _bytes(
+    number: int, name: str, field: str, unit: int, source: str = _DB, family: str = ""
+) -> Meaning:
     who = {
         "written_bytes": "written by the host",
         "read_bytes": "read by the host",
@@ -70,10 +78,11 @@ def _bytes(number: int, name: str, field: str, unit: int, source: str = _DB) -> 
     }
     size = {SECTOR: "sectors of 512 bytes", MIB: "MiB", 32 * MIB: "32 MiB", GIB: "GiB", GB: "GB"}
     what = f"{who[field]}, in {size[unit]}"
-    return Meaning(number, name, field, "raw", what, source, unit, known=True)
+    return Meaning(number, name, field, "raw", what, source, unit, family, known=True)
 
 
 _INTEL_DRIVES = r"(?i)intel|solidigm"
+_NOT_SANDISK = r"^(?!.*(?i:sandisk))"
 _MICRON_DRIVES = r"(?i)micron|crucial"
 
 TABLE: tuple[Meaning, ...] = (
@@ -121,43 +130,34 @@ TABLE: tuple[Meaning, ...] = (
         "percent of the rated endurance left, where normalized and raw value agree",
         _DB,
     ),
-    *(
-        Meaning(
-            number,
-            "Remaining_Lifetime_Perc|(Perc(ent)?_|PCT_|Drive_?)?(Rated_)?(Life(time)?|LifeLeft)"
-            "_(Remain(ing)?|Left)%?|Remaining_Life",
-            "used_percent",
-            "left agreed",
-            "percent of the rated endurance left, where normalized and raw value agree",
-            _DB,
-            known=True,
-        )
-        for number in (177, 178, 201, 209, 233, 245, 248)
+    *_each(
+        (177, 178, 201, 209, 233, 245, 248),
+        "Remaining_Lifetime_Perc|(Perc(ent)?_|PCT_|Drive_?)?(Rated_)?(Life(time)?|LifeLeft)"
+        "_(Remain(ing)?|Left)%?|Remaining_Life",
+        "used_percent",
+        "left agreed",
+        "percent of the rated endurance left, where normalized and raw value agree",
+        _DB,
+        known=True,
     ),
-    *(
-        Meaning(
-            number,
-            "Percent_Life_Used|Drive_?Life_Used%",
-            "used_percent",
-            "used agreed",
-            "percent of the rated endurance used, where normalized and raw value agree",
-            _DB,
-            known=True,
-        )
-        for number in (173, 245)
+    *_each(
+        (173, 245),
+        "Percent_Life_Used|Drive_?Life_Used%",
+        "used_percent",
+        "used agreed",
+        "percent of the rated endurance used, where normalized and raw value agree",
+        _DB,
+        known=True,
     ),
     # Spare blocks.
-    *(
-        Meaning(
-            number,
-            "Available_Reservd_Space",
-            "spare_percent",
-            "value",
-            "normalized: percent of the reserve blocks left, from 100",
-            _INTEL,
-            family=_INTEL_DRIVES,
-        )
-        for number in (232, 170)
+    *_each(
+        (232, 170),
+        "Available_Reservd_Space",
+        "spare_percent",
+        "value",
+        "normalized: percent of the reserve blocks left, from 100",
+        _INTEL,
+        family=_INTEL_DRIVES,
     ),
     Meaning(
         170,
@@ -237,28 +237,22 @@ TABLE: tuple[Meaning, ...] = (
         "sectors beyond correction, found by the drive's own scan",
         _USE,
     ),
-    *(
-        Meaning(
-            number,
-            "(UDMA_|SATA_)?CRC_Error(_Count)?",
-            "crc_errors",
-            "raw",
-            "transfers spoiled between drive and host",
-            _USE,
-        )
-        for number in (199, 218)
+    *_each(
+        (199, 218),
+        "(UDMA_|SATA_)?CRC_Error(_Count)?",
+        "crc_errors",
+        "raw",
+        "transfers spoiled between drive and host",
+        _USE,
     ),
-    *(
-        Meaning(
-            number,
-            "(Unsafe|Unclean)_Shutdown_(Count|Ct)|Unexpect(ed)?_(Power|Pwr)_?Loss(_Cn?t)?"
-            "|Pwr_Cycle_Ct_Unplanned|Unexpected_Power_Cycle",
-            "unsafe_shutdowns",
-            "raw",
-            "times that the power went without notice",
-            _USE,
-        )
-        for number in (174, 192)
+    *_each(
+        (174, 192),
+        "(Unsafe|Unclean)_Shutdown_(Count|Ct)|Unexpect(ed)?_(Power|Pwr)_?Loss(_Cn?t)?"
+        "|Pwr_Cycle_Ct_Unplanned|Unexpected_Power_Cycle",
+        "unsafe_shutdowns",
+        "raw",
+        "times that the power went without notice",
+        _USE,
     ),
     Meaning(
         235,
@@ -270,28 +264,8 @@ TABLE: tuple[Meaning, ...] = (
         family=r"(?i)samsung",
     ),
     # Amounts.
-    Meaning(
-        241,
-        "Total_LBAs_Written",
-        "written_bytes",
-        "raw",
-        "written by the host, in sectors of 512 bytes",
-        _DB,
-        SECTOR,
-        family=r"^(?!.*(?i:sandisk))",
-        known=True,
-    ),
-    Meaning(
-        242,
-        "Total_LBAs_Read",
-        "read_bytes",
-        "raw",
-        "read by the host, in sectors of 512 bytes",
-        _DB,
-        SECTOR,
-        family=r"^(?!.*(?i:sandisk))",
-        known=True,
-    ),
+    _bytes(241, "Total_LBAs_Written", "written_bytes", SECTOR, family=_NOT_SANDISK),
+    _bytes(242, "Total_LBAs_Read", "read_bytes", SECTOR, family=_NOT_SANDISK),
     _bytes(246, "Total_LBAs_Written", "written_bytes", SECTOR, _MICRON),
     _bytes(241, "Host_Writes_32MiB", "written_bytes", 32 * MIB, _INTEL),
     _bytes(225, "Host_Writes_32MiB", "written_bytes", 32 * MIB, _INTEL),

@@ -214,11 +214,9 @@ def history(place: str, store: RunStore) -> list[Health]:
     folders: list[Path] = []
     if place == "runs" and not path.exists():
         folders = [entry.folder for entry in store.entries()]
-    elif path.is_dir() and not (path / "manifest.json").is_file():
+    elif not (path / "manifest.json").is_file():
         folders = [one.parent for one in sorted(path.glob("*/manifest.json"))]
-        if not folders:
-            return [one for drive in load(place, store) for one in drive.snapshots]
-    else:
+    if not folders and (place != "runs" or path.exists()):
         return [one for drive in load(place, store) for one in drive.snapshots]
     found: list[Health] = []
     for folder in folders:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ssdlab.health.change import ERRORS
 from ssdlab.health.model import Finding, Health, Severity
 
 USED_WATCH = 90.0
@@ -118,45 +119,22 @@ def _spare(health: Health) -> Iterator[Finding]:
 
 
 def _errors(health: Health) -> Iterator[Finding]:
-    if health.media_errors:
-        yield Finding(
-            WATCH,
-            "the drive failed to return data (media errors); watch whether the count grows",
-            f"{_times(health.media_errors, 'media error')}",
-        )
-    if health.uncorrectable:
-        yield Finding(
-            WATCH,
-            "the drive reported uncorrectable errors; watch whether the count grows",
-            _times(health.uncorrectable, "uncorrectable error"),
-        )
-    if health.pending:
-        yield Finding(*_pending(health))
-    if health.reallocated:
-        yield _reallocated(health, health.reallocated)
-    if health.crc_errors:
-        yield Finding(
-            WATCH,
-            "transfers between drive and host failed their CRC: check the cable and the connector, "
-            "not the drive; only growth matters",
-            _times(health.crc_errors, "CRC error"),
-        )
-
-
-def _pending(health: Health) -> tuple[Severity, str, str]:
-    evidence = _times(health.pending or 0, "pending sector")
-    if health.pending == 1 and "Crucial" in (health.family or ""):
-        return (
-            GOOD,
-            "one pending sector comes and goes on some of these drives without a defect "
-            "(smartmontools ticket 1227)",
-            evidence,
-        )
-    return (
-        WATCH,
-        "sectors could not be read and are pending reallocation; read the whole drive once",
-        evidence,
-    )
+    for field, counter in ERRORS.items():
+        count = getattr(health, field)
+        if not count:
+            continue
+        evidence = f"{count:,} {counter.one}{'' if count == 1 else 's'}"
+        if field == "pending" and count == 1 and "Crucial" in (health.family or ""):
+            yield Finding(
+                GOOD,
+                "one pending sector comes and goes on some of these drives without a defect "
+                "(smartmontools ticket 1227)",
+                evidence,
+            )
+        elif field == "reallocated":
+            yield _reallocated(health, count)
+        elif counter.advice:
+            yield Finding(WATCH, f"{counter.what}{counter.advice}", evidence)
 
 
 def _reallocated(health: Health, blocks: int) -> Finding:
@@ -176,32 +154,17 @@ def _reallocated(health: Health, blocks: int) -> Finding:
 
 def _temperature(health: Health) -> Iterator[Finding]:
     now, limit = health.temperature_c, health.temperature_limit_c
+    critical = health.temperature_critical_c
     usual = WARM_DISK_C if health.is_ssd is False else WARM_C
-    if now is not None:
-        critical = health.temperature_critical_c
-        if critical is not None and now >= critical:
-            yield Finding(
-                WATCH,
-                "the drive is at its critical temperature and throttles or stops; cool it",
-                f"{now} °C, critical from {critical} °C",
-            )
-        elif limit is not None and now > limit:
-            yield Finding(
-                WATCH, "the drive is too hot; improve its cooling", f"{now} °C, limit {limit} °C"
-            )
-        elif limit is None and now >= usual:
-            yield Finding(
-                WATCH,
-                f"the drive is hot; it reports no limit, and most are specified for {usual} °C",
-                f"{now} °C",
-            )
+    if now is not None and critical is not None and now >= critical:
+        what = "the drive is at its critical temperature and throttles or stops; cool it"
+        yield Finding(WATCH, what, f"{now} °C, critical from {critical} °C")
+    elif now is not None and limit is not None and now > limit:
+        what = "the drive is too hot; improve its cooling"
+        yield Finding(WATCH, what, f"{now} °C, limit {limit} °C")
+    elif now is not None and limit is None and now >= usual:
+        what = f"the drive is hot; it reports no limit, and most are specified for {usual} °C"
+        yield Finding(WATCH, what, f"{now} °C")
     if health.minutes_too_warm:
-        yield Finding(
-            WATCH,
-            "the drive has been too hot and may have throttled; improve its cooling",
-            f"{health.minutes_too_warm:,} minutes above its limit since new",
-        )
-
-
-def _times(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+        what = "the drive has been too hot and may have throttled; improve its cooling"
+        yield Finding(WATCH, what, f"{health.minutes_too_warm:,} minutes above its limit since new")
