@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ssdlab.answer import Status
 from ssdlab.checks.base import Found, Probe, of_jobs
-from ssdlab.checks.facts import Facts, Work
+from ssdlab.checks.facts import Facts, JobFacts
 
 COMPRESSING = re.compile(
     r"sandforce|vertex[ -]?[23]|agility[ -]?[23]|corsair force (3|gt)|hyperx 3k|sh103s3|sv300s3"
@@ -32,7 +32,7 @@ def _data(facts: Facts) -> Iterator[Found]:
             yield from _of(facts, work)
 
 
-def _of(facts: Facts, work: Work) -> Iterator[Found]:
+def _of(facts: Facts, work: JobFacts) -> Iterator[Found]:
     drive = compresses(facts)
     if facts.rig is not None and not drive:
         return  # such a drive cannot tell data apart
@@ -69,7 +69,7 @@ def _may_shrink(facts: Facts) -> bool:
     return facts.file_system in SHRINKING or "compress" in options
 
 
-def _percent(work: Work, option: str) -> int:
+def _percent(work: JobFacts, option: str) -> int:
     text = work.option(option).rstrip("%")
     return int(text) if text.isdigit() else 0
 

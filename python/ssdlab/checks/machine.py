@@ -7,7 +7,7 @@ from typing import Any
 
 from ssdlab.answer import Status
 from ssdlab.checks.base import Found, Probe, of_jobs
-from ssdlab.checks.facts import Facts, Work
+from ssdlab.checks.facts import Facts, JobFacts
 from ssdlab.units import size_text
 
 SLACK = 4 << 20
@@ -117,7 +117,7 @@ def _bound(facts: Facts) -> Iterator[Found]:
         yield Found("doubt", "all processors were busy all the time")
 
 
-def limited(work: Work) -> bool:
+def limited(work: JobFacts) -> bool:
     """Whether the job itself holds back its I/Os."""
     names = ("rate", "rate_iops", "thinktime", "startdelay", "latency_target")
     return any(work.option(name) not in ("", "0") for name in names)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ssdlab.checks.base import Case, Found, Probe, of_jobs
-from ssdlab.checks.facts import Facts, Work
+from ssdlab.checks.facts import Facts, JobFacts
 
 RAM = frozenset({"tmpfs", "ramfs", "rootfs", "devtmpfs"})
 COPY_ON_WRITE = frozenset({"btrfs", "zfs", "bcachefs", "nilfs2", "f2fs"})
@@ -41,7 +41,7 @@ def _of(facts: Facts) -> Iterator[Found]:
     yield from _of_counters(facts)
 
 
-def _of_work(facts: Facts, work: Work) -> Iterator[Found]:
+def _of_work(facts: Facts, work: JobFacts) -> Iterator[Found]:
     if work.engine == "null":
         yield Found("bad", f"{work.name} uses the engine null, which does no I/O")
         return

@@ -7,19 +7,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ssdlab.audit import System
 from ssdlab.audit.scene import drive_called
 from ssdlab.errors import ExperimentError, InputError, SsdlabError
 from ssdlab.leftovers import any_left
 from ssdlab.progress import Notice
+from ssdlab.system import System
 from ssdlab.tuning import journal as journals
 from ssdlab.tuning.journal import Entry, Journal, exclusively, identify
 from ssdlab.tuning.means import MEANS, NotSetError
-from ssdlab.tuning.model import Closed, Knob, Record, Request, Subject
-from ssdlab.tuning.request import parse
+from ssdlab.tuning.model import Closed, Knob, Record, Request, Subject, sentences
 from ssdlab.tuning.restore import FORMAT, put_back, undisturbed
-from ssdlab.tuning.settings import SETTINGS
-from ssdlab.tuning.words import sentences
+from ssdlab.tuning.settings import SETTINGS, parse
 
 
 @dataclass(frozen=True)
@@ -145,7 +143,7 @@ def _subject(system: System, name: str | None) -> Subject:
 
 def _plan(subject: Subject, request: Request, living: Sequence[Journal]) -> list[_Line]:
     lines = (
-        _line(subject.system, one, living)
+        _line(subject.system, setting.name, one, living)
         for setting in SETTINGS
         if (wish := request.wishes.get(setting.name)) is not None
         for one in setting.plan(subject, wish.value)
@@ -153,22 +151,20 @@ def _plan(subject: Subject, request: Request, living: Sequence[Journal]) -> list
     return [one for one in lines if one.knob is not None or one.record.place]
 
 
-def _line(system: System, one: Knob | Closed, living: Sequence[Journal]) -> _Line:
+def _line(system: System, setting: str, one: Knob | Closed, living: Sequence[Journal]) -> _Line:
     if isinstance(one, Closed):
-        why = None if one.holds else one.why
-        before = one.why if one.holds else None
-        return _Line(Record(one.setting, one.place, before, None, None, why), None)
+        now, why = (one.why, None) if one.holds else (None, one.why)
+        return _Line(Record(setting, one.place, now, None, None, why), None)
     means = MEANS[one.means]
     shown, before = means.shown(one.place), means.read(system, one.place)
-    if before is None and one.want is None:
-        return _Line(Record(one.setting, "", None, None, None), None)  # nothing to restore
     if before is None:
-        return _Line(Record(one.setting, shown, None, None, None, "it cannot be read"), None)
-    record = Record(one.setting, shown, before, one.want, None)
-    for journal in living:
+        # What is only restored after another one has nothing to restore then.
+        place, why = ("", None) if one.want is None else (shown, "it cannot be read")
+        return _Line(Record(setting, place, None, None, None, why), None)
+    record = Record(setting, shown, before, one.want, None)
+    for journal in living if one.want is not None else ():
         for held in journal.entries:
-            same = one.want is not None and held.key == (one.means, one.place, False)
-            if same and held.set != one.want:
+            if held.key == (one.means, one.place, False) and held.set != one.want:
                 why = f"another run of ssdlab (process {journal.pid}) keeps it at {held.set}"
                 return _Line(replace(record, set=None, why_not=why), None)
     return _Line(record, one)
@@ -188,8 +184,8 @@ def _entries(lines: Sequence[_Line]) -> Iterator[Entry]:
         knob, before = one.knob, one.record.before
         if knob is None or before is None or MEANS[knob.means].lasts == "process":
             continue
-        scope = scopes[knob.setting]
-        yield Entry(knob.setting, knob.means, knob.place, before, knob.want, scope)
+        setting = one.record.setting
+        yield Entry(setting, knob.means, knob.place, before, knob.want, scopes[setting])
 
 
 def _adopt(journal: Journal, found: Sequence[Journal]) -> None:

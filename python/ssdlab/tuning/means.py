@@ -11,8 +11,8 @@ from typing import Literal
 
 from ssdlab.admin import identify, programs
 from ssdlab.admin.nvme import format_command
-from ssdlab.audit import System
 from ssdlab.errors import ExperimentError
+from ssdlab.system import System
 
 WRITE_CACHE = 6
 """The feature Volatile Write Cache (NVM Express base specification, Set Features)."""
