@@ -12,7 +12,7 @@ import ssdlab
 PACKAGE = Path(ssdlab.__file__).parent
 
 LAYERS = (
-    ("errors", "memory", "_core", "profiles", "leftovers"),
+    ("errors", "memory", "_core", "profiles", "leftovers", "json_access"),
     ("progress", "tracefile", "output", "opened", "units", "histogram"),
     ("_version", "results", "jobfile", "system"),
     ("wear",),

@@ -22,7 +22,7 @@ import pytest
 import browser
 from conftest import MIB, Loop, Outcome
 from ssdlab.answers import scan as scan_answer
-from ssdlab.care import scansay
+from ssdlab.answers import scan as scansay
 from ssdlab.care.blockio import all_zero, reading
 from ssdlab.care.scan import FAILURES_MAX, Scan, blank, limits, scan
 from ssdlab.care.scanmap import cells

@@ -18,7 +18,8 @@ import pytest
 import ssdlab
 from conftest import Loop, Outcome, make_result, needs_fio
 from ssdlab import checks
-from ssdlab.checks import Check, Evidence, StepEvidence, examine, marks, of_result, probes
+from ssdlab.answer import marked
+from ssdlab.checks import Check, Evidence, StepEvidence, examine, of_result, probes
 from ssdlab.checks.facts import sampling
 from ssdlab.engine.records import Records, RoundsRecord
 from ssdlab.fio.observe import Observer, unwritten
@@ -271,11 +272,10 @@ def test_a_check_passes_a_sound_run(name: str) -> None:
 def test_marks_fall_on_the_steps_concerned_and_on_all_where_no_step_is_named() -> None:
     sound, broken = real(), real(error=errno.EIO)
     found = of_name(examine(session(("a", sound), ("b", broken))), "errors")
-    assert marks(found, ["a", "b"])["b"] == ["errors"]
-    assert "errors" not in marks(found, ["a", "b"]).get("a", [])
+    assert marked(found, ["a", "b"]) == {"b"}
     everywhere = [Check("x", "x", "doubt", "e", "w", None)]
-    assert marks(everywhere, ["a", "b"]) == {"a": ["x"], "b": ["x"]}
-    assert marks([Check("x", "x", "good", "e", "w", None)], ["a"]) == {}
+    assert marked(everywhere, ["a", "b"]) == {"a", "b"}
+    assert marked([Check("x", "x", "good", "e", "w", None)], ["a"]) == frozenset()
 
 
 def test_what_others_did_in_an_interruption_marks_all_steps_after_it() -> None:

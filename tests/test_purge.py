@@ -17,8 +17,8 @@ import pytest
 
 from conftest import MIB, Loop, Outcome
 from scripted import Scripted
+from ssdlab import admin as identify
 from ssdlab import safety
-from ssdlab.admin import identify
 from ssdlab.care import methods, purge
 from ssdlab.care.trim import UnsupportedError
 from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError

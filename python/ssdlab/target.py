@@ -308,7 +308,7 @@ class Fio:
 
     def _work(self, plan: fio_job.Plan, rating: Rating | None) -> safety.Work:
         does = (plan.sentence() if plan.writes else "only reads") + tuning.consent(self.setup)
-        return safety.Work.of("the job", does, plan.known_bytes, plan.most_bytes, rating)
+        return safety.Work("the job", does, plan.known_bytes, plan.most_bytes, rating)
 
     def run_held(
         self,

@@ -12,9 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ssdlab.admin import identify, programs
-from ssdlab.admin.identify import AtaSecurity, NvmeErase
-from ssdlab.admin.nvme import abilities, controller, other_namespaces
+from ssdlab import admin
+from ssdlab.admin import AtaSecurity, NvmeErase, abilities, controller, other_namespaces
 from ssdlab.audit.scene import drive_called, stack
 from ssdlab.errors import ExperimentError, MissingProgramError
 from ssdlab.safety import BlockDevice
@@ -177,7 +176,7 @@ def _ata(device: BlockDevice) -> list[Method]:
 
 def security_of(path: Path) -> AtaSecurity | None:
     """The state of the drive's password, as hdparm tells it."""
-    return identify.ata_security(programs.run(["hdparm", "-I", str(path)]).out)
+    return admin.ata_security(admin.run(["hdparm", "-I", str(path)]).out)
 
 
 def _seconds(minutes: int | None) -> float | None:

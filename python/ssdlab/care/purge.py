@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ssdlab import safety
-from ssdlab.admin import identify, programs
-from ssdlab.admin.nvme import controller, format_command
+from ssdlab import admin, safety
+from ssdlab.admin import controller, format_command
 from ssdlab.care.methods import KINDS, Method, available, remark, security_of
 from ssdlab.care.trim import UnsupportedError, allocated_bytes, discard, punch
 from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError, unknown_name
@@ -73,7 +72,7 @@ def purge(
 def work_of(device: BlockDevice, rating: Rating | None = None) -> Work:
     """What a purge does to a drive: the host writes nothing, but each block is erased once, which
     wears it at most as one drive write does."""
-    return Work.of(
+    return Work(
         "the purge",
         "erases every block, which wears it like one drive write at most though nothing is written",
         0,
@@ -200,7 +199,7 @@ def _discard(device: BlockDevice, one: Method, progress: ProgressCallback | None
 def _nvme_format(device: BlockDevice, one: Method, progress: ProgressCallback | None) -> None:
     command = format_command(str(device.path), f"--ses={2 if one.name.endswith('crypto') else 1}")
     with _to_the_end(device):
-        said = programs.run(command, _waiting(one, progress))
+        said = admin.run(command, _waiting(one, progress))
     if said.status:
         raise UnsupportedError(f"nvme format failed: {said.complaint}")
 
@@ -208,14 +207,14 @@ def _nvme_format(device: BlockDevice, one: Method, progress: ProgressCallback | 
 def _nvme_sanitize(device: BlockDevice, one: Method, progress: ProgressCallback | None) -> None:
     control = controller(device.name)
     action = 4 if one.name.endswith("crypto") else 2
-    said = programs.run(["nvme", "sanitize", control, f"--sanact={action}"])
+    said = admin.run(["nvme", "sanitize", control, f"--sanact={action}"])
     if said.status:
         raise UnsupportedError(f"nvme sanitize failed: {said.complaint}")
     began = time.monotonic()
     with _to_the_end(device, stays="it goes on by itself and cannot be stopped"):
         while True:
-            log = programs.run(["nvme", "sanitize-log", control, "-o", "json"])
-            state = identify.nvme_sanitize(log.out)
+            log = admin.run(["nvme", "sanitize-log", control, "-o", "json"])
+            state = admin.nvme_sanitize(log.out)
             if state is None:
                 raise ExperimentError(
                     f"{device.path}: the sanitize has begun, but nvme sanitize-log fails: "
@@ -239,12 +238,12 @@ def _nvme_sanitize(device: BlockDevice, one: Method, progress: ProgressCallback 
 def _ata_erase(device: BlockDevice, one: Method, progress: ProgressCallback | None) -> None:
     path = str(device.path)
     option = "--security-erase-enhanced" if one.name.endswith("enhanced") else "--security-erase"
-    said = programs.run([*_AS_USER, "--security-set-pass", _PASSWORD, path])
+    said = admin.run([*_AS_USER, "--security-set-pass", _PASSWORD, path])
     if said.status:
         raise UnsupportedError(f"setting the password that an erase needs failed: {said.complaint}")
     try:
         with _to_the_end(device):
-            said = programs.run([*_AS_USER, option, _PASSWORD, path], _waiting(one, progress))
+            said = admin.run([*_AS_USER, option, _PASSWORD, path], _waiting(one, progress))
     finally:
         # A whole erase clears the password; whatever else happened must not leave the drive locked.
         _clear_password(device)
@@ -260,7 +259,7 @@ def _clear_password(device: BlockDevice) -> None:
     if not is_set():
         return
     for option in ("--security-unlock", "--security-disable"):
-        programs.run([*_AS_USER, option, _PASSWORD, str(device.path)])
+        admin.run([*_AS_USER, option, _PASSWORD, str(device.path)])
     if is_set():
         raise ExperimentError(
             f"{device.path}: the erase did not end well, and the drive may keep the password "

@@ -237,7 +237,7 @@ def refresh_device(
     planned = plan(path)
     device = safety.inspect(path)
     # What holds zeros only is left alone, and that shows only on the way.
-    work = Work.of(
+    work = Work(
         "refreshing",
         f"writes {safety.amount(0, planned.data_bytes)}",
         0,

@@ -17,6 +17,7 @@ from typing import IO, Any
 from ssdlab.errors import ExperimentError, Interrupted, MissingProgramError
 from ssdlab.fio.complaints import failure
 from ssdlab.fio.options import Place
+from ssdlab.json_access import object_in
 from ssdlab.progress import Progress, ProgressCallback
 
 _OUTPUT = "fio.json"
@@ -186,17 +187,8 @@ def _document(
     included: Mapping[str, Place],
 ) -> dict[str, Any]:
     """The JSON+ document, or the error that fio reported."""
-    # fio may print warnings before the document.
-    start = text.find("{")
-    document: dict[str, Any] = {}
-    if start >= 0:
-        try:
-            document, _ = json.JSONDecoder().raw_decode(text[start:])
-        except ValueError:
-            document = {}
-        said += "\n" + text[:start]
-    else:
-        said += "\n" + text
+    document, warnings = object_in(text)
+    said += "\n" + warnings
     failed = next((job for job in document.get("jobs", []) if job.get("error")), None)
     if status == 0 and document.get("jobs") and failed is None:
         return document

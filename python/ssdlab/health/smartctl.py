@@ -9,8 +9,8 @@ from typing import Any
 
 from ssdlab.errors import InputError
 from ssdlab.health.attributes import TABLE, Meaning, meaning_of
-from ssdlab.health.json_access import at, count, integer, number, rows, text, truth
 from ssdlab.health.model import Attribute, Health
+from ssdlab.json_access import at, count, integer, number, rows, text, truth
 
 DATA_UNIT = 512_000
 """Bytes of an NVMe data unit: a thousand units of 512 bytes (NVMe base specification)."""

@@ -16,9 +16,9 @@ from ssdlab import documents
 from ssdlab.errors import InputError, MissingProgramError
 from ssdlab.fio import surroundings
 from ssdlab.health import smartctl
-from ssdlab.health.json_access import at, text
 from ssdlab.health.model import Health
 from ssdlab.health.simulated import from_wear
+from ssdlab.json_access import at, text
 from ssdlab.store import RunStore, read_manifest, read_result
 from ssdlab.system import System, system_program
 

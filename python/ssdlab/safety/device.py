@@ -39,17 +39,8 @@ class Work:
     written_most_bytes: int = 0
     """At most; what is less than `written_bytes` says nothing. 0 for both where it writes nothing
     or nobody knows."""
-    rated_bytes: float | None = None
+    rating: Rating | None = None
     """What may be written to the drive in its life; None where nobody tells."""
-    rated_by: str = ""
-    """Who tells that, such as ``--tbw``."""
-
-    @staticmethod
-    def of(who: str, does: str, low: int, high: int, rating: Rating | None) -> Work:
-        """Work that writes ``low`` to ``high`` bytes to a drive of that rating."""
-        if rating is None:
-            return Work(who, does, low, high)
-        return Work(who, does, low, high, rating.bytes, rating.source)
 
 
 @dataclass(frozen=True)
@@ -156,8 +147,7 @@ def fills(device: BlockDevice, work: Work) -> str:
     if not high:
         return ""
     times = between(low / device.capacity_bytes, high / device.capacity_bytes, "{:.2g}".format)
-    rating = None if work.rated_bytes is None else Rating(work.rated_bytes, work.rated_by)
-    return f" ({times} drive writes), {share_text(low, high, rating)}"
+    return f" ({times} drive writes), {share_text(low, high, work.rating)}"
 
 
 def held(

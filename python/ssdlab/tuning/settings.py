@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from ssdlab.admin.nvme import abilities, controller, other_namespaces
+from ssdlab.admin import abilities, controller, other_namespaces
 from ssdlab.audit.queue import scsi_cache
 from ssdlab.audit.scene import Drive, ancestors
 from ssdlab.errors import ExperimentError, InputError, unknown_name
