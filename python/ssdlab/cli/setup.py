@@ -121,5 +121,5 @@ def _real(target: str, setup: str) -> Fio:
 
 
 def _print(console: Console, records: Sequence[tuning.Record]) -> None:
-    columns = [(name, "left") for name in ("setting", "now", "would become", "place, or why not")]
-    console.print(table(columns, tuning.rows(records)))
+    heads = ("setting", "now", "would become", "place, or why not")
+    console.print(table(heads, tuning.rows(records)))
