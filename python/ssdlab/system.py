@@ -307,6 +307,24 @@ class System:
         """The mounted file system that holds an absolute path."""
         return holding(self.mounts(), path)
 
+    def is_on(self, mount: Mount, name: str) -> bool:
+        """Whether a file system lies on the device called ``name``."""
+        # btrfs mounts under a number of its own; only its source tells the device.
+        return mount.device == self.of(name, "dev") or (
+            mount.source.startswith("/") and self.device_called(mount.source) == name
+        )
+
+    def mount_on(self, name: str) -> Mount | None:
+        """The file system on the device called ``name``, as this process sees it."""
+        return next((one for one in self.mounts() if self.is_on(one, name)), None)
+
+    def mapped_by(self, name: str) -> str | None:
+        """What made a device of the device mapper; None of any other device."""
+        uuid = self.of(name, "dm/uuid") or ""
+        kinds = {"LVM-": "LVM", "CRYPT-": "dm-crypt", "mpath-": "multipath"}
+        kind = next((word for start, word in kinds.items() if uuid.startswith(start)), None)
+        return kind if self.of(name, "dm/name") is None else kind or "device mapper"
+
     def swaps(self) -> list[Swap]:
         """The swap areas in use."""
         found = []

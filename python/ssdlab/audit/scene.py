@@ -135,7 +135,7 @@ def look(system: System, target: str, ask: Callable[[str], Health]) -> Scene:
         top = stack(system, name)
         if top.kind == "memory" or (system.number(f"{CLASS}/{name}/size") or 0) == 0:
             raise InputError(f"{target}: is a block device without a drive below it")
-        return Scene(system, target, _mount_on(system, name), (top,), ask)
+        return Scene(system, target, system.mount_on(name), (top,), ask)
     mount = system.mount_of(_absolute(system, target))
     if mount is None:
         raise InputError(f"{target}: no mounted file system holds it")
@@ -181,11 +181,6 @@ def _absolute(system: System, target: str) -> str:
     return str(Path(target).resolve()) if system.live else target
 
 
-def _mount_on(system: System, name: str) -> Mount | None:
-    number = system.read(f"{CLASS}/{name}/dev")
-    return next((one for one in system.mounts() if one.device == number), None)
-
-
 def below_mount(system: System, mount: Mount) -> list[str]:
     """The block devices right below a file system, by the kernel's names."""
     if name := system.device_numbered(mount.device):
@@ -216,12 +211,12 @@ def stack(system: System, name: str, depth: int = 0) -> Layer:
     if system.exists(f"{place}/partition"):
         return Layer(name, "partition", f"{name} (partition)", down([system.disk_of(name)]))
     slaves = system.listed(f"{place}/slaves")
-    if (mapped := system.read(f"{place}/dm/name")) is not None:
-        kind, word = _mapped(system.read(f"{place}/dm/uuid") or "")
-        return Layer(name, kind, f"{mapped} ({word})", down(slaves))
-    if (level := system.read(f"{place}/md/level")) is not None:
+    if (word := system.mapped_by(name)) is not None:
+        kind = {"dm-crypt": "crypt", "LVM": "lvm"}.get(word, "mapped")
+        return Layer(name, kind, f"{system.of(name, 'dm/name')} ({word})", down(slaves))
+    if (level := system.of(name, "md/level")) is not None:
         return Layer(name, "raid", f"{name} ({level})", down(slaves))
-    if (backing := system.path(f"{place}/loop/backing_file")) is not None:
+    if (backing := system.backing_file(name)) is not None:
         mount = system.mount_of(backing)
         names = below_mount(system, mount) if mount else []
         return Layer(name, "loop", f"{name} (loop on {backing})", down(names))
@@ -230,16 +225,6 @@ def stack(system: System, name: str, depth: int = 0) -> Layer:
     if slaves:
         return Layer(name, "cache", f"{name} (made of {', '.join(slaves)})", down(slaves))
     return Layer(name, "disk", name)
-
-
-def _mapped(uuid: str) -> tuple[str, str]:
-    if uuid.startswith("CRYPT-"):
-        return "crypt", "dm-crypt"
-    if uuid.startswith("LVM-"):
-        return "lvm", "LVM"
-    if uuid.startswith("mpath-"):
-        return "mapped", "multipath"
-    return "mapped", "device mapper"
 
 
 def drive_called(system: System, name: str) -> Drive:

@@ -9,7 +9,7 @@ import mmap
 import os
 import stat
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -80,12 +80,7 @@ class PathReader:
             os.posix_fadvise(self._fd, offset, length, os.POSIX_FADV_DONTNEED)
         # The end of a file is seldom on a block: asked for whole, it is answered as far as it goes.
         asked = -(-length // self.block_bytes) * self.block_bytes
-        done = 0
-        while done < length:
-            count = os.preadv(self._fd, [self._view[done:asked]], offset + done)
-            if count == 0:
-                raise OSError(errno.EIO, "ends before its size")
-            done += count
+        transfer(os.preadv, self._fd, self._view[:asked], offset, length)
         return self._view[:length]
 
     def close(self) -> None:
@@ -108,6 +103,23 @@ def reading(path: Path, buffer_bytes: int = PIECE_BYTES) -> Iterator[PathReader]
         yield reader
     finally:
         reader.close()
+
+
+def transfer(
+    call: Callable[[int, Sequence[memoryview], int], int],
+    descriptor: int,
+    view: memoryview,
+    offset: int,
+    least: int | None = None,
+) -> None:
+    """Reads or writes (``os.preadv``, ``os.pwritev``) until all of ``view`` has passed, or at least
+    so much of it. Raises OSError."""
+    done = 0
+    while done < (len(view) if least is None else least):
+        count = call(descriptor, [view[done:]], offset + done)
+        if count == 0:
+            raise OSError(errno.EIO, "ends before its size")
+        done += count
 
 
 def all_zero(view: memoryview) -> bool:

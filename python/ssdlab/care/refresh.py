@@ -13,12 +13,12 @@ import fcntl
 import mmap
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ssdlab import safety
-from ssdlab.care.blockio import PIECE_BYTES, Place, all_zero, block_of, place_of
+from ssdlab.care.blockio import PIECE_BYTES, Place, all_zero, block_of, place_of, transfer
 from ssdlab.care.extents import (
     Hold,
     Layout,
@@ -347,7 +347,7 @@ class _Writer:
     def _piece(self, offset: int, length: int) -> None:
         view = self.view[:length]
         try:
-            _whole(os.preadv, self.descriptor, view, offset)
+            transfer(os.preadv, self.descriptor, view, offset)
         except OSError:
             # What cannot be read is not written: that would make the loss final.
             self.done.unreadable_bytes += length
@@ -362,7 +362,7 @@ class _Writer:
             if self.live_step:
                 left = write_past_cache(self.descriptor, view, offset, self.live_step)
             else:
-                _whole(os.pwritev, self.descriptor, view, offset)
+                transfer(os.pwritev, self.descriptor, view, offset)
         except OSError as error:
             raise ExperimentError(
                 f"{self.path}: writing at {offset} failed ({error.strerror}); "
@@ -376,7 +376,7 @@ class _Writer:
         piece was read must not be undone."""
         again = self.again[:length]
         try:
-            _whole(os.preadv, self.descriptor, again, offset)
+            transfer(os.preadv, self.descriptor, again, offset)
         except OSError as error:
             raise ExperimentError(
                 f"{self.path}: at {offset} it could be read once and not again ({error.strerror}), "
@@ -391,20 +391,6 @@ class _Writer:
     def _speed(self) -> str:
         seconds = max(1e-9, time.monotonic() - self.began)
         return f"rewriting, {bytes_per_s(self.done.written_bytes / seconds)}"
-
-
-def _whole(
-    call: Callable[[int, Sequence[memoryview], int], int],
-    descriptor: int,
-    view: memoryview,
-    offset: int,
-) -> None:
-    done = 0
-    while done < len(view):
-        count = call(descriptor, [view[done:]], offset + done)
-        if count == 0:
-            raise OSError(5, "ends before its size")
-        done += count
 
 
 @contextlib.contextmanager

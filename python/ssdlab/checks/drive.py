@@ -60,16 +60,19 @@ def _hot(facts: Facts) -> Iterator[Found]:
 
 def _throttled(facts: Facts) -> Iterator[Found]:
     """Counters that grow while somebody throttles."""
-    if (pages := _smart(facts)) is not None:
-        logs = [page.get("nvme_smart_health_information_log") or {} for page in pages]
-        for name, what in (
-            ("warning_temp_time", "above its warning temperature"),
-            ("critical_comp_time", "above its critical temperature"),
-        ):
-            if (grown := int(logs[1].get(name, 0)) - int(logs[0].get(name, 0))) > 0:
-                yield Found("bad", f"the drive was {what} for {grown} min")
+    for name, which in (("warning_temp_time", "warning"), ("critical_comp_time", "critical")):
+        if (grown := _grown_in_log(facts, name)) > 0:
+            yield Found("bad", f"the drive was above its {which} temperature for {grown} min")
     if (count := int(facts.observed.get("cpu_throttles") or 0)) > 0:
         yield Found("doubt", f"processors throttled {count} times from heat")
+
+
+def _grown_in_log(facts: Facts, name: str) -> int:
+    """By how much a counter of the NVMe health log grew."""
+    logs = [
+        page.get("nvme_smart_health_information_log") or {} for page in _smart(facts) or ({}, {})
+    ]
+    return int(logs[1].get(name, 0)) - int(logs[0].get(name, 0))
 
 
 def _temperature(facts: Facts) -> tuple[float, float, float] | None:
@@ -111,18 +114,14 @@ def _of_fio(facts: Facts) -> Iterator[Found]:
 
 def _grown(facts: Facts) -> Iterator[Found]:
     """Error counters of the drive that grew during the run."""
-    pages = _smart(facts)
-    if pages is None:
-        return
-    logs = [page.get("nvme_smart_health_information_log") or {} for page in pages]
-    if (more := int(logs[1].get("media_errors", 0)) - int(logs[0].get("media_errors", 0))) > 0:
+    if (more := _grown_in_log(facts, "media_errors")) > 0:
         yield Found("bad", f"{more} new media errors (SMART)")
     raw = [
         {
             int(one["id"]): int((one.get("raw") or {}).get("value", 0))
             for one in (page.get("ata_smart_attributes") or {}).get("table", [])
         }
-        for page in pages
+        for page in _smart(facts) or ({}, {})
     ]
     for number, name in GROWN.items():
         if (more := raw[1].get(number, 0) - raw[0].get(number, 0)) > 0:

@@ -298,10 +298,8 @@ def _take(
     origins[field] = f"{one.id} {one.name}: {meaning.what} ({meaning.source})"
     if field == "spare_percent":
         found["spare_threshold_percent"] = float(one.threshold) if one.threshold else None
-    if field == "written_bytes":
-        found["written_step_bytes"] = meaning.unit
-    if field == "nand_bytes":
-        found["nand_step_bytes"] = meaning.unit
+    if field in ("written_bytes", "nand_bytes"):
+        found[field.replace("_bytes", "_step_bytes")] = meaning.unit
 
 
 def _value(one: Attribute, meaning: Meaning) -> float | int | None:

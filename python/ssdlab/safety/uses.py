@@ -21,7 +21,7 @@ from pathlib import Path
 from ssdlab.errors import SsdlabError
 from ssdlab.opened import descriptor_of
 from ssdlab.safety.openers import openers
-from ssdlab.system import CLASS, Key, Mount, System
+from ssdlab.system import CLASS, Key, System
 
 _LOOP_GET_STATUS64 = 0x4C05
 _DEEPEST = 16
@@ -118,7 +118,7 @@ def _below(system: System, name: str, depth: int, above: str = "") -> Iterator[U
     """Uses of what a device is made of, by others than the device."""
     if depth > _DEEPEST:
         return
-    backing = system.path(f"{CLASS}/{name}/loop/backing_file")
+    backing = system.backing_file(name)
     key = _behind(system, name) if backing else None
     if backing and key and key[0] == stat.S_IFBLK:
         who = f"{above}its backing device {backing} "
@@ -141,25 +141,16 @@ def _file(system: System, key: Key, who: str, above: str | None) -> Iterator[Use
 
 
 def _mounts(system: System, name: str, who: str) -> Iterator[Use]:
-    number = system.read(f"{CLASS}/{name}/dev")
     for process, one in system.mounts_everywhere():
-        if lies_on(system, one, name, number):
+        if system.is_on(one, name):
             where = "" if process is None else f" in the mount namespace of process {process}"
             yield Use("mount", f"{who}is mounted at {one.point}{where}; unmount it first")
             return
 
 
-def lies_on(system: System, mount: Mount, name: str, number: str | None) -> bool:
-    """Whether a file system lies on the device called ``name`` with ``number``, as ``8:1``."""
-    # btrfs mounts under a number of its own; only its source tells the device.
-    return mount.device == number or (
-        mount.source.startswith("/") and system.device_called(mount.source) == name
-    )
-
-
 def _loops(system: System, key: Key, who: str, above: str | None) -> Iterator[Use]:
     for name in system.listed(CLASS):
-        if name == above or system.path(f"{CLASS}/{name}/loop/backing_file") is None:
+        if name == above or system.backing_file(name) is None:
             continue
         if _behind(system, name) == key:
             offset = system.number(f"{CLASS}/{name}/loop/offset") or 0
@@ -171,7 +162,7 @@ def _loops(system: System, key: Key, who: str, above: str | None) -> Iterator[Us
 
 def _behind(system: System, loop: str) -> Key | None:
     """What a loop device is set up on."""
-    found = system.key(system.path(f"{CLASS}/{loop}/loop/backing_file") or "")
+    found = system.key(system.backing_file(loop) or "")
     if found is not None or not system.live:
         return found
     # Deleted, or named in another mount namespace: the kernel knows it all the same.
@@ -219,13 +210,9 @@ def _pools(system: System, key: Key, who: str) -> Iterator[Use]:
 
 def _titled(system: System, name: str) -> str:
     """A device that the kernel has stacked on another, for people."""
-    uuid = system.read(f"{CLASS}/{name}/dm/uuid") or ""
-    called = system.read(f"{CLASS}/{name}/dm/name")
-    kinds = {"LVM-": "LVM", "CRYPT-": "dm-crypt", "mpath-": "multipath"}
-    what = next((word for start, word in kinds.items() if uuid.startswith(start)), None)
-    if called is not None:
-        return f"{name} ({what or 'device mapper'} {called})"
-    if (level := system.read(f"{CLASS}/{name}/md/level")) is not None:
+    if (kind := system.mapped_by(name)) is not None:
+        return f"{name} ({kind} {system.of(name, 'dm/name')})"
+    if (level := system.of(name, "md/level")) is not None:
         return f"{name} (md {level})"
     return f"{name} (bcache)" if name.startswith("bcache") else name
 

@@ -94,15 +94,8 @@ class Journal:
 
     def save(self) -> None:
         """Has it on the disk when this returns."""
-        document = {
-            "schema": SCHEMA,
-            "pid": self.pid,
-            "boot": self.boot,
-            "target": self.target,
-            "began_ns": self.began_ns,
-            "drive": None if self.drive is None else asdict(self.drive),
-            "entries": [asdict(one) for one in self.entries],
-        }
+        kept = {key: one for key, one in asdict(self).items() if key not in ("path", "alive")}
+        document = {"schema": SCHEMA, **kept}
         temporary = self.path.with_suffix(".partial")
         with writing(self.path):
             with temporary.open("w", encoding="utf-8") as file:
@@ -166,17 +159,13 @@ def load(path: Path) -> Journal | None:
     """One from its file; None where it cannot be read."""
     try:
         document: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        if document["schema"] != SCHEMA:
+        if document.pop("schema") != SCHEMA:
             return None
-        drive = document["drive"]
+        drive = document.pop("drive")
+        document |= {key: int(document[key]) for key in ("pid", "began_ns")}
+        entries = [Entry(**one) for one in document.pop("entries")]
         return Journal(
-            path,
-            int(document["pid"]),
-            document["boot"],
-            str(document["target"]),
-            None if drive is None else Identity(**drive),
-            int(document["began_ns"]),
-            [Entry(**one) for one in document["entries"]],
+            path, **document, drive=None if drive is None else Identity(**drive), entries=entries
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
