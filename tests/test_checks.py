@@ -22,7 +22,7 @@ from ssdlab.answer import marked
 from ssdlab.checks import Check, Evidence, StepEvidence, examine, of_result, probes
 from ssdlab.checks.facts import sampling
 from ssdlab.engine.records import Records, RoundsRecord
-from ssdlab.fio.observe import Observer, unwritten
+from ssdlab.fio.observe import Observer, link_bytes_per_s, unwritten
 from ssdlab.results import SERIES_SCHEMA, Result
 
 GIB = 1 << 30
@@ -558,6 +558,13 @@ def test_an_observer_tells_what_changed(tmp_path: Path) -> None:
     assert found["cpu_seconds"]["user"] == pytest.approx(2.0)
     assert found["pressure_seconds"] == {"memory_some": 0.2}
     assert found["link_bytes_per_s"] == pytest.approx(3.94e9, rel=0.01)
+
+
+def test_a_link_carries_its_transfers_less_its_coding() -> None:
+    rates = {"5.0 GT/s PCIe": 0.5e9, "8.0 GT/s PCIe": 0.985e9, "64.0 GT/s PCIe": 7.563e9}
+    for speed, lane in rates.items():
+        assert link_bytes_per_s(speed, "4") == pytest.approx(4 * lane, rel=1e-3)
+    assert link_bytes_per_s("Unknown", "4") is None
 
 
 def test_an_observer_of_nothing_tells_nothing(tmp_path: Path) -> None:

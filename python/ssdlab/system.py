@@ -34,14 +34,14 @@ def key_of(info: os.stat_result) -> Key:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Seen:
     """A file of the system and what it says."""
 
     file: str
     value: str
 
     @classmethod
-    def of_mount(cls, mount: Mount) -> Evidence:
+    def of_mount(cls, mount: Mount) -> Seen:
         """The options that a file system is mounted with."""
         return cls("/proc/self/mountinfo", f"{mount.point}: {','.join(mount.options)}")
 
@@ -215,10 +215,10 @@ class System:
         active = re.search(r"\[([\w-]+)\]", found or "")
         return active[1] if active else found
 
-    def evidence(self, *places: str) -> tuple[Evidence, ...]:
+    def evidence(self, *places: str) -> tuple[Seen, ...]:
         """What these files say, without those that say nothing."""
         told = ((place, self.read(place)) for place in places)
-        return tuple(Evidence(f"/{place}", value) for place, value in told if value is not None)
+        return tuple(Seen(f"/{place}", value) for place, value in told if value is not None)
 
     def exists(self, place: str) -> bool:
         """Whether there is such a file, or a link of that name wherever it points to."""

@@ -306,7 +306,7 @@ class Fio:
             refused = safety.why_file_refused(path, allowed=self.use_existing)
         return Preview(sentence, plan.known_bytes, plan.most_bytes, plan.open_seconds, refused)
 
-    def _work(self, plan: fio_job.Plan, rating: Rating | None) -> safety.Work:
+    def _work(self, plan: fio_job.FioPlan, rating: Rating | None) -> safety.Work:
         does = (plan.sentence() if plan.writes else "only reads") + tuning.consent(self.setup)
         return safety.Work("the job", does, plan.known_bytes, plan.most_bytes, rating)
 

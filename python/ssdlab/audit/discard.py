@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ssdlab.audit.model import ADVICE, OK, PROBLEM, UNKNOWN, About, Finding
+from ssdlab.audit.model import ADVICE, OK, PROBLEM, UNKNOWN, Finding, FindingsAt
 from ssdlab.audit.scene import Layer, Scene
-from ssdlab.system import Evidence, System, plain
+from ssdlab.system import Seen, System, plain
 
 _WHY = (
     "without TRIM the drive takes deleted data for valid data and relocates it in garbage "
@@ -104,8 +104,8 @@ def trim_used(scene: Scene) -> Iterator[Finding]:
         return
     if all(one.rotational and not one.virtual for one in scene.drives):
         return
-    seen = Evidence.of_mount(mount)
-    say, points = About(mount.point, (seen,)), _fstab(system)
+    seen = Seen.of_mount(mount)
+    say, points = FindingsAt(mount.point, (seen,)), _fstab(system)
     option, timer = mount.has("discard"), _timer(system)
     if option is not None:
         more = f", and {timer} also trims in batches" if timer else ""
@@ -118,8 +118,8 @@ def trim_used(scene: Scene) -> Iterator[Finding]:
         what = "nothing trims it: neither the mount option discard nor a timer"
         yield say(ADVICE, what, _WHY, fix)
     elif "fstrim.timer" in timer and points and mount.point not in points:
-        listed = Evidence("/etc/fstab", f"lists {', '.join(sorted(points))}")
-        yield About(mount.point, (seen, listed))(
+        listed = Seen("/etc/fstab", f"lists {', '.join(sorted(points))}")
+        yield FindingsAt(mount.point, (seen, listed))(
             ADVICE,
             "fstrim.timer is on, but trims only what /etc/fstab lists, and this is not in it",
             _WHY,

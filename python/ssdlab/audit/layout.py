@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ssdlab.audit.model import ADVICE, OK, PROBLEM, UNKNOWN, About, Finding
+from ssdlab.audit.model import ADVICE, OK, PROBLEM, UNKNOWN, Finding, FindingsAt
 from ssdlab.audit.scene import Drive, Layer, Scene, each_drive
-from ssdlab.system import SECTOR, Evidence, System
+from ssdlab.system import SECTOR, Seen, System
 
 FLASH_PAGE = 4096
 GRAIN = 1 << 20
@@ -32,7 +32,7 @@ def _aligned(scene: Scene, parent: Layer, name: str, *, turning: bool) -> Findin
     start, off = system.number(f"{place}/start"), system.number(f"{place}/alignment_offset")
     files = [f"{place}/start", f"{place}/alignment_offset"]
     files += [f"{queue}/physical_block_size", f"{queue}/optimal_io_size"]
-    say = About(name, system.evidence(*files))
+    say = FindingsAt(name, system.evidence(*files))
     if start is None:
         return say(UNKNOWN, "its start could not be read")
     at = start * SECTOR
@@ -86,11 +86,11 @@ def free_space(scene: Scene) -> Iterator[Finding]:
     point = scene.mount.point
     space = scene.system.space(point)
     if space is None or not space.size_bytes:
-        yield About(point)(UNKNOWN, "its free space could not be checked")
+        yield FindingsAt(point)(UNKNOWN, "its free space could not be checked")
         return
     share = space.available_bytes / space.size_bytes
     status = PROBLEM if share < FULL else ADVICE if share < NEARLY_FULL else OK
-    say = About(point, (Evidence(f"statvfs {point}", space.sentence),))
+    say = FindingsAt(point, (Seen(f"statvfs {point}", space.sentence),))
     more = (
         "a full file system fragments what is written, and leaves the drive no trimmed space, so "
         "that garbage collection (GC) relocates more pages per write",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ssdlab.system import Evidence
+from ssdlab.system import Seen
 
 
 class Status(StrEnum):
@@ -37,7 +37,7 @@ class Finding:
     """The device or mount point."""
     status: Status
     what: str
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[Seen, ...] = ()
     why: str = ""
     """Why it matters; empty where all is well and there is nothing to say."""
     fix: str | None = None
@@ -45,11 +45,11 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class About:
+class FindingsAt:
     """A device or mount point, and what was read of it: calling it makes a finding about it."""
 
     where: str
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[Seen, ...] = ()
 
     def __call__(self, status: Status, what: str, why: str = "", fix: str | None = None) -> Finding:
         """A finding that rests on this evidence."""
@@ -57,7 +57,7 @@ class About:
 
 
 @dataclass(frozen=True)
-class Check:
+class AuditCheck:
     """An entry of the registry."""
 
     name: str

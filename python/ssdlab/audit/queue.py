@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ssdlab.audit.model import ADVICE, OK, PROBLEM, UNKNOWN, About, Finding
+from ssdlab.audit.model import ADVICE, OK, PROBLEM, UNKNOWN, Finding, FindingsAt
 from ssdlab.audit.scene import Drive, Layer, Scene, each_drive
-from ssdlab.system import Evidence, System
+from ssdlab.system import Seen, System
 
 MEASURE = (
     "of nine such settings measured on an Intel X25-M and an OCZ Vertex 2, most changed nothing in "
@@ -99,7 +99,7 @@ def write_cache(scene: Scene, drive: Drive) -> Iterator[Finding]:
     own = (system.read(scsi[0]) if scsi else None) or ""
     option = mount.has("nobarrier", "barrier") if mount else None
     if mount is not None and option in ("nobarrier", "barrier=0") and kernel != "write through":
-        yield About(mount.point, (Evidence.of_mount(mount), *say.evidence))(
+        yield FindingsAt(mount.point, (Seen.of_mount(mount), *say.evidence))(
             PROBLEM,
             f"the file system sends no flushes ({option}), and the drive may hold data in RAM",
             FLUSH,

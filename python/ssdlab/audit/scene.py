@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ssdlab.audit.model import About, Finding
+from ssdlab.audit.model import Finding, FindingsAt
 from ssdlab.errors import InputError
 from ssdlab.health import Health
 from ssdlab.system import CLASS, Mount, System
@@ -104,9 +104,9 @@ class Scene:
         """The disks at the bottom."""
         return [drive_called(self.system, one.name) for one in self.layers if one.kind == "disk"]
 
-    def about(self, what: Layer | Drive, *files: str) -> About:
+    def about(self, what: Layer | Drive, *files: str) -> FindingsAt:
         """A device as findings are about it, with what these files say."""
-        return About(what.name, self.system.evidence(*files))
+        return FindingsAt(what.name, self.system.evidence(*files))
 
 
 def each_drive(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ssdlab.audit.model import ADVICE, OK, PROBLEM, UNKNOWN, About, Finding
+from ssdlab.audit.model import ADVICE, OK, PROBLEM, UNKNOWN, Finding, FindingsAt
 from ssdlab.audit.queue import MEASURE
 from ssdlab.audit.scene import Drive, Scene, each_drive, look
 from ssdlab.errors import SsdlabError
 from ssdlab.health import Severity, judge
-from ssdlab.system import Evidence
+from ssdlab.system import Seen
 
 _STATUS = {
     Severity.GOOD: OK,
@@ -24,7 +24,7 @@ def mount_options(scene: Scene) -> Iterator[Finding]:
     mount = scene.mount
     if mount is None:
         return
-    say = About(mount.point, (Evidence.of_mount(mount),))
+    say = FindingsAt(mount.point, (Seen.of_mount(mount),))
     remount = f"mount -o remount,{{}} {mount.point}   # and in /etc/fstab"
     atime = mount.has("noatime", "relatime", "strictatime", "lazytime")
     odd = []
@@ -61,8 +61,8 @@ def swap(scene: Scene) -> Iterator[Finding]:
             continue
         found = True
         value = f"{area.path}: {area.used_bytes:,} of {area.size_bytes:,} bytes used"
-        seen = (Evidence("/proc/swaps", value), *system.evidence("proc/sys/vm/swappiness"))
-        say = About(", ".join(shared), seen)
+        seen = (Seen("/proc/swaps", value), *system.evidence("proc/sys/vm/swappiness"))
+        say = FindingsAt(", ".join(shared), seen)
         if area.used_bytes == 0:
             yield say(OK, f"swap {area.path} is on it and unused")
             continue
@@ -73,7 +73,7 @@ def swap(scene: Scene) -> Iterator[Finding]:
             f"swapoff {area.path}   # for a measurement; more RAM or zram for good",
         )
     if not found:
-        say = About(", ".join(sorted(here)), system.evidence("proc/swaps"))
+        say = FindingsAt(", ".join(sorted(here)), system.evidence("proc/swaps"))
         yield say(OK, "there is no swap on it")
 
 
@@ -134,10 +134,10 @@ def health(scene: Scene, drive: Drive) -> Iterator[Finding]:
     said = judge(told)
     bad = [one for one in said if one.severity is not Severity.GOOD]
     for one in bad:
-        say = About(drive.name, (Evidence("SMART", one.evidence),))
+        say = FindingsAt(drive.name, (Seen("SMART", one.evidence),))
         yield say(_STATUS[one.severity], one.what, fix=f"ssdlab health /dev/{drive.name}")
     if not bad:
-        say = About(drive.name, tuple(Evidence("SMART", one.evidence) for one in said))
+        say = FindingsAt(drive.name, tuple(Seen("SMART", one.evidence) for one in said))
         yield say(OK, "the drive reports no failure, and its rated endurance is not used up")
     if told.is_ssd and drive.rotational and not drive.virtual:
         file = f"{drive.place}/queue/rotational"

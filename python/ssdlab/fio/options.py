@@ -125,7 +125,7 @@ REFUSED = _because(
 
 
 @dataclass(frozen=True)
-class Place:
+class JobLine:
     """Where a line of a job stands."""
 
     file: str
@@ -141,7 +141,7 @@ class Place:
         return kind(f"{self.file}:{self.line}: {problem}")
 
 
-def without_included(error: SsdlabError, included: Mapping[str, Place]) -> SsdlabError:
+def without_included(error: SsdlabError, included: Mapping[str, JobLine]) -> SsdlabError:
     """``error``, or its place alone where it quotes what an included file says.
 
     ``included`` are the words of included files: names and values.
@@ -161,7 +161,7 @@ class Known(Protocol):
 
 
 def checked(
-    place: Place, raw: str, environment: Mapping[str, str], known: Known | None
+    place: JobLine, raw: str, environment: Mapping[str, str], known: Known | None
 ) -> tuple[str, str | None]:
     """The option's canonical name and value, once it is known to stay on the target.
 

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from ssdlab.errors import ExperimentError, Interrupted, MissingProgramError
 from ssdlab.fio.complaints import failure
-from ssdlab.fio.options import Place
+from ssdlab.fio.options import JobLine
 from ssdlab.json_access import object_in
 from ssdlab.progress import Progress, ProgressCallback
 
@@ -51,7 +51,7 @@ def run_fio(
     read_only: bool,
     progress: ProgressCallback | None,
     paths: Mapping[str, str] = MappingProxyType({}),
-    included: Mapping[str, Place] | None = None,
+    included: Mapping[str, JobLine] | None = None,
 ) -> dict[str, Any]:
     """Runs ``job_text`` with ``folder`` as working directory; the JSON+ document.
 
@@ -184,7 +184,7 @@ def _document(
     text: str,
     said: str,
     names: Sequence[str],
-    included: Mapping[str, Place],
+    included: Mapping[str, JobLine],
 ) -> dict[str, Any]:
     """The JSON+ document, or the error that fio reported."""
     document, warnings = object_in(text)

@@ -2,7 +2,7 @@
 
 from ssdlab.health.change import HealthChange, compare
 from ssdlab.health.history import Projection, project
-from ssdlab.health.model import Attribute, Finding, Health, Severity
+from ssdlab.health.model import Attribute, Health, Severity
 from ssdlab.health.simulated import from_wear
 from ssdlab.health.smartctl import parse, read_document
 from ssdlab.health.sources import Snapshots, live, load
@@ -10,7 +10,6 @@ from ssdlab.health.verdict import judge, worst
 
 __all__ = [
     "Attribute",
-    "Finding",
     "Health",
     "HealthChange",
     "Projection",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ssdlab.errors import InputError
-from ssdlab.health.model import Finding, Health, Severity
+from ssdlab.health.model import Health, HealthFinding, Severity
 
 N = TypeVar("N", int, float)
 STEPS = 10
@@ -81,7 +81,7 @@ class HealthChange:
     """Counters of :data:`ERRORS` that grew, and by how much."""
 
     @property
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[HealthFinding]:
         """What grew and should not have; empty where nothing did."""
         return list(_findings(self))
 
@@ -151,13 +151,13 @@ def _amplification(
     return nand / written if enough else None
 
 
-def _findings(change: HealthChange) -> Iterator[Finding]:
+def _findings(change: HealthChange) -> Iterator[HealthFinding]:
     for name, grown in change.errors.items():
         known = ERRORS[name]
         words = f"since the previous snapshot, {known.what}"
-        yield Finding(known.growth, words, f"{name} grew by {grown:,}")
+        yield HealthFinding(known.growth, words, f"{name} grew by {grown:,}")
     if change.minutes_too_warm:
-        yield Finding(
+        yield HealthFinding(
             Severity.WATCH,
             "since the previous snapshot, the drive was too hot and may have throttled",
             f"{change.minutes_too_warm:,} minutes above its limit",

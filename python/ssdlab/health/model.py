@@ -23,7 +23,7 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class HealthFinding:
     """One sentence about a drive, and the value it rests on."""
 
     severity: Severity

@@ -13,9 +13,9 @@ from ssdlab.leftovers import any_left
 from ssdlab.progress import Notice
 from ssdlab.system import System
 from ssdlab.tuning import journal as journals
-from ssdlab.tuning.journal import Entry, Journal, exclusively, identify
+from ssdlab.tuning.journal import Journal, SetValue, exclusively, identify
 from ssdlab.tuning.means import MEANS, NotSetError
-from ssdlab.tuning.model import Closed, Knob, Record, Request, Subject, sentences
+from ssdlab.tuning.model import Closed, Knob, Record, SetupRequest, SetupSubject, sentences
 from ssdlab.tuning.restore import FORMAT, put_back, undisturbed
 from ssdlab.tuning.settings import SETTINGS, parse
 
@@ -137,11 +137,11 @@ def _journals() -> list[Journal]:
         return journals.journals()
 
 
-def _subject(system: System, name: str | None) -> Subject:
-    return Subject(system, None if name is None else drive_called(system, name))
+def _subject(system: System, name: str | None) -> SetupSubject:
+    return SetupSubject(system, None if name is None else drive_called(system, name))
 
 
-def _plan(subject: Subject, request: Request, living: Sequence[Journal]) -> list[_Line]:
+def _plan(subject: SetupSubject, request: SetupRequest, living: Sequence[Journal]) -> list[_Line]:
     lines = (
         _line(subject.system, setting.name, one, living)
         for setting in SETTINGS
@@ -170,14 +170,14 @@ def _line(system: System, setting: str, one: Knob | Closed, living: Sequence[Jou
     return _Line(record, one)
 
 
-def _refuse_named(request: Request, lines: Sequence[_Line]) -> None:
+def _refuse_named(request: SetupRequest, lines: Sequence[_Line]) -> None:
     for one in lines:
         record = one.record
         if record.why_not is not None and request.wishes[record.setting].named:
             raise InputError(f"--setup {record.setting}: {record.place}: {record.why_not}")
 
 
-def _entries(lines: Sequence[_Line]) -> Iterator[Entry]:
+def _entries(lines: Sequence[_Line]) -> Iterator[SetValue]:
     """What must be on the disk before anything is set."""
     scopes = {one.name: one.scope for one in SETTINGS}
     for one in lines:
@@ -185,7 +185,7 @@ def _entries(lines: Sequence[_Line]) -> Iterator[Entry]:
         if knob is None or before is None or MEANS[knob.means].lasts == "process":
             continue
         setting = one.record.setting
-        yield Entry(setting, knob.means, knob.place, before, knob.want, scopes[setting])
+        yield SetValue(setting, knob.means, knob.place, before, knob.want, scopes[setting])
 
 
 def _adopt(journal: Journal, found: Sequence[Journal]) -> None:
@@ -208,7 +208,7 @@ def _adopt(journal: Journal, found: Sequence[Journal]) -> None:
 
 
 def _set(
-    system: System, request: Request, lines: Sequence[_Line], journal: Journal
+    system: System, request: SetupRequest, lines: Sequence[_Line], journal: Journal
 ) -> list[Record]:
     """Sets what is not yet as it is wanted; what became of each."""
     records = []

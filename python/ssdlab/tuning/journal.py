@@ -57,7 +57,7 @@ def identify(system: System, name: str) -> Identity:
 
 
 @dataclass(frozen=True)
-class Entry:
+class SetValue:
     """A value that a run has set or is about to set."""
 
     setting: str
@@ -88,7 +88,7 @@ class Journal:
     drive: Identity | None
     began_ns: int
     """On the clock of this start of the system; tells which of two runs began first."""
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[SetValue] = field(default_factory=list)
     alive: bool = False
     """Whether its run still goes on."""
 
@@ -163,7 +163,7 @@ def load(path: Path) -> Journal | None:
             return None
         drive = document.pop("drive")
         document |= {key: int(document[key]) for key in ("pid", "began_ns")}
-        entries = [Entry(**one) for one in document.pop("entries")]
+        entries = [SetValue(**one) for one in document.pop("entries")]
         return Journal(
             path, **document, drive=None if drive is None else Identity(**drive), entries=entries
         )

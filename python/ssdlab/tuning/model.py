@@ -12,7 +12,7 @@ Scope = Literal["drive", "cpus"]
 
 
 @dataclass(frozen=True)
-class Subject:
+class SetupSubject:
     """What is set up: a drive and the processors of its system."""
 
     system: System
@@ -74,7 +74,7 @@ class Setting:
     """Its value in the presets that have it."""
     source: str
     """Who asks for it, or where it is described."""
-    plan: Callable[[Subject, str], Iterator[Knob | Closed]]
+    plan: Callable[[SetupSubject, str], Iterator[Knob | Closed]]
     """Where a value would go."""
     scope: Scope = "drive"
 
@@ -86,7 +86,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Wish:
+class SetupWish:
     """What one setting is to be."""
 
     value: str
@@ -95,11 +95,11 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class Request:
+class SetupRequest:
     """What ``--setup`` asks for."""
 
     text: str
-    wishes: Mapping[str, Wish]
+    wishes: Mapping[str, SetupWish]
     """By setting; empty where everything is to stay as it is."""
 
 

@@ -12,9 +12,9 @@ from ssdlab.audit.scene import drive_called
 from ssdlab.progress import Notice
 from ssdlab.system import CLASS, System
 from ssdlab.tuning import journal as journals
-from ssdlab.tuning.journal import Entry, Identity, Journal
+from ssdlab.tuning.journal import Identity, Journal, SetValue
 from ssdlab.tuning.means import MEANS, NotSetError
-from ssdlab.tuning.model import Knob, Subject
+from ssdlab.tuning.model import Knob, SetupSubject
 from ssdlab.tuning.settings import SETTINGS
 
 FORMAT = "nvme-format"
@@ -61,7 +61,7 @@ def put_back(
     ``formats``: the drive may be formatted, for which the caller holds its claim; None where that
     is to be left as it is without a word.
     """
-    back, left = Back(), list[Entry]()
+    back, left = Back(), list[SetValue]()
     settled, failed = set[str](), set[str]()
     for entry in reversed(journal.entries):
         # What goes with a setting that stays is not touched either.
@@ -102,7 +102,7 @@ def put_back(
     return back
 
 
-def _restore(system: System, entry: Entry, back: Back) -> Literal["done", "left", "failed"]:
+def _restore(system: System, entry: SetValue, back: Back) -> Literal["done", "left", "failed"]:
     """``left``: somebody else has changed it."""
     means = MEANS[entry.means]
     now = means.read(system, entry.place)
@@ -130,11 +130,11 @@ def _restore(system: System, entry: Entry, back: Back) -> Literal["done", "left"
     return "done"
 
 
-def _holds(other: Journal, entry: Entry) -> bool:
+def _holds(other: Journal, entry: SetValue) -> bool:
     return entry.set is not None and any(one.key == entry.key for one in other.entries)
 
 
-def _hand_over(journal: Journal, entry: Entry, heir: Journal) -> None:
+def _hand_over(journal: Journal, entry: SetValue, heir: Journal) -> None:
     """Makes another run restore what was there before this one."""
     mine = [one for one in journal.entries if one.set is None and one.setting == entry.setting]
     kept = [one for one in heir.entries if one.set is not None or one.setting != entry.setting]
@@ -145,7 +145,7 @@ def _hand_over(journal: Journal, entry: Entry, heir: Journal) -> None:
     heir.save()
 
 
-def _where(system: System, journal: Journal, entry: Entry) -> str | None:
+def _where(system: System, journal: Journal, entry: SetValue) -> str | None:
     """Where the value is now; None where the drive is gone or a reboot has reset it."""
     same_boot = journal.boot == system.boot
     lasts = MEANS[entry.means].lasts
@@ -170,17 +170,17 @@ def _is_there(system: System, drive: Identity, name: str, *, same_boot: bool) ->
     return drive.is_still(journals.identify(system, name), same_boot=same_boot)
 
 
-def _place_on(system: System, name: str, entry: Entry) -> str | None:
+def _place_on(system: System, name: str, entry: SetValue) -> str | None:
     """The place of a value that the drive keeps, below the name that it has now."""
     setting = next(one for one in SETTINGS if one.name == entry.setting)
     value = entry.before if entry.means == FORMAT else "off"
-    for one in setting.plan(Subject(system, drive_called(system, name)), value):
+    for one in setting.plan(SetupSubject(system, drive_called(system, name)), value):
         if isinstance(one, Knob) and one.means == entry.means and one.want is not None:
             return one.place
     return None
 
 
-def _absent(journal: Journal, entry: Entry) -> str:
+def _absent(journal: Journal, entry: SetValue) -> str:
     drive = journal.drive
     called = "the drive" if drive is None else f"{drive.name} ({drive.serial or 'no serial'})"
     return (

@@ -14,7 +14,7 @@ from ssdlab.audit.scene import Drive, ancestors
 from ssdlab.errors import ExperimentError, InputError, unknown_name
 from ssdlab.system import System
 from ssdlab.tuning.means import MANAGED, cpu_list, cpu_set, formats
-from ssdlab.tuning.model import Closed, Knob, Request, Setting, Subject, Wish
+from ssdlab.tuning.model import Closed, Knob, Setting, SetupRequest, SetupSubject, SetupWish
 
 Plan = Iterator[Knob | Closed]
 
@@ -64,11 +64,11 @@ def _writable(system: System, place: str) -> bool:
         return False
 
 
-def _of_drive(plan: Callable[[System, Drive, str], Plan]) -> Callable[[Subject, str], Plan]:
+def _of_drive(plan: Callable[[System, Drive, str], Plan]) -> Callable[[SetupSubject, str], Plan]:
     """Makes a setting of a drive one of what is set up, of which the drive need not be known."""
 
     @functools.wraps(plan)
-    def of_subject(subject: Subject, value: str) -> Plan:
+    def of_subject(subject: SetupSubject, value: str) -> Plan:
         if subject.drive is None:
             yield Closed("the drive", "the drive below it is not known")
         else:
@@ -77,7 +77,9 @@ def _of_drive(plan: Callable[[System, Drive, str], Plan]) -> Callable[[Subject, 
     return of_subject
 
 
-def _queue(file: str, words: Mapping[str, str] | None = None) -> Callable[[Subject, str], Plan]:
+def _queue(
+    file: str, words: Mapping[str, str] | None = None
+) -> Callable[[SetupSubject, str], Plan]:
     """A number in the drive's queue folder; ``words`` are what people say for some."""
     return _of_drive(
         lambda system, drive, value: _file(
@@ -155,7 +157,7 @@ def scheduler(system: System, drive: Drive, value: str) -> Plan:
 # --- processors
 
 
-def governor(subject: Subject, value: str) -> Plan:
+def governor(subject: SetupSubject, value: str) -> Plan:
     """The frequency governor of every processor."""
     base = "sys/devices/system/cpu/cpufreq"
     policies = [f"{base}/{one}" for one in subject.system.listed(base) if one.startswith("policy")]
@@ -191,7 +193,7 @@ def local_cpus(system: System, drive: Drive | None) -> set[int] | None:
 UNKNOWN_NODE = "the system does not tell which NUMA node the drive is at"
 
 
-def affinity(subject: Subject, value: str) -> Plan:
+def affinity(subject: SetupSubject, value: str) -> Plan:
     """The processors that fio runs on."""
     wanted = local_cpus(subject.system, subject.drive) if value == "local" else cpu_set(value)
     allowed = os.sched_getaffinity(0)
@@ -362,14 +364,14 @@ def block_bytes(value: str) -> int:
     return int(value.partition("+")[0])
 
 
-def parse(text: str) -> Request:
+def parse(text: str) -> SetupRequest:
     """Reads ``pts``, ``none``, or ``NAME=VALUE`` joined by commas; later ones win.
 
     Raises:
         InputError: no such preset, setting or value.
     """
     known = {one.name: one for one in SETTINGS}
-    wishes: dict[str, Wish] = {}
+    wishes: dict[str, SetupWish] = {}
     for part in _parts(text):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals:
@@ -378,14 +380,14 @@ def parse(text: str) -> Request:
                 raise unknown_name("setup", name, PRESETS, more)
             for one in SETTINGS:
                 if name in one.presets:
-                    wishes[one.name] = Wish(one.presets[name], named=False)
+                    wishes[one.name] = SetupWish(one.presets[name], named=False)
             continue
         if name not in known:
             raise unknown_name("setting", name, known)
         if not known[name].check(value):
             raise InputError(f'--setup {name}: found "{value}", expected {known[name].values}')
-        wishes[name] = Wish(value, named=True)
-    return Request(text, wishes)
+        wishes[name] = SetupWish(value, named=True)
+    return SetupRequest(text, wishes)
 
 
 def _parts(text: str) -> list[str]:
