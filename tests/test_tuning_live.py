@@ -26,7 +26,7 @@ from ssdlab.fio import run as fio_run
 from ssdlab.leftovers import folder
 from ssdlab.progress import Progress
 from ssdlab.protocols import find
-from ssdlab.safety.openers import openers_of
+from ssdlab.safety.uses import openers_of
 from ssdlab.store import RunStore
 from ssdlab.tuning import SETTINGS
 from ssdlab.tuning.means import MEANS, Means

@@ -374,10 +374,19 @@ class System:
             )
         return next((one for one in self.listed(CLASS) if self.of(one, "dev") == number), None)
 
+    def is_partition(self, name: str) -> bool:
+        """Whether the device called ``name`` is a part of a disk."""
+        return self.exists(f"{CLASS}/{name}/partition")
+
+    def partitions(self, disk: str) -> list[str]:
+        """The partitions of a disk."""
+        names = self.listed(f"{CLASS}/{disk}")
+        return [one for one in names if self.exists(f"{CLASS}/{disk}/{one}/partition")]
+
     def disk_of(self, name: str) -> str:
         """The disk of a partition; the name itself otherwise."""
-        place = f"{CLASS}/{name}"
-        return Path(self.resolve(place)).parent.name if self.exists(f"{place}/partition") else name
+        place = self.resolve(f"{CLASS}/{name}")
+        return Path(place).parent.name if self.is_partition(name) else name
 
     def disk_holding(self, path: Path) -> str | None:
         """The kernel's name of the one disk below the file system of ``path``, if it is one."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ssdlab.audit.model import ADVICE, OK, PROBLEM, UNKNOWN, Finding, FindingsAt
 from ssdlab.audit.scene import Drive, Layer, Scene, each_drive
-from ssdlab.system import SECTOR, Seen, System
+from ssdlab.system import SECTOR, Seen
 
 FLASH_PAGE = 4096
 GRAIN = 1 << 20
@@ -22,7 +22,7 @@ def alignment(scene: Scene) -> Iterator[Finding]:
     if not inside:
         # Of a whole drive or array, all of its partitions.
         tops = [one for one in scene.tops if one.kind in ("disk", "raid", "loop")]
-        inside = [(top, name) for top in tops for name in _partitions(scene.system, top)]
+        inside = [(top, name) for top in tops for name in scene.system.partitions(top.name)]
     for parent, name in inside:
         yield _aligned(scene, parent, name, turning=turning)
 
@@ -62,7 +62,7 @@ def unpartitioned(scene: Scene, drive: Drive) -> Iterator[Finding]:
     """How much of a drive no partition covers; never written, it serves as spare area."""
     system = scene.system
     size = system.number(f"{drive.place}/size")
-    places = [f"{drive.place}/{name}/size" for name in _partitions(system, drive)]
+    places = [f"{drive.place}/{name}/size" for name in system.partitions(drive.name)]
     if not size or not places or drive.rotational:
         return
     free = max(0, size - sum(system.number(place) or 0 for place in places)) / size
@@ -72,11 +72,6 @@ def unpartitioned(scene: Scene, drive: Drive) -> Iterator[Finding]:
         "under sustained random writes, space that is never written (after a TRIM of it) "
         "adds to the spare area: an X25-M was faster the smaller its partition was",
     )
-
-
-def _partitions(system: System, drive: Drive | Layer) -> list[str]:
-    names = system.listed(drive.place)
-    return [one for one in names if system.exists(f"{drive.place}/{one}/partition")]
 
 
 def free_space(scene: Scene) -> Iterator[Finding]:

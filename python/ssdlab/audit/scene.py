@@ -208,7 +208,7 @@ def stack(system: System, name: str, depth: int = 0) -> Layer:
     def down(names: list[str]) -> tuple[Layer, ...]:
         return tuple(stack(system, one, depth + 1) for one in names)
 
-    if system.exists(f"{place}/partition"):
+    if system.is_partition(name):
         return Layer(name, "partition", f"{name} (partition)", down([system.disk_of(name)]))
     slaves = system.listed(f"{place}/slaves")
     if (word := system.mapped_by(name)) is not None:

@@ -17,7 +17,7 @@ from types import FrameType
 from ssdlab.errors import InputError, RefusedError
 from ssdlab.fio.observe import data_stretches
 from ssdlab.opened import cannot_open
-from ssdlab.safety.openers import openers_of
+from ssdlab.safety.uses import openers_of
 
 _FIEMAP = 0xC020660B
 _SYNC = 1

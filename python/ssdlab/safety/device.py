@@ -17,8 +17,7 @@ from ssdlab.opened import cannot_open, descriptor_of
 from ssdlab.rating import Rating, between, share_text
 from ssdlab.safety import uses
 from ssdlab.safety.held import Held, sequence_of
-from ssdlab.safety.openers import unseen
-from ssdlab.safety.uses import Use
+from ssdlab.safety.uses import Use, unseen
 from ssdlab.system import System, printed, system_program
 from ssdlab.units import size_text
 
