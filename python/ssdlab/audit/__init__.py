@@ -2,17 +2,17 @@
 
 from ssdlab.audit.checks import CHECKS, audit_path
 from ssdlab.audit.model import Finding, Status
-from ssdlab.audit.scene import Drive, Layer, Scene
+from ssdlab.audit.scene import Layer, Scene, SystemDrive
 from ssdlab.system import Space, System
 
 __all__ = [
     "CHECKS",
-    "Drive",
     "Finding",
     "Layer",
     "Scene",
     "Space",
     "Status",
     "System",
+    "SystemDrive",
     "audit_path",
 ]

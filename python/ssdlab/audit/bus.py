@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 
 from ssdlab.audit.model import ADVICE, OK, PROBLEM, UNKNOWN, Finding
-from ssdlab.audit.scene import Drive, Scene, ancestors, each_drive
+from ssdlab.audit.scene import Scene, SystemDrive, ancestors, each_drive
 from ssdlab.fio.observe import link_bytes_per_s
 from ssdlab.system import System
 
 
 @each_drive
-def controller_mode(scene: Scene, drive: Drive) -> Iterator[Finding]:
+def controller_mode(scene: Scene, drive: SystemDrive) -> Iterator[Finding]:
     """Whether a SATA drive's controller runs in AHCI mode."""
     way = re.match(r"(.*)/ata\d+/", drive.way)
     if way is None:
@@ -34,7 +34,7 @@ def controller_mode(scene: Scene, drive: Drive) -> Iterator[Finding]:
 
 
 @each_drive
-def link_speed(scene: Scene, drive: Drive) -> Iterator[Finding]:
+def link_speed(scene: Scene, drive: SystemDrive) -> Iterator[Finding]:
     """Whether the PCIe or SATA link runs as fast and as wide as both ends can."""
     if drive.bus == "NVMe":
         yield _pcie(scene, drive)
@@ -42,7 +42,7 @@ def link_speed(scene: Scene, drive: Drive) -> Iterator[Finding]:
         yield _sata(scene, drive, port[1])
 
 
-def _pcie(scene: Scene, drive: Drive) -> Finding:
+def _pcie(scene: Scene, drive: SystemDrive) -> Finding:
     system, place = scene.system, _pci_place(scene.system, drive)
     names = [f"{which}_link_{what}" for what in ("speed", "width") for which in ("current", "max")]
     ends = [] if place is None else [f"{place}/{name}" for name in names]
@@ -66,7 +66,7 @@ def _pcie(scene: Scene, drive: Drive) -> Finding:
     return say(PROBLEM, what, why, fix)
 
 
-def _pci_place(system: System, drive: Drive) -> str | None:
+def _pci_place(system: System, drive: SystemDrive) -> str | None:
     """The PCI device of an NVMe drive, also where the kernel hides it behind a subsystem."""
     base = f"{drive.place}/device"
     ways = [drive.way, system.resolve(base)]
@@ -94,7 +94,7 @@ def _link_text(speed: str, width: int) -> str:
     return f"{rate / 1e9:.2g} GB/s ({speed} GT/s x{width})"
 
 
-def _sata(scene: Scene, drive: Drive, port: str) -> Finding:
+def _sata(scene: Scene, drive: SystemDrive, port: str) -> Finding:
     base = f"sys/class/ata_link/link{port}"
     files = (f"{base}/sata_spd", f"{base}/hw_sata_spd_limit")
     say = scene.about(drive, *files)
@@ -112,7 +112,7 @@ def _sata(scene: Scene, drive: Drive, port: str) -> Finding:
 
 
 @each_drive
-def power_saving(scene: Scene, drive: Drive) -> Iterator[Finding]:
+def power_saving(scene: Scene, drive: SystemDrive) -> Iterator[Finding]:
     """Whether power saving delays the first I/O after a pause."""
     if drive.bus == "NVMe":
         yield from _apst(scene, drive)
@@ -120,7 +120,7 @@ def power_saving(scene: Scene, drive: Drive) -> Iterator[Finding]:
         yield from _sata_policy(scene, drive, host[1])
 
 
-def _sata_policy(scene: Scene, drive: Drive, host: str) -> Iterator[Finding]:
+def _sata_policy(scene: Scene, drive: SystemDrive, host: str) -> Iterator[Finding]:
     file = f"sys/class/scsi_host/{host}/link_power_management_policy"
     policy, say = scene.system.read(file), scene.about(drive, file)
     what = f"the SATA link power management policy is {policy}"
@@ -134,7 +134,7 @@ def _sata_policy(scene: Scene, drive: Drive, host: str) -> Iterator[Finding]:
         yield say(ADVICE, what, why, f"echo max_performance > /{file}")
 
 
-def _apst(scene: Scene, drive: Drive) -> Iterator[Finding]:
+def _apst(scene: Scene, drive: SystemDrive) -> Iterator[Finding]:
     module = "sys/module/nvme_core/parameters/default_ps_max_latency_us"
     own = f"{drive.place}/device/power/pm_qos_latency_tolerance_us"
     allowed = scene.system.read(own)

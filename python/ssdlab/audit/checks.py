@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from ssdlab.audit import bus, discard, layout, queue, use
 from ssdlab.audit.model import AuditCheck, Finding
 from ssdlab.audit.scene import Scene, look
-from ssdlab.errors import InputError
-from ssdlab.health import Health, live
 from ssdlab.system import System
 
 CHECKS: tuple[AuditCheck, ...] = (
@@ -37,13 +34,6 @@ CHECKS: tuple[AuditCheck, ...] = (
 )
 
 
-def ask(system: System, name: str) -> Health:
-    """Asks a drive of the running system for its health; a recorded one cannot be asked."""
-    if not system.live:
-        raise InputError("it is a recorded system, and its drives cannot be asked")
-    return live(Path("/dev") / name)
-
-
 def audit(scene: Scene) -> list[Finding]:
     """Runs every check; the worst findings first, otherwise in the order of the checks."""
     found = [replace(one, check=check.name) for check in CHECKS for one in check.run(scene)]
@@ -56,6 +46,5 @@ def audit_path(target: str, system: System | None = None) -> tuple[Scene, list[F
     Raises:
         InputError: there is no such thing, or no drive can be seen below it.
     """
-    own = System() if system is None else system
-    scene = look(own, target, lambda name: ask(own, name))
+    scene = look(system or System(), target)
     return scene, audit(scene)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ssdlab.audit.model import ADVICE, OK, PROBLEM, UNKNOWN, Finding, FindingsAt
-from ssdlab.audit.scene import Drive, Layer, Scene, each_drive
+from ssdlab.audit.scene import Layer, Scene, SystemDrive, each_drive
 from ssdlab.system import SECTOR, Seen
 
 FLASH_PAGE = 4096
@@ -58,7 +58,7 @@ def _aligned(scene: Scene, parent: Layer, name: str, *, turning: bool) -> Findin
 
 
 @each_drive
-def unpartitioned(scene: Scene, drive: Drive) -> Iterator[Finding]:
+def unpartitioned(scene: Scene, drive: SystemDrive) -> Iterator[Finding]:
     """How much of a drive no partition covers; never written, it serves as spare area."""
     system = scene.system
     size = system.number(f"{drive.place}/size")

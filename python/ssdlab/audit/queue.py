@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ssdlab.audit.model import ADVICE, OK, PROBLEM, UNKNOWN, Finding, FindingsAt
-from ssdlab.audit.scene import Drive, Layer, Scene, each_drive
+from ssdlab.audit.scene import Layer, Scene, SystemDrive, each_drive
 from ssdlab.system import Seen, System
 
 MEASURE = (
@@ -22,7 +22,7 @@ LARGE_READ_AHEAD_KB = 4096
 
 
 @each_drive
-def scheduler(scene: Scene, drive: Drive) -> Iterator[Finding]:
+def scheduler(scene: Scene, drive: SystemDrive) -> Iterator[Finding]:
     """Whether the I/O scheduler suits the kind of drive."""
     file = f"{drive.place}/queue/scheduler"
     say = scene.about(drive, file, f"{drive.place}/queue/rotational")
@@ -38,7 +38,7 @@ def scheduler(scene: Scene, drive: Drive) -> Iterator[Finding]:
         yield say(ADVICE, what, why, f"echo {better} > /{file}")
 
 
-def _better(drive: Drive, name: str, line: str) -> tuple[str | None, str]:
+def _better(drive: SystemDrive, name: str, line: str) -> tuple[str | None, str]:
     """The scheduler to try, and why; None where the one in use is fine."""
     if drive.rotational and not drive.virtual and name == "none":
         there = next((one for one in ("mq-deadline", "bfq") if one in line), None)
@@ -52,7 +52,7 @@ def _better(drive: Drive, name: str, line: str) -> tuple[str | None, str]:
 
 
 @each_drive
-def queue_depth(scene: Scene, drive: Drive) -> Iterator[Finding]:
+def queue_depth(scene: Scene, drive: SystemDrive) -> Iterator[Finding]:
     """Whether enough requests may wait in the kernel and at the drive."""
     file = f"{drive.place}/queue/nr_requests"
     requests = scene.system.number(file)
@@ -68,7 +68,7 @@ def queue_depth(scene: Scene, drive: Drive) -> Iterator[Finding]:
 
 
 @each_drive
-def native_queueing(scene: Scene, drive: Drive) -> Iterator[Finding]:
+def native_queueing(scene: Scene, drive: SystemDrive) -> Iterator[Finding]:
     """Whether a SATA, SAS or USB drive is given more than one request at a time (NCQ)."""
     file = f"{drive.place}/device/queue_depth"
     depth, say = scene.system.number(file), scene.about(drive, file)
@@ -90,7 +90,7 @@ def native_queueing(scene: Scene, drive: Drive) -> Iterator[Finding]:
 
 
 @each_drive
-def write_cache(scene: Scene, drive: Drive) -> Iterator[Finding]:
+def write_cache(scene: Scene, drive: SystemDrive) -> Iterator[Finding]:
     """Whether the drive's write cache is on, and whether it is flushed."""
     system, mount = scene.system, scene.mount
     file = f"{drive.place}/queue/write_cache"
@@ -124,7 +124,7 @@ def write_cache(scene: Scene, drive: Drive) -> Iterator[Finding]:
         yield say(OK, "no flushes needed: the write cache is off or protected against power loss")
 
 
-def scsi_cache(system: System, drive: Drive) -> list[str]:
+def scsi_cache(system: System, drive: SystemDrive) -> list[str]:
     """The file that tells a SCSI disk's own cache."""
     base = f"{drive.place}/device/scsi_disk"
     return [f"{base}/{one}/cache_type" for one in system.listed(base)]
@@ -135,7 +135,7 @@ def read_ahead(scene: Scene) -> Iterator[Finding]:
     drives = scene.drives
     tops = [layer for layer in scene.tops if layer.kind != "partition"]
     ssd = {drive.name for drive in drives if drive.ssd}
-    devices: dict[str, Layer | Drive] = {one.name: one for one in tops}
+    devices: dict[str, Layer | SystemDrive] = {one.name: one for one in tops}
     for one in (devices | {drive.name: drive for drive in drives}).values():
         file = f"{one.place}/queue/read_ahead_kb"
         kb, say = scene.system.number(file), scene.about(one, file)
@@ -151,7 +151,7 @@ def read_ahead(scene: Scene) -> Iterator[Finding]:
 
 
 @each_drive
-def rotational(scene: Scene, drive: Drive) -> Iterator[Finding]:
+def rotational(scene: Scene, drive: SystemDrive) -> Iterator[Finding]:
     """Whether the kernel takes an SSD for one."""
     file = f"{drive.place}/queue/rotational"
     say = scene.about(drive, file, f"{drive.place}/device/model")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ssdlab.audit.model import Finding, FindingsAt
 from ssdlab.errors import InputError
-from ssdlab.health import Health
+from ssdlab.health import Health, live
 from ssdlab.system import CLASS, Mount, System
 
 DEEPEST = 16
@@ -47,7 +47,7 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class Drive:
+class SystemDrive:
     """A disk at the bottom of a stack."""
 
     name: str
@@ -85,8 +85,6 @@ class Scene:
     """None where the target is a device that is not mounted."""
     tops: tuple[Layer, ...]
     """The devices right below the file system, or the target; several with btrfs."""
-    ask: Callable[[str], Health]
-    """Asks a drive for its health; raises an SsdlabError where it tells none."""
 
     @property
     def layers(self) -> list[Layer]:
@@ -100,17 +98,23 @@ class Scene:
         return list(found.values())
 
     @property
-    def drives(self) -> list[Drive]:
+    def drives(self) -> list[SystemDrive]:
         """The disks at the bottom."""
         return [drive_called(self.system, one.name) for one in self.layers if one.kind == "disk"]
 
-    def about(self, what: Layer | Drive, *files: str) -> FindingsAt:
+    def ask(self, name: str) -> Health:
+        """Asks a drive for its health; raises an SsdlabError where it tells none."""
+        if not self.system.live:
+            raise InputError("it is a recorded system, and its drives cannot be asked")
+        return live(Path("/dev") / name)
+
+    def about(self, what: Layer | SystemDrive, *files: str) -> FindingsAt:
         """A device as findings are about it, with what these files say."""
         return FindingsAt(what.name, self.system.evidence(*files))
 
 
 def each_drive(
-    check: Callable[[Scene, Drive], Iterator[Finding]],
+    check: Callable[[Scene, SystemDrive], Iterator[Finding]],
 ) -> Callable[[Scene], Iterator[Finding]]:
     """Makes a check of one drive a check of all of them."""
 
@@ -122,7 +126,7 @@ def each_drive(
     return of_all
 
 
-def look(system: System, target: str, ask: Callable[[str], Health]) -> Scene:
+def look(system: System, target: str) -> Scene:
     """Finds what lies below ``target``: a device, a mount point, or any file or folder.
 
     Raises:
@@ -135,7 +139,7 @@ def look(system: System, target: str, ask: Callable[[str], Health]) -> Scene:
         top = stack(system, name)
         if top.kind == "memory" or (system.number(f"{CLASS}/{name}/size") or 0) == 0:
             raise InputError(f"{target}: is a block device without a drive below it")
-        return Scene(system, target, system.mount_on(name), (top,), ask)
+        return Scene(system, target, system.mount_on(name), (top,))
     mount = system.mount_of(_absolute(system, target))
     if mount is None:
         raise InputError(f"{target}: no mounted file system holds it")
@@ -145,7 +149,7 @@ def look(system: System, target: str, ask: Callable[[str], Health]) -> Scene:
             f"{target}: is on {mount.kind} ({mount.source}), below which no drive can be seen; "
             "name the drive itself"
         )
-    return Scene(system, target, mount, tops, ask)
+    return Scene(system, target, mount, tops)
 
 
 def _device(system: System, target: str) -> str | None:
@@ -227,12 +231,12 @@ def stack(system: System, name: str, depth: int = 0) -> Layer:
     return Layer(name, "disk", name)
 
 
-def drive_called(system: System, name: str) -> Drive:
+def drive_called(system: System, name: str) -> SystemDrive:
     """The disk with the kernel's name ``name``."""
     place = f"{CLASS}/{name}"
     way = system.resolve(place)
     flag = system.read(f"{place}/queue/rotational")
-    return Drive(
+    return SystemDrive(
         name=name,
         bus=_bus(system, name, way),
         rotational=None if flag not in ("0", "1") else flag == "1",

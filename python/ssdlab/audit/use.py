@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ssdlab.audit.model import ADVICE, OK, PROBLEM, UNKNOWN, Finding, FindingsAt
 from ssdlab.audit.queue import MEASURE
-from ssdlab.audit.scene import Drive, Scene, each_drive, look
+from ssdlab.audit.scene import Scene, SystemDrive, each_drive, look
 from ssdlab.errors import SsdlabError
 from ssdlab.health import Severity, judge
 from ssdlab.system import Seen
@@ -53,7 +53,7 @@ def swap(scene: Scene) -> Iterator[Finding]:
     found = False
     for area in system.swaps():
         try:
-            below = look(system, area.path, scene.ask)
+            below = look(system, area.path)
         except SsdlabError:
             continue  # in memory, or not to be seen
         shared = sorted(here & {drive.name for drive in below.drives})
@@ -122,7 +122,7 @@ def loop_cache(scene: Scene) -> Iterator[Finding]:
 
 
 @each_drive
-def health(scene: Scene, drive: Drive) -> Iterator[Finding]:
+def health(scene: Scene, drive: SystemDrive) -> Iterator[Finding]:
     """What a drive says of its own health."""
     try:
         told = scene.ask(drive.name)

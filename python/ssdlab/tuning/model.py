@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from ssdlab.audit import Drive, System
+from ssdlab.audit import System, SystemDrive
 
 Scope = Literal["drive", "cpus"]
 
@@ -16,7 +16,7 @@ class SetupSubject:
     """What is set up: a drive and the processors of its system."""
 
     system: System
-    drive: Drive | None
+    drive: SystemDrive | None
     """None where nobody knows which drive it is."""
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from ssdlab.admin import abilities, controller, other_namespaces
 from ssdlab.audit.queue import scsi_cache
-from ssdlab.audit.scene import Drive, ancestors
+from ssdlab.audit.scene import SystemDrive, ancestors
 from ssdlab.errors import ExperimentError, InputError, unknown_name
 from ssdlab.system import System
 from ssdlab.tuning.means import MANAGED, cpu_list, cpu_set, formats
@@ -64,7 +64,9 @@ def _writable(system: System, place: str) -> bool:
         return False
 
 
-def _of_drive(plan: Callable[[System, Drive, str], Plan]) -> Callable[[SetupSubject, str], Plan]:
+def _of_drive(
+    plan: Callable[[System, SystemDrive, str], Plan],
+) -> Callable[[SetupSubject, str], Plan]:
     """Makes a setting of a drive one of what is set up, of which the drive need not be known."""
 
     @functools.wraps(plan)
@@ -96,7 +98,7 @@ MERGES = {"on": "0", "simple": "1", "off": "2"}
 
 
 @_of_drive
-def write_cache(system: System, drive: Drive, value: str) -> Plan:
+def write_cache(system: System, drive: SystemDrive, value: str) -> Plan:
     """The drive's own cache; the kernel's view of it (queue/write_cache) follows."""
     name = f"/dev/{drive.name}"
     if drive.virtual:
@@ -111,7 +113,7 @@ def write_cache(system: System, drive: Drive, value: str) -> Plan:
         yield Closed(name, "it has no cache that could be switched")
 
 
-def _scsi_cache(system: System, drive: Drive, place: str, value: str) -> Plan:
+def _scsi_cache(system: System, drive: SystemDrive, place: str, value: str) -> Plan:
     now = system.read(place) or ""
     on = now.startswith("write back")
     want = now if on == (value == "on") else "write back" if value == "on" else "write through"
@@ -122,7 +124,7 @@ def _scsi_cache(system: System, drive: Drive, place: str, value: str) -> Plan:
     yield from _file(system, place, want, "drive-file")
 
 
-def _nvme_cache(system: System, drive: Drive, value: str) -> Plan:
+def _nvme_cache(system: System, drive: SystemDrive, value: str) -> Plan:
     node = controller(drive.name, system)
     try:
         has_cache = abilities(node).volatile_cache
@@ -139,7 +141,7 @@ def _nvme_cache(system: System, drive: Drive, value: str) -> Plan:
 
 
 @_of_drive
-def scheduler(system: System, drive: Drive, value: str) -> Plan:
+def scheduler(system: System, drive: SystemDrive, value: str) -> Plan:
     """The I/O scheduler, and what is lost when it changes."""
     place = f"{drive.place}/queue/scheduler"
     there = (system.read(place) or "").replace("[", "").replace("]", "").split()
@@ -177,7 +179,7 @@ def governor(subject: SetupSubject, value: str) -> Plan:
             yield Closed(f"/{place}", f"the kernel offers {', '.join(offered)}")
 
 
-def local_cpus(system: System, drive: Drive | None) -> set[int] | None:
+def local_cpus(system: System, drive: SystemDrive | None) -> set[int] | None:
     """The processors next to the drive; None where nobody knows. All, where there is one node."""
     base = "sys/devices/system/node"
     nodes = [one for one in system.listed(base) if re.fullmatch(r"node\d+", one)]
@@ -207,7 +209,7 @@ def affinity(subject: SetupSubject, value: str) -> Plan:
 
 
 @_of_drive
-def irq(system: System, drive: Drive, value: str) -> Plan:
+def irq(system: System, drive: SystemDrive, value: str) -> Plan:
     """The processors that answer the interrupts of an NVMe drive."""
     if drive.bus != "NVMe":
         yield Closed("/proc/irq", "only an NVMe drive has interrupts of its own")
@@ -240,7 +242,7 @@ def _managed(system: System, number: str) -> bool:
 
 
 @_of_drive
-def lba(system: System, drive: Drive, value: str) -> Plan:
+def lba(system: System, drive: SystemDrive, value: str) -> Plan:
     """The size of a logical block, for which an NVMe drive is formatted: all data are lost."""
     node, control = f"/dev/{drive.name}", controller(drive.name, system)
     if drive.bus != "NVMe":
