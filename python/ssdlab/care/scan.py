@@ -6,7 +6,6 @@ The maker's quick scan reads the first 1.5 GB (Intel SSD Toolbox), the full one 
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import itertools
 import math
@@ -355,14 +354,10 @@ def _repeat(
         still = []
         for place in sorted(left):
             one = found.slow[place]
-            with contextlib.suppress(OSError):
-                before = clock()
-                reader.read(one.offset, one.length)
-                again = (*one.again_ns, float(clock() - before))
-                slow = again[-1] > limit
+            if (took := _timed(reader, one.offset, one.length, clock)) is not None:
+                again, slow = (*one.again_ns, took), took > limit
                 found.slow[place] = Slow(one.offset, one.length, one.ns, again, slow)
-                if slow:
-                    still.append(place)
+                still += [place] * slow
             tell(progress, 1.0, f"reading {len(left)} slow pieces again, round {number + 1}")
         left = still
 
@@ -411,14 +406,20 @@ def _again(
     medians = []
     for number in range(REPEATS_MIN):
         time.sleep(rest_s * 2**number)
-        took = []
-        for piece in pieces:
-            with contextlib.suppress(OSError):
-                before = clock()
-                reader.read(piece * PIECE_BYTES, found.length(piece))
-                took.append(clock() - before)
+        times = [_timed(reader, i * PIECE_BYTES, found.length(i), clock) for i in pieces]
+        took = [one for one in times if one is not None]
         medians += [float(np.median(took))] if took else []
     return min(medians, default=None)
+
+
+def _timed(reader: Reader, offset: int, length: int, clock: Clock) -> float | None:
+    """How long a read takes, ns; None where it fails."""
+    before = clock()
+    try:
+        reader.read(offset, length)
+    except OSError:
+        return None
+    return float(clock() - before)
 
 
 def _speed(found: Scan, first: int, after: int) -> float:
