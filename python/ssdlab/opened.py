@@ -19,6 +19,8 @@ def cannot_open(path: object, error: OSError) -> SsdlabError:
         return InputError(
             f"{path}: no permission to open it; run as root or join the group that owns it"
         )
+    if error.errno == errno.EINVAL:
+        return InputError(f"{path}: its file system cannot read and write past the page cache")
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
         return InputError(f"{path}: there is no such file or device")
     return InputError(f"{path}: cannot be opened ({error.strerror})")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 
+from ssdlab.answer import Ranked
 from ssdlab.system import Seen
 
 
-class Status(StrEnum):
+class Status(Ranked):
     """What a finding says of a setting."""
 
     OK = "ok"
@@ -17,11 +17,6 @@ class Status(StrEnum):
     """It could not be looked at."""
     ADVICE = "advice"
     PROBLEM = "problem"
-
-    @property
-    def rank(self) -> int:
-        """Higher is worse."""
-        return list(Status).index(self)
 
 
 OK, ADVICE, PROBLEM, UNKNOWN = Status.OK, Status.ADVICE, Status.PROBLEM, Status.UNKNOWN

@@ -10,13 +10,14 @@ import signal
 import struct
 import threading
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from ssdlab.errors import InputError, RefusedError
+from ssdlab.errors import RefusedError
 from ssdlab.fio.observe import data_stretches
-from ssdlab.opened import cannot_open
+from ssdlab.opened import descriptor_of
 from ssdlab.safety.uses import openers_of
 
 _FIEMAP = 0xC020660B
@@ -140,23 +141,10 @@ def _opened(path: Path) -> RefusedError:
     )
 
 
-@contextlib.contextmanager
-def open_for_rewrite(path: Path) -> Iterator[int]:
+def open_for_rewrite(path: Path) -> AbstractContextManager[int]:
     """A descriptor for direct reads and writes of a plain file.
 
     Raises InputError or RefusedError where that cannot be, in one sentence.
     """
     whole = path.resolve() if path.is_symlink() else path
-    try:
-        descriptor = os.open(whole, os.O_RDWR | os.O_DIRECT | os.O_NOFOLLOW)
-    except OSError as error:
-        if error.errno == errno.EINVAL:
-            raise InputError(
-                f"{path}: its file system cannot read and write past the page cache, so nobody "
-                "could tell whether rewriting helps"
-            ) from None
-        raise cannot_open(path, error) from None
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
+    return descriptor_of(whole, os.O_RDWR | os.O_DIRECT | os.O_NOFOLLOW, shown=path)

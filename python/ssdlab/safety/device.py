@@ -199,7 +199,7 @@ def _open(device: BlockDevice, flags: int) -> int:
 
 
 def _refuse_if_used(device: BlockDevice) -> None:
-    if System().of(device.name, "partition"):
+    if System().is_partition(device.name):
         raise RefusedError(f"{device.path}: is a partition; only a whole drive can be a target")
     if found := uses.of_device(System(), device.name):
         first = found[0]
@@ -224,7 +224,7 @@ def _refuse_if_it_holds_data(device: BlockDevice) -> None:
     except (ValueError, KeyError, TypeError):
         status, found = 1, []
     if status:
-        raise RefusedError(f"{device.path}: wipefs cannot tell whether it holds data")
+        raise RefusedError(f"{device.path}: wipefs fails, so whether it holds data is not known")
     if found:
         kinds = ", ".join(dict.fromkeys(found))
         raise RefusedError(
