@@ -320,10 +320,12 @@ class System:
 
     def mapped_by(self, name: str) -> str | None:
         """What made a device of the device mapper; None of any other device."""
+        if self.of(name, "dm/name") is None:
+            return None
         uuid = self.of(name, "dm/uuid") or ""
         kinds = {"LVM-": "LVM", "CRYPT-": "dm-crypt", "mpath-": "multipath"}
-        kind = next((word for start, word in kinds.items() if uuid.startswith(start)), None)
-        return kind if self.of(name, "dm/name") is None else kind or "device mapper"
+        found = (word for start, word in kinds.items() if uuid.startswith(start))
+        return next(found, "device mapper")
 
     def swaps(self) -> list[Swap]:
         """The swap areas in use."""
@@ -368,10 +370,8 @@ class System:
     def device_numbered(self, number: str) -> str | None:
         """The kernel's name of the block device with a number such as ``8:1``."""
         if self.live:
-            link = Path(f"/sys/dev/block/{number}")
-            return (
-                link.resolve().name if re.fullmatch(r"\d+:\d+", number) and link.exists() else None
-            )
+            place = f"sys/dev/block/{number}"
+            return Path(self.resolve(place)).name if number and self.exists(place) else None
         return next((one for one in self.listed(CLASS) if self.of(one, "dev") == number), None)
 
     def is_partition(self, name: str) -> bool:
