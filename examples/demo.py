@@ -122,8 +122,7 @@ def install_fio() -> bool:
 
 def show(results: list[ssdlab.Result]) -> None:
     """A short table: what each drive did."""
-    columns = [("drive", "left"), ("job", "left"), ("IOPS", "right"), ("MB/s", "right")]
-    columns += [("clat p50", "right"), ("clat p99.9", "right"), ("WA", "right")]
+    heads = ["drive", "job", "IOPS", "MB/s", "clat p50", "clat p99.9", "WA"]
     rows = [
         [
             result.name,
@@ -137,7 +136,7 @@ def show(results: list[ssdlab.Result]) -> None:
         for result in results
         for one in result.summary()
     ]
-    stdout().print(table(columns, rows))
+    stdout().print(table(heads, rows, range(2, 7)))
 
 
 def say(sentence: str) -> None:

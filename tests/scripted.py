@@ -18,7 +18,7 @@ class Scripted:
         self.folder = folder
         folder.mkdir()
         # What is installed on this machine must not be asked about drives that are not there.
-        monkeypatch.setattr("ssdlab.admin.programs.system_program", self.program)
+        monkeypatch.setattr("ssdlab.admin.system_program", self.program)
 
     def program(self, name: str) -> str | None:
         """The path of a script."""

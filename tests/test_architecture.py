@@ -12,13 +12,13 @@ import ssdlab
 PACKAGE = Path(ssdlab.__file__).parent
 
 LAYERS = (
-    ("errors", "memory", "_core", "profiles", "leftovers"),
-    ("progress", "tracefile", "output", "units", "histogram"),
-    ("_version", "results", "jobfile"),
+    ("errors", "memory", "_core", "profiles", "leftovers", "json_access"),
+    ("progress", "tracefile", "output", "opened", "units", "histogram"),
+    ("_version", "results", "jobfile", "system"),
     ("wear",),
     ("documents", "answer"),
     ("store", "fio"),
-    ("system", "admin"),
+    ("admin",),
     ("freeze", "logfolder", "rating", "traces"),
     ("safety", "health"),
     ("audit",),

@@ -249,6 +249,13 @@ def test_a_slow_pcie_link_is_a_problem_and_a_slow_slot_advice(system: Recorded) 
     assert narrow.what.endswith("the slot supports no more")
 
 
+def test_a_link_that_tells_no_lanes_could_not_be_checked(system: Recorded) -> None:
+    pci = system.nvme()
+    system.write(f"{pci}/current_link_width", -1)
+    link = found(system, "/dev/nvme0n1")["link-speed", "nvme0n1"]
+    assert (link.status, link.what) == (Status.UNKNOWN, "the PCIe link could not be checked")
+
+
 def test_the_link_is_found_behind_an_nvme_subsystem(system: Recorded) -> None:
     pci = "sys/devices/pci0000:00/0000:00:1d.0/0000:3d:00.0"
     for kind in ("current", "max"):

@@ -22,7 +22,7 @@ import pytest
 import browser
 from conftest import MIB, Loop, Outcome
 from ssdlab.answers import scan as scan_answer
-from ssdlab.care import scansay
+from ssdlab.answers import scan as scansay
 from ssdlab.care.blockio import all_zero, reading
 from ssdlab.care.scan import FAILURES_MAX, Scan, blank, limits, scan
 from ssdlab.care.scanmap import cells
@@ -131,7 +131,7 @@ def test_a_whole_bad_piece_is_not_tried_block_by_block_for_ever() -> None:
 def test_a_slow_place_is_told_from_a_chance_delay() -> None:
     found = Drive(slow={17: 20, 250: 9}, late={90: 30, 91: 4, 333: 50}).scan()
     assert [one.offset // MIB for one in found.slow_places()] == [17, 250]
-    late = [one for one in found.slow if one.place is False]
+    late = [one for one in found.slow if one.slow_place is False]
     assert [one.offset // MIB for one in late] == [90, 91, 333]
     assert [len(one.again_ns) for one in found.slow] == [3, 1, 1, 3, 1]
     said = " ".join(scansay.sentences(found))
@@ -188,7 +188,7 @@ def test_ctrl_c_keeps_what_was_found() -> None:
     assert found.stopped == "stopped by Ctrl-C"
     assert found.pieces_done == 100
     assert len(found.errors) == 1
-    assert [one.place for one in found.slow] == [None]
+    assert [one.slow_place for one in found.slow] == [None]
     assert cells(found, 400)[100].state == "unread"
     assert any("not read again: the scan was stopped" in s for s in scansay.sentences(found))
     assert json.loads(json.dumps(scansay.document(found), allow_nan=False))["stopped"]

@@ -18,10 +18,11 @@ import pytest
 import ssdlab
 from conftest import Loop, Outcome, make_result, needs_fio
 from ssdlab import checks
-from ssdlab.checks import Check, Evidence, StepEvidence, examine, marks, of_result, probes
+from ssdlab.answer import marked
+from ssdlab.checks import Check, Evidence, StepEvidence, examine, of_result, probes
 from ssdlab.checks.facts import sampling
 from ssdlab.engine.records import Records, RoundsRecord
-from ssdlab.fio.observe import Observer, unwritten
+from ssdlab.fio.observe import Observer, link_bytes_per_s, unwritten
 from ssdlab.results import SERIES_SCHEMA, Result
 
 GIB = 1 << 30
@@ -271,11 +272,10 @@ def test_a_check_passes_a_sound_run(name: str) -> None:
 def test_marks_fall_on_the_steps_concerned_and_on_all_where_no_step_is_named() -> None:
     sound, broken = real(), real(error=errno.EIO)
     found = of_name(examine(session(("a", sound), ("b", broken))), "errors")
-    assert marks(found, ["a", "b"])["b"] == ["errors"]
-    assert "errors" not in marks(found, ["a", "b"]).get("a", [])
+    assert marked(found, ["a", "b"]) == {"b"}
     everywhere = [Check("x", "x", "doubt", "e", "w", None)]
-    assert marks(everywhere, ["a", "b"]) == {"a": ["x"], "b": ["x"]}
-    assert marks([Check("x", "x", "good", "e", "w", None)], ["a"]) == {}
+    assert marked(everywhere, ["a", "b"]) == {"a", "b"}
+    assert marked([Check("x", "x", "good", "e", "w", None)], ["a"]) == frozenset()
 
 
 def test_what_others_did_in_an_interruption_marks_all_steps_after_it() -> None:
@@ -558,6 +558,13 @@ def test_an_observer_tells_what_changed(tmp_path: Path) -> None:
     assert found["cpu_seconds"]["user"] == pytest.approx(2.0)
     assert found["pressure_seconds"] == {"memory_some": 0.2}
     assert found["link_bytes_per_s"] == pytest.approx(3.94e9, rel=0.01)
+
+
+def test_a_link_carries_its_transfers_less_its_coding() -> None:
+    rates = {"5.0 GT/s PCIe": 0.5e9, "8.0 GT/s PCIe": 0.985e9, "64.0 GT/s PCIe": 7.563e9}
+    for speed, lane in rates.items():
+        assert link_bytes_per_s(speed, "4") == pytest.approx(4 * lane, rel=1e-3)
+    assert link_bytes_per_s("Unknown", "4") is None
 
 
 def test_an_observer_of_nothing_tells_nothing(tmp_path: Path) -> None:

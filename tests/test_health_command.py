@@ -294,7 +294,7 @@ def test_a_missing_smartctl_is_told_with_its_package(
     disk = next((one for one in Path("/dev").glob("*") if one.is_block_device()), None)
     if disk is None or not (Path("/sys/class/block") / disk.name).exists():
         pytest.skip("this system has no block device")
-    monkeypatch.setattr("ssdlab.fio.surroundings.system_program", lambda _name: None)
+    monkeypatch.setattr("ssdlab.health.sources.system_program", lambda _name: None)
     said = one_sentence(cli("health", disk), 1)
     assert "sudo apt install smartmontools" in said
 

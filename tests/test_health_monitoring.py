@@ -424,6 +424,7 @@ def test_of_drives_that_are_asked_one_without_permission_keeps_none_back(
     program.write_text(f"#!/bin/sh\n{answer}\n")
     program.chmod(0o755)
     monkeypatch.setattr(surroundings, "system_program", lambda _name: str(program))
+    monkeypatch.setattr("ssdlab.health.sources.system_program", lambda _name: str(program))
     other = Loop(tmp_path / "other.img", MIB)
     try:
         outcome = cli("health", other.path, loop.path)

@@ -15,10 +15,9 @@ import pytest
 from conftest import MIB, Loop, Outcome
 from health_samples import nvme
 from recorded import Recorded
-from ssdlab.audit import System, audit_path
-from ssdlab.care.layers import below_mount
-from ssdlab.fio.mounts import Mount, Space, holding, mounts, plain
-from ssdlab.fio.surroundings import backing_file
+from ssdlab.audit import audit_path
+from ssdlab.care.trim import way_down
+from ssdlab.system import Mount, Space, System, holding, mounts, plain
 
 Cli = Callable[..., Outcome]
 ODD = os.fsdecode(b"m\xff")
@@ -167,14 +166,14 @@ def test_a_mount_point_that_is_not_utf_8_is_no_obstacle(
 
 @pytest.mark.root
 def test_the_file_below_a_loop_device_may_have_any_name(loop: Loop, tmp_path: Path) -> None:
-    assert backing_file(loop.name) == str(loop.backing)
+    assert System().backing_file(loop.name) == str(loop.backing)
     other = Loop(tmp_path / f"{ODD}\u2028 ", MIB)
     try:
-        assert backing_file(other.name) == str(other.backing)
+        assert System().backing_file(other.name) == str(other.backing)
         assert System().path(f"sys/class/block/{other.name}/loop/backing_file") == (
             str(other.backing)
         )
-        assert below_mount(Mount("/", "ext4", str(other.path), "", ()))[0].name == other.name
+        assert way_down(Mount("/", "ext4", str(other.path), "", ()))[0].name == other.name
     finally:
         other.close()
 

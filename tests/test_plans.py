@@ -227,7 +227,7 @@ def test_bytes_and_their_share_of_the_rating_are_low_and_high(tmp_path: Path) ->
     assert what.endurance_share() == (low / 600e12, high / 600e12)
     work = what.work()
     assert (work.written_bytes, work.written_most_bytes) == (round(low), round(high))
-    assert work.rated_bytes == 600e12
+    assert work.rating is not None and work.rating.bytes == 600e12
 
 
 @pytest.mark.parametrize(
@@ -242,11 +242,11 @@ def test_the_consent_says_bytes_drive_writes_and_the_share_of_the_endurance(
     low: int, high: int, words: str
 ) -> None:
     device = safety.BlockDevice(Path("/dev/x"), "x", 67 << 20, ("S1",))
-    work = safety.Work.of("the job", f"writes {safety.amount(low, high)}", low, high, None)
+    work = safety.Work("the job", f"writes {safety.amount(low, high)}", low, high, None)
     said = safety.warning(device, work)
     assert "/dev/x (S1, 70.25 MB): all data on it will be lost; the job writes " in said
     assert "its share of the endurance is unknown" in said
-    work = safety.Work.of("the job", "writes", low, high, Rating(100e9, "--tbw"))
+    work = safety.Work("the job", "writes", low, high, Rating(100e9, "--tbw"))
     assert words in safety.warning(device, work)
 
 

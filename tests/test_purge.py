@@ -17,13 +17,14 @@ import pytest
 
 from conftest import MIB, Loop, Outcome
 from scripted import Scripted
+from ssdlab import admin as identify
 from ssdlab import safety
-from ssdlab.admin import identify
 from ssdlab.care import methods, purge
 from ssdlab.care.trim import UnsupportedError
 from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError
 from ssdlab.progress import Progress
 from ssdlab.safety import BlockDevice
+from ssdlab.system import System
 
 Cli = Callable[..., Outcome]
 
@@ -132,7 +133,6 @@ class Drive(Scripted):
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__(folder, monkeypatch)
-        monkeypatch.setattr(methods, "system_program", self.program)
         monkeypatch.setattr(purge, "_POLL_S", 0.01)
 
     def nvme(
@@ -192,7 +192,7 @@ class Drive(Scripted):
             f"*--security-disable*) {disable} ;;\n"
             "*) exit 9 ;;\nesac",
         )
-        monkeypatch.setattr(methods, "_is_ata", lambda _device: True)
+        monkeypatch.setattr(methods, "_bus", lambda _device: "SATA")
         return BlockDevice(Path("/dev/sdzz"), "sdzz", 10**9, ("BTTV12345678",))
 
 
@@ -257,7 +257,7 @@ def test_a_format_that_the_drive_refuses_falls_back_and_is_told(
     device = drive.nvme(
         sanicap=0, fna=0, format="echo 'NVMe status: Invalid Field(0x2002)' >&2; exit 1"
     )
-    monkeypatch.setattr(methods, "discard_limit", lambda _name: 1 << 30)
+    monkeypatch.setattr(methods, "_takes_trim", lambda _device: True)
     trimmed: list[str] = []
     monkeypatch.setitem(purge._WAYS, "discard", lambda device, *_: trimmed.append(device.name))
     done = purge.purge_claimed(device)
@@ -351,9 +351,9 @@ def test_a_ctrl_c_waits_for_the_erase_that_the_drive_has_begun(
 
 def test_a_usb_bridge_and_scsi_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     device = BlockDevice(Path("/dev/sdz"), "sdz", 10**9, ("S",))
-    monkeypatch.setattr(methods, "_is_ata", lambda _device: False)
+    monkeypatch.setattr(methods, "_bus", lambda _device: "SAS")
     assert "only TRIM is supported" in (methods.remark(device) or "")
-    monkeypatch.setattr(methods, "_behind_usb", lambda _device: True)
+    monkeypatch.setattr(methods, "_bus", lambda _device: "USB")
     assert "USB bridge" in (methods.remark(device) or "")
 
 
@@ -438,7 +438,8 @@ def test_a_whole_purge_of_an_nvme_drive_goes_through_the_claim(
     drive.nvme(sanicap=0)
     found = safety.inspect(loop.path)
     device = BlockDevice(found.path, "nvme77n1", found.capacity_bytes, ("S4EMNX0R",))
-    monkeypatch.setattr("ssdlab.safety.device.SYS_BLOCK", loop_as("nvme77n1", loop, drive.folder))
+    recorded = System(loop_as("nvme77n1", loop, drive.folder))
+    monkeypatch.setattr("ssdlab.safety.device.System", lambda: recorded)
     said: list[str] = []
     with pytest.raises(RefusedError):
         purge.purge(device, destroy=loop.name)
@@ -450,11 +451,11 @@ def test_a_whole_purge_of_an_nvme_drive_goes_through_the_claim(
 
 
 def loop_as(name: str, loop: Loop, folder: Path) -> Path:
-    """A /sys/class/block where the loop device has another name."""
-    place = folder / "sys"
-    place.mkdir()
+    """A system in whose /sys/class/block the loop device has another name."""
+    place = folder / "sys/class/block"
+    place.mkdir(parents=True)
     (place / name).symlink_to(Path("/sys/class/block") / loop.name)
-    return place
+    return folder
 
 
 def test_a_file_is_made_a_hole_if_that_is_allowed(tmp_path: Path, cli: Cli) -> None:

@@ -18,8 +18,7 @@ import pytest
 
 from conftest import MIB, Loop, Outcome
 from ssdlab import safety
-from ssdlab.care import refresh
-from ssdlab.care.extents import data_stretches
+from ssdlab.care.extents import stretches_of
 from ssdlab.care.livewrite import PAGE_BYTES, step_bytes, write_past_cache
 from ssdlab.care.refresh import plan, refresh_device, refresh_file
 from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError
@@ -103,7 +102,7 @@ def test_what_is_written_is_really_written(file: Path, monkeypatch: pytest.Monke
 
 def test_stretches_of_data_leave_out_the_holes(file: Path) -> None:
     with file.open("rb") as open_file:
-        stretches = data_stretches(open_file.fileno(), file.stat().st_size)
+        stretches = stretches_of(open_file.fileno(), file.stat().st_size)
     assert stretches == [(0, 3 * MIB), (7 * MIB, 13 * MIB + 77)]
 
 
@@ -225,7 +224,7 @@ def test_killed_in_the_midst_the_data_are_what_they_were(file: Path) -> None:
 def test_stopped_by_the_callback_the_data_are_what_they_were(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(refresh, "TELL_EVERY_S", 0.0)
+    monkeypatch.setattr("ssdlab.progress.TELL_EVERY_S", 0.0)
     before = digest(file)
     seen: list[str] = []
 

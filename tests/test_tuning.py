@@ -17,8 +17,8 @@ import pytest
 
 from recorded import DISK_QUEUE, Recorded
 from scripted import Scripted
+from ssdlab import admin as identify
 from ssdlab import tuning
-from ssdlab.admin import identify
 from ssdlab.audit import System
 from ssdlab.errors import ExperimentError, InputError
 from ssdlab.leftovers import folder

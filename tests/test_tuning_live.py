@@ -26,7 +26,7 @@ from ssdlab.fio import run as fio_run
 from ssdlab.leftovers import folder
 from ssdlab.progress import Progress
 from ssdlab.protocols import find
-from ssdlab.safety.openers import openers_of
+from ssdlab.safety.uses import openers_of
 from ssdlab.store import RunStore
 from ssdlab.tuning import SETTINGS
 from ssdlab.tuning.means import MEANS, Means
@@ -100,6 +100,12 @@ def fios(path: Path) -> list[int]:
     return [one.pid for one in openers_of(path) if one.program == "fio"]
 
 
+def heed_signals() -> None:
+    """What this session ignores, a new process would ignore too."""
+    for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(sign, signal.SIG_DFL)
+
+
 @contextlib.contextmanager
 def running(*arguments: object) -> Iterator[subprocess.Popen[str]]:
     """ssdlab in a process of its own."""
@@ -108,6 +114,7 @@ def running(*arguments: object) -> Iterator[subprocess.Popen[str]]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=heed_signals,
     )
     try:
         yield process
@@ -174,8 +181,6 @@ def test_a_run_that_fails_puts_everything_back(
 def test_a_run_that_is_stopped_puts_everything_back(
     loop: Loop, queue: Queue, tmp_path: Path, sign: signal.Signals
 ) -> None:
-    if signal.getsignal(sign) is signal.SIG_IGN:
-        pytest.skip(f"this session ignores {sign.name}, and so does all that it starts")
     with running(
         "run", long_job(tmp_path), "--on", loop.path, "--destroy", loop.name, "--setup", SETUP
     ) as process:
@@ -276,9 +281,7 @@ def formats(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setitem(MEANS, "nvme-format", fake)
     node = str(loop.path)
     lba = next(one for one in SETTINGS if one.name == "lba")
-    other = replace(
-        lba, plan=lambda _subject, value: iter([Knob("lba", "nvme-format", node, value)])
-    )
+    other = replace(lba, plan=lambda _subject, value: iter([Knob("nvme-format", node, value)]))
     monkeypatch.setattr("ssdlab.tuning.apply.SETTINGS", (other,))
     return had
 

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
 from typing import Any, Literal, TypeVar
 
 from ssdlab import units
@@ -129,6 +130,15 @@ class Number:
     unit: str
     better: Better = ""
     sources: tuple[str, ...] = ()
+
+
+class Ranked(StrEnum):
+    """Words for how things are, from the best to the worst."""
+
+    @property
+    def rank(self) -> int:
+        """Higher is worse."""
+        return list(type(self)).index(self)
 
 
 MARK = "†"

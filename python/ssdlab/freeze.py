@@ -27,7 +27,6 @@ from types import TracebackType
 
 from ssdlab.errors import ExperimentError, InputError
 
-FIFREEZE = 0xC0045877
 FITHAW = 0xC0045878
 
 _WATCH = r"""

@@ -98,7 +98,7 @@ class Output:
     def __init__(self, place: Path | str) -> None:
         self._name = os.fspath(place)
         self._stream: int | None = None
-        self._file: _File | None = None
+        self._file: _PlainFile | None = None
         if not self._name or "\0" in self._name:
             raise InputError("the name of a file to write is empty or has a zero byte in it")
         if self._name.endswith("/"):
@@ -195,7 +195,7 @@ class Output:
             try:
                 found = os.open(self._name, os.O_PATH)
             except (FileNotFoundError, NotADirectoryError):
-                self._file = _File(self, os.path.realpath(self._name), None)
+                self._file = _PlainFile(self, os.path.realpath(self._name), None)
                 return
             try:
                 self._take(found)
@@ -215,7 +215,7 @@ class Output:
             self._stream = self._own(standard)
         elif stat.S_ISREG(status.st_mode):
             os.close(os.open(again, os.O_WRONLY))
-            self._file = _File(self, str(Path(again).readlink()), status)
+            self._file = _PlainFile(self, str(Path(again).readlink()), status)
         elif stat.S_ISSOCK(status.st_mode):
             self._stream = _connected(again)
         else:
@@ -246,7 +246,7 @@ Place = Output | Path | str
 """Where a document goes, opened or by name."""
 
 
-class _File:
+class _PlainFile:
     """A plain file that is replaced whole, or made. Its folder stays open, so it stays the same."""
 
     def __init__(self, place: Output, path: str, was: os.stat_result | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -23,6 +24,30 @@ class Progress:
 
 ProgressCallback = Callable[[Progress], bool]
 """Called now and then during a run; returning False stops it."""
+Notice = Callable[[str], None]
+"""Takes a sentence for people beside the results."""
+TELL_EVERY_S = 0.1
+
+
+def tell(
+    progress: ProgressCallback | None, fraction: float | None, text: str, eta_s: float | None = None
+) -> None:
+    """Tells a callback how far something is; KeyboardInterrupt where it wants to stop."""
+    if progress is not None and not progress(Progress(fraction, eta_s, text)):
+        raise KeyboardInterrupt
+
+
+class Teller:
+    """Tells a callback how far something is, a few times per second at most."""
+
+    def __init__(self, progress: ProgressCallback | None) -> None:
+        self._progress, self._told = progress, time.monotonic()
+
+    def __call__(self, fraction: float, text: Callable[[], str]) -> None:
+        """As :func:`tell`; ``text`` is asked for only where it is told."""
+        if self._progress is not None and time.monotonic() - self._told >= TELL_EVERY_S:
+            self._told = time.monotonic()
+            tell(self._progress, fraction, text())
 
 
 def within(report: ProgressCallback, start: float, end: float) -> ProgressCallback:

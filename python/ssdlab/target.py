@@ -28,6 +28,7 @@ from ssdlab.progress import ProgressCallback, heard, phases_of
 from ssdlab.rating import Rating
 from ssdlab.results import JobShape, Result
 from ssdlab.simulation import log_interval, sim_result, sim_shapes
+from ssdlab.system import System
 from ssdlab.units import SEED_MAX, size_text
 
 
@@ -235,10 +236,8 @@ class Fio:
     @property
     def present_block(self) -> int:
         """The same as the device is now."""
-        disk = surroundings.disk_below(self.path)
-        place = surroundings.SYS_BLOCK / (disk or "") / "queue" / "logical_block_size"
-        text = surroundings.read_line(place) if disk else None
-        return int(text) if text else 512
+        system = System()
+        return int(system.of(system.disk_below(self.path), "queue/logical_block_size") or 512)
 
     @property
     def name(self) -> str:
@@ -307,9 +306,9 @@ class Fio:
             refused = safety.why_file_refused(path, allowed=self.use_existing)
         return Preview(sentence, plan.known_bytes, plan.most_bytes, plan.open_seconds, refused)
 
-    def _work(self, plan: fio_job.Plan, rating: Rating | None) -> safety.Work:
+    def _work(self, plan: fio_job.FioPlan, rating: Rating | None) -> safety.Work:
         does = (plan.sentence() if plan.writes else "only reads") + tuning.consent(self.setup)
-        return safety.Work.of("the job", does, plan.known_bytes, plan.most_bytes, rating)
+        return safety.Work("the job", does, plan.known_bytes, plan.most_bytes, rating)
 
     def run_held(
         self,
@@ -388,8 +387,8 @@ class Fio:
     def _disk(self, device: safety.BlockDevice | None) -> str | None:
         """The kernel's name of the drive below the target."""
         if device is not None:
-            return surroundings.whole_disk(device.name)
-        return surroundings.disk_of_file(self.path.absolute().parent)
+            return System().disk_of(device.name)
+        return System().disk_holding(self.path.absolute().parent)
 
     def _paths(self, held: safety.Held) -> dict[str, str]:
         """What to call the paths that fio knows."""
@@ -410,7 +409,7 @@ class Fio:
         setup: Mapping[str, Any] | None = None,
     ) -> Result:
         file = None if held.name else self.path.absolute()
-        disk = held.name or surroundings.disk_of_file(self.path.absolute().parent)
+        disk = held.name or System().disk_holding(self.path.absolute().parent)
         found = surroundings.describe(disk, file, redact=self.redact)
         found["fio_version"] = fio_run.version()
         if setup is not None:

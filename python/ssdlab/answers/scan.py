@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,10 @@ from ssdlab.answer import (
     finite,
 )
 from ssdlab.answer import columns as columns_of
-from ssdlab.care import scansay
 from ssdlab.care.blockio import PIECE_BYTES
-from ssdlab.care.scan import Scan, Slow
+from ssdlab.care.scan import REPEATED_MAX, Scan, Slow
 from ssdlab.care.scanmap import STATES, State, cells
+from ssdlab.units import size_text
 
 COLUMNS = 64
 ROWS_MAX = 24
@@ -44,12 +45,16 @@ MEANING: dict[State, str] = {
     "bad": "unreadable",
     "unread": "not read",
 }
+RANGES_MAX = 3
+"""So many slow stretches are named."""
+MUCH_ZERO = 0.02
+"""Zeros below this share of what was read are not worth a word."""
 _UNITS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 
 
 def answer(found: Scan) -> Answer:
     """What is unreadable or slow, where, and how fast the rest is."""
-    said = [units.sentence(one) for one in (_scanned(found), *scansay.sentences(found))]
+    said = [units.sentence(one) for one in (_scanned(found), *sentences(found))]
     code = "unreadable" if found.errors else "slow" if found.slow_places() else "sound"
     numbers = [
         Number("speed", finite(found.bytes_per_s() / 1e6), "MB/s", "higher"),
@@ -66,9 +71,113 @@ def answer(found: Scan) -> Answer:
         verdict=Verdict(code, {"unreadable_bytes": float(found.unreadable_bytes)}),
     )
     notes = [f"Ended early: {found.stopped}."] if found.stopped else []
-    return Answer(
-        f"Scan of {found.target}", "scan", [lead], notes=notes, data=scansay.document(found)
+    return Answer(f"Scan of {found.target}", "scan", [lead], notes=notes, data=document(found))
+
+
+def sentences(found: Scan) -> list[str]:
+    """The findings, most important first."""
+    said = [] if found.kind == "sim" else [_errors(found)]
+    said += _slow(found)
+    said += _zones(found)
+    if found.zero_share >= MUCH_ZERO:
+        said.append(
+            f"{found.zero_share:.0%} of what was read is zeros only: a drive answers blocks "
+            "that hold no data without touching flash, so their speed says nothing"
+        )
+    if not found.direct:
+        said.append("the page cache could not be bypassed here, so the speed may be that of memory")
+    if found.kind == "file":
+        said.append("a file is scanned where it lies; holes in it come from no drive")
+    if found.kind == "sim":
+        said.append(
+            "simulated: unreadable blocks are not simulated, nothing else is at work, and what is "
+            "slow is slow each time"
+        )
+    return said
+
+
+def _errors(found: Scan) -> str:
+    if not found.errors:
+        return f"no read errors in {size_text(found.read_bytes)}"
+    places = "place" if len(found.errors) == 1 else "places"
+    return (
+        f"{len(found.errors)} unreadable {places}, {size_text(found.unreadable_bytes)} in all, in "
+        f"{size_text(found.read_bytes)}: what lies there is lost; back up the rest"
     )
+
+
+def _slow(found: Scan) -> list[str]:
+    median, limit = found.limits
+    if math.isnan(median):
+        return []
+    said = []
+    slow = len(found.slow_places())
+    late = sum(one.slow_place is False for one in found.slow)
+    unknown = len(found.slow) - slow - late
+    bound = f"{limit / 1e6:.3g} ms, where {median / 1e6:.3g} ms is usual"
+    if slow:
+        again = "" if found.kind == "sim" else ", each time they were read"
+        said.append(f"{_pieces(slow, 'slow ')} of 1 MiB took more than {bound}{again}")
+    if late:
+        said.append(
+            f"{_pieces(late)} took more than {bound}, but not when read again: a chance delay "
+            "by other work or the drive's housekeeping, not the place"
+        )
+    if unknown:
+        why = (
+            "the scan was stopped before"
+            if found.stopped
+            else f"only the slowest {REPEATED_MAX} are"
+        )
+        said.append(f"{_pieces(unknown)} took more than {bound}, and were not read again: {why}")
+    return said or [f"no slow places: no piece of 1 MiB took more than {bound}"]
+
+
+def _pieces(count: int, kind: str = "") -> str:
+    return f"{count} {kind}piece" + ("" if count == 1 else "s")
+
+
+def _zones(found: Scan) -> list[str]:
+    if not found.slow_zones:
+        return []
+    median, _ = found.limits
+    ranges: list[list[int]] = []
+    for zone in found.slow_zones:
+        if ranges and ranges[-1][1] == zone.offset:
+            ranges[-1][1] += zone.length
+        else:
+            ranges.append([zone.offset, zone.offset + zone.length])
+    places = [f"from {size_text(start)} to {size_text(end)}" for start, end in ranges]
+    where = ", ".join(places[:RANGES_MAX]) + (" and elsewhere" if places[RANGES_MAX:] else "")
+    times = [zone.ns for zone in found.slow_zones]
+    slow, usual = (PIECE_BYTES * 1e3 / ns for ns in (sum(times) / len(times), median))
+    repeated = all(zone.again_ns is not None for zone in found.slow_zones)
+    again = ", and was so when read again" if repeated else ""
+    return [
+        f"the speed is uneven: {where} it is about {slow:,.0f} MB/s, where {usual:,.0f} MB/s is "
+        f"usual{again}; data that random writes have scattered read so (ssdlab refresh)"
+    ]
+
+
+def document(found: Scan) -> dict[str, Any]:
+    """What is found as JSON; numbers that are not known are null."""
+    median, limit = found.limits
+    own = (
+        "target kind size_bytes wanted_bytes read_bytes piece_bytes block_bytes direct seconds "
+        "again_seconds stopped zero_share unreadable_bytes"
+    )
+    places: dict[str, list[Any]] = {
+        "errors": found.errors,
+        "slow": found.slow,
+        "slow_zones": found.slow_zones,
+    }
+    document: dict[str, Any] = finite(
+        {name: getattr(found, name) for name in own.split()}
+        | {"bytes_per_s": found.bytes_per_s(), "median_ns": median, "limit_ns": limit}
+        | {name: [asdict(one) for one in getattr(found, name)] for name in places}
+        | {"zones": [asdict(one) for one in found.zones()], "findings": sentences(found)}
+    )
+    return document
 
 
 def _scanned(found: Scan) -> str:
@@ -78,7 +187,7 @@ def _scanned(found: Scan) -> str:
         whole = "only the first"
     again = found.again_seconds > 0.1 * found.seconds
     return (
-        f"scanned {whole} {units.size_text(found.read_bytes)} of {found.target} in "
+        f"scanned {whole} {size_text(found.read_bytes)} of {found.target} in "
         f"{units.duration(found.seconds)}{virtual} at {units.bytes_per_s(found.bytes_per_s())}, "
         "one read of 1 MiB at a time"
         + (f"; {units.duration(found.again_seconds)} more for what was slow" if again else "")
@@ -125,7 +234,7 @@ class _Charts:
                         state,
                     )
                 )
-        length = units.size_text(shown[0].length)
+        length = size_text(shown[0].length)
         return Figure(
             "Map",
             "",
@@ -144,7 +253,7 @@ class _Charts:
         zones = self.found.zones(STRETCHES)
         x = [(one.offset + one.length / 2) / self.unit for one in zones]
         y = [one.bytes_per_s / 1e6 for one in zones]
-        length = units.size_text(zones[0].length)
+        length = size_text(zones[0].length)
         return Figure(
             "Speed over address",
             f"address, {self.name}",
@@ -167,7 +276,7 @@ class _Charts:
             Curve("suspect from here", [0.0, end], [limit / 1e6] * 2, "dashed", "limit"),
         ]
         for wanted, state in ((False, "late"), (True, "slow")):
-            marked = [one for one in found.slow if bool(one.place) is wanted]
+            marked = [one for one in found.slow if bool(one.slow_place) is wanted]
             if marked:
                 places = [one.offset / self.unit for one in marked]
                 curves.append(
@@ -219,8 +328,8 @@ def _tables(found: Scan) -> list[Table]:
         tables.append(Table("Slow places and late pieces", heads, rows))
     rows = [
         [
-            units.size_text(one.offset),
-            units.size_text(one.offset + one.length),
+            size_text(one.offset),
+            size_text(one.offset + one.length),
             Cell(finite(one.bytes_per_s / 1e6)),
             _time_cell(one.slowest_ns),
         ]
@@ -235,7 +344,7 @@ def _time_cell(ns: float) -> Cell:
 
 
 def _verdict(one: Slow) -> str:
-    return "not read again" if one.place is None else _verdict_of(one.place)
+    return "not read again" if one.slow_place is None else _verdict_of(one.slow_place)
 
 
 def _verdict_of(place: bool) -> str:

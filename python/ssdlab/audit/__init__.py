@@ -1,24 +1,18 @@
 """Looks at how a system uses its drives: the stack below a path, and what its settings cost."""
 
-from ssdlab.audit.checks import CHECKS, audit, audit_path
-from ssdlab.audit.model import Check, Finding, Status
-from ssdlab.audit.scene import Drive, Layer, Scene, look
-from ssdlab.fio.mounts import Mount, Space
-from ssdlab.system import Evidence, System
+from ssdlab.audit.checks import CHECKS, audit_path
+from ssdlab.audit.model import Finding, Status
+from ssdlab.audit.scene import Layer, Scene, SystemDrive
+from ssdlab.system import Space, System
 
 __all__ = [
     "CHECKS",
-    "Check",
-    "Drive",
-    "Evidence",
     "Finding",
     "Layer",
-    "Mount",
     "Scene",
     "Space",
     "Status",
     "System",
-    "audit",
+    "SystemDrive",
     "audit_path",
-    "look",
 ]

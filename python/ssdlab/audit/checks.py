@@ -2,48 +2,41 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 
 from ssdlab.audit import bus, discard, layout, queue, use
-from ssdlab.audit.model import Check, Finding
+from ssdlab.audit.model import AuditCheck, Finding
 from ssdlab.audit.scene import Scene, look
-from ssdlab.errors import InputError
-from ssdlab.health import Health, live
 from ssdlab.system import System
 
-CHECKS: tuple[Check, ...] = (
-    Check("trim-path", "TRIM reaches the drive from the file system", discard.trim_path),
-    Check("trim-used", "the file system trims, by itself or by a timer", discard.trim_used),
-    Check("alignment", "partitions are aligned to flash pages", layout.alignment),
-    Check("free-space", "the file system has room left", layout.free_space),
-    Check("unpartitioned", "how much of the drive serves as spare area", layout.unpartitioned),
-    Check("scheduler", "the I/O scheduler suits the kind of drive", queue.scheduler),
-    Check("queue-depth", "the request queue is deep enough", queue.queue_depth),
-    Check("ncq", "the drive queues more than one request (NCQ)", queue.native_queueing),
-    Check("controller-mode", "SATA controllers run in AHCI mode", bus.controller_mode),
-    Check("link-speed", "the PCIe or SATA link runs as fast as it can", bus.link_speed),
-    Check("write-cache", "the drive's write cache is on, and is flushed", queue.write_cache),
-    Check("read-ahead", "read-ahead is on and not excessive", queue.read_ahead),
-    Check("rotational", "the kernel treats an SSD as one", queue.rotational),
-    Check("mount-options", "no mount option makes reads write", use.mount_options),
-    Check("swap", "no swap in use is on the drive", use.swap),
-    Check("array-state", "arrays are complete and idle", use.array_state),
-    Check("loop-cache", "loop devices do not keep data in RAM twice", use.loop_cache),
-    Check("power-saving", "power saving of links and drives does not delay I/O", bus.power_saving),
-    Check("health", "what the drive reports of its own health", use.health),
+CHECKS: tuple[AuditCheck, ...] = (
+    AuditCheck("trim-path", "TRIM reaches the drive from the file system", discard.trim_path),
+    AuditCheck("trim-used", "the file system trims, by itself or by a timer", discard.trim_used),
+    AuditCheck("alignment", "partitions are aligned to flash pages", layout.alignment),
+    AuditCheck("free-space", "the file system has room left", layout.free_space),
+    AuditCheck("unpartitioned", "how much of the drive serves as spare area", layout.unpartitioned),
+    AuditCheck("scheduler", "the I/O scheduler suits the kind of drive", queue.scheduler),
+    AuditCheck("queue-depth", "the request queue is deep enough", queue.queue_depth),
+    AuditCheck("ncq", "the drive queues more than one request (NCQ)", queue.native_queueing),
+    AuditCheck("controller-mode", "SATA controllers run in AHCI mode", bus.controller_mode),
+    AuditCheck("link-speed", "the PCIe or SATA link runs as fast as it can", bus.link_speed),
+    AuditCheck("write-cache", "the drive's write cache is on, and is flushed", queue.write_cache),
+    AuditCheck("read-ahead", "read-ahead is on and not excessive", queue.read_ahead),
+    AuditCheck("rotational", "the kernel treats an SSD as one", queue.rotational),
+    AuditCheck("mount-options", "no mount option makes reads write", use.mount_options),
+    AuditCheck("swap", "no swap in use is on the drive", use.swap),
+    AuditCheck("array-state", "arrays are complete and idle", use.array_state),
+    AuditCheck("loop-cache", "loop devices do not keep data in RAM twice", use.loop_cache),
+    AuditCheck(
+        "power-saving", "power saving of links and drives does not delay I/O", bus.power_saving
+    ),
+    AuditCheck("health", "what the drive reports of its own health", use.health),
 )
-
-
-def ask(system: System, name: str) -> Health:
-    """Asks a drive of the running system for its health; a recorded one cannot be asked."""
-    if not system.live:
-        raise InputError("it is a recorded system, and its drives cannot be asked")
-    return live(Path("/dev") / name)
 
 
 def audit(scene: Scene) -> list[Finding]:
     """Runs every check; the worst findings first, otherwise in the order of the checks."""
-    found = [finding for check in CHECKS for finding in check.run(scene)]
+    found = [replace(one, check=check.name) for check in CHECKS for one in check.run(scene)]
     return sorted(found, key=lambda one: -one.status.rank)
 
 
@@ -53,6 +46,5 @@ def audit_path(target: str, system: System | None = None) -> tuple[Scene, list[F
     Raises:
         InputError: there is no such thing, or no drive can be seen below it.
     """
-    own = System() if system is None else system
-    scene = look(own, target, lambda name: ask(own, name))
+    scene = look(system or System(), target)
     return scene, audit(scene)

@@ -4,64 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ssdlab.audit.model import Finding, Status
+from ssdlab.audit.model import ADVICE, OK, PROBLEM, UNKNOWN, Finding, FindingsAt
 from ssdlab.audit.scene import Layer, Scene
-from ssdlab.fio.mounts import plain
-from ssdlab.system import Evidence, System
+from ssdlab.system import Seen, System, plain
 
 _WHY = (
     "without TRIM the drive takes deleted data for valid data and relocates it in garbage "
     "collection (GC), so that it writes slower and wears faster"
 )
+_WHY_MORE = {
+    "crypt": "; dm-crypt holds it back because it shows which blocks are unused",
+    "raid": "; on RAID 0 of two Kingston HyperX TRIM did not reach the members, and the array "
+    "fell below a single drive in 4 KiB work",
+}
 
 
 def trim_path(scene: Scene) -> Iterator[Finding]:
     """Every layer that lets no TRIM through though those below would."""
-    system = scene.system
-    rotational = {one.name for one in scene.drives if one.rotational}
+    real = [one for one in scene.layers if one.kind != "partition"]
     stopped = False
-    for layer in scene.layers:
-        able = _able(system, layer)
-        if layer.kind == "partition" or able:
+    for layer in real:
+        able, below = layer.takes_trim(scene.system), list(_real(layer.below))
+        if able:
             continue
-        files = _files(layer)
         if able is None:
             stopped = True
             what = f"whether {layer.title} supports TRIM could not be checked"
-            yield Finding("trim-path", layer.name, Status.UNKNOWN, what)
+            yield scene.about(layer)(UNKNOWN, what)
         elif layer.kind == "disk":
             stopped = True
-            yield _drive(scene, layer, layer.name in rotational)
-        elif all(_able(system, one) for one in _real(layer.below)):
+            yield _drive(scene, layer)
+        elif all(one.takes_trim(scene.system) for one in below):
             stopped = True
-            yield Finding(
-                "trim-path",
-                layer.name,
-                Status.PROBLEM,
+            yield scene.about(layer, *_files(layer, *below))(
+                PROBLEM,
                 f"TRIM stops at {layer.title}, though the layer below supports it",
-                system.evidence(*files, *(f for one in _real(layer.below) for f in _files(one))),
-                _WHY + _why_more(layer.kind),
-                _allow(system, layer),
+                _WHY + _WHY_MORE.get(layer.kind, ""),
+                _allow(scene.system, layer),
             )
     if not stopped:
-        real = [one for one in scene.layers if one.kind != "partition"]
         way = " > ".join(one.title for one in real)
-        files = [file for one in real for file in _files(one)]
-        what = f"TRIM reaches the drive ({way})"
-        yield Finding("trim-path", real[0].name, Status.OK, what, system.evidence(*files))
+        yield scene.about(real[0], *_files(*real))(OK, f"TRIM reaches the drive ({way})")
 
 
-def _files(layer: Layer) -> list[str]:
+def _files(*layers: Layer) -> list[str]:
     names = ("discard_max_bytes", "discard_granularity")
-    return [f"{layer.place}/queue/{name}" for name in names]
-
-
-def _able(system: System, layer: Layer) -> bool | None:
-    """Whether a layer takes TRIM; a partition takes what its disk does."""
-    if layer.kind == "partition":
-        return _able(system, layer.below[0])
-    most = system.number(f"{layer.place}/queue/discard_max_bytes")
-    return None if most is None else most > 0
+    return [f"{layer.place}/queue/{name}" for layer in layers for name in names]
 
 
 def _real(layers: Sequence[Layer]) -> Iterator[Layer]:
@@ -70,34 +58,25 @@ def _real(layers: Sequence[Layer]) -> Iterator[Layer]:
         yield from _real(one.below) if one.kind == "partition" else (one,)
 
 
-def _drive(scene: Scene, layer: Layer, rotational: bool) -> Finding:
+def _drive(scene: Scene, layer: Layer) -> Finding:
     drive = next(one for one in scene.drives if one.name == layer.name)
-    evidence = scene.system.evidence(*_files(layer), f"{layer.place}/queue/rotational")
-    if rotational and not drive.virtual:
+    queue = f"{layer.place}/queue"
+    files = [*_files(layer), f"{queue}/rotational"]
+    if drive.rotational and not drive.virtual:
         what = "does not support TRIM, and a hard disk needs none"
-        return Finding("trim-path", layer.name, Status.OK, what, evidence)
-    hardware = scene.system.number(f"{layer.place}/queue/discard_max_hw_bytes")
+        return scene.about(layer, *files)(OK, what)
+    hardware = scene.system.number(f"{queue}/discard_max_hw_bytes")
     if hardware:
         what = f"TRIM to the drive {layer.name} is switched off, though the drive supports it"
-        file = f"{layer.place}/queue/discard_max_hw_bytes"
-        seen = (*evidence, *scene.system.evidence(file))
-        switch = f"echo {hardware} > /{layer.place}/queue/discard_max_bytes"
-        return Finding("trim-path", layer.name, Status.PROBLEM, what, seen, _WHY, switch)
+        switch = f"echo {hardware} > /{queue}/discard_max_bytes"
+        say = scene.about(layer, *files, f"{queue}/discard_max_hw_bytes")
+        return say(PROBLEM, what, _WHY, switch)
     fix = {
         "USB": "replace the adapter by one that passes UNMAP on",
         "virtio": "set discard=unmap for this disk in the virtual machine's definition",
     }.get(drive.bus or "")
     what = f"the drive {layer.name} does not support TRIM"
-    status = Status.ADVICE if drive.virtual else Status.PROBLEM
-    return Finding("trim-path", layer.name, status, what, evidence, _WHY, fix)
-
-
-def _why_more(kind: str) -> str:
-    return {
-        "crypt": "; dm-crypt holds it back because it shows which blocks are unused",
-        "raid": "; on RAID 0 of two Kingston HyperX TRIM did not reach the members, and the array "
-        "fell below a single drive in 4 KiB work",
-    }.get(kind, "")
+    return scene.about(layer, *files)(ADVICE if drive.virtual else PROBLEM, what, _WHY, fix)
 
 
 def _allow(system: System, layer: Layer) -> str | None:
@@ -119,47 +98,35 @@ def _allow(system: System, layer: Layer) -> str | None:
 def trim_used(scene: Scene) -> Iterator[Finding]:
     """Whether the file system trims, by itself or by a timer."""
     mount, system = scene.mount, scene.system
-    if mount is None or "ro" in mount.options or not all(_able(system, one) for one in scene.tops):
+    if mount is None or "ro" in mount.options:
+        return
+    if not all(one.takes_trim(system) for one in scene.tops):
         return
     if all(one.rotational and not one.virtual for one in scene.drives):
         return
-    option = mount.has("discard")
-    timer = _timer(system)
-    evidence = (Evidence.of_mount(mount),)
+    seen = Seen.of_mount(mount)
+    say, points = FindingsAt(mount.point, (seen,)), _fstab(system)
+    option, timer = mount.has("discard"), _timer(system)
     if option is not None:
-        what = f"the file system trims deleted files at once ({option})"
-        if timer:
-            what += f", and {timer} also trims in batches"
-        yield Finding("trim-used", mount.point, Status.OK, what, evidence)
-        return
-    if timer is None and not system.exists("etc/systemd") and not system.exists("etc/cron.weekly"):
+        more = f", and {timer} also trims in batches" if timer else ""
+        yield say(OK, f"the file system trims deleted files at once ({option}){more}")
+    elif timer is None and not any(map(system.exists, ("etc/systemd", "etc/cron.weekly"))):
         what = "the mount option discard is not set, and whether a timer trims could not be checked"
-        yield Finding("trim-used", mount.point, Status.UNKNOWN, what, evidence, _WHY)
-        return
-    if timer is None:
-        yield Finding(
-            "trim-used",
-            mount.point,
-            Status.ADVICE,
-            "nothing trims it: neither the mount option discard nor a timer",
-            evidence,
-            _WHY,
-            f"systemctl enable --now fstrim.timer   # once by hand: fstrim -v {mount.point}",
-        )
-        return
-    points = _fstab(system)
-    if "fstrim.timer" in timer and points and mount.point not in points:
-        yield Finding(
-            "trim-used",
-            mount.point,
-            Status.ADVICE,
+        yield say(UNKNOWN, what, _WHY)
+    elif timer is None:
+        fix = f"systemctl enable --now fstrim.timer   # once by hand: fstrim -v {mount.point}"
+        what = "nothing trims it: neither the mount option discard nor a timer"
+        yield say(ADVICE, what, _WHY, fix)
+    elif "fstrim.timer" in timer and points and mount.point not in points:
+        listed = Seen("/etc/fstab", f"lists {', '.join(sorted(points))}")
+        yield FindingsAt(mount.point, (seen, listed))(
+            ADVICE,
             "fstrim.timer is on, but trims only what /etc/fstab lists, and this is not in it",
-            (*evidence, Evidence("/etc/fstab", f"lists {', '.join(sorted(points))}")),
             _WHY,
             f"fstrim -v {mount.point}   # or add it to /etc/fstab",
         )
-        return
-    yield Finding("trim-used", mount.point, Status.OK, f"{timer} trims it", evidence)
+    else:
+        yield say(OK, f"{timer} trims it")
 
 
 def _timer(system: System) -> str | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 
-from ssdlab.system import Evidence
+from ssdlab.answer import Ranked
+from ssdlab.system import Seen
 
 
-class Status(StrEnum):
+class Status(Ranked):
     """What a finding says of a setting."""
 
     OK = "ok"
@@ -18,10 +18,8 @@ class Status(StrEnum):
     ADVICE = "advice"
     PROBLEM = "problem"
 
-    @property
-    def rank(self) -> int:
-        """Higher is worse."""
-        return list(Status).index(self)
+
+OK, ADVICE, PROBLEM, UNKNOWN = Status.OK, Status.ADVICE, Status.PROBLEM, Status.UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -29,11 +27,12 @@ class Finding:
     """One sentence about one setting at one place."""
 
     check: str
+    """The check that found it, filled in once for all of its findings."""
     where: str
     """The device or mount point."""
     status: Status
     what: str
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[Seen, ...] = ()
     why: str = ""
     """Why it matters; empty where all is well and there is nothing to say."""
     fix: str | None = None
@@ -41,7 +40,19 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Check:
+class FindingsAt:
+    """A device or mount point, and what was read of it: calling it makes a finding about it."""
+
+    where: str
+    evidence: tuple[Seen, ...] = ()
+
+    def __call__(self, status: Status, what: str, why: str = "", fix: str | None = None) -> Finding:
+        """A finding that rests on this evidence."""
+        return Finding("", self.where, status, what, self.evidence, why, fix)
+
+
+@dataclass(frozen=True)
+class AuditCheck:
     """An entry of the registry."""
 
     name: str

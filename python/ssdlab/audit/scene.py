@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ssdlab.audit.model import Finding, FindingsAt
 from ssdlab.errors import InputError
-from ssdlab.fio.mounts import Mount
-from ssdlab.health import Health
-from ssdlab.system import CLASS, System
+from ssdlab.health import Health, live
+from ssdlab.system import CLASS, Mount, System
 
 DEEPEST = 16
 """Layers below which a stack is taken for a loop."""
@@ -37,9 +38,16 @@ class Layer:
         """Its folder in /sys."""
         return f"{CLASS}/{self.name}"
 
+    def takes_trim(self, system: System) -> bool | None:
+        """Whether it takes TRIM, a partition as its disk does; None where nobody tells."""
+        if self.kind == "partition":
+            return self.below[0].takes_trim(system)
+        most = system.number(f"{self.place}/queue/discard_max_bytes")
+        return None if most is None else most > 0
+
 
 @dataclass(frozen=True)
-class Drive:
+class SystemDrive:
     """A disk at the bottom of a stack."""
 
     name: str
@@ -77,8 +85,6 @@ class Scene:
     """None where the target is a device that is not mounted."""
     tops: tuple[Layer, ...]
     """The devices right below the file system, or the target; several with btrfs."""
-    ask: Callable[[str], Health]
-    """Asks a drive for its health; raises an SsdlabError where it tells none."""
 
     @property
     def layers(self) -> list[Layer]:
@@ -92,12 +98,35 @@ class Scene:
         return list(found.values())
 
     @property
-    def drives(self) -> list[Drive]:
+    def drives(self) -> list[SystemDrive]:
         """The disks at the bottom."""
         return [drive_called(self.system, one.name) for one in self.layers if one.kind == "disk"]
 
+    def ask(self, name: str) -> Health:
+        """Asks a drive for its health; raises an SsdlabError where it tells none."""
+        if not self.system.live:
+            raise InputError("it is a recorded system, and its drives cannot be asked")
+        return live(Path("/dev") / name)
 
-def look(system: System, target: str, ask: Callable[[str], Health]) -> Scene:
+    def about(self, what: Layer | SystemDrive, *files: str) -> FindingsAt:
+        """A device as findings are about it, with what these files say."""
+        return FindingsAt(what.name, self.system.evidence(*files))
+
+
+def each_drive(
+    check: Callable[[Scene, SystemDrive], Iterator[Finding]],
+) -> Callable[[Scene], Iterator[Finding]]:
+    """Makes a check of one drive a check of all of them."""
+
+    @functools.wraps(check)
+    def of_all(scene: Scene) -> Iterator[Finding]:
+        for drive in scene.drives:
+            yield from check(scene, drive)
+
+    return of_all
+
+
+def look(system: System, target: str) -> Scene:
     """Finds what lies below ``target``: a device, a mount point, or any file or folder.
 
     Raises:
@@ -107,20 +136,20 @@ def look(system: System, target: str, ask: Callable[[str], Health]) -> Scene:
         raise InputError("a name with a zero byte is no file")
     name = _device(system, target)
     if name is not None:
-        top = _layer(system, name, 0)
+        top = stack(system, name)
         if top.kind == "memory" or (system.number(f"{CLASS}/{name}/size") or 0) == 0:
             raise InputError(f"{target}: is a block device without a drive below it")
-        return Scene(system, target, _mount_on(system, name), (top,), ask)
+        return Scene(system, target, system.mount_on(name), (top,))
     mount = system.mount_of(_absolute(system, target))
     if mount is None:
         raise InputError(f"{target}: no mounted file system holds it")
-    tops = tuple(_layer(system, one, 0) for one in _below_mount(system, mount))
+    tops = tuple(stack(system, one) for one in below_mount(system, mount))
     if not tops or all(one.kind == "memory" for one in tops):
         raise InputError(
             f"{target}: is on {mount.kind} ({mount.source}), below which no drive can be seen; "
             "name the drive itself"
         )
-    return Scene(system, target, mount, tops, ask)
+    return Scene(system, target, mount, tops)
 
 
 def _device(system: System, target: str) -> str | None:
@@ -156,12 +185,8 @@ def _absolute(system: System, target: str) -> str:
     return str(Path(target).resolve()) if system.live else target
 
 
-def _mount_on(system: System, name: str) -> Mount | None:
-    number = system.read(f"{CLASS}/{name}/dev")
-    return next((one for one in system.mounts() if one.device == number), None)
-
-
-def _below_mount(system: System, mount: Mount) -> list[str]:
+def below_mount(system: System, mount: Mount) -> list[str]:
+    """The block devices right below a file system, by the kernel's names."""
     if name := system.device_numbered(mount.device):
         return [name]
     # btrfs and some others have numbers of their own; btrfs may lie on several devices.
@@ -175,26 +200,29 @@ def _below_mount(system: System, mount: Mount) -> list[str]:
     return [source]
 
 
-def _layer(system: System, name: str, depth: int) -> Layer:
+def stack(system: System, name: str, depth: int = 0) -> Layer:
+    """A block device with what it lies on, ``depth`` layers down already.
+
+    Raises InputError where the devices below it go round in a circle.
+    """
     if depth > DEEPEST:
         raise InputError(f"{name}: the devices below it go round in a circle")
     place = f"{CLASS}/{name}"
 
     def down(names: list[str]) -> tuple[Layer, ...]:
-        return tuple(_layer(system, one, depth + 1) for one in names)
+        return tuple(stack(system, one, depth + 1) for one in names)
 
-    if system.exists(f"{place}/partition"):
-        parent = Path(system.resolve(place)).parent.name
-        return Layer(name, "partition", f"{name} (partition)", down([parent]))
+    if system.is_partition(name):
+        return Layer(name, "partition", f"{name} (partition)", down([system.disk_of(name)]))
     slaves = system.listed(f"{place}/slaves")
-    if (mapped := system.read(f"{place}/dm/name")) is not None:
-        kind, word = _mapped(system.read(f"{place}/dm/uuid") or "")
-        return Layer(name, kind, f"{mapped} ({word})", down(slaves))
-    if (level := system.read(f"{place}/md/level")) is not None:
+    if (word := system.mapped_by(name)) is not None:
+        kind = {"dm-crypt": "crypt", "LVM": "lvm"}.get(word, "mapped")
+        return Layer(name, kind, f"{system.of(name, 'dm/name')} ({word})", down(slaves))
+    if (level := system.of(name, "md/level")) is not None:
         return Layer(name, "raid", f"{name} ({level})", down(slaves))
-    if (backing := system.path(f"{place}/loop/backing_file")) is not None:
+    if (backing := system.backing_file(name)) is not None:
         mount = system.mount_of(backing)
-        names = _below_mount(system, mount) if mount else []
+        names = below_mount(system, mount) if mount else []
         return Layer(name, "loop", f"{name} (loop on {backing})", down(names))
     if re.match(r"(zram|ram)\d", name):
         return Layer(name, "memory", f"{name} (memory)")
@@ -203,22 +231,12 @@ def _layer(system: System, name: str, depth: int) -> Layer:
     return Layer(name, "disk", name)
 
 
-def _mapped(uuid: str) -> tuple[str, str]:
-    if uuid.startswith("CRYPT-"):
-        return "crypt", "dm-crypt"
-    if uuid.startswith("LVM-"):
-        return "lvm", "LVM"
-    if uuid.startswith("mpath-"):
-        return "mapped", "multipath"
-    return "mapped", "device mapper"
-
-
-def drive_called(system: System, name: str) -> Drive:
+def drive_called(system: System, name: str) -> SystemDrive:
     """The disk with the kernel's name ``name``."""
     place = f"{CLASS}/{name}"
     way = system.resolve(place)
     flag = system.read(f"{place}/queue/rotational")
-    return Drive(
+    return SystemDrive(
         name=name,
         bus=_bus(system, name, way),
         rotational=None if flag not in ("0", "1") else flag == "1",

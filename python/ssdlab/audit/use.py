@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ssdlab.audit.model import Finding, Status
+from ssdlab.audit.model import ADVICE, OK, PROBLEM, UNKNOWN, Finding, FindingsAt
 from ssdlab.audit.queue import MEASURE
-from ssdlab.audit.scene import Drive, Scene, look
+from ssdlab.audit.scene import Scene, SystemDrive, each_drive, look
 from ssdlab.errors import SsdlabError
 from ssdlab.health import Severity, judge
-from ssdlab.system import Evidence
+from ssdlab.system import Seen
 
-OK, ADVICE, PROBLEM, UNKNOWN = Status.OK, Status.ADVICE, Status.PROBLEM, Status.UNKNOWN
+_STATUS = {
+    Severity.GOOD: OK,
+    Severity.UNKNOWN: UNKNOWN,
+    Severity.WATCH: ADVICE,
+    Severity.REPLACE: PROBLEM,
+}
 
 
 def mount_options(scene: Scene) -> Iterator[Finding]:
@@ -19,34 +24,24 @@ def mount_options(scene: Scene) -> Iterator[Finding]:
     mount = scene.mount
     if mount is None:
         return
-    evidence = (Evidence.of_mount(mount),)
-
-    def say(status: Status, what: str, why: str = "", option: str = "") -> Finding:
-        fix = f"mount -o remount,{option} {mount.point}   # and in /etc/fstab" if option else None
-        return Finding("mount-options", mount.point, status, what, evidence, why, fix)
-
-    odd = False
-    if mount.has("sync"):
-        odd = True
-        why = "each write waits for the drive, so that writes are not merged"
-        yield say(ADVICE, "every write waits for the drive (sync)", why, "async")
-    if mount.has("data") == "data=journal":
-        odd = True
-        why = "all data is written twice, to the journal and in place, which doubles wear"
-        yield say(ADVICE, "data goes through the journal (data=journal)", why)
+    say = FindingsAt(mount.point, (Seen.of_mount(mount),))
+    remount = f"mount -o remount,{{}} {mount.point}   # and in /etc/fstab"
     atime = mount.has("noatime", "relatime", "strictatime", "lazytime")
+    odd = []
+    if mount.has("sync"):
+        why = "each write waits for the drive, so that writes are not merged"
+        what = "every write waits for the drive (sync)"
+        odd.append(say(ADVICE, what, why, remount.format("async")))
+    if mount.has("data") == "data=journal":
+        why = "all data is written twice, to the journal and in place, which doubles wear"
+        odd.append(say(ADVICE, "data goes through the journal (data=journal)", why))
     if "ro" not in mount.options and atime in (None, "strictatime"):
-        odd = True
         why = f"each read of a file causes a write; {MEASURE}"
-        yield say(
-            ADVICE,
-            "every file read updates its access time (no noatime or relatime)",
-            why,
-            "relatime",
-        )
-    if not odd:
-        told = atime or ("ro" if "ro" in mount.options else "")
-        yield say(OK, f"no writes of access times on every read, no synchronous writes ({told})")
+        what = "every file read updates its access time (no noatime or relatime)"
+        odd.append(say(ADVICE, what, why, remount.format("relatime")))
+    told = atime or ("ro" if "ro" in mount.options else "")
+    fine = f"no writes of access times on every read, no synchronous writes ({told})"
+    yield from odd or [say(OK, fine)]
 
 
 def swap(scene: Scene) -> Iterator[Finding]:
@@ -58,7 +53,7 @@ def swap(scene: Scene) -> Iterator[Finding]:
     found = False
     for area in system.swaps():
         try:
-            below = look(system, area.path, scene.ask)
+            below = look(system, area.path)
         except SsdlabError:
             continue  # in memory, or not to be seen
         shared = sorted(here & {drive.name for drive in below.drives})
@@ -66,45 +61,35 @@ def swap(scene: Scene) -> Iterator[Finding]:
             continue
         found = True
         value = f"{area.path}: {area.used_bytes:,} of {area.size_bytes:,} bytes used"
-        evidence = (Evidence("/proc/swaps", value), *system.evidence("proc/sys/vm/swappiness"))
-        where = ", ".join(shared)
+        seen = (Seen("/proc/swaps", value), *system.evidence("proc/sys/vm/swappiness"))
+        say = FindingsAt(", ".join(shared), seen)
         if area.used_bytes == 0:
-            what = f"swap {area.path} is on it and unused"
-            yield Finding("swap", where, OK, what, evidence)
+            yield say(OK, f"swap {area.path} is on it and unused")
             continue
-        yield Finding(
-            "swap",
-            where,
+        yield say(
             ADVICE,
             f"swap {area.path} is on it and in use",
-            evidence,
             "swapping is small random writes, which wear most, and it disturbs a measurement",
             f"swapoff {area.path}   # for a measurement; more RAM or zram for good",
         )
     if not found:
-        what = "there is no swap on it"
-        evidence = system.evidence("proc/swaps")
-        yield Finding("swap", ", ".join(sorted(here)), OK, what, evidence)
+        say = FindingsAt(", ".join(sorted(here)), system.evidence("proc/swaps"))
+        yield say(OK, "there is no swap on it")
 
 
 def array_state(scene: Scene) -> Iterator[Finding]:
     """Whether md arrays are whole and at rest."""
-    system = scene.system
     for layer in scene.layers:
         if layer.kind != "raid":
             continue
         base = f"{layer.place}/md"
         files = [f"{base}/{one}" for one in ("level", "degraded", "sync_action", "chunk_size")]
-        evidence = system.evidence(*files)
-        degraded, action = system.number(f"{base}/degraded"), system.read(f"{base}/sync_action")
-        level = system.read(f"{base}/level")
+        degraded, action = scene.system.number(files[1]), scene.system.read(files[2])
+        say = scene.about(layer, *files)
         if degraded:
-            yield Finding(
-                "array-state",
-                layer.name,
+            yield say(
                 PROBLEM,
                 f"the array is degraded: {degraded} of its members missing",
-                evidence,
                 "the next failure may lose the data, and reads of missing data cost reads of all "
                 "other members",
                 f"mdadm --detail /dev/{layer.name}",
@@ -112,73 +97,49 @@ def array_state(scene: Scene) -> Iterator[Finding]:
         elif action not in (None, "idle", "frozen"):
             why = "the members are busy with it, so a measurement now measures that too"
             what = f"the array has background work under way ({action})"
-            fix = "cat /proc/mdstat   # shows its progress"
-            yield Finding("array-state", layer.name, ADVICE, what, evidence, why, fix)
-        elif level == "raid0":
+            yield say(ADVICE, what, why, "cat /proc/mdstat   # shows its progress")
+        elif scene.system.read(files[0]) == "raid0":
             why = "RAID 0 loses everything with one member"
-            what = "the array is complete; it has no redundancy"
-            yield Finding("array-state", layer.name, OK, what, evidence, why)
+            yield say(OK, "the array is complete; it has no redundancy", why)
         else:
-            yield Finding("array-state", layer.name, OK, "the array is complete", evidence)
+            yield say(OK, "the array is complete")
 
 
 def loop_cache(scene: Scene) -> Iterator[Finding]:
     """Whether loop devices keep data in RAM a second time."""
-    system = scene.system
     for layer in scene.layers:
-        if layer.kind != "loop":
-            continue
-        file = f"{layer.place}/loop/dio"
-        direct = system.read(file)
-        evidence = system.evidence(file, f"{layer.place}/loop/backing_file")
+        direct = scene.system.read(f"{layer.place}/loop/dio") if layer.kind == "loop" else None
+        say = scene.about(layer, f"{layer.place}/loop/dio", f"{layer.place}/loop/backing_file")
         if direct == "1":
-            what = "the loop device bypasses the cache of the file below it"
-            yield Finding("loop-cache", layer.name, OK, what, evidence)
+            yield say(OK, "the loop device bypasses the cache of the file below it")
         elif direct == "0":
-            yield Finding(
-                "loop-cache",
-                layer.name,
+            yield say(
                 ADVICE,
                 "the loop device goes through the page cache",
-                evidence,
                 "data is kept in RAM twice, and a measurement through it measures RAM",
                 f"losetup --direct-io=on /dev/{layer.name}",
             )
 
 
-def health(scene: Scene) -> Iterator[Finding]:
-    """What each drive says of its own health."""
-    for drive in scene.drives:
-        yield from _health_of(scene, drive)
-
-
-def _health_of(scene: Scene, drive: Drive) -> Iterator[Finding]:
+@each_drive
+def health(scene: Scene, drive: SystemDrive) -> Iterator[Finding]:
+    """What a drive says of its own health."""
     try:
         told = scene.ask(drive.name)
     except SsdlabError as error:
         reason = error.message.removeprefix(f"/dev/{drive.name}: ")
         what, _, install = f"its health could not be checked: {reason}".partition(": sudo ")
-        fix = f"sudo {install}" if install else None
-        yield Finding("health", drive.name, UNKNOWN, what, fix=fix)
+        yield scene.about(drive)(UNKNOWN, what, fix=f"sudo {install}" if install else None)
         return
-    status = {
-        Severity.GOOD: OK,
-        Severity.UNKNOWN: UNKNOWN,
-        Severity.WATCH: ADVICE,
-        Severity.REPLACE: PROBLEM,
-    }
     said = judge(told)
     bad = [one for one in said if one.severity is not Severity.GOOD]
-    fix = f"ssdlab health /dev/{drive.name}"
     for one in bad:
-        seen = (Evidence("SMART", one.evidence),)
-        yield Finding("health", drive.name, status[one.severity], one.what, seen, "", fix)
+        say = FindingsAt(drive.name, (Seen("SMART", one.evidence),))
+        yield say(_STATUS[one.severity], one.what, fix=f"ssdlab health /dev/{drive.name}")
     if not bad:
-        evidence = tuple(Evidence("SMART", one.evidence) for one in said)
-        what = "the drive reports no failure, and its rated endurance is not used up"
-        yield Finding("health", drive.name, OK, what, evidence)
+        say = FindingsAt(drive.name, tuple(Seen("SMART", one.evidence) for one in said))
+        yield say(OK, "the drive reports no failure, and its rated endurance is not used up")
     if told.is_ssd and drive.rotational and not drive.virtual:
         file = f"{drive.place}/queue/rotational"
         what = "the drive reports that it is an SSD, the kernel treats it as a hard disk"
-        evidence = scene.system.evidence(file)
-        yield Finding("health", drive.name, PROBLEM, what, evidence, "", f"echo 0 > /{file}")
+        yield scene.about(drive, file)(PROBLEM, what, fix=f"echo 0 > /{file}")

@@ -9,7 +9,7 @@ import mmap
 import os
 import stat
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -17,8 +17,8 @@ from typing import Protocol
 import numpy as np
 
 from ssdlab.errors import InputError
-from ssdlab.fio.surroundings import SYS_BLOCK, disk_of_file, kernel_name, mount_of, read_line
-from ssdlab.fio.surroundings import whole_disk as disk_of
+from ssdlab.opened import cannot_open, opening
+from ssdlab.system import System
 
 PIECE_BYTES = 1 << 20
 """What is read at a time, one piece after another: as in the experiment on fragmentation (E2)."""
@@ -80,12 +80,7 @@ class PathReader:
             os.posix_fadvise(self._fd, offset, length, os.POSIX_FADV_DONTNEED)
         # The end of a file is seldom on a block: asked for whole, it is answered as far as it goes.
         asked = -(-length // self.block_bytes) * self.block_bytes
-        done = 0
-        while done < length:
-            count = os.preadv(self._fd, [self._view[done:asked]], offset + done)
-            if count == 0:
-                raise OSError(errno.EIO, "ends before its size")
-            done += count
+        transfer(os.preadv, self._fd, self._view[:asked], offset, length)
         return self._view[:length]
 
     def close(self) -> None:
@@ -108,6 +103,23 @@ def reading(path: Path, buffer_bytes: int = PIECE_BYTES) -> Iterator[PathReader]
         yield reader
     finally:
         reader.close()
+
+
+def transfer(
+    call: Callable[[int, Sequence[memoryview], int], int],
+    descriptor: int,
+    view: memoryview,
+    offset: int,
+    least: int | None = None,
+) -> None:
+    """Reads or writes (``os.preadv``, ``os.pwritev``) until all of ``view`` has passed, or at least
+    so much of it. Raises OSError."""
+    done = 0
+    while done < (len(view) if least is None else least):
+        count = call(descriptor, [view[done:]], offset + done)
+        if count == 0:
+            raise OSError(errno.EIO, "ends before its size")
+        done += count
 
 
 def all_zero(view: memoryview) -> bool:
@@ -134,9 +146,8 @@ def block_of(descriptor: int, path: Path) -> int:
     if stat.S_ISBLK(os.fstat(descriptor).st_mode):
         (size,) = struct.unpack("i", fcntl.ioctl(descriptor, _BLKSSZGET, bytes(4)))
         return int(size)
-    disk = disk_of_file(path.resolve())
-    text = read_line(SYS_BLOCK / disk / "queue" / "logical_block_size") if disk else None
-    return int(text) if text else 4096
+    system = System()
+    return int(system.of(system.disk_holding(path.resolve()), "queue/logical_block_size") or 4096)
 
 
 @dataclass(frozen=True)
@@ -155,26 +166,20 @@ class Place:
 
 def place_of(path: Path) -> Place:
     """Looks at a file or device; InputError where it is neither or cannot be looked at."""
-    try:
+    with opening(path):
         info = path.stat()
-    except OSError as error:
-        reason = "there is no such file or device"
-        if error.errno not in (errno.ENOENT, errno.ENOTDIR):
-            reason = f"cannot be examined ({error.strerror})"
-        raise InputError(f"{path}: {reason}") from None
+    system, whole = System(), path.resolve()
     if stat.S_ISBLK(info.st_mode):
-        name = kernel_name(path.resolve())
-        size = int(read_line(SYS_BLOCK / name / "size") or 0) * 512 if name else 0
-        return Place(path, True, size, "block device", disk_of(name) if name else None, size)
+        name = system.device_called(str(whole))
+        size = system.bytes_of(name)
+        return Place(path, True, size, "block device", name and system.disk_of(name), size)
     if stat.S_ISDIR(info.st_mode):
         raise InputError(f"{path}: is a folder; name a file in it")
     if not stat.S_ISREG(info.st_mode):
         raise InputError(f"{path}: is neither a plain file nor a block device")
-    disk = disk_of_file(path.resolve())
-    mount = mount_of(path.resolve())
-    sectors = read_line(SYS_BLOCK / disk / "size") if disk else None
+    disk, mount = system.disk_holding(whole), system.mount_of(str(whole))
     kind = mount.kind if mount else "an unknown file system"
-    return Place(path, False, info.st_size, kind, disk, int(sectors) * 512 if sectors else None)
+    return Place(path, False, info.st_size, kind, disk, system.bytes_of(disk) or None)
 
 
 def _open_for_reading(path: Path, *, direct: bool) -> int:
@@ -184,8 +189,4 @@ def _open_for_reading(path: Path, *, direct: bool) -> int:
     except OSError as error:
         if direct and error.errno == errno.EINVAL:
             return -1
-        if error.errno in (errno.EACCES, errno.EPERM):
-            raise InputError(
-                f"{path}: no permission to read it; run as root or join the group that owns it"
-            ) from None
-        raise InputError(f"{path}: cannot be opened ({error.strerror})") from None
+        raise cannot_open(path, error) from None

@@ -10,12 +10,15 @@ import signal
 import struct
 import threading
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from ssdlab.errors import InputError, RefusedError
-from ssdlab.safety.openers import openers_of
+from ssdlab.errors import RefusedError
+from ssdlab.fio.observe import data_stretches
+from ssdlab.opened import descriptor_of
+from ssdlab.safety.uses import openers_of
 
 _FIEMAP = 0xC020660B
 _SYNC = 1
@@ -34,20 +37,13 @@ class Layout:
     compressed_bytes: int
 
 
-def data_stretches(descriptor: int, size: int) -> list[tuple[int, int]]:
-    """Start and end of each stretch of an open file that is no hole."""
-    stretches = []
-    at = 0
-    while at < size:
-        try:
-            start = os.lseek(descriptor, at, os.SEEK_DATA)
-        except OSError as error:
-            if error.errno == errno.ENXIO:
-                break  # nothing but a hole from here on
-            return [(0, size)]
-        at = min(size, os.lseek(descriptor, start, os.SEEK_HOLE))
-        stretches.append((start, at))
-    return stretches
+def stretches_of(descriptor: int, size: int) -> list[tuple[int, int]]:
+    """Start and end of each stretch of an open file that is no hole; all of it where the file
+    system does not tell."""
+    try:
+        return list(data_stretches(descriptor, size))
+    except OSError:
+        return [(0, size)]
 
 
 def layout(descriptor: int) -> Layout | None:
@@ -145,23 +141,10 @@ def _opened(path: Path) -> RefusedError:
     )
 
 
-def open_for_rewrite(path: Path) -> int:
+def open_for_rewrite(path: Path) -> AbstractContextManager[int]:
     """A descriptor for direct reads and writes of a plain file.
 
-    Raises InputError where that cannot be, in one sentence.
+    Raises InputError or RefusedError where that cannot be, in one sentence.
     """
-    if path.is_symlink():
-        path = path.resolve()
-    try:
-        return os.open(path, os.O_RDWR | os.O_DIRECT | os.O_NOFOLLOW)
-    except OSError as error:
-        if error.errno == errno.EINVAL:
-            raise InputError(
-                f"{path}: its file system cannot read and write past the page cache, so nobody "
-                "could tell whether rewriting helps"
-            ) from None
-        if error.errno == errno.ETXTBSY:
-            raise RefusedError(f"{path}: is a running program or swap in use") from None
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise InputError(f"{path}: no permission to write it ({error.strerror})") from None
-        raise InputError(f"{path}: cannot be opened ({error.strerror})") from None
+    whole = path.resolve() if path.is_symlink() else path
+    return descriptor_of(whole, os.O_RDWR | os.O_DIRECT | os.O_NOFOLLOW, shown=path)

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 from ssdlab.errors import InputError
-from ssdlab.fio.surroundings import SYS_BLOCK, kernel_name, read_line, whole_disk
+from ssdlab.system import CLASS, System
 
 SLICE_S = 0.25
 """How long a mounted file system is frozen at a time; it rests as long between two slices."""
@@ -33,9 +33,10 @@ _REST_S = 0.0005
 
 def step_bytes(path: Path) -> int:
     """How much a device takes in one write that may not wait."""
-    name = kernel_name(path.resolve())
-    text = read_line(SYS_BLOCK / whole_disk(name) / "queue" / "max_sectors_kb") if name else None
-    limit = int(text) * 1024 if text and text.isdigit() else STEP_MAX_BYTES
+    system = System()
+    disk = system.disk_below(path)
+    most = system.number(f"{CLASS}/{disk}/queue/max_sectors_kb")
+    limit = STEP_MAX_BYTES if most is None else most * 1024
     return max(PAGE_BYTES, min(STEP_MAX_BYTES, limit) // PAGE_BYTES * PAGE_BYTES)
 
 

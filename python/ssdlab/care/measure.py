@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ssdlab.care.blockio import PIECE_BYTES
-from ssdlab.progress import Progress, ProgressCallback
+from ssdlab.progress import ProgressCallback, Teller
 
 Stretches = Sequence[tuple[int, int]]
 """Start and end of each, ascending."""
@@ -22,8 +22,6 @@ PASSES = 3
 """Reads of which the best counts, as in E2."""
 PASSES_MAX_S = 60.0
 """No further read once they have taken that long together."""
-TELL_EVERY_S = 0.1
-"""How often progress is told."""
 
 
 @dataclass(frozen=True)
@@ -59,17 +57,15 @@ def measure(
         pieces = [(0, block)]
     view = memoryview(mmap.mmap(-1, PIECE_BYTES))
     rates: list[float] = []
-    began = told = time.monotonic()
+    began, teller = time.monotonic(), Teller(progress)
     amount = 0
     while len(rates) < PASSES and (not rates or time.monotonic() - began < PASSES_MAX_S):
         amount, start = 0, time.perf_counter()
         for number, (offset, length) in enumerate(pieces):
             with contextlib.suppress(OSError):
                 amount += os.preadv(descriptor, [view[:length]], offset)
-            if (now := time.monotonic()) - told >= TELL_EVERY_S:
-                told = now
-                share = (len(rates) + number / len(pieces)) / PASSES
-                tell(progress, share, f"reading to measure the speed {when}")
+            share = (len(rates) + number / len(pieces)) / PASSES
+            teller(share, lambda: f"reading to measure the speed {when}")
         rates.append(max(1, amount) / max(1e-9, time.perf_counter() - start))
     return Speed(tuple(rates), amount)
 
@@ -96,9 +92,3 @@ def pieces_of(stretches: Stretches) -> Iterator[tuple[int, int]]:
     for start, end in stretches:
         for offset in range(start, end, PIECE_BYTES):
             yield offset, min(PIECE_BYTES, end - offset)
-
-
-def tell(progress: ProgressCallback | None, fraction: float, text: str) -> None:
-    """Tells a callback; KeyboardInterrupt where it wants to stop."""
-    if progress is not None and not progress(Progress(fraction, None, text)):
-        raise KeyboardInterrupt

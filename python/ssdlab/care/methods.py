@@ -8,15 +8,16 @@ every page holds data.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ssdlab.admin import identify, programs
-from ssdlab.admin.identify import AtaSecurity, NvmeErase
-from ssdlab.admin.nvme import controller, other_namespaces
-from ssdlab.care.layers import discard_limit
-from ssdlab.fio.surroundings import SYS_BLOCK, system_program
+from ssdlab import admin
+from ssdlab.admin import AtaSecurity, NvmeErase, abilities, controller, other_namespaces
+from ssdlab.audit.scene import drive_called, stack
+from ssdlab.errors import ExperimentError, MissingProgramError
 from ssdlab.safety import BlockDevice
+from ssdlab.system import System
 
 
 @dataclass(frozen=True)
@@ -91,39 +92,47 @@ def available(device: BlockDevice) -> list[Method]:
 
     Asks the drive what it can do; changes nothing.
     """
+    bus = _bus(device)
     methods: list[Method] = []
-    if device.name.startswith("nvme"):
-        methods += _nvme(device)
-    elif _is_ata(device):
-        methods += _ata(device)
-    elif device.name.startswith("mmcblk"):
-        methods.append(Method(KINDS["secure-discard"]))
-    obstacle = None if discard_limit(device.name) else "the device does not take TRIM"
+    if bus == "NVMe":
+        methods = _nvme(device)
+    elif bus == "SATA":
+        methods = _ata(device)
+    elif bus == "MMC":
+        methods = [Method(KINDS["secure-discard"])]
+    obstacle = None if _takes_trim(device) else "the device does not take TRIM"
     return [*methods, Method(KINDS["discard"], obstacle)]
 
 
 def remark(device: BlockDevice) -> str | None:
     """Why a drive that might erase itself is not asked to; None where there is nothing to say."""
-    if not re.match(r"sd[a-z]+$", device.name) or _is_ata(device):
+    bus = _bus(device)
+    if not re.match(r"sd[a-z]+$", device.name) or bus == "SATA":
         return None
-    if _behind_usb(device):
+    if bus == "USB":
         return "the drive is behind a USB bridge, and erase commands are not sent through one"
     return "for SCSI and SAS drives only TRIM is supported: FORMAT UNIT and SANITIZE are not sent"
 
 
-# --- NVMe
+def _bus(device: BlockDevice) -> str | None:
+    return drive_called(System(), device.name).bus
+
+
+def _takes_trim(device: BlockDevice) -> bool:
+    return bool(stack(System(), device.name).takes_trim(System()))
+
+
+def _closed(names: Iterable[str], why: str) -> list[Method]:
+    return [Method(KINDS[name], why) for name in names]
 
 
 def _nvme(device: BlockDevice) -> list[Method]:
     names = ("nvme-sanitize", "nvme-format", "nvme-sanitize-crypto", "nvme-format-crypto")
-    if system_program("nvme") is None:
-        missing = "nvme-cli is not installed: sudo apt install nvme-cli"
-        return [Method(KINDS[name], missing) for name in names]
     control = controller(device.name)
-    said = programs.run(["nvme", "id-ctrl", control, "-o", "json"])
-    can = identify.nvme_erase(said.out) if said.status == 0 else None
-    if can is None:
-        return [Method(KINDS[name], f"nvme id-ctrl fails: {said.complaint}") for name in names]
+    try:
+        can = abilities(control)
+    except ExperimentError as error:
+        return _closed(names, error.message)
     others = other_namespaces(device.name, control)
     return [Method(KINDS[name], _nvme_obstacle(name, can, others)) for name in names]
 
@@ -141,31 +150,23 @@ def _nvme_obstacle(name: str, can: NvmeErase, others: str | None) -> str | None:
     return f"it would erase more than this namespace: {others}" if wide and others else None
 
 
-# --- ATA
-
-
-def _is_ata(device: BlockDevice) -> bool:
-    # The vendor that libata puts before every ATA drive.
-    try:
-        vendor = (SYS_BLOCK / device.name / "device" / "vendor").read_text("ascii").strip()
-    except (OSError, ValueError):
-        return False
-    return vendor == "ATA" and not _behind_usb(device)
-
-
-def _behind_usb(device: BlockDevice) -> bool:
-    return any(part.startswith("usb") for part in (SYS_BLOCK / device.name).resolve().parts)
-
-
 def _ata(device: BlockDevice) -> list[Method]:
     names = ("ata-erase-enhanced", "ata-erase")
-    if system_program("hdparm") is None:
-        missing = "hdparm is not installed: sudo apt install hdparm"
-        return [Method(KINDS[name], missing) for name in names]
-    security = security_of(device.path)
-    obstacle = _ata_obstacle(security)
-    if security is None or obstacle is not None:
-        return [Method(KINDS[name], obstacle) for name in names]
+    try:
+        security = security_of(device.path)
+    except MissingProgramError as error:
+        return _closed(names, error.message)
+    if security is None or not security.supported:
+        return _closed(names, "the drive does not know it")
+    if security.frozen:
+        return _closed(
+            names,
+            "the drive is frozen (firmware locks the command at start); "
+            "suspend and wake the machine, or unplug and replug the drive, and try again",
+        )
+    if security.locked or security.enabled:
+        why = "the drive has a password; clear it with hdparm --security-disable first"
+        return _closed(names, why)
     weak = None if security.enhanced else "the drive does not know it"
     return [
         Method(KINDS[names[0]], weak, _seconds(security.enhanced_minutes)),
@@ -175,20 +176,7 @@ def _ata(device: BlockDevice) -> list[Method]:
 
 def security_of(path: Path) -> AtaSecurity | None:
     """The state of the drive's password, as hdparm tells it."""
-    return identify.ata_security(programs.run(["hdparm", "-I", str(path)]).out)
-
-
-def _ata_obstacle(security: AtaSecurity | None) -> str | None:
-    if security is None or not security.supported:
-        return "the drive does not know it"
-    if security.frozen:
-        return (
-            "the drive is frozen (firmware locks the command at start); "
-            "suspend and wake the machine, or unplug and replug the drive, and try again"
-        )
-    if security.locked or security.enabled:
-        return "the drive has a password; clear it with hdparm --security-disable first"
-    return None
+    return admin.ata_security(admin.run(["hdparm", "-I", str(path)]).out)
 
 
 def _seconds(minutes: int | None) -> float | None:

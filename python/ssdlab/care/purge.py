@@ -10,20 +10,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ssdlab import safety
-from ssdlab.admin import identify, programs
-from ssdlab.admin.nvme import FORMAT_PATIENCE_MS, controller
+from ssdlab import admin, safety
+from ssdlab.admin import controller, format_command
 from ssdlab.care.methods import KINDS, Method, available, remark, security_of
 from ssdlab.care.trim import UnsupportedError, allocated_bytes, discard, punch
 from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError, unknown_name
-from ssdlab.progress import Progress, ProgressCallback
+from ssdlab.progress import Notice, ProgressCallback, tell
 from ssdlab.rating import Rating
 from ssdlab.safety import BlockDevice, Work
 from ssdlab.units import size_text
 
-Notice = Callable[[str], None]
-
 _PASSWORD = "ssdlab"  # noqa: S105 - set for the length of an erase, and told where it stays
+_AS_USER = ("hdparm", "--user-master", "u")
 _DISCARD_STEP = 1 << 30
 _PUNCH_STEP = 256 << 20
 _POLL_S = 1.0
@@ -74,7 +72,7 @@ def purge(
 def work_of(device: BlockDevice, rating: Rating | None = None) -> Work:
     """What a purge does to a drive: the host writes nothing, but each block is erased once, which
     wears it at most as one drive write does."""
-    return Work.of(
+    return Work(
         "the purge",
         "erases every block, which wears it like one drive write at most though nothing is written",
         0,
@@ -132,7 +130,7 @@ def purge_file(
             before = allocated_bytes(path)
             for offset in range(0, held.capacity, _PUNCH_STEP):
                 punch(held.descriptor, offset, min(_PUNCH_STEP, held.capacity - offset))
-                _report(progress, offset / held.capacity, "punching")
+                tell(progress, offset / held.capacity, "punching")
             os.fsync(held.descriptor)
     except UnsupportedError as error:
         raise InputError(f"{path}: {error}") from None
@@ -177,24 +175,10 @@ def _stopped(path: Path) -> Interrupted:
     return Interrupted(f"{path}: stopped by Ctrl-C; a part of it is purged, the rest is as it was")
 
 
-def _report(
-    progress: ProgressCallback | None,
-    fraction: float | None,
-    text: str,
-    eta_s: float | None = None,
-) -> None:
-    if progress is not None and not progress(Progress(fraction, eta_s, text)):
-        raise KeyboardInterrupt
-
-
 def _forget_cached(device: BlockDevice) -> None:
     """What the kernel still has in memory of the device is no longer there."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(device.path, os.O_RDONLY)
-        try:
-            fcntl.ioctl(descriptor, _BLKFLSBUF, 0)
-        finally:
-            os.close(descriptor)
+    with contextlib.suppress(OSError), device.path.open("rb", buffering=0) as file:
+        fcntl.ioctl(file, _BLKFLSBUF, 0)
 
 
 # --- the ways
@@ -207,23 +191,15 @@ def _discard(device: BlockDevice, one: Method, progress: ProgressCallback | None
             size = device.capacity_bytes
             for offset in range(0, size, _DISCARD_STEP):
                 discard(descriptor, offset, min(_DISCARD_STEP, size - offset), secure=secure)
-                _report(progress, offset / size, one.kind.summary)
+                tell(progress, offset / size, one.kind.summary)
         except KeyboardInterrupt:
             raise _stopped(device.path) from None
 
 
 def _nvme_format(device: BlockDevice, one: Method, progress: ProgressCallback | None) -> None:
-    # --force: nvme-cli takes our own claim for somebody else's use, and would wait to be sure.
-    command = [
-        "nvme",
-        "format",
-        str(device.path),
-        f"--ses={2 if one.name.endswith('crypto') else 1}",
-        f"--timeout={FORMAT_PATIENCE_MS}",
-        "--force",
-    ]
+    command = format_command(str(device.path), f"--ses={2 if one.name.endswith('crypto') else 1}")
     with _to_the_end(device):
-        said = programs.run(command, _waiting(one, progress))
+        said = admin.run(command, _waiting(one, progress))
     if said.status:
         raise UnsupportedError(f"nvme format failed: {said.complaint}")
 
@@ -231,14 +207,14 @@ def _nvme_format(device: BlockDevice, one: Method, progress: ProgressCallback | 
 def _nvme_sanitize(device: BlockDevice, one: Method, progress: ProgressCallback | None) -> None:
     control = controller(device.name)
     action = 4 if one.name.endswith("crypto") else 2
-    said = programs.run(["nvme", "sanitize", control, f"--sanact={action}"])
+    said = admin.run(["nvme", "sanitize", control, f"--sanact={action}"])
     if said.status:
         raise UnsupportedError(f"nvme sanitize failed: {said.complaint}")
     began = time.monotonic()
     with _to_the_end(device, stays="it goes on by itself and cannot be stopped"):
         while True:
-            log = programs.run(["nvme", "sanitize-log", control, "-o", "json"])
-            state = identify.nvme_sanitize(log.out)
+            log = admin.run(["nvme", "sanitize-log", control, "-o", "json"])
+            state = admin.nvme_sanitize(log.out)
             if state is None:
                 raise ExperimentError(
                     f"{device.path}: the sanitize has begun, but nvme sanitize-log fails: "
@@ -255,20 +231,19 @@ def _nvme_sanitize(device: BlockDevice, one: Method, progress: ProgressCallback 
             # Idle right after the start: the log is not up to date yet.
             if state.state == "idle" and time.monotonic() - began > 60:
                 raise ExperimentError(f"{device.path}: the drive took the sanitize and did nothing")
-            _report(progress, state.fraction, one.kind.summary)
+            tell(progress, state.fraction, one.kind.summary)
             time.sleep(_POLL_S)
 
 
 def _ata_erase(device: BlockDevice, one: Method, progress: ProgressCallback | None) -> None:
     path = str(device.path)
     option = "--security-erase-enhanced" if one.name.endswith("enhanced") else "--security-erase"
-    user = ["hdparm", "--user-master", "u"]
-    said = programs.run([*user, "--security-set-pass", _PASSWORD, path])
+    said = admin.run([*_AS_USER, "--security-set-pass", _PASSWORD, path])
     if said.status:
         raise UnsupportedError(f"setting the password that an erase needs failed: {said.complaint}")
     try:
         with _to_the_end(device):
-            said = programs.run([*user, option, _PASSWORD, path], _waiting(one, progress))
+            said = admin.run([*_AS_USER, option, _PASSWORD, path], _waiting(one, progress))
     finally:
         # A whole erase clears the password; whatever else happened must not leave the drive locked.
         _clear_password(device)
@@ -277,14 +252,15 @@ def _ata_erase(device: BlockDevice, one: Method, progress: ProgressCallback | No
 
 
 def _clear_password(device: BlockDevice) -> None:
-    security = security_of(device.path)
-    if security is not None and not security.enabled:
+    def is_set() -> bool:
+        security = security_of(device.path)
+        return security is None or security.enabled
+
+    if not is_set():
         return
-    user = ["hdparm", "--user-master", "u"]
-    programs.run([*user, "--security-unlock", _PASSWORD, str(device.path)])
-    programs.run([*user, "--security-disable", _PASSWORD, str(device.path)])
-    security = security_of(device.path)
-    if security is None or security.enabled:
+    for option in ("--security-unlock", "--security-disable"):
+        admin.run([*_AS_USER, option, _PASSWORD, str(device.path)])
+    if is_set():
         raise ExperimentError(
             f"{device.path}: the erase did not end well, and the drive may keep the password "
             f'"{_PASSWORD}"; clear it with hdparm --user-master u --security-disable {_PASSWORD} '
@@ -305,7 +281,7 @@ def _to_the_end(device: BlockDevice, stays: str = "it was waited for") -> Iterat
 def _waiting(one: Method, progress: ProgressCallback | None) -> Callable[[float], None]:
     def report(seconds: float) -> None:
         share = None if not one.expected_s else min(0.99, seconds / one.expected_s)
-        _report(progress, share, one.kind.summary)
+        tell(progress, share, one.kind.summary)
 
     return report
 

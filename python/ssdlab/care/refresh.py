@@ -13,29 +13,28 @@ import fcntl
 import mmap
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ssdlab import safety
-from ssdlab.care.blockio import PIECE_BYTES, Place, all_zero, block_of, place_of
+from ssdlab.care.blockio import PIECE_BYTES, Place, all_zero, block_of, place_of, transfer
 from ssdlab.care.extents import (
     Hold,
     Layout,
     alone_with,
-    data_stretches,
     layout,
     open_for_rewrite,
+    stretches_of,
 )
 from ssdlab.care.livewrite import SLICE_S, step_bytes, write_past_cache
-from ssdlab.care.measure import TELL_EVERY_S, Speed, Stretches, measure, pieces_of, tell
+from ssdlab.care.measure import Speed, Stretches, measure, pieces_of
 from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError
-from ssdlab.progress import ProgressCallback, within
+from ssdlab.opened import descriptor_of
+from ssdlab.progress import Notice, ProgressCallback, Teller, within
 from ssdlab.rating import Rating, share_text
 from ssdlab.safety import Work
-from ssdlab.units import size_text
-
-Notice = Callable[[str], None]
+from ssdlab.units import bytes_per_s, size_text
 
 SLICE_MAX_S = 5.0
 LEAST_GAIN = 0.05
@@ -124,12 +123,9 @@ def plan(path: Path) -> Plan:
     _refuse_kind(place)
     if place.size_bytes == 0:
         raise InputError(f"{path}: is empty, so there is nothing to rewrite")
-    descriptor = _open_to_look(path)
-    try:
-        stretches = data_stretches(descriptor, place.size_bytes)
+    with descriptor_of(path, os.O_RDONLY) as descriptor:
+        stretches = stretches_of(descriptor, place.size_bytes)
         laid = layout(descriptor)
-    finally:
-        os.close(descriptor)
     data = sum(end - start for start, end in stretches)
     if data == 0:
         raise InputError(f"{path}: is all holes, so there is nothing to rewrite")
@@ -144,12 +140,8 @@ def why_refused(path: Path, *, freeze: bool = False, unshare: bool = False) -> s
         if planned.place.is_device:
             return safety.why_rewrite_refused(safety.inspect(path), freeze=freeze)
         _refuse_shared(planned, unshare)
-        descriptor = open_for_rewrite(path)
-        try:
-            with alone_with(descriptor, path):
-                return None
-        finally:
-            os.close(descriptor)
+        with open_for_rewrite(path) as descriptor, alone_with(descriptor, path):
+            return None
     except (RefusedError, InputError) as error:
         return error.message
 
@@ -174,26 +166,24 @@ def refresh_file(
     """
     planned = plan(path)
     _refuse_shared(planned, unshare)
-    descriptor = open_for_rewrite(path)
     try:
-        with alone_with(descriptor, path):
-            pass  # who has it open now is told before the measuring, not after
-        if notice is not None:
-            share = share_text(0, planned.data_bytes, rating)
-            notice(f"{path}: {planned.sentence()}, {share}, every byte as it was read")
-        stretches = data_stretches(descriptor, planned.place.size_bytes)
-        block = block_of(descriptor, path)
-        first, second, third = _thirds(progress)
-        os.fsync(descriptor)
-        done = Refreshed(planned, measure(descriptor, stretches, block, first, "before"))
-        done.remarks += planned.remarks
-        with alone_with(descriptor, path) as hold:
-            _rewrite_file(descriptor, block, hold, done, second)
-        done.after = measure(descriptor, stretches, block, third, "after")
+        with open_for_rewrite(path) as descriptor:
+            with alone_with(descriptor, path):
+                pass  # who has it open now is told before the measuring, not after
+            if notice is not None:
+                share = share_text(0, planned.data_bytes, rating)
+                notice(f"{path}: {planned.sentence()}, {share}, every byte as it was read")
+            stretches = stretches_of(descriptor, planned.place.size_bytes)
+            block = block_of(descriptor, path)
+            first, second, third = _thirds(progress)
+            os.fsync(descriptor)
+            done = Refreshed(planned, measure(descriptor, stretches, block, first, "before"))
+            done.remarks += planned.remarks
+            with alone_with(descriptor, path) as hold:
+                _rewrite_file(descriptor, block, hold, done, second)
+            done.after = measure(descriptor, stretches, block, third, "after")
     except KeyboardInterrupt:
         raise Interrupted(f"{path}: stopped by Ctrl-C; its data are what they were") from None
-    finally:
-        os.close(descriptor)
     return done
 
 
@@ -209,7 +199,7 @@ def _rewrite_file(
     writer = _Writer(descriptor, block, done, progress, path)
     try:
         # Looked at again: nobody was held off while the speed was measured.
-        writer.file(data_stretches(descriptor, info.st_size), hold)
+        writer.file(stretches_of(descriptor, info.st_size), hold)
     finally:
         os.fsync(descriptor)
         with contextlib.suppress(OSError):
@@ -247,7 +237,7 @@ def refresh_device(
     planned = plan(path)
     device = safety.inspect(path)
     # What holds zeros only is left alone, and that shows only on the way.
-    work = Work.of(
+    work = Work(
         "refreshing",
         f"writes {safety.amount(0, planned.data_bytes)}",
         0,
@@ -260,16 +250,13 @@ def refresh_device(
             if notice is not None:
                 notice(leave.sentence)
             everything = [(0, device.capacity_bytes)]
-            looking = os.open(device.path, os.O_RDONLY | os.O_DIRECT)
-            try:
+            with descriptor_of(device.path, os.O_RDONLY | os.O_DIRECT) as looking:
                 block = block_of(looking, path)
                 first, second, third = _thirds(progress)
                 done = Refreshed(planned, measure(looking, everything, block, first, "before"))
                 writer = _Writer(-1, block, done, second, path)
                 writer.device(leave, device.capacity_bytes, slice_s)
                 done.after = measure(looking, everything, block, third, "after")
-            finally:
-                os.close(looking)
     except KeyboardInterrupt:
         raise Interrupted(
             f"{path}: stopped by Ctrl-C; its data are what they were"
@@ -308,13 +295,13 @@ class _Writer:
         path: Path,
     ) -> None:
         self.descriptor, self.block, self.done = descriptor, block, done
-        self.progress, self.path = progress, path
+        self.path, self.teller = path, Teller(progress)
         self.view, self.again = (memoryview(mmap.mmap(-1, PIECE_BYTES)) for _ in range(2))
         self.unheld = False
         """Whether others are only asked for, not held off."""
         self.live_step = 0
         """Bytes of a write below a mounted file system; 0 where none is mounted."""
-        self.began = self.told = time.monotonic()
+        self.began = time.monotonic()
 
     def file(self, stretches: Stretches, hold: Hold) -> None:
         """All stretches of a file, as long as nobody else wants it."""
@@ -333,7 +320,7 @@ class _Writer:
                 with _buffered(self.descriptor):
                     self._piece(offset + whole, rest)
             passed += length
-            self._tell(passed / total)
+            self.teller(passed / total, self._speed)
         self.done.seconds = time.monotonic() - self.began
 
     def device(self, leave: safety.Rewriting, size: int, slice_s: float) -> None:
@@ -350,7 +337,7 @@ class _Writer:
                     offset += length
                 os.fsync(self.descriptor)
                 took = time.monotonic() - began
-            self._tell(offset / size)
+            self.teller(offset / size, self._speed)
             if leave.mounted_at is not None:
                 self.done.slices += 1
                 self.done.frozen_longest_s = leave.held_longest_s()
@@ -360,7 +347,7 @@ class _Writer:
     def _piece(self, offset: int, length: int) -> None:
         view = self.view[:length]
         try:
-            _whole(os.preadv, self.descriptor, view, offset)
+            transfer(os.preadv, self.descriptor, view, offset)
         except OSError:
             # What cannot be read is not written: that would make the loss final.
             self.done.unreadable_bytes += length
@@ -375,7 +362,7 @@ class _Writer:
             if self.live_step:
                 left = write_past_cache(self.descriptor, view, offset, self.live_step)
             else:
-                _whole(os.pwritev, self.descriptor, view, offset)
+                transfer(os.pwritev, self.descriptor, view, offset)
         except OSError as error:
             raise ExperimentError(
                 f"{self.path}: writing at {offset} failed ({error.strerror}); "
@@ -389,7 +376,7 @@ class _Writer:
         piece was read must not be undone."""
         again = self.again[:length]
         try:
-            _whole(os.preadv, self.descriptor, again, offset)
+            transfer(os.preadv, self.descriptor, again, offset)
         except OSError as error:
             raise ExperimentError(
                 f"{self.path}: at {offset} it could be read once and not again ({error.strerror}), "
@@ -401,26 +388,9 @@ class _Writer:
                 "it wrote was left alone"
             )
 
-    def _tell(self, fraction: float) -> None:
-        now = time.monotonic()
-        if now - self.told >= TELL_EVERY_S:
-            self.told = now
-            speed = self.done.written_bytes / max(1e-9, now - self.began) / 1e6
-            tell(self.progress, fraction, f"rewriting, {speed:,.0f} MB/s")
-
-
-def _whole(
-    call: Callable[[int, Sequence[memoryview], int], int],
-    descriptor: int,
-    view: memoryview,
-    offset: int,
-) -> None:
-    done = 0
-    while done < len(view):
-        count = call(descriptor, [view[done:]], offset + done)
-        if count == 0:
-            raise OSError(5, "ends before its size")
-        done += count
+    def _speed(self) -> str:
+        seconds = max(1e-9, time.monotonic() - self.began)
+        return f"rewriting, {bytes_per_s(self.done.written_bytes / seconds)}"
 
 
 @contextlib.contextmanager
@@ -476,10 +446,3 @@ def _remarks(place: Place, laid: Layout | None) -> Iterator[str]:
             f"the file lies in {laid.extents:,} extents: that is the file system's fragmentation, "
             "which rewriting in place does not change"
         )
-
-
-def _open_to_look(path: Path) -> int:
-    try:
-        return os.open(path, os.O_RDONLY)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be opened ({error.strerror})") from None

@@ -6,7 +6,6 @@ The maker's quick scan reads the first 1.5 GB (Intel SSD Toolbox), the full one 
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import itertools
 import math
@@ -20,7 +19,8 @@ import numpy.typing as npt
 
 from ssdlab.care.blockio import PIECE_BYTES, Reader, all_zero
 from ssdlab.errors import ExperimentError
-from ssdlab.progress import Progress, ProgressCallback
+from ssdlab.progress import ProgressCallback, Teller, tell
+from ssdlab.units import bytes_per_s
 
 QUICK_BYTES = 1_500_000_000
 """What a quick scan reads, as the maker's does."""
@@ -45,7 +45,6 @@ ZONES_COMPARED = 16
 """Parts of which each is compared with the rest."""
 UNEVEN = 1.4
 """A part is slow where its median piece takes this many times the usual time."""
-_TELL_EVERY_S = 0.1
 _GONE = (errno.ENODEV, errno.ENXIO, errno.ENOMEDIUM)
 
 Floats = npt.NDArray[np.float64]
@@ -72,7 +71,7 @@ class Slow:
     ns: float
     again_ns: tuple[float, ...] = ()
     """What it took when it was read again."""
-    place: bool | None = None
+    slow_place: bool | None = None
     """Whether the place is slow; False where it was a chance delay; None where not repeated."""
 
 
@@ -163,7 +162,7 @@ class Scan:
 
     def slow_places(self) -> list[Slow]:
         """Pieces that were slow each time."""
-        return [one for one in self.slow if one.place]
+        return [one for one in self.slow if one.slow_place]
 
     def zones(self, count: int = ZONES) -> list[Zone]:
         """The scan in equal parts, from the beginning on."""
@@ -238,16 +237,16 @@ def scan(
     try:
         _pass(reader, found, progress, clock)
         passed = time.monotonic()
-        _suspect(found)
+        suspect(found)
         _repeat(reader, found, progress, clock, rest_s)
         find_slow_zones(found, lambda pieces: _again(reader, found, pieces, clock, rest_s))
     except KeyboardInterrupt:
         found.stopped = "stopped by Ctrl-C"
         if found.pieces_done < len(found.ns):
-            _suspect(found)
+            suspect(found)
     except _GoneError as error:
         found.stopped = str(error)
-        _suspect(found)
+        suspect(found)
     found.errors = _joined(found.errors)
     ended = time.monotonic()
     found.seconds = (passed or ended) - began
@@ -260,7 +259,12 @@ class _GoneError(Exception):
 
 
 def _pass(reader: Reader, found: Scan, progress: ProgressCallback | None, clock: Clock) -> None:
-    told = time.monotonic()
+    teller = Teller(progress)
+
+    def text() -> str:
+        places = f", {len(found.errors)} unreadable places" if found.errors else ""
+        return f"{bytes_per_s(found.bytes_per_s())}{places}"
+
     for piece in range(len(found.ns)):
         offset, length = piece * PIECE_BYTES, found.length(piece)
         before = clock()
@@ -272,17 +276,7 @@ def _pass(reader: Reader, found: Scan, progress: ProgressCallback | None, clock:
             found.ns[piece] = clock() - before
             found.zero[piece] = all_zero(view)
         found.pieces_done = piece + 1
-        if progress is not None and (now := time.monotonic()) - told >= _TELL_EVERY_S:
-            told = now
-            text = f"{found.bytes_per_s() / 1e6:,.0f} MB/s" if piece else ""
-            if found.errors:
-                text += f", {len(found.errors)} unreadable places"
-            _tell(progress, (piece + 1) / len(found.ns), text)
-
-
-def _tell(progress: ProgressCallback | None, fraction: float, text: str) -> None:
-    if progress is not None and not progress(Progress(fraction, None, text)):
-        raise KeyboardInterrupt
+        teller((piece + 1) / len(found.ns), text)
 
 
 # --- errors
@@ -336,13 +330,12 @@ def _reason(error: OSError) -> str:
 # --- slow places
 
 
-def _suspect(found: Scan) -> None:
-    _, limit = found.limits
-    if np.isnan(limit):
-        return
-    pieces = np.flatnonzero(np.nan_to_num(found.ns) > limit)
+def suspect(found: Scan, slow_place: bool | None = None) -> None:
+    """Notes the pieces that took suspiciously long, and whether that is known to be the place."""
+    # Nothing is above a limit that is NaN.
+    pieces = map(int, np.flatnonzero(np.nan_to_num(found.ns) > found.limits[1]))
     found.slow = [
-        Slow(int(i) * PIECE_BYTES, found.length(int(i)), float(found.ns[i])) for i in pieces
+        Slow(i * PIECE_BYTES, found.length(i), float(found.ns[i]), (), slow_place) for i in pieces
     ]
 
 
@@ -361,15 +354,11 @@ def _repeat(
         still = []
         for place in sorted(left):
             one = found.slow[place]
-            with contextlib.suppress(OSError):
-                before = clock()
-                reader.read(one.offset, one.length)
-                again = (*one.again_ns, float(clock() - before))
-                slow = again[-1] > limit
+            if (took := _timed(reader, one.offset, one.length, clock)) is not None:
+                again, slow = (*one.again_ns, took), took > limit
                 found.slow[place] = Slow(one.offset, one.length, one.ns, again, slow)
-                if slow:
-                    still.append(place)
-            _tell(progress, 1.0, f"reading {len(left)} slow pieces again, round {number + 1}")
+                still += [place] * slow
+            tell(progress, 1.0, f"reading {len(left)} slow pieces again, round {number + 1}")
         left = still
 
 
@@ -417,14 +406,20 @@ def _again(
     medians = []
     for number in range(REPEATS_MIN):
         time.sleep(rest_s * 2**number)
-        took = []
-        for piece in pieces:
-            with contextlib.suppress(OSError):
-                before = clock()
-                reader.read(piece * PIECE_BYTES, found.length(piece))
-                took.append(clock() - before)
+        times = [_timed(reader, i * PIECE_BYTES, found.length(i), clock) for i in pieces]
+        took = [one for one in times if one is not None]
         medians += [float(np.median(took))] if took else []
     return min(medians, default=None)
+
+
+def _timed(reader: Reader, offset: int, length: int, clock: Clock) -> float | None:
+    """How long a read takes, ns; None where it fails."""
+    before = clock()
+    try:
+        reader.read(offset, length)
+    except OSError:
+        return None
+    return float(clock() - before)
 
 
 def _speed(found: Scan, first: int, after: int) -> float:

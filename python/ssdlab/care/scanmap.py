@@ -18,7 +18,7 @@ FAIR, WEAK = 1.25, 2.0
 
 
 @dataclass(frozen=True)
-class Cell:
+class MapCell:
     """A stretch of the map."""
 
     offset: int
@@ -30,7 +30,7 @@ class Cell:
     bad_bytes: int
 
 
-def cells(found: Scan, count: int) -> list[Cell]:
+def cells(found: Scan, count: int) -> list[MapCell]:
     """The scan in at most ``count`` cells of equal length, the last perhaps shorter."""
     pieces = len(found.ns)
     each = max(1, -(-pieces // count))
@@ -63,7 +63,7 @@ def cells(found: Scan, count: int) -> list[Cell]:
             state = _speed(mean / median)
         end = min(after * PIECE_BYTES, found.wanted_bytes)
         start = first * PIECE_BYTES
-        out.append(Cell(start, end - start, state, mean, slowest, lost))
+        out.append(MapCell(start, end - start, state, mean, slowest, lost))
     return out
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ssdlab.care.blockio import PIECE_BYTES
-from ssdlab.care.scan import QUICK_BYTES, Scan, Slow, blank, find_slow_zones
+from ssdlab.care.scan import QUICK_BYTES, Scan, blank, find_slow_zones, suspect
 from ssdlab.jobfile import JobText, read_job
 from ssdlab.progress import ProgressCallback
 from ssdlab.target import Settings, Sim
@@ -52,17 +52,9 @@ def scan_simulated(
         found.ns[int(fields[4]) // PIECE_BYTES] = float(fields[1])
     found.pieces_done = pieces
     found.seconds = float(found.ns.sum()) / 1e9
-    _mark_slow(found)
+    suspect(found, slow_place=True)
     find_slow_zones(found)
     return found
-
-
-def _mark_slow(found: Scan) -> None:
-    _, limit = found.limits
-    found.slow = [
-        Slow(int(i) * PIECE_BYTES, PIECE_BYTES, float(found.ns[i]), (), True)
-        for i in np.flatnonzero(found.ns > limit)
-    ]
 
 
 def _job(more: str) -> JobText:

@@ -10,13 +10,15 @@ import os
 import stat
 import struct
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ssdlab.care.layers import Layer, below_mount
+from ssdlab.audit.scene import Layer, below_mount, stack
 from ssdlab.errors import ExperimentError, InputError, RefusedError
-from ssdlab.fio.mounts import Mount, Space, space
-from ssdlab.fio.surroundings import mount_of
+from ssdlab.opened import descriptor_of, opening
+from ssdlab.system import Mount, Space, System, space
+from ssdlab.units import size_text
 
 BLKDISCARD = 0x1277
 BLKSECDISCARD = 0x127D
@@ -30,6 +32,16 @@ class UnsupportedError(ExperimentError):
 
 
 @dataclass(frozen=True)
+class Passage:
+    """A layer between a file system and a drive, and whether a TRIM passes it."""
+
+    name: str
+    sentence: str
+    passes: bool | None
+    """Whether it takes a TRIM and hands it on; None where nobody can tell."""
+
+
+@dataclass(frozen=True)
 class Trimmed:
     """What trimming a file system did, or would do."""
 
@@ -39,7 +51,7 @@ class Trimmed:
     trimmed_bytes: int | None
     """As the file system counts them; None in a dry run."""
     seconds: float
-    layers: list[Layer]
+    layers: list[Passage]
     refused: str | None = None
     """Of a dry run: why trimming would fail as it is now."""
 
@@ -61,43 +73,100 @@ def trim(path: Path, *, min_bytes: int = 0, dry_run: bool = False) -> Trimmed:
     """
     mount = _mount(path)
     room = space(mount.point)
-    layers = below_mount(mount)
+    layers = way_down(mount)
     started = time.monotonic()
     trimmed = None if dry_run else _fitrim(mount, min_bytes)
     refused = _obstacle(mount, layers) if dry_run else None
     return Trimmed(mount, room, trimmed, time.monotonic() - started, layers, refused)
 
 
+def way_down(mount: Mount) -> list[Passage]:
+    """The layers below a mounted file system, from the top."""
+    system = System()
+    tops = [stack(system, name) for name in below_mount(system, mount)]
+    if not tops:
+        said = f"{mount.source} is no block device: what is below it could not be checked"
+        return [Passage(mount.source, said, None)]
+    return [one for top in tops for one in _passages(system, top)]
+
+
+def _passages(system: System, layer: Layer) -> Iterator[Passage]:
+    passes = bool(layer.takes_trim(system))
+    goes_on = passes or layer.kind == "partition"
+    if layer.kind == "loop":
+        through = list(_through_loop(system, layer, passes))
+        goes_on = through[-1].passes is True
+        yield from through
+    elif layer.kind != "partition":
+        yield Passage(
+            layer.name, f"{_titled(system, layer)} {_does(system, layer, passes)}", passes
+        )
+    for one in layer.below if goes_on else ():
+        yield from _passages(system, one)
+
+
+def _titled(system: System, layer: Layer) -> str:
+    if layer.below:
+        return f"{layer.title} on {', '.join(one.name for one in layer.below)}"
+    model = system.of(layer.name, "device/model")
+    return f"{layer.name} ({model})" if model else layer.name
+
+
+def _does(system: System, layer: Layer, passes: bool) -> str:
+    if layer.below:
+        return "passes TRIM on" if passes else "stops TRIM here"
+    most = system.number(f"{layer.place}/queue/discard_max_bytes") or 0
+    return (
+        f"supports TRIM, up to {size_text(most)} per command" if passes else "does not support TRIM"
+    )
+
+
+def _through_loop(system: System, layer: Layer, passes: bool) -> Iterator[Passage]:
+    backing = system.backing_file(layer.name) or "a file"
+    said = f"{layer.name} is the file {backing}"
+    if not passes:
+        yield Passage(layer.name, f"{said}, whose file system cannot punch holes", False)
+        return
+    yield Passage(layer.name, f"{said}: what is trimmed becomes holes in it", True)
+    mount = system.mount_of(backing)
+    if mount is None:
+        said = f"{backing}: which file system it is on could not be checked"
+        yield Passage(backing, said, None)
+        return
+    said = f"the holes become free space of the {mount.kind} at {mount.point}"
+    if mount.has("discard"):
+        said += ", which trims it by itself (mounted with discard)"
+    else:
+        said += f"; ssdlab trim {mount.point} passes them further down"
+    yield Passage(mount.point, said, bool(mount.has("discard")))
+
+
 def _mount(path: Path) -> Mount:
-    try:
+    with opening(path):
         mode = path.stat().st_mode
-    except OSError as error:
-        raise InputError(f"{path}: cannot be looked at ({error.strerror})") from None
     if stat.S_ISBLK(mode):
         raise RefusedError(
             f"{path}: is a block device, and which of its blocks are free only a file system "
             f"knows; name the folder where it is mounted, or give up all data on it with "
             f"ssdlab purge {path}"
         )
-    mount = mount_of(path.resolve())
+    mount = System().mount_of(str(path.resolve()))
     if mount is None:
         raise InputError(f"{path}: which file system holds it could not be determined")
     return mount
 
 
 def _fitrim(mount: Mount, min_bytes: int) -> int:
-    descriptor = os.open(mount.point, os.O_RDONLY)
-    try:
+    with descriptor_of(Path(mount.point), os.O_RDONLY) as descriptor:
         asked = struct.pack("QQQ", 0, 2**64 - 1, min_bytes)
-        answer: bytes = fcntl.ioctl(descriptor, _FITRIM, asked)
-    except OSError as error:
-        raise _cannot_trim(mount, error) from None
-    finally:
-        os.close(descriptor)
+        try:
+            answer: bytes = fcntl.ioctl(descriptor, _FITRIM, asked)
+        except OSError as error:
+            raise _cannot_trim(mount, error) from None
     return int(struct.unpack("QQQ", answer)[1])
 
 
-def _obstacle(mount: Mount, layers: list[Layer]) -> str | None:
+def _obstacle(mount: Mount, layers: list[Passage]) -> str | None:
     """Why :func:`_fitrim` would fail, as far as that shows without trying."""
     number = 0
     if os.geteuid() != 0:
@@ -115,7 +184,7 @@ def _cannot_trim(mount: Mount, error: OSError) -> Exception:
     if error.errno == errno.EINVAL:
         return InputError(f"{mount.point}: --min is more than this file system can take")
     if error.errno in _UNSUPPORTED:
-        stops = next((one.sentence for one in below_mount(mount) if one.passes is False), "")
+        stops = next((one.sentence for one in way_down(mount) if one.passes is False), "")
         reason = f"; {stops}" if stops else ""
         return InputError(f"{mount.point}: {mount.kind} there cannot be trimmed{reason}")
     return ExperimentError(f"{mount.point}: trimming failed ({error.strerror})")

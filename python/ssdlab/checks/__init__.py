@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import pkgutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import cache
 
@@ -31,7 +31,6 @@ __all__ = [
     "StepEvidence",
     "examine",
     "examine_run",
-    "marks",
     "of_execution",
     "of_result",
     "probes",
@@ -151,21 +150,6 @@ def _trims(execution: Execution) -> Iterator[Trim]:
 
 def _seconds(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
-
-
-def marks(checks: Iterable[Check], keys: Sequence[str] = ()) -> dict[str, list[str]]:
-    """The steps whose numbers carry a mark, and the names of the checks that put it there.
-
-    A check about the whole run marks all of ``keys``.
-    """
-    found: dict[str, list[str]] = {}
-    for check in checks:
-        if check.status in ("bad", "doubt"):
-            for key in keys if check.affects is None else check.affects:
-                names = found.setdefault(key, [])
-                if check.name not in names:
-                    names.append(check.name)
-    return found
 
 
 def _is_file(result: Result) -> bool:

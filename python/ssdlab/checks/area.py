@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssdlab.checks.base import Case, Found, Probe, StepEvidence
-from ssdlab.checks.facts import Facts, Moved, Work
+from ssdlab.checks.facts import Facts, JobFacts, Moved
 from ssdlab.units import size_text
 
 Floats = npt.NDArray[np.float64]
@@ -48,7 +48,7 @@ def _unwritten(case: Case) -> list[Found]:
     return found
 
 
-def _judged(case: Case, facts: Facts, work: Work, read: Moved, grid: _Grid) -> Found:
+def _judged(case: Case, facts: Facts, work: JobFacts, read: Moved, grid: _Grid) -> Found:
     file = facts.observed.get("file") or {}
     after = file.get("after")
     if after is not None:
@@ -76,7 +76,7 @@ def _judged(case: Case, facts: Facts, work: Work, read: Moved, grid: _Grid) -> F
     return Found("good", "what was read had been written", facts.key)
 
 
-def _empty_of_file(after: Mapping[str, object], work: Work) -> float:
+def _empty_of_file(after: Mapping[str, object], work: JobFacts) -> float:
     """Share of the job's range that held no data at the end, and so at no time before."""
     cells = after.get("cells")
     size = after.get("bytes")
@@ -105,7 +105,7 @@ class _Grid:
         elif step.kind == "trim":
             self._share[self._cells(step.offset, step.length)] = 0.0
 
-    def work(self, work: Work) -> None:
+    def work(self, work: JobFacts) -> None:
         """What a job has written, or trimmed."""
         written, trimmed = work.direction("write"), work.direction("trim")
         length = work.length if work.length is not None else self._capacity - work.offset
@@ -135,7 +135,7 @@ class _Grid:
                     own = self._cells(offset, done)
                     self._share[own] = 0.0 if moved is trimmed else 1.0
 
-    def empty(self, work: Work) -> float | None:
+    def empty(self, work: JobFacts) -> float | None:
         """Share of a job's range without data; None where it is not known."""
         share = self._share[self._cells(work.offset, work.length)]
         if len(share) == 0 or np.isnan(share).any():
@@ -150,7 +150,7 @@ class _Grid:
         return slice(first, max(first + 1, min(CELLS, round(end / self._capacity * CELLS))))
 
 
-def _workers(work: Work) -> int:
+def _workers(work: JobFacts) -> int:
     text = work.option("numjobs")
     return int(text) if text.isdigit() else 1
 
@@ -174,7 +174,7 @@ def _span(case: Case) -> list[Found]:
     return found
 
 
-def _simulated(case: Case, facts: Facts, work: Work, written: int) -> Iterator[Found]:
+def _simulated(case: Case, facts: Facts, work: JobFacts, written: int) -> Iterator[Found]:
     """A simulated drive's caches are known."""
     rig = facts.rig
     if rig is None or work.direction("write") is None:
@@ -196,7 +196,7 @@ def _simulated(case: Case, facts: Facts, work: Work, written: int) -> Iterator[F
         yield Found("good", "the range is larger than the drive's caches", facts.key)
 
 
-def _real(case: Case, facts: Facts, work: Work, written: int) -> Iterator[Found]:
+def _real(case: Case, facts: Facts, work: JobFacts, written: int) -> Iterator[Found]:
     """Rules of thumb with their reasons: a real drive does not tell its caches."""
     capacity = int(facts.drive.get("capacity_bytes") or case.evidence.capacity or 0)
     length = work.length

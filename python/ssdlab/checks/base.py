@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ssdlab.answer import Check, Status
@@ -13,6 +13,8 @@ from ssdlab.engine.records import Records
 StepKind = Literal["job", "purge", "trim", "idle"]
 State = Literal["empty", "full", "unknown"]
 
+Look = Callable[["Case"], Sequence["Found"]]
+"""What a check finds in a run."""
 SHOWN = 3
 """So many different pieces of evidence are told one by one."""
 
@@ -92,6 +94,17 @@ class Found:
     """The step that it was seen at; None for all of them."""
 
 
+def of_jobs(look: Callable[[Facts], Iterable[Found]], *, real: bool = False) -> Look:
+    """Looks at the facts of each result by itself; ``real``: only where it ran on a real drive."""
+
+    def of_all(case: Case) -> list[Found]:
+        if real and not case.real:
+            return []
+        return [replace(one, key=facts.key) for facts in case.facts.values() for one in look(facts)]
+
+    return of_all
+
+
 @dataclass(frozen=True)
 class Probe:
     """A check as it stands in the registry."""
@@ -102,7 +115,7 @@ class Probe:
     """What it looks for, in a sentence."""
     why: str
     """Why that matters to a number."""
-    look: Callable[[Case], Sequence[Found]]
+    look: Look
     """What it found; nothing where it cannot apply."""
     marks: bool = True
     """Whether numbers carry a mark of it. Not where it says the same of every number: the run as a

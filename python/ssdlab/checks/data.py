@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from ssdlab.answer import Status
-from ssdlab.checks.base import Case, Found, Probe
-from ssdlab.checks.facts import Facts, Work
+from ssdlab.checks.base import Found, Probe, of_jobs
+from ssdlab.checks.facts import Facts, JobFacts
 
 COMPRESSING = re.compile(
     r"sandforce|vertex[ -]?[23]|agility[ -]?[23]|corsair force (3|gt)|hyperx 3k|sh103s3|sv300s3"
@@ -26,44 +26,42 @@ def compresses(facts: Facts) -> bool | None:
     return True if COMPRESSING.search(str(facts.drive.get("model", ""))) else None
 
 
-def _data(case: Case) -> list[Found]:
-    return [
-        found
-        for one in case.facts.values()
-        for work in one.works
-        if work.direction("write") is not None
-        for found in _of(one, work)
-    ]
+def _data(facts: Facts) -> Iterator[Found]:
+    for work in facts.works:
+        if work.direction("write") is not None:
+            yield from _of(facts, work)
 
 
-def _of(facts: Facts, work: Work) -> Iterator[Found]:
+def _of(facts: Facts, work: JobFacts) -> Iterator[Found]:
     drive = compresses(facts)
     if facts.rig is not None and not drive:
         return  # such a drive cannot tell data apart
     status: Status = "bad" if drive or drive is None else "doubt"
     if work.flag("zero_buffers"):
-        yield Found(status, f"{work.name} writes zeros (zero_buffers)", facts.key)
+        yield Found(status, f"{work.name} writes zeros (zero_buffers)")
     elif work.option("buffer_pattern"):
-        yield Found(status, f"{work.name} writes one pattern (buffer_pattern)", facts.key)
+        yield Found(status, f"{work.name} writes one pattern (buffer_pattern)")
     elif (percent := _percent(work, "buffer_compress_percentage")) > 0:
         where = "this drive compresses" if drive else "drives and file systems may compress it"
-        text = f"{work.name} writes data that shrinks by {percent} %, and {where}"
-        yield Found("doubt", text, facts.key)
+        yield Found("doubt", f"{work.name} writes data that shrinks by {percent} %, and {where}")
     elif (percent := _percent(work, "dedupe_percentage")) > 0:
-        text = f"{work.name} writes the same blocks again ({percent} %: dedupe_percentage)"
-        yield Found("doubt", text, facts.key)
+        yield Found(
+            "doubt", f"{work.name} writes the same blocks again ({percent} %: dedupe_percentage)"
+        )
     elif facts.rig is not None:
-        yield Found("good", "what is written does not shrink", facts.key)
+        yield Found("good", "what is written does not shrink")
     elif work.flag("refill_buffers"):
-        yield Found("good", "fresh random data for each write (refill_buffers)", facts.key)
+        yield Found("good", "fresh random data for each write (refill_buffers)")
     elif not work.flag("scramble_buffers", default=True):
         text = f"{work.name} writes the same buffers again and again (scramble_buffers=0)"
-        yield Found("bad" if drive else "doubt", text, facts.key)
+        yield Found("bad" if drive else "doubt", text)
     elif drive or _may_shrink(facts):
-        text = f"{work.name} writes buffers that are alike but for some bytes (no refill_buffers)"
-        yield Found("doubt", text, facts.key)
+        yield Found(
+            "doubt",
+            f"{work.name} writes buffers that are alike but for some bytes (no refill_buffers)",
+        )
     else:
-        yield Found("good", "random buffers, changed a little for each write", facts.key)
+        yield Found("good", "random buffers, changed a little for each write")
 
 
 def _may_shrink(facts: Facts) -> bool:
@@ -71,7 +69,7 @@ def _may_shrink(facts: Facts) -> bool:
     return facts.file_system in SHRINKING or "compress" in options
 
 
-def _percent(work: Work, option: str) -> int:
+def _percent(work: JobFacts, option: str) -> int:
     text = work.option(option).rstrip("%")
     return int(text) if text.isdigit() else 0
 
@@ -85,6 +83,6 @@ PROBES = (
         "no refill_buffers)",
         why="a drive that compresses, and many a file system and virtual disk, writes less than "
         "it is given then: the number is one of the data, not of the flash",
-        look=_data,
+        look=of_jobs(_data),
     ),
 )

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ssdlab.checks.base import Case, Found, Probe
+from ssdlab.checks.base import Found, Probe, of_jobs
 from ssdlab.checks.facts import Facts
 from ssdlab.checks.machine import limited
 
@@ -32,17 +32,13 @@ def _smart(facts: Facts) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
     return (smart["before"], smart["after"]) if smart.get("before") and smart.get("after") else None
 
 
-def _heat(case: Case) -> list[Found]:
-    return [one for facts in case.facts.values() for one in _hot(facts)] if case.real else []
-
-
 def _hot(facts: Facts) -> Iterator[Found]:
     troubles = list(_throttled(facts))
     yield from troubles
     found = _temperature(facts)
     if found is None:
         if not troubles:
-            yield Found("unknown", "the drive does not tell its temperature", facts.key)
+            yield Found("unknown", "the drive does not tell its temperature")
         return
     before, after, limit = found
     told = f"{after:.0f} C at the end, limit {limit:.0f} C"
@@ -53,27 +49,30 @@ def _hot(facts: Facts) -> Iterator[Found]:
         for m in work.moved
     )
     if after >= limit:
-        yield Found("bad", f"the drive was too hot: {told}", facts.key)
+        yield Found("bad", f"the drive was too hot: {told}")
     elif falls and after > before and after >= limit - 2 * NEAR_C:
-        yield Found("bad", f"the speed falls while the drive gets hot: {told}", facts.key)
+        yield Found("bad", f"the speed falls while the drive gets hot: {told}")
     elif after >= limit - NEAR_C:
-        yield Found("doubt", f"the drive was nearly too hot: {told}", facts.key)
+        yield Found("doubt", f"the drive was nearly too hot: {told}")
     elif not troubles:
-        yield Found("good", f"the drive kept cool: {told}", facts.key)
+        yield Found("good", f"the drive kept cool: {told}")
 
 
 def _throttled(facts: Facts) -> Iterator[Found]:
     """Counters that grow while somebody throttles."""
-    if (pages := _smart(facts)) is not None:
-        logs = [page.get("nvme_smart_health_information_log") or {} for page in pages]
-        for name, what in (
-            ("warning_temp_time", "above its warning temperature"),
-            ("critical_comp_time", "above its critical temperature"),
-        ):
-            if (grown := int(logs[1].get(name, 0)) - int(logs[0].get(name, 0))) > 0:
-                yield Found("bad", f"the drive was {what} for {grown} min", facts.key)
+    for name, which in (("warning_temp_time", "warning"), ("critical_comp_time", "critical")):
+        if (grown := _grown_in_log(facts, name)) > 0:
+            yield Found("bad", f"the drive was above its {which} temperature for {grown} min")
     if (count := int(facts.observed.get("cpu_throttles") or 0)) > 0:
-        yield Found("doubt", f"processors throttled {count} times from heat", facts.key)
+        yield Found("doubt", f"processors throttled {count} times from heat")
+
+
+def _grown_in_log(facts: Facts, name: str) -> int:
+    """By how much a counter of the NVMe health log grew."""
+    logs = [
+        page.get("nvme_smart_health_information_log") or {} for page in _smart(facts) or ({}, {})
+    ]
+    return int(logs[1].get(name, 0)) - int(logs[0].get(name, 0))
 
 
 def _temperature(facts: Facts) -> tuple[float, float, float] | None:
@@ -94,73 +93,56 @@ def _temperature(facts: Facts) -> tuple[float, float, float] | None:
     return float(before), float(after), float(next(one for one in limits if one))
 
 
-def _errors(case: Case) -> list[Found]:
-    return [one for facts in case.facts.values() for one in _failed(facts)]
-
-
 def _failed(facts: Facts) -> Iterator[Found]:
     troubles = [*_of_fio(facts), *_grown(facts)]
     yield from troubles
     if not troubles:
-        yield Found("good", "no errors", facts.key)
+        yield Found("good", "no errors")
 
 
 def _of_fio(facts: Facts) -> Iterator[Found]:
     for work in facts.works:
         if work.error:
-            text = f"{work.name} ended with: {os.strerror(work.error)}"
-            yield Found("bad", text, facts.key)
+            yield Found("bad", f"{work.name} ended with: {os.strerror(work.error)}")
         short = sum(moved.short_ios for moved in work.moved)
         dropped = sum(moved.drop_ios for moved in work.moved)
         if short:
-            yield Found("doubt", f"{work.name}: {short:,} I/Os came back short", facts.key)
+            yield Found("doubt", f"{work.name}: {short:,} I/Os came back short")
         if dropped:
-            yield Found("doubt", f"{work.name}: {dropped:,} I/Os were dropped", facts.key)
+            yield Found("doubt", f"{work.name}: {dropped:,} I/Os were dropped")
 
 
 def _grown(facts: Facts) -> Iterator[Found]:
     """Error counters of the drive that grew during the run."""
-    pages = _smart(facts)
-    if pages is None:
-        return
-    logs = [page.get("nvme_smart_health_information_log") or {} for page in pages]
-    if (more := int(logs[1].get("media_errors", 0)) - int(logs[0].get("media_errors", 0))) > 0:
-        yield Found("bad", f"{more} new media errors (SMART)", facts.key)
+    if (more := _grown_in_log(facts, "media_errors")) > 0:
+        yield Found("bad", f"{more} new media errors (SMART)")
     raw = [
         {
             int(one["id"]): int((one.get("raw") or {}).get("value", 0))
             for one in (page.get("ata_smart_attributes") or {}).get("table", [])
         }
-        for page in pages
+        for page in _smart(facts) or ({}, {})
     ]
     for number, name in GROWN.items():
         if (more := raw[1].get(number, 0) - raw[0].get(number, 0)) > 0:
-            yield Found("bad", f"{more} more {name} (SMART)", facts.key)
-
-
-def _stalls(case: Case) -> list[Found]:
-    """Seconds without an I/O. Of a simulated drive they are a result and no doubt about it."""
-    return [one for f in case.facts.values() for one in _still(f)] if case.real else []
+            yield Found("bad", f"{more} more {name} (SMART)")
 
 
 def _still(facts: Facts) -> Iterator[Found]:
+    """Seconds without an I/O. Of a simulated drive they are a result and no doubt about it."""
     for work in facts.works:
         for moved in work.moved:
             one = moved.sampling
             if one is None or limited(work):
                 continue
             if one.zero_s >= 0.5:
-                text = (
+                yield Found(
+                    "doubt",
                     f"{work.name}: no {moved.ddir} was completed in {one.zero_s:.0f} of "
-                    f"{one.seconds:.0f} s"
+                    f"{one.seconds:.0f} s",
                 )
-                yield Found("doubt", text, facts.key)
             else:
-                yield Found("good", "I/Os were completed in every second", facts.key)
-
-
-def _gaps(case: Case) -> list[Found]:
-    return [one for f in case.facts.values() for one in _missing(f)] if case.real else []
+                yield Found("good", "I/Os were completed in every second")
 
 
 def _missing(facts: Facts) -> Iterator[Found]:
@@ -168,15 +150,15 @@ def _missing(facts: Facts) -> Iterator[Found]:
         for moved in work.moved:
             one = moved.sampling
             if one is None:
-                yield Found("unknown", f"{work.name}: there is no series", facts.key)
+                yield Found("unknown", f"{work.name}: there is no series")
             elif one.gap_s > 0 and not limited(work):
-                text = (
+                yield Found(
+                    "doubt",
                     f"{work.name}: {one.gap_s:.1f} of {one.seconds:.0f} s have no sample of "
-                    f"their own, up to {one.longest_gap_s:.1f} s at a time"
+                    f"their own, up to {one.longest_gap_s:.1f} s at a time",
                 )
-                yield Found("doubt", text, facts.key)
             else:
-                yield Found("good", "no interval is missing", facts.key)
+                yield Found("good", "no interval is missing")
 
 
 PROBES = (
@@ -186,7 +168,7 @@ PROBES = (
         looks_for="a drive near or above its temperature limit before or after, minutes above its "
         "warning temperature, a speed that falls while it gets hot, processors that throttle",
         why="a hot drive slows itself down: the number is one of the cooling",
-        look=_heat,
+        look=of_jobs(_hot, real=True),
     ),
     Probe(
         name="errors",
@@ -195,14 +177,14 @@ PROBES = (
         "grew",
         why="an I/O that failed or was done again is counted in the speed, and a drive that "
         "corrects is slow",
-        look=_errors,
+        look=of_jobs(_failed),
     ),
     Probe(
         name="stalls",
         title="seconds without I/O",
         looks_for="seconds in which nothing was completed although the job did not hold back",
         why="a stall is the drive's, or the measuring computer's; the mean hides it",
-        look=_stalls,
+        look=of_jobs(_still, real=True),
     ),
     Probe(
         name="gaps",
@@ -210,6 +192,6 @@ PROBES = (
         looks_for="samples of the series that cover more than their interval",
         why="fio samples when an I/O completes: in a gap nothing did, or fio was not run; lowest "
         "and highest seconds are not what they seem there",
-        look=_gaps,
+        look=of_jobs(_missing, real=True),
     ),
 )

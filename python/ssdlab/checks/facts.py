@@ -58,10 +58,9 @@ class Moved:
 
 
 @dataclass(frozen=True)
-class Work:
-    """One job name of a fio run, with all its workers."""
+class JobFacts(Workload):
+    """One job name of a fio run, with all its workers, and what they did."""
 
-    workload: Workload
     seconds: float
     error: int
     cpu_percent: float
@@ -74,11 +73,6 @@ class Work:
     """Where its numbers are from; None where nobody asked."""
 
     @property
-    def name(self) -> str:
-        """The job's name."""
-        return self.workload.name
-
-    @property
     def offset(self) -> int:
         """Where the first worker begins."""
         return min((offset for offset, _ in self.regions), default=0)
@@ -89,21 +83,12 @@ class Work:
         ends = [offset + length for offset, length in self.regions]
         return max(ends) - self.offset if ends else None
 
-    def option(self, *names: str) -> str:
-        """An option's value; empty if it is not set."""
-        return self.workload.option(*names)
-
     def flag(self, name: str, default: bool = False) -> bool:
         """Whether a boolean option is on; one without a value is."""
         text = self.option(name).strip().lower()
         if not text:
-            return name in self.workload.options or default
+            return name in self.options or default
         return text in ("1", "true", "yes", "on")
-
-    @property
-    def rw(self) -> str:
-        """The pattern without its modifiers: ``randread``."""
-        return self.workload.rw
 
     @property
     def random(self) -> bool:
@@ -143,7 +128,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Rig:
+class RigFacts:
     """What checks know of a simulated drive."""
 
     compresses: bool
@@ -158,12 +143,12 @@ class Facts:
     """The facts of one result."""
 
     key: str
-    works: tuple[Work, ...]
+    works: tuple[JobFacts, ...]
     fills: frozenset[str]
     """Names of jobs that only fill: sequential writes with another job after them."""
     capacity: int | None
     surroundings: Mapping[str, Any]
-    rig: Rig | None
+    rig: RigFacts | None
     flash: bool = True
     """False where it is known that not all of it is flash: a hard disk reads what was never written
     as it reads all else."""
@@ -217,7 +202,7 @@ def facts(
     return Facts(
         key=key,
         works=works,
-        fills=frozenset(w.name for w in works if w.workload.fills(found[-1].name)),
+        fills=frozenset(w.name for w in works if w.fills(found[-1].name)),
         capacity=size,
         surroundings={**(surroundings or {}), **(about.get("surroundings") or {})},
         rig=known,
@@ -238,7 +223,7 @@ def _bare(text: str) -> dict[str, dict[str, str]]:
     return found
 
 
-def _work(workload: Workload, result: Result, capacity: int | None, judged: bool) -> Work:
+def _work(workload: Workload, result: Result, capacity: int | None, judged: bool) -> JobFacts:
     jobs = workload.jobs
     raw = [(ddir, s) for ddir in DIRECTIONS for j in jobs if (s := j.get(ddir) or {})]
     moved = tuple(
@@ -247,8 +232,8 @@ def _work(workload: Workload, result: Result, capacity: int | None, judged: bool
         if (stats := [s for d, s in raw if d == ddir and s.get("total_ios")])
     )
     cpu = [float(j.get("usr_cpu") or 0) + float(j.get("sys_cpu") or 0) for j in jobs]
-    return Work(
-        workload=workload,
+    return JobFacts(
+        **vars(workload),
         seconds=max((float(j.get("job_runtime") or 0) for j in jobs), default=0.0) / 1000,
         error=max((abs(int(j.get("error") or 0)) for j in jobs), default=0),
         cpu_percent=max(cpu, default=0.0),
@@ -339,7 +324,7 @@ def _spans(rows: pl.DataFrame, interval_s: float) -> Iterator[tuple[float, float
         yield float((ends - length)[part].max()), float(ends[part].max()), int(ios[part].sum())
 
 
-def _rig(text: str | None) -> Rig | None:
+def _rig(text: str | None) -> RigFacts | None:
     """The numbers of a rig that decide what a short or small test sees."""
     try:
         rig = _core.Rig(text or "", rig_name="rig")
@@ -350,7 +335,7 @@ def _rig(text: str | None) -> Rig | None:
         return None
     first = ssds[0]
     cache = [rig.bytes(f"{first}ftl.slc_cache.{part}_size") or 0 for part in ("static", "dynamic")]
-    return Rig(
+    return RigFacts(
         compresses=rig.get(f"{first}ftl.compression") is not None,
         buffer_bytes=rig.bytes(f"{first}write_buffer.size") or 0,
         slc_bytes=sum(cache),

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ssdlab.answer import Status
-from ssdlab.checks.base import Case, Found, Probe
-from ssdlab.checks.facts import Facts, Work
+from ssdlab.checks.base import Found, Probe, of_jobs
+from ssdlab.checks.facts import Facts, JobFacts
 from ssdlab.units import size_text
 
 SLACK = 4 << 20
@@ -32,19 +32,15 @@ _BUSY = ("user", "nice", "system")
 _POLLS = ("hipri", "sqthread_poll", "thinktime_spin", "gtod_cpu")
 
 
-def _load(case: Case) -> list[Found]:
-    return [found for facts in case.facts.values() for found in _of(facts)] if case.real else []
-
-
 def _of(facts: Facts) -> Iterator[Found]:
     seen = facts.observed
     if not seen:
-        yield Found("unknown", "what else went on was not recorded", facts.key)
+        yield Found("unknown", "what else went on was not recorded")
         return
     troubles = [*_of_disk(facts, seen), *_of_cpu(facts, seen)]
     yield from troubles
     if not troubles:
-        yield Found("good", "hardly any I/O or processor time but fio's", facts.key)
+        yield Found("good", "hardly any I/O or processor time but fio's")
 
 
 def _of_disk(facts: Facts, seen: Mapping[str, Any]) -> Iterator[Found]:
@@ -65,11 +61,11 @@ def _of_disk(facts: Facts, seen: Mapping[str, Any]) -> Iterator[Found]:
         more_ios = int(disk["read_ios"]) + int(disk["write_ios"]) - ios - SLACK_IOS
         status = _status(more_ios, ios)
     if status is not None:
-        text = (
+        yield Found(
+            status,
             f"besides fio's I/O the drive read {size_text(extra['read'])} and wrote "
-            f"{size_text(extra['write'])} (fio: {size_text(mine)})"
+            f"{size_text(extra['write'])} (fio: {size_text(mine)})",
         )
-        yield Found(status, text, facts.key)
 
 
 def _status(extra: float, own: float) -> Status | None:
@@ -92,21 +88,16 @@ def _of_cpu(facts: Facts, seen: Mapping[str, Any]) -> Iterator[Found]:
     if whole > 0:
         others = sum(cpu.get(name, 0.0) for name in _BUSY) - cpu.get("own", 0.0)
         if others > OTHERS_CPU * whole:
-            text = f"other programs used {100 * others / whole:.0f} % of the processors"
-            yield Found("doubt", text, facts.key)
+            yield Found(
+                "doubt", f"other programs used {100 * others / whole:.0f} % of the processors"
+            )
         if (stolen := cpu.get("steal", 0.0)) > STEAL * whole:
-            text = f"the hypervisor gave {100 * stolen / whole:.0f} % of the time to others"
-            yield Found("doubt", text, facts.key)
+            yield Found(
+                "doubt", f"the hypervisor gave {100 * stolen / whole:.0f} % of the time to others"
+            )
     waited = (seen.get("pressure_seconds") or {}).get("memory_some", 0.0)
     if waited > MEMORY * float(seen.get("seconds") or 1.0):
-        text = f"tasks waited {waited:.1f} s for memory"
-        yield Found("doubt", text, facts.key)
-
-
-def _cpu(case: Case) -> list[Found]:
-    if not case.real:
-        return []
-    return [found for facts in case.facts.values() for found in _bound(facts)]
+        yield Found("doubt", f"tasks waited {waited:.1f} s for memory")
 
 
 def _bound(facts: Facts) -> Iterator[Found]:
@@ -123,10 +114,10 @@ def _bound(facts: Facts) -> Iterator[Found]:
     whole = sum(value for name, value in cpu.items() if name != "own")
     idle = cpu.get("idle", 0.0) + cpu.get("iowait", 0.0)
     if whole > 0 and idle < (1 - ALL_BUSY) * whole:
-        yield Found("doubt", "all processors were busy all the time", facts.key)
+        yield Found("doubt", "all processors were busy all the time")
 
 
-def limited(work: Work) -> bool:
+def limited(work: JobFacts) -> bool:
     """Whether the job itself holds back its I/Os."""
     names = ("rate", "rate_iops", "thinktime", "startdelay", "latency_target")
     return any(work.option(name) not in ("", "0") for name in names)
@@ -140,7 +131,7 @@ PROBES = (
         "other programs or taken by a hypervisor, waiting for memory",
         why="whatever else the drive and the processors do is taken from the measurement and "
         "lengthens its latencies",
-        look=_load,
+        look=of_jobs(_of, real=True),
     ),
     Probe(
         name="cpu",
@@ -148,6 +139,6 @@ PROBES = (
         looks_for="fio using nearly all of a processor for a worker, or a machine without idle "
         "time",
         why="then the processor was measured: the drive could do more with more workers",
-        look=_cpu,
+        look=of_jobs(_bound, real=True),
     ),
 )

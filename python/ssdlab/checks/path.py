@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ssdlab.checks.base import Case, Found, Probe
-from ssdlab.checks.facts import Facts, Work
+from ssdlab.checks.base import Case, Found, Probe, of_jobs
+from ssdlab.checks.facts import Facts, JobFacts
 
 RAM = frozenset({"tmpfs", "ramfs", "rootfs", "devtmpfs"})
 COPY_ON_WRITE = frozenset({"btrfs", "zfs", "bcachefs", "nilfs2", "f2fs"})
@@ -28,11 +28,9 @@ CODING = 0.8
 """8b/10b coding of SATA and SAS up to 6 Gb/s."""
 
 
-def _cache(case: Case) -> list[Found]:
-    if not case.real:
-        return []
-    found = [one for facts in case.facts.values() for one in _of(facts)]
-    return found or [Found("good", "direct I/O past the page cache")]
+def _cache(case: Case) -> Sequence[Found]:
+    found = of_jobs(_of, real=True)(case)
+    return found or [Found("good", "direct I/O past the page cache")] if case.real else []
 
 
 def _of(facts: Facts) -> Iterator[Found]:
@@ -43,35 +41,36 @@ def _of(facts: Facts) -> Iterator[Found]:
     yield from _of_counters(facts)
 
 
-def _of_work(facts: Facts, work: Work) -> Iterator[Found]:
+def _of_work(facts: Facts, work: JobFacts) -> Iterator[Found]:
     if work.engine == "null":
-        yield Found("bad", f"{work.name} uses the engine null, which does no I/O", facts.key)
+        yield Found("bad", f"{work.name} uses the engine null, which does no I/O")
         return
     if work.engine == "mmap":
-        yield Found("bad", f"{work.name} uses mmap, through the page cache", facts.key)
+        yield Found("bad", f"{work.name} uses mmap, through the page cache")
     elif not work.direct:
         writes_through = work.option("sync") not in ("", "0", "none") or (
             work.option("fsync", "fdatasync") == "1"
         )
         if writes_through and work.direction("read") is None:
-            text = f"{work.name} writes through the page cache and waits for each write"
-            yield Found("doubt", text, facts.key)
+            yield Found(
+                "doubt", f"{work.name} writes through the page cache and waits for each write"
+            )
         else:
-            yield Found("bad", f"{work.name} goes through the page cache (direct=0)", facts.key)
+            yield Found("bad", f"{work.name} goes through the page cache (direct=0)")
     for moved in work.moved:
         if work.in_flight == 1 and 0 < moved.lat_mean_ns < DEVICE_NS and moved.ddir != "trim":
-            text = (
+            yield Found(
+                "bad",
                 f"{work.name}: a {moved.ddir} takes {moved.lat_mean_ns / 1e3:.2g} us on average, "
-                f"less than any drive can do ({DEVICE_NS / 1e3:.0f} us)"
+                f"less than any drive can do ({DEVICE_NS / 1e3:.0f} us)",
             )
-            yield Found("bad", text, facts.key)
         limit = _link(facts)
         if limit is not None and moved.bw_bytes > limit:
-            text = (
+            yield Found(
+                "bad",
                 f"{work.name}: {moved.bw_bytes / 1e6:,.0f} MB/s of {moved.ddir}s, and the drive's "
-                f"link carries {limit / 1e6:,.0f} MB/s"
+                f"link carries {limit / 1e6:,.0f} MB/s",
             )
-            yield Found("bad", text, facts.key)
 
 
 def _of_file_system(facts: Facts) -> Iterator[Found]:
@@ -80,26 +79,28 @@ def _of_file_system(facts: Facts) -> Iterator[Found]:
         return
     options = str((facts.surroundings.get("file_system") or {}).get("options", ""))
     if kind in RAM:
-        yield Found("bad", f"the file lies on {kind}, which is memory", facts.key)
+        yield Found("bad", f"the file lies on {kind}, which is memory")
     elif kind in COPY_ON_WRITE:
-        text = f"the file lies on {kind}, which places, checks and caches data by itself"
-        yield Found("doubt", text, facts.key)
+        yield Found(
+            "doubt", f"the file lies on {kind}, which places, checks and caches data by itself"
+        )
     elif kind in NETWORK or kind.startswith("fuse."):
-        yield Found("doubt", f"the file lies on {kind}, with other caches behind it", facts.key)
+        yield Found("doubt", f"the file lies on {kind}, with other caches behind it")
     if "compress" in options:
-        yield Found("doubt", "the file system compresses (mount options)", facts.key)
+        yield Found("doubt", "the file system compresses (mount options)")
 
 
 def _of_layers(facts: Facts) -> Iterator[Found]:
     seen = facts.observed
     if seen.get("loop_direct") is False:
-        text = "the loop device goes through the page cache of its file (losetup --direct-io=off)"
-        yield Found("bad", text, facts.key)
+        yield Found(
+            "bad",
+            "the loop device goes through the page cache of its file (losetup --direct-io=off)",
+        )
     members = seen.get("members") or []
     if len(members) > 1 or "raid" in seen:
         level = str(seen.get("raid", "several drives"))
-        text = f"the target is an array ({level}: {', '.join(map(str, members))})"
-        yield Found("doubt", text, facts.key)
+        yield Found("doubt", f"the target is an array ({level}: {', '.join(map(str, members))})")
 
 
 def _of_counters(facts: Facts) -> Iterator[Found]:
@@ -113,8 +114,10 @@ def _of_counters(facts: Facts) -> Iterator[Found]:
         if told < ENOUGH or counted >= REACHED * told or (ddir == "read" and empty):
             continue
         did = "read were read from" if ddir == "read" else "written had reached"
-        text = f"only {100 * counted / told:.0f} % of the bytes {did} the drive, by its counters"
-        yield Found("bad", text, facts.key)
+        yield Found(
+            "bad",
+            f"only {100 * counted / told:.0f} % of the bytes {did} the drive, by its counters",
+        )
 
 
 def _link(facts: Facts) -> float | None:

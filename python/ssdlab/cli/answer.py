@@ -229,14 +229,13 @@ def print_table(
         for line in [heads, *rows]:
             print("\t".join(line), file=console.file)  # rich makes spaces of tabs
     else:
-        sides = [(head, "right" if _counts(one, n) else "left") for n, head in enumerate(heads)]
+        counts = [n for n in range(len(heads)) if _counts(one, n)]
         width = sum(GAP + max(map(len, column)) for column in zip(heads, *rows, strict=True))
         if wide or width <= console.width:
-            grid = table(sides, rows)
+            grid = table(heads, rows, counts)
             console.print(grid, width=PIPE_WIDTH if wide else None, soft_wrap=wide)
         else:
-            labels = next((n for n in range(len(heads)) if _counts(one, n)), 1)
-            _print_blocks(console, heads, rows, max(1, labels))
+            _print_blocks(console, heads, rows, max(1, next(iter(counts), 1)))
     if any(text.endswith(MARK) for row in rows for text in row):
         say(console, MARK_NOTE)
     if one.note:

@@ -18,7 +18,7 @@ if light.BODIES:
 
     from ssdlab.audit import Finding, Layer, Scene, Status, System, audit_path
     from ssdlab.cli.console import table
-    from ssdlab.cli.output import results, write_json
+    from ssdlab.cli.output import results, say, write_json
 
 
 def command(
@@ -63,20 +63,19 @@ def document(scene: Scene, findings: Sequence[Finding]) -> dict[str, Any]:
 
 def _print(console: Console, scene: Scene, findings: Sequence[Finding], *, quiet: bool) -> None:
     for line in _stack(scene):
-        console.print(line, markup=False, soft_wrap=True)
+        say(console, line)
     console.print()
     shown = [one for one in findings if not quiet or one.status is not Status.OK]
     if shown:
-        columns = [("status", "left"), ("check", "left"), ("where", "left"), ("finding", "left")]
         rows = [[one.status.value, one.check, one.where, one.what] for one in shown]
-        console.print(table(columns, rows))
+        console.print(table(("status", "check", "where", "finding"), rows))
     for one in findings:
         if one.status in (Status.PROBLEM, Status.ADVICE):
             console.print()
             for line in _explained(one):
-                console.print(line, markup=False, soft_wrap=True)
+                say(console, line)
     console.print()
-    console.print(_counts(findings), markup=False, soft_wrap=True)
+    say(console, _counts(findings))
 
 
 def _stack(scene: Scene) -> list[str]:
@@ -86,20 +85,11 @@ def _stack(scene: Scene) -> list[str]:
     if scene.mount is not None:
         lines.append(f"  {scene.mount.kind} at {scene.mount.point}")
         depth = 2
-    models = {
-        one.name: ", ".join(
-            part
-            for part in (
-                one.bus,
-                one.model,
-                "virtual"
-                if one.virtual
-                else {True: "hard disk", False: "SSD", None: None}[one.rotational],
-            )
-            if part
-        )
-        for one in scene.drives
-    }
+    models = {}
+    for one in scene.drives:
+        kind = {True: "hard disk", False: "SSD", None: None}[one.rotational]
+        parts = (one.bus, one.model, "virtual" if one.virtual else kind)
+        models[one.name] = ", ".join(part for part in parts if part)
 
     def walk(layer: Layer, depth: int) -> None:
         about = models.get(layer.name)

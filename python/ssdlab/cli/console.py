@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from rich import box
 from rich.console import Console
@@ -39,11 +39,13 @@ def _console(stream: object) -> Console:
     return Console(stderr=stream is sys.stderr, width=wide, highlight=False)
 
 
-def table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> Table:
-    """A plain table; ``columns`` are (heading, "left" | "right")."""
+def table(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()
+) -> Table:
+    """A plain table; ``right`` are the places of columns that are set to the right."""
     grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for heading, side in columns:
-        grid.add_column(heading, justify="right" if side == "right" else "left", overflow="fold")
+    for place, head in enumerate(heads):
+        grid.add_column(head, justify="right" if place in right else "left", overflow="fold")
     for row in rows:
         # Names may hold what rich would read as markup.
         grid.add_row(*(Text(cell) for cell in row))

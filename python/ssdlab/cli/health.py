@@ -14,7 +14,8 @@ import typer
 from typer.core import TyperCommand
 
 from ssdlab.cli import light
-from ssdlab.cli.options import Json, KeptWhere, Redact, Tbw, opened, rated
+from ssdlab.cli.options import Json, KeptWhere, Redact, Tbw, rated
+from ssdlab.cli.options import document as document_option
 from ssdlab.errors import InputError, SsdlabError
 from ssdlab.output import Output
 
@@ -71,22 +72,16 @@ ExitCode = Annotated[
 ]
 JsonLines = Annotated[
     Output | None,
-    typer.Option(
+    document_option(
         "--json-lines",
-        metavar="FILE|-",
         help="Write a JSON object per drive and line; to - each as soon as the drive is read.",
-        parser=str,
-        callback=opened,
     ),
 ]
 Prometheus = Annotated[
     Output | None,
-    typer.Option(
+    document_option(
         "--prometheus",
-        metavar="FILE|-",
         help="Write metrics for the textfile collector of node_exporter; FILE ends in .prom.",
-        parser=str,
-        callback=opened,
     ),
 ]
 

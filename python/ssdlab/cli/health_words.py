@@ -8,6 +8,7 @@ from rich.console import Console
 
 from ssdlab import units
 from ssdlab.cli.console import table
+from ssdlab.cli.output import say
 from ssdlab.health import Health, Projection
 from ssdlab.health.report import Report
 from ssdlab.units import size_text
@@ -21,7 +22,7 @@ def print_one(console: Console, report: Report) -> None:
     """Prints all that is said of one drive."""
     health = report.health
     title = f"{health.model or report.name}: {report.verdict}"
-    console.print(title, markup=False, soft_wrap=True)
+    say(console, title)
     console.print()
     _print_findings(console, [report], calm=True)
     console.print()
@@ -29,17 +30,17 @@ def print_one(console: Console, report: Report) -> None:
         [what, value, health.origins.get(field, "").partition(": ")[0]]
         for what, value, field in _values(health, report.projection)
     ]
-    console.print(table([("metric", "left"), ("value", "left"), ("read from", "left")], rows))
+    console.print(table(("metric", "value", "read from"), rows))
     for sentence in _sentences(report):
-        console.print(sentence, markup=False, soft_wrap=True)
+        say(console, sentence)
 
 
 def print_many(console: Console, reports: Sequence[Report]) -> None:
     """Prints a row per drive, and below them what needs attention."""
     heads = ["drive", "verdict", "used", "spare", "temp.", "hours", "written", "per day"]
     heads += ["WA", "errors", "life left"]
-    columns = [(one, "left" if one in ("drive", "verdict") else "right") for one in heads]
-    console.print(table(columns, list(map(_row, _titles(reports), reports))))
+    rows = list(map(_row, _titles(reports), reports))
+    console.print(table(heads, rows, range(2, len(heads))))
     console.print()
     if not print_trouble(console, reports):
         console.print("no drive needs attention")
@@ -65,15 +66,8 @@ def _titles(reports: Sequence[Report]) -> list[str]:
 
 def _row(title: str, report: Report) -> list[str]:
     health, carried = report.health, report.projection
-    told = [
-        one
-        for one in (
-            health.media_errors,
-            health.uncorrectable,
-            health.pending,
-        )
-        if one is not None
-    ]
+    counters = (health.media_errors, health.uncorrectable, health.pending)
+    told = [one for one in counters if one is not None]
     row = [
         title,
         report.verdict.value,
@@ -92,7 +86,7 @@ def _row(title: str, report: Report) -> list[str]:
 
 def _print_findings(console: Console, reports: Sequence[Report], *, calm: bool) -> bool:
     """``calm``: those of a good drive too, and without its name."""
-    heads = [("verdict", "left"), ("finding", "left"), ("evidence", "left")]
+    heads = ["verdict", "finding", "evidence"]
     rows = []
     for title, report in zip(_titles(reports), reports, strict=True):
         for one in report.findings:
@@ -100,7 +94,7 @@ def _print_findings(console: Console, reports: Sequence[Report], *, calm: bool) 
                 row = [one.severity.value, one.what, one.evidence]
                 rows.append(row if calm else [title, *row])
     if rows:
-        console.print(table(heads if calm else [("drive", "left"), *heads], rows))
+        console.print(table(heads if calm else ["drive", *heads], rows))
     return bool(rows)
 
 
@@ -161,10 +155,8 @@ def _sentences(report: Report) -> list[str]:
     health, carried = report.health, report.projection
     said = []
     if (since := carried.since) is not None:
-        parts = [
-            f"host writes {amount(since.written_bytes)}",
-            f"host reads {amount(since.read_bytes)}",
-        ]
+        parts = [f"host writes {amount(since.written_bytes)}"]
+        parts += [f"host reads {amount(since.read_bytes)}"]
         if since.nand_bytes is not None:
             parts.append(f"NAND writes {amount(since.nand_bytes)}")
         if since.write_amplification is not None:
@@ -213,23 +205,20 @@ def print_attributes(console: Console, report: Report) -> None:
     if not report.health.attributes:
         return
     console.print()
-    console.print(f"attributes of {report.health.model or report.name}:", markup=False)
-    heads = [("id", "right"), ("name", "left"), ("value", "right"), ("worst", "right")]
-    heads += [("threshold", "right"), ("raw", "right"), ("meaning", "left"), ("source", "left")]
+    say(console, f"attributes of {report.health.model or report.name}:")
+    heads = ("id", "name", "value", "worst", "threshold", "raw", "meaning", "source")
     rows = [
         [
             str(one.id),
             one.name,
-            _maybe(one.value, "{}"),
-            _maybe(one.worst, "{}"),
-            _maybe(one.threshold, "{}"),
+            *(_maybe(number, "{}") for number in (one.value, one.worst, one.threshold)),
             one.text,
             one.meaning or "unknown",
             one.source or "",
         ]
         for one in report.health.attributes
     ]
-    console.print(table(heads, rows))
+    console.print(table(heads, rows, (0, 2, 3, 4, 5)))
 
 
 def amount(size: float | None) -> str:

@@ -58,7 +58,7 @@ def command(
         headings, rows = _rows(kind)
     write_json(json_, [dict(zip(headings, row, strict=True)) for row in rows])
     if rows and not on_stdout(json_):
-        stdout().print(table([(heading, "left") for heading in headings], rows))
+        stdout().print(table(headings, rows))
     if wrong:
         more = f"; {len(wrong) - 1} more runs are damaged" if wrong[1:] else ""
         raise InputError(wrong[0].message + more)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,6 +21,11 @@ def opened(context: typer.Context, place: str | None) -> Output | None:
     return output
 
 
+def document(*names: str, metavar: str = "FILE|-", help: str) -> Any:
+    """An option that names where a document is written."""
+    return typer.Option(*names, metavar=metavar, help=help, parser=str, callback=opened)
+
+
 KeptBelow = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="Keep the run below this folder.")
 ]
@@ -28,14 +33,7 @@ KeptWhere = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="Where the runs are kept.")
 ]
 Json = Annotated[
-    Output | None,
-    typer.Option(
-        "--json",
-        metavar="FILE|-",
-        help="Write the result as JSON there; - is standard output.",
-        parser=str,
-        callback=opened,
-    ),
+    Output | None, document("--json", help="Write the result as JSON there; - is standard output.")
 ]
 LogFolder = Annotated[
     Path | None,
@@ -47,29 +45,14 @@ LogFolder = Annotated[
     ),
 ]
 Page = Annotated[
-    Output | None,
-    typer.Option(
-        "--report",
-        "-o",
-        "--output",
-        metavar="FILE|-",
-        help="Write an HTML report there.",
-        parser=str,
-        callback=opened,
-    ),
+    Output | None, document("--report", "-o", "--output", help="Write an HTML report there.")
 ]
 Csv = Annotated[
     Path | None, typer.Option("--csv", metavar="DIR", help="Write each table there as a CSV file.")
 ]
 Xlsx = Annotated[
     Output | None,
-    typer.Option(
-        "--xlsx",
-        metavar="FILE",
-        help="Write the tables as a workbook, a sheet each.",
-        parser=str,
-        callback=opened,
-    ),
+    document("--xlsx", metavar="FILE", help="Write the tables as a workbook, a sheet each."),
 ]
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Print every sentence, table and check.")
@@ -87,14 +70,19 @@ SetKeys = Annotated[
 Seed = Annotated[
     int, typer.Option("--seed", min=0, max=SEED_MAX, metavar="N", help="Seed of a simulated run.")
 ]
+
+
+def naming(option: str, fate: str) -> Any:
+    """An option that names a drive by its serial, to allow what is its fate."""
+    help = (
+        f"Allow {fate} (a device without one: its kernel name; a loop device: also its backing "
+        "file)."
+    )
+    return typer.Option(option, metavar="SERIAL", help=help)
+
+
 Destroy = Annotated[
-    str | None,
-    typer.Option(
-        "--destroy",
-        metavar="SERIAL",
-        help="Allow a block device with this serial to be overwritten (a device without "
-        "one: its kernel name; a loop device: also its backing file).",
-    ),
+    str | None, naming("--destroy", "a block device with this serial to be overwritten")
 ]
 SetUp = Annotated[
     str,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ssdlab.cli import light
-from ssdlab.cli.options import Json, QuietWords, Tbw, rated
+from ssdlab.cli.options import Json, QuietWords, Tbw, naming, rated
 from ssdlab.errors import InputError
 from ssdlab.output import Output
 from ssdlab.units import size_text
@@ -20,7 +20,7 @@ if light.BODIES:
     from ssdlab.care.methods import KINDS, Method, available, remark
     from ssdlab.care.purge import Purged, purge, purge_file, work_of
     from ssdlab.cli.console import progress, table
-    from ssdlab.cli.output import notice, results, say, write_json
+    from ssdlab.cli.output import notice, results, say, say_refusal, write_json
     from ssdlab.engine.ratings import rating_of
     from ssdlab.safety import BlockDevice
 
@@ -30,13 +30,7 @@ def command(
         Path, typer.Argument(metavar="TARGET", help="A block device, or a plain file.")
     ],
     destroy: Annotated[
-        str | None,
-        typer.Option(
-            "--destroy",
-            metavar="SERIAL",
-            help="Allow the drive with this serial to be purged (a device without one: its "
-            "kernel name; a loop device: also its backing file).",
-        ),
+        str | None, naming("--destroy", "the drive with this serial to be purged")
     ] = None,
     method: Annotated[
         str | None,
@@ -114,35 +108,24 @@ def _say_ways(
     ways: list[Method], head: str, json_: Output | None, refused: str | None = None
 ) -> None:
     first = next((one for one in ways if one.obstacle is None), None)
-    rows = [
-        [
-            one.name,
-            one.kind.summary,
-            "yes" if one.real else "no",
-            one.obstacle or ("would be used" if one is first else "could be used"),
-        ]
+    methods: list[dict[str, Any]] = [
+        {
+            "method": one.name,
+            "summary": one.kind.summary,
+            "real": one.real,
+            "obstacle": one.obstacle,
+            "expected_s": one.expected_s,
+        }
         for one in ways
     ]
-    columns = [(name, "left") for name in ("method", "what it is", "real purge", "here")]
+    here = [one.obstacle or ("would be used" if one is first else "could be used") for one in ways]
+    rows = [
+        [one.name, one.kind.summary, "yes" if one.real else "no", said]
+        for one, said in zip(ways, here, strict=True)
+    ]
     console = results(json_)
     say(console, f"{head}; nothing was changed")
-    console.print(table(columns, rows))
-    if refused is not None:
-        say(console, f"but as it is now it would be refused: {refused}")
-    write_json(
-        json_,
-        {
-            "would_use": None if first is None else first.name,
-            "refused": refused,
-            "methods": [
-                {
-                    "method": one.name,
-                    "summary": one.kind.summary,
-                    "real": one.real,
-                    "obstacle": one.obstacle,
-                    "expected_s": one.expected_s,
-                }
-                for one in ways
-            ],
-        },
-    )
+    console.print(table(("method", "what it is", "real purge", "here"), rows))
+    say_refusal(console, refused)
+    used = None if first is None else first.name
+    write_json(json_, {"would_use": used, "refused": refused, "methods": methods})

@@ -10,7 +10,7 @@ import typer
 
 from ssdlab.care.livewrite import SLICE_S
 from ssdlab.cli import light
-from ssdlab.cli.options import Json, QuietWords, Tbw, rated
+from ssdlab.cli.options import Json, QuietWords, Tbw, naming, rated
 from ssdlab.output import Output
 from ssdlab.units import size_text
 
@@ -27,7 +27,7 @@ if light.BODIES:
         why_refused,
     )
     from ssdlab.cli.console import progress, table
-    from ssdlab.cli.output import notice, results, say, write_json
+    from ssdlab.cli.output import notice, results, say, say_refusal, write_json
     from ssdlab.engine.ratings import rating_of
     from ssdlab.rating import share_text
 
@@ -38,12 +38,7 @@ def command(
     ],
     rewrite: Annotated[
         str | None,
-        typer.Option(
-            "--rewrite",
-            metavar="SERIAL",
-            help="Allow the drive with this serial to be rewritten with its own data (a device "
-            "without one: its kernel name; a loop device: also its backing file).",
-        ),
+        naming("--rewrite", "the drive with this serial to be rewritten with its own data"),
     ] = None,
     freeze: Annotated[
         bool,
@@ -80,8 +75,7 @@ def command(
         say(console, f"{target}: {planned.sentence()}, {share}; nothing was written yet")
         for remark in planned.remarks:
             say(console, remark)
-        if refused is not None:
-            say(console, f"but as it is now it would be refused: {refused}")
+        say_refusal(console, refused)
         return
     with progress(f"refreshing {target}", quiet=quiet) as callback:
         if place.is_device:
@@ -111,11 +105,9 @@ def _print(done: Refreshed, json_: Output | None) -> None:
         longest = units.duration(done.frozen_longest_s)
         head += f"; frozen {done.slices} times, for at most {longest}"
     say(console, head)
-    columns = [("sequential reads of 1 MiB", "left"), ("best", "right"), ("each", "right")]
-    rows = [_row("before", done.before)]
-    if done.after is not None:
-        rows.append(_row("after", done.after))
-    console.print(table(columns, rows))
+    measured = {"before": done.before, "after": done.after}
+    rows = [_row(when, speed) for when, speed in measured.items() if speed is not None]
+    console.print(table(("sequential reads of 1 MiB", "best", "each"), rows, (1, 2)))
     say(console, _verdict(done))
     if done.unreadable_bytes:
         say(console, f"{size_text(done.unreadable_bytes)} could not be read and were left alone")
@@ -130,26 +122,18 @@ def _row(name: str, speed: Speed) -> list[str]:
 
 def _verdict(done: Refreshed) -> str:
     gain = done.gain or 1.0
-    if done.verdict == "unknown":
-        return "there was nothing to rewrite"
-    if done.verdict == "not-decided":
-        return (
-            f"not decided: reading is {gain:.2f} times as fast as before, but these reads are "
-            "those of a loop device, too few, or differ too much among themselves; repeat it on "
-            "the drive itself with nothing else at work"
-        )
-    if done.verdict == "faster":
-        return f"it helped: reading is {gain:.2f} times as fast as before"
-    if done.verdict == "slower":
-        return (
-            f"it did not help: reading is {gain:.2f} times as fast as before; other work on the "
-            "drive meanwhile would look so too"
-        )
+    fast = f"reading is {gain:.2f} times as fast as before"
     chance = max(done.before.spread, done.after.spread if done.after else 0.0)
-    return (
-        f"it made no difference: {gain - 1:+.1%}, while the reads of one state differ by "
-        f"{chance:.1%}"
-    )
+    return {
+        "unknown": "there was nothing to rewrite",
+        "not-decided": f"not decided: {fast}, but these reads are those of a loop device, too few, "
+        "or differ too much among themselves; repeat it on the drive itself with nothing else at "
+        "work",
+        "faster": f"it helped: {fast}",
+        "slower": f"it did not help: {fast}; other work on the drive meanwhile would look so too",
+        "same": f"it made no difference: {gain - 1:+.1%}, while the reads of one state differ by "
+        f"{chance:.1%}",
+    }[done.verdict]
 
 
 def _planned(planned: Plan) -> dict[str, Any]:
@@ -166,18 +150,13 @@ def _planned(planned: Plan) -> dict[str, Any]:
 
 
 def _document(done: Refreshed) -> dict[str, Any]:
+    own = (
+        "written_bytes zero_bytes cached_bytes unreadable_bytes seconds slices frozen_longest_s "
+        "gain verdict remarks"
+    )
     return {
         **_planned(done.plan),
-        "written_bytes": done.written_bytes,
-        "zero_bytes": done.zero_bytes,
-        "cached_bytes": done.cached_bytes,
-        "unreadable_bytes": done.unreadable_bytes,
-        "seconds": done.seconds,
-        "slices": done.slices,
-        "frozen_longest_s": done.frozen_longest_s,
+        **{name: getattr(done, name) for name in own.split()},
         "before_bytes_per_s": list(done.before.bytes_per_s),
         "after_bytes_per_s": list(done.after.bytes_per_s) if done.after else None,
-        "gain": done.gain,
-        "verdict": done.verdict,
-        "remarks": done.remarks,
     }

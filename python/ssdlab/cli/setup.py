@@ -21,8 +21,8 @@ if light.BODIES:
     from ssdlab.cli.console import table
     from ssdlab.cli.output import notice, results, say, write_json
     from ssdlab.engine.runs import set_up_for
-    from ssdlab.fio.surroundings import disk_below
     from ssdlab.rig import resolve
+    from ssdlab.system import System
     from ssdlab.target import Fio, Target, real
 
 
@@ -60,7 +60,7 @@ def command(
     if target is None:
         raise InputError("--dry-run: name the drive or a file on it")
     found = _real(target, setup)
-    records = tuning.preview(disk_below(found.path), found.setup)
+    records = tuning.preview(System().disk_below(found.path), found.setup)
     write_json(json_, [one.as_json() for one in records])
     console = results(json_)
     say(console, f"{target}: what --setup {setup} would set; nothing was changed")
@@ -73,7 +73,7 @@ def say_preview(console: Console, target: Target, values: Mapping[str, int | flo
         return
     found = real(set_up_for(target, values), f"{target.name}: is a simulated drive")
     say(console, f"  --setup {found.setup} would set, and restore when the run ends:")
-    _print(console, tuning.preview(disk_below(found.path), found.setup))
+    _print(console, tuning.preview(System().disk_below(found.path), found.setup))
 
 
 def restore_named(arguments: Sequence[str]) -> None:
@@ -81,7 +81,7 @@ def restore_named(arguments: Sequence[str]) -> None:
     # Nobody asked for this, so it says nothing where it cannot be done.
     with contextlib.suppress(SsdlabError, OSError, ValueError):
         paths = (Path(one) for one in arguments if one and not one.startswith("-"))
-        for name in {disk_below(one) for one in paths} - {None}:
+        for name in {System().disk_below(one) for one in paths} - {None}:
             tuning.restore_left(notice, name=name)
 
 
@@ -93,7 +93,7 @@ def _restore(target: str | None, destroy: str | None, json_: Output | None) -> N
         count = tuning.restore_left(said.append)
     else:
         path = _real(target, tuning.NONE).path
-        name = disk_below(path)
+        name = System().disk_below(path)
         if name is None:
             raise InputError(f"{target}: the drive below it is not known")
         count = _restore_on(path, name, destroy, said)
@@ -121,5 +121,5 @@ def _real(target: str, setup: str) -> Fio:
 
 
 def _print(console: Console, records: Sequence[tuning.Record]) -> None:
-    columns = [(name, "left") for name in ("setting", "now", "would become", "place, or why not")]
-    console.print(table(columns, tuning.rows(records)))
+    heads = ("setting", "now", "would become", "place, or why not")
+    console.print(table(heads, tuning.rows(records)))

@@ -106,8 +106,7 @@ class _Thing:
         if self.reference:
             say(console, f"  {self.reference}")
         if self.rows:
-            columns = [(heading, "left") for heading in self.headings]
-            console.print(table(columns, [list(row) for row in self.rows]))
+            console.print(table(self.headings, self.rows))
         if self.last:
             say(console, self.last)
 

@@ -193,7 +193,7 @@ def list_(json_: Json = None) -> None:
     rows = format_rows()
     write_json(json_, cast("list[dict[str, Any]]", _core.trace_formats()))
     if not on_stdout(json_):
-        stdout().print(table([(head, "left") for head in FORMAT_HEADS], rows))
+        stdout().print(table(FORMAT_HEADS, rows))
 
 
 def format_rows() -> list[list[str]]:

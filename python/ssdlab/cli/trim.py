@@ -15,7 +15,7 @@ from ssdlab.units import parse_bytes, size_text
 if light.BODIES:
     from ssdlab import units
     from ssdlab.care.trim import Trimmed, trim
-    from ssdlab.cli.output import results, say, write_json
+    from ssdlab.cli.output import results, say, say_refusal, write_json
 
 
 def command(
@@ -40,6 +40,7 @@ def command(
     console = results(json_)
     for sentence in _sentences(done):
         say(console, sentence)
+    say_refusal(console, done.refused)
 
 
 def _sentences(done: Trimmed) -> list[str]:
@@ -61,18 +62,10 @@ def _sentences(done: Trimmed) -> list[str]:
     said += [f"  {layer.sentence}" for layer in done.layers]
     if done.reaches_a_drive is False:
         said.append("so TRIM does not reach a drive")
-    if done.refused is not None:
-        said.append(f"but as it is now it would be refused: {done.refused}")
     return said
 
 
 def _document(done: Trimmed) -> dict[str, object]:
-    return {
-        "mount": asdict(done.mount),
-        **asdict(done.space),
-        "trimmed_bytes": done.trimmed_bytes,
-        "seconds": done.seconds,
-        "layers": [asdict(layer) for layer in done.layers],
-        "reaches_a_drive": done.reaches_a_drive,
-        "refused": done.refused,
-    }
+    own = asdict(done)
+    space = own.pop("space")
+    return {**space, **own, "reaches_a_drive": done.reaches_a_drive}

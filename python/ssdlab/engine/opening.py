@@ -20,9 +20,9 @@ from ssdlab import safety, tuning
 from ssdlab.engine.ratings import of_flash
 from ssdlab.engine.session import RealSession, Session, SimSession, takes_direct
 from ssdlab.errors import InputError, RefusedError, SsdlabError
-from ssdlab.fio import surroundings
 from ssdlab.fio.run import find_fio
 from ssdlab.rating import Rating
+from ssdlab.system import System
 from ssdlab.target import Fio, Notice, Sim, Target, real, sim
 from ssdlab.units import size_text
 
@@ -127,7 +127,7 @@ class FileOpening:
             else safety.make_file(path, size, shown=self.target.path, keep=True)
         ) as held:
             made = not there if self.begun is None else bool(self.begun.get("made_file"))
-            disk = surroundings.disk_of_file(path.parent)
+            disk = System().disk_holding(path.parent)
             direct = takes_direct(path)
             session = RealSession(self.target, held, size, disk, direct=direct, made=made)
             verify(session)

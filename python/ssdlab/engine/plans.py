@@ -93,7 +93,7 @@ class Announcement:
         """For the consent of the owner of the drive."""
         low, high = (round(one) for one in self.estimate.written)
         who = f"the protocol {self.protocol.name}"
-        return safety.Work.of(
+        return safety.Work(
             f"{who} goes on and" if self.done else who,
             f"writes {safety.amount(low, high)}",
             low,

@@ -14,6 +14,7 @@ from ssdlab.fio import surroundings
 from ssdlab.health import smartctl
 from ssdlab.rating import Rating
 from ssdlab.rig import Profile, capacity_of, profiles
+from ssdlab.system import System
 from ssdlab.target import Target, real
 from ssdlab.wear import rated_bytes
 
@@ -32,14 +33,13 @@ def rating_of(path: Path, given: float | None) -> Rating | None:
     ``--tbw``), else what the drive's own counters say, else what a profile of its model says."""
     if given is not None:
         return Rating(given, "--tbw")
-    disk = surroundings.disk_below(path)
+    system = System()
+    disk = system.disk_below(path)
     if disk is None:
         return None
-    place = surroundings.SYS_BLOCK / disk
-    model = surroundings.read_line(place / "device" / "model")
-    capacity = 512 * int(surroundings.read_line(place / "size") or 0)
     answer = surroundings.smart(disk, redact=False)
-    return _by_wear(answer, disk) or _by_profile(model, capacity)
+    model = system.of(disk, "device/model")
+    return _by_wear(answer, disk) or _by_profile(model, system.bytes_of(disk))
 
 
 def rating_for(target: Target, given: float | None) -> Rating | None:

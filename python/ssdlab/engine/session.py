@@ -24,6 +24,7 @@ from ssdlab.results import Result
 from ssdlab.rig import summary_of
 from ssdlab.safety import medium
 from ssdlab.simulation import log_interval, sim_result
+from ssdlab.system import System
 from ssdlab.target import Fio, Settings, Sim
 from ssdlab.units import size_text
 
@@ -324,10 +325,9 @@ def _told_written(snapshot: Mapping[str, Any] | None, name: str) -> int | None:
 
 
 def _boot() -> str | None:
-    return surroundings.read_line(Path("/proc/sys/kernel/random/boot_id"))
+    return System().boot
 
 
 def _sectors_written(disk: str | None) -> int | None:
-    line = surroundings.read_line(surroundings.SYS_BLOCK / disk / "stat") if disk else None
-    fields = (line or "").split()
+    fields = (System().of(disk, "stat") or "").split()
     return int(fields[6]) if len(fields) > 6 else None

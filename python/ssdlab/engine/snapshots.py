@@ -9,7 +9,7 @@ from typing import Any
 
 from ssdlab.answer import Table, columns
 from ssdlab.errors import InputError
-from ssdlab.health.change import Change, compare
+from ssdlab.health.change import HealthChange, compare
 from ssdlab.health.sources import PROTOCOL_SNAPSHOTS as FILE
 from ssdlab.health.sources import of_protocol, protocol_snapshots
 from ssdlab.output import write_to
@@ -40,7 +40,7 @@ def counted(folder: Path, name: str) -> Table | None:
     return Table("", columns("counter | change in the run"), rows)
 
 
-def _rows(change: Change) -> list[tuple[str, str | None]]:
+def _rows(change: HealthChange) -> list[tuple[str, str | None]]:
     before, after = change.temperature_before_c, change.temperature_after_c
     return [
         ("written by the host", _size(change.written_bytes)),

@@ -16,11 +16,10 @@ from ssdlab.engine.setup import Setup, bytes_of
 from ssdlab.engine.speed import Span, SpeedPoint, Speeds, around, measured, moved_by
 from ssdlab.engine.steps import Job, Purge, Shape, Step
 from ssdlab.errors import InputError
-from ssdlab.fio import surroundings
-from ssdlab.fio.surroundings import disk_below
 from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
 from ssdlab.store import RunStore
+from ssdlab.system import System
 
 PROBE_S = 30.0
 """How long a drive is probed before a run."""
@@ -34,7 +33,7 @@ LATEST = 50
 
 def earlier(path: Path, store: RunStore) -> Speeds | None:
     """The speeds in the latest run of the same drive: the same path, or the same model."""
-    model = _model(disk_below(path))
+    model = _model(System().disk_below(path))
     for entry in reversed(store.entries()[-LATEST:]):
         if entry.kind != "fio":
             continue
@@ -51,7 +50,7 @@ def of_folder(folder: RunFolder) -> list[SpeedPoint]:
 
 
 def _model(disk: str | None) -> str | None:
-    return disk and surroundings.read_line(surroundings.SYS_BLOCK / disk / "device" / "model")
+    return System().of(disk, "device/model")
 
 
 def _moved_in(path: Path, target: str, model: str | None) -> Iterator[SpeedPoint]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ssdlab.errors import ExperimentError, InputError, SsdlabError
-from ssdlab.fio.options import Place, without_included
+from ssdlab.fio.options import JobLine, without_included
 
 WRONG_JOB = frozenset({errno.EINVAL, errno.EOPNOTSUPP})
 """Errors of an I/O or a file by which the system says that it was asked for the wrong thing."""
@@ -25,7 +25,7 @@ def failure(
     failed: Mapping[str, Any] | None,
     said: Sequence[str],
     names: Sequence[str],
-    included: Mapping[str, Place],
+    included: Mapping[str, JobLine],
 ) -> SsdlabError:
     """The error for a run of fio that ended with ``status``.
 

@@ -21,14 +21,14 @@ from ssdlab.fio.options import (
     ADDED,
     REPLACED,
     VALUE_LOGS,
+    JobLine,
     Known,
-    Place,
     added,
     checked,
     without_included,
 )
 from ssdlab.fio.replay import OPTIONS as REPLAY_OPTIONS
-from ssdlab.fio.replay import Trace, plan_trace
+from ssdlab.fio.replay import SectionTrace, plan_trace
 from ssdlab.jobfile import JobText
 from ssdlab.units import size_text
 
@@ -44,13 +44,13 @@ _LINE = re.compile(r"job:(\d+): ")
 
 
 @dataclass
-class Section:
+class JobSection:
     """A job section: its own options in order, and the effective ones with the globals below."""
 
     name: str
     own: list[tuple[str, str | None]] = field(default_factory=list)
     effective: dict[str, str | None] = field(default_factory=dict)
-    trace: Trace | None = None
+    trace: SectionTrace | None = None
     """What it replays in place of its pattern."""
     processes: list[_core.PlannedProcess] = field(default_factory=list)
     """What fio will make of it, process by process."""
@@ -91,7 +91,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Plan:
+class FioPlan:
     """What a job will do to its target, as far as the file tells."""
 
     writes: bool
@@ -127,11 +127,11 @@ class RealJob:
     """A job file made safe for one target."""
 
     text: str
-    sections: list[Section]
-    plan: Plan
+    sections: list[JobSection]
+    plan: FioPlan
     replaced: list[dict[str, object]]
     """Options of the job that the target or the run's folder replaced."""
-    included: Mapping[str, Place] = field(default_factory=dict)
+    included: Mapping[str, JobLine] = field(default_factory=dict)
     """What included files say, by word; messages do not quote it."""
     added: list[dict[str, object]] = field(default_factory=list)
     """What ssdlab added to each section; TARGET stands for the target's name."""
@@ -172,13 +172,13 @@ def rewrite(
     """
     filename = _escaped(target)
     lines: list[str] = ["; the job as ssdlab gave it to fio"]
-    sections: list[Section] = []
+    sections: list[JobSection] = []
     globals_: dict[str, str | None] = {}
     replaced: list[dict[str, object]] = []
     extras: list[dict[str, object]] = []
-    included: dict[str, Place] = {}
-    places: dict[int, Place] = {}
-    current: Section | None = None
+    included: dict[str, JobLine] = {}
+    places: dict[int, JobLine] = {}
+    current: JobSection | None = None
 
     def close() -> None:
         if current is None or current.name == "global":
@@ -207,7 +207,7 @@ def rewrite(
                     value = current.get(option)
                     replaced.append({"job": current.name, "option": option, "value": value})
 
-    def add(section: Section) -> None:
+    def add(section: JobSection) -> None:
         prefix = f"ssdlab{len(sections):03d}"
         lines.append(f"filename={filename}")
         more = added(prefix, section.effective, logs=logs)
@@ -221,7 +221,7 @@ def rewrite(
         if raw.startswith("["):
             close()
             name = raw[1 : raw.rfind("]")] if "]" in raw else raw[1:]
-            current = Section(name, effective=dict(globals_))
+            current = JobSection(name, effective=dict(globals_))
             if place.included:
                 included[name.strip()] = place
             lines.append(f"[{name}]")
@@ -270,14 +270,14 @@ def layout(target: Path, size: int) -> str:
 
 def _lines(
     name: str, text: str, include: Callable[[str], str], depth: int
-) -> Iterator[tuple[Place, str]]:
+) -> Iterator[tuple[JobLine, str]]:
     """(place, line) without comments and blanks; includes are read in place."""
     for number, line in enumerate(text.splitlines(), start=1):
         # fio ends a line at ; and # wherever they stand.
         bare = re.split("[;#]", line, maxsplit=1)[0].strip()
         if not bare:
             continue
-        place = Place(name, number, included=depth > 0)
+        place = JobLine(name, number, included=depth > 0)
         match = re.match(r"include\s+(.+)", bare)
         if match is None:
             yield place, bare
@@ -308,7 +308,9 @@ def _escaped(target: Path) -> str:
     return text.replace(":", "\\:")
 
 
-def _plan(text: str, sections: Sequence[Section], capacity: int | None, file_bytes: int) -> Plan:
+def _plan(
+    text: str, sections: Sequence[JobSection], capacity: int | None, file_bytes: int
+) -> FioPlan:
     """What the sections will do, as the core reads the text that fio is given."""
     host = {"$ncpus": str(os.cpu_count() or 1), "$mb_memory": str(_memory_mib())}
     planned = _core.job_plan(
@@ -336,11 +338,11 @@ def _plan(text: str, sections: Sequence[Section], capacity: int | None, file_byt
                 lasts = one["ramp_s"] + (one["runtime_s"] or 0.0)
                 seconds[one["stage"]] = max(seconds[one["stage"]], lasts)
     writes = any(section.writes for section in sections)
-    return Plan(writes, known, trimmed, sum(seconds.values()), span)
+    return FioPlan(writes, known, trimmed, sum(seconds.values()), span)
 
 
 def _at_its_line(
-    error: SsdlabError, places: Mapping[int, Place], included: Mapping[str, Place]
+    error: SsdlabError, places: Mapping[int, JobLine], included: Mapping[str, JobLine]
 ) -> SsdlabError:
     """An error in the text for fio, at the line of the job that it came from; lines in between
     belong to the one before.

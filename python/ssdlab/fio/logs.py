@@ -19,7 +19,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ssdlab.errors import ExperimentError
-from ssdlab.fio.job import Section
+from ssdlab.fio.job import JobSection
 from ssdlab.histogram import BINS, Histogram, merge
 from ssdlab.results import DIRECTIONS, LATENCY_SCHEMA, SERIES_SCHEMA, JobLogs, JobShape
 
@@ -27,7 +27,7 @@ Counts = npt.NDArray[np.int64]
 
 
 def series(
-    folder: Path, sections: Sequence[Section], document: Mapping[str, Any]
+    folder: Path, sections: Sequence[JobSection], document: Mapping[str, Any]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The job series of a finished fio run and its latencies by second (completion latencies: what
     fio logs); ``folder`` holds the logs ``ssdlab<section>_...``."""
@@ -85,12 +85,12 @@ def _folded(jobs: Sequence[Sequence[Mapping[str, Any]]]) -> list[list[int]]:
     return groups
 
 
-def _title(section: Section) -> str:
+def _title(section: JobSection) -> str:
     return section.get("name") or section.name
 
 
 def _starts(
-    sections: Sequence[Section], jobs: Sequence[Sequence[Mapping[str, Any]]]
+    sections: Sequence[JobSection], jobs: Sequence[Sequence[Mapping[str, Any]]]
 ) -> list[float]:
     """When each section's measurement began, in seconds from the start of the run.
 
@@ -183,7 +183,7 @@ def _segment(found: Histogram, length: float) -> dict[str, object]:
     }
 
 
-def shapes(sections: Sequence[Section]) -> list[JobShape]:
+def shapes(sections: Sequence[JobSection]) -> list[JobShape]:
     """The shape of each section; the threads of a trace are one."""
     found: list[JobShape] = []
     for section in sections:

@@ -13,14 +13,12 @@ import resource
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ssdlab.fio.surroundings import read_line
+from ssdlab.system import CLASS, SECTOR, System
 
-SECTOR = 512
-"""Bytes of a sector in ``/sys/block/X/stat``, whatever the drive's own are (Linux,
-Documentation/block/stat.rst)."""
 CELLS = 64
 """Equal pieces of a file of which is told how much of each was never written."""
 HOLES_MAX = 200_000
@@ -84,9 +82,11 @@ class Observer:
         if waited:
             seen["pressure_seconds"] = waited
         if last.celsius is not None:
-            limit = self._limit()
             seen["celsius"] = {"before": first.celsius, "after": last.celsius}
-            seen["celsius"] |= {} if limit is None else {"limit": limit}
+            limit = self._celsius("temp1_max")
+            # Some drives tell a limit of 0 or of 65535 K where they have none.
+            if limit is not None and 20 < limit < 150:
+                seen["celsius"]["limit"] = limit
         if first.throttles is not None and last.throttles is not None:
             seen["cpu_throttles"] = last.throttles - first.throttles
         if self.file is not None and last.unwritten is not None:
@@ -102,83 +102,72 @@ class Observer:
             cpu=self._cpu(),
             own_cpu_s=_own_cpu(),
             pressure_us=dict(self._pressure()),
-            celsius=self._celsius(),
+            celsius=self._celsius("temp1_input"),
             throttles=self._throttles(),
             unwritten=unwritten(self.file) if self.file is not None else None,
         )
 
+    @property
+    def system(self) -> System:
+        """The system that is looked at."""
+        return System(self.root)
+
+    def _of(self, file: str) -> str | None:
+        """What a file of the disk in /sys says."""
+        return self.system.of(self.disk, file)
+
     def _disk(self) -> dict[str, int]:
-        if self.disk is None or read_line(self._block("queue/iostats")) == "0":
+        if self.disk is None or self._of("queue/iostats") == "0":
             return {}
         # The head of an NVMe namespace with several paths counts nothing before Linux 6.15.
         match = re.fullmatch(r"(nvme\d+)(n\d+)", self.disk)
-        blocks = self._block("").parent
-        paths = sorted(blocks.glob(f"{match[1]}c*{match[2]}")) if match else []
-        lines = [read_line(place / "stat") or "" for place in (self._block(""), *paths)]
+        paths = self.system.glob(f"{CLASS}/{match[1]}c*{match[2]}/stat") if match else []
+        lines = [self.system.read(one) or "" for one in (f"{CLASS}/{self.disk}/stat", *paths)]
         counts = [dict(zip(_STAT, map(int, line.split()), strict=False)) for line in lines]
         own, *others = counts
         return {
             name: max(count, sum(one.get(name, 0) for one in others)) for name, count in own.items()
         }
 
-    def _block(self, name: str) -> Path:
-        return self.root / "sys/class/block" / str(self.disk) / name
-
     def _cpu(self) -> dict[str, float]:
-        line = read_line(self.root / "proc/stat") or ""
+        line = self.system.read("proc/stat") or ""
         fields = line.split("\n", 1)[0].split()[1 : 1 + len(_CPU)]
         tick = os.sysconf("SC_CLK_TCK")
         return {name: int(f) / tick for name, f in zip(_CPU, fields, strict=False)}
 
     def _pressure(self) -> Iterator[tuple[str, int]]:
         for what in _PRESSURES:
-            for line in (read_line(self.root / "proc/pressure" / what) or "").splitlines():
+            for line in (self.system.read(f"proc/pressure/{what}") or "").splitlines():
                 kind, _, rest = line.partition(" ")
                 total = rest.rpartition("total=")[2]
                 if total.isdigit():
                     yield f"{what}_{kind}", int(total)
 
-    def _sensor(self) -> Path | None:
+    def _celsius(self, what: str) -> float | None:
         """The drive's own thermometer: an NVMe controller's, or the driver drivetemp's."""
-        if self.disk is None:
-            return None
-        device = self._block("device")
-        places = (*device.glob("hwmon*/temp1_input"), *device.glob("hwmon/hwmon*/temp1_input"))
-        return min(places, default=None)
-
-    def _celsius(self) -> float | None:
-        sensor = self._sensor()
-        return None if sensor is None else _milli(sensor)
-
-    def _limit(self) -> float | None:
-        """From where on the drive says that it is too hot."""
-        sensor = self._sensor()
-        if sensor is None:
-            return None
-        found = _milli(sensor.with_name("temp1_max"))
-        # Some drives tell a limit of 0 or of 65535 K where they have none.
-        return found if found is not None and 20 < found < 150 else None
+        device = f"{CLASS}/{self.disk}/device"
+        places = (f"{device}/hwmon*/{what}", f"{device}/hwmon/hwmon*/{what}")
+        sensors = [one for place in places for one in self.system.glob(place)]
+        found = self.system.number(min(sensors)) if sensors and self.disk else None
+        return None if found is None else found / 1000
 
     def _throttles(self) -> int | None:
-        place = self.root / "sys/devices/system/cpu"
-        counts = [read_line(p) for p in place.glob("cpu[0-9]*/thermal_throttle/*_throttle_count")]
-        known = [int(count) for count in counts if count and count.isdigit()]
+        cpus = "sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/*_throttle_count"
+        counts = [self.system.number(one) for one in self.system.glob(cpus)]
+        known = [count for count in counts if count is not None]
         return sum(known) if known else None
 
     def _layers(self, disk: str) -> dict[str, Any]:
         """What lies between the target and flash: a loop device's file, members, the host link."""
         found: dict[str, Any] = {}
-        if (direct := read_line(self._block("loop/dio"))) is not None:
+        if (direct := self._of("loop/dio")) is not None:
             found["loop_direct"] = direct == "1"
-        slaves = self._block("slaves")
-        if slaves.is_dir() and (members := sorted(os.listdir(slaves))):
+        if members := self.system.listed(f"{CLASS}/{disk}/slaves"):
             found["members"] = members
-        level = read_line(self._block("md/level"))
-        if level is not None:
+        if (level := self._of("md/level")) is not None:
             found["raid"] = level
-        link = self._block("device/device")
-        speed, width = (read_line(link / f"current_link_{one}") for one in ("speed", "width"))
-        if (rate := _link_bytes_per_s(speed, width)) is not None:
+        speed, width = (self._of(f"device/device/current_link_{one}") for one in ("speed", "width"))
+        if (rate := link_bytes_per_s(speed, width)) is not None:
             found["link_bytes_per_s"] = rate
         return found
 
@@ -190,18 +179,15 @@ def unwritten(file: Path) -> dict[str, Any] | None:
     only where something is unwritten. None where the file system does not tell.
     """
     try:
-        descriptor = os.open(file, os.O_RDONLY)
+        with file.open("rb", buffering=0) as opened:
+            size = os.fstat(opened.fileno()).st_size
+            stretches = list(islice(data_stretches(opened.fileno(), size), HOLES_MAX + 1))
     except OSError:
         return None
-    try:
-        size = os.fstat(descriptor).st_size
-        holes = list(_holes(descriptor, size))
-    except OSError:
+    if len(stretches) > HOLES_MAX:
         return None
-    finally:
-        os.close(descriptor)
-    if len(holes) > HOLES_MAX:
-        return None
+    edges = [0, *(edge for stretch in stretches for edge in stretch), size]
+    holes = [(at, end - at) for at, end in zip(edges[::2], edges[1::2], strict=True) if end > at]
     total = sum(length for _, length in holes)
     found: dict[str, Any] = {"bytes": size, "unwritten_bytes": total}
     if total:
@@ -209,23 +195,19 @@ def unwritten(file: Path) -> dict[str, Any] | None:
     return found
 
 
-def _holes(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
-    """(offset, length) of what holds no data; the kernel counts unwritten extents as holes."""
-    place = 0
-    for _ in range(HOLES_MAX + 1):
-        if place >= size:
-            return
+def data_stretches(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
+    """Start and end of each stretch of an open file that holds data; the kernel counts unwritten
+    extents as holes. Raises OSError where the file system does not tell."""
+    at = 0
+    while at < size:
         try:
-            data = os.lseek(descriptor, place, os.SEEK_DATA)
+            start = os.lseek(descriptor, at, os.SEEK_DATA)
         except OSError as error:
-            if error.errno != errno.ENXIO:
-                raise
-            data = size  # nothing but a hole until the end
-        if data > place:
-            yield place, data - place
-        if data >= size:
-            return
-        place = os.lseek(descriptor, data, os.SEEK_HOLE)
+            if error.errno == errno.ENXIO:
+                return  # nothing but a hole from here on
+            raise
+        at = min(size, os.lseek(descriptor, start, os.SEEK_HOLE))
+        yield start, at
 
 
 def _by_cell(holes: list[tuple[int, int]], size: int) -> list[float]:
@@ -256,22 +238,14 @@ def _own_cpu() -> float:
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
-def _milli(path: Path) -> float | None:
-    line = read_line(path)
-    try:
-        return None if line is None else int(line) / 1000
-    except ValueError:
-        return None
-
-
-def _link_bytes_per_s(speed: str | None, width: str | None) -> float | None:
+def link_bytes_per_s(speed: str | None, width: str | None) -> float | None:
     """What a PCIe link carries in one direction: ``8.0 GT/s PCIe`` and lanes, less its coding
-    (8b/10b up to 5 GT/s, 128b/130b above)."""
+    (8b/10b up to 5 GT/s, 128b/130b up to 32 GT/s, 242 bytes of each FLIT of 256 above)."""
     if speed is None or width is None or not width.isdigit():
         return None
     try:
         transfers = float(speed.split()[0]) * 1e9
     except (ValueError, IndexError):
         return None
-    coding = 8 / 10 if transfers <= 5e9 else 128 / 130
+    coding = 8 / 10 if transfers <= 5e9 else 128 / 130 if transfers <= 32e9 else 242 / 256
     return transfers * coding / 8 * int(width)

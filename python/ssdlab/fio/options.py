@@ -61,32 +61,29 @@ ALLOWED = frozenset(
 )
 """Options that pass unchanged (logs and memory with a closer look)."""
 
-REPLACED = {
-    "filename": "the target is the only file",
-    "directory": "the target is the only file",
-    "filename_format": "the target is the only file",
-    "unique_filename": "the target is the only file",
-    "opendir": "the target is the only file",
-    "lockfile": "it would make files beside the target",
-    "unlink": "ssdlab removes the file that it made, and no other",
-    "unlink_each_loop": "ssdlab removes the file that it made, and no other",
-    "write_hist_log": "the series of the result comes from this log",
-    "log_hist_msec": "the series of the result comes from this log",
-    "log_hist_coarseness": "the series of the result comes from this log",
-    "per_job_logs": "each thread has a log of its own",
-    "thread": "fio ends with all its jobs should ssdlab be killed",
-    "log_unix_epoch": "logs count from the start of their job",
-    "log_alternate_epoch": "logs count from the start of their job",
-    "log_alternate_epoch_clock_id": "logs count from the start of their job",
-    "log_compression": "logs are read as text",
-    "log_compression_cpus": "logs are read as text",
-    "log_store_compressed": "logs are read as text",
-    "unified_rw_reporting": "reads, writes and trims are told apart",
-    "create_only": "the job is run",
-    "verify_state_save": "it would write files beside the target",
-    "error_dump": "it would write files beside the target",
-    "verify_dump": "it would write files beside the target",
-}
+
+def _because(reasons: Mapping[str, str]) -> dict[str, str]:
+    """The reason of each option, of the options by reason."""
+    return {option: why for why, options in reasons.items() for option in options.split()}
+
+
+REPLACED = _because(
+    {
+        "the target is the only file": "filename directory filename_format unique_filename opendir",
+        "it would make files beside the target": "lockfile",
+        "ssdlab removes the file that it made, and no other": "unlink unlink_each_loop",
+        "the series of the result comes from this log": "write_hist_log log_hist_msec "
+        "log_hist_coarseness",
+        "each thread has a log of its own": "per_job_logs",
+        "fio ends with all its jobs should ssdlab be killed": "thread",
+        "logs count from the start of their job": "log_unix_epoch log_alternate_epoch "
+        "log_alternate_epoch_clock_id",
+        "logs are read as text": "log_compression log_compression_cpus log_store_compressed",
+        "reads, writes and trims are told apart": "unified_rw_reporting",
+        "the job is run": "create_only",
+        "it would write files beside the target": "verify_state_save error_dump verify_dump",
+    }
+)
 """Options that ssdlab decides itself on a real target, and why; what the job says is recorded."""
 
 ADDED = {
@@ -112,25 +109,23 @@ where the job writes no such log itself."""
 VALUE_LOGS = tuple(name for name in ADDED_FOR_LOGS if name.startswith("write_"))
 """Options that write fio's logs of values."""
 
-REFUSED = {
-    "exec_prerun": "it starts a program",
-    "exec_postrun": "it starts a program",
-    "write_iolog": "it writes a trace to a file of its own",
-    "merge_blktrace_file": "it writes a trace to a file of its own",
-    "allow_mounted_write": "a mounted drive is never written",
-    "ioscheduler": "it changes a setting of the system",
-    "profile": "a profile chooses its own options",
-    "cgroup": "it changes settings of the system",
-    "cgroup_root": "it changes settings of the system",
-    "uid": "it changes the user that writes",
-    "gid": "it changes the user that writes",
-    "verify_state_load": "it reads state from a file of its own",
-}
+REFUSED = _because(
+    {
+        "it starts a program": "exec_prerun exec_postrun",
+        "it writes a trace to a file of its own": "write_iolog merge_blktrace_file",
+        "a mounted drive is never written": "allow_mounted_write",
+        "it changes a setting of the system": "ioscheduler",
+        "a profile chooses its own options": "profile",
+        "it changes settings of the system": "cgroup cgroup_root",
+        "it changes the user that writes": "uid gid",
+        "it reads state from a file of its own": "verify_state_load",
+    }
+)
 """Options that could reach beyond the target, and how."""
 
 
 @dataclass(frozen=True)
-class Place:
+class JobLine:
     """Where a line of a job stands."""
 
     file: str
@@ -146,7 +141,7 @@ class Place:
         return kind(f"{self.file}:{self.line}: {problem}")
 
 
-def without_included(error: SsdlabError, included: Mapping[str, Place]) -> SsdlabError:
+def without_included(error: SsdlabError, included: Mapping[str, JobLine]) -> SsdlabError:
     """``error``, or its place alone where it quotes what an included file says.
 
     ``included`` are the words of included files: names and values.
@@ -166,7 +161,7 @@ class Known(Protocol):
 
 
 def checked(
-    place: Place, raw: str, environment: Mapping[str, str], known: Known | None
+    place: JobLine, raw: str, environment: Mapping[str, str], known: Known | None
 ) -> tuple[str, str | None]:
     """The option's canonical name and value, once it is known to stay on the target.
 

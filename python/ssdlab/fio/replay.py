@@ -35,7 +35,7 @@ depth is replayed by as many threads, each with its share of the requests and on
 
 
 @dataclass(frozen=True)
-class Trace:
+class SectionTrace:
     """The trace of a section: where it comes from, and what it will do to the target."""
 
     path: str
@@ -80,7 +80,7 @@ class Trace:
             said.append(f"replay_time_scale={self.time_scale}")
         return said
 
-    def dealt(self) -> Iterator[Trace]:
+    def dealt(self) -> Iterator[SectionTrace]:
         """The trace of each thread, this one first."""
         stem = self.iolog.removesuffix(".iolog")
         for lane in range(self.lanes):
@@ -98,7 +98,7 @@ class Trace:
 
 def plan_trace(
     job: JobText, options: Mapping[str, str | None], capacity: int | None, iolog: str
-) -> Trace:
+) -> SectionTrace:
     """Reads the trace that a section replays, once, to know what it does.
 
     Raises:
@@ -121,7 +121,7 @@ def plan_trace(
     depth = options.get("iodepth") or "1"
     lanes = 1 if no_stall else min(LANES_MAX, int(depth) if depth.isdigit() else 1)
     lanes = max(1, min(lanes, int(counts["requests"])))
-    return Trace(path, reading, place, iolog, no_stall, scale, counts, 0, lanes)
+    return SectionTrace(path, reading, place, iolog, no_stall, scale, counts, 0, lanes)
 
 
 def _number(job: JobText, options: Mapping[str, str | None], name: str, default: int) -> int:

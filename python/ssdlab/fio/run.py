@@ -16,7 +16,8 @@ from typing import IO, Any
 
 from ssdlab.errors import ExperimentError, Interrupted, MissingProgramError
 from ssdlab.fio.complaints import failure
-from ssdlab.fio.options import Place
+from ssdlab.fio.options import JobLine
+from ssdlab.json_access import object_in
 from ssdlab.progress import Progress, ProgressCallback
 
 _OUTPUT = "fio.json"
@@ -50,7 +51,7 @@ def run_fio(
     read_only: bool,
     progress: ProgressCallback | None,
     paths: Mapping[str, str] = MappingProxyType({}),
-    included: Mapping[str, Place] | None = None,
+    included: Mapping[str, JobLine] | None = None,
 ) -> dict[str, Any]:
     """Runs ``job_text`` with ``folder`` as working directory; the JSON+ document.
 
@@ -183,20 +184,11 @@ def _document(
     text: str,
     said: str,
     names: Sequence[str],
-    included: Mapping[str, Place],
+    included: Mapping[str, JobLine],
 ) -> dict[str, Any]:
     """The JSON+ document, or the error that fio reported."""
-    # fio may print warnings before the document.
-    start = text.find("{")
-    document: dict[str, Any] = {}
-    if start >= 0:
-        try:
-            document, _ = json.JSONDecoder().raw_decode(text[start:])
-        except ValueError:
-            document = {}
-        said += "\n" + text[:start]
-    else:
-        said += "\n" + text
+    document, warnings = object_in(text)
+    said += "\n" + warnings
     failed = next((job for job in document.get("jobs", []) if job.get("error")), None)
     if status == 0 and document.get("jobs") and failed is None:
         return document

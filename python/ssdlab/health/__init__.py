@@ -1,8 +1,8 @@
 """How a drive is: what it tells of itself, a verdict in words, and how long it lasts."""
 
-from ssdlab.health.change import Change, compare
+from ssdlab.health.change import HealthChange, compare
 from ssdlab.health.history import Projection, project
-from ssdlab.health.model import Attribute, Finding, Health, Severity
+from ssdlab.health.model import Attribute, Health, Severity
 from ssdlab.health.simulated import from_wear
 from ssdlab.health.smartctl import parse, read_document
 from ssdlab.health.sources import Snapshots, live, load
@@ -10,9 +10,8 @@ from ssdlab.health.verdict import judge, worst
 
 __all__ = [
     "Attribute",
-    "Change",
-    "Finding",
     "Health",
+    "HealthChange",
     "Projection",
     "Severity",
     "Snapshots",

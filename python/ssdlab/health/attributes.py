@@ -9,8 +9,9 @@ unknown.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 How = Literal["raw", "second", "used raw", "left", "left agreed", "used agreed", "value", "told"]
 """Which number of an attribute is meant.
@@ -30,7 +31,10 @@ _USE = "common use among vendors, named by smartmontools"
 _INTEL = "Intel SSD DC S3700 product specification"
 _MICRON = "Micron TN-FD-22, client SATA SSD SMART attributes"
 _PHISON = "Phison MKP_521 SMART attributes, by smartmontools' drive database"
+_MZMPC = "Samsung MZMPC datasheet, with smartmontools' drive database"
 _WEAR_COUNT = "AnandTech's endurance tests of Samsung drives"
+_LIFETIME = 169
+"""The attribute whose name says by itself what it means."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,40 @@ class Meaning:
         )
 
 
-def _bytes(number: int, name: str, field: str, unit: int, source: str = _DB) -> Meaning:
+def _each(numbers: Iterable[int], make: Callable[..., Meaning], *more: Any) -> list[Meaning]:
+    """The same meaning of several attributes."""
+    return [make(number, *more) for number in numbers]
+
+
+def _wear(
+    number: int, name: str, how: How, source: str, family: str = "", what: str = ""
+) -> Meaning:
+    """Of the rated endurance, what is used. Where smartctl's names may be a guess, only on drives
+    that it knows."""
+    which = how.split()[0]
+    agreed = f"percent of the rated endurance {which}, where normalized and raw value agree"
+    plain = "normalized: percent of the rated endurance left"
+    of = what or (agreed if "agreed" in how else plain)
+    known = how != "left" and not family and number != _LIFETIME
+    return Meaning(number, name, "used_percent", how, of, source, 1, family, known)
+
+
+def _spare(number: int, name: str, source: str = _DB, family: str = "", more: str = "") -> Meaning:
+    what = f"normalized: percent of the reserve blocks left{more}"
+    return Meaning(number, name, "spare_percent", "value", what, source, 1, family, not family)
+
+
+def _count(
+    number: int, field: str, what: str, name: str, source: str = _USE, family: str = ""
+) -> Meaning:
+    """A counter of the raw value; vendors' own only on drives that smartctl knows."""
+    known = source != _USE and not family
+    return Meaning(number, name, field, "raw", what, source, 1, family, known)
+
+
+def _bytes(
+    number: int, name: str, field: str, unit: int, source: str = _DB, family: str = ""
+) -> Meaning:
     who = {
         "written_bytes": "written by the host",
         "read_bytes": "read by the host",
@@ -70,130 +107,67 @@ def _bytes(number: int, name: str, field: str, unit: int, source: str = _DB) -> 
     }
     size = {SECTOR: "sectors of 512 bytes", MIB: "MiB", 32 * MIB: "32 MiB", GIB: "GiB", GB: "GB"}
     what = f"{who[field]}, in {size[unit]}"
-    return Meaning(number, name, field, "raw", what, source, unit, known=True)
+    return Meaning(number, name, field, "raw", what, source, unit, family, known=True)
 
 
 _INTEL_DRIVES = r"(?i)intel|solidigm"
+_SAMSUNG_DRIVES = r"(?i)samsung"
+_NOT_SANDISK = r"^(?!.*(?i:sandisk))"
 _MICRON_DRIVES = r"(?i)micron|crucial"
 
 TABLE: tuple[Meaning, ...] = (
     # Wear. Where a drive has several, the first counts.
-    Meaning(
+    _wear(
         233,
         "Media_Wearout_Indicator",
-        "used_percent",
         "left",
-        "normalized: percent of the rated erase cycles left, from 100 down to 1",
         _INTEL,
-        family=_INTEL_DRIVES,
+        _INTEL_DRIVES,
+        "normalized: percent of the rated erase cycles left, from 100 down to 1",
     ),
-    Meaning(
+    _wear(
         177,
         "Wear_Leveling_Count",
-        "used_percent",
         "left",
-        "normalized: percent of the rated erase cycles left; raw: mean erases of a block",
         _WEAR_COUNT,
-        family=r"(?i)samsung",
+        _SAMSUNG_DRIVES,
+        "normalized: percent of the rated erase cycles left; raw: mean erases of a block",
     ),
-    Meaning(
+    _wear(
         202,
         "Percent_Lifetime_(Remain|Used)|Perc_Rated_Life_Used",
-        "used_percent",
         "used raw",
-        "raw: percent of the rated endurance used, though smartctl may call it what remains",
         _MICRON,
-        family=_MICRON_DRIVES,
+        _MICRON_DRIVES,
+        "raw: percent of the rated endurance used, though smartctl may call it what remains",
     ),
-    Meaning(
+    _wear(
         231,
         "SSD_Life_Left(_Perc)?|Lifetime_Left|Percent_Lifetime_Remain|Perc_Rated_Life_Remain",
-        "used_percent",
         "left",
-        "normalized: percent of the rated endurance left",
         "Phison MKP_521 and SandForce, by smartmontools' drive database",
     ),
-    Meaning(
-        169,
-        "Remaining_Lifetime_Perc|Lifetime_Remaining%",
-        "used_percent",
+    _wear(_LIFETIME, "Remaining_Lifetime_Perc|Lifetime_Remaining%", "left agreed", _DB),
+    *_each(
+        (177, 178, 201, 209, 233, 245, 248),
+        _wear,
+        "Remaining_Lifetime_Perc|(Perc(ent)?_|PCT_|Drive_?)?(Rated_)?(Life(time)?|LifeLeft)"
+        "_(Remain(ing)?|Left)%?|Remaining_Life",
         "left agreed",
-        "percent of the rated endurance left, where normalized and raw value agree",
         _DB,
     ),
-    *(
-        Meaning(
-            number,
-            "Remaining_Lifetime_Perc|(Perc(ent)?_|PCT_|Drive_?)?(Rated_)?(Life(time)?|LifeLeft)"
-            "_(Remain(ing)?|Left)%?|Remaining_Life",
-            "used_percent",
-            "left agreed",
-            "percent of the rated endurance left, where normalized and raw value agree",
-            _DB,
-            known=True,
-        )
-        for number in (177, 178, 201, 209, 233, 245, 248)
-    ),
-    *(
-        Meaning(
-            number,
-            "Percent_Life_Used|Drive_?Life_Used%",
-            "used_percent",
-            "used agreed",
-            "percent of the rated endurance used, where normalized and raw value agree",
-            _DB,
-            known=True,
-        )
-        for number in (173, 245)
-    ),
+    *_each((173, 245), _wear, "Percent_Life_Used|Drive_?Life_Used%", "used agreed", _DB),
     # Spare blocks.
-    *(
-        Meaning(
-            number,
-            "Available_Reservd_Space",
-            "spare_percent",
-            "value",
-            "normalized: percent of the reserve blocks left, from 100",
-            _INTEL,
-            family=_INTEL_DRIVES,
-        )
-        for number in (232, 170)
-    ),
-    Meaning(
-        170,
-        "Reserved_Block_Pct",
-        "spare_percent",
-        "value",
-        "normalized: percent of the reserve blocks left",
-        _DB,
-        known=True,
-    ),
-    Meaning(
-        232,
-        "Perc_Avail_Resrvd_Space",
-        "spare_percent",
-        "value",
-        "normalized: percent of the reserve blocks left",
-        _DB,
-        known=True,
-    ),
-    Meaning(
-        179,
-        "Used_Rsvd_Blk_Cnt_Tot",
-        "spare_percent",
-        "value",
-        "normalized: percent of the reserve blocks left; raw: blocks used",
-        "Samsung MZMPC datasheet, with smartmontools' drive database",
-        family=r"(?i)samsung",
-    ),
+    *_each((232, 170), _spare, "Available_Reservd_Space", _INTEL, _INTEL_DRIVES, ", from 100"),
+    _spare(170, "Reserved_Block_Pct"),
+    _spare(232, "Perc_Avail_Resrvd_Space"),
+    _spare(179, "Used_Rsvd_Blk_Cnt_Tot", _MZMPC, _SAMSUNG_DRIVES, "; raw: blocks used"),
     # Errors. Where a drive has several, the largest counts.
-    Meaning(
+    _count(
         5,
-        "Reallocated_Sector_Ct|Retired_Block_Count|Reallocate_NAND_Blk_Cnt|Reallocated_Block_Count",
         "reallocated",
-        "raw",
         "sectors or blocks replaced by spares",
-        _USE,
+        "Reallocated_Sector_Ct|Retired_Block_Count|Reallocate_NAND_Blk_Cnt|Reallocated_Block_Count",
     ),
     Meaning(
         170,
@@ -204,94 +178,57 @@ TABLE: tuple[Meaning, ...] = (
         _PHISON,
         known=True,
     ),
-    Meaning(
+    _count(
         170,
-        "Grown_(Failing|Bad)_Blocks?(_Ct)?",
         "reallocated",
-        "raw",
         "blocks that went bad since new",
+        "Grown_(Failing|Bad)_Blocks?(_Ct)?",
         _DB,
-        known=True,
     ),
-    Meaning(
+    _count(
         197,
-        "Current_Pending_(Sector|ECC_Cnt)|Pending_Sector_Count",
         "pending",
-        "raw",
         "sectors that could not be read and wait to be written again",
-        _USE,
+        "Current_Pending_(Sector|ECC_Cnt)|Pending_Sector_Count",
     ),
-    Meaning(
+    _count(
         187,
-        "Reported_Uncorrect|Uncorrectable_(Error_Cnt|ECC_Ct)|Reported_UE_Counts",
         "uncorrectable",
-        "raw",
         "errors beyond correction, reported to the host",
-        _USE,
+        "Reported_Uncorrect|Uncorrectable_(Error_Cnt|ECC_Ct)|Reported_UE_Counts",
     ),
-    Meaning(
+    _count(
         198,
-        "Offline_Uncorrectable|Uncor_Read_Error_Ct",
         "uncorrectable",
-        "raw",
         "sectors beyond correction, found by the drive's own scan",
-        _USE,
+        "Offline_Uncorrectable|Uncor_Read_Error_Ct",
     ),
-    *(
-        Meaning(
-            number,
-            "(UDMA_|SATA_)?CRC_Error(_Count)?",
-            "crc_errors",
-            "raw",
-            "transfers spoiled between drive and host",
-            _USE,
-        )
-        for number in (199, 218)
+    *_each(
+        (199, 218),
+        _count,
+        "crc_errors",
+        "transfers spoiled between drive and host",
+        "(UDMA_|SATA_)?CRC_Error(_Count)?",
     ),
-    *(
-        Meaning(
-            number,
-            "(Unsafe|Unclean)_Shutdown_(Count|Ct)|Unexpect(ed)?_(Power|Pwr)_?Loss(_Cn?t)?"
-            "|Pwr_Cycle_Ct_Unplanned|Unexpected_Power_Cycle",
-            "unsafe_shutdowns",
-            "raw",
-            "times that the power went without notice",
-            _USE,
-        )
-        for number in (174, 192)
-    ),
-    Meaning(
-        235,
-        "POR_Recovery_Count",
+    *_each(
+        (174, 192),
+        _count,
         "unsafe_shutdowns",
-        "raw",
+        "times that the power went without notice",
+        "(Unsafe|Unclean)_Shutdown_(Count|Ct)|Unexpect(ed)?_(Power|Pwr)_?Loss(_Cn?t)?"
+        "|Pwr_Cycle_Ct_Unplanned|Unexpected_Power_Cycle",
+    ),
+    _count(
+        235,
+        "unsafe_shutdowns",
         "recoveries after the power went without notice",
-        "Samsung MZMPC datasheet, with smartmontools' drive database",
-        family=r"(?i)samsung",
+        "POR_Recovery_Count",
+        _MZMPC,
+        _SAMSUNG_DRIVES,
     ),
     # Amounts.
-    Meaning(
-        241,
-        "Total_LBAs_Written",
-        "written_bytes",
-        "raw",
-        "written by the host, in sectors of 512 bytes",
-        _DB,
-        SECTOR,
-        family=r"^(?!.*(?i:sandisk))",
-        known=True,
-    ),
-    Meaning(
-        242,
-        "Total_LBAs_Read",
-        "read_bytes",
-        "raw",
-        "read by the host, in sectors of 512 bytes",
-        _DB,
-        SECTOR,
-        family=r"^(?!.*(?i:sandisk))",
-        known=True,
-    ),
+    _bytes(241, "Total_LBAs_Written", "written_bytes", SECTOR, family=_NOT_SANDISK),
+    _bytes(242, "Total_LBAs_Read", "read_bytes", SECTOR, family=_NOT_SANDISK),
     _bytes(246, "Total_LBAs_Written", "written_bytes", SECTOR, _MICRON),
     _bytes(241, "Host_Writes_32MiB", "written_bytes", 32 * MIB, _INTEL),
     _bytes(225, "Host_Writes_32MiB", "written_bytes", 32 * MIB, _INTEL),
@@ -321,26 +258,18 @@ TABLE: tuple[Meaning, ...] = (
         "programmed into flash, in sectors of 512 bytes",
         "inferred: on a PM883 it equals the mean erase count (177) times the flash it has",
         SECTOR,
-        family=r"(?i)samsung",
+        family=_SAMSUNG_DRIVES,
         known=True,
     ),
-    Meaning(
-        247,
-        "Host_Program_Page_Count",
-        "host_pages",
-        "raw",
-        "flash pages programmed for the host",
-        _MICRON,
-        known=True,
+    _count(
+        247, "host_pages", "flash pages programmed for the host", "Host_Program_Page_Count", _MICRON
     ),
-    Meaning(
+    _count(
         248,
-        "(FTL|Bckgnd)_Program_Page_C(oun|n)t",
         "other_pages",
-        "raw",
         "flash pages programmed by the drive for itself",
+        "(FTL|Bckgnd)_Program_Page_C(oun|n)t",
         _MICRON,
-        known=True,
     ),
 )
 """Meanings with a field in :class:`~ssdlab.health.Health`."""

@@ -4,29 +4,63 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from ssdlab.errors import InputError
-from ssdlab.health.model import Finding, Health, Severity
+from ssdlab.health.model import Health, HealthFinding, Severity
 
+N = TypeVar("N", int, float)
 STEPS = 10
 """So many units of a counter must have passed for a ratio of it to be within ten percent."""
 
-ERRORS: Mapping[str, tuple[Severity, str]] = {
-    "media_errors": (Severity.REPLACE, "the drive failed to return data"),
-    "uncorrectable": (Severity.REPLACE, "the drive reported uncorrectable errors"),
-    "pending": (Severity.WATCH, "sectors could not be read"),
-    "reallocated": (Severity.WATCH, "sectors or blocks were reallocated to spares"),
-    "crc_errors": (
-        Severity.WATCH,
-        "transfers failed their CRC: check the cable and the connector",
+
+@dataclass(frozen=True)
+class Counter:
+    """A counter that should stand still."""
+
+    growth: Severity
+    """What its growth asks for."""
+    what: str
+    """What happened as often as it says."""
+    advice: str = ""
+    """What to do about that where it is not 0, whether it grows or not; empty for nothing."""
+    one: str = ""
+    """What it counts."""
+
+
+ERRORS: Mapping[str, Counter] = {
+    "media_errors": Counter(
+        Severity.REPLACE,
+        "the drive failed to return data",
+        " (media errors); watch whether the count grows",
+        "media error",
     ),
-    "unsafe_shutdowns": (Severity.GOOD, "power was lost without notice (unsafe shutdown)"),
+    "uncorrectable": Counter(
+        Severity.REPLACE,
+        "the drive reported uncorrectable errors",
+        "; watch whether the count grows",
+        "uncorrectable error",
+    ),
+    "pending": Counter(
+        Severity.WATCH,
+        "sectors could not be read",
+        " and are pending reallocation; read the whole drive once",
+        "pending sector",
+    ),
+    "reallocated": Counter(Severity.WATCH, "sectors or blocks were reallocated to spares"),
+    "crc_errors": Counter(
+        Severity.WATCH,
+        "transfers between drive and host failed their CRC: check the cable and the connector",
+        ", not the drive; only growth matters",
+        "CRC error",
+    ),
+    "unsafe_shutdowns": Counter(Severity.GOOD, "power was lost without notice (unsafe shutdown)"),
 }
-"""Counters that should stand still: what their growth asks for, and what it means."""
+"""By field of a drive's health."""
 
 
 @dataclass(frozen=True)
-class Change:
+class HealthChange:
     """The difference of two snapshots of one drive; None where either does not tell."""
 
     seconds: float | None
@@ -47,7 +81,7 @@ class Change:
     """Counters of :data:`ERRORS` that grew, and by how much."""
 
     @property
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[HealthFinding]:
         """What grew and should not have; empty where nothing did."""
         return list(_findings(self))
 
@@ -64,7 +98,7 @@ def _struck(serial: str) -> bool:
     return serial.lower().startswith("redact")
 
 
-def compare(before: Health, after: Health) -> Change:
+def compare(before: Health, after: Health) -> HealthChange:
     """What passed between ``before`` and ``after``.
 
     Raises:
@@ -74,32 +108,32 @@ def compare(before: Health, after: Health) -> Change:
         raise InputError(
             f"the snapshots are of different drives ({_named(before)} and {_named(after)})"
         )
-    hours = _less(after.power_on_hours, before.power_on_hours)
-    written = _whole(after.written_bytes, before.written_bytes)
+    hours = _grown(after.power_on_hours, before.power_on_hours)
+    written = _grown(after.written_bytes, before.written_bytes)
     if (hours is not None and hours < 0) or (written is not None and written < 0):
         raise InputError(
             f"the counters of {_named(after)} go back between the snapshots; "
             "they are in the wrong order or not of one drive"
         )
-    clock = _whole(after.taken_s, before.taken_s)
+    clock = _grown(after.taken_s, before.taken_s)
     by_clock = clock is not None and clock > 0
-    nand = _whole(after.nand_bytes, before.nand_bytes)
-    return Change(
+    nand = _grown(after.nand_bytes, before.nand_bytes)
+    return HealthChange(
         seconds=float(clock or 0) if by_clock else None if hours is None else hours * 3600,
         by_clock=by_clock,
         power_on_hours=hours,
         written_bytes=written,
-        read_bytes=_whole(after.read_bytes, before.read_bytes),
+        read_bytes=_grown(after.read_bytes, before.read_bytes),
         nand_bytes=nand,
         write_amplification=_amplification(before, after, written, nand),
-        used_percent=_less(after.used_percent, before.used_percent),
+        used_percent=_grown(after.used_percent, before.used_percent),
         temperature_before_c=before.temperature_c,
         temperature_after_c=after.temperature_c,
-        minutes_too_warm=_whole(after.minutes_too_warm, before.minutes_too_warm),
+        minutes_too_warm=_grown(after.minutes_too_warm, before.minutes_too_warm),
         errors={
             name: grown
             for name in ERRORS
-            if (grown := _whole(getattr(after, name), getattr(before, name))) and grown > 0
+            if (grown := _grown(getattr(after, name), getattr(before, name))) and grown > 0
         },
     )
 
@@ -107,8 +141,8 @@ def compare(before: Health, after: Health) -> Change:
 def _amplification(
     before: Health, after: Health, written: int | None, nand: int | None
 ) -> float | None:
-    host = _whole(after.host_pages, before.host_pages)
-    other = _whole(after.other_pages, before.other_pages)
+    host = _grown(after.host_pages, before.host_pages)
+    other = _grown(after.other_pages, before.other_pages)
     if host is not None and other is not None:
         return (host + other) / host if host >= STEPS else None
     if written is None or nand is None:
@@ -117,25 +151,20 @@ def _amplification(
     return nand / written if enough else None
 
 
-def _findings(change: Change) -> Iterator[Finding]:
+def _findings(change: HealthChange) -> Iterator[HealthFinding]:
     for name, grown in change.errors.items():
-        severity, words = ERRORS[name]
-        yield Finding(
-            severity, f"since the previous snapshot, {words}", f"{name} grew by {grown:,}"
-        )
+        known = ERRORS[name]
+        words = f"since the previous snapshot, {known.what}"
+        yield HealthFinding(known.growth, words, f"{name} grew by {grown:,}")
     if change.minutes_too_warm:
-        yield Finding(
+        yield HealthFinding(
             Severity.WATCH,
             "since the previous snapshot, the drive was too hot and may have throttled",
             f"{change.minutes_too_warm:,} minutes above its limit",
         )
 
 
-def _less(after: float | None, before: float | None) -> float | None:
-    return None if after is None or before is None else after - before
-
-
-def _whole(after: int | None, before: int | None) -> int | None:
+def _grown(after: N | None, before: N | None) -> N | None:
     return None if after is None or before is None else after - before
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ssdlab.health.change import Change, compare
+from ssdlab.health.change import HealthChange, compare
 from ssdlab.health.model import Health
 
 DAY_S = 86_400.0
@@ -21,28 +21,28 @@ class Projection:
     """A drive's wear carried on; None where it cannot be told, and ``assumption`` says why."""
 
     snapshots: int
-    days: float | None
+    days: float | None = None
     """The stretch that the rates are of: between the first snapshot and the last, or since new."""
-    days_are: str
+    days_are: str = ""
     """``by the clock`` or ``under power``."""
-    written_bytes_per_day: float | None
-    used_percent_per_day: float | None
-    days_left: float | None
+    written_bytes_per_day: float | None = None
+    used_percent_per_day: float | None = None
+    days_left: float | None = None
     """Until the rated endurance is used up."""
-    days_left_least: float | None
+    days_left_least: float | None = None
     """The same if the wear grew by a whole step more than told."""
-    days_left_most: float | None
+    days_left_most: float | None = None
     """The same if it grew by a step less; None where that is no bound."""
-    bytes_left: float | None
+    bytes_left: float | None = None
     """What the host can still write until then."""
-    assumption: str
+    assumption: str = ""
     """What the projection rests on, in a sentence."""
-    since: Change | None
+    since: HealthChange | None = None
     """From the first snapshot to the last; None for a single one."""
 
 
 @dataclass(frozen=True)
-class _Span:
+class _Stretch:
     """A stretch of a drive's life."""
 
     days: float
@@ -75,81 +75,67 @@ def project(snapshots: Sequence[Health], tbw_bytes: float | None = None) -> Proj
     since = compare(ordered[0], last) if len(ordered) > 1 else None
     for one, other in itertools.pairwise(ordered):
         compare(one, other)
-    span = None if since is None else _between(since)
-    if span is None:
-        span = _since_new(last)
-    rate = used_rate = None
+    span = (since and _between(since)) or _since_new(last)
+    found = Projection(len(ordered), since=since)
     if span is not None:
-        rate = None if span.written is None else span.written / span.days
-        used_rate = None if span.used is None else span.used / span.days
-    days = least = most = left = None
-    if last.is_ssd is False:
-        words = "hard disks report no wear"
-    elif tbw_bytes is not None:
-        days, left, words = _by_rating(last, tbw_bytes, rate, span)
-    elif last.interface == "simulated":
-        left = last.host_bytes_left
-        words = (
-            "if the host continues to write as in the run"
-            if left is not None
-            else "the host wrote nothing"
+        found = replace(
+            found,
+            days=span.days,
+            days_are=span.days_are,
+            written_bytes_per_day=None if span.written is None else span.written / span.days,
+            used_percent_per_day=None if span.used is None else span.used / span.days,
         )
-    else:
-        days, least, most, left, words = _by_wear(last, span)
-    return Projection(
-        snapshots=len(ordered),
-        days=None if span is None else span.days,
-        days_are="" if span is None else span.days_are,
-        written_bytes_per_day=rate,
-        used_percent_per_day=used_rate,
-        days_left=days,
-        days_left_least=least,
-        days_left_most=most,
-        bytes_left=left,
-        assumption=words,
-        since=since,
-    )
+    if last.is_ssd is False:
+        return replace(found, assumption="hard disks report no wear")
+    if tbw_bytes is not None:
+        return _by_rating(found, last, tbw_bytes, span)
+    if last.interface != "simulated":
+        return _by_wear(found, last, span)
+    wrote = last.host_bytes_left is not None
+    words = "if the host continues to write as in the run" if wrote else "the host wrote nothing"
+    return replace(found, bytes_left=last.host_bytes_left, assumption=words)
 
 
-def _since_new(health: Health) -> _Span | None:
+def _since_new(health: Health) -> _Stretch | None:
     if not health.power_on_hours:
         return None
     days = health.power_on_hours / 24
     words = f"on average in {days:,.0f} days of power-on time since new"
-    return _Span(days, "under power", health.written_bytes, health.used_percent, words)
+    return _Stretch(days, "under power", health.written_bytes, health.used_percent, words)
 
 
-def _between(since: Change) -> _Span | None:
+def _between(since: HealthChange) -> _Stretch | None:
     # The rate of an hour, such as that of a benchmark, is none to live by.
     if since.seconds is None or since.seconds < DAY_S:
         return None
     days = since.seconds / DAY_S
     kind = "by the clock" if since.by_clock else "under power"
     words = f"in the last {days:,.3g} days {_KINDS[kind]}"
-    return _Span(days, kind, since.written_bytes, since.used_percent, words)
+    return _Stretch(days, kind, since.written_bytes, since.used_percent, words)
 
 
 def _by_rating(
-    last: Health, tbw_bytes: float, rate: float | None, span: _Span | None
-) -> tuple[float | None, float | None, str]:
+    found: Projection, last: Health, tbw_bytes: float, span: _Stretch | None
+) -> Projection:
     if last.written_bytes is None:
-        return None, None, "the drive does not report host writes, so a rating cannot be applied"
+        words = "the drive does not report host writes, so a rating cannot be applied"
+        return replace(found, assumption=words)
     left = max(0.0, tbw_bytes - last.written_bytes)
-    if not rate or span is None:
-        return None, left, "nothing was written in that time"
-    return left / rate, left, f"if the rating holds and writes continue as {span.words}"
+    if not found.written_bytes_per_day or span is None:
+        return replace(found, bytes_left=left, assumption="nothing was written in that time")
+    words = f"if the rating holds and writes continue as {span.words}"
+    days = left / found.written_bytes_per_day
+    return replace(found, days_left=days, bytes_left=left, assumption=words)
 
 
-def _by_wear(
-    last: Health, span: _Span | None
-) -> tuple[float | None, float | None, float | None, float | None, str]:
-    """Days left, the least, the most, bytes left, the assumption."""
+def _by_wear(found: Projection, last: Health, span: _Stretch | None) -> Projection:
     used = last.used_percent
     if used is None:
         words = "the drive reports no wear; give its rating with --tbw"
-        return None, None, None, None, words
+        return replace(found, assumption=words)
     if span is None:
-        return None, None, None, None, "the power-on time is not known, so there is no rate"
+        words = "the power-on time is not known, so there is no rate"
+        return replace(found, assumption=words)
     grown = span.used or 0.0
     if grown <= 0:
         where = f"in {span.days:,.0f} days {_KINDS[span.days_are]}"
@@ -157,10 +143,13 @@ def _by_wear(
             f"wear grew by less than 1 % {where}; compare with a later snapshot, "
             "or give the rating with --tbw"
         )
-        return None, None, None, None, words
+        return replace(found, assumption=words)
     remaining = max(0.0, 100 - used)
-    days = remaining / (grown / span.days)
-    least = remaining / ((grown + STEP) / span.days)
-    most = remaining / ((grown - STEP) / span.days) if grown > STEP else None
-    left = None if not span.written else remaining / grown * span.written
-    return days, least, most, left, f"if wear continues as {span.words}"
+    return replace(
+        found,
+        days_left=remaining / (grown / span.days),
+        days_left_least=remaining / ((grown + STEP) / span.days),
+        days_left_most=remaining / ((grown - STEP) / span.days) if grown > STEP else None,
+        bytes_left=None if not span.written else remaining / grown * span.written,
+        assumption=f"if wear continues as {span.words}",
+    )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
+
+from ssdlab.answer import Ranked
 
 
-class Severity(StrEnum):
+class Severity(Ranked):
     """What a finding asks for."""
 
     GOOD = "good"
@@ -16,14 +17,9 @@ class Severity(StrEnum):
     WATCH = "watch"
     REPLACE = "replace"
 
-    @property
-    def rank(self) -> int:
-        """Higher is worse."""
-        return list(Severity).index(self)
-
 
 @dataclass(frozen=True)
-class Finding:
+class HealthFinding:
     """One sentence about a drive, and the value it rests on."""
 
     severity: Severity

@@ -7,9 +7,8 @@ naming" there, as ``promtool check metrics`` holds them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from ssdlab.health.history import DAY_S
 from ssdlab.health.model import Severity
@@ -24,121 +23,84 @@ class Metric:
     """A value of a drive; None where the drive does not report it."""
 
     name: str
-    kind: Literal["counter", "gauge"]
+    field: str
+    """Of the drive's health, or of its projection."""
     help: str
-    value: Callable[[Report], float | None]
+    unit: float = 1
+    """What the field is told in, in the metric's own unit."""
 
+    @property
+    def kind(self) -> str:
+        """Counters, and only they, are called so."""
+        return "counter" if self.name.endswith("_total") else "gauge"
 
-def _ratio(percent: float | None) -> float | None:
-    return None if percent is None else percent / 100
-
-
-def _seconds(count: float | None, unit_s: float) -> float | None:
-    return None if count is None else count * unit_s
+    def value(self, report: Report) -> float | None:
+        """Its value; None where the drive does not report it."""
+        of = report.health if hasattr(report.health, self.field) else report.projection
+        found: float | None = getattr(of, self.field)
+        return None if found is None else found * self.unit
 
 
 METRICS: tuple[Metric, ...] = (
     Metric(
         "used_ratio",
-        "gauge",
+        "used_percent",
         "Rated endurance used, as the drive estimates it; may exceed 1.",
-        lambda one: _ratio(one.health.used_percent),
+        0.01,
     ),
-    Metric(
-        "spare_ratio",
-        "gauge",
-        "Spare blocks that are left.",
-        lambda one: _ratio(one.health.spare_percent),
-    ),
+    Metric("spare_ratio", "spare_percent", "Spare blocks that are left.", 0.01),
     Metric(
         "spare_threshold_ratio",
-        "gauge",
+        "spare_threshold_percent",
         "Spare blocks below which the drive warns.",
-        lambda one: _ratio(one.health.spare_threshold_percent),
+        0.01,
     ),
     Metric(
         "media_errors_total",
-        "counter",
+        "media_errors",
         "Times that the drive could not return data (NVMe, SAS).",
-        lambda one: one.health.media_errors,
     ),
     Metric(
         "uncorrectable_errors_total",
-        "counter",
+        "uncorrectable",
         "Uncorrectable errors reported to the host (ATA).",
-        lambda one: one.health.uncorrectable,
     ),
-    Metric(
-        "reallocated_total",
-        "counter",
-        "Sectors or blocks replaced by spares.",
-        lambda one: one.health.reallocated,
-    ),
+    Metric("reallocated_total", "reallocated", "Sectors or blocks replaced by spares."),
     Metric(
         "pending_sectors",
-        "gauge",
+        "pending",
         "Sectors that could not be read and have not been rewritten since.",
-        lambda one: one.health.pending,
     ),
-    Metric(
-        "crc_errors_total",
-        "counter",
-        "CRC errors between drive and host.",
-        lambda one: one.health.crc_errors,
-    ),
-    Metric(
-        "written_bytes_total",
-        "counter",
-        "Bytes written by the host.",
-        lambda one: one.health.written_bytes,
-    ),
-    Metric(
-        "read_bytes_total",
-        "counter",
-        "Bytes read by the host.",
-        lambda one: one.health.read_bytes,
-    ),
+    Metric("crc_errors_total", "crc_errors", "CRC errors between drive and host."),
+    Metric("written_bytes_total", "written_bytes", "Bytes written by the host."),
+    Metric("read_bytes_total", "read_bytes", "Bytes read by the host."),
     Metric(
         "nand_written_bytes_total",
-        "counter",
+        "nand_bytes",
         "Bytes programmed into flash, for the host and by the drive itself.",
-        lambda one: one.health.nand_bytes,
     ),
     Metric(
         "write_amplification_ratio",
-        "gauge",
+        "write_amplification",
         "Bytes programmed into flash per byte written by the host, since new.",
-        lambda one: one.health.write_amplification,
     ),
-    Metric(
-        "temperature_celsius",
-        "gauge",
-        "Temperature.",
-        lambda one: one.health.temperature_c,
-    ),
+    Metric("temperature_celsius", "temperature_c", "Temperature."),
     Metric(
         "temperature_limit_celsius",
-        "gauge",
+        "temperature_limit_c",
         "Temperature above which the drive warns or is outside its specification.",
-        lambda one: one.health.temperature_limit_c,
     ),
     Metric(
         "temperature_critical_celsius",
-        "gauge",
+        "temperature_critical_c",
         "Temperature from which the drive throttles or stops.",
-        lambda one: one.health.temperature_critical_c,
     ),
-    Metric(
-        "power_on_seconds_total",
-        "counter",
-        "Power-on time.",
-        lambda one: _seconds(one.health.power_on_hours, 3600),
-    ),
+    Metric("power_on_seconds_total", "power_on_hours", "Power-on time.", 3600),
     Metric(
         "projected_life_seconds",
-        "gauge",
+        "days_left",
         "Time until the rated endurance is used up if writing continues as it was.",
-        lambda one: _seconds(one.projection.days_left, DAY_S),
+        DAY_S,
     ),
 )
 """What is written besides ``readable`` and ``verdict``."""

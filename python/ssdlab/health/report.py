@@ -10,7 +10,7 @@ from typing import Any
 from ssdlab.errors import InputError, SsdlabError
 from ssdlab.health.change import same_drive
 from ssdlab.health.history import Projection, in_order, project
-from ssdlab.health.model import Finding, Health, Severity
+from ssdlab.health.model import Health, HealthFinding, Severity
 from ssdlab.health.sources import Snapshots, members
 from ssdlab.health.verdict import judge, worst
 
@@ -22,7 +22,7 @@ class Report:
     name: str
     """As it was asked for."""
     health: Health
-    findings: Sequence[Finding]
+    findings: Sequence[HealthFinding]
     """The worst first."""
     projection: Projection
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from ssdlab.errors import InputError
 from ssdlab.health.attributes import TABLE, Meaning, meaning_of
-from ssdlab.health.json_access import at, count, integer, number, rows, text, truth
 from ssdlab.health.model import Attribute, Health
+from ssdlab.json_access import at, count, integer, number, rows, text, truth
 
 DATA_UNIT = 512_000
 """Bytes of an NVMe data unit: a thousand units of 512 bytes (NVMe base specification)."""
@@ -298,10 +298,8 @@ def _take(
     origins[field] = f"{one.id} {one.name}: {meaning.what} ({meaning.source})"
     if field == "spare_percent":
         found["spare_threshold_percent"] = float(one.threshold) if one.threshold else None
-    if field == "written_bytes":
-        found["written_step_bytes"] = meaning.unit
-    if field == "nand_bytes":
-        found["nand_step_bytes"] = meaning.unit
+    if field in ("written_bytes", "nand_bytes"):
+        found[field.replace("_bytes", "_step_bytes")] = meaning.unit
 
 
 def _value(one: Attribute, meaning: Meaning) -> float | int | None:
@@ -364,12 +362,10 @@ def _statistics(
 
 def _summary(document: Mapping[str, Any], found: dict[str, Any], origins: dict[str, str]) -> None:
     """smartctl 7.4 and newer sum up wear and spare; they count where nothing else told them."""
-    used = number(document, "endurance_used", "current_percent")
-    if used is not None and "used_percent" not in found:
-        found["used_percent"] = used
-        origins["used_percent"] = "endurance_used, summed up by smartctl"
-    spare = number(document, "spare_available", "current_percent")
-    if spare is not None and "spare_percent" not in found:
-        found["spare_percent"] = spare
-        found["spare_threshold_percent"] = number(document, "spare_available", "threshold_percent")
-        origins["spare_percent"] = "spare_available, summed up by smartctl"
+    for field, told in (("used_percent", "endurance_used"), ("spare_percent", "spare_available")):
+        value = number(document, told, "current_percent")
+        if value is None or field in found:
+            continue
+        found[field], origins[field] = value, f"{told}, summed up by smartctl"
+        if field == "spare_percent":
+            found["spare_threshold_percent"] = number(document, told, "threshold_percent")

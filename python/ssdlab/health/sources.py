@@ -16,10 +16,11 @@ from ssdlab import documents
 from ssdlab.errors import InputError, MissingProgramError
 from ssdlab.fio import surroundings
 from ssdlab.health import smartctl
-from ssdlab.health.json_access import at, text
 from ssdlab.health.model import Health
 from ssdlab.health.simulated import from_wear
+from ssdlab.json_access import at, text
 from ssdlab.store import RunStore, read_manifest, read_result
+from ssdlab.system import System, system_program
 
 LARGEST = 64 << 20
 """Bytes of the largest file that is read; smartctl writes tens of kB, a run at most some MB."""
@@ -116,14 +117,14 @@ def live(path: Path) -> Health:
         MissingProgramError: smartctl is not installed.
         InputError: it is no drive with SMART, or there is no permission.
     """
-    name = surroundings.kernel_name(path)
+    name = System().device_called(str(path))
     if name is None:
         raise InputError(f"{path}: the kernel does not know this block device")
-    if surroundings.system_program("smartctl") is None:
+    if system_program("smartctl") is None:
         raise MissingProgramError(
             f"smartctl is not installed, and it is needed to read SMART data: {HOW_TO_INSTALL}"
         )
-    answer = surroundings.smartctl_answer(surroundings.whole_disk(name), "-x")
+    answer = surroundings.smartctl_answer(System().disk_of(name), "-x")
     if not answer:
         raise InputError(f"{path}: smartctl gave no answer that can be read")
     return smartctl.parse(answer, str(path))
@@ -213,11 +214,9 @@ def history(place: str, store: RunStore) -> list[Health]:
     folders: list[Path] = []
     if place == "runs" and not path.exists():
         folders = [entry.folder for entry in store.entries()]
-    elif path.is_dir() and not (path / "manifest.json").is_file():
+    elif not (path / "manifest.json").is_file():
         folders = [one.parent for one in sorted(path.glob("*/manifest.json"))]
-        if not folders:
-            return [one for drive in load(place, store) for one in drive.snapshots]
-    else:
+    if not folders and (place != "runs" or path.exists()):
         return [one for drive in load(place, store) for one in drive.snapshots]
     found: list[Health] = []
     for folder in folders:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ssdlab.health.model import Finding, Health, Severity
+from ssdlab.health.change import ERRORS
+from ssdlab.health.model import Health, HealthFinding, Severity
 
 USED_WATCH = 90.0
 """Percent of the rated endurance from which a successor should be at hand."""
@@ -20,7 +21,7 @@ WARM_DISK_C = 60
 GOOD, UNKNOWN, WATCH, REPLACE = Severity.GOOD, Severity.UNKNOWN, Severity.WATCH, Severity.REPLACE
 
 
-def judge(health: Health) -> list[Finding]:
+def judge(health: Health) -> list[HealthFinding]:
     """All findings about a drive, the worst first; at least one."""
     found = [
         *_own_verdict(health),
@@ -33,73 +34,77 @@ def judge(health: Health) -> list[Finding]:
     judged = health.passed is not None or health.used_percent is not None
     if not judged:
         found.append(
-            Finding(UNKNOWN, "the drive reports neither SMART status nor wear", "not reported")
+            HealthFinding(
+                UNKNOWN, "the drive reports neither SMART status nor wear", "not reported"
+            )
         )
     return sorted(found, key=lambda one: -one.severity.rank)
 
 
-def worst(findings: Iterable[Finding]) -> Severity:
+def worst(findings: Iterable[HealthFinding]) -> Severity:
     """The verdict: the worst of the findings."""
     return max((one.severity for one in findings), key=lambda one: one.rank, default=UNKNOWN)
 
 
-def _own_verdict(health: Health) -> Iterator[Finding]:
+def _own_verdict(health: Health) -> Iterator[HealthFinding]:
     if health.passed is False:
-        yield Finding(
+        yield HealthFinding(
             REPLACE,
             "the drive itself expects to fail: back up its data and replace it",
             "SMART status: failed",
         )
     elif health.passed:
-        yield Finding(GOOD, "the drive itself reports no failure", "SMART status: passed")
+        yield HealthFinding(GOOD, "the drive itself reports no failure", "SMART status: passed")
     for words in health.critical_warnings:
         mild = "temperature" in words or "persistent memory" in words
-        yield Finding(WATCH if mild else REPLACE, words, "critical warning of the NVMe health log")
+        yield HealthFinding(
+            WATCH if mild else REPLACE, words, "critical warning of the NVMe health log"
+        )
     if health.self_test_failed:
-        yield Finding(
+        yield HealthFinding(
             WATCH,
             "a self-test of the drive failed; smartctl -l selftest shows which",
             "exit status of smartctl, bit 7",
         )
 
 
-def _attributes(health: Health) -> Iterator[Finding]:
+def _attributes(health: Health) -> Iterator[HealthFinding]:
     for one in health.attributes:
         at = f"{one.id} {one.name}: value {one.value}, threshold {one.threshold}"
         if one.failed == "now" and one.prefailure:
-            yield Finding(
+            yield HealthFinding(
                 REPLACE,
                 "a pre-failure attribute is at its threshold: the drive is about to fail",
                 at,
             )
         elif one.failed == "now":
-            yield Finding(WATCH, "an attribute has reached its threshold", at)
+            yield HealthFinding(WATCH, "an attribute has reached its threshold", at)
         elif one.failed == "past":
             was = f"{one.id} {one.name}: worst value {one.worst}, threshold {one.threshold}"
-            yield Finding(WATCH, "an attribute was at its threshold in the past", was)
+            yield HealthFinding(WATCH, "an attribute was at its threshold in the past", was)
 
 
-def _wear(health: Health) -> Iterator[Finding]:
+def _wear(health: Health) -> Iterator[HealthFinding]:
     used = health.used_percent
     if used is None:
         return
     evidence = f"{used:.3g} % used"
     if used >= 100:
-        yield Finding(
+        yield HealthFinding(
             REPLACE,
             "the rated endurance is used up: the drive may go on working, but outside its rating, "
             "data retention without power included",
             evidence,
         )
     elif used >= USED_WATCH:
-        yield Finding(
+        yield HealthFinding(
             WATCH, "the rated endurance is nearly used up; plan the replacement", evidence
         )
     else:
-        yield Finding(GOOD, "the rated endurance is not used up", evidence)
+        yield HealthFinding(GOOD, "the rated endurance is not used up", evidence)
 
 
-def _spare(health: Health) -> Iterator[Finding]:
+def _spare(health: Health) -> Iterator[HealthFinding]:
     spare, threshold = health.spare_percent, health.spare_threshold_percent
     if spare is None or any("spare" in words for words in health.critical_warnings):
         return
@@ -110,98 +115,62 @@ def _spare(health: Health) -> Iterator[Finding]:
     # NVMe warns below the threshold; an ATA attribute fails at it.
     below = spare < limit if health.interface == "NVMe" else threshold and spare <= limit
     if below or spare == 0:
-        yield Finding(
+        yield HealthFinding(
             REPLACE, "the spare blocks are used up to the drive's own threshold", evidence
         )
     elif spare - limit < SPARE_NEAR:
-        yield Finding(WATCH, "the spare blocks are nearly used up", evidence)
+        yield HealthFinding(WATCH, "the spare blocks are nearly used up", evidence)
 
 
-def _errors(health: Health) -> Iterator[Finding]:
-    if health.media_errors:
-        yield Finding(
-            WATCH,
-            "the drive failed to return data (media errors); watch whether the count grows",
-            f"{_times(health.media_errors, 'media error')}",
-        )
-    if health.uncorrectable:
-        yield Finding(
-            WATCH,
-            "the drive reported uncorrectable errors; watch whether the count grows",
-            _times(health.uncorrectable, "uncorrectable error"),
-        )
-    if health.pending:
-        yield Finding(*_pending(health))
-    if health.reallocated:
-        yield _reallocated(health, health.reallocated)
-    if health.crc_errors:
-        yield Finding(
-            WATCH,
-            "transfers between drive and host failed their CRC: check the cable and the connector, "
-            "not the drive; only growth matters",
-            _times(health.crc_errors, "CRC error"),
-        )
+def _errors(health: Health) -> Iterator[HealthFinding]:
+    for field, counter in ERRORS.items():
+        count = getattr(health, field)
+        if not count:
+            continue
+        evidence = f"{count:,} {counter.one}{'' if count == 1 else 's'}"
+        if field == "pending" and count == 1 and "Crucial" in (health.family or ""):
+            yield HealthFinding(
+                GOOD,
+                "one pending sector comes and goes on some of these drives without a defect "
+                "(smartmontools ticket 1227)",
+                evidence,
+            )
+        elif field == "reallocated":
+            yield _reallocated(health, count)
+        elif counter.advice:
+            yield HealthFinding(WATCH, f"{counter.what}{counter.advice}", evidence)
 
 
-def _pending(health: Health) -> tuple[Severity, str, str]:
-    evidence = _times(health.pending or 0, "pending sector")
-    if health.pending == 1 and "Crucial" in (health.family or ""):
-        return (
-            GOOD,
-            "one pending sector comes and goes on some of these drives without a defect "
-            "(smartmontools ticket 1227)",
-            evidence,
-        )
-    return (
-        WATCH,
-        "sectors could not be read and are pending reallocation; read the whole drive once",
-        evidence,
-    )
-
-
-def _reallocated(health: Health, blocks: int) -> Finding:
+def _reallocated(health: Health, blocks: int) -> HealthFinding:
     ample = health.spare_percent is not None and health.spare_percent >= SPARE_AMPLE
     if health.is_ssd and ample:
-        return Finding(
+        return HealthFinding(
             GOOD,
             "some blocks were reallocated to spares, which is what spares are for",
             f"{blocks:,} reallocated, {health.spare_percent:.3g} % spare left",
         )
-    return Finding(
+    return HealthFinding(
         WATCH,
         "sectors or blocks were reallocated to spares; watch whether the count grows",
         f"{blocks:,} reallocated",
     )
 
 
-def _temperature(health: Health) -> Iterator[Finding]:
+def _temperature(health: Health) -> Iterator[HealthFinding]:
     now, limit = health.temperature_c, health.temperature_limit_c
+    critical = health.temperature_critical_c
     usual = WARM_DISK_C if health.is_ssd is False else WARM_C
-    if now is not None:
-        critical = health.temperature_critical_c
-        if critical is not None and now >= critical:
-            yield Finding(
-                WATCH,
-                "the drive is at its critical temperature and throttles or stops; cool it",
-                f"{now} °C, critical from {critical} °C",
-            )
-        elif limit is not None and now > limit:
-            yield Finding(
-                WATCH, "the drive is too hot; improve its cooling", f"{now} °C, limit {limit} °C"
-            )
-        elif limit is None and now >= usual:
-            yield Finding(
-                WATCH,
-                f"the drive is hot; it reports no limit, and most are specified for {usual} °C",
-                f"{now} °C",
-            )
+    if now is not None and critical is not None and now >= critical:
+        what = "the drive is at its critical temperature and throttles or stops; cool it"
+        yield HealthFinding(WATCH, what, f"{now} °C, critical from {critical} °C")
+    elif now is not None and limit is not None and now > limit:
+        what = "the drive is too hot; improve its cooling"
+        yield HealthFinding(WATCH, what, f"{now} °C, limit {limit} °C")
+    elif now is not None and limit is None and now >= usual:
+        what = f"the drive is hot; it reports no limit, and most are specified for {usual} °C"
+        yield HealthFinding(WATCH, what, f"{now} °C")
     if health.minutes_too_warm:
-        yield Finding(
-            WATCH,
-            "the drive has been too hot and may have throttled; improve its cooling",
-            f"{health.minutes_too_warm:,} minutes above its limit since new",
+        what = "the drive has been too hot and may have throttled; improve its cooling"
+        yield HealthFinding(
+            WATCH, what, f"{health.minutes_too_warm:,} minutes above its limit since new"
         )
-
-
-def _times(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -7,27 +7,18 @@ import errno
 import json
 import os
 import re
-import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ssdlab.errors import InputError, MissingProgramError, RefusedError
-from ssdlab.fio.surroundings import (
-    SYS_BLOCK,
-    backing_file,
-    kernel_name,
-    read_line,
-    serial_of,
-    system_program,
-    whole_disk,
-)
+from ssdlab.fio.surroundings import serial_of
+from ssdlab.opened import cannot_open, descriptor_of
 from ssdlab.rating import Rating, between, share_text
 from ssdlab.safety import uses
 from ssdlab.safety.held import Held, sequence_of
-from ssdlab.safety.openers import unseen
-from ssdlab.safety.uses import Use
-from ssdlab.system import System
+from ssdlab.safety.uses import Use, unseen
+from ssdlab.system import System, printed, system_program
 from ssdlab.units import size_text
 
 _VIRTUAL = re.compile(r"(loop|md|dm-|nbd|zram|ram|ublkb|vd|xvd)\w*$")
@@ -47,17 +38,8 @@ class Work:
     written_most_bytes: int = 0
     """At most; what is less than `written_bytes` says nothing. 0 for both where it writes nothing
     or nobody knows."""
-    rated_bytes: float | None = None
+    rating: Rating | None = None
     """What may be written to the drive in its life; None where nobody tells."""
-    rated_by: str = ""
-    """Who tells that, such as ``--tbw``."""
-
-    @staticmethod
-    def of(who: str, does: str, low: int, high: int, rating: Rating | None) -> Work:
-        """Work that writes ``low`` to ``high`` bytes to a drive of that rating."""
-        if rating is None:
-            return Work(who, does, low, high)
-        return Work(who, does, low, high, rating.bytes, rating.source)
 
 
 @dataclass(frozen=True)
@@ -79,11 +61,10 @@ class BlockDevice:
 def inspect(path: Path) -> BlockDevice:
     """What ``path`` is; an InputError where it is no usable whole block device."""
     real = path.resolve()
-    name = kernel_name(real)
+    name = System().device_called(str(real))
     if name is None:
         raise InputError(f"{path}: the kernel does not know this block device")
-    place = SYS_BLOCK / name
-    capacity = int(read_line(place / "size") or 0) * 512
+    capacity = System().bytes_of(name)
     if capacity == 0:
         raise InputError(f"{path}: is a block device without a medium (its size is 0)")
     number = real.stat().st_rdev
@@ -117,16 +98,10 @@ def look(device: BlockDevice) -> Iterator[Held]:
 
     Raises InputError where it cannot be opened for reading.
     """
-    try:
-        descriptor = os.open(device.path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as error:
-        raise _cannot_open(device, error) from None
-    try:
+    with descriptor_of(device.path, os.O_RDONLY) as descriptor:
         yield Held(
             device.path, descriptor, device.capacity_bytes, device.name, sequence=device.sequence
         )
-    finally:
-        os.close(descriptor)
 
 
 def why_refused(device: BlockDevice) -> str | None:
@@ -171,8 +146,7 @@ def fills(device: BlockDevice, work: Work) -> str:
     if not high:
         return ""
     times = between(low / device.capacity_bytes, high / device.capacity_bytes, "{:.2g}".format)
-    rating = None if work.rated_bytes is None else Rating(work.rated_bytes, work.rated_by)
-    return f" ({times} drive writes), {share_text(low, high, rating)}"
+    return f" ({times} drive writes), {share_text(low, high, work.rating)}"
 
 
 def held(
@@ -206,7 +180,7 @@ def opened(device: BlockDevice, flags: int) -> Iterator[int]:
 
 
 def _open(device: BlockDevice, flags: int) -> int:
-    if read_line(SYS_BLOCK / device.name / "ro") == "1":
+    if System().of(device.name, "ro") == "1":
         raise InputError(f"{device.path}: is read-only, and this writes")
     try:
         return os.open(device.path, flags)
@@ -221,19 +195,11 @@ def _open(device: BlockDevice, flags: int) -> int:
                 f"{device.path}: this kernel lets nobody write to a mounted device "
                 "(CONFIG_BLK_DEV_WRITE_MOUNTED); unmount it first"
             ) from None
-        raise _cannot_open(device, error) from None
-
-
-def _cannot_open(device: BlockDevice, error: OSError) -> InputError:
-    if error.errno in (errno.EACCES, errno.EPERM):
-        return InputError(
-            f"{device.path}: no permission to open it; run as root or join the group that owns it"
-        )
-    return InputError(f"{device.path}: cannot be opened ({error.strerror})")
+        raise cannot_open(device.path, error) from None
 
 
 def _refuse_if_used(device: BlockDevice) -> None:
-    if (SYS_BLOCK / device.name / "partition").exists():
+    if System().is_partition(device.name):
         raise RefusedError(f"{device.path}: is a partition; only a whole drive can be a target")
     if found := uses.of_device(System(), device.name):
         first = found[0]
@@ -250,18 +216,15 @@ def _refuse_if_it_holds_data(device: BlockDevice) -> None:
             "wipefs is not installed, and without it nobody can tell whether the drive holds "
             "data: sudo apt install util-linux"
         )
-    command = [program, "--json", "--no-act", str(device.path)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    status, text = printed([program, "--json", "--no-act", str(device.path)])
     try:
         # Without any signature some versions print nothing at all.
-        answer = json.loads(done.stdout) if done.stdout.strip() else {"signatures": []}
+        answer = json.loads(text) if text.strip() else {"signatures": []}
         found = [str(one["type"]) for one in answer["signatures"]]
     except (ValueError, KeyError, TypeError):
-        done.returncode, found = 1, []
-    if done.returncode != 0:
-        raise RefusedError(
-            f"{device.path}: wipefs cannot tell whether it holds data ({done.stderr.strip()})"
-        )
+        status, found = 1, []
+    if status:
+        raise RefusedError(f"{device.path}: wipefs fails, so whether it holds data is not known")
     if found:
         kinds = ", ".join(dict.fromkeys(found))
         raise RefusedError(
@@ -296,10 +259,10 @@ def _refuse_if_nameless(device: BlockDevice) -> None:
 
 
 def _names(name: str) -> tuple[str, ...]:
-    name = whole_disk(name)
+    name = System().disk_of(name)
     if serial := serial_of(name):
         return (serial,)
     if not _VIRTUAL.match(name):
         return ()
-    backing = backing_file(name)
+    backing = System().backing_file(name)
     return (name, backing) if backing else (name,)

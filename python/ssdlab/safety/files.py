@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ssdlab.errors import ExperimentError, InputError, RefusedError
+from ssdlab.opened import descriptor_of, opening
 from ssdlab.safety import uses
 from ssdlab.safety.held import Held
 from ssdlab.system import System
@@ -76,16 +77,13 @@ def hold_file(path: Path, *, shown: Path | None = None, size: int = 0) -> Iterat
         )
     if used := why_used(path):
         raise RefusedError(f"{name}: {used}")
-    descriptor = _opened(path, name, os.O_RDWR)
-    try:
+    with descriptor_of(path, os.O_RDWR | os.O_NOFOLLOW, shown=name) as descriptor:
         _lock(descriptor, name)
         before = os.fstat(descriptor).st_size
         if before < size:
             check_room(path, size - before, name)
             _grow(descriptor, size, name, reserve=True)
         yield _held(path, name, descriptor, max(before, size), fresh=before < size)
-    finally:
-        os.close(descriptor)
 
 
 @contextlib.contextmanager
@@ -93,11 +91,8 @@ def look_at_file(path: Path, *, shown: Path | None = None) -> Iterator[Held]:
     """A file that is there, to be read; for that nobody need be asked."""
     name = shown or path
     _plain(path, name)
-    descriptor = _opened(path, name, os.O_RDONLY)
-    try:
+    with descriptor_of(path, os.O_RDONLY | os.O_NOFOLLOW, shown=name) as descriptor:
         yield Held(name, descriptor, os.fstat(descriptor).st_size, None)
-    finally:
-        os.close(descriptor)
 
 
 def why_used(path: Path) -> str | None:
@@ -154,25 +149,11 @@ def _held(path: Path, name: Path, descriptor: int, size: int, *, fresh: bool) ->
 
 
 def _plain(path: Path, name: Path) -> os.stat_result:
-    try:
+    with opening(name):
         info = path.lstat()
-    except OSError as error:
-        raise InputError(f"{name}: cannot be examined ({error.strerror})") from None
     if not stat.S_ISREG(info.st_mode):
         raise InputError(f"{name}: is not a plain file, so it cannot be a target")
     return info
-
-
-def _opened(path: Path, name: Path, flags: int) -> int:
-    try:
-        return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError as error:
-        if error.errno == errno.ETXTBSY:
-            raise RefusedError(f"{name}: is a running program or swap in use") from None
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            what = "read" if flags == os.O_RDONLY else "write"
-            raise InputError(f"{name}: no permission to {what} this file") from None
-        raise InputError(f"{name}: cannot be opened ({error.strerror})") from None
 
 
 def _lock(descriptor: int, name: Path) -> None:

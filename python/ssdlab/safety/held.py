@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ssdlab.errors import RefusedError
-from ssdlab.fio.surroundings import SYS_BLOCK, read_line
 from ssdlab.safety.uses import Use
-from ssdlab.system import key_of
+from ssdlab.system import System, key_of
 
 
 @dataclass(frozen=True)
@@ -77,4 +76,4 @@ class Held:
 
 def sequence_of(name: str) -> str | None:
     """The kernel's sequence number of a disk, which changes with the medium (Linux 5.15)."""
-    return read_line(SYS_BLOCK / name / "diskseq")
+    return System().of(name, "diskseq")

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ssdlab.fio.surroundings import SYS_BLOCK, backing_file, read_line, serial_of, whole_disk
+from ssdlab.fio.surroundings import serial_of
+from ssdlab.system import System
 
 SAMPLES = 16
 """Blocks of a medium that its fingerprint looks at."""
@@ -45,16 +46,17 @@ _NOBODY = frozenset({"", "0" * 16, "0" * 32, "00000000-0000-0000-0000-0000000000
 def ids_of_device(name: str, *, redact: bool = False) -> dict[str, str]:
     """What the block device that the kernel calls ``name`` is born with, and its disk sequence
     number in this boot. ``redact``: as digests."""
-    found = {"serial": serial_of(whole_disk(name)) or ""}
+    system = System()
+    found = {"serial": serial_of(system.disk_of(name)) or ""}
     for what, places in _PLACES.items():
-        lines = (read_line(SYS_BLOCK / name / place) for place in places)
+        lines = (system.of(name, place) for place in places)
         found[what] = next((line for line in lines if line), "")
-    if backing := backing_file(name):
+    if backing := system.backing_file(name):
         behind = _ids_of_path(Path(backing))
         found |= {f"backing {one}": behind.get(one, "") for one in ("file", "file system")}
         for limit in ("offset", "sizelimit"):
-            found[f"loop {limit}"] = read_line(SYS_BLOCK / name / "loop" / limit) or ""
-    found |= _boot_bound("disk sequence", read_line(SYS_BLOCK / name / "diskseq"))
+            found[f"loop {limit}"] = system.of(name, f"loop/{limit}") or ""
+    found |= _boot_bound("disk sequence", system.of(name, "diskseq"))
     return _kept(found, redact)
 
 
@@ -70,15 +72,11 @@ def fingerprint(descriptor: int) -> list[str]:
     blocks = size // SAMPLE_BYTES
     if blocks == 0:
         return []
-    reader = _reopened(descriptor)
-    try:
-        with mmap.mmap(-1, SAMPLE_BYTES) as buffer:
-            return [
-                _digest(reader, buffer, int(blocks * (number * _GOLDEN % 1)) * SAMPLE_BYTES)
-                for number in range(1, SAMPLES + 1)
-            ]
-    finally:
-        os.close(reader)
+    with os.fdopen(_reopened(descriptor), "rb", 0) as file, mmap.mmap(-1, SAMPLE_BYTES) as buffer:
+        return [
+            _digest(file.fileno(), buffer, int(blocks * (number * _GOLDEN % 1)) * SAMPLE_BYTES)
+            for number in range(1, SAMPLES + 1)
+        ]
 
 
 @dataclass(frozen=True)
@@ -140,19 +138,15 @@ def _kept(found: Mapping[str, str], redact: bool) -> dict[str, str]:
 
 
 def _boot_bound(what: str, value: str | None) -> dict[str, str]:
-    boot = read_line(Path("/proc/sys/kernel/random/boot_id"))
-    return {"boot": boot or "", what: value or ""}
+    return {"boot": System().boot or "", what: value or ""}
 
 
 def _ids_of_path(path: Path) -> dict[str, str]:
     with contextlib.suppress(OSError):
         if stat.S_ISBLK(path.stat().st_mode):
             return {"file": f"device {path.stat().st_rdev}"}
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            return _ids_of_descriptor(descriptor)
-        finally:
-            os.close(descriptor)
+        with path.open("rb", buffering=0) as file:
+            return _ids_of_descriptor(file.fileno())
     return {}
 
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ssdlab.errors import RefusedError
-from ssdlab.fio.mounts import Mount
-from ssdlab.fio.surroundings import mount_of
 from ssdlab.freeze import Freezer
 from ssdlab.safety import uses
 from ssdlab.safety.device import (
@@ -24,7 +22,7 @@ from ssdlab.safety.device import (
     refuse_unless_named,
 )
 from ssdlab.safety.uses import Use
-from ssdlab.system import CLASS, System
+from ssdlab.system import System
 
 STILL_WHEN_FROZEN = frozenset({"ext2", "ext3", "ext4", "xfs"})
 """File systems whose freeze leaves everything on the device and nothing under way: all data and
@@ -64,12 +62,12 @@ def claim_for_rewrite(
         InputError: no permission to open it, or it is read-only.
     """
     _refuse_if_used(device, freeze)
-    point = mounted_at(device.name)
+    point = _mounted_at(device)
     flags = os.O_RDWR | os.O_DIRECT
     with contextlib.ExitStack() as stack:
         descriptor = stack.enter_context(opened(device, flags if point else flags | os.O_EXCL))
         _refuse_if_used(device, freeze)
-        if mounted_at(device.name) != point:
+        if _mounted_at(device) != point:
             raise RefusedError(f"{device.path}: was just mounted or unmounted; nothing was written")
         if point is not None:
             _refuse_unless_still_when_frozen(device, point)
@@ -106,7 +104,7 @@ def why_rewrite_refused(device: BlockDevice, *, freeze: bool) -> str | None:
     would not."""
     try:
         _refuse_if_used(device, freeze)
-        point = mounted_at(device.name)
+        point = _mounted_at(device)
         if point is not None:
             _refuse_unless_still_when_frozen(device, point)
     except RefusedError as error:
@@ -114,15 +112,9 @@ def why_rewrite_refused(device: BlockDevice, *, freeze: bool) -> str | None:
     return None
 
 
-def mounted_at(name: str) -> str | None:
-    """Where the device that the kernel calls ``name`` is mounted, as this process sees it."""
-    return next((one.point for one in _mounts(name)), None)
-
-
-def _mounts(name: str) -> Iterator[Mount]:
-    system = System()
-    number = system.read(f"{CLASS}/{name}/dev")
-    return (one for one in system.mounts() if uses.lies_on(system, one, name, number))
+def _mounted_at(device: BlockDevice) -> str | None:
+    mount = System().mount_on(device.name)
+    return None if mount is None else mount.point
 
 
 def _uses(device: BlockDevice, *, mounted: bool) -> list[Use]:
@@ -143,7 +135,7 @@ def _refuse_if_used(device: BlockDevice, freeze: bool) -> None:
 
 
 def _refuse_unless_still_when_frozen(device: BlockDevice, point: str) -> None:
-    mount = mount_of(Path(point))
+    mount = System().mount_of(point)
     kind = mount.kind if mount else "unknown"
     if kind not in STILL_WHEN_FROZEN:
         raise RefusedError(

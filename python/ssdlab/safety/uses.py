@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import signal
 import stat
 import struct
@@ -18,9 +19,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ssdlab.fio.mounts import Mount
-from ssdlab.safety.openers import openers
-from ssdlab.system import CLASS, Key, System
+from ssdlab.errors import SsdlabError
+from ssdlab.opened import descriptor_of
+from ssdlab.system import CLASS, Key, System, key_of
 
 _LOOP_GET_STATUS64 = 0x4C05
 _DEEPEST = 16
@@ -44,11 +45,11 @@ def of_device(system: System, name: str, *, mounted: bool = False) -> list[Use]:
     """Who uses the block device that the kernel calls ``name``; ``mounted``: other than by mounts
     of itself."""
     found = list(_used(system, name, "", mounted=mounted))
-    held = [one for one in system.listed(f"{CLASS}/{name}") if _is_partition(system, name, one)]
+    held = system.partitions(name)
     for part in held:
         found += _used(system, part, f"its partition {part} ")
-    if _exists(system, name, "partition"):
-        disk = Path(system.resolve(f"{CLASS}/{name}")).parent.name
+    if system.is_partition(name):
+        disk = system.disk_of(name)
         found += _reached(system, disk, f"its drive {disk} ")
     found += _below(system, name, 0)
     if held:
@@ -95,7 +96,7 @@ def _used(system: System, name: str, who: str, *, mounted: bool = False) -> Iter
     if holders := system.listed(f"{CLASS}/{name}/holders"):
         stacked = ", ".join(_titled(system, one) for one in holders)
         yield Use("holder", f"{who}is in use by {stacked}")
-    elif _exists(system, name, "bcache"):
+    elif system.exists(f"{CLASS}/{name}/bcache"):
         yield Use("bcache", f"{who}is registered with bcache")
     yield from _reached(system, name, who)
 
@@ -117,7 +118,7 @@ def _below(system: System, name: str, depth: int, above: str = "") -> Iterator[U
     """Uses of what a device is made of, by others than the device."""
     if depth > _DEEPEST:
         return
-    backing = system.path(f"{CLASS}/{name}/loop/backing_file")
+    backing = system.backing_file(name)
     key = _behind(system, name) if backing else None
     if backing and key and key[0] == stat.S_IFBLK:
         who = f"{above}its backing device {backing} "
@@ -140,25 +141,16 @@ def _file(system: System, key: Key, who: str, above: str | None) -> Iterator[Use
 
 
 def _mounts(system: System, name: str, who: str) -> Iterator[Use]:
-    number = system.read(f"{CLASS}/{name}/dev")
     for process, one in system.mounts_everywhere():
-        if lies_on(system, one, name, number):
+        if system.is_on(one, name):
             where = "" if process is None else f" in the mount namespace of process {process}"
             yield Use("mount", f"{who}is mounted at {one.point}{where}; unmount it first")
             return
 
 
-def lies_on(system: System, mount: Mount, name: str, number: str | None) -> bool:
-    """Whether a file system lies on the device called ``name`` with ``number``, as ``8:1``."""
-    # btrfs mounts under a number of its own; only its source tells the device.
-    return mount.device == number or (
-        mount.source.startswith("/") and system.device_called(mount.source) == name
-    )
-
-
 def _loops(system: System, key: Key, who: str, above: str | None) -> Iterator[Use]:
     for name in system.listed(CLASS):
-        if name == above or system.path(f"{CLASS}/{name}/loop/backing_file") is None:
+        if name == above or system.backing_file(name) is None:
             continue
         if _behind(system, name) == key:
             offset = system.number(f"{CLASS}/{name}/loop/offset") or 0
@@ -170,20 +162,15 @@ def _loops(system: System, key: Key, who: str, above: str | None) -> Iterator[Us
 
 def _behind(system: System, loop: str) -> Key | None:
     """What a loop device is set up on."""
-    found = system.key(system.path(f"{CLASS}/{loop}/loop/backing_file") or "")
+    found = system.key(system.backing_file(loop) or "")
     if found is not None or not system.live:
         return found
     # Deleted, or named in another mount namespace: the kernel knows it all the same.
     try:
-        descriptor = os.open(f"/dev/{loop}", os.O_RDONLY | os.O_NONBLOCK)
-    except OSError:
+        with descriptor_of(Path("/dev") / loop, os.O_RDONLY | os.O_NONBLOCK) as descriptor:
+            status = fcntl.ioctl(descriptor, _LOOP_GET_STATUS64, bytes(232))
+    except (OSError, SsdlabError):
         return None
-    try:
-        status = fcntl.ioctl(descriptor, _LOOP_GET_STATUS64, bytes(232))
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
     device, inode, number = struct.unpack_from("QQQ", status)
     return (stat.S_IFBLK, number) if number else (stat.S_IFREG, device, inode)
 
@@ -223,20 +210,108 @@ def _pools(system: System, key: Key, who: str) -> Iterator[Use]:
 
 def _titled(system: System, name: str) -> str:
     """A device that the kernel has stacked on another, for people."""
-    uuid = system.read(f"{CLASS}/{name}/dm/uuid") or ""
-    called = system.read(f"{CLASS}/{name}/dm/name")
-    kinds = {"LVM-": "LVM", "CRYPT-": "dm-crypt", "mpath-": "multipath"}
-    what = next((word for start, word in kinds.items() if uuid.startswith(start)), None)
-    if called is not None:
-        return f"{name} ({what or 'device mapper'} {called})"
-    if (level := system.read(f"{CLASS}/{name}/md/level")) is not None:
+    if (kind := system.mapped_by(name)) is not None:
+        return f"{name} ({kind} {system.of(name, 'dm/name')})"
+    if (level := system.of(name, "md/level")) is not None:
         return f"{name} (md {level})"
     return f"{name} (bcache)" if name.startswith("bcache") else name
 
 
-def _is_partition(system: System, disk: str, name: str) -> bool:
-    return system.exists(f"{CLASS}/{disk}/{name}/partition")
+# --- who has it open, as far as /proc shows that to this user
 
 
-def _exists(system: System, name: str, what: str) -> bool:
-    return system.exists(f"{CLASS}/{name}/{what}")
+@dataclass(frozen=True)
+class Opener:
+    """A process that has the file open."""
+
+    pid: int
+    program: str
+    writes: bool
+    """Whether it opened the file for writing, or maps it so."""
+
+    def __str__(self) -> str:
+        return f"{self.program} (process {self.pid})"
+
+
+def openers_of(path: Path) -> list[Opener]:
+    """The other processes that have ``path`` open. Other users' are seen by root alone."""
+    return openers(System(), key_of(path.stat()))
+
+
+def openers(system: System, wanted: Key) -> list[Opener]:
+    """The other processes that have open what ``wanted`` identifies.
+
+    In a recorded system the descriptors are links to the names of devices and files there.
+    """
+    found = []
+    for pid in system.processes():
+        if system.live and _is_own(system, pid):
+            continue
+        modes = list(_modes(system, pid, wanted))
+        if modes:
+            program = system.read(f"proc/{pid}/comm") or "a program"
+            found.append(Opener(pid, program, any(modes)))
+    return found
+
+
+def _is_own(system: System, pid: int) -> bool:
+    """Whether it is this process, or a copy of it that is about to become another program."""
+    if pid == os.getpid():
+        return True
+    # After the program's name, which may hold anything, in brackets: state and parent (proc(5)).
+    fields = (system.read(f"proc/{pid}/stat") or "").rpartition(")")[2].split()
+    own = system.read("proc/self/cmdline")
+    return fields[1:2] == [str(os.getpid())] and system.read(f"proc/{pid}/cmdline") == own
+
+
+def unseen(system: System) -> bool:
+    """Whether there are processes whose descriptors this user may not see."""
+    return any(not os.access(system.root / f"proc/{pid}/fd", os.R_OK) for pid in system.processes())
+
+
+def _modes(system: System, pid: int, wanted: Key) -> Iterator[bool]:
+    """For each descriptor or mapping of a process that is the file: whether it can be written."""
+    place = system.root / f"proc/{pid}"
+    for name in system.listed(f"proc/{pid}/fd"):
+        if _is(system, place / "fd" / name, wanted):
+            yield _writes(system.read(f"proc/{pid}/fdinfo/{name}") or "")
+    # A mapping outlives its descriptor.
+    for line in _lines(place / "maps"):
+        fields = line.split(maxsplit=5)
+        if len(fields) == 6 and fields[5].startswith("/") and _maps(place, fields, wanted):
+            yield "w" in fields[1] and fields[1].endswith("s")
+
+
+def _is(system: System, link: Path, wanted: Key) -> bool:
+    try:
+        if system.live:
+            return key_of(link.stat()) == wanted
+        return system.key(str(link.readlink())) == wanted
+    except OSError:
+        return False  # closed meanwhile
+
+
+def _maps(place: Path, fields: list[str], wanted: Key) -> bool:
+    if wanted[0] == stat.S_IFBLK:
+        try:
+            return key_of((place / "map_files" / fields[0]).stat()) == wanted
+        except OSError:
+            return False
+    return fields[4] == str(wanted[2]) and _device(fields[3]) == wanted[1]
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return []  # ended, or another user's
+
+
+def _writes(fdinfo: str) -> bool:
+    match = re.search(r"^flags:\s*(\d+)", fdinfo, re.MULTILINE)
+    return match is not None and int(match[1], 8) & os.O_ACCMODE != os.O_RDONLY
+
+
+def _device(text: str) -> int:
+    major, _, minor = text.partition(":")
+    return os.makedev(int(major, 16), int(minor, 16))

@@ -6,10 +6,16 @@ run, or ``ssdlab setup --restore``, restores what a killed one has left set.
 """
 
 from ssdlab.tuning.apply import applied, preview, restore_left
-from ssdlab.tuning.model import Record, Setting
-from ssdlab.tuning.request import NONE, consent, for_client, parse, wanted_block
-from ssdlab.tuning.settings import PRESETS, SETTINGS
-from ssdlab.tuning.words import readable, rows
+from ssdlab.tuning.model import Record, Setting, readable, rows
+from ssdlab.tuning.settings import (
+    NONE,
+    PRESETS,
+    SETTINGS,
+    consent,
+    for_client,
+    parse,
+    wanted_block,
+)
 
 __all__ = [
     "NONE",

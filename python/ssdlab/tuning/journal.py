@@ -17,12 +17,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ssdlab.audit import System
 from ssdlab.fio.surroundings import serial_of
 from ssdlab.leftovers import folder
 from ssdlab.output import write_error, writing
 from ssdlab.store import sync_folder
-from ssdlab.system import CLASS
+from ssdlab.system import System
 from ssdlab.tuning.model import Scope
 
 SCHEMA = 1
@@ -53,17 +52,12 @@ class Identity:
 
 def identify(system: System, name: str) -> Identity:
     """The drive with a kernel's name."""
-    place = f"{CLASS}/{name}"
-    serial = system.read(f"{place}/loop/backing_file")
-    for file in ("serial", "device/serial"):
-        serial = serial or system.read(f"{place}/{file}")
-    if serial is None and system.live:
-        serial = serial_of(name)
-    return Identity(name, serial, system.read(f"{place}/diskseq"))
+    serial = system.backing_file(name) or serial_of(name, system)
+    return Identity(name, serial, system.of(name, "diskseq"))
 
 
 @dataclass(frozen=True)
-class Entry:
+class SetValue:
     """A value that a run has set or is about to set."""
 
     setting: str
@@ -94,21 +88,14 @@ class Journal:
     drive: Identity | None
     began_ns: int
     """On the clock of this start of the system; tells which of two runs began first."""
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[SetValue] = field(default_factory=list)
     alive: bool = False
     """Whether its run still goes on."""
 
     def save(self) -> None:
         """Has it on the disk when this returns."""
-        document = {
-            "schema": SCHEMA,
-            "pid": self.pid,
-            "boot": self.boot,
-            "target": self.target,
-            "began_ns": self.began_ns,
-            "drive": None if self.drive is None else asdict(self.drive),
-            "entries": [asdict(one) for one in self.entries],
-        }
+        kept = {key: one for key, one in asdict(self).items() if key not in ("path", "alive")}
+        document = {"schema": SCHEMA, **kept}
         temporary = self.path.with_suffix(".partial")
         with writing(self.path):
             with temporary.open("w", encoding="utf-8") as file:
@@ -125,11 +112,6 @@ class Journal:
             return
         self.path.unlink(missing_ok=True)
         self.path.with_suffix(".lock").unlink(missing_ok=True)
-
-
-def boot(system: System) -> str | None:
-    """What tells one start of the system from another."""
-    return system.read("proc/sys/kernel/random/boot_id")
 
 
 @contextlib.contextmanager
@@ -160,7 +142,7 @@ def started(system: System, target: str, drive: Identity | None) -> Iterator[Jou
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             began = time.monotonic_ns()
-            yield Journal(path, os.getpid(), boot(system), target, drive, began, alive=True)
+            yield Journal(path, os.getpid(), system.boot, target, drive, began, alive=True)
         finally:
             if not path.exists():
                 path.with_suffix(".lock").unlink(missing_ok=True)
@@ -177,17 +159,13 @@ def load(path: Path) -> Journal | None:
     """One from its file; None where it cannot be read."""
     try:
         document: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        if document["schema"] != SCHEMA:
+        if document.pop("schema") != SCHEMA:
             return None
-        drive = document["drive"]
+        drive = document.pop("drive")
+        document |= {key: int(document[key]) for key in ("pid", "began_ns")}
+        entries = [SetValue(**one) for one in document.pop("entries")]
         return Journal(
-            path,
-            int(document["pid"]),
-            document["boot"],
-            str(document["target"]),
-            None if drive is None else Identity(**drive),
-            int(document["began_ns"]),
-            [Entry(**one) for one in document["entries"]],
+            path, **document, drive=None if drive is None else Identity(**drive), entries=entries
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

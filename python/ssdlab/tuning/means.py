@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from ssdlab.admin import identify, programs
-from ssdlab.admin.nvme import FORMAT_PATIENCE_MS
-from ssdlab.audit import System
+from ssdlab import admin
+from ssdlab.admin import format_command
 from ssdlab.errors import ExperimentError
+from ssdlab.system import System
 
 WRITE_CACHE = 6
 """The feature Volatile Write Cache (NVM Express base specification, Set Features)."""
@@ -107,9 +107,9 @@ def _write_affinity(_system: System, _place: str, value: str) -> None:
         raise NotSetError(why_not(error)) from None
 
 
-def _run(command: list[str]) -> programs.Said:
+def _run(command: list[str]) -> admin.Said:
     try:
-        said = programs.run(command)
+        said = admin.run(command)
     except ExperimentError as error:
         raise NotSetError(error.message) from None
     if said.status:
@@ -125,7 +125,7 @@ def _ask(command: list[str]) -> str | None:
 
 
 def _read_hdparm(_system: System, node: str) -> str | None:
-    on = identify.ata_write_cache(_ask(["hdparm", "-W", node]) or "")
+    on = admin.ata_write_cache(_ask(["hdparm", "-W", node]) or "")
     return None if on is None else "on" if on else "off"
 
 
@@ -135,7 +135,7 @@ def _write_hdparm(_system: System, node: str, value: str) -> None:
 
 def _read_feature(_system: System, node: str) -> str | None:
     command = ["nvme", "get-feature", node, f"--feature-id={WRITE_CACHE}"]
-    value = identify.nvme_feature(_ask(command) or "")
+    value = admin.nvme_feature(_ask(command) or "")
     return None if value is None else "on" if value & 1 else "off"
 
 
@@ -144,9 +144,9 @@ def _write_feature(_system: System, node: str, value: str) -> None:
     _run(["nvme", "set-feature", node, f"--feature-id={WRITE_CACHE}", f"--value={number}"])
 
 
-def formats(node: str) -> list[identify.LbaFormat]:
+def formats(node: str) -> list[admin.LbaFormat]:
     """The LBA formats of a namespace; empty where nobody tells."""
-    return identify.nvme_formats(_ask(["nvme", "id-ns", node, "-o", "json"]) or "")
+    return admin.nvme_formats(_ask(["nvme", "id-ns", node, "-o", "json"]) or "")
 
 
 def _read_format(_system: System, node: str) -> str | None:
@@ -159,18 +159,7 @@ def _write_format(system: System, node: str, value: str) -> None:
     if not fitting:
         raise NotSetError("the drive does not have this format")
     best = min(fitting, key=lambda one: one.relative_performance)
-    # --force: nvme-cli takes our own claim for somebody else's use, and would wait to be sure.
-    _run(
-        [
-            "nvme",
-            "format",
-            node,
-            f"--lbaf={best.index}",
-            "--ses=0",
-            f"--timeout={FORMAT_PATIENCE_MS}",
-            "--force",
-        ]
-    )
+    _run(format_command(node, f"--lbaf={best.index}", "--ses=0"))
     place = f"sys/class/block/{node.removeprefix('/dev/')}/queue/logical_block_size"
     began = time.monotonic()
     while system.live and system.number(place) != best.data_bytes:

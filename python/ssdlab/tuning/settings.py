@@ -1,32 +1,32 @@
-"""The settings: each is an entry of :data:`SETTINGS` and a function that says where it goes."""
+"""The settings: each is an entry of :data:`SETTINGS` and a function that says where it goes; and
+what ``--setup`` may say of them."""
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from ssdlab.admin import identify
-from ssdlab.admin.nvme import controller, other_namespaces
-from ssdlab.admin.programs import run as run_program
+from ssdlab.admin import abilities, controller, other_namespaces
 from ssdlab.audit.queue import scsi_cache
-from ssdlab.audit.scene import Drive, ancestors
-from ssdlab.errors import ExperimentError
-from ssdlab.system import CLASS, System
+from ssdlab.audit.scene import SystemDrive, ancestors
+from ssdlab.errors import ExperimentError, InputError, unknown_name
+from ssdlab.system import System
 from ssdlab.tuning.means import MANAGED, cpu_list, cpu_set, formats
-from ssdlab.tuning.model import Closed, Knob, Setting, Subject
+from ssdlab.tuning.model import Closed, Knob, Setting, SetupRequest, SetupSubject, SetupWish
 
 Plan = Iterator[Knob | Closed]
 
+NONE = "none"
 PRESETS = {
-    "none": "everything stays as it is",
+    NONE: "everything stays as it is",
     "pts": "as the SNIA PTS asks for; a protocol with settings=client turns the write cache on",
     "pts-client": "the same with the drive's write cache on, for loads of a client",
 }
 PTS = "pts", "pts-client"
 BOTTLENECK = "SNIA PTS, test platform: hardware and OS must not be the bottleneck"
 BLOCK = "Linux, Documentation/ABI/stable/sysfs-block"
-UNKNOWN_DRIVE = "the drive below it is not known"
 
 
 def both(value: str) -> dict[str, str]:
@@ -44,15 +44,15 @@ def matching(pattern: str) -> Callable[[str], bool]:
     return lambda text: re.fullmatch(pattern, text) is not None
 
 
-def _file(system: System, setting: str, place: str, want: str, means: str = "file") -> Plan:
+def _file(system: System, place: str, want: str, means: str = "file") -> Plan:
     """A file to write to, or why it cannot be."""
     if not system.exists(place):
-        yield Closed(setting, f"/{place}", "this system has no such file")
+        yield Closed(f"/{place}", "this system has no such file")
     elif not _writable(system, place):
         why = "it is read-only here" if os.geteuid() == 0 else "no permission: only root can"
-        yield Closed(setting, f"/{place}", why)
+        yield Closed(f"/{place}", why)
     else:
-        yield Knob(setting, means, place, want)
+        yield Knob(means, place, want)
 
 
 def _writable(system: System, place: str) -> bool:
@@ -64,19 +64,30 @@ def _writable(system: System, place: str) -> bool:
         return False
 
 
-def _queue(
-    setting: str, file: str, words: Mapping[str, str] | None = None
-) -> Callable[[Subject, str], Plan]:
-    """A number in the drive's queue folder; ``words`` are what people say for some."""
+def _of_drive(
+    plan: Callable[[System, SystemDrive, str], Plan],
+) -> Callable[[SetupSubject, str], Plan]:
+    """Makes a setting of a drive one of what is set up, of which the drive need not be known."""
 
-    def plan(subject: Subject, value: str) -> Plan:
+    @functools.wraps(plan)
+    def of_subject(subject: SetupSubject, value: str) -> Plan:
         if subject.drive is None:
-            yield Closed(setting, f"queue/{file}", UNKNOWN_DRIVE)
-            return
-        want = (words or {}).get(value, value)
-        yield from _file(subject.system, setting, f"{subject.drive.place}/queue/{file}", want)
+            yield Closed("the drive", "the drive below it is not known")
+        else:
+            yield from plan(subject.system, subject.drive, value)
 
-    return plan
+    return of_subject
+
+
+def _queue(
+    file: str, words: Mapping[str, str] | None = None
+) -> Callable[[SetupSubject, str], Plan]:
+    """A number in the drive's queue folder; ``words`` are what people say for some."""
+    return _of_drive(
+        lambda system, drive, value: _file(
+            system, f"{drive.place}/queue/{file}", (words or {}).get(value, value)
+        )
+    )
 
 
 CPUS = r"local|\d+(-\d+)?(,\d+(-\d+)?)*"
@@ -86,106 +97,95 @@ MERGES = {"on": "0", "simple": "1", "off": "2"}
 # --- write cache
 
 
-def write_cache(subject: Subject, value: str) -> Plan:
+@_of_drive
+def write_cache(system: System, drive: SystemDrive, value: str) -> Plan:
     """The drive's own cache; the kernel's view of it (queue/write_cache) follows."""
-    drive, system = subject.drive, subject.system
-    if drive is None:
-        yield Closed("write-cache", "the drive", UNKNOWN_DRIVE)
-        return
     name = f"/dev/{drive.name}"
     if drive.virtual:
-        yield Closed("write-cache", name, "it is a virtual disk, whose cache the host decides on")
+        yield Closed(name, "it is a virtual disk, whose cache the host decides on")
     elif drive.bus == "NVMe":
         yield from _nvme_cache(system, drive, value)
     elif places := scsi_cache(system, drive):
         yield from _scsi_cache(system, drive, places[0], value)
     elif drive.bus == "SATA":
-        yield Knob("write-cache", "hdparm", name, value)
+        yield Knob("hdparm", name, value)
     else:
-        yield Closed("write-cache", name, "it has no cache that could be switched")
+        yield Closed(name, "it has no cache that could be switched")
 
 
-def _scsi_cache(system: System, drive: Drive, place: str, value: str) -> Plan:
+def _scsi_cache(system: System, drive: SystemDrive, place: str, value: str) -> Plan:
     now = system.read(place) or ""
     on = now.startswith("write back")
     want = now if on == (value == "on") else "write back" if value == "on" else "write through"
     view = f"{drive.place}/queue/write_cache"
     if system.exists(view):
         # The kernel looks at the drive again, and forgets what it was told about flushing.
-        yield Knob("write-cache", "file", view, None)
-    yield from _file(system, "write-cache", place, want, "drive-file")
+        yield Knob("file", view, None)
+    yield from _file(system, place, want, "drive-file")
 
 
-def _nvme_cache(system: System, drive: Drive, value: str) -> Plan:
-    node = controller(drive.name, system.root / CLASS)
+def _nvme_cache(system: System, drive: SystemDrive, value: str) -> Plan:
+    node = controller(drive.name, system)
     try:
-        said = run_program(["nvme", "id-ctrl", node, "-o", "json"])
+        has_cache = abilities(node).volatile_cache
     except ExperimentError as error:
-        yield Closed("write-cache", node, f"{error.message}: sudo apt install nvme-cli")
+        yield Closed(node, error.message)
         return
-    about = identify.nvme_erase(said.out) if said.status == 0 else None
-    if about is None:
-        yield Closed("write-cache", node, f"nvme id-ctrl fails: {said.complaint}")
-    elif not about.volatile_cache:
-        yield Closed("write-cache", node, "the drive has no volatile write cache", value == "off")
+    if has_cache:
+        yield Knob("nvme-feature", node, value)
     else:
-        yield Knob("write-cache", "nvme-feature", node, value)
+        yield Closed(node, "the drive has no volatile write cache", value == "off")
 
 
 # --- the queue
 
 
-def scheduler(subject: Subject, value: str) -> Plan:
+@_of_drive
+def scheduler(system: System, drive: SystemDrive, value: str) -> Plan:
     """The I/O scheduler, and what is lost when it changes."""
-    drive, system = subject.drive, subject.system
-    if drive is None:
-        yield Closed("scheduler", "queue/scheduler", UNKNOWN_DRIVE)
-        return
     place = f"{drive.place}/queue/scheduler"
     there = (system.read(place) or "").replace("[", "").replace("]", "").split()
     if there and value not in there:
-        yield Closed("scheduler", f"/{place}", f"the kernel offers {', '.join(there)}")
+        yield Closed(f"/{place}", f"the kernel offers {', '.join(there)}")
         return
     # Another scheduler begins with a queue depth and parameters of its own.
     own = [f"{drive.place}/queue/iosched/{one}" for one in system.listed(f"{place[:-9]}iosched")]
     for one in (f"{drive.place}/queue/nr_requests", f"{drive.place}/queue/wbt_lat_usec", *own):
         if system.read(one) is not None and _writable(system, one):
-            yield Knob("scheduler", "file", one, None)
-    yield from _file(system, "scheduler", place, value)
+            yield Knob("file", one, None)
+    yield from _file(system, place, value)
 
 
 # --- processors
 
 
-def governor(subject: Subject, value: str) -> Plan:
+def governor(subject: SetupSubject, value: str) -> Plan:
     """The frequency governor of every processor."""
     base = "sys/devices/system/cpu/cpufreq"
     policies = [f"{base}/{one}" for one in subject.system.listed(base) if one.startswith("policy")]
     if not policies:
         why = "this system does not let frequencies be set, as in most virtual machines"
-        yield Closed("governor", f"/{base}", why)
+        yield Closed(f"/{base}", why)
     for policy in policies:
         offered = (subject.system.read(f"{policy}/scaling_available_governors") or value).split()
         place = f"{policy}/scaling_governor"
         # What these hold is lost when the governor changes.
         for one in (f"{policy}/scaling_setspeed", f"{policy}/energy_performance_preference"):
             if (said := subject.system.read(one)) and said != "<unsupported>":
-                yield Knob("governor", "file", one, None)
+                yield Knob("file", one, None)
         if value in offered:
-            yield from _file(subject.system, "governor", place, value)
+            yield from _file(subject.system, place, value)
         else:
-            yield Closed("governor", f"/{place}", f"the kernel offers {', '.join(offered)}")
+            yield Closed(f"/{place}", f"the kernel offers {', '.join(offered)}")
 
 
-def local_cpus(subject: Subject) -> set[int] | None:
+def local_cpus(system: System, drive: SystemDrive | None) -> set[int] | None:
     """The processors next to the drive; None where nobody knows. All, where there is one node."""
-    system, base = subject.system, "sys/devices/system/node"
+    base = "sys/devices/system/node"
     nodes = [one for one in system.listed(base) if re.fullmatch(r"node\d+", one)]
     if len(nodes) < 2:
         return cpu_set(system.read("sys/devices/system/cpu/online") or "") or None
-    if subject.drive is None:
-        return None
-    for way in ancestors(subject.drive.way):
+    for way in ancestors(drive.way) if drive is not None else ():
         node = system.number(f"{way}/numa_node")
         if node is not None and node >= 0:
             return cpu_set(system.read(f"{base}/node{node}/cpulist") or "") or None
@@ -195,45 +195,41 @@ def local_cpus(subject: Subject) -> set[int] | None:
 UNKNOWN_NODE = "the system does not tell which NUMA node the drive is at"
 
 
-def affinity(subject: Subject, value: str) -> Plan:
+def affinity(subject: SetupSubject, value: str) -> Plan:
     """The processors that fio runs on."""
-    wanted = local_cpus(subject) if value == "local" else cpu_set(value)
+    wanted = local_cpus(subject.system, subject.drive) if value == "local" else cpu_set(value)
     allowed = os.sched_getaffinity(0)
     if wanted is None:
-        yield Closed("affinity", "fio's processes", UNKNOWN_NODE)
+        yield Closed("fio's processes", UNKNOWN_NODE)
     elif not wanted & allowed:
         why = f"this process may run on {cpu_list(allowed)} only"
-        yield Closed("affinity", "fio's processes", why)
+        yield Closed("fio's processes", why)
     else:
-        yield Knob("affinity", "process", "", cpu_list(wanted & allowed))
+        yield Knob("process", "", cpu_list(wanted & allowed))
 
 
-def irq(subject: Subject, value: str) -> Plan:
+@_of_drive
+def irq(system: System, drive: SystemDrive, value: str) -> Plan:
     """The processors that answer the interrupts of an NVMe drive."""
-    drive, system = subject.drive, subject.system
-    if drive is None:
-        yield Closed("irq", "/proc/irq", UNKNOWN_DRIVE)
-        return
     if drive.bus != "NVMe":
-        why = "only an NVMe drive has interrupts of its own"
-        yield Closed("irq", "/proc/irq", why)
+        yield Closed("/proc/irq", "only an NVMe drive has interrupts of its own")
         return
     places = [f"{way}/msi_irqs" for way in ancestors(drive.way)]
     numbers = next((found for one in places if (found := system.listed(one))), [])
-    wanted = local_cpus(subject) if value == "local" else cpu_set(value)
+    wanted = local_cpus(system, drive) if value == "local" else cpu_set(value)
     if not numbers or wanted is None:
         why = "the system does not list the drive's interrupts" if wanted else UNKNOWN_NODE
-        yield Closed("irq", "/proc/irq", why)
+        yield Closed("/proc/irq", why)
         return
     for number in sorted(numbers, key=int):
         place = f"proc/irq/{number}/smp_affinity_list"
         now = system.read(place) or ""
         if cpu_set(now) and cpu_set(now) <= wanted:
-            yield Knob("irq", "interrupt", place, now)
+            yield Knob("interrupt", place, now)
         elif _managed(system, number):
-            yield Closed("irq", f"/{place}", MANAGED)
+            yield Closed(f"/{place}", MANAGED)
         else:
-            yield from _file(system, "irq", place, cpu_list(wanted), "interrupt")
+            yield from _file(system, place, cpu_list(wanted), "interrupt")
 
 
 def _managed(system: System, number: str) -> bool:
@@ -245,29 +241,27 @@ def _managed(system: System, number: str) -> bool:
 # --- the LBA format
 
 
-def lba(subject: Subject, value: str) -> Plan:
+@_of_drive
+def lba(system: System, drive: SystemDrive, value: str) -> Plan:
     """The size of a logical block, for which an NVMe drive is formatted: all data are lost."""
-    drive = subject.drive
-    if drive is None or drive.bus != "NVMe":
-        where = "the drive" if drive is None else f"/dev/{drive.name}"
-        yield Closed("lba", where, "only an NVMe drive can be formatted to another block size")
+    node, control = f"/dev/{drive.name}", controller(drive.name, system)
+    if drive.bus != "NVMe":
+        yield Closed(node, "only an NVMe drive can be formatted to another block size")
         return
-    node, control = f"/dev/{drive.name}", controller(drive.name, subject.system.root / CLASS)
     try:
-        said = run_program(["nvme", "id-ctrl", control, "-o", "json"])
+        can = abilities(control)
     except ExperimentError as error:
-        yield Closed("lba", node, f"{error.message}: sudo apt install nvme-cli")
+        yield Closed(node, error.message)
         return
-    can = identify.nvme_erase(said.out) if said.status == 0 else None
     names = [one.name for one in formats(node)]
-    if can is None or not can.format:
-        yield Closed("lba", node, "the drive does not know Format NVM")
+    if not can.format:
+        yield Closed(node, "the drive does not know Format NVM")
     elif value not in names:
-        yield Closed("lba", node, f"the drive offers {', '.join(names) or 'no formats'}")
+        yield Closed(node, f"the drive offers {', '.join(names) or 'no formats'}")
     elif can.format_shared and (others := other_namespaces(drive.name, control)):
-        yield Closed("lba", node, f"it would format more than this namespace: {others}")
+        yield Closed(node, f"it would format more than this namespace: {others}")
     else:
-        yield Knob("lba", "nvme-format", node, value)
+        yield Knob("nvme-format", node, value)
 
 
 SETTINGS: tuple[Setting, ...] = (
@@ -334,7 +328,7 @@ SETTINGS: tuple[Setting, ...] = (
         matching(r"[1-9]\d{0,5}"),
         {},
         BLOCK,
-        _queue("nr-requests", "nr_requests"),
+        _queue("nr_requests"),
     ),
     Setting(
         "read-ahead",
@@ -343,7 +337,7 @@ SETTINGS: tuple[Setting, ...] = (
         matching(r"\d{1,7}"),
         {},
         BLOCK,
-        _queue("read-ahead", "read_ahead_kb"),
+        _queue("read_ahead_kb"),
     ),
     Setting(
         "merges",
@@ -352,7 +346,7 @@ SETTINGS: tuple[Setting, ...] = (
         one_of(*MERGES),
         {},
         BLOCK,
-        _queue("merges", "nomerges", MERGES),
+        _queue("nomerges", MERGES),
     ),
     Setting(
         "rq-affinity",
@@ -361,7 +355,7 @@ SETTINGS: tuple[Setting, ...] = (
         one_of("0", "1", "2"),
         {},
         BLOCK,
-        _queue("rq-affinity", "rq_affinity"),
+        _queue("rq_affinity"),
     ),
 )
 """In the order in which they are set; they are restored in the opposite one."""
@@ -370,3 +364,62 @@ SETTINGS: tuple[Setting, ...] = (
 def block_bytes(value: str) -> int:
     """Bytes of a logical block of an LBA format."""
     return int(value.partition("+")[0])
+
+
+def parse(text: str) -> SetupRequest:
+    """Reads ``pts``, ``none``, or ``NAME=VALUE`` joined by commas; later ones win.
+
+    Raises:
+        InputError: no such preset, setting or value.
+    """
+    known = {one.name: one for one in SETTINGS}
+    wishes: dict[str, SetupWish] = {}
+    for part in _parts(text):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals:
+            if name not in PRESETS:
+                more = "; a single setting is written NAME=VALUE"
+                raise unknown_name("setup", name, PRESETS, more)
+            for one in SETTINGS:
+                if name in one.presets:
+                    wishes[one.name] = SetupWish(one.presets[name], named=False)
+            continue
+        if name not in known:
+            raise unknown_name("setting", name, known)
+        if not known[name].check(value):
+            raise InputError(f'--setup {name}: found "{value}", expected {known[name].values}')
+        wishes[name] = SetupWish(value, named=True)
+    return SetupRequest(text, wishes)
+
+
+def _parts(text: str) -> list[str]:
+    """The pieces between commas; those of a list of processors stay together."""
+    parts: list[str] = []
+    for piece in text.split(","):
+        if parts and re.fullmatch(r"\s*\d+(-\d+)?\s*", piece):
+            parts[-1] += f",{piece.strip()}"
+        else:
+            parts.append(piece)
+    return parts
+
+
+def for_client(text: str) -> str:
+    """The same with the write cache as the PTS asks for it with client settings."""
+    return ",".join("pts-client" if one.strip() == "pts" else one for one in text.split(","))
+
+
+def wanted_block(text: str) -> int | None:
+    """Bytes of the logical block that a drive is to be formatted to; None where it is not."""
+    wish = parse(text).wishes.get("lba")
+    return None if wish is None else block_bytes(wish.value)
+
+
+def consent(text: str) -> str:
+    """What a sentence about the loss of data must add; empty where nothing is formatted."""
+    block = wanted_block(text)
+    if block is None:
+        return ""
+    return (
+        f"; before that the drive is formatted to blocks of {block} bytes, and when the run ends "
+        "it is formatted back to what it was: each format erases it"
+    )

@@ -1,14 +1,95 @@
-"""What a drive says that it can do about erasing itself: the answers of nvme-cli and hdparm read.
-
-Only texts come in and only facts go out; nothing here talks to a drive.
-"""
+"""Administrators' programs (nvme, hdparm): run to their end whatever the terminal says, and what a
+drive says in their answers that it can do about erasing itself."""
 
 from __future__ import annotations
 
-import json
+import os
 import re
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+
+from ssdlab.errors import ExperimentError, MissingProgramError
+from ssdlab.json_access import object_in
+from ssdlab.system import CLASS, System, system_program
+
+_LOOK_EVERY_S = 0.2
+_PACKAGES = {"nvme": "nvme-cli"}
+"""Of programs that are not called as their package is."""
+FORMAT_PATIENCE_MS = 24 * 3600 * 1000
+"""How long a drive may take over a format, ms."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """How a program ended."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def complaint(self) -> str:
+        """Its reason in one line."""
+        lines = [line.strip() for line in (self.err + "\n" + self.out).splitlines()]
+        return next((line for line in lines if line), f"exit status {self.status}")
+
+
+def run(command: Sequence[str], waiting: Callable[[float], None] | None = None) -> Said:
+    """Runs ``command`` to its end; ``waiting`` is told the seconds passed meanwhile.
+
+    An erase cannot be called back once the drive has it, so a Ctrl-C does not reach the program:
+    it is raised here, after the program has ended.
+
+    Raises MissingProgramError where it is not installed.
+    """
+    program = system_program(command[0])
+    if program is None:
+        package = _PACKAGES.get(command[0], command[0])
+        raise MissingProgramError(f"{package} is not installed: sudo apt install {package}")
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = subprocess.Popen(
+            [program, *command[1:]],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+            env={**os.environ, "LC_ALL": "C"},
+        )
+        stopped = _wait(process, waiting)
+        texts = []
+        for file in (out, err):
+            file.seek(0)
+            texts.append(file.read().decode("utf-8", "replace"))
+    if stopped:
+        raise KeyboardInterrupt
+    return Said(process.returncode, *texts)
+
+
+def _wait(process: subprocess.Popen[bytes], waiting: Callable[[float], None] | None) -> bool:
+    """Whether somebody wanted to stop meanwhile."""
+    stopped = False
+    started = time.monotonic()
+    while True:
+        try:
+            process.wait(_LOOK_EVERY_S)
+            return stopped
+        except subprocess.TimeoutExpired:
+            pass
+        except KeyboardInterrupt:
+            stopped = True
+            continue
+        try:
+            if waiting is not None:
+                waiting(time.monotonic() - started)
+        except KeyboardInterrupt:
+            stopped = True
+
+
+# --- answers: only texts come in and only facts go out
 
 
 @dataclass(frozen=True)
@@ -75,7 +156,7 @@ class AtaSecurity:
 
 def nvme_erase(text: str) -> NvmeErase | None:
     """Reads ``nvme id-ctrl -o json``; None where it is no such answer."""
-    answer = _object(text)
+    answer = object_in(text)[0]
     try:
         oacs, fna = int(answer["oacs"]), int(answer["fna"])
         sanicap, vwc = int(answer.get("sanicap", 0)), int(answer.get("vwc", 0))
@@ -94,7 +175,7 @@ def nvme_erase(text: str) -> NvmeErase | None:
 
 def nvme_formats(text: str) -> list[LbaFormat]:
     """Reads ``nvme id-ns -o json``; empty where it is no such answer."""
-    answer = _object(text)
+    answer = object_in(text)[0]
     try:
         flbas = int(answer["flbas"])
         # Bits 6:5 go above bits 3:0 where there are more than 16 formats.
@@ -122,7 +203,7 @@ def ata_write_cache(text: str) -> bool | None:
 
 def nvme_namespaces(text: str) -> int | None:
     """How many namespaces ``nvme list-ns --all -o json`` names; None where it is no such answer."""
-    listed = _object(text).get("nsid_list")
+    listed = object_in(text)[0].get("nsid_list")
     return len(listed) if isinstance(listed, list) else None
 
 
@@ -131,7 +212,7 @@ def nvme_sanitize(text: str) -> Sanitize | None:
 
     The status comes as a number, or as a text that begins with it, below a name that differs.
     """
-    answer = _object(text)
+    answer = object_in(text)[0]
     body = answer if "sprog" in answer else next(iter(answer.values()), None)
     if not isinstance(body, dict) or "sprog" not in body:
         return None
@@ -177,13 +258,48 @@ def ata_security(text: str) -> AtaSecurity | None:
     )
 
 
-def _object(text: str) -> dict[str, Any]:
-    # Some versions print a line of their own before the document.
-    start = text.find("{")
-    if start < 0:
-        return {}
-    try:
-        answer, _ = json.JSONDecoder().raw_decode(text[start:])
-    except ValueError:
-        return {}
-    return answer if isinstance(answer, dict) else {}
+# --- NVMe drives
+
+
+def controller(name: str, system: System | None = None) -> str:
+    """The control device of an NVMe namespace, such as ``/dev/nvme0`` for ``nvme0n1``."""
+    own = system or System()
+    place = own.resolve(f"{CLASS}/{name}/device")
+    # A namespace with several paths hangs below a subsystem, which lists its controllers.
+    for one in (Path(place).name, *own.listed(place)):
+        if re.fullmatch(r"nvme\d+", one):
+            return f"/dev/{one}"
+    return f"/dev/{_drive(name)}"
+
+
+def abilities(control: str) -> NvmeErase:
+    """What a controller says that it can do.
+
+    Raises ExperimentError where nvme-cli is missing or fails.
+    """
+    said = run(["nvme", "id-ctrl", control, "-o", "json"])
+    can = nvme_erase(said.out) if said.status == 0 else None
+    if can is None:
+        raise ExperimentError(f"nvme id-ctrl fails: {said.complaint}")
+    return can
+
+
+def format_command(node: str, *options: str) -> list[str]:
+    """The command that formats a namespace, which waits as long as the drive takes."""
+    # --force: nvme-cli takes our own claim for somebody else's use, and would wait to be sure.
+    return ["nvme", "format", node, *options, f"--timeout={FORMAT_PATIENCE_MS}", "--force"]
+
+
+def other_namespaces(name: str, control: str) -> str | None:
+    """What else there is on the controller; None where there is nothing."""
+    said = run(["nvme", "list-ns", control, "--all", "-o", "json"])
+    count = nvme_namespaces(said.out) if said.status == 0 else None
+    if count is None:
+        namespace = rf"{_drive(name)}n\d+"
+        count = sum(re.fullmatch(namespace, one) is not None for one in System().listed(CLASS))
+    return f"the drive has {count} namespaces" if count > 1 else None
+
+
+def _drive(name: str) -> str:
+    match = re.match(r"nvme\d+", name)
+    return match[0] if match else name

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+
+def object_in(text: str) -> tuple[dict[str, Any], str]:
+    """The JSON object that a program has printed, and what it printed before; empty for none."""
+    start = text.find("{")
+    before, rest = (text, "") if start < 0 else (text[:start], text[start:])
+    try:
+        found, _ = json.JSONDecoder().raw_decode(rest)
+    except ValueError:
+        return {}, before
+    return (found if isinstance(found, dict) else {}), before
 
 
 def at(document: object, *keys: str) -> object:

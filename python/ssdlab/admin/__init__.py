@@ -1,1 +1,0 @@
-"""Administrators' programs (nvme, hdparm): run to their end, their answers read."""

@@ -1,0 +1,49 @@
+"""Opening files and devices: what the system refuses is one sentence, wherever it is met."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from ssdlab.errors import InputError, RefusedError, SsdlabError
+
+
+def cannot_open(path: object, error: OSError) -> SsdlabError:
+    """The sentence for a file or device that could not be opened, or looked at."""
+    if error.errno == errno.ETXTBSY:
+        return RefusedError(f"{path}: is a running program or swap in use")
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return InputError(
+            f"{path}: no permission to open it; run as root or join the group that owns it"
+        )
+    if error.errno == errno.EINVAL:
+        return InputError(f"{path}: its file system cannot read and write past the page cache")
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return InputError(f"{path}: there is no such file or device")
+    return InputError(f"{path}: cannot be opened ({error.strerror})")
+
+
+@contextlib.contextmanager
+def opening(path: object) -> Iterator[None]:
+    """Turns the ways in which a system refuses to open ``path`` into one sentence about it."""
+    try:
+        yield
+    except OSError as error:
+        raise cannot_open(path, error) from None
+
+
+@contextlib.contextmanager
+def descriptor_of(path: Path, flags: int, *, shown: Path | None = None) -> Iterator[int]:
+    """A file or device opened and closed again; ``shown`` is what people call it.
+
+    Raises InputError where it cannot be opened, RefusedError for a program that runs.
+    """
+    with opening(shown or path):
+        descriptor = os.open(path, flags | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
