@@ -64,6 +64,17 @@ fn writes(table: &mut Table, requests: u32) {
     let mut device = drive("4GiB", "0.28");
     let rate = job(&mut *device, "randwrite", 32, requests.min(1_000_000));
     table.row("random write, depth 32, 4GiB, no collection yet", rate, Some((2.5e6, 8e6)));
+    // Each unbuffered write ends with a program unit that is filled in part; what a write costs must
+    // not grow with the number of dies.
+    for ways in ["2", "64"] {
+        let mut rig = Rig::parse(REFERENCE, "lab-reference").expect("a shipped profile");
+        for (key, value) in [("capacity", "16GiB"), ("nand.ways", ways), ("nand.page", "16KiB")] {
+            rig.set(key, value).expect("a value");
+        }
+        let mut device = rig.build(1, false).expect("a drive");
+        let rate = job(&mut *device, "randwrite", 32, requests.min(200_000));
+        table.row(&format!("random write of quarter pages, {ways} ways"), rate, None);
+    }
 }
 
 fn reads(table: &mut Table, requests: u32) {

@@ -139,6 +139,8 @@ impl PageMap {
             if layout.has_parity() {
                 frontier.offset = self.append_parity(region, lane, sink);
             }
+        } else {
+            self.partial[(region >> 6) as usize] |= 1 << (region & 63);
         }
         if frontier.offset == self.units_of(lane) {
             self.close_superblock(region, lane, superblock);
@@ -232,13 +234,17 @@ impl PageMap {
 
     /// Programs everything that waits for a full program unit.
     pub fn pad_all<S: Sink>(&mut self, sink: &mut S) {
-        if self.layout.units_per_program() == 1 {
-            return;
-        }
-        for region in 0..self.layout.regions {
-            self.pad(region, false, Cause::HostWrite, sink);
-            self.pad(region, true, Cause::Collection, sink);
-            self.pad_lane(region, Lane::Slc, Cause::HostWrite, sink);
+        for word in 0..self.partial.len() {
+            let mut left = std::mem::take(&mut self.partial[word]);
+            while left != 0 {
+                let region = word as u32 * 64 + left.trailing_zeros();
+                left &= left - 1;
+                if region < self.layout.regions {
+                    self.pad(region, false, Cause::HostWrite, sink);
+                    self.pad(region, true, Cause::Collection, sink);
+                    self.pad_lane(region, Lane::Slc, Cause::HostWrite, sink);
+                }
+            }
         }
     }
 }

@@ -101,6 +101,10 @@ impl PageMap {
             let all = self.blocks.of_region(r as u32).chain(self.layout.set_aside_of(r as u32));
             let sum: u32 = all.map(|s| counts[s as usize]).sum();
             assert_eq!(region.valid_units, sum, "valid units of region {r}");
+            let filled = [region.host, region.collected, region.slc]
+                .map(|f| f.superblock == NONE || f.offset % self.layout.units_per_program() == 0);
+            let listed = self.partial[r >> 6] >> (r & 63) & 1 != 0;
+            assert!(listed || filled == [true; 3], "region {r} has a program unit filled in part");
             for &s in &region.free {
                 assert_eq!(counts[s as usize], 0, "free superblock {s} holds data");
             }

@@ -241,10 +241,16 @@ impl PageMap {
         let (mut cursor, mut moved) = (c.cursor, 0);
         // Queued as one run below, so the single programs are not announced.
         let mut silent = Untimed;
-        while moved < units {
-            let Some(offset) = self.next_valid(c.victim, cursor) else { break };
-            self.move_unit::<_, false>(region, first + offset, &c, [NONE; 2], &mut silent);
+        let mut next = self.next_valid(c.victim, cursor);
+        while moved < units
+            && let Some(offset) = next
+        {
             cursor = offset + 1;
+            next = self.next_valid(c.victim, cursor);
+            if let Some(next) = next {
+                self.expect(self.owner[(first + next) as usize]);
+            }
+            self.move_unit::<_, false>(region, first + offset, &c, [NONE; 2], &mut silent);
             moved += 1;
         }
         if moved > 0 {

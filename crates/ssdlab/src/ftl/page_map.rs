@@ -14,6 +14,7 @@ use super::slc_cache::SlcCache;
 use super::victim::VictimPolicy;
 use super::wear_leveling::WearLeveling;
 use crate::nand::{Cause, NONE};
+use prefetch_index::prefetch_index;
 use std::collections::VecDeque;
 
 /// How the page map reclaims space.
@@ -164,6 +165,8 @@ pub struct PageMap {
     pub(super) owner: Vec<u32>,
     pub(super) valid: Vec<u64>,
     pub(super) regions: Vec<Region>,
+    /// A bit for each region that may have a program unit which is filled in part.
+    pub(super) partial: Vec<u64>,
     /// Free superblocks of all regions.
     pub(super) free: u32,
     pub(super) batches: Option<Batches>,
@@ -206,6 +209,7 @@ impl PageMap {
             owner: vec![0; physical],
             valid: vec![0; physical.div_ceil(64)],
             regions: Vec::new(),
+            partial: vec![0; layout.regions.div_ceil(64) as usize],
             free: 0,
             batches: None,
             victim: policies.victim,
@@ -307,6 +311,12 @@ impl PageMap {
     #[inline]
     pub fn lookup(&self, lpn: u32) -> u32 {
         self.map[lpn as usize]
+    }
+
+    /// The map entry of a unit will be needed soon.
+    #[inline]
+    pub fn expect(&self, lpn: u32) {
+        prefetch_index(&self.map, lpn as usize);
     }
 
     /// Logical units.

@@ -130,8 +130,9 @@ struct FlashOp {
 enum Phase {
     Idle,
     Sense,
-    BusWait,
+    /// Until the transfer is over, the wait for the channel included.
     Bus,
+    /// Until the program is over, the transfer before it included.
     Program,
     Erase,
     Suspending,
@@ -154,9 +155,10 @@ struct Die {
     reads: Queue,
     current: u32,
     suspended: u32,
-    /// When the current stretch of work, or wait for the bus, began.
+    /// When the current stretch of work began.
     since: u64,
-    bus_since: u64,
+    /// When the transfer of what is programmed is over.
+    filled: u64,
     /// Time left of the suspended operation.
     remaining: u64,
     busy: [u64; CAUSES],
@@ -164,19 +166,32 @@ struct Die {
     /// Standing still since then because the head of the stream waits for data: on whose behalf.
     stuck: Option<Cause>,
     channel: u16,
-    next_waiting: u16,
     phase: Phase,
     suspended_phase: Phase,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Channel {
-    head: u16,
-    tail: u16,
-    taken: bool,
-    busy: u64,
+    /// When all transfers asked for so far are over.
+    free_at: u64,
+    /// Time of those transfers.
+    booked: u64,
 }
-const NO_DIE: u16 = u16::MAX;
+
+impl Channel {
+    /// Books a transfer of so long that may begin at `now`; answers when it begins.
+    #[inline]
+    fn book(&mut self, now: u64, time: u64) -> u64 {
+        let start = self.free_at.max(now);
+        self.free_at = start + time;
+        self.booked += time;
+        start
+    }
+    /// Time on the channel up to `now`: what is booked for later follows without a gap.
+    fn busy(&self, now: u64) -> u64 {
+        self.booked - self.free_at.saturating_sub(now)
+    }
+}
 
 /// What the flash has executed so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -230,18 +245,16 @@ impl Flash {
                 current: NONE,
                 suspended: NONE,
                 since: 0,
-                bus_since: 0,
+                filled: 0,
                 remaining: 0,
                 busy: [0; CAUSES],
                 own: OwnWork::default(),
                 stuck: None,
                 channel: (d % geometry.channels) as u16,
-                next_waiting: NO_DIE,
                 phase: Phase::Idle,
                 suspended_phase: Phase::Idle,
             })
             .collect();
-        let channel = Channel { head: NO_DIE, tail: NO_DIE, taken: false, busy: 0 };
         Flash {
             calendar: Calendar::new((geometry.dies() + extra) as usize),
             counters: FlashCounters::default(),
@@ -249,7 +262,7 @@ impl Flash {
             units_per_program: geometry.units_per_program(),
             policy,
             dies,
-            channels: vec![channel; geometry.channels as usize],
+            channels: vec![Channel::default(); geometry.channels as usize],
             ops: Vec::new(),
             free: NONE,
             feeds: Vec::new(),
@@ -278,15 +291,15 @@ impl Flash {
         u32::from(die.phase != Phase::Idle) + u32::from(queued)
     }
 
-    /// Busy time of all dies by cause, and of all channels, up to the last step.
-    pub fn busy(&self) -> ([u64; CAUSES], u64) {
+    /// Busy time of all dies by cause up to their last change, and of all channels up to `now`.
+    pub fn busy(&self, now: u64) -> ([u64; CAUSES], u64) {
         let mut sum = [0; CAUSES];
         for die in &self.dies {
             for (s, b) in sum.iter_mut().zip(die.busy) {
                 *s += b;
             }
         }
-        (sum, self.channels.iter().map(|c| c.busy).sum())
+        (sum, self.channels.iter().map(|c| c.busy(now)).sum())
     }
 
     fn allocate(&mut self, op: FlashOp) -> u32 {

@@ -82,7 +82,7 @@ pub(super) fn visit(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     visit("flash_units_programmed", f.units_programmed + u.units_programmed);
     visit("flash_erases", f.erases + u.erases);
     visit("flash_suspensions", f.suspensions);
-    let (busy, channels) = engine.flash.busy();
+    let (busy, channels) = engine.flash.busy(engine.now);
     visit("busy_host_read_ns", busy[Cause::HostRead as usize]);
     visit("busy_host_write_ns", busy[Cause::HostWrite as usize]);
     visit("busy_collection_ns", busy[Cause::Collection as usize]);

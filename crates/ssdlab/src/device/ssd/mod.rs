@@ -397,6 +397,7 @@ impl Device for Ssd {
             self.handled(index);
             return;
         }
+        self.ftl.expect((command.offset / self.unit_bytes) as u32);
         // Equal times and the earliest free core: commands leave in the order they came.
         let cores = &mut self.controller.cores;
         let core = (0..cores.len()).min_by_key(|&c| cores[c]).unwrap_or(0);

@@ -17,6 +17,7 @@ impl Persist for PageMap {
             owner,
             valid,
             regions,
+            partial,
             free,
             batches,
             victim,
@@ -51,6 +52,8 @@ impl Persist for PageMap {
             for (lpn, &ppn) in map.iter().enumerate().filter(|&(_, &ppn)| ppn != NONE) {
                 owner[ppn as usize] = lpn as u32;
             }
+            // Those that have none are passed over.
+            partial.fill(u64::MAX);
         }
         Ok(())
     }

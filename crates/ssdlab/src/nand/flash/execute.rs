@@ -1,6 +1,6 @@
 //! What a die does next: the state machine of dies and channels.
 
-use super::{Finished, Flash, NO_DIE, NONE, OpKind, Phase};
+use super::{Finished, Flash, NONE, OpKind, Phase};
 use crate::nand::schedule::Heads;
 
 impl Flash {
@@ -14,6 +14,12 @@ impl Flash {
             _ => false,
         };
         if !may {
+            return;
+        }
+        if die.phase == Phase::Program && now < die.filled {
+            // When the program begins is the time to look again.
+            die.phase = Phase::Bus;
+            self.calendar.set(d, die.filled);
             return;
         }
         let op = &mut self.ops[die.current as usize];
@@ -100,7 +106,7 @@ impl Flash {
                 let time = if op.slc { self.timing.slc_read } else { self.timing.read };
                 self.calendar.set(d, now + time);
             }
-            OpKind::Program => self.request_bus(d, now),
+            OpKind::Program => self.transfer(d, now),
             OpKind::Erase => {
                 die.phase = Phase::Erase;
                 self.calendar.set(d, now + self.timing.erase);
@@ -108,51 +114,26 @@ impl Flash {
         }
     }
 
+    /// Books the transfer of what die `d` reads or programs, and with it the program.
     #[inline]
-    fn request_bus(&mut self, d: u32, now: u64) {
+    fn transfer(&mut self, d: u32, now: u64) {
         let die = &mut self.dies[d as usize];
-        let channel = &mut self.channels[die.channel as usize];
-        if !channel.taken {
-            channel.taken = true;
-            die.phase = Phase::Bus;
-            let time = u64::from(self.ops[die.current as usize].units) * self.timing.transfer;
-            channel.busy += time;
-            self.calendar.set(d, now + time);
-            return;
-        }
-        die.phase = Phase::BusWait;
-        die.bus_since = now;
-        die.next_waiting = NO_DIE;
-        if channel.tail == NO_DIE {
-            channel.head = d as u16;
-        } else {
-            self.dies[channel.tail as usize].next_waiting = d as u16;
-        }
-        channel.tail = d as u16;
-        self.calendar.set(d, crate::units::NEVER);
-    }
-
-    /// Frees the channel of die `d` and hands it to the die that has waited longest.
-    #[inline]
-    fn release_bus(&mut self, d: u32, now: u64) {
-        let c = self.dies[d as usize].channel as usize;
-        let waiting = self.channels[c].head;
-        if waiting == NO_DIE {
-            self.channels[c].taken = false;
-            return;
-        }
-        let die = &mut self.dies[waiting as usize];
-        let channel = &mut self.channels[c];
-        channel.head = die.next_waiting;
-        if channel.head == NO_DIE {
-            channel.tail = NO_DIE;
-        }
-        die.phase = Phase::Bus;
         let op = &mut self.ops[die.current as usize];
-        op.bus_wait = op.bus_wait.saturating_add((now - die.bus_since) as u32);
         let time = u64::from(op.units) * self.timing.transfer;
-        channel.busy += time;
-        self.calendar.set(u32::from(waiting), now + time);
+        let start = self.channels[die.channel as usize].book(now, time);
+        op.bus_wait = op.bus_wait.saturating_add((start - now) as u32);
+        let end = start + time;
+        // Reads that wait may suspend a program as soon as it has begun.
+        let suspends = self.timing.suspend.program && die.reads.head != NONE;
+        if op.kind == OpKind::Read || suspends {
+            die.phase = Phase::Bus;
+            self.calendar.set(d, end);
+            return;
+        }
+        die.phase = Phase::Program;
+        die.filled = end;
+        let time = if op.slc { self.timing.slc_program } else { self.timing.program };
+        self.calendar.set(d, end + time);
     }
 
     /// Handles the event of die `d` at `now`; answers the operation that ended, if one did.
@@ -163,23 +144,20 @@ impl Flash {
             Phase::Sense => {
                 self.counters.reads += 1;
                 self.counters.reads_slc += u64::from(self.ops[die.current as usize].slc);
-                self.request_bus(d, now);
+                self.transfer(d, now);
                 None
             }
             Phase::Bus => {
                 let op = &self.ops[die.current as usize];
                 if op.kind == OpKind::Read {
                     self.counters.units_read += u64::from(op.units);
-                    self.release_bus(d, now);
                     return Some(self.finish(d, now));
                 }
                 die.phase = Phase::Program;
                 let time = if op.slc { self.timing.slc_program } else { self.timing.program };
+                die.filled = now;
                 self.calendar.set(d, now + time);
-                self.release_bus(d, now);
-                if self.timing.suspend.program && self.dies[d as usize].reads.head != NONE {
-                    self.suspend(d, now);
-                }
+                self.suspend(d, now);
                 None
             }
             Phase::Program => {
@@ -207,7 +185,7 @@ impl Flash {
                 self.dispatch(d, now);
                 None
             }
-            Phase::Idle | Phase::BusWait => unreachable!("no event is planned in this phase"),
+            Phase::Idle => unreachable!("no event is planned in this phase"),
         }
     }
 

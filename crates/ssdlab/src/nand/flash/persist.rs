@@ -11,12 +11,12 @@ persistent!(Flash {
 });
 persistent!(Die {
     state {
-        stream, moving, reads, current, suspended, since, bus_since, remaining, busy, own, stuck,
-        next_waiting, phase, suspended_phase,
+        stream, moving, reads, current, suspended, since, filled, remaining, busy, own, stuck, phase,
+        suspended_phase,
     }
     built { channel }
 });
-persistent!(Channel { state { head, tail, taken, busy } });
+persistent!(Channel { state { free_at, booked } });
 persistent!(Queue { state { head, tail } });
 persistent!(FlashOp {
     state {
@@ -32,5 +32,5 @@ persistent!(FlashCounters {
     }
 });
 persistent_enum!(OpKind { Read, Program, Copy, Erase });
-persistent_enum!(Phase { Idle, Sense, BusWait, Bus, Program, Erase, Suspending });
+persistent_enum!(Phase { Idle, Sense, Bus, Program, Erase, Suspending });
 persistent_enum!(Cause { HostRead, HostWrite, Collection, Wear, Map, Merge, Fold, Parity });
