@@ -11,10 +11,10 @@ import pytest
 import small_protocol
 from conftest import Outcome, make_result, needs_fio
 from ssdlab import logfolder
-from ssdlab.engine.folder import RunFolder
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.fio.logs import by_job
 from ssdlab.results import JobLogs, JobShape
+from ssdlab.store import open_run
 from test_engine import on, only, resume, run, steps
 
 JOB = """[global]
@@ -194,7 +194,7 @@ def test_a_protocol_leaves_the_logs_of_each_step(
     assert not logs.exists()
     done = cli(*test)
     assert done.status == 0, done.err
-    (run,) = (RunFolder.open(path.parent) for path in runs.glob("*/manifest.json"))
+    (run,) = (open_run(path.parent) for path in runs.glob("*/manifest.json"))
     steps = [entry for entry in run.journal() if entry.kind == "job"]
     assert len(list(logs.iterdir())) == len(steps) > 2
     for entry in steps:

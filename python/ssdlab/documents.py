@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 import polars as pl
 from pydantic import (
@@ -51,12 +51,14 @@ Percent = Annotated[str, StringConstraints(pattern=r"^\d{1,3}(\.\d+)?$")]
 Scalar = str | int | float | bool | None
 
 
-class _Shape(BaseModel):
+class DocumentPart(BaseModel):
+    """An object in a file of a run."""
+
     # Strict: "5" is no number. What has been added by others does no harm.
     model_config = ConfigDict(strict=True, extra="ignore")
 
 
-class Latency(_Shape):
+class Latency(DocumentPart):
     """``clat_ns`` and its like."""
 
     mean: Number = 0.0
@@ -66,7 +68,7 @@ class Latency(_Shape):
     bins: dict[Whole, Count] = {}
 
 
-class Direction(_Shape):
+class DirectionDocument(DocumentPart):
     """What a job did in one direction."""
 
     total_ios: Count = 0
@@ -88,35 +90,35 @@ class Direction(_Shape):
         return self
 
 
-class Sync(_Shape):
+class Sync(DocumentPart):
     """What flushes a job did."""
 
     total_ios: Count = 0
     lat_ns: Latency | None = None
 
 
-class Job(_Shape):
+class JobDocument(DocumentPart):
     """An entry of ``jobs``."""
 
     jobname: str = ""
     error: int = 0
     options: dict[str, str] = Field({}, alias="job options")
-    read: Direction | None = None
-    write: Direction | None = None
-    trim: Direction | None = None
+    read: DirectionDocument | None = None
+    write: DirectionDocument | None = None
+    trim: DirectionDocument | None = None
     sync: Sync | None = None
     job_runtime: Count = 0
     usr_cpu: Number = 0.0
     sys_cpu: Number = 0.0
 
 
-class _Class(_Shape):
+class _Class(DocumentPart):
     upper_ns: Count
     ios: Count
     ns: list[Number]
 
 
-class _Parts(_Shape):
+class _Parts(DocumentPart):
     total_ns: list[Number]
     by_latency: list[_Class] = []
 
@@ -125,7 +127,7 @@ class _Parts(_Shape):
         return {len(self.total_ns), *(len(one.ns) for one in self.by_latency)}
 
 
-class _Directions(_Shape):
+class _Directions(DocumentPart):
     read: _Parts | None = None
     write: _Parts | None = None
     trim: _Parts | None = None
@@ -150,7 +152,7 @@ class Attribution(_Directions):
         return self
 
 
-class Target(_Shape):
+class TargetDocument(DocumentPart):
     """What was measured."""
 
     kind: str = "fio"
@@ -159,26 +161,26 @@ class Target(_Shape):
     capacity_bytes: Count | None = None
 
 
-class _Key(_Shape):
+class _Key(DocumentPart):
     key: str
     value: Scalar = None
     source: str | None = None
 
 
-class _Profile(_Shape):
+class _Profile(DocumentPart):
     name: str | None = None
     summary: str | None = None
     values: list[_Key] = []
 
 
-class _Option(_Shape):
+class _Option(DocumentPart):
     job: str | None = None
     option: str
     value: Scalar = None
     line: int | None = None
 
 
-class _Span(_Shape):
+class _JobSpan(DocumentPart):
     name: str
     started_s: Number = 0.0
     measured_from_s: Number = 0.0
@@ -186,24 +188,24 @@ class _Span(_Shape):
     waf: Number | None = None
 
 
-class _Celsius(_Shape):
+class _Celsius(DocumentPart):
     before: Number | None = None
     after: Number | None = None
     limit: Number | None = None
 
 
-class _Unwritten(_Shape):
+class _Unwritten(DocumentPart):
     bytes: Count = 0
     unwritten_bytes: Count = 0
     cells: list[Number] = []
 
 
-class _File(_Shape):
+class _FileObserved(DocumentPart):
     before: _Unwritten | None = None
     after: _Unwritten | None = None
 
 
-class Observed(_Shape):
+class Observed(DocumentPart):
     """What changed around fio."""
 
     seconds: Number = 0.0
@@ -212,42 +214,42 @@ class Observed(_Shape):
     pressure_seconds: dict[str, Number] | None = None
     celsius: _Celsius | None = None
     cpu_throttles: int | None = None
-    file: _File | None = None
+    file: _FileObserved | None = None
     loop_direct: bool | None = None
     members: list[str] | None = None
     raid: str | None = None
     link_bytes_per_s: Number | None = None
 
 
-class _Raw(_Shape):
+class _Raw(DocumentPart):
     value: int = 0
 
 
-class _Attribute(_Shape):
+class _Attribute(DocumentPart):
     id: int
     raw: _Raw | None = None
 
 
-class _Attributes(_Shape):
+class _Attributes(DocumentPart):
     table: list[_Attribute] = []
 
 
-class _Speed(_Shape):
+class _Speed(DocumentPart):
     units_per_second: int | None = None
     bits_per_unit: int | None = None
 
 
-class _Speeds(_Shape):
+class _Speeds(DocumentPart):
     current: _Speed | None = None
 
 
-class _Warm(_Shape):
+class _Warm(DocumentPart):
     current: Number | None = None
     op_limit_max: Number | None = None
     limit_max: Number | None = None
 
 
-class _Smart(_Shape):
+class _Smart(DocumentPart):
     """A document of ``smartctl --json``: what checks read of it."""
 
     temperature: _Warm | None = None
@@ -256,12 +258,12 @@ class _Smart(_Shape):
     nvme_smart_health_information_log: dict[str, Scalar | list[Any]] | None = None
 
 
-class _Smarts(_Shape):
+class _Smarts(DocumentPart):
     before: _Smart | None = None
     after: _Smart | None = None
 
 
-class Surroundings(_Shape):
+class Surroundings(DocumentPart):
     """Kernel, drive and file system of a real run; ``rig`` of a simulated protocol's."""
 
     kernel: str | None = None
@@ -273,19 +275,19 @@ class Surroundings(_Shape):
     observed: Observed | None = None
 
 
-class About(_Shape):
+class About(DocumentPart):
     """The object ``ssdlab`` of a result."""
 
     version: str | None = None
     seed: int | None = None
-    target: Target = Target()
+    target: TargetDocument = TargetDocument()
     profile: _Profile | None = None
     ignored_options: list[_Option] | None = None
     replaced_options: list[_Option] | None = None
     preconditioning: str | None = None
     simulated_seconds: Number = 0.0
     interval_ms: Positive | None = None
-    jobs: list[_Span] = []
+    jobs: list[_JobSpan] = []
     waf: Number | None = None
     waf_lifetime: Number | None = None
     counters: dict[str, Number] | None = None
@@ -304,56 +306,12 @@ class About(_Shape):
         return self
 
 
-class Document(_Shape):
+class Document(DocumentPart):
     """``result.json``: fio's JSON+ and what ssdlab adds."""
 
-    jobs: list[Job]
+    jobs: list[JobDocument]
     shared: dict[str, str] = Field({}, alias="global options")
     ssdlab: About = About()
-
-
-class _ManifestTarget(_Shape):
-    kind: str = ""
-    name: str = ""
-
-
-class Manifest(_Shape):
-    """``manifest.json`` of a run of one job file, and what that of a protocol shares with it."""
-
-    name: str = ""
-    created: Moment = ""
-    target: _ManifestTarget = _ManifestTarget()
-    jobs: list[str] = []
-    seed: Count | None = None
-    version: str | None = None
-    status: str = "complete"
-
-
-class ProtocolManifest(Manifest):
-    """``manifest.json`` of a protocol's run."""
-
-    name: str
-    protocol: str
-    kind: Literal["sim", "file", "device"]
-    capacity: Count
-    active: Count
-    divisor: Positive
-    quick: bool
-    values: dict[str, str | int | Number]
-    block: Annotated[int, Field(gt=0)] = 512
-    about: Surroundings | None = None
-    overrides: dict[str, str] | None = None
-    path: str | None = None
-    destroy: str | None = None
-    redact: bool = False
-    made_file: bool = False
-
-    @model_validator(mode="after")
-    def _whole(self) -> Self:
-        name = "overrides" if self.kind == "sim" else "path"
-        if getattr(self, name) is None:
-            raise ValueError(f"{name} is missing")
-        return self
 
 
 def damaged(place: object, why: str) -> InputError:
@@ -372,30 +330,22 @@ def read_bytes(path: Path) -> bytes:
         raise damaged(path, error.strerror or str(error)) from None
 
 
-def read_text(path: Path) -> str:
-    """A text file of a run.
-
-    Raises InputError as :func:`read_bytes`, and where it is no text.
-    """
-    return decoded(read_bytes(path), path)
-
-
-def read_rig(path: Path) -> str:
-    """A ``rig.toml``; InputError where it is no TOML."""
-    text = read_text(path)
-    try:
-        tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise damaged(path, str(error)) from None
-    return text
-
-
 def decoded(data: bytes, place: object) -> str:
     """The text of a file of a run."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise damaged(place, f"no text in UTF-8 from byte {error.start} on") from None
+
+
+def rig(data: bytes, place: object) -> str:
+    """A ``rig.toml``; InputError where it is no TOML."""
+    text = decoded(data, place)
+    try:
+        tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise damaged(place, str(error)) from None
+    return text
 
 
 def parsed(data: bytes | str, place: object) -> Any:
@@ -421,10 +371,11 @@ def checked(value: Any, shape: type[T] | TypeAdapter[T], place: object) -> T:
     try:
         return adapter.validate_python(value)
     except (ValidationError, RecursionError, OverflowError) as error:
-        raise damaged(place, _why(error)) from None
+        raise damaged(place, why(error)) from None
 
 
-def _why(error: Exception) -> str:
+def why(error: Exception) -> str:
+    """What is wrong with a document, and where."""
     if not isinstance(error, ValidationError):
         return str(error)
     first = error.errors()[0]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ssdlab.analysis.measurement import Measurement
 
 DIRECTIONS = ("read", "write", "trim")
+TargetKind = Literal["sim", "file", "device"]
 
 SERIES_SCHEMA: dict[str, type[pl.DataType]] = {
     "time_s": pl.Float64,
@@ -195,6 +196,15 @@ class Result:
         return str(self.ssdlab.get("target", {}).get("kind", "fio"))
 
     @property
+    def target_kind(self) -> TargetKind:
+        """The same, where a plain file is told from a device."""
+        if self.kind == "sim":
+            return "sim"
+        known = self.ssdlab.get("surroundings") or {}
+        is_file = "file_system" in known or "file" in (known.get("observed") or {})
+        return "file" if is_file else "device"
+
+    @property
     def jobs(self) -> list[JobResult]:
         """The jobs, in the order of the document."""
         return [JobResult(str(raw.get("jobname", "")), raw) for raw in self.document["jobs"]]
@@ -262,10 +272,10 @@ class Result:
 
     @staticmethod
     def load(folder: Path | str) -> Result:
-        """Reads a stored run."""
-        from ssdlab.store import load_run
+        """Reads the stored run of a job file."""
+        from ssdlab.store import open_run
 
-        return load_run(Path(folder))
+        return open_run(Path(folder)).result()
 
     def _repr_html_(self) -> str:
         """A table for notebooks."""

@@ -39,7 +39,7 @@ def command(
     view: View,
 ) -> None:
     """Say where the time of a simulated run went, and what would help."""
-    result = Result.load(RunStore(out).find(run))
+    result = RunStore(out).open(run).result()
     explain.require_simulated(result)
     outcomes: list[Outcome] = []
     if tries and result.rig_toml is not None and result.measurement.main is not None:

@@ -17,8 +17,7 @@ if light.BODIES:
     from ssdlab.cli.console import progress
     from ssdlab.cli.run import notice
     from ssdlab.cli.test import say_plan, show
-    from ssdlab.engine.folder import RunFolder
-    from ssdlab.engine.plans import rest
+    from ssdlab.engine.plans import require_unfinished, rest
     from ssdlab.engine.ratings import rating_of
     from ssdlab.engine.runs import go_on
     from ssdlab.protocols import find
@@ -48,17 +47,18 @@ def command(
 ) -> None:
     """Go on with a protocol's run after Ctrl-C, a kill or a power failure."""
     rating = rated(tbw)
-    folder = RunFolder.open(RunStore(out).find(run))
-    if folder.manifest["kind"] != "sim":
-        found = rating_of(Path(folder.manifest["path"]), rating)
+    folder = RunStore(out).open(run)
+    require_unfinished(folder)
+    if folder.manifest.path is not None:
+        found = rating_of(Path(folder.manifest.path), rating)
     else:
         found = None if rating is None else Rating(rating, "--tbw")
     if plan:
-        what = rest(folder, find(str(folder.manifest["protocol"])), found)
+        what = rest(folder, find(folder.manifest.protocol), found)
         say_plan(what, view)
         return
     started = time.monotonic()
-    title = f"{folder.manifest['protocol']} on {folder.manifest['name']}"
+    title = f"{folder.manifest.protocol} on {folder.manifest.name}"
     with progress(title, quiet=view.quiet) as callback:
         finished = go_on(
             folder,

@@ -36,7 +36,6 @@ if light.BODIES:
     from ssdlab.cli.run import notice, override
     from ssdlab.cli.setup import say_preview
     from ssdlab.engine import findings
-    from ssdlab.engine.folder import RunFolder
     from ssdlab.engine.plans import Announcement, Order
     from ssdlab.engine.plans import plan as make_plan
     from ssdlab.engine.ratings import rating_for
@@ -47,6 +46,7 @@ if light.BODIES:
     from ssdlab.rig import profile, resolve
     from ssdlab.safety import amount
     from ssdlab.store import RunStore
+    from ssdlab.store.folder import RunFolder
 
 
 @answering

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from ssdlab import safety, tuning
 from ssdlab.engine.ratings import of_flash
@@ -23,6 +23,7 @@ from ssdlab.errors import InputError, RefusedError, SsdlabError
 from ssdlab.fio import surroundings
 from ssdlab.fio.run import find_fio
 from ssdlab.rating import Rating
+from ssdlab.store.folder import Manifest
 from ssdlab.target import Fio, Notice, Sim, Target, real, sim
 from ssdlab.units import size_text
 
@@ -87,7 +88,7 @@ class FileOpening:
     size: int | None = None
     """Bytes, where somebody says so; of a run that goes on, those it has."""
     quick: bool = False
-    begun: Mapping[str, Any] | None = None
+    begun: Manifest | None = None
     """The manifest of the run that goes on."""
     kind: Literal["file"] = "file"
     rating: Rating | None = None
@@ -126,7 +127,7 @@ class FileOpening:
             if there
             else safety.make_file(path, size, shown=self.target.path, keep=True)
         ) as held:
-            made = not there if self.begun is None else bool(self.begun.get("made_file"))
+            made = not there if self.begun is None else self.begun.made_file
             disk = surroundings.disk_of_file(path.parent)
             direct = takes_direct(path)
             session = RealSession(self.target, held, size, disk, direct=direct, made=made)
@@ -141,7 +142,7 @@ class FileOpening:
         """
         target, path = self.target, self.target.path.absolute()
         if self.begun is not None:
-            size = int(self.begun["capacity"])
+            size = self.begun.capacity
             if not path.is_file() or path.stat().st_size < size:
                 raise InputError(
                     f"{target.path}: the file of this run is gone or was cut, and with it the "
@@ -174,7 +175,7 @@ class DeviceOpening:
     """A block device, claimed for as long as the session lasts."""
 
     target: Fio
-    begun: Mapping[str, Any] | None = None
+    begun: Manifest | None = None
     """The manifest of the run that goes on."""
     kind: Literal["device"] = "device"
     rating: Rating | None = None
@@ -225,7 +226,7 @@ class DeviceOpening:
                 f"{block} bytes, which erased it; begin a new run"
             )
         device = safety.inspect(target.path)
-        if device.capacity_bytes != int(begun["capacity"]):
+        if device.capacity_bytes != begun.capacity:
             raise RefusedError(f"{target.path}: is another drive than the one the run was begun on")
         return device
 
@@ -253,19 +254,18 @@ def of(
     return DeviceOpening(fio) if fio.path.is_block_device() else FileOpening(fio, size, quick)
 
 
-def left(manifest: Mapping[str, Any], rig: str | None, destroy: str | None = None) -> Opening:
+def left(manifest: Manifest, rig: str | None, destroy: str | None = None) -> Opening:
     """The target of a run that was begun; ``destroy`` names a device anew."""
-    if manifest["kind"] == "sim":
-        drive = Sim(str(manifest["name"]), rig or "")
-        return of(drive, manifest["overrides"], int(manifest["seed"]))
+    if manifest.kind == "sim":
+        return of(Sim(manifest.name, rig or ""), manifest.overrides, manifest.seed or 1)
     target = Fio(
-        Path(manifest["path"]),
-        destroy=destroy or manifest["destroy"],
+        Path(manifest.path or ""),
+        destroy=destroy or manifest.destroy,
         use_existing=True,
-        redact=bool(manifest["redact"]),
-        setup=str(manifest.get("setup", tuning.NONE)),
+        redact=manifest.redact,
+        setup=manifest.setup,
     )
-    if manifest["kind"] == "file":
+    if manifest.kind == "file":
         return FileOpening(target, begun=manifest)
     return DeviceOpening(target, manifest)
 

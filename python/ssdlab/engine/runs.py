@@ -15,7 +15,6 @@ from ssdlab.answer import Check, Section
 from ssdlab.engine import estimate, opening, plans, snapshots, sources
 from ssdlab.engine.answers import weighed
 from ssdlab.engine.findings import Findings, write
-from ssdlab.engine.folder import Entry, RunFolder, Status
 from ssdlab.engine.plans import Announcement, Order, check, setup_of
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.runner import Execution
@@ -25,6 +24,7 @@ from ssdlab.progress import ProgressCallback
 from ssdlab.rating import Rating
 from ssdlab.safety import medium
 from ssdlab.store import RunStore
+from ssdlab.store.folder import JournalEntry, RunFolder, Status
 from ssdlab.target import Notice, Target, sim
 
 
@@ -81,7 +81,7 @@ def begin(
             raise
         drive = sim(order.target)
         rig = None if drive is None else drive.rig
-        folder = RunFolder.create(store, _manifest(order, what, session), rig)
+        folder = store.create(_manifest(order, what, session), rig)
         return _execute(what, session, folder, progress, examine)
 
 
@@ -117,17 +117,15 @@ def go_on(
     Raises as :func:`begin`, and InputError where the run is complete or its target has gone.
     """
     manifest = folder.manifest
-    if manifest.get("status") == "complete":
-        raise InputError(f"{folder.id}: is complete; ssdlab report {folder.id} shows it")
-    protocol = find(str(manifest["protocol"]))
-    what = plans.rest(folder, protocol, rating)
+    plans.require_unfinished(folder)
+    what = plans.rest(folder, find(manifest.protocol), rating)
     # What is damaged is told before work begins that needs it at the end.
     for entry in folder.check():
         if entry.kind == "job":
             folder.load(entry)
-    if manifest["kind"] == "sim" and manifest["version"] != VERSION:
+    if manifest.kind == "sim" and manifest.version != VERSION:
         raise InputError(
-            f"{folder.id}: was begun with version {manifest['version']} and cannot go on with "
+            f"{folder.id}: was begun with version {manifest.version} and cannot go on with "
             f"{VERSION}, which may simulate differently; begin a new run"
         )
     target = opening.left(manifest, folder.rig(), destroy)
@@ -149,7 +147,7 @@ def _require_same(folder: RunFolder, session: RealSession, allowed: bool) -> Non
     entries = folder.journal()
     last = entries[-1] if entries else None
     likeness = medium.compare(
-        folder.manifest.get("medium") or {},
+        folder.manifest.medium or {},
         session.ids,
         medium.proof(last.state if last else {}),
         medium.fingerprint(session.held.descriptor),
@@ -191,7 +189,7 @@ def _resumption(folder: RunFolder, session: Session) -> list[str]:
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     number = len(entries) + 1
     folder.append(
-        Entry(
+        JournalEntry(
             number,
             f"resume-{number}",
             "resume",
@@ -210,7 +208,7 @@ def _resumption(folder: RunFolder, session: Session) -> list[str]:
 
 def _set_up_again(folder: RunFolder, setup: Mapping[str, Any]) -> list[str]:
     """Notes how the drive is set up now; says so where that is another way than before."""
-    about = folder.manifest["about"]
+    about = folder.manifest.about
 
     def values(one: Mapping[str, Any] | None) -> dict[str, Any]:
         return {r["setting"] + r["place"]: r["after"] for r in (one or {}).get("settings", [])}
@@ -283,9 +281,9 @@ def _keep(folder: RunFolder, execution: Execution, examine: Examine, status: Sta
 
 
 def _file_kept(folder: RunFolder) -> str:
-    if not folder.manifest.get("made_file"):
+    if not folder.manifest.made_file:
         return ""
-    return f" (for that, {folder.manifest['path']} stays where it is)"
+    return f" (for that, {folder.manifest.path} stays where it is)"
 
 
 def _agreed(order: Order, announce: Announce, what: Announcement) -> bool:
@@ -317,7 +315,6 @@ def _manifest(order: Order, what: Announcement, session: Session) -> dict[str, A
         "quick": order.quick,
         "block": setup.block,
         "seed": order.seed,
-        "version": VERSION,
         "logs": None if order.logs is None else str(order.logs.absolute()),
         "speeds": what.speeds.document(),
     }
