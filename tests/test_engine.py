@@ -20,7 +20,7 @@ import small_protocol
 from conftest import Loop, needs_fio
 from ssdlab import safety
 from ssdlab.checks import examine_run
-from ssdlab.engine import estimate, findings, session
+from ssdlab.engine import estimate, findings
 from ssdlab.engine.plans import Announcement, Order
 from ssdlab.engine.records import RoundsRecord
 from ssdlab.engine.runs import Finished, begin, go_on
@@ -34,7 +34,7 @@ from ssdlab.protocols import find
 from ssdlab.rig import resolve
 from ssdlab.store import RunStore, open_run
 from ssdlab.store.folder import FINDINGS, JOURNAL, JournalEntry, RunFolder
-from ssdlab.target import Fio, Sim
+from ssdlab.target import Fio, Sim, SimSession, session
 
 PROGRAM = Path(small_protocol.__file__)
 KILLS = 10
@@ -528,7 +528,7 @@ def test_a_run_that_fails_in_its_first_step_leaves_nothing(
     def fail(_session: object, _progress: object) -> str:
         raise ExperimentError("the drive is gone")
 
-    monkeypatch.setattr(session.SimSession, "purge", fail)
+    monkeypatch.setattr(SimSession, "purge", fail)
     with pytest.raises(ExperimentError, match="the drive is gone"):
         run(on(rig), tmp_path / "runs")
     assert not list((tmp_path / "runs").glob("2*"))

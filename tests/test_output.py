@@ -387,7 +387,7 @@ OWN = {
     "fio/run.py": "fio's own temporary folder",
     "cli/streams.py": "/dev/null in the place of a closed stream",
     "cli/__init__.py": "/dev/null in the place of a stream that fails",
-    "engine/session.py": "nothing: whether the file takes direct I/O",
+    "target/session.py": "nothing: whether the file takes direct I/O",
     "safety/device.py": "drives",
     "safety/files.py": "the file that is measured",
     "tuning/journal.py": "locks, and what a power failure must not take",

@@ -21,10 +21,10 @@ if light.BODIES:
     from ssdlab.care.blockio import place_of, reading
     from ssdlab.care.scan import QUICK_BYTES, Scan, blank, require_whole, scan
     from ssdlab.care.scanmap import STATES, State, cells
-    from ssdlab.care.simscan import PREPARE, scan_simulated
     from ssdlab.cli.console import progress
     from ssdlab.cli.run import override
     from ssdlab.rig import resolve
+    from ssdlab.simscan import PREPARE, scan_simulated
     from ssdlab.target import real, sim
 
 

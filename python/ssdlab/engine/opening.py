@@ -18,38 +18,30 @@ from typing import Literal
 
 from ssdlab import safety, tuning
 from ssdlab.engine.ratings import of_flash
-from ssdlab.engine.session import RealSession, Session, SimSession, takes_direct
 from ssdlab.errors import InputError, RefusedError, SsdlabError
-from ssdlab.fio import surroundings
 from ssdlab.fio.run import find_fio
 from ssdlab.rating import Rating
 from ssdlab.store.folder import Manifest
-from ssdlab.target import Fio, Notice, Sim, Target, real, sim
+from ssdlab.target import Fio, Session, Sim, SimSession, Target, Terms, real, sim
 from ssdlab.units import size_text
 
 FILE_BYTES = 8 << 30
 """Size of the file of a protocol on a file, where nothing else is said and the disk has room."""
 FILE_BYTES_QUICK = 1 << 30
 
-Verify = Callable[[RealSession], None]
-"""Raises where a target that is held must not be written after all; asked before it is set up."""
-
-
-def _as_it_is(_session: RealSession) -> None:
-    """For a run that starts: the target is what was named."""
-
 
 @dataclass
 class SimOpening:
     """A simulated drive."""
 
-    build: Callable[[], SimSession]
+    target: Sim
+    terms: Terms
     kind: Literal["sim"] = "sim"
 
     @cached_property
     def session(self) -> SimSession:
         """The drive, which is built once."""
-        return self.build()
+        return self.target.open(self.terms)
 
     @property
     def capacity(self) -> int:
@@ -70,9 +62,7 @@ class SimOpening:
         return None
 
     @contextlib.contextmanager
-    def open(
-        self, work: safety.Work, notice: Notice, verify: Verify = _as_it_is
-    ) -> Iterator[Session]:
+    def open(self, _terms: Terms) -> Iterator[Session]:
         """The drive."""
         yield self.session
 
@@ -115,25 +105,14 @@ class FileOpening:
         return refused or why(self.check)
 
     @contextlib.contextmanager
-    def open(
-        self, work: safety.Work, notice: Notice, verify: Verify = _as_it_is
-    ) -> Iterator[Session]:
+    def open(self, terms: Terms) -> Iterator[Session]:
         """Makes or takes the file."""
         self.check()
-        path, size = self.target.path.absolute(), self.capacity
-        there = self.begun is not None or (self.target.use_existing and path.exists())
-        with (
-            safety.hold_file(path, shown=self.target.path, size=size)
-            if there
-            else safety.make_file(path, size, shown=self.target.path, keep=True)
-        ) as held:
-            made = not there if self.begun is None else self.begun.made_file
-            disk = surroundings.disk_of_file(path.parent)
-            direct = takes_direct(path)
-            session = RealSession(self.target, held, size, disk, direct=direct, made=made)
-            verify(session)
-            with tuning.applied(disk, self.target.setup, notice=notice) as done:
-                yield replace(session, setup=done)
+        there = self.begun is not None or (self.target.use_existing and self.target.path.exists())
+        own = replace(terms, size=self.capacity, there=there, keep=True)
+        with self.target.open(own) as session:
+            made = session.made if self.begun is None else self.begun.made_file
+            yield replace(session, made=made)
 
     def _room(self) -> int:
         """How large the file is to be.
@@ -198,20 +177,11 @@ class DeviceOpening:
         return safety.why_refused(device) or safety.why_unnamed(device, self.target.destroy)
 
     @contextlib.contextmanager
-    def open(
-        self, work: safety.Work, notice: Notice, verify: Verify = _as_it_is
-    ) -> Iterator[Session]:
+    def open(self, terms: Terms) -> Iterator[Session]:
         """Claims it."""
         self.check()
-        target, device = self.target, self._device()
-        whole = replace(work, does=work.does + tuning.consent(target.setup))
-        with safety.claim(device, whole, target.destroy) as held:
-            session = RealSession(target, held, device.capacity_bytes, device.name, device)
-            verify(session)
-            notice(held.sentence)
-            with tuning.applied(device.name, target.setup, notice=notice, claimed=True) as done:
-                held = held.again()  # a format may have changed its size
-                yield replace(session, held=held, capacity=held.capacity, setup=done)
+        with self.target.open(terms) as session:
+            yield session
 
     def _device(self) -> safety.BlockDevice:
         target, begun = self.target, self.begun
@@ -249,7 +219,7 @@ def of(
     a file.
     """
     if (drive := sim(target)) is not None:
-        return SimOpening(lambda: SimSession(drive, overrides or {}, seed, memory_bytes))
+        return SimOpening(drive, Terms(overrides or {}, seed, memory_bytes))
     fio = real(target, f"{target.name}: is neither simulated nor real")
     return DeviceOpening(fio) if fio.path.is_block_device() else FileOpening(fio, size, quick)
 

@@ -15,7 +15,6 @@ from ssdlab.engine.opening import Opening
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.rehearsal import LEAST_CAPACITY, LEAST_SUPERBLOCKS, rehearse
-from ssdlab.engine.session import Session
 from ssdlab.engine.setup import MIB, Setup
 from ssdlab.engine.speed import GUESS, Speeds, read
 from ssdlab.errors import InputError
@@ -23,7 +22,7 @@ from ssdlab.rating import Rating
 from ssdlab.rig import capacity_of, is_profile, reduced
 from ssdlab.store import MANIFEST, RunStore
 from ssdlab.store.folder import RunFolder
-from ssdlab.target import Target, real
+from ssdlab.target import Session, Target, real
 
 QUICK_CAPACITY = 4 << 30
 """A simulated drive is made at least this small for a quick run."""

@@ -15,7 +15,6 @@ from ssdlab.answer import Section
 from ssdlab.engine import estimate
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records, RoundsRecord
-from ssdlab.engine.session import Session
 from ssdlab.engine.setup import Setup
 from ssdlab.engine.speed import GUESS, SpeedPoint, Speeds, moved_by
 from ssdlab.engine.steps import Idle, Job, Purge, Rounds, Step, Then, Trim
@@ -26,6 +25,7 @@ from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.results import Result
 from ssdlab.store import label
 from ssdlab.store.folder import JournalEntry, RunFolder
+from ssdlab.target import Session
 
 CHECKPOINT_EVERY_S = 20.0
 """A simulated drive's state is kept when as much work as this would be lost..."""
@@ -156,9 +156,9 @@ class Execution:
             interval = max(1, min(interval, round(1000 * expected / parts)))
         return self.session.run(
             JobText(job.key, job.text, Path.cwd()),
+            progress,
             seed=seed_of(self.seed, job.key),
             interval_ms=interval,
-            progress=progress,
             logs=self._logs is not None,
         )
 

@@ -18,14 +18,13 @@ from ssdlab.engine.findings import Findings, write
 from ssdlab.engine.plans import Announcement, Order, check, setup_of
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.runner import Execution
-from ssdlab.engine.session import RealSession, Session
 from ssdlab.errors import InputError, Interrupted, RefusedError, SsdlabError
 from ssdlab.progress import ProgressCallback
 from ssdlab.rating import Rating
 from ssdlab.safety import medium
 from ssdlab.store import RunStore
 from ssdlab.store.folder import JournalEntry, RunFolder, Status
-from ssdlab.target import Notice, Target, sim
+from ssdlab.target import Notice, RealSession, Session, Target, Terms, sim
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ def begin(
     if not _agreed(order, announce, what):
         return None
     store.prepare()
-    with target.open(what.work(), notice) as session:
+    with target.open(Terms(work=what.work(), notice=notice)) as session:
         setup = replace(setup_of(order, values, session), direct=session.direct)
         what = replace(what, setup=setup)
         try:
@@ -134,7 +133,8 @@ def go_on(
         allowed = use_existing if session.kind == "file" else destroy is not None
         _require_same(folder, session, allowed)
 
-    with folder.locked(), target.open(what.work(), notice, same) as session:
+    terms = Terms(work=what.work(), notice=notice, verify=same)
+    with folder.locked(), target.open(terms) as session:
         folder.mend_journal()
         what = replace(what, setup=replace(what.setup, direct=session.direct))
         for sentence in _resumption(folder, session):

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from ssdlab.engine import estimate
-from ssdlab.engine.session import Session
 from ssdlab.engine.setup import Setup, bytes_of
 from ssdlab.engine.speed import Span, SpeedPoint, Speeds, around, measured, moved_by
 from ssdlab.engine.steps import Job, Purge, Shape, Step
@@ -19,6 +18,7 @@ from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
 from ssdlab.store import RunStore
 from ssdlab.store.folder import RunFolder
+from ssdlab.target import Session
 
 PROBE_S = 30.0
 """How long a drive is probed before a run."""
@@ -110,7 +110,7 @@ def probe(
     for number, shape in enumerate(shapes):
         job = _brief(setup, f"probe{number}", shape, PROBE_S / len(shapes))
         text = JobText(job.key, job.text, Path.cwd())
-        result = session.run(text, seed=1, interval_ms=1000, progress=progress)
+        result = session.run(text, progress, seed=1)
         if found := moved_by(job, result):
             # Random writes become slower as the drive fills, and hardly ever faster.
             late = shape.random and shape.write_share > 0
