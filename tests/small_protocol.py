@@ -109,7 +109,7 @@ def main() -> int:
                 RunStore(place),
                 progress=lambda _news: True,
                 notice=say,
-                announce=lambda _what: True,
+                announce=lambda _what: None,
                 examine=examine_run,
             )
             assert finished is not None

@@ -21,7 +21,7 @@ from conftest import Loop, needs_fio
 from ssdlab import safety
 from ssdlab.checks import examine_run
 from ssdlab.engine import estimate, findings
-from ssdlab.engine.plans import Announcement, Order
+from ssdlab.engine.plans import Announcement, Order, plan
 from ssdlab.engine.records import RoundsRecord
 from ssdlab.engine.runs import Finished, begin, go_on
 from ssdlab.engine.setup import MIB, Parameter, Setup
@@ -60,7 +60,7 @@ def run(order: Order, store: Path, *, steps: int | None = None) -> Finished:
         RunStore(store),
         progress=stop_after(store, steps),
         notice=said.append,
-        announce=lambda _what: True,
+        announce=lambda _what: None,
         examine=examine_run,
     )
     assert done is not None
@@ -446,7 +446,7 @@ def test_rounds_beyond_the_fewest_are_reckoned_with_when_they_come(
         RunStore(tmp_path),
         progress=progress,
         notice=print,
-        announce=lambda _what: True,
+        announce=lambda _what: None,
     )
     assert len(shares) == 9
     assert all(share <= 1 - 1 / (number + 2) for number, share in shares.items()), shares
@@ -515,7 +515,7 @@ def test_a_job_that_cannot_be_is_told_before_anything_begins(
                 RunStore(tmp_path / "runs"),
                 progress=lambda _news: True,
                 notice=print,
-                announce=lambda what: bool(told.append(what)),  # type: ignore[func-returns-value]
+                announce=told.append,
             )
         assert "\n" not in caught.value.message
     assert not told
@@ -537,20 +537,7 @@ def test_a_run_that_fails_in_its_first_step_leaves_nothing(
 def test_a_rig_without_flash_has_no_endurance(tmp_path: Path) -> None:
     text = '[device]\nkind = "null"\ncapacity = "64MiB"\nservice_time = "100us"\nservers = 4\n'
     order = Order(small_protocol.PROTOCOL, Sim("null", text))
-    told: list[tuple[float, float] | None] = []
-
-    def announce(what: Announcement) -> bool:
-        told.append(what.endurance_share())
-        return False
-
-    begin(
-        order,
-        RunStore(tmp_path),
-        progress=lambda _news: True,
-        notice=print,
-        announce=announce,
-    )
-    assert told == [None]
+    assert plan(order, RunStore(tmp_path)).endurance_share() is None
     assert not os.listdir(tmp_path)
 
 

@@ -100,7 +100,7 @@ def killed(loop: Loop, tmp_path: Path) -> Iterator[RunFolder]:
             RunStore(store),
             progress=killed_after(store, 3),
             notice=lambda _sentence: None,
-            announce=lambda _what: True,
+            announce=lambda _what: None,
         )
     yield only(store)
 
@@ -179,7 +179,7 @@ def test_a_file_put_in_the_place_of_the_run_s_is_neither_overwritten_nor_removed
             RunStore(store),
             progress=killed_after(store, 3),
             notice=lambda _sentence: None,
-            announce=lambda _what: True,
+            announce=lambda _what: None,
         )
     kept = tmp_path / "kept"
     file.rename(kept)

@@ -414,7 +414,7 @@ def test_a_plan_of_what_is_left_leaves_out_what_is_done(cli: Cli, tmp_path: Path
             RunStore(store),
             progress=stop,
             notice=print,
-            announce=lambda _what: True,
+            announce=lambda _what: None,
         )
     whole = cli("test", rig, "-p", "pts-iops", "--quick", "--plan", "--json", "-")
     (run,) = [one.name for one in store.iterdir() if one.is_dir()]

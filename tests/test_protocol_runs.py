@@ -48,7 +48,7 @@ def begun(order: Order, store: Path, examine: Examine = examine_run) -> RunFolde
         RunStore(store),
         progress=lambda _news: True,
         notice=lambda _sentence: None,
-        announce=lambda _what: True,
+        announce=lambda _what: None,
         examine=examine,
     )
     assert done is not None

@@ -317,7 +317,7 @@ def test_a_protocol_that_was_stopped_and_formatted_back_cannot_go_on(
             store,
             progress=stop,
             notice=lambda _sentence: None,
-            announce=lambda _what: True,
+            announce=lambda _what: None,
         )
     assert formats == ["512", "4096", "512"]
     folder = open_run(next(store.root.glob("*fsync*")))

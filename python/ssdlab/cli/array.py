@@ -14,7 +14,7 @@ from ssdlab import units
 from ssdlab.arrays.workloads import DEPTH, WORKLOADS
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import Seed, SetKeys
+from ssdlab.cli.options import Seed, SetKeys, keys
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.output import make_folder, write_to
 
@@ -29,7 +29,6 @@ if light.BODIES:
     from ssdlab.arrays.workloads import job, workload
     from ssdlab.cli.console import progress, stderr
     from ssdlab.cli.output import results, say
-    from ssdlab.cli.run import override
     from ssdlab.jobfile import JobText, read_job
     from ssdlab.progress import ProgressCallback, stage
     from ssdlab.rig import capacity_of, reduced, smaller
@@ -142,7 +141,7 @@ def command(
         _save(one, grid.shapes, save_rigs, behind)
         return
     text, name, options, state = _load(job_file, load, depth)
-    overrides = dict(override(text) for text in set_ or [])
+    overrides = keys(set_)
     order = _order(one, prepare or state, overrides, scale, seed, price, simulated=measured is None)
     order = replace(order, attachment=behind)
     asked = Asked(order, grid, text, options, name, depth)

@@ -8,7 +8,7 @@ import typer
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import KeptWhere
+from ssdlab.cli.options import KeptWhere, OneRun
 
 if light.BODIES:
     from ssdlab import explain
@@ -22,14 +22,7 @@ if light.BODIES:
 
 @answering
 def command(
-    run: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN",
-            help="A simulated run: its folder or id.",
-            autocompletion=light.complete_runs,
-        ),
-    ],
+    run: OneRun,
     tries: Annotated[
         bool,
         typer.Option("--try/--no-try", help="Repeat the run with one thing changed at a time."),

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ssdlab.cli import light
-from ssdlab.cli.options import KeptWhere, Page
+from ssdlab.cli.options import KeptWhere, Page, SeveralRuns
 from ssdlab.output import Output
 
 if light.BODIES:
@@ -18,14 +18,7 @@ if light.BODIES:
 
 
 def command(
-    runs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="RUN",
-            help="Run folders, or ids as `ssdlab list runs` shows them.",
-            autocompletion=light.complete_runs,
-        ),
-    ],
+    runs: SeveralRuns,
     output: Page = None,
     title: Annotated[str | None, typer.Option("--title", help="Heading of the report.")] = None,
     out: KeptWhere = None,

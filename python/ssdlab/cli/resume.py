@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import Destroy, KeptWhere, Tbw, UseExistingFile, rated
+from ssdlab.cli.options import Destroy, KeptWhere, OneRun, PlanOnly, Tbw, UseExistingFile, rated
 
 if light.BODIES:
     from ssdlab.checks import examine_run
     from ssdlab.cli.console import progress
-    from ssdlab.cli.run import notice
+    from ssdlab.cli.output import notice
     from ssdlab.cli.test import say_plan, show
     from ssdlab.engine.plans import require_unfinished, rest
     from ssdlab.engine.ratings import rating_of
@@ -27,17 +24,8 @@ if light.BODIES:
 
 @answering
 def command(
-    run: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN",
-            help="The run of a protocol: its folder or id.",
-            autocompletion=light.complete_runs,
-        ),
-    ],
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Say what is left to do, and do nothing.")
-    ] = False,
+    run: OneRun,
+    plan: PlanOnly = False,
     tbw: Tbw = None,
     destroy: Destroy = None,
     use_existing_file: UseExistingFile = False,

@@ -51,7 +51,7 @@ def command(
     found = list(_things(name))
     if not found and (folder := RunStore(out).seek(name)) is not None:
         run = open_run(folder)
-        View(json_).show(kept.answer([run]), kept=folder, whole=run.is_job)
+        View(json_=json_).show(kept.answer([run]), kept=folder, whole=run.is_job)
         return
     if not found:
         near = nearest(name, light.names(*NAMED))

@@ -10,7 +10,7 @@ import typer
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import Destroy, KeptBelow, Redact, Seed, SetKeys
+from ssdlab.cli.options import Destroy, KeptBelow, Redact, Seed, SetKeys, keys
 from ssdlab.cli.options import UseExistingFile as UseExisting
 from ssdlab.cli.trace_options import Action, Block, Device, Format, SkipDamaged, Window, reading
 from ssdlab.errors import InputError
@@ -18,7 +18,8 @@ from ssdlab.units import parse_bytes
 
 if light.BODIES:
     from ssdlab.cli.console import progress
-    from ssdlab.cli.run import notice, override, show
+    from ssdlab.cli.output import notice
+    from ssdlab.cli.run import show
     from ssdlab.jobfile import JobText
     from ssdlab.rig import resolve
     from ssdlab.store import RunStore
@@ -103,7 +104,7 @@ def command(
     job = replay_job(existing(trace), speed, depth, replay, simulated=simulated)
     store = RunStore(out)
     store.prepare()
-    overrides = dict(override(text) for text in set_ or [])
+    overrides = keys(set_)
     started = time.monotonic()
     with progress(f"{trace.name} on {target.name}", quiet=view.quiet) as callback:
         settings = Settings(

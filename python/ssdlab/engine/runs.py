@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,15 +31,20 @@ class Finished:
     """A run that came to its end."""
 
     folder: RunFolder
-    judgement: Section
+    findings: Findings
+
+    @property
+    def judgement(self) -> Section:
+        """The protocol's answer."""
+        return self.findings.judgement
 
 
 Examine = Callable[[Execution], Sequence[Check]]
 """Says whether what a run has measured can be believed (:mod:`ssdlab.checks`)."""
 
 
-Announce = Callable[[Announcement], bool]
-"""Told what will be done; answers whether to begin."""
+Announce = Callable[[Announcement], object]
+"""Told what will be done."""
 
 
 def begin(
@@ -51,8 +55,8 @@ def begin(
     notice: Notice,
     announce: Announce,
     examine: Examine = lambda _execution: (),
-) -> Finished | None:
-    """Runs a protocol from its begin; None where ``announce`` said no.
+) -> Finished:
+    """Runs a protocol from its begin.
 
     Raises:
         InputError: the order cannot be carried out as it is.
@@ -67,8 +71,9 @@ def begin(
     target.check()
     what = plans.announcement(order, setup_of(order, values, target), store)
     what = replace(what, rating=order.rating or target.rating)
-    if not _agreed(order, announce, what):
-        return None
+    announce(what)
+    if order.logs is not None:
+        logfolder.prepare_empty(order.logs)
     store.prepare()
     with target.open(Terms(work=what.work(), notice=notice)) as session:
         setup = replace(setup_of(order, values, session), direct=session.direct)
@@ -81,7 +86,8 @@ def begin(
         drive = sim(order.target)
         rig = None if drive is None else drive.rig
         folder = store.create(_manifest(order, what, session), rig)
-        return _execute(what, session, folder, progress, examine)
+        with folder.locked():
+            return _execute(what, session, folder, progress, examine)
 
 
 def _probed(
@@ -139,7 +145,7 @@ def go_on(
         what = replace(what, setup=replace(what.setup, direct=session.direct))
         for sentence in _resumption(folder, session):
             notice(sentence)
-        return _execute(what, session, folder, progress, examine, locked=True)
+        return _execute(what, session, folder, progress, examine)
 
 
 def _require_same(folder: RunFolder, session: RealSession, allowed: bool) -> None:
@@ -225,73 +231,52 @@ def _execute(
     folder: RunFolder,
     progress: ProgressCallback,
     examine: Examine,
-    *,
-    locked: bool = False,
 ) -> Finished:
-    with contextlib.nullcontext() if locked else folder.locked():
-        folder.set_status("running")
-        if not (folder.path / snapshots.FILE).exists():
-            snapshots.keep(folder.path, session.snapshot())
-        execution = Execution(what.protocol, what.setup, session, folder, progress, what.speeds)
-        try:
-            execution.run()
-        except (Interrupted, KeyboardInterrupt):
+    """The rest of a run whose folder is locked."""
+    folder.set_status("running")
+    if not (folder.path / snapshots.FILE).exists():
+        snapshots.keep(folder.path, session.snapshot())
+    execution = Execution(what.protocol, what.setup, session, folder, progress, what.speeds)
+    try:
+        execution.run()
+    except (Interrupted, KeyboardInterrupt, SsdlabError) as error:
+        failed = isinstance(error, SsdlabError) and not isinstance(error, Interrupted)
+        if failed and not execution.finished:
+            # Leaves nothing of a run that came to nothing.
+            session.remove_made()
+            shutil.rmtree(folder.path, ignore_errors=True)
+            raise
+        if not failed:
             execution.stop()
-            _keep(folder, execution, examine, "stopped")
-            raise Interrupted(
-                f"stopped; {execution.finished} finished steps are kept: "
-                f"ssdlab resume {folder.id} goes on" + _file_kept(folder)
-            ) from None
-        except SsdlabError as error:
-            if not execution.finished:
-                # Leaves nothing of a run that came to nothing.
-                session.remove_made()
-                shutil.rmtree(folder.path, ignore_errors=True)
-                raise
-            _keep(folder, execution, examine, "failed")
-            raise type(error)(
-                f"{error.message}; {execution.finished} finished steps are kept: "
-                f"ssdlab resume {folder.id} goes on" + _file_kept(folder)
-            ) from None
-        judgement = _keep(folder, execution, examine, "complete")
-        session.remove_made()
-        for _, path in folder.checkpoints():
-            path.unlink(missing_ok=True)
-        return Finished(folder, judgement)
+        _keep(folder, execution, examine, "failed" if failed else "stopped")
+        kept = f"; {execution.finished} finished steps are kept: ssdlab resume {folder.id} goes on"
+        if folder.manifest.made_file:
+            kept += f" (for that, {folder.manifest.path} stays where it is)"
+        if isinstance(error, SsdlabError) and failed:
+            raise type(error)(error.message + kept) from None
+        raise Interrupted("stopped" + kept) from None
+    found = _keep(folder, execution, examine, "complete")
+    session.remove_made()
+    for _, path in folder.checkpoints():
+        path.unlink(missing_ok=True)
+    return Finished(folder, found)
 
 
-def _keep(folder: RunFolder, execution: Execution, examine: Examine, status: Status) -> Section:
+def _keep(folder: RunFolder, execution: Execution, examine: Examine, status: Status) -> Findings:
     records, protocol = execution.records, execution.protocol
     checks = examine(execution)
-    judgement = weighed(execution.judge(), checks)
-    snapshots.keep(folder.path, execution.session.snapshot())
-    write(
-        folder,
-        Findings(
-            judgement,
-            list(records.rounds.values()),
-            dict(records.notes),
-            checks,
-            protocol.title,
-            protocol.source,
-        ),
+    found = Findings(
+        weighed(execution.judge(), checks),
+        list(records.rounds.values()),
+        dict(records.notes),
+        checks,
+        protocol.title,
+        protocol.source,
     )
+    snapshots.keep(folder.path, execution.session.snapshot())
+    write(folder, found)
     folder.set_status(status)
-    return judgement
-
-
-def _file_kept(folder: RunFolder) -> str:
-    if not folder.manifest.made_file:
-        return ""
-    return f" (for that, {folder.manifest.path} stays where it is)"
-
-
-def _agreed(order: Order, announce: Announce, what: Announcement) -> bool:
-    """Whether to begin; raises InputError where the logs could not be written."""
-    agreed = announce(what)
-    if agreed and order.logs is not None:
-        logfolder.prepare_empty(order.logs)
-    return agreed
+    return found
 
 
 def _manifest(order: Order, what: Announcement, session: Session) -> dict[str, Any]:
