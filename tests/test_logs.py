@@ -14,7 +14,7 @@ from ssdlab import logfolder
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.fio.logs import by_job
 from ssdlab.results import JobLogs, JobShape
-from ssdlab.store import open_run
+from ssdlab.store import RunStore, open_run
 from test_engine import on, only, resume, run, steps
 
 JOB = """[global]
@@ -93,7 +93,8 @@ def test_the_logs_that_the_job_asks_for_stay_in_the_run_and_the_others_do_not(
     runs = tmp_path / "runs"
     on = target(kind, tmp_path)
     cli("run", job_file(tmp_path), "--on", *on, "--out", runs, "--logs", tmp_path / "logs")
-    assert [path.name for path in runs.glob("*/*.log")] == ["mine_iops.3.log"]
+    (run,) = RunStore(runs).entries()
+    assert [name for name, _ in run.result().logs] == ["mine_iops.3.log"]
 
 
 def test_logs_change_nothing_in_a_simulated_result(
