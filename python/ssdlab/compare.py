@@ -7,15 +7,16 @@ did, runs of a protocol by its numbers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
 from ssdlab import checks, units
 from ssdlab.analysis.differences import (
+    NONE_SEEN,
     THROUGHPUT,
     Difference,
-    Measured,
+    NoisyValue,
     Quantity,
     Row,
     Side,
@@ -36,7 +37,6 @@ SHORT = 24
 """A fact of so many characters can stand in a label."""
 NAMED = 3
 """So many differences are named in a sentence."""
-NONE_SEEN = "no significant difference"
 NOT_KNOWN = "noise not known"
 
 METHOD_SINGLE = (
@@ -252,14 +252,7 @@ def verdict(difference: Difference | None, better: Better) -> str:
     """A difference in words."""
     if difference is None:
         return "not on both sides"
-    if difference.p is None:
-        return NOT_KNOWN
-    word = "higher" if difference.share > 0 else "lower"
-    if better:
-        word = "better" if word == better else "worse"
-    if difference.seen:
-        return word
-    return f"perhaps {word}" if difference.perhaps else NONE_SEEN
+    return NOT_KNOWN if difference.p is None else difference.verdict(better)
 
 
 def share_text(share: float | None) -> str:
@@ -339,16 +332,7 @@ def _row_json(row: Row) -> dict[str, Any]:
         "values": list(row.values),
         "intervals": [list(one) if one else None for one in row.intervals],
         "differences": [
-            None
-            if d is None
-            else {
-                "share": d.share,
-                "low": d.low,
-                "high": d.high,
-                "p": d.p,
-                "p_holm": d.p_holm,
-                "verdict": verdict(d, q.better),
-            }
+            None if d is None else asdict(d) | {"verdict": verdict(d, q.better)}
             for d in row.differences
         ],
     }
@@ -372,7 +356,7 @@ def _numbers(sides: Sequence[Sequence[ProtocolRun]]) -> list[Quantity]:
             name,
             unit,
             better,
-            tuple(tuple(Measured(one.get(name)) for one in own) for own in values),
+            tuple(tuple(NoisyValue(one.get(name)) for one in own) for own in values),
         )
         for name, (unit, better) in known.items()
     ]

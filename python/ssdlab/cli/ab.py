@@ -67,7 +67,7 @@ class _Wish:
         """Keys of the rig of a side."""
         return {**self.base, **(self.changed if side == "B" else {})}
 
-    def run(self, side: str, place: int, seat: bench.Seat) -> ab.Run:
+    def run(self, side: str, place: int, seat: bench.Seat) -> ab.TrialRun:
         """One run. Of a simulated drive both runs of a pair have the same seed."""
         overrides = self.overrides(side)
         seed = self.seed + place // 2
@@ -84,7 +84,7 @@ class _Wish:
             result = self.target.run(self.job, settings)
             folder = self.store.save(result)
             found = examine(of_result(result))
-            return ab.Run(side, place, folder.name, ab.numbers_of(result), _doubts(found))
+            return ab.TrialRun(side, place, folder.name, ab.numbers_of(result), _doubts(found))
         assert self.order is not None
         memory = seat.memory_bytes
         finished = begin(
@@ -96,7 +96,9 @@ class _Wish:
             examine=examine_run,
         )
         numbers = tuple(finished.judgement.numbers)
-        return ab.Run(side, place, finished.folder.id, numbers, _doubts(finished.findings.checks))
+        return ab.TrialRun(
+            side, place, finished.folder.id, numbers, _doubts(finished.findings.checks)
+        )
 
 
 @answering
@@ -265,18 +267,18 @@ def _announce(wish: _Wish, sides: str, to_a: str | None, to_b: str | None, undoa
         )
 
 
-def _once(wish: _Wish, count: int, *, quiet: bool) -> Callable[[str, int], ab.Run]:
-    def once(side: str, place: int) -> ab.Run:
+def _once(wish: _Wish, count: int, *, quiet: bool) -> Callable[[str, int], ab.TrialRun]:
+    def once(side: str, place: int) -> ab.TrialRun:
         with progress(f"run {place + 1} of {count} ({side})", quiet=quiet) as callback:
             return _told(wish, side, place, count, bench.Seat(callback))
 
     return once
 
 
-def _simulated(wish: _Wish, sides: str, *, quiet: bool) -> list[ab.Run]:
+def _simulated(wish: _Wish, sides: str, *, quiet: bool) -> list[ab.TrialRun]:
     """The runs of a simulated drive, which know nothing of each other: several at once."""
 
-    def variant(place: int, side: str) -> bench.Variant[ab.Run]:
+    def variant(place: int, side: str) -> bench.Variant[ab.TrialRun]:
         return bench.Variant(lambda seat: _told(wish, side, place, len(sides), seat))
 
     with progress(f"{len(sides)} runs", quiet=quiet) as callback:
@@ -286,7 +288,7 @@ def _simulated(wish: _Wish, sides: str, *, quiet: bool) -> list[ab.Run]:
             raise Interrupted("stopped; the runs that had ended are kept") from None
 
 
-def _told(wish: _Wish, side: str, place: int, count: int, seat: bench.Seat) -> ab.Run:
+def _told(wish: _Wish, side: str, place: int, count: int, seat: bench.Seat) -> ab.TrialRun:
     """A run; where it fails, which one it was."""
     try:
         return wish.run(side, place, seat)

@@ -15,7 +15,7 @@ if light.BODIES:
     from ssdlab.analysis.measurement import SYNC, Direction
     from ssdlab.answers import explanation
     from ssdlab.cli.console import progress
-    from ssdlab.explain import Outcome
+    from ssdlab.explain import ChangeOutcome
     from ssdlab.results import Result
     from ssdlab.store import RunStore
 
@@ -34,7 +34,7 @@ def command(
     """Say where the time of a simulated run went, and what would help."""
     result = RunStore(out).open(run).result()
     explain.require_simulated(result)
-    outcomes: list[Outcome] = []
+    outcomes: list[ChangeOutcome] = []
     if tries and result.rig_toml is not None and result.measurement.main is not None:
         outcomes = _try(result, _main(result))
     view.show(explanation.answer(result, outcomes), whole=True)
@@ -47,7 +47,7 @@ def _main(result: Result) -> Direction:
     return max(job.directions, key=lambda one: one.total_ios if one.ddir != SYNC else 0)
 
 
-def _try(result: Result, main: Direction) -> list[Outcome]:
+def _try(result: Result, main: Direction) -> list[ChangeOutcome]:
     tried = explain.changes(result)
     with progress("trying changes") as callback:
         outcomes = explain.attempt(result, main, tried, callback)
