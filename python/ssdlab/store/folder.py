@@ -42,7 +42,7 @@ Status = Literal["running", "stopped", "failed", "complete"]
 def _surroundings(value: dict[str, Any]) -> dict[str, Any]:
     """What is known to stand in them is checked; all is kept."""
     try:
-        documents.Surroundings.model_validate(value)
+        documents.SURROUNDINGS.model_validate(value)
     except ValidationError as error:
         raise ValueError(documents.why(error)) from None
     return value
