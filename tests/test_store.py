@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pickle
@@ -9,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -146,6 +148,19 @@ def test_a_run_is_going_on_only_while_somebody_works_on_it(tmp_path: Path, cli: 
     assert "(stopped)" in cli("list", "runs", "--out", tmp_path).out
     run.set_status("complete")
     assert "(" not in cli("list", "runs", "--out", tmp_path).out.splitlines()[-1]
+
+
+def test_whoever_asks_whether_a_run_goes_on_does_not_keep_it_from_going_on(tmp_path: Path) -> None:
+    run = running(tmp_path)
+    with (run.path / "lock").open("w") as asking:
+        fcntl.flock(asking, fcntl.LOCK_SH)
+        release = threading.Timer(0.2, fcntl.flock, (asking, fcntl.LOCK_UN))
+        release.start()
+        with run.locked():
+            assert run.status == "running"
+            with pytest.raises(InputError, match="is going on already"), run.locked():
+                pass
+        release.join()
 
 
 def test_a_run_of_a_newer_version_is_told_and_does_not_spoil_the_list(

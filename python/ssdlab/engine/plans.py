@@ -10,7 +10,7 @@ from typing import Any
 
 from ssdlab import _core, documents, safety
 from ssdlab.engine import estimate, opening, sources
-from ssdlab.engine.estimate import Estimate, Expected
+from ssdlab.engine.estimate import Expected, WorkEstimate
 from ssdlab.engine.opening import Opening
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
@@ -63,7 +63,7 @@ class Announcement:
     protocol: Protocol
     target: str
     setup: Setup
-    estimate: Estimate
+    estimate: WorkEstimate
     speeds: Speeds
     guessed: bool = False
     """Whether the speed of some jobs on which time or bytes depend is not known."""

@@ -12,6 +12,7 @@ import fcntl
 import io
 import json
 import os
+import time
 import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -35,6 +36,9 @@ RIG = "rig.toml"
 SCHEMA = 2
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """Time stamp in archives: the same bytes whenever they are written."""
+
+LOCK_TRIES = 6
+LOCK_WAIT_S = 0.1
 
 Status = Literal["running", "stopped", "failed", "complete"]
 
@@ -196,10 +200,15 @@ class RunFolder:
         Raises InputError where somebody does already.
         """
         with (self.path / "lock").open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise InputError(f"{self.id}: is going on already, in another process") from None
+            for place in range(LOCK_TRIES):
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except OSError:
+                    # Whoever only asks whether it is going on has it for a moment.
+                    time.sleep(LOCK_WAIT_S if place < LOCK_TRIES - 1 else 0)
+            else:
+                raise InputError(f"{self.id}: is going on already, in another process")
             yield
 
     def _at_work(self) -> bool:
