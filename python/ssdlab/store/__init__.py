@@ -68,12 +68,17 @@ class RunStore:
         ``about`` are the fields of its :class:`ssdlab.store.folder.Manifest`, ``rig`` is that which
         was asked for.
         """
-        from ssdlab.store.folder import JOB, JOURNAL, RIG, Manifest, RunFolder
+        from ssdlab.store.folder import JOB, JOURNAL, RIG, SCHEMA, Manifest, RunFolder
 
         self.prepare()
         created = datetime.now(UTC)
-        known = {"created": created.isoformat(timespec="seconds"), "version": VERSION, **about}
-        kind = [] if known.get("protocol", JOB) == JOB else [known["protocol"]]
+        known = {
+            "schema": SCHEMA,
+            "created": created.isoformat(timespec="seconds"),
+            "version": VERSION,
+            **about,
+        }
+        kind = [] if known["protocol"] == JOB else [known["protocol"]]
         words = "-".join([*kind, label(known["name"]), secrets.token_hex(2)])
         run_id = f"{created:%Y%m%d-%H%M%S}-{words}"
         run = RunFolder(self.root / f"{_partial()}{run_id}", Manifest(id=run_id, **known))
@@ -102,6 +107,7 @@ class RunStore:
         jobs = list(dict.fromkeys(job.name for job in result.jobs))
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         about = {
+            "protocol": JOB,
             "name": result.name,
             "kind": result.target_kind,
             "target": {"name": result.name, **target, "kind": result.kind},

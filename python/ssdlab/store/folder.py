@@ -109,8 +109,8 @@ class Manifest(documents.DocumentPart):
         return self
 
     def document(self) -> dict[str, Any]:
-        """As it is kept."""
-        return self.model_dump(by_alias=True, exclude_none=True)
+        """As it is kept: what the run has said."""
+        return self.model_dump(by_alias=True, exclude_none=True, exclude_unset=True)
 
 
 @dataclass(frozen=True)
