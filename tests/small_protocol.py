@@ -9,7 +9,6 @@ from pathlib import Path
 
 from ssdlab.answer import Number, Section
 from ssdlab.checks import examine_run
-from ssdlab.engine.folder import RunFolder
 from ssdlab.engine.plans import Order
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
@@ -18,7 +17,7 @@ from ssdlab.engine.setup import Parameter, Setup
 from ssdlab.engine.steps import Idle, Job, Purge, Rounds, Step, Then, Tracked, Trim, in_round
 from ssdlab.errors import SsdlabError
 from ssdlab.rig import resolve
-from ssdlab.store import RunStore
+from ssdlab.store import RunStore, open_run
 
 RIG = """
 name = "small"
@@ -94,7 +93,7 @@ def main() -> int:
     verb, place = sys.argv[1:3]
     try:
         if verb == "resume":
-            folder = RunFolder.open(Path(place))
+            folder = open_run(Path(place))
             done = go_on(
                 folder,
                 lambda _name: PROTOCOL,
@@ -110,7 +109,7 @@ def main() -> int:
                 RunStore(place),
                 progress=lambda _news: True,
                 notice=say,
-                announce=lambda _what: True,
+                announce=lambda _what: None,
                 examine=examine_run,
             )
             assert finished is not None

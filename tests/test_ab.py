@@ -13,7 +13,7 @@ import pytest
 from conftest import Outcome, needs_fio
 from ssdlab import ab
 from ssdlab.analysis.differences import BIN_ERROR
-from ssdlab.analysis.paired import Effect, Trial, corrected, effect, order
+from ssdlab.analysis.paired import Effect, Trial, effect, order, together
 from ssdlab.answer import Number
 from ssdlab.errors import ExperimentError
 
@@ -112,7 +112,7 @@ def test_of_many_numbers_that_did_not_change_none_is_mostly_called_changed() -> 
     source = np.random.default_rng(4)
     alone = called = 0
     for _ in range(300):
-        effects = corrected(
+        effects = together(
             [effect(f"n{i}", "", "", trials(source, order(4, True))) for i in range(20)]
         )
         called += any(e.difference is not None and e.difference.seen for e in effects)
@@ -127,10 +127,12 @@ def test_of_many_numbers_that_did_not_change_none_is_mostly_called_changed() -> 
 def test_a_drift_of_a_is_told_and_a_steady_a_is_not() -> None:
     source = np.random.default_rng(8)
 
-    def outcome(drift: float) -> ab.Outcome:
+    def outcome(drift: float) -> ab.TrialOutcome:
         sides = order(6, undoable=True)
         runs = [
-            ab.Run(t.side, t.place, f"r{t.place}", (Number("IOPS", t.value, "IOPS", "higher"),))
+            ab.TrialRun(
+                t.side, t.place, f"r{t.place}", (Number("IOPS", t.value, "IOPS", "higher"),)
+            )
             for t in trials(source, sides, 0.0, drift)
         ]
         return ab.outcome(sides, runs, undoable=True, simulated=False)
@@ -172,7 +174,7 @@ def test_what_was_not_measured_is_no_exception() -> None:
 def test_what_it_would_take_is_told_where_nothing_is_seen() -> None:
     sides = order(4, undoable=True)
     runs = [
-        ab.Run(t.side, t.place, "r", (Number("IOPS", t.value, "IOPS"),))
+        ab.TrialRun(t.side, t.place, "r", (Number("IOPS", t.value, "IOPS"),))
         for t in trials(np.random.default_rng(12), sides)
     ]
     found = ab.outcome(sides, runs, undoable=True, simulated=False)
@@ -191,11 +193,11 @@ class System:
         self.notes: list[str] = []
         self.fails_at = fails_at
 
-    def once(self, side: str, place: int) -> ab.Run:
+    def once(self, side: str, place: int) -> ab.TrialRun:
         if place == self.fails_at:
             raise ExperimentError("fio failed")
         self.notes.append(f"run {side}")
-        return ab.Run(side, place, f"r{place}", ())
+        return ab.TrialRun(side, place, f"r{place}", ())
 
     def switch(self, side: str) -> None:
         self.notes.append(f"to {side}")

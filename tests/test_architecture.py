@@ -23,10 +23,9 @@ LAYERS = (
     ("safety", "health"),
     ("audit",),
     ("tuning",),
-    ("simulation",),
+    ("care", "simulation"),
     ("target",),
-    ("rig", "bench"),
-    ("care",),
+    ("rig", "bench", "simscan"),
     ("analysis",),
     ("engine",),
     ("arrays",),
@@ -131,4 +130,4 @@ def test_no_caller_asks_whether_a_target_is_simulated_by_its_class() -> None:
         r"isinstance\([^()]*(?:\([^()]*\))?[^()]*\b(?:Sim|Fio|SimSession|RealSession)\b"
     )
     found = {str(p.relative_to(PACKAGE)) for p in files() if asked.search(p.read_text("utf-8"))}
-    assert found == {"target.py"}
+    assert found == {"target/__init__.py"}

@@ -190,7 +190,7 @@ def test_the_table_tells_the_write_amplification_of_each_job(cli: Cli, tmp_path:
 def test_a_drive_that_memory_cannot_hold_is_refused(
     cli: Cli, job: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ssdlab.target.available_bytes", lambda _most: 1 << 30)
+    monkeypatch.setattr("ssdlab.target.simulated.available_bytes", lambda _most: 1 << 30)
     said = one_sentence(cli("run", job, "--on", "lab-reference", "--set", "capacity=1TiB"))
     assert "needs about 2." in said
     assert "1.1 GB are available" in said
@@ -270,9 +270,9 @@ def test_a_run_that_was_tampered_with_is_told_and_does_not_spoil_the_list(
     out = tmp_path / "runs"
     good = RunStore(out).save(make_result("drive"))
     for file, text in (
-        ("result.json", "{"),
-        ("result.json", "[]"),
-        ("series.parquet", "x"),
+        ("steps/00001.zip", "x"),
+        ("journal.ndjson", "{\n"),
+        ("journal.ndjson", ""),
         ("manifest.json", "x"),
         ("manifest.json", '{"status": "complete", "target": 3, "jobs": 7}'),
     ):

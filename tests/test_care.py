@@ -26,11 +26,11 @@ from ssdlab.answers import scan as scansay
 from ssdlab.care.blockio import all_zero, reading
 from ssdlab.care.scan import FAILURES_MAX, Scan, blank, limits, scan
 from ssdlab.care.scanmap import cells
-from ssdlab.care.simscan import scan_simulated
 from ssdlab.care.trim import UnsupportedError, discard, punch, trim
 from ssdlab.errors import RefusedError
 from ssdlab.report import answer_page
 from ssdlab.rig import resolve
+from ssdlab.simscan import scan_simulated
 from ssdlab.target import Sim
 
 Cli = Callable[..., Outcome]

@@ -17,8 +17,9 @@ from conftest import Outcome, make_result
 from ssdlab import compare
 from ssdlab.analysis import noise
 from ssdlab.analysis.differences import (
+    NONE_SEEN,
     Difference,
-    Measured,
+    NoisyValue,
     Quantity,
     Side,
     quantities,
@@ -207,15 +208,15 @@ def test_the_same_series_gives_the_same_interval() -> None:
 # --- rows
 
 
-def single(value: float, error: float) -> tuple[Measured, ...]:
-    return (Measured(value, error, 30.0),)
+def single(value: float, error: float) -> tuple[NoisyValue, ...]:
+    return (NoisyValue(value, error, 30.0),)
 
 
 def test_a_difference_within_the_noise_is_not_seen() -> None:
     q = Quantity("", "IOPS", "IOPS", "higher", (single(1000, 0.02), single(1020, 0.02)))
     row = rows_of([q])[0]
     assert row.differences[0] is not None and not row.differences[0].seen
-    assert compare.verdict(row.differences[0], "higher") == compare.NONE_SEEN
+    assert compare.verdict(row.differences[0], "higher") == NONE_SEEN
 
 
 @pytest.mark.parametrize(
@@ -240,9 +241,9 @@ def test_many_comparisons_ask_for_more() -> None:
 
 
 def test_missing_and_zero_values_are_no_exception() -> None:
-    none = Quantity("", "x", "", "", ((Measured(None),), single(1, 0.1)))
-    zero = Quantity("", "x", "", "", ((Measured(0.0),), (Measured(0.0),)))
-    grown = Quantity("", "x", "", "", ((Measured(0.0),), (Measured(5.0),)))
+    none = Quantity("", "x", "", "", ((NoisyValue(None),), single(1, 0.1)))
+    zero = Quantity("", "x", "", "", ((NoisyValue(0.0),), (NoisyValue(0.0),)))
+    grown = Quantity("", "x", "", "", ((NoisyValue(0.0),), (NoisyValue(5.0),)))
     assert rows_of([none])[0].differences == (None,)
     assert rows_of([zero])[0].differences == (Difference(0.0),)
     assert rows_of([grown])[0].differences == (None,)

@@ -23,6 +23,7 @@ from ssdlab.store import RunStore
 Cli = Callable[..., Outcome]
 Damage = Callable[[Path], None]
 
+OLD_RUN = Path(__file__).parent / "old_runs" / "job"
 JOB = "[w]\nrw=randrw\nbs=4k\nsize=4m\nio_size=8m\n"
 SINGLE = ("report", "compare", "explain", "health")
 PROTOCOL = ("report", "compare", "resume")
@@ -106,6 +107,20 @@ def member(name: str, data: bytes | None) -> Damage:
                     archive.writestr(one, data)
 
     return damage
+
+
+def within(name: str, damage: Damage) -> Damage:
+    """Damages a file in an archive."""
+
+    def inside(path: Path) -> None:
+        own = path.with_name(name)
+        with zipfile.ZipFile(path) as archive:
+            own.write_bytes(archive.read(name))
+        damage(own)
+        member(name, own.read_bytes())(path)
+        own.unlink()
+
+    return inside
 
 
 def columns(path: Path) -> None:
@@ -200,10 +215,30 @@ def cases(file: str, damages: dict[str, Damage], commands: tuple[str, ...]) -> l
     return [Case(file, name, damage, commands) for name, damage in damages.items()]
 
 
+STEP = "steps/00001.zip"
+TABLE = {"cut": cut, "noise": text("x"), "columns": columns}
+
+
+def members(name: str, damages: dict[str, Damage], commands: tuple[str, ...]) -> list[Case]:
+    """A case for each way of damage to a file of the step."""
+    inside = {f"{name}-{way}": within(name, damage) for way, damage in damages.items()}
+    return cases(STEP, inside, commands)
+
+
 SINGLES = [
-    *cases("result.json", {**GARBAGE, **NO_JSON, **RESULT}, SINGLE),
+    *cases(STEP, ARCHIVE, SINGLE),
+    *members("result.json", {**NO_JSON, **RESULT}, SINGLE),
+    *members("series.parquet", TABLE, SINGLE[:3]),
+    *members("device.parquet", TABLE, SINGLE[:3]),
+    *members("job.fio", {"noise": text(b"\xff")}, SINGLE[:3]),
+    *members("rig.toml", {"noise": text("[device")}, SINGLE[:3]),
+    *cases("journal.ndjson", {"gone": GARBAGE["gone"], "empty": text("")}, SINGLE),
+    *cases("manifest.json", {**NO_JSON, **MANIFEST}, (*SINGLE, "list")),
+]
+OLD_SINGLES = [
+    *cases("result.json", {**GARBAGE, **NO_JSON}, SINGLE),
     *cases("series.parquet", {**GARBAGE, "columns": columns}, SINGLE[:3]),
-    *cases("device.parquet", {"cut": cut, "noise": text("x"), "columns": columns}, SINGLE[:3]),
+    *cases("device.parquet", TABLE, SINGLE[:3]),
     *cases("job.fio", {"noise": text(b"\xff"), "gone": GARBAGE["gone"]}, SINGLE[:3]),
     *cases("rig.toml", {"noise": text("[device")}, SINGLE[:3]),
     *cases("manifest.json", {**NO_JSON, **MANIFEST}, (*SINGLE, "list")),
@@ -234,7 +269,7 @@ def tested(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("tests")
     test = ["test", "lab-reference", "-p", "queue-depth", "--quick", "--quiet"]
     assert run_command([*test, "--set", "capacity=64MiB", "--out", str(root)]) == 0
-    (first,) = (entry.folder for entry in RunStore(root).entries())
+    (first,) = (entry.path for entry in RunStore(root).entries())
     shutil.copytree(first, root / "second")
     put("status", value="stopped")(first / "manifest.json")
     lines = (first / "journal.ndjson").read_text().splitlines(keepends=True)
@@ -282,6 +317,14 @@ def test_a_damaged_file_of_a_run_is_named(cli: Cli, kept: Path, tmp_path: Path, 
     told(cli, case, *copied(kept, tmp_path))
 
 
+@pytest.mark.parametrize("case", OLD_SINGLES, ids=str)
+def test_a_damaged_file_of_an_old_run_is_named(cli: Cli, tmp_path: Path, case: Case) -> None:
+    root = tmp_path / "runs"
+    for name in ("2-first", "2-second"):
+        shutil.copytree(OLD_RUN, root / name)
+    told(cli, case, *copied(root, tmp_path))
+
+
 @pytest.mark.parametrize("case", PROTOCOLS, ids=str)
 def test_a_damaged_file_of_a_protocol_s_run_is_named(
     cli: Cli, tested: Path, tmp_path: Path, case: Case
@@ -314,7 +357,7 @@ def test_a_list_shows_the_other_runs_and_then_the_damage(
     cli: Cli, kept: Path, tmp_path: Path
 ) -> None:
     store, run = copied(kept, tmp_path)
-    whole = [entry.id for entry in RunStore(store).entries() if entry.folder != run]
+    whole = [entry.id for entry in RunStore(store).entries() if entry.path != run]
     for folder in (run, shutil.copytree(run, store / "copy")):
         (folder / "manifest.json").write_text("{")
     outcome = ask(cli, "list", store, run)
@@ -323,17 +366,8 @@ def test_a_list_shows_the_other_runs_and_then_the_damage(
     assert [entry.id for entry in RunStore(store).entries()] == whole
 
 
-def test_a_manifest_that_changes_is_read_again_for_the_list(kept: Path, tmp_path: Path) -> None:
-    store, run = copied(kept, tmp_path)
-    runs = RunStore(store)
-    assert len(runs.entries()) == 2
-    put("status", value="stopped")(run / "manifest.json")
-    (entry,) = (one for one in runs.entries() if one.id == run.name)
-    assert entry.jobs.endswith("(stopped)")
-
-
 def test_python_is_told_the_same(kept: Path, tmp_path: Path) -> None:
     _, run = copied(kept, tmp_path)
-    put("jobs", 0, "write", "iops", value=None)(run / "result.json")
+    within("result.json", put("jobs", 0, "write", "iops", value=None))(run / STEP)
     with pytest.raises(InputError, match=r"result\.json: .*jobs\.0\.write: iops is missing"):
         Result.load(run)

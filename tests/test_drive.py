@@ -16,8 +16,10 @@ import pytest
 
 from ssdlab import _core
 from ssdlab.errors import InputError, Interrupted
+from ssdlab.jobfile import JobText
 from ssdlab.rig import profiles
-from ssdlab.simulation import latency_frame
+from ssdlab.simulation import latency_frame, sim_result
+from ssdlab.target import Settings, Sim
 
 RIG = next(one.text for one in profiles() if one.name == "lab-reference")
 SMALL = [("capacity", "64MiB")]
@@ -38,20 +40,10 @@ def test_the_first_job_of_a_drive_is_a_run_of_its_own() -> None:
     one = drive(seed=3)
     one.prepare("random:1,idle:2s")
     output = one.run(WRITES, job_name="w.fio")
-    alone = _core.run(
-        RIG,
-        WRITES,
-        rig_name="lab",
-        job_name="w.fio",
-        seed=3,
-        prepare="random:1,idle:2s",
-        overrides=SMALL,
-    )
-    assert output.json == alone.json
-    assert output.rig_toml == alone.rig_toml == one.rig_toml
-    for name, column in alone.device_series.items():
-        assert np.array_equal(column, output.device_series[name]), name
-    assert latency_frame(output).equals(latency_frame(alone))
+    settings = Settings(seed=3, prepare="random:1,idle:2s", overrides=dict(SMALL))
+    alone = Sim("lab", RIG).run(JobText("w.fio", WRITES, Path.cwd()), settings)
+    assert sim_result("lab", JobText("w.fio", WRITES, Path.cwd()), output) == alone
+    assert alone.rig_toml == one.rig_toml
 
 
 def test_the_latency_histograms_of_a_run_add_up_to_its_document() -> None:

@@ -20,9 +20,8 @@ import small_protocol
 from conftest import Loop, needs_fio
 from ssdlab import safety
 from ssdlab.checks import examine_run
-from ssdlab.engine import estimate, findings, session
-from ssdlab.engine.folder import FINDINGS, JOURNAL, Entry, RunFolder
-from ssdlab.engine.plans import Announcement, Order
+from ssdlab.engine import estimate, findings
+from ssdlab.engine.plans import Announcement, Order, plan
 from ssdlab.engine.records import RoundsRecord
 from ssdlab.engine.runs import Finished, begin, go_on
 from ssdlab.engine.setup import MIB, Parameter, Setup
@@ -33,8 +32,9 @@ from ssdlab.fio import surroundings
 from ssdlab.progress import Progress
 from ssdlab.protocols import find
 from ssdlab.rig import resolve
-from ssdlab.store import RunStore
-from ssdlab.target import Fio, Sim
+from ssdlab.store import RunStore, open_run
+from ssdlab.store.folder import FINDINGS, JOURNAL, JournalEntry, RunFolder
+from ssdlab.target import Fio, Sim, SimSession, session
 
 PROGRAM = Path(small_protocol.__file__)
 KILLS = 10
@@ -60,7 +60,7 @@ def run(order: Order, store: Path, *, steps: int | None = None) -> Finished:
         RunStore(store),
         progress=stop_after(store, steps),
         notice=said.append,
-        announce=lambda _what: True,
+        announce=lambda _what: None,
         examine=examine_run,
     )
     assert done is not None
@@ -70,7 +70,7 @@ def run(order: Order, store: Path, *, steps: int | None = None) -> Finished:
 def resume(folder: RunFolder, said: list[str] | None = None) -> Finished:
     """Goes on to the end."""
     return go_on(
-        RunFolder.open(folder.path),
+        open_run(folder.path),
         lambda _name: small_protocol.PROTOCOL,
         progress=lambda _news: True,
         notice=([] if said is None else said).append,
@@ -94,10 +94,10 @@ def stop_after(store: Path, steps: int | None):  # type: ignore[no-untyped-def]
 def only(store: Path) -> RunFolder:
     """The only run of a store."""
     (path,) = [one for one in store.iterdir() if one.is_dir()]
-    return RunFolder.open(path)
+    return open_run(path)
 
 
-def steps(folder: RunFolder) -> list[Entry]:
+def steps(folder: RunFolder) -> list[JournalEntry]:
     """The steps of a run, without stops and resumptions."""
     return [one for one in folder.journal() if one.kind not in ("stop", "resume")]
 
@@ -114,7 +114,7 @@ def test_a_simulated_run_comes_to_the_same_bytes_each_time(rig: Path, tmp_path: 
     one = run(on(rig), tmp_path / "one").folder
     two = run(on(rig), tmp_path / "two").folder
     assert content(one) == content(two)
-    assert one.manifest["status"] == "complete"
+    assert one.manifest.status == "complete"
     kinds = [entry.kind for entry in steps(one)]
     assert kinds[:2] == ["purge", "job"] and kinds[-3:] == ["idle", "trim", "job"]
     assert not one.checkpoints()
@@ -134,7 +134,7 @@ def test_a_simulated_run_that_was_stopped_comes_to_the_same_bytes(
     with pytest.raises(Interrupted, match="ssdlab resume"):
         run(on(rig), tmp_path / "parts", steps=after)
     stopped = only(tmp_path / "parts")
-    assert stopped.manifest["status"] == "stopped"
+    assert stopped.manifest.status == "stopped"
     assert len(steps(stopped)) == after
     assert findings.read(stopped).findings.judgement.sentences
     assert content(resume(stopped).folder) == content(whole)
@@ -176,7 +176,7 @@ def test_a_result_that_comes_out_otherwise_ends_the_run(rig: Path, tmp_path: Pat
     with pytest.raises(Interrupted):
         run(on(rig), tmp_path, steps=6)
     stopped = only(tmp_path)
-    stopped.manifest["seed"] = 8
+    stopped.manifest.seed = 8
     stopped.set_status("stopped")
     with pytest.raises(ExperimentError, match="another result than before"):
         resume(stopped)
@@ -208,10 +208,10 @@ def test_a_run_killed_ten_times_loses_and_repeats_nothing(
         began = lines
         command = ["resume", str(folder.path)]
         killed += 1
-        if folder.manifest["status"] == "complete":
+        if folder.manifest.status == "complete":
             break
     assert killed > KILLS / 2
-    if folder.manifest["status"] != "complete":
+    if folder.manifest.status != "complete":
         done = subprocess.run(
             [sys.executable, str(PROGRAM), *command],
             env=environment,
@@ -220,7 +220,7 @@ def test_a_run_killed_ten_times_loses_and_repeats_nothing(
         )
         assert done.returncode == 0, done.stderr
     folder = only(store)
-    assert folder.manifest["status"] == "complete"
+    assert folder.manifest.status == "complete"
     assert [one.began for one in steps(folder)][: len(began)] == began
     keys = [one.key for one in steps(folder)]
     assert len(keys) == len(set(keys))
@@ -256,13 +256,13 @@ def test_ctrl_c_ends_a_run_on_a_file_in_order(tmp_path: Path) -> None:
     assert process.returncode == 130, said
     assert "ssdlab resume" in said and str(file) in said
     stopped = only(store)
-    assert stopped.manifest["status"] == "stopped"
+    assert stopped.manifest.status == "stopped"
     assert stopped.journal()[-1].kind == "stop"
     told: list[str] = []
     folder = resume(stopped, told).folder
     assert "left alone for" in told[0] and "cut short" not in told[0]
     assert "changed by somebody else" not in told[0]
-    assert folder.manifest["status"] == "complete"
+    assert folder.manifest.status == "complete"
     assert not file.exists()
 
 
@@ -356,7 +356,7 @@ def test_a_file_that_was_there_is_neither_taken_nor_removed(tmp_path: Path) -> N
         )
     assert file.read_bytes() == b"mine" * 1000
     existing = replace(on(file, size=32 * MIB), target=resolve(file, use_existing=True))
-    assert run(existing, tmp_path / "runs").folder.manifest["status"] == "complete"
+    assert run(existing, tmp_path / "runs").folder.manifest.status == "complete"
     assert file.exists()
 
 
@@ -371,7 +371,7 @@ def test_a_block_device_is_only_written_when_it_is_named(loop: Loop, tmp_path: P
     assert not list(store.glob(f"*/{JOURNAL}"))
     order = replace(on(loop.path), target=resolve(loop.path, destroy=loop.name))
     done = run(order, store)
-    assert done.folder.manifest["kind"] == "device"
+    assert done.folder.manifest.kind == "device"
     assert [one.kind for one in steps(done.folder)][-2:] == ["trim", "job"]
 
 
@@ -405,7 +405,7 @@ def test_another_version_does_not_go_on_with_a_simulated_run(rig: Path, tmp_path
     with pytest.raises(Interrupted):
         run(on(rig), tmp_path, steps=3)
     stopped = only(tmp_path)
-    stopped.manifest["version"] = "0.0.1"
+    stopped.manifest.version = "0.0.1"
     stopped.set_status("stopped")
     with pytest.raises(InputError, match="begin a new run"):
         resume(stopped)
@@ -446,7 +446,7 @@ def test_rounds_beyond_the_fewest_are_reckoned_with_when_they_come(
         RunStore(tmp_path),
         progress=progress,
         notice=print,
-        announce=lambda _what: True,
+        announce=lambda _what: None,
     )
     assert len(shares) == 9
     assert all(share <= 1 - 1 / (number + 2) for number, share in shares.items()), shares
@@ -515,7 +515,7 @@ def test_a_job_that_cannot_be_is_told_before_anything_begins(
                 RunStore(tmp_path / "runs"),
                 progress=lambda _news: True,
                 notice=print,
-                announce=lambda what: bool(told.append(what)),  # type: ignore[func-returns-value]
+                announce=told.append,
             )
         assert "\n" not in caught.value.message
     assert not told
@@ -528,7 +528,7 @@ def test_a_run_that_fails_in_its_first_step_leaves_nothing(
     def fail(_session: object, _progress: object) -> str:
         raise ExperimentError("the drive is gone")
 
-    monkeypatch.setattr(session.SimSession, "purge", fail)
+    monkeypatch.setattr(SimSession, "purge", fail)
     with pytest.raises(ExperimentError, match="the drive is gone"):
         run(on(rig), tmp_path / "runs")
     assert not list((tmp_path / "runs").glob("2*"))
@@ -537,27 +537,14 @@ def test_a_run_that_fails_in_its_first_step_leaves_nothing(
 def test_a_rig_without_flash_has_no_endurance(tmp_path: Path) -> None:
     text = '[device]\nkind = "null"\ncapacity = "64MiB"\nservice_time = "100us"\nservers = 4\n'
     order = Order(small_protocol.PROTOCOL, Sim("null", text))
-    told: list[tuple[float, float] | None] = []
-
-    def announce(what: Announcement) -> bool:
-        told.append(what.endurance_share())
-        return False
-
-    begin(
-        order,
-        RunStore(tmp_path),
-        progress=lambda _news: True,
-        notice=print,
-        announce=announce,
-    )
-    assert told == [None]
+    assert plan(order, RunStore(tmp_path)).endurance_share() is None
     assert not os.listdir(tmp_path)
 
 
 def test_findings_read_back_as_they_were_written(rig: Path, tmp_path: Path) -> None:
     done = run(on(rig), tmp_path)
     read = findings.read(done.folder)
-    assert read.complete and read.protocol == "small"
+    assert read.manifest.status == "complete" and read.protocol == "small"
     assert list(read.findings.judgement.numbers) == list(done.judgement.numbers)
     assert read.findings.rounds[0].steady == (read.findings.rounds[0].count < 8)
     document = read.document()

@@ -97,7 +97,7 @@ def test_every_change_that_is_offered_can_be_tried(result: ssdlab.Result) -> Non
 
 def test_a_try_that_changes_nothing_gives_the_same_numbers(result: ssdlab.Result) -> None:
     direction = trace_of(result).measured
-    same = explain.Change("same", "the victim policy it has", {"ftl.gc.victim": "greedy"})
+    same = explain.RigChange("same", "the victim policy it has", {"ftl.gc.victim": "greedy"})
     (after,) = explain.attempt(result, direction, [same])
     before = explain.outcome(result, direction)
     assert (after.iops, after.p999_ns, after.waf) == (before.iops, before.p999_ns, before.waf)

@@ -30,6 +30,7 @@ from ssdlab.errors import InputError, SsdlabError
 from ssdlab.health import judge, parse, project, read_document
 from ssdlab.health.report import Report
 from ssdlab.rating import parse_tbw
+from ssdlab.results import Result
 from ssdlab.store import RunStore
 
 Cli = Callable[..., Outcome]
@@ -270,7 +271,7 @@ def test_a_simulated_run_gives_the_same_table(cli: Cli, tmp_path: Path) -> None:
     outcome = cli("health", folder, "--json", tmp_path / "h.json")
     assert outcome.status == 0, outcome.err
     told = json.loads((tmp_path / "h.json").read_text())["drives"][0]["health"]
-    about = json.loads((folder / "result.json").read_text())["ssdlab"]
+    about = Result.load(folder).ssdlab
     assert told["interface"] == "simulated"
     # The filling, the overwriting once, and the job.
     assert told["written_bytes"] == about["counters"]["host_bytes_written"] >= 128 << 20

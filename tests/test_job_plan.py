@@ -123,7 +123,7 @@ def test_a_job_on_a_device_does_what_fio_does_and_what_was_planned(
         file.truncate(DEVICE)
     fio = by_fio(options, target, tmp_path)
     text = job_text(options)
-    simulated = totals(json.loads(_core.run(RIG, text, rig_name="null", job_name=case).json))
+    simulated = totals(json.loads(_core.Drive(RIG, rig_name="null").run(text, job_name=case).json))
     plan = planned_bytes(_core.job_plan(text, job_name=case, target_bytes=DEVICE), begun)
     if case == "a mix":
         # Which I/Os of a mix are reads is drawn.

@@ -11,10 +11,10 @@ import pytest
 import small_protocol
 from conftest import Outcome, make_result, needs_fio
 from ssdlab import logfolder
-from ssdlab.engine.folder import RunFolder
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.fio.logs import by_job
 from ssdlab.results import JobLogs, JobShape
+from ssdlab.store import RunStore, open_run
 from test_engine import on, only, resume, run, steps
 
 JOB = """[global]
@@ -93,7 +93,8 @@ def test_the_logs_that_the_job_asks_for_stay_in_the_run_and_the_others_do_not(
     runs = tmp_path / "runs"
     on = target(kind, tmp_path)
     cli("run", job_file(tmp_path), "--on", *on, "--out", runs, "--logs", tmp_path / "logs")
-    assert [path.name for path in runs.glob("*/*.log")] == ["mine_iops.3.log"]
+    (run,) = RunStore(runs).entries()
+    assert [name for name, _ in run.result().logs] == ["mine_iops.3.log"]
 
 
 def test_logs_change_nothing_in_a_simulated_result(
@@ -194,7 +195,7 @@ def test_a_protocol_leaves_the_logs_of_each_step(
     assert not logs.exists()
     done = cli(*test)
     assert done.status == 0, done.err
-    (run,) = (RunFolder.open(path.parent) for path in runs.glob("*/manifest.json"))
+    (run,) = (open_run(path.parent) for path in runs.glob("*/manifest.json"))
     steps = [entry for entry in run.journal() if entry.kind == "job"]
     assert len(list(logs.iterdir())) == len(steps) > 2
     for entry in steps:

@@ -14,13 +14,13 @@ import pytest
 import small_protocol
 from conftest import MIB, Loop, needs_fio
 from ssdlab.checks import examine_run
-from ssdlab.engine.folder import JOURNAL, RunFolder
 from ssdlab.engine.runs import Finished, begin, go_on
 from ssdlab.errors import InputError, RefusedError
 from ssdlab.progress import Progress
 from ssdlab.rig import resolve
 from ssdlab.safety import medium
-from ssdlab.store import RunStore
+from ssdlab.store import RunStore, open_run
+from ssdlab.store.folder import JOURNAL, RunFolder
 from test_engine import on, only
 
 SERIAL = {"serial": "A", "boot": "1", "disk sequence": "5"}
@@ -100,7 +100,7 @@ def killed(loop: Loop, tmp_path: Path) -> Iterator[RunFolder]:
             RunStore(store),
             progress=killed_after(store, 3),
             notice=lambda _sentence: None,
-            announce=lambda _what: True,
+            announce=lambda _what: None,
         )
     yield only(store)
 
@@ -108,7 +108,7 @@ def killed(loop: Loop, tmp_path: Path) -> Iterator[RunFolder]:
 def resume(folder: RunFolder, **allowed: Any) -> Finished:
     """Goes on to the end."""
     return go_on(
-        RunFolder.open(folder.path),
+        open_run(folder.path),
         lambda _name: small_protocol.PROTOCOL,
         progress=lambda _news: True,
         notice=lambda _sentence: None,
@@ -126,7 +126,7 @@ def attach(loop: Loop, backing: Path) -> None:
 @needs_fio()
 @pytest.mark.root
 def test_a_killed_run_goes_on_where_it_was(killed: RunFolder, loop: Loop) -> None:
-    assert resume(killed).folder.manifest["status"] == "complete"
+    assert resume(killed).folder.manifest.status == "complete"
 
 
 @needs_fio()
@@ -135,7 +135,7 @@ def test_a_killed_run_goes_on_after_its_image_was_attached_anew(
     killed: RunFolder, loop: Loop
 ) -> None:
     attach(loop, loop.backing)
-    assert resume(killed).folder.manifest["status"] == "complete"
+    assert resume(killed).folder.manifest.status == "complete"
 
 
 @needs_fio()
@@ -157,7 +157,7 @@ def test_another_image_behind_the_same_loop_device_is_not_overwritten(
 @needs_fio()
 @pytest.mark.root
 def test_where_only_a_name_is_left_it_is_asked_for_again(killed: RunFolder, loop: Loop) -> None:
-    killed.manifest["medium"] = {}
+    killed.manifest.medium = {}
     killed.set_status("running")
     lines = (killed.path / JOURNAL).read_text().replace('"fingerprint"', '"nothing"')
     (killed.path / JOURNAL).write_text(lines)
@@ -165,7 +165,7 @@ def test_where_only_a_name_is_left_it_is_asked_for_again(killed: RunFolder, loop
     with pytest.raises(RefusedError, match=f"say so with --destroy {loop.name}"):
         resume(killed)
     assert loop.backing.read_bytes() == before
-    assert resume(killed, destroy=loop.name).folder.manifest["status"] == "complete"
+    assert resume(killed, destroy=loop.name).folder.manifest.status == "complete"
 
 
 @needs_fio()
@@ -179,7 +179,7 @@ def test_a_file_put_in_the_place_of_the_run_s_is_neither_overwritten_nor_removed
             RunStore(store),
             progress=killed_after(store, 3),
             notice=lambda _sentence: None,
-            announce=lambda _what: True,
+            announce=lambda _what: None,
         )
     kept = tmp_path / "kept"
     file.rename(kept)
@@ -192,5 +192,5 @@ def test_a_file_put_in_the_place_of_the_run_s_is_neither_overwritten_nor_removed
     with pytest.raises(InputError, match="begin a new run"):
         resume(only(store))
     kept.rename(file)
-    assert resume(only(store)).folder.manifest["status"] == "complete"
+    assert resume(only(store)).folder.manifest.status == "complete"
     assert not file.exists()

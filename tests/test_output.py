@@ -382,12 +382,12 @@ def test_the_exit_statuses_are_told_and_hold(cli: Cli, loop: Loop, tmp_path: Pat
 PACKAGE = Path(ssdlab.__file__).parent
 OWN = {
     "output.py": "the one way",
-    "store.py": "a run folder takes its name when it is whole",
-    "engine/folder.py": "the journal grows, the lock is held",
+    "store/__init__.py": "a run folder takes its name when it is whole",
+    "store/folder.py": "the journal grows, the lock is held",
     "fio/run.py": "fio's own temporary folder",
     "cli/streams.py": "/dev/null in the place of a closed stream",
     "cli/__init__.py": "/dev/null in the place of a stream that fails",
-    "engine/session.py": "nothing: whether the file takes direct I/O",
+    "target/session.py": "nothing: whether the file takes direct I/O",
     "safety/device.py": "drives",
     "safety/files.py": "the file that is measured",
     "tuning/journal.py": "locks, and what a power failure must not take",

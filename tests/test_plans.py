@@ -15,7 +15,6 @@ import small_protocol
 from conftest import Loop, Outcome, needs_fio
 from ssdlab import safety
 from ssdlab.engine import estimate, ratings, sources
-from ssdlab.engine.folder import RunFolder
 from ssdlab.engine.plans import Announcement, Order, plan
 from ssdlab.engine.runs import begin
 from ssdlab.engine.setup import MIB, Setup
@@ -28,6 +27,7 @@ from ssdlab.protocols import find
 from ssdlab.rating import Rating
 from ssdlab.rig import profile, resolve
 from ssdlab.store import RunStore
+from ssdlab.store.folder import RunFolder
 from ssdlab.target import Sim
 
 Cli = Callable[..., Outcome]
@@ -207,7 +207,7 @@ def test_a_drive_is_probed_before_a_long_run(
     what, folder = done(order, tmp_path / "runs")
     assert what.speeds.source == "probe"
     assert what.estimate.never.high <= 3 * what.estimate.never.low
-    assert folder.manifest["speeds"]["source"] == "probe"
+    assert (folder.manifest.speeds or {})["source"] == "probe"
 
 
 # --- bytes and endurance
@@ -414,7 +414,7 @@ def test_a_plan_of_what_is_left_leaves_out_what_is_done(cli: Cli, tmp_path: Path
             RunStore(store),
             progress=stop,
             notice=print,
-            announce=lambda _what: True,
+            announce=lambda _what: None,
         )
     whole = cli("test", rig, "-p", "pts-iops", "--quick", "--plan", "--json", "-")
     (run,) = [one.name for one in store.iterdir() if one.is_dir()]

@@ -21,7 +21,6 @@ from ssdlab.answers import protocol as protocol_answer
 from ssdlab.checks import examine_run
 from ssdlab.engine import findings, setup
 from ssdlab.engine.findings import ProtocolRun
-from ssdlab.engine.folder import RunFolder
 from ssdlab.engine.plans import Order
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
@@ -32,6 +31,7 @@ from ssdlab.protocols import find, protocols, pts_demand, pts_iops
 from ssdlab.report import answer_page
 from ssdlab.rig import resolve
 from ssdlab.store import RunStore
+from ssdlab.store.folder import RunFolder
 from ssdlab.target import Sim
 
 NAMES = [one.name for one in protocols()]
@@ -48,7 +48,7 @@ def begun(order: Order, store: Path, examine: Examine = examine_run) -> RunFolde
         RunStore(store),
         progress=lambda _news: True,
         notice=lambda _sentence: None,
-        announce=lambda _what: True,
+        announce=lambda _what: None,
         examine=examine,
     )
     assert done is not None
@@ -58,7 +58,7 @@ def begun(order: Order, store: Path, examine: Examine = examine_run) -> RunFolde
 def judged(folder: RunFolder) -> ProtocolRun:
     """What a run found, once it has said what it must say."""
     found = findings.read(folder)
-    assert found.complete and found.quick
+    assert found.manifest.status == "complete" and found.manifest.quick
     judgement = found.findings.judgement
     assert judgement.sentences
     assert any(number.value is not None for number in judgement.numbers)
@@ -187,4 +187,4 @@ def test_on_a_file(
 ) -> None:
     on_a_file(monkeypatch)
     found = judged(on_files[name].result())
-    assert not Path(found.manifest["path"]).exists()
+    assert not Path(found.manifest.path or "").exists()

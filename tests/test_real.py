@@ -235,8 +235,8 @@ def test_ctrl_c_ends_fio_and_leaves_nothing(tmp_path: Path, sign: signal.Signals
     )
     deadline = time.monotonic() + 20
     scratch = tmp_path / "s"
-    # fio has laid out the file, so its job runs.
-    while not (scratch.exists() and scratch.stat().st_size) and time.monotonic() < deadline:
+    # fio has been started.
+    while not any(temporary.glob("*/stderr")) and time.monotonic() < deadline:
         time.sleep(0.05)
     time.sleep(0.3)
     process.send_signal(sign)

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pickle
+import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import polars as pl
 import pytest
 
-from conftest import make_result
-from ssdlab import errors, store
+from conftest import Outcome, make_result
+from ssdlab import errors
 from ssdlab.errors import ExperimentError, InputError
 from ssdlab.results import Result
-from ssdlab.store import RunStore
+from ssdlab.store import RunStore, open_run
+from ssdlab.store.folder import RunFolder
+
+Cli = Callable[..., Outcome]
 
 
 def test_a_run_comes_back_as_it_was_saved(tmp_path: Path) -> None:
@@ -39,11 +45,10 @@ def test_a_run_comes_back_as_it_was_saved(tmp_path: Path) -> None:
 def test_a_run_that_breaks_off_while_saving_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(path: Path, frame: pl.DataFrame) -> None:
-        path.write_bytes(b"half")
+    def broken(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(store, "_write_parquet", broken)
+    monkeypatch.setattr(RunFolder, "set_status", broken)
     with pytest.raises(KeyboardInterrupt):
         RunStore(tmp_path).save(make_result("x"))
     assert [p.name for p in tmp_path.iterdir()] == []
@@ -60,9 +65,10 @@ def test_a_killed_writer_leaves_no_broken_run_and_the_next_one_clears_up(tmp_pat
         "import os, signal, sys\n"
         "sys.path.insert(0, sys.argv[2])\n"
         "from conftest import make_result\n"
-        "from ssdlab import store\n"
-        "store._write_parquet = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "store.RunStore(sys.argv[1]).save(make_result('x'))\n"
+        "from ssdlab.store import RunStore\n"
+        "from ssdlab.store.folder import RunFolder\n"
+        "RunFolder.set_status = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "RunStore(sys.argv[1]).save(make_result('x'))\n"
     )
     here = str(Path(__file__).parent)
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path), here])
@@ -70,7 +76,7 @@ def test_a_killed_writer_leaves_no_broken_run_and_the_next_one_clears_up(tmp_pat
     assert len(list(tmp_path.glob(".partial-*"))) == 1
     assert RunStore(tmp_path).entries() == []
     folder = RunStore(tmp_path).save(make_result("y"))
-    assert [e.folder for e in RunStore(tmp_path).entries()] == [folder]
+    assert [e.path for e in RunStore(tmp_path).entries()] == [folder]
     assert list(tmp_path.glob(".partial-*")) == []
 
 
@@ -94,26 +100,121 @@ def test_a_run_without_its_manifest_is_no_run(tmp_path: Path) -> None:
 
 def test_a_run_with_a_damaged_file_is_one_sentence(tmp_path: Path) -> None:
     folder = RunStore(tmp_path).save(make_result("x"))
-    (folder / "series.parquet").write_bytes(b"PAR1 not really")
+    (folder / "steps" / "00001.zip").write_bytes(b"PK not really")
     with pytest.raises(InputError, match="the run cannot be read"):
         Result.load(folder)
 
 
-@pytest.mark.parametrize("damage", ["delete", "garbage", "stale"])
-def test_the_index_is_rebuilt_from_the_folders(tmp_path: Path, damage: str) -> None:
+def test_the_list_is_what_lies_in_the_folders(tmp_path: Path) -> None:
     runs = RunStore(tmp_path)
-    saved = {runs.save(make_result(name)).name for name in ("a", "b")}
-    index = tmp_path / store.INDEX
-    if damage == "delete":
-        index.unlink()
-    elif damage == "garbage":
-        index.write_bytes(b"not a database" * 100)
-    else:
-        with sqlite3.connect(index) as database:
-            database.execute("DELETE FROM runs")
-    assert {e.id for e in runs.entries()} == saved
-    with sqlite3.connect(index) as database:
-        assert {row[0] for row in database.execute("SELECT id FROM runs")} == saved
+    one, other = (runs.save(make_result(name)) for name in ("a", "b"))
+    (tmp_path / "index.sqlite").write_bytes(b"of an older version")
+    assert [e.id for e in runs.entries()] == sorted([one.name, other.name])
+    one.rename(tmp_path / "renamed")
+    shutil.rmtree(other)
+    assert [e.id for e in runs.entries()] == ["renamed"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["index.sqlite", "renamed"]
+
+
+@pytest.mark.alone
+def test_a_thousand_runs_are_listed_in_a_moment(tmp_path: Path) -> None:
+    one = RunStore(tmp_path).save(make_result("a"))
+    for number in range(1000):
+        (tmp_path / f"copy-{number}").mkdir()
+        shutil.copy(one / "manifest.json", tmp_path / f"copy-{number}")
+    begin = time.process_time()
+    assert len(RunStore(tmp_path).entries()) == 1001
+    assert time.process_time() - begin < 1
+
+
+def running(store: Path) -> RunFolder:
+    """A run that has begun, as its manifest says."""
+    about = {
+        "protocol": "p",
+        "name": "a",
+        "kind": "sim",
+        "target": {"kind": "sim", "name": "a"},
+        "overrides": {},
+    }
+    return RunStore(store).create(about)
+
+
+def test_a_run_is_going_on_only_while_somebody_works_on_it(tmp_path: Path, cli: Cli) -> None:
+    run = running(tmp_path)
+    assert open_run(run.path).status == "stopped", "its process was killed before it took the lock"
+    with run.locked():
+        assert open_run(run.path).status == "running"
+        assert "(running)" in cli("list", "runs", "--out", tmp_path).out
+    assert "(stopped)" in cli("list", "runs", "--out", tmp_path).out
+    run.set_status("complete")
+    assert "(" not in cli("list", "runs", "--out", tmp_path).out.splitlines()[-1]
+
+
+def test_whoever_asks_whether_a_run_goes_on_does_not_keep_it_from_going_on(tmp_path: Path) -> None:
+    run = running(tmp_path)
+    with (run.path / "lock").open("w") as asking:
+        fcntl.flock(asking, fcntl.LOCK_SH)
+        release = threading.Timer(0.2, fcntl.flock, (asking, fcntl.LOCK_UN))
+        release.start()
+        with run.locked():
+            assert run.status == "running"
+            with pytest.raises(InputError, match="is going on already"), run.locked():
+                pass
+        release.join()
+
+
+def test_a_run_of_a_newer_version_is_told_and_does_not_spoil_the_list(
+    tmp_path: Path, cli: Cli
+) -> None:
+    good, newer = (RunStore(tmp_path).save(make_result(name)) for name in ("a", "b"))
+    manifest = json.loads((newer / "manifest.json").read_text())
+    (newer / "manifest.json").write_text(json.dumps({**manifest, "schema": 3}))
+    listed = cli("list", "runs", "--out", tmp_path)
+    assert good.name in listed.out and listed.status == 2
+    assert "newer version of ssdlab" in listed.err
+    assert "newer version of ssdlab" in cli("show", newer).err
+
+
+def test_what_another_machine_tests_in_a_shared_store_stays(tmp_path: Path) -> None:
+    run = running(tmp_path)
+    os.utime(run.path, (0, 0))
+    RunStore(tmp_path).save(make_result("z"))
+    assert open_run(run.path).manifest == run.manifest
+
+
+OLD = Path(__file__).parent / "old_runs"
+
+
+@pytest.mark.parametrize("kind", ["job", "protocol"])
+def test_old_runs_are_opened_by_every_command(tmp_path: Path, cli: Cli, kind: str) -> None:
+    one, other = (shutil.copytree(OLD / kind, tmp_path / f"20-{name}") for name in "ab")
+    listed = cli("list", "runs", "--out", tmp_path)
+    assert listed.status == 0 and "20-a" in listed.out and "lab-reference" in listed.out
+    for command in (
+        ("show", one),
+        ("report", one, "-o", tmp_path / "page.html"),
+        ("compare", one, other),
+        ("health", one),
+    ):
+        told = cli(*command)
+        assert told.status == 0, (command, told.err)
+    assert "is complete" in cli("resume", one).err
+    explained = cli("explain", one, "--no-try")
+    assert explained.status == (0 if kind == "job" else 2)
+
+
+def test_an_old_run_of_a_job_file_has_all_that_a_new_one_has(tmp_path: Path) -> None:
+    old = open_run(OLD / "job")
+    result = old.result()
+    new = open_run(RunStore(tmp_path).save(old.result()))
+    again = new.result()
+    assert again == result
+    assert result.latency_frame is not None and result.rig_toml and result.job_text
+    assert new.only().key == old.only().key == "job"
+    own = {"id", "created"}
+    assert new.manifest.model_dump(exclude=own) == old.manifest.model_dump(exclude=own) | {
+        "capacity": 64 << 20
+    }
 
 
 def test_a_run_is_found_by_a_piece_of_its_id(tmp_path: Path) -> None:
@@ -151,7 +252,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(tmp_path: P
         pytest.skip("this system mounts no tmpfs here")
     try:
         result = make_result("x")
-        result.logs = [("big.log", "x" * (256 << 10))]
+        result.logs = [("big.log", os.urandom(256 << 10).hex())]
         with pytest.raises(ExperimentError, match="the disk is full"):
             RunStore(tmp_path).save(result)
         assert [p.name for p in tmp_path.iterdir()] == []
@@ -170,7 +271,6 @@ def test_a_read_only_disk_is_one_sentence_before_the_run_and_can_still_be_listed
         pytest.skip("this system mounts no tmpfs here")
     try:
         folder = RunStore(tmp_path).save(make_result("x"))
-        (tmp_path / store.INDEX).unlink()
         subprocess.run(["mount", "-o", "remount,ro", str(tmp_path)], check=True)
         with pytest.raises(InputError, match="cannot write there"):
             RunStore(tmp_path).prepare()

@@ -18,7 +18,6 @@ import pytest
 
 import ssdlab
 from conftest import Loop, Outcome, needs_fio
-from ssdlab.engine.folder import RunFolder
 from ssdlab.engine.plans import Order
 from ssdlab.engine.runs import begin, go_on
 from ssdlab.errors import ExperimentError, InputError, Interrupted
@@ -27,7 +26,7 @@ from ssdlab.leftovers import folder
 from ssdlab.progress import Progress
 from ssdlab.protocols import find
 from ssdlab.safety.uses import openers_of
-from ssdlab.store import RunStore
+from ssdlab.store import RunStore, open_run
 from ssdlab.tuning import SETTINGS
 from ssdlab.tuning.means import MEANS, Means
 from ssdlab.tuning.model import Knob
@@ -321,11 +320,11 @@ def test_a_protocol_that_was_stopped_and_formatted_back_cannot_go_on(
             store,
             progress=stop,
             notice=lambda _sentence: None,
-            announce=lambda _what: True,
+            announce=lambda _what: None,
         )
     assert formats == ["512", "4096", "512"]
-    folder = RunFolder.open(next(store.root.glob("*fsync*")))
-    assert folder.manifest["block"] == 4096
+    folder = open_run(next(store.root.glob("*fsync*")))
+    assert folder.manifest.block == 4096
     with pytest.raises(InputError, match="formatted back from blocks of 4096"):
         go_on(folder, find, progress=lambda _news: True, notice=lambda _sentence: None)
     assert formats == ["512", "4096", "512"]
@@ -339,14 +338,14 @@ def test_each_run_of_a_comparison_is_set_up(
         *("--to-b", "true", "--to-a", "true", "--repeats", 2, "--out", tmp_path / "runs", "-q"),
     )
     assert done.status == 0, done.err
-    results = sorted((tmp_path / "runs").glob("*/result.json"))
-    assert len(results) == 4
-    for one in results:
-        found = json.loads(one.read_text())["ssdlab"]["surroundings"]["setup"]
+    runs = RunStore(tmp_path / "runs").entries()
+    assert len(runs) == 4
+    for one in runs:
+        found = one.result().ssdlab["surroundings"]["setup"]
         assert settings(found)["scheduler"]["after"] == "kyber"
     assert queue.values() == queue.before
     page = tmp_path / "page.html"
-    assert cli("report", results[0].parent, "-o", page).status == 0
+    assert cli("report", runs[0].path, "-o", page).status == 0
     assert "kyber (was mq-deadline)" in page.read_text()
 
 

@@ -24,7 +24,6 @@ __all__ = [
     "parse_fio_size",
     "registries",
     "rig_check",
-    "run",
     "trace_convert",
     "trace_formats",
     "trace_profile",
@@ -235,9 +234,10 @@ class RunOutput:
 class Drive:
     """A simulated drive that lives across several jobs: each finds what the one before left.
 
-    ``rig``, ``rig_name``, ``overrides`` and ``memory_bytes`` are those of :func:`run`; ``seed`` is
-    that of the drive, of preparing it, and of jobs that are given none. One call at a time, and
-    none from within ``progress``. After an interrupted ``run`` or ``prepare`` it is of no use.
+    ``overrides`` are keys and values as ``--set`` takes them, ``memory_bytes`` is what is
+    available; ``seed`` is that of the drive, of preparing it, and of jobs that are given none. One
+    call at a time, and none from within ``progress``. After an interrupted ``run`` or ``prepare``
+    it is of no use.
     """
 
     def __new__(
@@ -280,23 +280,6 @@ class Drive:
     def restore(self, path: str | PathLike[str]) -> None: ...
     def counters(self) -> dict[str, int]: ...
 
-def run(
-    rig: str,
-    job: str,
-    *,
-    rig_name: str,
-    job_name: str,
-    seed: int = 1,
-    prepare: str = "fob",
-    overrides: Sequence[tuple[str, str]] = ...,
-    environment: Mapping[str, str] | None = None,
-    include: Callable[[str], str] | None = None,
-    traces: Callable[[str], tuple[str, ReadingOptions, str, bool]] | None = None,
-    progress: Callable[[Progress], bool] | None = None,
-    interval_ms: int = 1000,
-    memory_bytes: int | None = None,
-    log_avg_msec: int | None = None,
-) -> RunOutput: ...
 def check_job(
     job: str,
     *,

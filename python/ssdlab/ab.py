@@ -10,12 +10,11 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from ssdlab.analysis.differences import BIN_ERROR, Difference, Side, quantities
-from ssdlab.analysis.paired import Effect, Trial, corrected, effect
-from ssdlab.analysis.stats import holm
+from ssdlab.analysis.differences import BIN_ERROR, Difference, Side, corrected, quantities
+from ssdlab.analysis.paired import Effect, Trial, effect, together
 from ssdlab.answer import Number
 from ssdlab.errors import ExperimentError
 from ssdlab.results import Result
@@ -32,7 +31,7 @@ _PERCENTILE = re.compile(r"\bp\d+(\.\d+)?\b")
 
 
 @dataclass(frozen=True)
-class Run:
+class TrialRun:
     """One run of one side."""
 
     side: str
@@ -45,11 +44,11 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrialOutcome:
     """What came of it."""
 
     order: str
-    runs: tuple[Run, ...]
+    runs: tuple[TrialRun, ...]
     effects: tuple[Effect, ...]
     undoable: bool
     simulated: bool
@@ -61,19 +60,18 @@ class Outcome:
 
     def drifting(self) -> list[tuple[Effect, Difference]]:
         """The numbers of A that changed with time, in spite of how many were looked at (Holm)."""
-        known = [(e, e.drift) for e in self.effects if e.drift is not None]
-        chances = holm([1.0 if d.p is None else d.p for _, d in known])
-        return [one for one, p in zip(known, chances, strict=True) if p < 0.05]
+        drifts = zip(self.effects, corrected([one.drift for one in self.effects]), strict=True)
+        return [(one, drift) for one, drift in drifts if drift is not None and drift.seen]
 
 
 def conduct(
     order: str,
-    once: Callable[[str, int], Run],
+    once: Callable[[str, int], TrialRun],
     switch: Callable[[str], None],
     *,
     start: str | None,
     undoable: bool,
-) -> list[Run]:
+) -> list[TrialRun]:
     """Carries out the runs in their order; ``switch`` brings the system to a side before a run.
 
     ``start`` is the side that the system is known to be on; None: it is switched first. A system
@@ -81,7 +79,7 @@ def conduct(
 
     Raises whatever a run or a switch raises; runs that are finished stay in the store.
     """
-    runs: list[Run] = []
+    runs: list[TrialRun] = []
     now = start
     try:
         for place, side in enumerate(order):
@@ -120,7 +118,9 @@ def command(text: str) -> None:
         raise ExperimentError(f'"{text}" ended with status {done.returncode}{reason}')
 
 
-def outcome(order: str, runs: Sequence[Run], *, undoable: bool, simulated: bool) -> Outcome:
+def outcome(
+    order: str, runs: Sequence[TrialRun], *, undoable: bool, simulated: bool
+) -> TrialOutcome:
     """What the runs say of the change."""
     known: dict[str, Number] = {}
     for run in runs:
@@ -136,7 +136,7 @@ def outcome(order: str, runs: Sequence[Run], *, undoable: bool, simulated: bool)
         effects.append(
             effect(name, model.unit, model.better, trials, drifts=not simulated, resolution=coarse)
         )
-    return Outcome(order, tuple(runs), tuple(corrected(effects)), undoable, simulated)
+    return TrialOutcome(order, tuple(runs), tuple(together(effects)), undoable, simulated)
 
 
 def numbers_of(result: Result) -> tuple[Number, ...]:
@@ -149,18 +149,12 @@ def numbers_of(result: Result) -> tuple[Number, ...]:
 
 def verdict(one: Effect) -> str:
     """What became of a number, in words."""
-    d = one.difference
-    if d is None:
+    if one.difference is None:
         return "not measured often enough"
-    word = "higher" if d.share > 0 else "lower"
-    if one.better:
-        word = "better" if word == one.better else "worse"
-    if d.seen:
-        return word
-    return f"perhaps {word}" if d.perhaps else "no significant difference"
+    return one.difference.verdict(one.better)
 
 
-def sentences(found: Outcome, text: Callable[[Difference], str]) -> list[str]:
+def sentences(found: TrialOutcome, text: Callable[[Difference], str]) -> list[str]:
     """Whether the change mattered, in a sentence, and what stands beside it.
 
     ``text`` writes a difference with its interval.
@@ -172,9 +166,7 @@ def sentences(found: Outcome, text: Callable[[Difference], str]) -> list[str]:
     said = []
     if seen:
         named = "; ".join(
-            f"{e.name} {text(e.difference)}, {verdict(e)}"
-            for e in seen[:NAMED]
-            if e.difference is not None
+            f"{e.name} {text(e.difference)}, {verdict(e)}" for e in seen[:NAMED] if e.difference
         )
         more = f"; and {len(seen) - NAMED} more" if len(seen) > NAMED else ""
         said.append(
@@ -204,7 +196,7 @@ def sentences(found: Outcome, text: Callable[[Difference], str]) -> list[str]:
     return said
 
 
-def doubts(runs: Sequence[Run]) -> list[str]:
+def doubts(runs: Sequence[TrialRun]) -> list[str]:
     """What checks say against the runs: each check with the number of runs, in a sentence."""
     titles = list(dict.fromkeys(title for run in runs for title in run.doubts))
     counts = [(title, sum(title in run.doubts for run in runs)) for title in titles]
@@ -231,14 +223,8 @@ def _power(tested: Sequence[Effect]) -> str:
     return f"{said}."
 
 
-def as_json(found: Outcome) -> dict[str, Any]:
+def as_json(found: TrialOutcome) -> dict[str, Any]:
     """The outcome for scripts. Differences and drifts are shares: 0.1 is 10 % more than A."""
-
-    def share(d: Difference | None) -> dict[str, float | None] | None:
-        if d is None:
-            return None
-        return {"share": d.share, "low": d.low, "high": d.high, "p": d.p, "p_holm": d.p_holm}
-
     return {
         "order": found.order,
         "undone_between": found.undoable,
@@ -261,9 +247,9 @@ def as_json(found: Outcome) -> dict[str, Any]:
                 "better": e.better or None,
                 "a": list(e.a),
                 "b": list(e.b),
-                "difference": share(e.difference),
+                "difference": e.difference and asdict(e.difference),
                 "verdict": verdict(e),
-                "drift_of_a": share(e.drift),
+                "drift_of_a": e.drift and asdict(e.drift),
                 "visible": e.visible,
                 "pairs_needed": {f"{s:g}": e.needed(s) for s in LOOKED_FOR},
             }

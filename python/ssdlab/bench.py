@@ -14,14 +14,12 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from ssdlab import _core
 from ssdlab.errors import InputError, Interrupted, MemoryShortError
 from ssdlab.jobfile import JobText
 from ssdlab.memory import available_bytes
-from ssdlab.progress import Progress, ProgressCallback, heard, phases_of
+from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.results import Result
-from ssdlab.simulation import sim_result
-from ssdlab.target import Settings, Sim
+from ssdlab.target import Settings, Sim, SimSession, Terms
 
 T = TypeVar("T")
 SIGNALS_S = 0.1
@@ -42,9 +40,9 @@ class Seat:
         own = replace(settings, progress=self.report, memory_bytes=self.memory_bytes)
         return target.run(job, own)
 
-    def drive(self, rig: str, name: str, seed: int) -> LiveDrive:
+    def drive(self, rig: str, name: str, seed: int) -> SimSession:
         """A simulated drive that several jobs run on, one after the other."""
-        return LiveDrive(rig, name, seed, self.memory_bytes)
+        return Sim(name, rig).open(Terms(seed=seed, memory_bytes=self.memory_bytes))
 
 
 @dataclass(frozen=True)
@@ -161,43 +159,3 @@ class _Crew(Generic[T]):
             if self._progress is not None and not self._progress(news):
                 self._stop.set()
         return not self._stop.is_set()
-
-
-class LiveDrive:
-    """A simulated drive that several jobs run on, one after the other.
-
-    Raises InputError where the rig is wrong, MemoryShortError where it takes more memory than
-    ``memory_bytes``, or than there is.
-    """
-
-    def __init__(self, rig: str, name: str, seed: int, memory_bytes: int | None = None) -> None:
-        most = available_bytes(memory_bytes)
-        self.name = name
-        self.core = _core.Drive(rig, rig_name=name, seed=seed, memory_bytes=most)
-
-    def prepare(self, steps: str, progress: ProgressCallback) -> None:
-        """Takes it through steps as ``--prepare`` of other commands; raises Interrupted."""
-        heard(
-            progress,
-            lambda report: self.core.prepare(steps, progress=report),
-            phases=phases_of(steps),
-        )
-
-    def run(
-        self, job: JobText, progress: ProgressCallback, *, seed: int, interval_ms: int
-    ) -> Result:
-        """Runs a job; the drive goes on from where it was. Raises InputError, Interrupted."""
-        output = heard(
-            progress,
-            lambda report: self.core.run(
-                job.text,
-                job_name=job.name,
-                seed=seed,
-                environment=dict(os.environ),
-                include=job.include(),
-                traces=job.traces(),
-                progress=report,
-                interval_ms=interval_ms,
-            ),
-        )
-        return sim_result(self.name, job, output)

@@ -7,15 +7,16 @@ did, runs of a protocol by its numbers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ssdlab import checks, units
 from ssdlab.analysis.differences import (
+    NONE_SEEN,
     THROUGHPUT,
     Difference,
-    Measured,
+    NoisyValue,
     Quantity,
     Row,
     Side,
@@ -25,10 +26,10 @@ from ssdlab.analysis.differences import (
 from ssdlab.answer import Better, Check, any_doubt
 from ssdlab.engine import findings
 from ssdlab.engine.findings import ProtocolRun
-from ssdlab.engine.folder import RunFolder, is_protocol_run
 from ssdlab.errors import InputError
 from ssdlab.results import Result
-from ssdlab.store import RunStore
+from ssdlab.store import RunStore, open_run
+from ssdlab.store.folder import RunFolder
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """What the sides are called in tables."""
@@ -36,7 +37,6 @@ SHORT = 24
 """A fact of so many characters can stand in a label."""
 NAMED = 3
 """So many differences are named in a sentence."""
-NONE_SEEN = "no significant difference"
 NOT_KNOWN = "noise not known"
 
 METHOD_SINGLE = (
@@ -54,29 +54,68 @@ METHOD_HOLM = (
 )
 
 
+Facts = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A run as it is compared: of a job file (``result``), or of a protocol (``test``)."""
+
+    name: str
+    """In the store."""
+    target: str
+    identity: tuple[object, ...]
+    """Equal for repeats of the same."""
+    facts: Mapping[str, str]
+    """What was run on what, by name."""
+    checks: Sequence[Check]
+    result: Result | None = field(repr=False, default=None)
+    test: ProtocolRun | None = field(repr=False, default=None)
+
+    def doubted(self, name: str) -> bool:
+        """Whether the number ``name`` carries a mark."""
+        if self.test is None:
+            return any_doubt(self.checks)
+        marks, numbers = self.test.marks(), self.test.findings.judgement.numbers
+        return any(one.name == name and not marks.isdisjoint(one.sources) for one in numbers)
+
+
 @dataclass(frozen=True)
 class Party:
-    """A side of a comparison with what is known of it."""
+    """A side of a comparison: a run, or repeats of one."""
 
     label: str
-    names: tuple[str, ...]
-    """Names of its runs in the store."""
-    results: tuple[Result, ...] = field(repr=False, default=())
-    runs: tuple[ProtocolRun, ...] = field(repr=False, default=())
-    facts: Mapping[str, str] = field(default_factory=dict)
-    """What was run on what, by name."""
-    checks: tuple[Check, ...] = ()
-    """What speaks against its numbers; of all repeats, each kind once."""
+    contenders: tuple[Contender, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of its runs in the store."""
+        return tuple(one.name for one in self.contenders)
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """Of runs of a job file."""
+        return tuple(one.result for one in self.contenders if one.result is not None)
+
+    @property
+    def tests(self) -> tuple[ProtocolRun, ...]:
+        """The runs of a protocol."""
+        return tuple(one.test for one in self.contenders if one.test is not None)
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """Those of its first run."""
+        return self.contenders[0].facts
+
+    @cached_property
+    def checks(self) -> tuple[Check, ...]:
+        """What speaks against its numbers: each trouble once, with the first run's evidence."""
+        troubles = [check for one in self.contenders for check in one.checks if check.trouble]
+        return tuple({(c.name, c.status): c for c in reversed(troubles)}.values())[::-1]
 
     def doubted(self, name: str) -> bool:
         """Whether the number ``name`` carries a mark in one of its runs."""
-        if not self.runs:
-            return any_doubt(self.checks)
-        return any(
-            number.name == name and not run.marks().isdisjoint(number.sources)
-            for run in self.runs
-            for number in run.findings.judgement.numbers
-        )
+        return any(one.doubted(name) for one in self.contenders)
 
 
 @dataclass(frozen=True)
@@ -173,71 +212,47 @@ def load(names: Sequence[str], store: RunStore, *, each: bool = False) -> Compar
         raise InputError(f"{len(folders)} runs are too many; compare at most {len(LETTERS)}")
     if (twice := next((f for f in flat if flat.count(f) > 1), None)) is not None:
         raise InputError(f"{twice.name}: is given twice; a run compares to itself as equal")
-    tests = [folder for folder in flat if is_protocol_run(folder)]
-    if tests and len(tests) < len(flat):
-        other = next(folder for folder in flat if folder not in tests)
+    runs = [[open_run(folder) for folder in side] for side in folders]
+    every = [run for side in runs for run in side]
+    tests = [run for run in every if not run.is_job]
+    if tests and len(tests) < len(every):
+        other = next(run for run in every if run.is_job)
         raise InputError(
-            f"{tests[0].name} is the run of a protocol and {other.name} is not; "
+            f"{tests[0].id} is the run of a protocol and {other.id} is not; "
             "compare runs of one kind"
         )
-    grouped = all(len(side) == 1 for side in folders) and not each
-    return _of_protocols(folders, grouped) if tests else _of_results(folders, grouped)
+    sides = [[_contender(run) for run in side] for side in runs]
+    if all(len(side) == 1 for side in sides) and not each:
+        sides = _repeats(sides)
+    return _compared(_labelled(sides))
 
 
 def of_results(sides: Sequence[tuple[str, Sequence[Result]]]) -> Comparison:
     """The comparison of results in memory: labels and the repeats of each."""
-    parties = [
-        Party(
-            label,
-            tuple(_name_of(result) for result in results),
-            tuple(results),
-            facts=_facts(results[0]),
-            checks=_together([checks.examine(checks.of_result(one)) for one in results]),
-        )
-        for label, results in sides
-    ]
-    rows = compare(quantities([Side(party.label, party.results) for party in parties]))
-    return Comparison(tuple(parties), tuple(rows))
+    return _compared([Party(label, tuple(map(of_result, results))) for label, results in sides])
 
 
-def of_runs(sides: Sequence[tuple[str, Sequence[ProtocolRun]]]) -> Comparison:
-    """The comparison of runs of one protocol.
-
-    Raises InputError where they are runs of several protocols.
-    """
-    flat = [run for _, runs in sides for run in runs]
-    names = list(dict.fromkeys(run.protocol for run in flat))
+def _compared(parties: Sequence[Party]) -> Comparison:
+    """Raises InputError where they are runs of several protocols."""
+    tests = [test for party in parties for test in party.tests]
+    if not tests:
+        rows = compare(quantities([Side(party.label, party.results) for party in parties]))
+        return Comparison(tuple(parties), tuple(rows))
+    names = list(dict.fromkeys(test.protocol for test in tests))
     if len(names) > 1:
         raise InputError(
-            f"{flat[0].id} is a run of {names[0]} and another one of {names[1]}; "
+            f"{tests[0].id} is a run of {names[0]} and another one of {names[1]}; "
             "compare runs of one protocol"
         )
-    parties = [
-        Party(
-            label,
-            tuple(run.id for run in runs),
-            runs=tuple(runs),
-            facts=_protocol_facts(runs[0]),
-            checks=_together([run.findings.checks for run in runs]),
-        )
-        for label, runs in sides
-    ]
-    rows = compare(_numbers([party.runs for party in parties]))
-    return Comparison(tuple(parties), tuple(rows), names[0], flat[0].title)
+    rows = compare(_numbers([party.tests for party in parties]))
+    return Comparison(tuple(parties), tuple(rows), names[0], tests[0].title)
 
 
 def verdict(difference: Difference | None, better: Better) -> str:
     """A difference in words."""
     if difference is None:
         return "not on both sides"
-    if difference.p is None:
-        return NOT_KNOWN
-    word = "higher" if difference.share > 0 else "lower"
-    if better:
-        word = "better" if word == better else "worse"
-    if difference.seen:
-        return word
-    return f"perhaps {word}" if difference.perhaps else NONE_SEEN
+    return NOT_KNOWN if difference.p is None else difference.verdict(better)
 
 
 def share_text(share: float | None) -> str:
@@ -317,16 +332,7 @@ def _row_json(row: Row) -> dict[str, Any]:
         "values": list(row.values),
         "intervals": [list(one) if one else None for one in row.intervals],
         "differences": [
-            None
-            if d is None
-            else {
-                "share": d.share,
-                "low": d.low,
-                "high": d.high,
-                "p": d.p,
-                "p_holm": d.p_holm,
-                "verdict": verdict(d, q.better),
-            }
+            None if d is None else asdict(d) | {"verdict": verdict(d, q.better)}
             for d in row.differences
         ],
     }
@@ -350,42 +356,26 @@ def _numbers(sides: Sequence[Sequence[ProtocolRun]]) -> list[Quantity]:
             name,
             unit,
             better,
-            tuple(tuple(Measured(one.get(name)) for one in own) for own in values),
+            tuple(tuple(NoisyValue(one.get(name)) for one in own) for own in values),
         )
         for name, (unit, better) in known.items()
     ]
 
 
-def _of_results(folders: Sequence[Sequence[Path]], grouped: bool) -> Comparison:
-    sides = [[Result.load(folder) for folder in side] for side in folders]
-    if grouped:
-        sides = _repeats(sides, _identity)
-    return of_results(_labelled(sides, lambda result: result.name, _facts))
-
-
-def _of_protocols(folders: Sequence[Sequence[Path]], grouped: bool) -> Comparison:
-    sides = [[findings.read(RunFolder.open(folder)) for folder in side] for side in folders]
-    if grouped:
-        sides = _repeats(sides, _protocol_identity)
-    return of_runs(_labelled(sides, lambda run: run.target, _protocol_facts))
-
-
-def _repeats(sides: list[list[Any]], identity: Any) -> list[list[Any]]:
+def _repeats(sides: list[list[Contender]]) -> list[list[Contender]]:
     """Equal runs taken together, if something else is left to compare them with."""
-    groups: dict[Any, list[Any]] = {}
+    groups: dict[object, list[Contender]] = {}
     for side in sides:
-        groups.setdefault(identity(side[0]), []).extend(side)
+        groups.setdefault(side[0].identity, []).extend(side)
     return list(groups.values()) if len(groups) > 1 else sides
 
 
-def _labelled(
-    sides: Sequence[Sequence[Any]], name: Any, facts: Any
-) -> list[tuple[str, Sequence[Any]]]:
+def _labelled(sides: Sequence[Sequence[Contender]]) -> list[Party]:
     """Labels of the sides: their targets' names, told apart where they are alike by the one thing
     that differs, or else by a number."""
-    names = [str(name(side[0])) for side in sides]
+    names = [side[0].target for side in sides]
     if len(set(names)) == 1:
-        told = [facts(side[0]) for side in sides]
+        told = [side[0].facts for side in sides]
         keys = list(dict.fromkeys(key for one in told for key in one))
         differing = [key for key in keys if len({one.get(key) for one in told}) == len(sides)]
         if len(differing) == 1 and all(len(one.get(differing[0], "-")) <= SHORT for one in told):
@@ -398,60 +388,88 @@ def _labelled(
     found, seen = [], dict.fromkeys(names, 0)
     for one, side in zip(names, sides, strict=True):
         seen[one] += 1
-        found.append((f"{one} ({seen[one]})" if names.count(one) > 1 else one, side))
+        label = f"{one} ({seen[one]})" if names.count(one) > 1 else one
+        found.append(Party(label, tuple(side)))
     return found
 
 
-def _identity(result: Result) -> tuple[object, ...]:
-    about = result.ssdlab
-    drive = (about.get("surroundings") or {}).get("drive") or {}
-    return (
-        result.name,
-        result.rig_toml,
-        result.job_text,
-        str(about.get("preconditioning")),
-        drive.get("model"),
-        drive.get("serial"),
-        drive.get("firmware"),
-    )
+def _contender(run: RunFolder) -> Contender:
+    return of_result(run.result()) if run.is_job else _of_test(findings.read(run))
 
 
-def _protocol_identity(run: ProtocolRun) -> tuple[object, ...]:
-    manifest = run.manifest
-    about = manifest.get("about") or {}
-    names = ("name", "capacity", "active", "divisor", "quick")
-    return (
-        *(manifest.get(name) for name in names),
-        str(manifest.get("values")),
-        str(manifest.get("overrides")),
-        str(about.get("drive")),
-        about.get("rig"),
-    )
-
-
-def _name_of(result: Result) -> str:
-    return result.folder.name if result.folder is not None else result.name
-
-
-def _facts(result: Result) -> dict[str, str]:
-    """What an ordinary run was."""
+def of_result(result: Result) -> Contender:
+    """The run of a job file."""
     about = result.ssdlab
     surroundings = about.get("surroundings") or {}
-    target = about.get("target") or {}
-    found: dict[str, object] = {
+    drive = surroundings.get("drive") or {}
+    prepared = about.get("preconditioning")
+    facts: Facts = {
         "target": result.name,
-        "capacity, bytes": target.get("capacity_bytes"),
-        "state at the start": about.get("preconditioning"),
+        "capacity, bytes": (about.get("target") or {}).get("capacity_bytes"),
+        "state at the start": prepared,
         "seed": about.get("seed"),
         "ssdlab": about.get("version"),
         "fio": surroundings.get("fio_version"),
         "kernel": surroundings.get("kernel"),
         "job file": result.job_text.strip().replace("\n", "; "),
         **_drive_facts(surroundings),
+        **{
+            f"rig: {one.get('key')}": one.get("value")
+            for one in (about.get("profile") or {}).get("values", [])
+        },
     }
-    for one in (about.get("profile") or {}).get("values", []):
-        found[f"rig: {one.get('key')}"] = one.get("value")
-    return {name: str(value) for name, value in found.items() if value not in (None, "")}
+    return Contender(
+        result.folder.name if result.folder is not None else result.name,
+        result.name,
+        (
+            result.name,
+            result.rig_toml,
+            result.job_text,
+            str(prepared),
+            *(drive.get(name) for name in ("model", "serial", "firmware")),
+        ),
+        _told(facts),
+        checks.examine(checks.of_result(result)),
+        result=result,
+    )
+
+
+def _of_test(test: ProtocolRun) -> Contender:
+    manifest = test.manifest
+    about = manifest.about
+    given = (manifest.capacity, manifest.active, manifest.divisor, manifest.quick)
+    facts: Facts = {
+        "target": test.target,
+        "capacity, bytes": manifest.capacity,
+        "active range, bytes": manifest.active,
+        "quick run": "yes" if manifest.quick else "no",
+        "state of the run": test.folder.status,
+        "seed": manifest.seed if manifest.kind == "sim" else None,
+        "ssdlab": manifest.version,
+        "kernel": about.get("kernel"),
+        **_drive_facts(about),
+        **manifest.values,
+        **{f"rig: {key}": value for key, value in (manifest.overrides or {}).items()},
+    }
+    return Contender(
+        test.id,
+        test.target,
+        (
+            test.target,
+            *given,
+            str(manifest.values),
+            str(manifest.overrides),
+            str(about.get("drive")),
+            about.get("rig"),
+        ),
+        _told(facts),
+        test.findings.checks,
+        test=test,
+    )
+
+
+def _told(facts: Facts) -> dict[str, str]:
+    return {name: str(value) for name, value in facts.items() if value not in (None, "")}
 
 
 def _drive_facts(surroundings: Mapping[str, Any]) -> dict[str, object]:
@@ -462,32 +480,3 @@ def _drive_facts(surroundings: Mapping[str, Any]) -> dict[str, object]:
     setup = (surroundings.get("setup") or {}).get("asked")
     found |= {"file system": system.get("type"), "mounted with": system.get("options")}
     return found | {"setup": setup}
-
-
-def _protocol_facts(run: ProtocolRun) -> dict[str, str]:
-    manifest = run.manifest
-    about = manifest.get("about") or {}
-    found: dict[str, object] = {
-        "target": run.target,
-        "capacity, bytes": manifest.get("capacity"),
-        "active range, bytes": manifest.get("active"),
-        "quick run": "yes" if run.quick else "no",
-        "state of the run": manifest.get("status"),
-        "seed": manifest.get("seed") if manifest.get("kind") == "sim" else None,
-        "ssdlab": manifest.get("version"),
-        "kernel": about.get("kernel"),
-        **_drive_facts(about),
-        **(manifest.get("values") or {}),
-    }
-    found |= {f"rig: {key}": value for key, value in (manifest.get("overrides") or {}).items()}
-    return {name: str(value) for name, value in found.items() if value not in (None, "")}
-
-
-def _together(several: Sequence[Sequence[Check]]) -> tuple[Check, ...]:
-    """The troubles of several runs, each check once with the first run's evidence."""
-    found: dict[tuple[str, str], Check] = {}
-    for own in several:
-        for check in own:
-            if check.status in ("bad", "doubt"):
-                found.setdefault((check.name, check.status), check)
-    return tuple(found.values())

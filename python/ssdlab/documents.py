@@ -12,10 +12,11 @@ import json
 import tomllib
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from types import GenericAlias
+from typing import Annotated, Any, TypeVar
 
 import polars as pl
 from pydantic import (
@@ -26,6 +27,7 @@ from pydantic import (
     StringConstraints,
     TypeAdapter,
     ValidationError,
+    create_model,
     model_validator,
 )
 
@@ -51,309 +53,179 @@ Percent = Annotated[str, StringConstraints(pattern=r"^\d{1,3}(\.\d+)?$")]
 Scalar = str | int | float | bool | None
 
 
-class _Shape(BaseModel):
+class DocumentPart(BaseModel):
+    """An object in a file of a run."""
+
     # Strict: "5" is no number. What has been added by others does no harm.
     model_config = ConfigDict(strict=True, extra="ignore")
 
 
-class Latency(_Shape):
-    """``clat_ns`` and its like."""
-
-    mean: Number = 0.0
-    max: Count = 0
-    stddev: Number = 0.0
-    percentile: dict[Percent, Count] = {}
-    bins: dict[Whole, Count] = {}
-
-
-class Direction(_Shape):
-    """What a job did in one direction."""
-
-    total_ios: Count = 0
-    io_bytes: Count | None = None
-    runtime: Count = 0
-    iops: Number | None = None
-    bw_bytes: Number | None = None
-    short_ios: Count = 0
-    drop_ios: Count = 0
-    clat_ns: Latency | None = None
-    lat_ns: Latency | None = None
-    slat_ns: Latency | None = None
-
-    @model_validator(mode="after")
-    def _whole(self) -> Self:
-        missing = [name for name in ("io_bytes", "iops", "bw_bytes") if getattr(self, name) is None]
-        if self.total_ios and missing:
-            raise ValueError(f"{missing[0]} is missing")
-        return self
-
-
-class Sync(_Shape):
-    """What flushes a job did."""
-
-    total_ios: Count = 0
-    lat_ns: Latency | None = None
-
-
-class Job(_Shape):
-    """An entry of ``jobs``."""
-
-    jobname: str = ""
-    error: int = 0
-    options: dict[str, str] = Field({}, alias="job options")
-    read: Direction | None = None
-    write: Direction | None = None
-    trim: Direction | None = None
-    sync: Sync | None = None
-    job_runtime: Count = 0
-    usr_cpu: Number = 0.0
-    sys_cpu: Number = 0.0
-
-
-class _Class(_Shape):
-    upper_ns: Count
-    ios: Count
-    ns: list[Number]
-
-
-class _Parts(_Shape):
-    total_ns: list[Number]
-    by_latency: list[_Class] = []
-
-    def lengths(self) -> set[int]:
-        """How many parts each list has."""
-        return {len(self.total_ns), *(len(one.ns) for one in self.by_latency)}
-
-
-class _Directions(_Shape):
-    read: _Parts | None = None
-    write: _Parts | None = None
-    trim: _Parts | None = None
-    sync: _Parts | None = None
-
-    def lengths(self) -> set[int]:
-        found = (self.read, self.write, self.trim, self.sync)
-        return {length for one in found if one is not None for length in one.lengths()}
-
-
-class Attribution(_Directions):
-    """Where the time went."""
-
-    parts: list[str]
-    jobs: dict[str, _Directions] = {}
-
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
-        found = self.lengths().union(*(one.lengths() for one in self.jobs.values()))
-        if found - {len(self.parts)}:
-            raise ValueError(f"{len(self.parts)} parts, but times of {max(found)}")
-        return self
-
-
-class Target(_Shape):
-    """What was measured."""
-
-    kind: str = "fio"
-    name: str = ""
-    summary: str = ""
-    capacity_bytes: Count | None = None
-
-
-class _Key(_Shape):
-    key: str
-    value: Scalar = None
-    source: str | None = None
-
-
-class _Profile(_Shape):
-    name: str | None = None
-    summary: str | None = None
-    values: list[_Key] = []
-
-
-class _Option(_Shape):
-    job: str | None = None
-    option: str
-    value: Scalar = None
-    line: int | None = None
-
-
-class _Span(_Shape):
-    name: str
-    started_s: Number = 0.0
-    measured_from_s: Number = 0.0
-    ended_s: Number = 0.0
-    waf: Number | None = None
-
-
-class _Celsius(_Shape):
-    before: Number | None = None
-    after: Number | None = None
-    limit: Number | None = None
-
-
-class _Unwritten(_Shape):
-    bytes: Count = 0
-    unwritten_bytes: Count = 0
-    cells: list[Number] = []
-
-
-class _File(_Shape):
-    before: _Unwritten | None = None
-    after: _Unwritten | None = None
-
-
-class Observed(_Shape):
-    """What changed around fio."""
-
-    seconds: Number = 0.0
-    disk: dict[str, int] | None = None
-    cpu_seconds: dict[str, Number] | None = None
-    pressure_seconds: dict[str, Number] | None = None
-    celsius: _Celsius | None = None
-    cpu_throttles: int | None = None
-    file: _File | None = None
-    loop_direct: bool | None = None
-    members: list[str] | None = None
-    raid: str | None = None
-    link_bytes_per_s: Number | None = None
-
-
-class _Raw(_Shape):
-    value: int = 0
-
-
-class _Attribute(_Shape):
-    id: int
-    raw: _Raw | None = None
-
-
-class _Attributes(_Shape):
-    table: list[_Attribute] = []
-
-
-class _Speed(_Shape):
-    units_per_second: int | None = None
-    bits_per_unit: int | None = None
-
-
-class _Speeds(_Shape):
-    current: _Speed | None = None
-
-
-class _Warm(_Shape):
-    current: Number | None = None
-    op_limit_max: Number | None = None
-    limit_max: Number | None = None
-
-
-class _Smart(_Shape):
-    """A document of ``smartctl --json``: what checks read of it."""
-
-    temperature: _Warm | None = None
-    interface_speed: _Speeds | None = None
-    ata_smart_attributes: _Attributes | None = None
-    nvme_smart_health_information_log: dict[str, Scalar | list[Any]] | None = None
-
-
-class _Smarts(_Shape):
-    before: _Smart | None = None
-    after: _Smart | None = None
-
-
-class Surroundings(_Shape):
-    """Kernel, drive and file system of a real run; ``rig`` of a simulated protocol's."""
-
-    kernel: str | None = None
-    fio_version: str | None = None
-    rig: str | None = None
-    drive: dict[str, Scalar | list[Any]] | None = None
-    file_system: dict[str, Scalar] | None = None
-    smart: _Smarts | None = None
-    observed: Observed | None = None
-
-
-class About(_Shape):
-    """The object ``ssdlab`` of a result."""
-
-    version: str | None = None
-    seed: int | None = None
-    target: Target = Target()
-    profile: _Profile | None = None
-    ignored_options: list[_Option] | None = None
-    replaced_options: list[_Option] | None = None
-    preconditioning: str | None = None
-    simulated_seconds: Number = 0.0
-    interval_ms: Positive | None = None
-    jobs: list[_Span] = []
-    waf: Number | None = None
-    waf_lifetime: Number | None = None
-    counters: dict[str, Number] | None = None
-    wear: dict[str, Any] | None = None
-    attribution: Attribution | None = None
-    surroundings: Surroundings | None = None
-
-    @model_validator(mode="after")
-    def _counted(self) -> Self:
-        try:
-            _ = wear.Stretch(self.counters or {}, {}).wear
-        except KeyError as error:
-            raise ValueError(f"the counter {error} is missing") from None
-        except ZeroDivisionError:
-            raise ValueError("the counters are of a drive without superblocks") from None
-        return self
-
-
-class Document(_Shape):
-    """``result.json``: fio's JSON+ and what ssdlab adds."""
-
-    jobs: list[Job]
-    shared: dict[str, str] = Field({}, alias="global options")
-    ssdlab: About = About()
-
-
-class _ManifestTarget(_Shape):
-    kind: str = ""
-    name: str = ""
-
-
-class Manifest(_Shape):
-    """``manifest.json`` of a run of one job file, and what that of a protocol shares with it."""
-
-    name: str = ""
-    created: Moment = ""
-    target: _ManifestTarget = _ManifestTarget()
-    jobs: list[str] = []
-    seed: Count | None = None
-    version: str | None = None
-    status: str = "complete"
-
-
-class ProtocolManifest(Manifest):
-    """``manifest.json`` of a protocol's run."""
-
-    name: str
-    protocol: str
-    kind: Literal["sim", "file", "device"]
-    capacity: Count
-    active: Count
-    divisor: Positive
-    quick: bool
-    values: dict[str, str | int | Number]
-    block: Annotated[int, Field(gt=0)] = 512
-    about: Surroundings | None = None
-    overrides: dict[str, str] | None = None
-    path: str | None = None
-    destroy: str | None = None
-    redact: bool = False
-    made_file: bool = False
-
-    @model_validator(mode="after")
-    def _whole(self) -> Self:
-        name = "overrides" if self.kind == "sim" else "path"
-        if getattr(self, name) is None:
-            raise ValueError(f"{name} is missing")
-        return self
+def _object(*needed: str, check: Callable[[Any], Any] | None = None, **kinds: Any) -> Any:
+    """An object with such values by key, of which ``check`` holds; a key that is not ``needed`` may
+    be missing."""
+    fields: dict[str, Any] = {
+        key: (kind, ... if key in needed else None) for key, kind in kinds.items()
+    }
+    checks: dict[str, Any] = {"check": model_validator(mode="after")(check)} if check else {}
+    return create_model("object", __base__=DocumentPart, __validators__=checks, **fields)
+
+
+def _list(kind: Any) -> Any:
+    return GenericAlias(list, kind)
+
+
+def _moved(side: Any) -> Any:
+    missing = [name for name in ("io_bytes", "iops", "bw_bytes") if getattr(side, name) is None]
+    if side.total_ios and missing:
+        raise ValueError(f"{missing[0]} is missing")
+    return side
+
+
+_LATENCY = _object(
+    mean=Number,
+    max=Count,
+    stddev=Number,
+    percentile=dict[Percent, Count],
+    bins=dict[Whole, Count],
+)
+_DIRECTION = _object(
+    check=_moved,
+    total_ios=Count,
+    io_bytes=Count | None,
+    runtime=Count,
+    iops=Number | None,
+    bw_bytes=Number | None,
+    short_ios=Count,
+    drop_ios=Count,
+    clat_ns=_LATENCY | None,
+    lat_ns=_LATENCY | None,
+    slat_ns=_LATENCY | None,
+)
+_OPTIONS = dict[str, str]
+_JOB = _object(
+    jobname=str,
+    error=int,
+    options=Annotated[_OPTIONS, Field(alias="job options")],
+    read=_DIRECTION | None,
+    write=_DIRECTION | None,
+    trim=_DIRECTION | None,
+    sync=_object(total_ios=Count, lat_ns=_LATENCY | None) | None,
+    job_runtime=Count,
+    usr_cpu=Number,
+    sys_cpu=Number,
+)
+
+
+def _lengths(of: Any) -> set[int]:
+    """How many parts the times of all directions have."""
+    sides = [one for one in (of.read, of.write, of.trim, of.sync) if one is not None]
+    return {
+        len(ns) for one in sides for ns in (one.total_ns, *(x.ns for x in one.by_latency or ()))
+    }
+
+
+def _fitting(found: Any) -> Any:
+    lengths = _lengths(found).union(*map(_lengths, (found.jobs or {}).values()))
+    if lengths - {len(found.parts)}:
+        raise ValueError(f"{len(found.parts)} parts, but times of {max(lengths)}")
+    return found
+
+
+_CLASS = _object("upper_ns", "ios", "ns", upper_ns=Count, ios=Count, ns=list[Number])
+_PARTS = _object("total_ns", total_ns=list[Number], by_latency=_list(_CLASS)) | None
+_DIRECTIONS = {"read": _PARTS, "write": _PARTS, "trim": _PARTS, "sync": _PARTS}
+_ATTRIBUTION = _object(
+    "parts",
+    check=_fitting,
+    parts=list[str],
+    jobs=GenericAlias(dict, (str, _object(**_DIRECTIONS))),
+    **_DIRECTIONS,
+)
+
+_CELSIUS = _object(before=Number | None, after=Number | None, limit=Number | None)
+_UNWRITTEN = _object(bytes=Count, unwritten_bytes=Count, cells=list[Number]) | None
+_OBSERVED = _object(
+    seconds=Number,
+    disk=dict[str, int] | None,
+    cpu_seconds=dict[str, Number] | None,
+    pressure_seconds=dict[str, Number] | None,
+    celsius=_CELSIUS | None,
+    cpu_throttles=int | None,
+    file=_object(before=_UNWRITTEN, after=_UNWRITTEN) | None,
+    loop_direct=bool | None,
+    members=list[str] | None,
+    raid=str | None,
+    link_bytes_per_s=Number | None,
+)
+# A document of ``smartctl --json``: what checks read of it.
+_SPEED = _object(units_per_second=int | None, bits_per_unit=int | None) | None
+_WARM = _object(current=Number | None, op_limit_max=Number | None, limit_max=Number | None)
+_ATTRIBUTE = _object("id", id=int, raw=_object(value=int) | None)
+_LOOSE = dict[str, Scalar | list[Any]] | None
+_SMART = (
+    _object(
+        temperature=_WARM | None,
+        interface_speed=_object(current=_SPEED) | None,
+        ata_smart_attributes=_object(table=_list(_ATTRIBUTE)) | None,
+        nvme_smart_health_information_log=_LOOSE,
+    )
+    | None
+)
+SURROUNDINGS: Any = _object(
+    kernel=str | None,
+    fio_version=str | None,
+    rig=str | None,
+    drive=_LOOSE,
+    file_system=dict[str, Scalar] | None,
+    smart=_object(before=_SMART, after=_SMART) | None,
+    observed=_OBSERVED | None,
+)
+"""Kernel, drive and file system of a real run; ``rig`` of a simulated protocol's."""
+
+
+def _counted(about: Any) -> Any:
+    try:
+        _ = wear.Stretch(about.counters or {}, {}).wear
+    except KeyError as error:
+        raise ValueError(f"the counter {error} is missing") from None
+    except ZeroDivisionError:
+        raise ValueError("the counters are of a drive without superblocks") from None
+    return about
+
+
+_KEY = _object("key", key=str, value=Scalar, source=str | None)
+_OPTION = _object("option", job=str | None, option=str, value=Scalar, line=int | None)
+_JOB_SPAN = _object(
+    "name", name=str, started_s=Number, measured_from_s=Number, ended_s=Number, waf=Number | None
+)
+_ABOUT = _object(
+    check=_counted,
+    version=str | None,
+    seed=int | None,
+    target=_object(kind=str, name=str, summary=str, capacity_bytes=Count | None),
+    profile=_object(name=str | None, summary=str | None, values=_list(_KEY)) | None,
+    ignored_options=_list(_OPTION) | None,
+    replaced_options=_list(_OPTION) | None,
+    preconditioning=str | None,
+    simulated_seconds=Number,
+    interval_ms=Positive | None,
+    jobs=_list(_JOB_SPAN),
+    waf=Number | None,
+    waf_lifetime=Number | None,
+    counters=dict[str, Number] | None,
+    wear=dict[str, Any] | None,
+    attribution=_ATTRIBUTION | None,
+    surroundings=SURROUNDINGS | None,
+)
+_DOCUMENT: TypeAdapter[Any] = TypeAdapter(
+    _object(
+        "jobs",
+        jobs=_list(_JOB),
+        shared=Annotated[_OPTIONS, Field(alias="global options")],
+        ssdlab=_ABOUT,
+    )
+)
+"""``result.json``: fio's JSON+ and what ssdlab adds."""
 
 
 def damaged(place: object, why: str) -> InputError:
@@ -372,30 +244,22 @@ def read_bytes(path: Path) -> bytes:
         raise damaged(path, error.strerror or str(error)) from None
 
 
-def read_text(path: Path) -> str:
-    """A text file of a run.
-
-    Raises InputError as :func:`read_bytes`, and where it is no text.
-    """
-    return decoded(read_bytes(path), path)
-
-
-def read_rig(path: Path) -> str:
-    """A ``rig.toml``; InputError where it is no TOML."""
-    text = read_text(path)
-    try:
-        tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise damaged(path, str(error)) from None
-    return text
-
-
 def decoded(data: bytes, place: object) -> str:
     """The text of a file of a run."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise damaged(place, f"no text in UTF-8 from byte {error.start} on") from None
+
+
+def rig(data: bytes, place: object) -> str:
+    """A ``rig.toml``; InputError where it is no TOML."""
+    text = decoded(data, place)
+    try:
+        tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise damaged(place, str(error)) from None
+    return text
 
 
 def parsed(data: bytes | str, place: object) -> Any:
@@ -421,10 +285,11 @@ def checked(value: Any, shape: type[T] | TypeAdapter[T], place: object) -> T:
     try:
         return adapter.validate_python(value)
     except (ValidationError, RecursionError, OverflowError) as error:
-        raise damaged(place, _why(error)) from None
+        raise damaged(place, why(error)) from None
 
 
-def _why(error: Exception) -> str:
+def why(error: Exception) -> str:
+    """What is wrong with a document, and where."""
     if not isinstance(error, ValidationError):
         return str(error)
     first = error.errors()[0]
@@ -435,16 +300,10 @@ def _why(error: Exception) -> str:
 
 
 def document(data: bytes, place: object) -> dict[str, Any]:
-    """A ``result.json`` of :class:`Document`'s shape.
-
-    Raises InputError where it has another one.
-    """
+    """A ``result.json``; InputError where it has another shape."""
     found: dict[str, Any] = parsed(data, place)
     checked(found, _DOCUMENT, place)
     return found
-
-
-_DOCUMENT = TypeAdapter(Document)
 
 
 def frame(

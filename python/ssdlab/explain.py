@@ -29,7 +29,7 @@ UNLIMITED = "1000GB/s"
 
 
 @dataclass(frozen=True)
-class Change:
+class RigChange:
     """One thing that can be different about a rig."""
 
     name: str
@@ -39,10 +39,10 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ChangeOutcome:
     """What a change did to the job that is looked at; the first outcome is the run itself."""
 
-    change: Change | None
+    change: RigChange | None
     iops: float
     p999_ns: float
     waf: float | None
@@ -57,7 +57,7 @@ def require_simulated(result: Result) -> None:
         )
 
 
-def changes(result: Result) -> list[Change]:
+def changes(result: Result) -> list[RigChange]:
     """What is worth trying on this run's rig; empty where there is no SSD in it."""
     rig = _core.Rig(result.rig_toml, rig_name=result.name) if result.rig_toml else None
     places = [] if rig is None else rig.find("ssd")
@@ -75,19 +75,19 @@ def changes(result: Result) -> list[Change]:
     apart = said("ftl.gc.separate_frontier", "false") != "true"
     found = [
         *(_slc_changes(said("ftl.slc_cache.when_full", "fold")) if said("ftl.slc_cache") else ()),
-        Change(
+        RigChange(
             "no-collection",
             "hardly any collection (three times the flash as spare)",
             {"ftl.over_provisioning": str(max(AMPLE, spare))},
         ),
-        Change(
+        RigChange(
             "more-spare",
             f"over-provisioning {spare + 0.2:.3g} instead of {spare:.3g}",
             {"ftl.over_provisioning": f"{spare + 0.2:.6g}"},
         ),
-        Change("victim", f"victim policy {other}", {"ftl.gc.victim": other}),
-        Change("pace", f"{pace} collection", {"ftl.gc.pace": pace}),
-        Change(
+        RigChange("victim", f"victim policy {other}", {"ftl.gc.victim": other}),
+        RigChange("pace", f"{pace} collection", {"ftl.gc.pace": pace}),
+        RigChange(
             "frontier",
             "collected data kept apart" if apart else "one frontier for all data",
             {"ftl.gc.separate_frontier": str(apart).lower()},
@@ -95,7 +95,7 @@ def changes(result: Result) -> list[Change]:
     ]
     if said("ftl.placement", "round-robin") != "least-busy":
         found.append(
-            Change(
+            RigChange(
                 "placement",
                 "host data goes to the least busy dies",
                 {"ftl.placement": "least-busy"},
@@ -103,11 +103,11 @@ def changes(result: Result) -> list[Change]:
         )
     if said("ftl.parity.stripe", "0") != "0":
         found.append(
-            Change("parity", "no parity inside the drive", {"ftl.parity.stripe": "0"}),
+            RigChange("parity", "no parity inside the drive", {"ftl.parity.stripe": "0"}),
         )
     if said("controller.write_limit"):
         found.append(
-            Change(
+            RigChange(
                 "write-limit",
                 "host writes not held to a rate",
                 {"controller.write_limit": UNLIMITED},
@@ -116,7 +116,7 @@ def changes(result: Result) -> list[Change]:
     reads = any(stats.ddir == "read" for job in result.jobs for stats in job.directions())
     if reads and said("nand.suspend.program", "false") != "true":
         found.append(
-            Change(
+            RigChange(
                 "suspend",
                 "reads suspend programs and erases",
                 {"nand.suspend.program": "true", "nand.suspend.erase": "true"},
@@ -124,7 +124,7 @@ def changes(result: Result) -> list[Change]:
         )
     if not said("write_buffer"):
         found.append(
-            Change(
+            RigChange(
                 "buffer",
                 "a protected write buffer of 4MiB",
                 # Both keys at once: a buffer with one of them is no buffer.
@@ -134,13 +134,13 @@ def changes(result: Result) -> list[Change]:
     return found
 
 
-def _slc_changes(when_full: str) -> list[Change]:
+def _slc_changes(when_full: str) -> list[RigChange]:
     folds = when_full == "fold"
     sentence = "go past the full SLC cache" if folds else "wait for the full SLC cache to be folded"
     none = {"ftl.slc_cache.static_size": "0B", "ftl.slc_cache.dynamic_size": "0B"}
     return [
-        Change("no-slc-cache", "no SLC cache", none),
-        Change(
+        RigChange("no-slc-cache", "no SLC cache", none),
+        RigChange(
             "slc-full",
             f"writes {sentence}",
             {"ftl.slc_cache.when_full": "direct" if folds else "fold"},
@@ -148,21 +148,23 @@ def _slc_changes(when_full: str) -> list[Change]:
     ]
 
 
-def outcome(result: Result, direction: Direction, change: Change | None = None) -> Outcome:
+def outcome(result: Result, direction: Direction, change: RigChange | None = None) -> ChangeOutcome:
     """What became of the job and direction in ``result``."""
     found = result.measurement.of(direction.job, direction.ddir)
     if found is None or found.iops is None:
         raise InputError(f"{result.name}: job {direction.job} did no {direction.ddir}")
     latency = found.latency or NOTHING
-    return Outcome(change, found.iops, latency.percentile_ns(99.9) or latency.max_ns, found.waf)
+    return ChangeOutcome(
+        change, found.iops, latency.percentile_ns(99.9) or latency.max_ns, found.waf
+    )
 
 
 def attempt(
     result: Result,
     direction: Direction,
-    tried: Sequence[Change],
+    tried: Sequence[RigChange],
     progress: ProgressCallback | None = None,
-) -> list[Outcome]:
+) -> list[ChangeOutcome]:
     """Repeats the run once per change; the outcomes in the order of ``tried``.
 
     A change that the rig cannot take (too little spare for it, say) is left out. Raises
@@ -173,17 +175,17 @@ def attempt(
     about, target = result.ssdlab, Sim(result.name, result.rig_toml)
     job = JobText("job.fio", result.job_text, result.folder or Path.cwd())
 
-    def variant(change: Change) -> bench.Variant[Outcome | InputError]:
+    def variant(change: RigChange) -> bench.Variant[ChangeOutcome | InputError]:
         settings = Settings(
             seed=int(about.get("seed") or 1),
             prepare=str(about.get("preconditioning") or "fob"),
             overrides=change.overrides,
         )
 
-        def body(seat: bench.Seat) -> Outcome:
+        def body(seat: bench.Seat) -> ChangeOutcome:
             return outcome(seat.run(target, job, settings), direction, change)
 
         return bench.Variant(bench.tolerant(body))
 
     found = bench.run([variant(one) for one in tried], progress)
-    return [one for one in found if isinstance(one, Outcome)]
+    return [one for one in found if isinstance(one, ChangeOutcome)]

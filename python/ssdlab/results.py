@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ssdlab.analysis.measurement import Measurement
 
 DIRECTIONS = ("read", "write", "trim")
+TargetKind = Literal["sim", "file", "device"]
 
 SERIES_SCHEMA: dict[str, type[pl.DataType]] = {
     "time_s": pl.Float64,
@@ -195,6 +196,15 @@ class Result:
         return str(self.ssdlab.get("target", {}).get("kind", "fio"))
 
     @property
+    def target_kind(self) -> TargetKind:
+        """The same, where a plain file is told from a device."""
+        if self.kind == "sim":
+            return "sim"
+        known = self.ssdlab.get("surroundings") or {}
+        is_file = "file_system" in known or "file" in (known.get("observed") or {})
+        return "file" if is_file else "device"
+
+    @property
     def jobs(self) -> list[JobResult]:
         """The jobs, in the order of the document."""
         return [JobResult(str(raw.get("jobname", "")), raw) for raw in self.document["jobs"]]
@@ -229,8 +239,9 @@ class Result:
     def frame(self) -> pl.DataFrame:
         """One row per job and direction, of the whole job as fio's document has it: counts, rates,
         completion latencies. :meth:`summary` has those of the measurement window."""
-        rows = [_row(stats) for job in self.jobs for stats in job.directions()]
-        return pl.DataFrame(rows, schema=_FRAME_SCHEMA)
+        sides = [stats for job in self.jobs for stats in job.directions()]
+        columns = {name: [value(one) for one in sides] for name, (_, value) in _FRAME.items()}
+        return pl.DataFrame(columns, schema={name: kind for name, (kind, _) in _FRAME.items()})
 
     def series(self, job: str | None = None, ddir: str | None = None) -> pl.DataFrame:
         """The job series, one row per interval, job and direction; optionally only some of it."""
@@ -262,10 +273,10 @@ class Result:
 
     @staticmethod
     def load(folder: Path | str) -> Result:
-        """Reads a stored run."""
-        from ssdlab.store import load_run
+        """Reads the stored run of a job file."""
+        from ssdlab.store import open_run
 
-        return load_run(Path(folder))
+        return open_run(Path(folder)).result()
 
     def _repr_html_(self) -> str:
         """A table for notebooks."""
@@ -281,38 +292,22 @@ class Result:
         )
 
 
-_FRAME_SCHEMA: dict[str, type[pl.DataType]] = {
-    "job": pl.String,
-    "ddir": pl.String,
-    "ios": pl.UInt64,
-    "io_bytes": pl.UInt64,
-    "runtime_s": pl.Float64,
-    "iops": pl.Float64,
-    "bw_bytes": pl.Float64,
-    "clat_mean_ns": pl.Float64,
-    "clat_p50_ns": pl.Float64,
-    "clat_p99_ns": pl.Float64,
-    "clat_p999_ns": pl.Float64,
-    "clat_max_ns": pl.Float64,
+_FRAME: dict[str, tuple[type[pl.DataType], Callable[[DirectionStats], Any]]] = {
+    "job": (pl.String, lambda one: one.job),
+    "ddir": (pl.String, lambda one: one.ddir),
+    "ios": (pl.UInt64, lambda one: one.ios),
+    "io_bytes": (pl.UInt64, lambda one: one.io_bytes),
+    "runtime_s": (pl.Float64, lambda one: one.runtime_s),
+    # What took no time has no rate; the 0 of the document would read as a standstill.
+    "iops": (pl.Float64, lambda one: one.iops if one.runtime_s else None),
+    "bw_bytes": (pl.Float64, lambda one: one.bw_bytes if one.runtime_s else None),
+    "clat_mean_ns": (pl.Float64, lambda one: one.clat.mean_ns),
+    "clat_p50_ns": (pl.Float64, lambda one: one.clat.percentile_ns(50.0)),
+    "clat_p99_ns": (pl.Float64, lambda one: one.clat.percentile_ns(99.0)),
+    "clat_p999_ns": (pl.Float64, lambda one: one.clat.percentile_ns(99.9)),
+    "clat_max_ns": (pl.Float64, lambda one: one.clat.max_ns),
 }
-
-
-def _row(stats: DirectionStats) -> dict[str, Any]:
-    return {
-        "job": stats.job,
-        "ddir": stats.ddir,
-        "ios": stats.ios,
-        "io_bytes": stats.io_bytes,
-        "runtime_s": stats.runtime_s,
-        # What took no time has no rate; the 0 of the document would read as a standstill.
-        "iops": stats.iops if stats.runtime_s else None,
-        "bw_bytes": stats.bw_bytes if stats.runtime_s else None,
-        "clat_mean_ns": stats.clat.mean_ns,
-        "clat_p50_ns": stats.clat.percentile_ns(50.0),
-        "clat_p99_ns": stats.clat.percentile_ns(99.0),
-        "clat_p999_ns": stats.clat.percentile_ns(99.9),
-        "clat_max_ns": stats.clat.max_ns,
-    }
+"""Columns of :meth:`Result.frame`: type, and where the value is found."""
 
 
 def _direction(job: str, ddir: str, raw: Mapping[str, Any]) -> DirectionStats:

@@ -6,10 +6,9 @@ use crate::observer::PythonObserver;
 use crate::output::RunOutput;
 use crate::traces::Traces;
 use pyo3::prelude::*;
-use ssdlab::job::JobFile;
 use ssdlab::output::{Context, document};
 use ssdlab::rig::Rig;
-use ssdlab::run::{RunOptions, RunResult, Session};
+use ssdlab::run::{RunOptions, Session};
 use ssdlab::units::Nanos;
 use ssdlab::{Error, Result};
 use std::collections::BTreeMap;
@@ -18,37 +17,6 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 
 /// Longest time that a drive is left alone at once, seconds (1000 days).
 const IDLE_MAX_S: f64 = 1000.0 * 86_400.0;
-
-/// Plays jobs on a drive; answers the document and the result.
-pub fn play(
-    session: &mut Session,
-    rig: &Rig,
-    jobs: &JobFile,
-    options: &RunOptions,
-    observer: &mut PythonObserver,
-) -> Result<(String, RunResult)> {
-    let context = Context {
-        seed: options.seed,
-        target: arguments::target(rig, session.device().capacity()),
-        profile: arguments::profile(rig),
-        preconditioning: session.state(),
-    };
-    let result = session.run(jobs, options, observer)?;
-    Ok((document(&result, jobs, &context), result))
-}
-
-/// What [`play`] answered, for Python.
-pub fn output(
-    py: Python<'_>,
-    outcome: Result<(String, RunResult)>,
-    observer: &mut PythonObserver,
-    jobs: &JobFile,
-    rig_toml: String,
-) -> PyResult<RunOutput> {
-    let (json, result) = finish(py, outcome, observer)?;
-    let names = jobs.jobs.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>();
-    RunOutput::new(py, json, result, &names, rig_toml)
-}
 
 /// What Python raised in `progress` (Ctrl-C among it) says more than that the run was stopped.
 fn finish<T>(py: Python<'_>, outcome: Result<T>, observer: &mut PythonObserver) -> PyResult<T> {
@@ -60,8 +28,9 @@ fn finish<T>(py: Python<'_>, outcome: Result<T>, observer: &mut PythonObserver) 
 
 /// A simulated drive that lives across several jobs: each finds what the one before left.
 ///
-/// `rig`, `rig_name`, `overrides` and `memory_bytes` are those of `run`; `seed` is that of the drive,
-/// of preparing it, and of jobs that are given none. The GIL is released while it works. A drive is
+/// `rig` is the text of a rig (TOML), `rig_name` stands in messages, `overrides` are keys and values as
+/// `--set` takes them; `seed` is that of the drive, of preparing it, and of jobs that are given none.
+/// `memory_bytes` is what is available: a rig that needs more is refused before it is built. The GIL is released while it works. A drive is
 /// used by one call at a time, and not from within `progress`.
 ///
 /// Every method raises `ssdlab.errors.InputError` for anything wrong in its input, and for a drive
@@ -133,8 +102,8 @@ impl Drive {
         self.session().map(|session| session.state()).map_err(|error| to_python(py, error))
     }
 
-    /// Takes the drive through steps as `run` takes them as `prepare`, from where it is. Only idle
-    /// steps take virtual time, and what the drive needs to finish what it has begun.
+    /// Takes the drive through steps (`fob`, `sequential`, `random:N`, `steady` ...) from where it is.
+    /// Only idle steps take virtual time, and what the drive needs to finish what it has begun.
     #[pyo3(signature = (steps, *, progress=None))]
     fn prepare(&self, py: Python<'_>, steps: &str, progress: Option<Py<PyAny>>) -> PyResult<()> {
         let steps = arguments::steps(steps).map_err(|error| to_python(py, error))?;
@@ -143,8 +112,13 @@ impl Drive {
         finish(py, outcome, &mut observer)
     }
 
-    /// Plays the job on the drive as `run` does. Its virtual time begins at 0; the drive goes on from
-    /// where it was. `seed` is that of the job's streams.
+    /// Plays the job, the text of a fio job file, on the drive. Its virtual time begins at 0; the drive
+    /// goes on from where it was. `seed` is that of the job's streams; `job_name` stands in messages;
+    /// `include` reads a file that the job file includes; `traces` answers where a trace is that a job
+    /// replays (`read_iolog`): path, options as of `TraceReader`, fit, open loop. `log_avg_msec` asks for
+    /// all of fio's logs, as means over so long; those that the job does not ask for are named
+    /// `ssdlab<job>_<type>.<process>.log`. `progress` is called about five times a second; False stops
+    /// the run: `ssdlab.errors.Interrupted`, and `KeyboardInterrupt` on Ctrl-C.
     #[pyo3(signature = (job, *, job_name, seed=None, environment=None, include=None, traces=None,
         progress=None, interval_ms=1000, log_avg_msec=None))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments, for Python's eyes")]
@@ -170,10 +144,19 @@ impl Drive {
         let outcome = py.detach(|| {
             let mut session = self.session()?;
             let seed = seed.unwrap_or(session.seed());
+            let context = Context {
+                seed,
+                target: arguments::target(&self.rig, self.capacity),
+                profile: arguments::profile(&self.rig),
+                preconditioning: session.state(),
+            };
             let options = RunOptions { seed, interval_ns, elapsed_ns: 0 };
-            play(&mut session, &self.rig, &jobs, &options, &mut observer)
+            let result = session.run(&jobs, &options, &mut observer)?;
+            Ok((document(&result, &jobs, &context), result))
         });
-        output(py, outcome, &mut observer, &jobs, self.rig.to_toml())
+        let (json, result) = finish(py, outcome, &mut observer)?;
+        let names = jobs.jobs.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>();
+        RunOutput::new(py, json, result, &names, self.rig.to_toml())
     }
 
     /// Leaves the drive alone for so long: collection and folding of idle time happen.

@@ -66,20 +66,28 @@ fn texts<'py>(
     PyList::new(py, picks.map(|pick| choices[pick].clone()))
 }
 
+/// A dict of the columns of a struct under their own names: arrays, then texts that pick from a few,
+/// then arrays.
+macro_rules! columns {
+    ($py:ident, $from:ident; $($first:ident),*; $($text:ident of $choices:expr),*; $($name:ident),*) => {{
+        let dict = PyDict::new($py);
+        $(dict.set_item(stringify!($first), $from.$first.into_pyarray($py))?;)*
+        $(
+            let picks = $from.$text.iter().map(|pick| *pick as usize);
+            dict.set_item(stringify!($text), texts($py, $choices, picks)?)?;
+        )*
+        $(dict.set_item(stringify!($name), $from.$name.into_pyarray($py))?;)*
+        dict
+    }};
+}
+
 fn job_series<'py>(py: Python<'py>, series: Series, jobs: &[&str]) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("time_s", series.time_s.into_pyarray(py))?;
-    dict.set_item("job", texts(py, jobs, series.job.iter().map(|job| *job as usize))?)?;
-    dict.set_item("ddir", texts(py, &DIRECTIONS, series.ddir.iter().map(|d| usize::from(*d)))?)?;
-    dict.set_item("ios", series.ios.into_pyarray(py))?;
-    dict.set_item("iops", series.iops.into_pyarray(py))?;
-    dict.set_item("bytes", series.bytes.into_pyarray(py))?;
-    dict.set_item("bw_bytes", series.bw_bytes.into_pyarray(py))?;
-    dict.set_item("lat_min_ns", series.lat_min_ns.into_pyarray(py))?;
-    dict.set_item("lat_mean_ns", series.lat_mean_ns.into_pyarray(py))?;
-    dict.set_item("lat_max_ns", series.lat_max_ns.into_pyarray(py))?;
-    dict.set_item("lat_p50_ns", series.lat_p50_ns.into_pyarray(py))?;
-    dict.set_item("lat_p99_ns", series.lat_p99_ns.into_pyarray(py))?;
+    let dict = columns!(
+        py, series;
+        time_s;
+        job of jobs, ddir of &DIRECTIONS;
+        ios, iops, bytes, bw_bytes, lat_min_ns, lat_mean_ns, lat_max_ns, lat_p50_ns, lat_p99_ns
+    );
     for (name, column) in PART_NAMES.iter().zip(series.parts_ns) {
         dict.set_item(format!("part_{name}_ns"), column.into_pyarray(py))?;
     }
@@ -87,20 +95,12 @@ fn job_series<'py>(py: Python<'py>, series: Series, jobs: &[&str]) -> PyResult<B
 }
 
 fn latency<'py>(py: Python<'py>, rows: Latencies, jobs: &[&str]) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("time_s", rows.time_s.into_pyarray(py))?;
-    dict.set_item("length_s", rows.length_s.into_pyarray(py))?;
-    dict.set_item("job", texts(py, jobs, rows.job.iter().map(|job| *job as usize))?)?;
-    dict.set_item("ddir", texts(py, &DIRECTIONS, rows.ddir.iter().map(|d| usize::from(*d)))?)?;
-    dict.set_item("kind", texts(py, &KINDS, rows.kind.iter().map(|k| usize::from(*k)))?)?;
-    dict.set_item("ios", rows.ios.into_pyarray(py))?;
-    dict.set_item("sum_ns", rows.sum_ns.into_pyarray(py))?;
-    dict.set_item("min_ns", rows.min_ns.into_pyarray(py))?;
-    dict.set_item("max_ns", rows.max_ns.into_pyarray(py))?;
-    dict.set_item("offsets", rows.offsets.into_pyarray(py))?;
-    dict.set_item("bins", rows.bins.into_pyarray(py))?;
-    dict.set_item("counts", rows.counts.into_pyarray(py))?;
-    Ok(dict)
+    Ok(columns!(
+        py, rows;
+        time_s, length_s;
+        job of jobs, ddir of &DIRECTIONS, kind of &KINDS;
+        ios, sum_ns, min_ns, max_ns, offsets, bins, counts
+    ))
 }
 
 fn device_series(py: Python<'_>, series: DeviceSeries) -> PyResult<Bound<'_, PyDict>> {

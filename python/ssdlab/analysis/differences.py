@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +24,13 @@ from ssdlab.results import DIRECTIONS, Result
 
 BIN_ERROR = 1 / 64 / math.sqrt(12)
 """Standard error of a percentile from fio's bins, which are 1/64 of their value wide."""
+NONE_SEEN = "no significant difference"
 SURE = 0.05
 """Chance of seeing a difference where there is none."""
 
 
 @dataclass(frozen=True)
-class Measured:
+class NoisyValue:
     """A quantity of one run."""
 
     value: float | None
@@ -47,7 +48,7 @@ class Quantity:
     name: str
     unit: str
     better: Better
-    sides: tuple[tuple[Measured, ...], ...]
+    sides: tuple[tuple[NoisyValue, ...], ...]
     """By side, and within a side by repeat."""
     resolution: float = 0.0
     """Relative standard error of every value from how coarsely it is told."""
@@ -74,6 +75,15 @@ class Difference:
     def perhaps(self) -> bool:
         """Whether it would be a difference if it were the only number compared."""
         return not self.seen and self.p is not None and self.p < SURE
+
+    def verdict(self, better: Better) -> str:
+        """In words, of a number of which so much is ``better``."""
+        word = "higher" if self.share > 0 else "lower"
+        if better:
+            word = "better" if word == better else "worse"
+        if self.seen:
+            return word
+        return f"perhaps {word}" if self.perhaps else NONE_SEEN
 
 
 @dataclass(frozen=True)
@@ -143,7 +153,7 @@ PERCENTILES = {"p50 latency": 50.0, "p99 latency": 99.0, "p99.9 latency": 99.9}
 """Those that come from fio's bins."""
 
 
-def _measured(direction: Direction | None) -> dict[str, Measured]:
+def _measured(direction: Direction | None) -> dict[str, NoisyValue]:
     if direction is None:
         return {}
     inside = direction.inside
@@ -167,10 +177,10 @@ def _measured(direction: Direction | None) -> dict[str, Measured]:
     return {name: _with_noise(value, own) for name, (value, own) in parts.items()}
 
 
-def _with_noise(value: float | None, own: noise.Resampled | noise.Percentile | None) -> Measured:
+def _with_noise(value: float | None, own: noise.Resampled | noise.Percentile | None) -> NoisyValue:
     if value is None or own is None or not own.value > 0:
-        return Measured(value)
-    return Measured(value, own.error / own.value, own.df)
+        return NoisyValue(value)
+    return NoisyValue(value, own.error / own.value, own.df)
 
 
 def _resampled(
@@ -182,29 +192,19 @@ def _resampled(
 
 
 def compare(found: Sequence[Quantity]) -> list[Row]:
-    """The rows of a comparison; the chances corrected over all quantities of a side (Holm)."""
+    """The rows of a comparison; the chances corrected over all quantities of a side."""
     rows = [_row(one) for one in found]
-    sides = max((len(row.differences) for row in rows), default=0)
-    for side in range(sides):
-        tested = [
-            (i, one.p)
-            for i, row in enumerate(rows)
-            if side < len(row.differences)
-            and (one := row.differences[side]) is not None
-            and one.p is not None
-        ]
-        corrected = holm([p for _, p in tested])
-        for (i, _), p in zip(tested, corrected, strict=True):
-            rows[i] = _corrected(rows[i], side, p)
-    return rows
+    sides = [corrected(side) for side in zip(*(row.differences for row in rows), strict=True)]
+    own = zip(*sides, strict=True) if sides else [()] * len(rows)
+    return [replace(row, differences=one) for row, one in zip(rows, own, strict=True)]
 
 
-def _corrected(row: Row, side: int, p: float) -> Row:
-    old = row.differences[side]
-    assert old is not None
-    new = Difference(old.share, old.low, old.high, old.p, p)
-    differences = (*row.differences[:side], new, *row.differences[side + 1 :])
-    return Row(row.quantity, row.values, row.intervals, differences)
+def corrected(found: Sequence[Difference | None]) -> list[Difference | None]:
+    """Differences with their chances corrected for that there are several (Holm)."""
+    chances = iter(holm([one.p for one in found if one is not None and one.p is not None]))
+    return [
+        one if one is None or one.p is None else replace(one, p_holm=next(chances)) for one in found
+    ]
 
 
 def _row(quantity: Quantity) -> Row:
@@ -217,11 +217,11 @@ def _row(quantity: Quantity) -> Row:
     )
 
 
-def _values(side: Sequence[Measured]) -> list[float]:
+def _values(side: Sequence[NoisyValue]) -> list[float]:
     return [float(one.value) for one in side if one.value is not None]
 
 
-def _interval(side: Sequence[Measured]) -> tuple[float, float] | None:
+def _interval(side: Sequence[NoisyValue]) -> tuple[float, float] | None:
     """Of a single run from its seconds, of repeats from their spread."""
     if not side:
         return None
@@ -237,7 +237,7 @@ def _interval(side: Sequence[Measured]) -> tuple[float, float] | None:
 
 
 def _difference(
-    first: Sequence[Measured], side: Sequence[Measured], resolution: float
+    first: Sequence[NoisyValue], side: Sequence[NoisyValue], resolution: float
 ) -> Difference | None:
     if not first or not side:
         return None
@@ -262,7 +262,7 @@ def relative(of_logarithms: Estimate) -> Difference:
     return Difference(share, low, high, of_logarithms.p, of_logarithms.p)
 
 
-def _of_single(a: Measured, b: Measured, resolution: float) -> Estimate | None:
+def _of_single(a: NoisyValue, b: NoisyValue, resolution: float) -> Estimate | None:
     """Two single runs, each with the noise of its own seconds."""
     if a.value is None or b.value is None or a.error is None or b.error is None:
         return None

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ssdlab.analysis.differences import Difference, relative
+from ssdlab.analysis.differences import Difference, corrected, relative
 from ssdlab.analysis.stats import (
     CONFIDENCE,
     POWER,
     Estimate,
     around,
-    holm,
     mean_of,
     repeats_needed,
     t_quantile,
@@ -125,21 +124,10 @@ def effect(
     )
 
 
-def corrected(effects: Sequence[Effect]) -> list[Effect]:
-    """The effects with their chances corrected for that there are several (Holm)."""
-    chances = [e.difference.p for e in effects if e.difference is not None]
-    fixed = iter(holm([p for p in chances if p is not None]))
-    found = []
-    for one in effects:
-        d = one.difference
-        if d is not None and d.p is not None:
-            d = Difference(d.share, d.low, d.high, d.p, next(fixed))
-        found.append(
-            Effect(
-                one.name, one.unit, one.better, one.a, one.b, d, one.drift, one.spread, one.visible
-            )
-        )
-    return found
+def together(effects: Sequence[Effect]) -> list[Effect]:
+    """The effects with their chances corrected for that there are several."""
+    fixed = corrected([one.difference for one in effects])
+    return [replace(one, difference=d) for one, d in zip(effects, fixed, strict=True)]
 
 
 def _in_turn(logs: Sequence[tuple[str, int, float]]) -> bool:

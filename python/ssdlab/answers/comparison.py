@@ -165,8 +165,8 @@ def _members(found: Comparison, section: str) -> Iterator[Trace]:
 
 
 def _overlaid(found: Comparison) -> list[Figure]:
-    drawn = [[run.findings.judgement.figures for run in p.runs] for p in found.parties]
-    doubts = [p.runs[0].marks() if p.runs else frozenset[str]() for p in found.parties]
+    drawn = [[run.findings.judgement.figures for run in p.tests] for p in found.parties]
+    doubts = [p.tests[0].marks() if p.tests else frozenset[str]() for p in found.parties]
     return overlay(drawn, [p.label for p in found.parties], doubts)
 
 

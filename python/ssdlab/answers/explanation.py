@@ -10,11 +10,11 @@ from ssdlab.answer import Answer, Cell, Cells, Column, Section, Table, Verdict
 from ssdlab.answers import charts, run
 from ssdlab.answers.charts import Trace
 from ssdlab.answers.job_tables import causes_table, smart_table, time_table
-from ssdlab.explain import Outcome
+from ssdlab.explain import ChangeOutcome
 from ssdlab.results import Result
 
 
-def answer(result: Result, outcomes: Sequence[Outcome] = ()) -> Answer:
+def answer(result: Result, outcomes: Sequence[ChangeOutcome] = ()) -> Answer:
     """The explanation of a run; ``outcomes`` are what changes made of its main job, the first of
     them the run itself."""
     whole = run.answer([result])
@@ -46,7 +46,7 @@ def answer(result: Result, outcomes: Sequence[Outcome] = ()) -> Answer:
     )
 
 
-def _verdict(outcomes: Sequence[Outcome]) -> Verdict:
+def _verdict(outcomes: Sequence[ChangeOutcome]) -> Verdict:
     tried = [one for one in outcomes if one.change is not None]
     if not tried:
         return Verdict("explained")
@@ -55,7 +55,7 @@ def _verdict(outcomes: Sequence[Outcome]) -> Verdict:
     return Verdict("explained", {"best": best.change.name if best.change else None, "gain": gain})
 
 
-def _tried(outcomes: Sequence[Outcome]) -> Table:
+def _tried(outcomes: Sequence[ChangeOutcome]) -> Table:
     """The run repeated with one thing changed at a time."""
     base = outcomes[0]
     rows: list[Cells] = []
@@ -75,7 +75,7 @@ def _tried(outcomes: Sequence[Outcome]) -> Table:
     return Table("With one thing changed", [Column(head) for head in heads], rows)
 
 
-def _data(own: Sequence[Trace], outcomes: Sequence[Outcome]) -> Mapping[str, Any]:
+def _data(own: Sequence[Trace], outcomes: Sequence[ChangeOutcome]) -> Mapping[str, Any]:
     """What scripts read: times in ns by part, WA by cause, wear, what was tried."""
     time = [
         {

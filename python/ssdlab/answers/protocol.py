@@ -21,6 +21,7 @@ INCOMPLETE = "stopped before its end: the numbers rest on the steps that were fi
 
 def answer(run: ProtocolRun) -> Answer:
     """What the run has found, how steady it was, what the drive counted, and every step."""
+    manifest = run.manifest
     judged = replace(run.findings.judgement, key="results", title="Results")
     sections = [judged]
     for place, record in enumerate(run.findings.rounds):
@@ -36,9 +37,10 @@ def answer(run: ProtocolRun) -> Answer:
     if (counted := run.counted()) is not None:
         sections.append(Section(tables=[counted], key="counted", title="SMART counters"))
     sections.append(Section(tables=[_steps(run)], key="steps", title="Steps"))
-    notes = [QUICK] if run.quick else [] if run.complete else [INCOMPLETE]
+    complete = manifest.status == "complete"
+    notes = [QUICK] if manifest.quick else [] if complete else [INCOMPLETE]
     return Answer(
-        title=f"{run.title}: {run.target}" + (" (quick run)" if run.quick else ""),
+        title=f"{run.title}: {run.target}" + (" (quick run)" if manifest.quick else ""),
         kind="protocol",
         sections=sections,
         checks=run.findings.checks,
@@ -53,24 +55,25 @@ def answer(run: ProtocolRun) -> Answer:
 def _facts(run: ProtocolRun) -> dict[str, Mapping[str, str]]:
     """What the report of a test must state: device, platform, settings."""
     manifest = run.manifest
-    about = manifest.get("about", {})
+    about: dict[str, Any] = manifest.about
     drive: dict[str, Any] = dict(about.get("drive", {}))
-    simulated = manifest.get("kind") == "sim"
+    simulated = manifest.kind == "sim"
     if simulated:
-        drive = {"simulated": manifest["name"], "what it is": about.get("summary", "")}
-    system = {key: about[key] for key in ("kernel", "machine", "cpus") if key in about}
+        drive = {"simulated": manifest.name, "what it is": about.get("summary", "")}
+    names = ("kernel", "machine", "cpus")
+    system: dict[str, Any] = {key: about[key] for key in names if key in about}
     system |= {f"file system {k}": v for k, v in about.get("file_system", {}).items()}
     system |= {f"setup: {k}": v for k, v in tuning.readable(about.get("setup")).items()}
     test = {
         "procedure": run.source,
-        "capacity": units.number(manifest.get("capacity"), "B"),
-        "active range": units.number(manifest.get("active"), "B"),
-        **manifest.get("values", {}),
-        "started": str(manifest.get("created", "")).replace("T", " "),
-        "ssdlab": manifest.get("version", ""),
+        "capacity": units.number(manifest.capacity, "B"),
+        "active range": units.number(manifest.active, "B"),
+        **manifest.values,
+        "started": manifest.created.replace("T", " "),
+        "ssdlab": manifest.version,
     }
     if simulated:
-        test |= {"seed": manifest.get("seed"), **manifest.get("overrides", {})}
+        test |= {"seed": manifest.seed, **(manifest.overrides or {})}
     return {
         "Device": {key.replace("_", " "): str(value) for key, value in drive.items()},
         "Platform": {key: str(value) for key, value in system.items()},

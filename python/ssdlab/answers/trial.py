@@ -13,7 +13,7 @@ SHOWN = 4
 """Numbers that have a chart."""
 
 
-def answer(found: ab.Outcome, title: str) -> Answer:
+def answer(found: ab.TrialOutcome, title: str) -> Answer:
     """Whether the change mattered, every number, and the runs in their order."""
     said = ab.sentences(found, lambda d: f"{share_text(d.share)} ({span_text(d)})")
     doubts = [units.sentence("; ".join(told))] if (told := ab.doubts(found.runs)) else []
@@ -37,14 +37,14 @@ def answer(found: ab.Outcome, title: str) -> Answer:
     )
 
 
-def _verdict(found: ab.Outcome) -> Verdict:
+def _verdict(found: ab.TrialOutcome) -> Verdict:
     tested = [one.difference for one in found.effects if one.difference is not None]
     seen = sum(one.seen for one in tested)
     code = "mattered" if seen else "no-difference" if tested else "nothing-measured"
     return Verdict(code, {"metrics": float(len(tested)), "significant": float(seen)})
 
 
-def _numbers(found: ab.Outcome) -> Table:
+def _numbers(found: ab.TrialOutcome) -> Table:
     heads = ("number", "unit", "A", "B", "B vs A", "95 %", "verdict")
     rows: list[Cells] = [
         [
@@ -76,7 +76,7 @@ def _least(one: Effect) -> str:
     return share_text(one.visible) if one.visible > 0 else "any"
 
 
-def _runs(found: ab.Outcome) -> list[Figure]:
+def _runs(found: ab.TrialOutcome) -> list[Figure]:
     """The first numbers of every run, in the order of time."""
     places = {side: [r.place for r in found.runs if r.side == side] for side in "AB"}
     return [
@@ -95,7 +95,7 @@ def _runs(found: ab.Outcome) -> list[Figure]:
     ]
 
 
-def _method(found: ab.Outcome) -> str:
+def _method(found: ab.TrialOutcome) -> str:
     drift = "" if found.simulated or found.pairs < 4 else ", a steady drift taken out"
     pairs = f"Differences of pairs (t test on logarithms{drift})"
     how = pairs if found.undoable else "Welch's test on logarithms"

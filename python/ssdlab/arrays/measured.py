@@ -14,7 +14,7 @@ from ssdlab.errors import InputError
 from ssdlab.histogram import VALUES, Ints
 from ssdlab.jobfile import read_text
 from ssdlab.results import JobResult
-from ssdlab.store import RunStore
+from ssdlab.store import MANIFEST, RunStore, open_run
 
 CAPACITY = "64GiB"
 """Where a document does not say how large the drive is: without effect on latencies."""
@@ -22,7 +22,6 @@ NEIGHBOURS = 64
 """Latencies of a log that follow each other as they were measured."""
 SERIES_MAX = 200_000
 """Latencies of a log that are used of each direction and size, its first ones."""
-RESULT = "result.json"
 
 
 def measured_drive(run: Path) -> DriveRig:
@@ -37,18 +36,28 @@ def measured_drive(run: Path) -> DriveRig:
     Raises InputError where there is no such measurement, or none with latencies (``json+``).
     """
     path = _place(run)
-    name = path.parent.name if path.name == RESULT else path.name.split(".")[0]
-    device = _of_log(path) if path.suffix == ".log" else _of_document(path)
+    if (path / MANIFEST).is_file():
+        folder = open_run(path)
+        name, device = folder.id, _of_document(folder.document(folder.only()), path)
+    elif path.suffix == ".log":
+        name, device = path.name.split(".")[0], _of_log(path)
+    else:
+        name, device = path.name.split(".")[0], _of_document(_json(path), path)
     rig = _core.Rig.wrap("measured", device, name=name, summary=f"latencies of {run}")
     return DriveRig(name, rig.to_toml(), str(run))
 
 
-def _of_document(path: Path) -> dict[str, Any]:
-    text = read_text(path, "fio result or kept run")
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(read_text(path, "fio result or kept run"))
+    except ValueError:
+        return None
+
+
+def _of_document(document: Any, path: Path) -> dict[str, Any]:
     bins: dict[tuple[str, int], Ints] = {}
     depths: set[int] = set()
     try:
-        document = json.loads(text)
         shared = document.get("global options", {})
         for raw in document["jobs"]:
             one = JobResult(str(raw.get("jobname", "")), raw)
@@ -114,10 +123,9 @@ def _of_log(path: Path) -> dict[str, Any]:
 def _place(run: Path) -> Path:
     if not run.exists() and run.suffix != ".json":
         run = RunStore().find(str(run))
-    if not run.is_dir():
+    if not run.is_dir() or (run / MANIFEST).is_file():
         return run
-    found = [run / RESULT, *sorted(run.glob("*.json"))]
-    path = next((one for one in found if one.is_file()), None)
+    path = next((one for one in sorted(run.glob("*.json")) if one.is_file()), None)
     if path is None:
         raise InputError(f"{run}: holds no fio result; name a kept run or a JSON+ document of fio")
     return path

@@ -75,9 +75,8 @@ def examine(evidence: Evidence) -> list[Check]:
 def of_result(result: Result) -> Evidence:
     """The evidence of a single run, of all jobs of its file together."""
     records = Records(load=lambda _key: result, keys_=[SINGLE])
-    kind = "sim" if result.kind == "sim" else "file" if _is_file(result) else "device"
     return Evidence(
-        kind=kind,  # type: ignore[arg-type]
+        kind=result.target_kind,
         steps=(StepEvidence(SINGLE, "job", result.name),),
         records=records,
         capacity=result.ssdlab.get("target", {}).get("capacity_bytes"),
@@ -115,8 +114,8 @@ def of_execution(execution: Execution) -> Evidence:
                 length=trim.length if trim else None,
             )
         )
-    made = session.kind == "sim" or bool(execution.folder.manifest.get("made_file"))
-    about = execution.folder.manifest.get("about") or {}
+    made = session.kind == "sim" or execution.folder.manifest.made_file
+    about = execution.folder.manifest.about
     return Evidence(
         kind=session.kind,
         steps=steps,

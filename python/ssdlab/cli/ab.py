@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +11,16 @@ import typer
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import Destroy, Redact, SetUp, Tbw, UseExistingFile, rated
+from ssdlab.cli.options import (
+    DriveOptions,
+    KeptBelow,
+    Prepare,
+    ProtocolHelp,
+    ProtocolOptions,
+    SetKeys,
+    TargetName,
+    keys,
+)
 from ssdlab.errors import ExperimentError, InputError, Interrupted
 from ssdlab.units import SEED_MAX
 
@@ -21,17 +30,13 @@ if light.BODIES:
     from ssdlab.answer import Check
     from ssdlab.answers import trial
     from ssdlab.checks import examine, examine_run, of_result
-    from ssdlab.cli.console import progress, stderr
-    from ssdlab.cli.run import notice, override
-    from ssdlab.cli.test import parameter, size_of
-    from ssdlab.engine import findings, opening
+    from ssdlab.cli.console import progress
+    from ssdlab.cli.output import notice
+    from ssdlab.engine import opening, plans
     from ssdlab.engine.plans import Order
-    from ssdlab.engine.ratings import rating_for
     from ssdlab.engine.runs import begin
     from ssdlab.jobfile import JobText, read_job
-    from ssdlab.protocols import find
     from ssdlab.rating import Rating
-    from ssdlab.rig import resolve
     from ssdlab.store import RunStore
     from ssdlab.target import Settings, Target
 
@@ -44,12 +49,8 @@ class _Wish:
     """What is to be measured on what, as asked for."""
 
     target: Target
-    protocol: str | None
     job: JobText | None
-    given: dict[str, str]
-    quick: bool
-    scale: int
-    size: int | None
+    order: Order | None
     base: dict[str, str]
     changed: dict[str, str]
     prepare: str | None
@@ -60,26 +61,15 @@ class _Wish:
     @property
     def what(self) -> str:
         """What is run, for people."""
-        return self.protocol or (self.job.name if self.job else "")
+        return self.order.protocol.name if self.order else self.job.name if self.job else ""
 
-    def order(self, overrides: dict[str, str], seed: int, memory: int | None = None) -> Order:
-        """The protocol as asked for."""
-        return Order(
-            protocol=find(self.protocol or ""),
-            target=self.target,
-            given=self.given,
-            quick=self.quick,
-            scale=self.scale,
-            overrides=overrides,
-            seed=seed,
-            size=self.size,
-            rating=self.rating,
-            memory_bytes=memory,
-        )
+    def overrides(self, side: str) -> dict[str, str]:
+        """Keys of the rig of a side."""
+        return {**self.base, **(self.changed if side == "B" else {})}
 
-    def run(self, side: str, place: int, seat: bench.Seat) -> ab.Run:
+    def run(self, side: str, place: int, seat: bench.Seat) -> ab.TrialRun:
         """One run. Of a simulated drive both runs of a pair have the same seed."""
-        overrides = {**self.base, **(self.changed if side == "B" else {})}
+        overrides = self.overrides(side)
         seed = self.seed + place // 2
         if self.job is not None:
             settings = Settings(
@@ -94,38 +84,33 @@ class _Wish:
             result = self.target.run(self.job, settings)
             folder = self.store.save(result)
             found = examine(of_result(result))
-            return ab.Run(side, place, folder.name, ab.numbers_of(result), _doubts(found))
+            return ab.TrialRun(side, place, folder.name, ab.numbers_of(result), _doubts(found))
+        assert self.order is not None
+        memory = seat.memory_bytes
         finished = begin(
-            self.order(overrides, seed, seat.memory_bytes),
+            replace(self.order, overrides=overrides, seed=seed, memory_bytes=memory),
             self.store,
             progress=seat.report,
             notice=notice,
-            announce=lambda _what: True,
+            announce=lambda _what: None,
             examine=examine_run,
         )
-        assert finished is not None
         numbers = tuple(finished.judgement.numbers)
-        checks = findings.read(finished.folder).findings.checks
-        return ab.Run(side, place, finished.folder.id, numbers, _doubts(checks))
+        return ab.TrialRun(
+            side, place, finished.folder.id, numbers, _doubts(finished.findings.checks)
+        )
 
 
 @answering
 def command(
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="TARGET",
-            help="A profile's name, a rig file (.toml), a plain file, or a block device.",
-            autocompletion=light.complete("drives"),
-        ),
-    ],
+    target: TargetName,
     protocol: Annotated[
         str | None,
         typer.Option(
             "--protocol",
             "-p",
             metavar="NAME",
-            help="What to measure: a name from `ssdlab list protocols`.",
+            help=ProtocolHelp,
             autocompletion=light.complete("protocols"),
         ),
     ] = None,
@@ -164,68 +149,38 @@ def command(
             help="Runs of each side; an even number takes out drift.",
         ),
     ] = REPEATS,
-    param: Annotated[
-        list[str] | None,
-        typer.Option("--param", metavar="NAME=VALUE", help="A parameter of the protocol."),
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Quick runs: fresh speed and caches, mostly.")
-    ] = False,
-    scale: Annotated[
-        int,
-        typer.Option("--scale", min=1, metavar="N", help="Scale a shipped drive down by N."),
-    ] = 1,
-    size: Annotated[
-        str | None,
-        typer.Option("--size", metavar="SIZE", help="Size of the file that is a target: 8g."),
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A key of the simulated rig of both."),
-    ] = None,
-    prepare: Annotated[
-        str | None,
-        typer.Option(
-            "--prepare", metavar="STATE", help="With --job: state of a simulated drive, as in run."
-        ),
-    ] = None,
+    set_: SetKeys = None,
+    prepare: Prepare = None,
     seed: Annotated[
         int,
         typer.Option(
             "--seed", min=0, max=SEED_MAX - 1000, metavar="N", help="Seed of the first pair."
         ),
     ] = 1,
-    destroy: Destroy = None,
-    setup: SetUp = "none",
-    use_existing_file: UseExistingFile = False,
-    redact: Redact = False,
-    tbw: Tbw = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Keep the runs below this folder.")
-    ] = None,
+    out: KeptBelow = None,
     *,
+    how: ProtocolOptions,
+    drive: DriveOptions,
     view: View,
 ) -> None:
     """Try a change: repeat a measurement with and without it and say whether it mattered."""
     if (protocol is None) == (job is None):
         raise InputError("give what to measure: either --protocol NAME or --job JOB.fio")
-    on = resolve(
-        target, destroy=destroy, use_existing=use_existing_file, redact=redact, setup=setup
-    )
+    if protocol is not None and prepare is not None:
+        raise InputError("--prepare goes with --job; a protocol prepares the drive itself")
+    if protocol is None and how.any:
+        raise InputError("--param, --quick, --scale and --size go with --protocol, not --job")
+    on, rating = drive.resolve(target)
     wish = _Wish(
         target=on,
-        protocol=protocol,
         job=None if job is None else read_job(job),
-        given=dict(parameter(text) for text in param or []),
-        quick=quick,
-        scale=scale,
-        size=size_of(size),
-        base=dict(override(text) for text in set_ or []),
-        changed=dict(override(text) for text in set_b or []),
+        order=None if protocol is None else Order(**how.order(protocol), target=on, rating=rating),
+        base=keys(set_),
+        changed=keys(set_b, "--set-b"),
         prepare=prepare,
         seed=seed,
         store=RunStore(out),
-        rating=rating_for(on, rated(tbw)),
+        rating=rating,
     )
     _check(wish, to_a, to_b)
     _try_out(wish)
@@ -254,15 +209,10 @@ def _doubts(found: Sequence[Check]) -> tuple[str, ...]:
 
 
 def _check(wish: _Wish, to_a: str | None, to_b: str | None) -> None:
-    if wish.protocol is not None:
-        find(wish.protocol).values(wish.given)
-        if wish.prepare is not None:
-            raise InputError("--prepare goes with --job; a protocol prepares the drive itself")
-    else:
-        if wish.given or wish.quick or wish.scale != 1 or wish.size is not None:
-            raise InputError("--param, --quick, --scale and --size go with --protocol, not --job")
-        if wish.job is not None:
-            wish.target.check(wish.job)
+    if wish.order is not None:
+        wish.order.protocol.values(wish.order.given)
+    if wish.job is not None:
+        wish.target.check(wish.job)
     if wish.target.simulated:
         if to_a is not None or to_b is not None:
             raise InputError(
@@ -293,25 +243,15 @@ def _try_out(wish: _Wish) -> None:
     """Builds both simulated drives, so that a wrong key is told before the first run."""
     if not wish.target.simulated:
         return
-    for overrides in (wish.base, {**wish.base, **wish.changed}):
-        if wish.protocol is None:
+    for overrides in map(wish.overrides, "AB"):
+        if wish.order is None:
             opening.of(wish.target, overrides, wish.seed).check()
-            continue
-        begin(
-            wish.order(overrides, wish.seed),
-            wish.store,
-            progress=lambda _news: True,
-            notice=notice,
-            announce=lambda _what: False,
-        )
+        else:
+            plans.plan(replace(wish.order, overrides=overrides, seed=wish.seed), wish.store)
 
 
 def _announce(wish: _Wish, sides: str, to_a: str | None, to_b: str | None, undoable: bool) -> None:
-    console = stderr()
-
-    def tell(text: str) -> None:
-        console.print(text, markup=False, soft_wrap=True)
-
+    tell = notice
     tell(f"{wish.what} on {wish.target.name}, {len(sides)} runs: {' '.join(sides)}")
     if wish.changed:
         changes = ", ".join(f"{key}={value}" for key, value in wish.changed.items())
@@ -327,18 +267,18 @@ def _announce(wish: _Wish, sides: str, to_a: str | None, to_b: str | None, undoa
         )
 
 
-def _once(wish: _Wish, count: int, *, quiet: bool) -> Callable[[str, int], ab.Run]:
-    def once(side: str, place: int) -> ab.Run:
+def _once(wish: _Wish, count: int, *, quiet: bool) -> Callable[[str, int], ab.TrialRun]:
+    def once(side: str, place: int) -> ab.TrialRun:
         with progress(f"run {place + 1} of {count} ({side})", quiet=quiet) as callback:
             return _told(wish, side, place, count, bench.Seat(callback))
 
     return once
 
 
-def _simulated(wish: _Wish, sides: str, *, quiet: bool) -> list[ab.Run]:
+def _simulated(wish: _Wish, sides: str, *, quiet: bool) -> list[ab.TrialRun]:
     """The runs of a simulated drive, which know nothing of each other: several at once."""
 
-    def variant(place: int, side: str) -> bench.Variant[ab.Run]:
+    def variant(place: int, side: str) -> bench.Variant[ab.TrialRun]:
         return bench.Variant(lambda seat: _told(wish, side, place, len(sides), seat))
 
     with progress(f"{len(sides)} runs", quiet=quiet) as callback:
@@ -348,7 +288,7 @@ def _simulated(wish: _Wish, sides: str, *, quiet: bool) -> list[ab.Run]:
             raise Interrupted("stopped; the runs that had ended are kept") from None
 
 
-def _told(wish: _Wish, side: str, place: int, count: int, seat: bench.Seat) -> ab.Run:
+def _told(wish: _Wish, side: str, place: int, count: int, seat: bench.Seat) -> ab.TrialRun:
     """A run; where it fails, which one it was."""
     try:
         return wish.run(side, place, seat)
@@ -360,5 +300,5 @@ def _told(wish: _Wish, side: str, place: int, count: int, seat: bench.Seat) -> a
 def _switch(text: str | None) -> None:
     if text is None:
         return
-    stderr().print(f"running: {text}", markup=False, soft_wrap=True)
+    notice(f"running: {text}")
     ab.command(text)

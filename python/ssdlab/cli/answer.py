@@ -7,7 +7,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
@@ -45,15 +45,15 @@ SHEET_MAX = 31
 
 @dataclass(frozen=True)
 class View:
-    """How an answer is wanted: the options that ``answering`` gives a command."""
+    """How an answer is wanted."""
 
-    json_: Output | None = None
-    report: Output | None = None
-    csv: Path | None = None
-    xlsx: Output | None = None
-    verbose: bool = False
-    wide: bool = False
-    quiet: bool = False
+    report: Page = None
+    json_: Json = None
+    csv: Csv = None
+    xlsx: Xlsx = None
+    verbose: Verbose = False
+    wide: Wide = False
+    quiet: Quiet = False
 
     @property
     def console(self) -> Console:
@@ -102,49 +102,33 @@ class View:
             say(console, "; ".join(ends))
 
 
-_OPTIONS: dict[str, tuple[Any, Any]] = {
-    "report": (Page, None),
-    "json_": (Json, None),
-    "csv": (Csv, None),
-    "xlsx": (Xlsx, None),
-    "verbose": (Verbose, False),
-    "wide": (Wide, False),
-    "quiet": (Quiet, False),
-}
-"""Annotation and default of each field of a :class:`View`."""
+def answering(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command, in the place of each parameter that is a group of options (a dataclass such
+    as :class:`View`), the options of that group: its fields."""
+    hints = inspect.get_annotations(command, eval_str=True)
+    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    options: list[inspect.Parameter] = []
+    for name, own in inspect.signature(command).parameters.items():
+        if name not in groups:
+            options.append(own.replace(annotation=hints[name], kind=own.KEYWORD_ONLY))
+            continue
+        kinds = inspect.get_annotations(groups[name], eval_str=True)
+        options += [
+            own.replace(name=one.name, annotation=kinds[one.name], default=one.default)
+            for one in fields(groups[name])
+        ]
 
+    @functools.wraps(command)
+    def answered(**given: Any) -> None:
+        made = {
+            name: kind(**{one.name: given.pop(one.name) for one in fields(kind)})
+            for name, kind in groups.items()
+        }
+        command(**made, **given)
 
-def spreading(
-    parameter: str, options: Mapping[str, tuple[Any, Any]], build: Callable[..., Any]
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Gives commands options, by name their annotation and default, in the place of a parameter,
-    which is what ``build`` makes of their values."""
-    added = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
-        for name, (kind, default) in options.items()
-    ]
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        hints = inspect.get_annotations(command, eval_str=True)
-        whole = []
-        for name, one in inspect.signature(command).parameters.items():
-            own = one.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
-            whole += added if name == parameter else [own]
-
-        @functools.wraps(command)
-        def spread(**given: Any) -> None:
-            made = build(**{name: given.pop(name) for name in options})
-            command(**{parameter: made}, **given)
-
-        spread.__signature__ = inspect.Signature(whole)  # type: ignore[attr-defined]
-        spread.__annotations__ = {one.name: one.annotation for one in whole}
-        return spread
-
-    return decorate
-
-
-answering = spreading("view", _OPTIONS, View)
-"""Gives a command the options of a :class:`View` in the place of its parameter ``view``."""
+    answered.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    answered.__annotations__ = {one.name: one.annotation for one in options}
+    return answered
 
 
 def _print(console: Console, answer: Answer, view: View, *, whole: bool) -> None:

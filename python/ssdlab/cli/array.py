@@ -14,7 +14,7 @@ from ssdlab import units
 from ssdlab.arrays.workloads import DEPTH, WORKLOADS
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import Seed, SetKeys
+from ssdlab.cli.options import Seed, SetKeys, keys
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.output import make_folder, write_to
 
@@ -29,7 +29,6 @@ if light.BODIES:
     from ssdlab.arrays.workloads import job, workload
     from ssdlab.cli.console import progress, stderr
     from ssdlab.cli.output import results, say
-    from ssdlab.cli.run import override
     from ssdlab.jobfile import JobText, read_job
     from ssdlab.progress import ProgressCallback, stage
     from ssdlab.rig import capacity_of, reduced, smaller
@@ -144,7 +143,7 @@ def command(
     asked = _load(job_file, load, depth)
     setup = DriveSetup(
         one,
-        overrides=dict(override(text) for text in set_ or []),
+        overrides=keys(set_),
         # Measured latencies have no state.
         prepare="fob" if measured is not None else prepare or asked.prepare,
         seed=seed,

@@ -8,28 +8,21 @@ import typer
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import KeptWhere
+from ssdlab.cli.options import KeptWhere, OneRun
 
 if light.BODIES:
     from ssdlab import explain
     from ssdlab.analysis.measurement import SYNC, Direction
     from ssdlab.answers import explanation
     from ssdlab.cli.console import progress
-    from ssdlab.explain import Outcome
+    from ssdlab.explain import ChangeOutcome
     from ssdlab.results import Result
     from ssdlab.store import RunStore
 
 
 @answering
 def command(
-    run: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN",
-            help="A simulated run: its folder or id.",
-            autocompletion=light.complete_runs,
-        ),
-    ],
+    run: OneRun,
     tries: Annotated[
         bool,
         typer.Option("--try/--no-try", help="Repeat the run with one thing changed at a time."),
@@ -39,9 +32,9 @@ def command(
     view: View,
 ) -> None:
     """Say where the time of a simulated run went, and what would help."""
-    result = Result.load(RunStore(out).find(run))
+    result = RunStore(out).open(run).result()
     explain.require_simulated(result)
-    outcomes: list[Outcome] = []
+    outcomes: list[ChangeOutcome] = []
     if tries and result.rig_toml is not None and result.measurement.main is not None:
         outcomes = _try(result, _main(result))
     view.show(explanation.answer(result, outcomes), whole=True)
@@ -54,7 +47,7 @@ def _main(result: Result) -> Direction:
     return max(job.directions, key=lambda one: one.total_ios if one.ddir != SYNC else 0)
 
 
-def _try(result: Result, main: Direction) -> list[Outcome]:
+def _try(result: Result, main: Direction) -> list[ChangeOutcome]:
     tried = explain.changes(result)
     with progress("trying changes") as callback:
         outcomes = explain.attempt(result, main, tried, callback)

@@ -18,8 +18,10 @@ if light.BODIES:
     from ssdlab.cli.output import on_stdout, write_json
     from ssdlab.rig import profiles
     from ssdlab.store import RunStore
+    from ssdlab.store.folder import RunFolder
     from ssdlab.tuning import PRESETS, SETTINGS
 
+JOBS_MAX = 8
 KINDS = (
     "drives",
     "controllers",
@@ -51,9 +53,9 @@ def command(
         raise unknown_name("list", kind, KINDS)
     wrong: list[InputError] = []
     if kind == "runs":
-        entries, wrong = RunStore(out).listing()
+        runs, wrong = RunStore(out).listing()
         headings = ["run", "created", "target", "kind", "jobs"]
-        rows = [[e.id, e.created, e.target, e.kind, _short(e.jobs)] for e in entries]
+        rows = [_run(one) for one in runs]
     else:
         headings, rows = _rows(kind)
     write_json(json_, [dict(zip(headings, row, strict=True)) for row in rows])
@@ -112,7 +114,10 @@ def _rows(kind: str) -> tuple[list[str], list[list[str]]]:
     ]
 
 
-def _short(names: str, most: int = 8) -> str:
-    """The first of some names, and how many more there are."""
-    first, more = names.split(", ")[:most], max(0, names.count(", ") + 1 - most)
-    return ", ".join(first) + (f" and {more} more" if more else "")
+def _run(run: RunFolder) -> list[str]:
+    """A run, with the first of its jobs and how many more there are."""
+    about = run.manifest
+    jobs, more = ", ".join(about.jobs[:JOBS_MAX]), len(about.jobs) - JOBS_MAX
+    jobs += f" and {more} more" if more > 0 else ""
+    state = "" if run.status == "complete" else f" ({run.status})"
+    return [run.id, about.created, about.target.name, about.target.kind, jobs + state]

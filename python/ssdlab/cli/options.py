@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ssdlab.cli import light
+from ssdlab.errors import InputError
 from ssdlab.output import Output
-from ssdlab.rating import parse_tbw
-from ssdlab.units import SEED_MAX
+from ssdlab.rating import Rating, parse_tbw
+from ssdlab.units import SEED_MAX, parse_bytes
+
+if TYPE_CHECKING:
+    from ssdlab.target import Target
 
 
 def opened(context: typer.Context, place: str | None) -> Output | None:
@@ -115,6 +121,143 @@ UseExistingFile = Annotated[
 ]
 
 
+TargetName = Annotated[
+    str,
+    typer.Argument(
+        metavar="TARGET",
+        help="A profile's name, a rig file (.toml), a plain file, or a block device.",
+        autocompletion=light.complete("drives"),
+    ),
+]
+OneRun = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="A run: its folder, its id, or a piece of that.",
+        autocompletion=light.complete_runs,
+    ),
+]
+SeveralRuns = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="RUN",
+        help="Run folders, or ids as `ssdlab list runs` shows them.",
+        autocompletion=light.complete_runs,
+    ),
+]
+PlanOnly = Annotated[
+    bool,
+    typer.Option(
+        "--plan", "-n", help="Say what would be done and what would be refused; do nothing."
+    ),
+]
+Prepare = Annotated[
+    str | None,
+    typer.Option(
+        "--prepare",
+        metavar="STATE",
+        help="State of a simulated drive at the start: fob, or steps joined by commas: "
+        "sequential, random:N, steady, trim, purge, idle:TIME, compressible:N (the data of the "
+        "steps after it shrinks by N percent).",
+    ),
+]
+ProtocolHelp = "What to do: a name from `ssdlab list protocols`."
+
+
+@dataclass(frozen=True)
+class ProtocolOptions:
+    """How a protocol is carried out."""
+
+    param: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--param", metavar="NAME=VALUE", help="A parameter; `ssdlab show PROTOCOL` lists them."
+        ),
+    ] = None
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick", help="Minutes instead of hours: not steady state, not for publication."
+        ),
+    ] = False
+    size: Annotated[
+        str | None,
+        typer.Option("--size", metavar="SIZE", help="Size of the file that is a target: 8g."),
+    ] = None
+    scale: Annotated[
+        int,
+        typer.Option(
+            "--scale",
+            min=1,
+            metavar="N",
+            help="Scale a shipped drive and all durations down by N.",
+        ),
+    ] = 1
+
+    @property
+    def any(self) -> bool:
+        """Whether one was given."""
+        return self != ProtocolOptions()
+
+    def order(self, protocol: str) -> dict[str, Any]:
+        """The fields of :class:`ssdlab.engine.plans.Order`; InputError where one is wrong."""
+        from ssdlab.protocols import find
+
+        size = None if self.size is None else parse_bytes("--size", self.size)
+        if size == 0:
+            raise InputError(
+                f'--size "{self.size}": expected more than nothing, such as 8g or 512m'
+            )
+        given = keys(self.param, "--param", "depth=16")
+        return {
+            "protocol": find(protocol),
+            "given": given,
+            "quick": self.quick,
+            "size": size,
+            "scale": self.scale,
+        }
+
+
+@dataclass(frozen=True)
+class DriveOptions:
+    """What a real target is taken for, and how it is set up."""
+
+    destroy: Destroy = None
+    setup: SetUp = "none"
+    use_existing_file: UseExistingFile = False
+    redact: Redact = False
+    tbw: Tbw = None
+
+    def resolve(self, target: str) -> tuple[Target, Rating | None]:
+        """The target of that name, and what may be written to it in its life."""
+        from ssdlab.engine.ratings import rating_for
+        from ssdlab.rig import resolve
+
+        rating = rated(self.tbw)
+        found = resolve(
+            target,
+            destroy=self.destroy,
+            use_existing=self.use_existing_file,
+            redact=self.redact,
+            setup=self.setup,
+        )
+        return found, rating_for(found, rating)
+
+
 def rated(tbw: str | None) -> float | None:
     """The bytes of ``--tbw``; raises InputError where it is no size."""
     return None if tbw is None else parse_tbw(tbw)
+
+
+def keys(
+    texts: list[str] | None, option: str = "--set", example: str = "capacity=4GiB"
+) -> dict[str, str]:
+    """The names and values that an option is given; InputError where one has no value."""
+    found = {}
+    name = "NAME" if option == "--param" else "KEY"
+    for text in texts or []:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise InputError(f'{option} "{text}": write it as {name}=VALUE, such as {example}')
+        found[key.strip()] = value.strip()
+    return found

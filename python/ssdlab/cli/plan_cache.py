@@ -14,7 +14,7 @@ from ssdlab import _core, units
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
 from ssdlab.cli.options import Seed
-from ssdlab.cli.trace_options import Action, Block, Device, Format, SkipDamaged, Window, reading
+from ssdlab.cli.trace_options import TraceOptions
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.plan.stores import FORMS, MODES
 
@@ -137,17 +137,12 @@ def command(
             help="Addresses beyond the pool: refused, begun again at 0, or all scaled to it.",
         ),
     ] = "as-is",
-    format_: Format = None,
-    action: Action = "Q",
-    block: Block = "4096B",
-    skip_damaged: SkipDamaged = False,
-    window: Window = None,
-    device: Device = None,
+    *,
+    how: TraceOptions,
     seed: Seed = 1,
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer candidates and passes, for a first look.")
     ] = False,
-    *,
     view: View,
 ) -> None:
     """Find the cache for a load: size, block, policy, mode; speed, warm-up, wear and price."""
@@ -162,7 +157,7 @@ def command(
         fasts=[store(name) for name in dict.fromkeys(cache)],
         prices=prices(prices_),
         trace=None if trace is None else existing(trace),
-        reading=reading(format_, action, block, skip_damaged, window, device),
+        reading=how.reading(),
         fit=fit,
         job=None if job is None else read_job(job),
         seed=seed,

@@ -32,6 +32,13 @@ if light.BODIES:
     from ssdlab.rating import share_text
 
 
+TOLD = (
+    "written_bytes zero_bytes cached_bytes unreadable_bytes seconds slices frozen_longest_s gain "
+    "verdict remarks"
+).split()
+"""What the document says of a refresh by the names of its fields."""
+
+
 def command(
     target: Annotated[
         Path, typer.Argument(metavar="TARGET", help="A plain file, a drive or a partition.")
@@ -141,11 +148,9 @@ def _planned(planned: Plan) -> dict[str, Any]:
         "target": str(planned.place.path),
         "kind": planned.place.kind,
         "disk": planned.place.disk,
-        "data_bytes": planned.data_bytes,
-        "hole_bytes": planned.hole_bytes,
         "drive_share": planned.drive_share,
         "layout": planned.layout and asdict(planned.layout),
-        "remarks": list(planned.remarks),
+        **{key: getattr(planned, key) for key in ("data_bytes", "hole_bytes", "remarks")},
     }
 
 

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import Destroy, KeptWhere, Tbw, UseExistingFile, rated
+from ssdlab.cli.options import Destroy, KeptWhere, OneRun, PlanOnly, Tbw, UseExistingFile, rated
 
 if light.BODIES:
     from ssdlab.checks import examine_run
     from ssdlab.cli.console import progress
-    from ssdlab.cli.run import notice
+    from ssdlab.cli.output import notice
     from ssdlab.cli.test import say_plan, show
-    from ssdlab.engine.folder import RunFolder
-    from ssdlab.engine.plans import rest
+    from ssdlab.engine.plans import require_unfinished, rest
     from ssdlab.engine.ratings import rating_of
     from ssdlab.engine.runs import go_on
     from ssdlab.protocols import find
@@ -28,17 +24,8 @@ if light.BODIES:
 
 @answering
 def command(
-    run: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN",
-            help="The run of a protocol: its folder or id.",
-            autocompletion=light.complete_runs,
-        ),
-    ],
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Say what is left to do, and do nothing.")
-    ] = False,
+    run: OneRun,
+    plan: PlanOnly = False,
     tbw: Tbw = None,
     destroy: Destroy = None,
     use_existing_file: UseExistingFile = False,
@@ -48,17 +35,18 @@ def command(
 ) -> None:
     """Go on with a protocol's run after Ctrl-C, a kill or a power failure."""
     rating = rated(tbw)
-    folder = RunFolder.open(RunStore(out).find(run))
-    if folder.manifest["kind"] != "sim":
-        found = rating_of(Path(folder.manifest["path"]), rating)
+    folder = RunStore(out).open(run)
+    require_unfinished(folder)
+    if folder.manifest.path is not None:
+        found = rating_of(Path(folder.manifest.path), rating)
     else:
         found = None if rating is None else Rating(rating, "--tbw")
     if plan:
-        what = rest(folder, find(str(folder.manifest["protocol"])), found)
+        what = rest(folder, find(folder.manifest.protocol), found)
         say_plan(what, view)
         return
     started = time.monotonic()
-    title = f"{folder.manifest['protocol']} on {folder.manifest['name']}"
+    title = f"{folder.manifest.protocol} on {folder.manifest.name}"
     with progress(title, quiet=view.quiet) as callback:
         finished = go_on(
             folder,

@@ -12,16 +12,14 @@ import typer
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
 from ssdlab.cli.options import (
-    Destroy,
+    DriveOptions,
     KeptBelow,
     LogFolder,
-    Redact,
+    PlanOnly,
+    Prepare,
     Seed,
     SetKeys,
-    SetUp,
-    Tbw,
-    UseExistingFile,
-    rated,
+    keys,
 )
 from ssdlab.errors import InputError
 from ssdlab.output import Output
@@ -29,13 +27,11 @@ from ssdlab.output import Output
 if light.BODIES:
     from ssdlab import logfolder, units
     from ssdlab.answers.run import answer as run_answer
-    from ssdlab.cli.console import progress, stderr
-    from ssdlab.cli.output import results, say, write_json
-    from ssdlab.engine.ratings import rating_for
+    from ssdlab.cli.console import progress
+    from ssdlab.cli.output import notice, results, say, write_json
     from ssdlab.jobfile import JobText, read_job
     from ssdlab.rating import Rating
     from ssdlab.results import Result
-    from ssdlab.rig import resolve
     from ssdlab.store import RunStore, label
     from ssdlab.target import Settings, Target
 
@@ -57,41 +53,20 @@ def command(
     ],
     set_: SetKeys = None,
     seed: Seed = 1,
-    prepare: Annotated[
-        str | None,
-        typer.Option(
-            "--prepare",
-            metavar="STATE",
-            help="State of a simulated drive at the start: fob, or steps joined by commas: "
-            "sequential, random:N, steady, trim, purge, idle:TIME, compressible:N (the data of the "
-            "steps after it shrinks by N percent).",
-        ),
-    ] = None,
+    prepare: Prepare = None,
     out: KeptBelow = None,
     logs: LogFolder = None,
-    redact: Redact = False,
-    destroy: Destroy = None,
-    setup: SetUp = "none",
-    use_existing_file: UseExistingFile = False,
-    tbw: Tbw = None,
-    plan: Annotated[
-        bool,
-        typer.Option(
-            "--plan", "-n", help="Say what would be done and what would be refused; do nothing."
-        ),
-    ] = False,
+    plan: PlanOnly = False,
     *,
+    drive: DriveOptions,
     view: View,
 ) -> None:
     """Run fio jobs on a simulated or real drive."""
     if view.json_ is not None and len(jobs) > 1:
         raise InputError("--json takes the document of one job; give one job file")
-    overrides = dict(override(text) for text in set_ or [])
+    overrides = keys(set_)
     texts = [read_job(job) for job in jobs]
-    target = resolve(
-        on, destroy=destroy, use_existing=use_existing_file, redact=redact, setup=setup
-    )
-    rating = rating_for(target, rated(tbw))
+    target, rating = drive.resolve(on)
     if plan:
         _say_plans(target, texts, rating, view.json_)
         return
@@ -152,19 +127,6 @@ def _log_folders(logs: Path | None, jobs: list[Path]) -> list[Path | None]:
         logs / (name if names.count(name) == 1 else f"{name}-{number}")
         for number, name in enumerate(names, start=1)
     ]
-
-
-def override(text: str) -> tuple[str, str]:
-    """Key and value of ``--set``."""
-    key, equals, value = text.partition("=")
-    if not equals or not key.strip():
-        raise InputError(f'--set "{text}": write it as KEY=VALUE, such as capacity=4GiB')
-    return key.strip(), value.strip()
-
-
-def notice(sentence: str) -> None:
-    """Says a sentence on stderr."""
-    stderr().print(sentence, markup=False, soft_wrap=True)
 
 
 def show(result: Result, job: str, view: View, seconds: float) -> None:

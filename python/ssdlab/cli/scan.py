@@ -8,7 +8,7 @@ import typer
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import SetKeys
+from ssdlab.cli.options import SetKeys, keys
 from ssdlab.errors import ExperimentError, InputError, Interrupted
 from ssdlab.units import parse_bytes, size_text
 
@@ -21,10 +21,9 @@ if light.BODIES:
     from ssdlab.care.blockio import place_of, reading
     from ssdlab.care.scan import QUICK_BYTES, Scan, blank, require_whole, scan
     from ssdlab.care.scanmap import STATES, State, cells
-    from ssdlab.care.simscan import PREPARE, scan_simulated
     from ssdlab.cli.console import progress
-    from ssdlab.cli.run import override
     from ssdlab.rig import resolve
+    from ssdlab.simscan import PREPARE, scan_simulated
     from ssdlab.target import real, sim
 
 
@@ -82,12 +81,12 @@ def command(
     what = resolve(target)
     with progress(f"scanning {target}", quiet=view.quiet) as callback:
         if (drive := sim(what)) is not None:
-            keys = dict(override(text) for text in set_ or [])
+            overrides = keys(set_)
             found = scan_simulated(
                 drive,
                 wanted_bytes=wanted,
                 prepare=prepare or PREPARE,
-                overrides=keys,
+                overrides=overrides,
                 progress=callback,
             )
         else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,25 +13,21 @@ from ssdlab.cli import light
 from ssdlab.cli.answer import View
 from ssdlab.cli.options import Json, KeptWhere
 from ssdlab.errors import UnknownNameError, nearest
-from ssdlab.output import Output
 
 if light.BODIES:
     from ssdlab import units
     from ssdlab._core import Attachment
-    from ssdlab.answers.protocol import answer as protocol_answer
-    from ssdlab.answers.run import answer as run_answer
+    from ssdlab.answers import kept
     from ssdlab.arrays.attachment import shipped_attachments
     from ssdlab.cli.console import stdout, table
     from ssdlab.cli.output import on_stdout, say, write_json
-    from ssdlab.engine import estimate, findings
-    from ssdlab.engine.folder import RunFolder, is_protocol_run
+    from ssdlab.engine import estimate
     from ssdlab.engine.protocol import EXAMPLE_BYTES, Protocol, example_setup
     from ssdlab.engine.speed import assumed
     from ssdlab.protocols import protocols
     from ssdlab.rating import between
-    from ssdlab.results import Result
     from ssdlab.rig import Profile, profiles
-    from ssdlab.store import RunStore
+    from ssdlab.store import RunStore, open_run
 
 EXAMPLE_SPEED = "500MB/s,50kiops"
 """Of the drive by which a protocol is explained."""
@@ -55,7 +50,8 @@ def command(
     """Show a run, a drive or controller with its sources, a protocol, device, policy or option."""
     found = list(_things(name))
     if not found and (folder := RunStore(out).seek(name)) is not None:
-        _show_run(folder, json_)
+        run = open_run(folder)
+        View(json_=json_).show(kept.answer([run]), kept=folder, whole=run.is_job)
         return
     if not found:
         near = nearest(name, light.names(*NAMED))
@@ -68,15 +64,6 @@ def command(
     if not on_stdout(json_):
         for one in found:
             one.print()
-
-
-def _show_run(folder: Path, json_: Output | None) -> None:
-    if is_protocol_run(folder):
-        run = findings.read(RunFolder.open(folder))
-        View(json_).show(protocol_answer(run), kept=folder)
-        return
-    result = Result.load(folder)
-    View(json_).show(run_answer([result]), kept=folder, whole=True)
 
 
 @dataclass(frozen=True)

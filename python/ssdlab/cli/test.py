@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from typing import Annotated
 
@@ -11,19 +12,18 @@ from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
 from ssdlab.cli.options import (
     AssumeSpeed,
-    Destroy,
+    DriveOptions,
     KeptBelow,
     LogFolder,
-    Redact,
+    PlanOnly,
+    ProtocolHelp,
+    ProtocolOptions,
     Seed,
     SetKeys,
-    SetUp,
-    Tbw,
-    UseExistingFile,
-    rated,
+    TargetName,
+    keys,
 )
-from ssdlab.errors import InputError
-from ssdlab.units import parse_bytes, size_text
+from ssdlab.units import size_text
 
 if light.BODIES:
     from rich.console import Console
@@ -32,72 +32,34 @@ if light.BODIES:
     from ssdlab.answers import protocol as protocol_answer
     from ssdlab.checks import examine_run
     from ssdlab.cli.console import progress, stderr
-    from ssdlab.cli.output import write_json
-    from ssdlab.cli.run import notice, override
+    from ssdlab.cli.output import notice, say, write_json
     from ssdlab.cli.setup import say_preview
     from ssdlab.engine import findings
-    from ssdlab.engine.folder import RunFolder
     from ssdlab.engine.plans import Announcement, Order
     from ssdlab.engine.plans import plan as make_plan
-    from ssdlab.engine.ratings import rating_for
     from ssdlab.engine.runs import begin
     from ssdlab.engine.speed import assumed
-    from ssdlab.protocols import find
     from ssdlab.rating import between, share_text
-    from ssdlab.rig import profile, resolve
+    from ssdlab.rig import profile
     from ssdlab.safety import amount
     from ssdlab.store import RunStore
+    from ssdlab.store.folder import RunFolder
 
 
 @answering
 def command(
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="TARGET",
-            help="A profile's name, a rig file (.toml), a plain file, or a block device.",
-            autocompletion=light.complete("drives"),
-        ),
-    ],
+    target: TargetName,
     protocol: Annotated[
         str,
         typer.Option(
             "--protocol",
             "-p",
             metavar="NAME",
-            help="What to do: a name from `ssdlab list protocols`.",
+            help=ProtocolHelp,
             autocompletion=light.complete("protocols"),
         ),
     ],
-    param: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--param", metavar="NAME=VALUE", help="A parameter; `ssdlab show PROTOCOL` lists them."
-        ),
-    ] = None,
-    quick: Annotated[
-        bool,
-        typer.Option(
-            "--quick",
-            help="Minutes instead of hours: not steady state, not for publication.",
-        ),
-    ] = False,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Say what would be done, and do nothing.")
-    ] = False,
-    size: Annotated[
-        str | None,
-        typer.Option("--size", metavar="SIZE", help="Size of the file that is a target: 8g."),
-    ] = None,
-    scale: Annotated[
-        int,
-        typer.Option(
-            "--scale",
-            min=1,
-            metavar="N",
-            help="Scale a shipped drive and all durations down by N.",
-        ),
-    ] = 1,
+    plan: PlanOnly = False,
     set_: SetKeys = None,
     seed: Seed = 1,
     assume_speed: AssumeSpeed = None,
@@ -110,31 +72,21 @@ def command(
             autocompletion=light.complete("drives"),
         ),
     ] = None,
-    tbw: Tbw = None,
-    destroy: Destroy = None,
-    setup: SetUp = "none",
-    use_existing_file: UseExistingFile = False,
-    redact: Redact = False,
     out: KeptBelow = None,
     logs: LogFolder = None,
     *,
+    how: ProtocolOptions,
+    drive: DriveOptions,
     view: View,
 ) -> None:
     """Test a drive by a protocol: prepare it, wait for steady state, measure, judge."""
-    rating = rated(tbw)
-    on = resolve(
-        target, destroy=destroy, use_existing=use_existing_file, redact=redact, setup=setup
-    )
+    on, rating = drive.resolve(target)
     order = Order(
-        protocol=find(protocol),
+        **how.order(protocol),
         target=on,
-        given=dict(parameter(text) for text in param or []),
-        quick=quick,
-        scale=scale,
-        overrides=dict(override(text) for text in set_ or []),
+        overrides=keys(set_),
         seed=seed,
-        size=size_of(size),
-        rating=rating_for(on, rating),
+        rating=rating,
         assume=None if assume_speed is None else assumed(assume_speed),
         like=like and profile(like).name,
         logs=logs,
@@ -148,10 +100,9 @@ def command(
     started = time.monotonic()
     console = stderr()
 
-    def announce(what: Announcement) -> bool:
+    def announce(what: Announcement) -> None:
         if not view.quiet:
             _say(console, what)
-        return True
 
     with progress(f"{protocol} on {order.target.name}", quiet=view.quiet) as callback:
         finished = begin(
@@ -162,7 +113,6 @@ def command(
             announce=announce,
             examine=examine_run,
         )
-    assert finished is not None
     show(finished.folder, view, started)
 
 
@@ -181,10 +131,7 @@ def _say(console: Console, what: Announcement) -> None:
     """What will be done, how long it takes, how much it writes."""
     about, setup = what.estimate, what.setup
     protocol = what.protocol
-
-    def tell(text: str) -> None:
-        console.print(text, markup=False, soft_wrap=True)
-
+    tell = functools.partial(say, console)
     look = "quick run: " if setup.quick else ""
     tell(f"{look}{protocol.title} ({protocol.source}) on {what.target}")
     share = setup.active / setup.capacity
@@ -219,23 +166,4 @@ def say_plan(what: Announcement, view: View) -> None:
     console = view.console
     _say(console, what)
     if what.refused is not None:
-        text = f"  as it is now it would be refused: {what.refused}"
-        console.print(text, markup=False, soft_wrap=True)
-
-
-def parameter(text: str) -> tuple[str, str]:
-    """Name and value of ``--param``."""
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip():
-        raise InputError(f'--param "{text}": write it as NAME=VALUE, such as depth=16')
-    return name.strip(), value.strip()
-
-
-def size_of(text: str | None) -> int | None:
-    """The bytes of ``--size``."""
-    if text is None:
-        return None
-    size = parse_bytes("--size", text)
-    if not size:
-        raise InputError(f'--size "{text}": expected more than nothing, such as 8g or 512m')
-    return size
+        say(console, f"  as it is now it would be refused: {what.refused}")

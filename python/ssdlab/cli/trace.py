@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -13,10 +12,10 @@ from ssdlab import _core
 from ssdlab.cli import light, trace_replay
 from ssdlab.cli.answer import View, answering
 from ssdlab.cli.options import Json, Quiet, opened
-from ssdlab.cli.trace_options import reading_trace
+from ssdlab.cli.trace_options import TraceOptions
 from ssdlab.errors import InputError
 from ssdlab.output import Output
-from ssdlab.tracefile import TIME_MAX_NS, Reading
+from ssdlab.tracefile import Reading
 
 if light.BODIES:
     from ssdlab.answers import trace as trace_answer
@@ -50,23 +49,22 @@ To = Annotated[
 
 
 @app.command("info")
-@reading_trace
 @answering
-def info(trace: TraceFile, *, how: Reading, view: View) -> None:
+def info(trace: TraceFile, *, how: TraceOptions, view: View) -> None:
     """Characterise a trace: request sizes, mix, footprint, working set, reuse, order, arrivals."""
     with progress(f"reading {trace}", quiet=view.quiet) as callback:
-        found = profile.profile(trace, how, callback)
+        found = profile.profile(trace, how.reading(), callback)
     view.show(trace_answer.answer(found), whole=True)
 
 
 @app.command("convert")
-@reading_trace
+@answering
 def convert(
     trace: TraceFile,
     out: OutFile,
     *,
     to: To = None,
-    how: Reading,
+    how: TraceOptions,
     file: Annotated[
         str, typer.Option("--file", metavar="NAME", help="File or device that an iolog names.")
     ] = "trace.dat",
@@ -74,11 +72,11 @@ def convert(
     quiet: Quiet = False,
 ) -> None:
     """Write a trace in another format."""
-    _written(trace, out, to, how, file, json_, quiet)
+    _written(trace, out, to, how.reading(), file, json_, quiet)
 
 
 @app.command("sample")
-@reading_trace
+@answering
 def sample(
     trace: TraceFile,
     out: OutFile,
@@ -93,15 +91,14 @@ def sample(
         ),
     ] = None,
     to: To = None,
-    how: Reading,
+    how: TraceOptions,
     json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
     """Write a part of a trace: a share of its addresses, a window of its time."""
-    if share is None and (how.from_ns, how.to_ns) == (0, TIME_MAX_NS):
+    if share is None and how.window is None:
         raise InputError("give --share PERCENT, --window FROM-TO, or both")
-    how = replace(how, share=_share(share))
-    _written(trace, out, to, how, "trace.dat", json_, quiet)
+    _written(trace, out, to, how.reading(_share(share)), "trace.dat", json_, quiet)
 
 
 def _share(text: str | None) -> float:
@@ -136,7 +133,7 @@ def _written(
 
 
 @app.command("to-fio")
-@reading_trace
+@answering
 def to_fio(
     trace: TraceFile,
     job: Annotated[
@@ -152,7 +149,7 @@ def to_fio(
             "and rate.",
         ),
     ] = False,
-    how: Reading,
+    how: TraceOptions,
     file: Annotated[
         str, typer.Option("--file", metavar="NAME", help="File or device that the iolog names.")
     ] = "trace.dat",
@@ -164,7 +161,7 @@ def to_fio(
         raise InputError(f"{job}: the iolog goes beside the job; name a plain file, or give --fit")
     iolog = None if fit_ else Output(job.path.with_suffix(".iolog"))
     with progress(f"reading {trace}", quiet=quiet) as callback:
-        found = profile.profile(trace, how, callback)
+        found = profile.profile(trace, how.reading(), callback)
     notes: list[str] = []
     files = [str(job)]
     if iolog is None:
@@ -173,7 +170,7 @@ def to_fio(
         text, notes = fit.fitted_job(trace.name, found)
     else:
         with progress(f"writing {iolog}", quiet=quiet) as callback:
-            convert_trace(trace, iolog, "iolog-v3", how, file=file, progress=callback)
+            convert_trace(trace, iolog, "iolog-v3", how.reading(), file=file, progress=callback)
         text = fit.replay_job(trace.name, iolog.path.name, found)
         files.append(str(iolog))
     job.write(text)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal, cast
+from dataclasses import dataclass
+from typing import Annotated, Literal, cast
 
 import typer
 
 from ssdlab import _core
-from ssdlab.cli.answer import spreading
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.tracefile import TIME_MAX_NS, Reading
 from ssdlab.units import parse_bytes
@@ -62,35 +62,40 @@ _UNITS = {
 }  # fmt: skip
 
 
-def reading(
-    format_: str | None = None,
-    action: str = "Q",
-    block: str = "4096B",
-    skip_damaged: bool = False,
-    window: str | None = None,
-    device: int | None = None,
-    share: float = 1.0,
-) -> Reading:
-    """What the options say."""
-    known = [one["name"] for one in _core.trace_formats()]
-    if format_ is not None and format_ not in known:
-        raise unknown_name("trace format", format_, known)
-    letter = action.upper()
-    if letter not in ("Q", "D", "C"):
-        raise InputError(f'--action "{action}": expected Q (queued), D (issued) or C (completed)')
-    if device is not None and device >= 2**32:
-        raise InputError(f"--device {device}: expected a number below 2^32")
-    from_ns, to_ns = _window(window)
-    return Reading(
-        format=format_,
-        action=cast("Literal['Q', 'D', 'C']", letter),
-        block_bytes=parse_bytes("--block", block),
-        skip_damaged=skip_damaged,
-        from_ns=from_ns,
-        to_ns=to_ns,
-        share=share,
-        device=device,
-    )
+@dataclass(frozen=True)
+class TraceOptions:
+    """What is read of a trace, and how."""
+
+    format_: Format = None
+    action: Action = "Q"
+    block: Block = "4096B"
+    skip_damaged: SkipDamaged = False
+    window: Window = None
+    device: Device = None
+
+    def reading(self, share: float = 1.0) -> Reading:
+        """What the options say; of a share of the blocks."""
+        known = [one["name"] for one in _core.trace_formats()]
+        if self.format_ is not None and self.format_ not in known:
+            raise unknown_name("trace format", self.format_, known)
+        letter = self.action.upper()
+        if letter not in ("Q", "D", "C"):
+            raise InputError(
+                f'--action "{self.action}": expected Q (queued), D (issued) or C (completed)'
+            )
+        if self.device is not None and self.device >= 2**32:
+            raise InputError(f"--device {self.device}: expected a number below 2^32")
+        from_ns, to_ns = _window(self.window)
+        return Reading(
+            format=self.format_,
+            action=cast("Literal['Q', 'D', 'C']", letter),
+            block_bytes=parse_bytes("--block", self.block),
+            skip_damaged=self.skip_damaged,
+            from_ns=from_ns,
+            to_ns=to_ns,
+            share=share,
+            device=self.device,
+        )
 
 
 def _window(text: str | None) -> tuple[int, int]:
@@ -108,15 +113,3 @@ def _window(text: str | None) -> tuple[int, int]:
 def _time(text: str) -> int | None:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ns|us|ms|s|min|h|d)", text.strip())
     return None if match is None else round(float(match[1]) * _UNITS[match[2]])
-
-
-_OPTIONS: dict[str, tuple[Any, Any]] = {
-    "format_": (Format, None),
-    "action": (Action, "Q"),
-    "block": (Block, "4096B"),
-    "skip_damaged": (SkipDamaged, False),
-    "window": (Window, None),
-    "device": (Device, None),
-}
-reading_trace = spreading("how", _OPTIONS, reading)
-"""Gives a command these options in the place of its parameter ``how``, a :class:`Reading`."""

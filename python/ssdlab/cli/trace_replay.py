@@ -10,16 +10,16 @@ import typer
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import Destroy, KeptBelow, Redact, Seed, SetKeys
+from ssdlab.cli.options import Destroy, KeptBelow, Redact, Seed, SetKeys, keys
 from ssdlab.cli.options import UseExistingFile as UseExisting
-from ssdlab.cli.trace_options import reading_trace
+from ssdlab.cli.trace_options import TraceOptions
 from ssdlab.errors import InputError
-from ssdlab.tracefile import Reading
 from ssdlab.units import parse_bytes
 
 if light.BODIES:
     from ssdlab.cli.console import progress
-    from ssdlab.cli.run import notice, override, show
+    from ssdlab.cli.output import notice
+    from ssdlab.cli.run import show
     from ssdlab.jobfile import JobText
     from ssdlab.rig import resolve
     from ssdlab.store import RunStore
@@ -30,7 +30,6 @@ DEPTH_OPEN = 32
 """I/Os that fio keeps in flight at most where it follows the times of a trace."""
 
 
-@reading_trace
 @answering
 def command(
     trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A trace, compressed or not.")],
@@ -76,7 +75,7 @@ def command(
     ] = None,
     set_: SetKeys = None,
     seed: Seed = 1,
-    how: Reading,
+    how: TraceOptions,
     out: KeptBelow = None,
     redact: Redact = False,
     destroy: Destroy = None,
@@ -95,11 +94,13 @@ def command(
     if size is not None and simulated:
         raise InputError("--size is for files on real drives; a rig says its own capacity")
     capacity = None if size is None else parse_bytes("--size", size)
-    replay = Replay(how, fit, open_loop=simulated and depth is None, capacity_bytes=capacity)
+    replay = Replay(
+        how.reading(), fit, open_loop=simulated and depth is None, capacity_bytes=capacity
+    )
     job = replay_job(existing(trace), speed, depth, replay, simulated=simulated)
     store = RunStore(out)
     store.prepare()
-    overrides = dict(override(text) for text in set_ or [])
+    overrides = keys(set_)
     started = time.monotonic()
     with progress(f"{trace.name} on {target.name}", quiet=view.quiet) as callback:
         settings = Settings(

@@ -25,7 +25,7 @@ Kind = Literal["sim", "file", "device"]
 
 
 @dataclass(frozen=True)
-class Estimate:
+class WorkEstimate:
     """Sums over steps, low and high."""
 
     steps_min: int = 0
@@ -39,8 +39,8 @@ class Estimate:
     """Bytes: at least by the slow drive that is steady at once, at most by the fast one that never
     is."""
 
-    def __add__(self, other: Estimate) -> Estimate:
-        return Estimate(
+    def __add__(self, other: WorkEstimate) -> WorkEstimate:
+        return WorkEstimate(
             self.steps_min + other.steps_min,
             self.steps_max + other.steps_max,
             self.soon + other.soon,
@@ -49,12 +49,12 @@ class Estimate:
         )
 
 
-def of(steps: Iterable[Expected], speeds: Speeds = GUESS, kind: Kind = "device") -> Estimate:
+def of(steps: Iterable[Expected], speeds: Speeds = GUESS, kind: Kind = "device") -> WorkEstimate:
     """The estimate of some steps on a target of a kind."""
-    return sum((_of(step, speeds, kind) for step in steps), Estimate())
+    return sum((_of(step, speeds, kind) for step in steps), WorkEstimate())
 
 
-def _of(step: Expected, speeds: Speeds, kind: Kind) -> Estimate:
+def _of(step: Expected, speeds: Speeds, kind: Kind) -> WorkEstimate:
     if isinstance(step, Rounds):
         return _times(of(step.jobs(1), speeds, kind), min(step.window, step.most), step.most)
     if isinstance(step, Repeated):
@@ -66,7 +66,7 @@ def _of(step: Expected, speeds: Speeds, kind: Kind) -> Estimate:
         slow = _times(one, min(step.least, many), min(step.most, many))
         fast = _times(one, min(step.least, few), min(step.most, few))
         share = step.job.shape.write_share
-        return Estimate(
+        return WorkEstimate(
             fast.steps_min,
             slow.steps_max,
             Span(fast.soon.low, slow.soon.high),
@@ -84,11 +84,11 @@ def _of(step: Expected, speeds: Speeds, kind: Kind) -> Estimate:
         seconds += PURGE_S[kind]
     elif isinstance(step, Job) and kind != "sim":
         seconds += OVERHEAD_S
-    return Estimate(1, 1, seconds, seconds, written)
+    return WorkEstimate(1, 1, seconds, seconds, written)
 
 
-def _times(one: Estimate, least: int, most: int) -> Estimate:
-    return Estimate(
+def _times(one: WorkEstimate, least: int, most: int) -> WorkEstimate:
+    return WorkEstimate(
         one.steps_min * least,
         one.steps_max * most,
         one.soon.times(least),

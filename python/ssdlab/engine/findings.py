@@ -11,9 +11,9 @@ from pydantic import TypeAdapter
 from ssdlab import documents
 from ssdlab.answer import Check, Section, Table, marked
 from ssdlab.engine import snapshots
-from ssdlab.engine.folder import FINDINGS, Entry, RunFolder
 from ssdlab.engine.records import RoundsRecord
 from ssdlab.errors import InputError
+from ssdlab.store.folder import FINDINGS, JournalEntry, Manifest, RunFolder
 
 SCHEMA = 1
 
@@ -38,21 +38,29 @@ class Findings:
 class ProtocolRun:
     """A run of a protocol as it is kept."""
 
-    id: str
-    manifest: Mapping[str, Any]
-    findings: Findings
-    steps: Sequence[Entry]
     folder: RunFolder
+    findings: Findings
+    steps: Sequence[JournalEntry]
+
+    @property
+    def id(self) -> str:
+        """Its name in the store."""
+        return self.folder.id
+
+    @property
+    def manifest(self) -> Manifest:
+        """What was run on what."""
+        return self.folder.manifest
 
     @property
     def protocol(self) -> str:
         """The protocol's name."""
-        return str(self.manifest["protocol"])
+        return self.manifest.protocol
 
     @property
     def target(self) -> str:
         """The target's label."""
-        return str(self.manifest["name"])
+        return self.manifest.name
 
     @property
     def title(self) -> str:
@@ -84,20 +92,10 @@ class ProtocolRun:
     def document(self) -> dict[str, Any]:
         """The run for scripts: manifest, findings, steps."""
         return {
-            **self.manifest,
+            **self.manifest.document(),
             "findings": asdict(self.findings),
             "steps": [asdict(step) for step in self.steps],
         }
-
-    @property
-    def complete(self) -> bool:
-        """Whether it came to its end."""
-        return self.manifest.get("status") == "complete"
-
-    @property
-    def quick(self) -> bool:
-        """Whether it was a quick run only."""
-        return bool(self.manifest.get("quick"))
 
 
 def write(folder: RunFolder, findings: Findings) -> None:
@@ -119,7 +117,7 @@ def read(folder: RunFolder) -> ProtocolRun:
     findings = documents.checked(document, _FINDINGS, path)
     if (why := _misfit(findings)) is not None:
         raise documents.damaged(path, why)
-    return ProtocolRun(folder.id, folder.manifest, findings, folder.check(), folder)
+    return ProtocolRun(folder, findings, folder.check())
 
 
 _FINDINGS = TypeAdapter(Findings)

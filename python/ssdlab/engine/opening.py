@@ -14,41 +14,34 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from ssdlab import safety, tuning
 from ssdlab.engine.ratings import of_flash
-from ssdlab.engine.session import RealSession, Session, SimSession, takes_direct
 from ssdlab.errors import InputError, RefusedError, SsdlabError
 from ssdlab.fio.run import find_fio
 from ssdlab.rating import Rating
-from ssdlab.system import System
-from ssdlab.target import Fio, Notice, Sim, Target, real, sim
+from ssdlab.store.folder import Manifest
+from ssdlab.target import Fio, Session, Sim, SimSession, Target, Terms, real, sim
 from ssdlab.units import size_text
 
 FILE_BYTES = 8 << 30
 """Size of the file of a protocol on a file, where nothing else is said and the disk has room."""
 FILE_BYTES_QUICK = 1 << 30
 
-Verify = Callable[[RealSession], None]
-"""Raises where a target that is held must not be written after all; asked before it is set up."""
-
-
-def _as_it_is(_session: RealSession) -> None:
-    """For a run that starts: the target is what was named."""
-
 
 @dataclass
 class SimOpening:
     """A simulated drive."""
 
-    build: Callable[[], SimSession]
+    target: Sim
+    terms: Terms
     kind: Literal["sim"] = "sim"
 
     @cached_property
     def session(self) -> SimSession:
         """The drive, which is built once."""
-        return self.build()
+        return self.target.open(self.terms)
 
     @property
     def capacity(self) -> int:
@@ -69,9 +62,7 @@ class SimOpening:
         return None
 
     @contextlib.contextmanager
-    def open(
-        self, work: safety.Work, notice: Notice, verify: Verify = _as_it_is
-    ) -> Iterator[Session]:
+    def open(self, _terms: Terms) -> Iterator[Session]:
         """The drive."""
         yield self.session
 
@@ -87,7 +78,7 @@ class FileOpening:
     size: int | None = None
     """Bytes, where somebody says so; of a run that goes on, those it has."""
     quick: bool = False
-    begun: Mapping[str, Any] | None = None
+    begun: Manifest | None = None
     """The manifest of the run that goes on."""
     kind: Literal["file"] = "file"
     rating: Rating | None = None
@@ -114,25 +105,14 @@ class FileOpening:
         return refused or why(self.check)
 
     @contextlib.contextmanager
-    def open(
-        self, work: safety.Work, notice: Notice, verify: Verify = _as_it_is
-    ) -> Iterator[Session]:
+    def open(self, terms: Terms) -> Iterator[Session]:
         """Makes or takes the file."""
         self.check()
-        path, size = self.target.path.absolute(), self.capacity
-        there = self.begun is not None or (self.target.use_existing and path.exists())
-        with (
-            safety.hold_file(path, shown=self.target.path, size=size)
-            if there
-            else safety.make_file(path, size, shown=self.target.path, keep=True)
-        ) as held:
-            made = not there if self.begun is None else bool(self.begun.get("made_file"))
-            disk = System().disk_holding(path.parent)
-            direct = takes_direct(path)
-            session = RealSession(self.target, held, size, disk, direct=direct, made=made)
-            verify(session)
-            with tuning.applied(disk, self.target.setup, notice=notice) as done:
-                yield replace(session, setup=done)
+        there = self.begun is not None or (self.target.use_existing and self.target.path.exists())
+        own = replace(terms, size=self.capacity, there=there, keep=True)
+        with self.target.open(own) as session:
+            made = session.made if self.begun is None else self.begun.made_file
+            yield replace(session, made=made)
 
     def _room(self) -> int:
         """How large the file is to be.
@@ -141,7 +121,7 @@ class FileOpening:
         """
         target, path = self.target, self.target.path.absolute()
         if self.begun is not None:
-            size = int(self.begun["capacity"])
+            size = self.begun.capacity
             if not path.is_file() or path.stat().st_size < size:
                 raise InputError(
                     f"{target.path}: the file of this run is gone or was cut, and with it the "
@@ -174,7 +154,7 @@ class DeviceOpening:
     """A block device, claimed for as long as the session lasts."""
 
     target: Fio
-    begun: Mapping[str, Any] | None = None
+    begun: Manifest | None = None
     """The manifest of the run that goes on."""
     kind: Literal["device"] = "device"
     rating: Rating | None = None
@@ -197,20 +177,11 @@ class DeviceOpening:
         return safety.why_refused(device) or safety.why_unnamed(device, self.target.destroy)
 
     @contextlib.contextmanager
-    def open(
-        self, work: safety.Work, notice: Notice, verify: Verify = _as_it_is
-    ) -> Iterator[Session]:
+    def open(self, terms: Terms) -> Iterator[Session]:
         """Claims it."""
         self.check()
-        target, device = self.target, self._device()
-        whole = replace(work, does=work.does + tuning.consent(target.setup))
-        with safety.claim(device, whole, target.destroy) as held:
-            session = RealSession(target, held, device.capacity_bytes, device.name, device)
-            verify(session)
-            notice(held.sentence)
-            with tuning.applied(device.name, target.setup, notice=notice, claimed=True) as done:
-                held = held.again()  # a format may have changed its size
-                yield replace(session, held=held, capacity=held.capacity, setup=done)
+        with self.target.open(terms) as session:
+            yield session
 
     def _device(self) -> safety.BlockDevice:
         target, begun = self.target, self.begun
@@ -225,7 +196,7 @@ class DeviceOpening:
                 f"{block} bytes, which erased it; begin a new run"
             )
         device = safety.inspect(target.path)
-        if device.capacity_bytes != int(begun["capacity"]):
+        if device.capacity_bytes != begun.capacity:
             raise RefusedError(f"{target.path}: is another drive than the one the run was begun on")
         return device
 
@@ -248,24 +219,23 @@ def of(
     a file.
     """
     if (drive := sim(target)) is not None:
-        return SimOpening(lambda: SimSession(drive, overrides or {}, seed, memory_bytes))
+        return SimOpening(drive, Terms(overrides or {}, seed, memory_bytes))
     fio = real(target, f"{target.name}: is neither simulated nor real")
     return DeviceOpening(fio) if fio.path.is_block_device() else FileOpening(fio, size, quick)
 
 
-def left(manifest: Mapping[str, Any], rig: str | None, destroy: str | None = None) -> Opening:
+def left(manifest: Manifest, rig: str | None, destroy: str | None = None) -> Opening:
     """The target of a run that was begun; ``destroy`` names a device anew."""
-    if manifest["kind"] == "sim":
-        drive = Sim(str(manifest["name"]), rig or "")
-        return of(drive, manifest["overrides"], int(manifest["seed"]))
+    if manifest.kind == "sim":
+        return of(Sim(manifest.name, rig or ""), manifest.overrides, manifest.seed or 1)
     target = Fio(
-        Path(manifest["path"]),
-        destroy=destroy or manifest["destroy"],
+        Path(manifest.path or ""),
+        destroy=destroy or manifest.destroy,
         use_existing=True,
-        redact=bool(manifest["redact"]),
-        setup=str(manifest.get("setup", tuning.NONE)),
+        redact=manifest.redact,
+        setup=manifest.setup,
     )
-    if manifest["kind"] == "file":
+    if manifest.kind == "file":
         return FileOpening(target, begun=manifest)
     return DeviceOpening(target, manifest)
 

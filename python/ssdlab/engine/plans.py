@@ -10,20 +10,19 @@ from typing import Any
 
 from ssdlab import _core, documents, safety
 from ssdlab.engine import estimate, opening, sources
-from ssdlab.engine.estimate import Estimate, Expected
-from ssdlab.engine.folder import RunFolder
+from ssdlab.engine.estimate import Expected, WorkEstimate
 from ssdlab.engine.opening import Opening
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.rehearsal import LEAST_CAPACITY, LEAST_SUPERBLOCKS, rehearse
-from ssdlab.engine.session import Session
 from ssdlab.engine.setup import MIB, Setup
 from ssdlab.engine.speed import GUESS, Speeds, read
 from ssdlab.errors import InputError
 from ssdlab.rating import Rating
 from ssdlab.rig import capacity_of, is_profile, reduced
 from ssdlab.store import MANIFEST, RunStore
-from ssdlab.target import Target, real
+from ssdlab.store.folder import RunFolder
+from ssdlab.target import Session, Target, real
 
 QUICK_CAPACITY = 4 << 30
 """A simulated drive is made at least this small for a quick run."""
@@ -64,7 +63,7 @@ class Announcement:
     protocol: Protocol
     target: str
     setup: Setup
-    estimate: Estimate
+    estimate: WorkEstimate
     speeds: Speeds
     guessed: bool = False
     """Whether the speed of some jobs on which time or bytes depend is not known."""
@@ -147,28 +146,27 @@ def rest(folder: RunFolder, protocol: Protocol, rating: Rating | None = None) ->
 
     Raises InputError where the run is complete.
     """
+    require_unfinished(folder)
     manifest = folder.manifest
-    if manifest.get("status") == "complete":
-        raise InputError(f"{folder.id}: is complete; ssdlab report {folder.id} shows it")
     setup = Setup(
-        capacity=int(manifest["capacity"]),
-        kind=manifest["kind"],
-        active=int(manifest["active"]),
+        capacity=manifest.capacity,
+        kind=manifest.kind,
+        active=manifest.active,
         values=_values(folder, protocol),
-        divisor=float(manifest["divisor"]),
-        quick=bool(manifest["quick"]),
-        block=int(manifest.get("block", 512)),
+        divisor=manifest.divisor,
+        quick=manifest.quick,
+        block=manifest.block,
     )
     done = {one.key: one for one in folder.journal() if one.kind not in ("stop", "resume")}
     records = Records(load=lambda key: folder.load(done[key]))
     records.keys_ += [key for key, one in done.items() if one.kind == "job"]
     left = estimate.remaining(protocol.plan(setup), done.__contains__, records)
-    speeds = read(manifest.get("speeds"))
+    speeds = read(manifest.speeds)
     if found := sources.of_folder(folder):
         speeds = speeds.with_measured(found, f"as measured so far in the run {folder.id}")
     return Announcement(
         protocol,
-        str(manifest["name"]),
+        manifest.name,
         setup,
         estimate.of(left, speeds, setup.kind),
         speeds,
@@ -179,9 +177,15 @@ def rest(folder: RunFolder, protocol: Protocol, rating: Rating | None = None) ->
     )
 
 
+def require_unfinished(folder: RunFolder) -> None:
+    """Raises InputError where a run is complete, as that of a job file is."""
+    if folder.manifest.status == "complete":
+        raise InputError(f"{folder.id}: is complete; ssdlab report {folder.id} shows it")
+
+
 def _values(folder: RunFolder, protocol: Protocol) -> dict[str, int | float | str]:
     """The parameters that the run was begun with."""
-    given = folder.manifest["values"]
+    given = folder.manifest.values
     try:
         if missing := [one.name for one in protocol.parameters if one.name not in given]:
             raise InputError(f"values.{missing[0]} is missing")

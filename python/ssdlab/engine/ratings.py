@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from ssdlab.engine.rehearsal import LEAST_CAPACITY, small_drive
-from ssdlab.engine.session import SimSession
 from ssdlab.errors import InputError
 from ssdlab.fio import surroundings
 from ssdlab.health import smartctl
 from ssdlab.rating import Rating
 from ssdlab.rig import Profile, capacity_of, profiles
 from ssdlab.system import System
-from ssdlab.target import Target, real
+from ssdlab.target import SimSession, Target, real
 from ssdlab.wear import rated_bytes
 
 LEAST_USED = 5
@@ -82,7 +81,7 @@ def _by_profile(model: str | None, capacity: int) -> Rating | None:
 def of_flash(session: SimSession, capacity: int | None = None) -> Rating | None:
     """What the flash of a simulated drive takes in all, of one of ``capacity`` bytes in proportion;
     None where it is not flash alone."""
-    counters = session.drive.counters()
+    counters = session.core.counters()
     rated = rated_bytes(counters, session.capacity)
     if rated is None:
         return None

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from ssdlab.engine import estimate
 from ssdlab.engine.protocol import Protocol
-from ssdlab.engine.session import SimSession
 from ssdlab.engine.setup import LEAST_SIM_S, MIB, Setup
 from ssdlab.engine.speed import SpeedPoint, Speeds, measured, moved_by
 from ssdlab.engine.steps import Job, Purge, Repeated, Rounds, Then, Trim
@@ -21,7 +20,7 @@ from ssdlab.errors import InputError, Interrupted
 from ssdlab.jobfile import JobText
 from ssdlab.progress import Progress
 from ssdlab.rig import capacity_of, profile, reduced
-from ssdlab.target import Sim
+from ssdlab.target import Sim, SimSession, Terms
 
 LEAST_CAPACITY = 512 << 20
 """A drive is never made smaller than this..."""
@@ -51,7 +50,7 @@ def small_drive(
     while True:
         smaller = reduced(name, factor, fewest=LEAST_SUPERBLOCKS)
         try:
-            return SimSession(Sim(name, found.text), {**(overrides or {}), **smaller}, seed)
+            return Sim(name, found.text).open(Terms({**(overrides or {}), **smaller}, seed))
         except InputError:
             # Drives of many dies need more superblocks for collection to have room.
             if factor == 1 or whole // factor > MOST_CAPACITY:
@@ -148,9 +147,7 @@ class _Rehearsal:
         try:
             # A seed of its own for each: the same one would write the same places again.
             self._count += 1
-            result = self.session.run(
-                text, seed=self._count, interval_ms=1000, progress=self._go_on
-            )
+            result = self.session.run(text, self._go_on, seed=self._count)
         except Interrupted:
             if self._late():
                 return None

@@ -13,10 +13,8 @@ from pathlib import Path
 from ssdlab import logfolder
 from ssdlab.answer import Section
 from ssdlab.engine import estimate
-from ssdlab.engine.folder import Entry, RunFolder
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records, RoundsRecord
-from ssdlab.engine.session import Session
 from ssdlab.engine.setup import Setup
 from ssdlab.engine.speed import GUESS, SpeedPoint, Speeds, moved_by
 from ssdlab.engine.steps import Idle, Job, Purge, Rounds, Step, Then, Trim
@@ -26,6 +24,8 @@ from ssdlab.jobfile import JobText
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.results import Result
 from ssdlab.store import label
+from ssdlab.store.folder import JournalEntry, RunFolder
+from ssdlab.target import Session
 
 CHECKPOINT_EVERY_S = 20.0
 """A simulated drive's state is kept when as much work as this would be lost..."""
@@ -58,8 +58,8 @@ class Execution:
         self.protocol, self.setup = protocol, setup
         self.session, self.folder = session, folder
         self.progress = progress
-        self.seed = int(folder.manifest.get("seed") or 1)
-        logs = folder.manifest.get("logs")
+        self.seed = folder.manifest.seed or 1
+        logs = folder.manifest.logs
         self._logs = None if logs is None else Path(logs)
         entries = folder.journal()
         self._done = {entry.key: entry for entry in entries if entry.kind not in MARKS}
@@ -99,7 +99,7 @@ class Execution:
             key, now = f"stop-{self._number}", _now()
             state = self.session.state()
             self.folder.append(
-                Entry(self._number, key, "stop", "stopped", False, now, now, "", state), None
+                JournalEntry(self._number, key, "stop", "stopped", False, now, now, "", state), None
             )
 
     # --- steps
@@ -156,9 +156,9 @@ class Execution:
             interval = max(1, min(interval, round(1000 * expected / parts)))
         return self.session.run(
             JobText(job.key, job.text, Path.cwd()),
+            progress,
             seed=seed_of(self.seed, job.key),
             interval_ms=interval,
-            progress=progress,
             logs=self._logs is not None,
         )
 
@@ -183,7 +183,7 @@ class Execution:
             self._note(found, None)
         else:
             self._number += 1
-            entry = Entry(
+            entry = JournalEntry(
                 number=self._number,
                 key=step.key,
                 kind=kind,  # type: ignore[arg-type]
@@ -203,7 +203,7 @@ class Execution:
         self._tally.end(moved)
         self._checkpoint((found or self._done[step.key]).number)
 
-    def _note(self, entry: Entry, result: Result | None) -> None:
+    def _note(self, entry: JournalEntry, result: Result | None) -> None:
         if entry.kind != "job":
             self.records.notes[entry.key] = entry.note
         elif result is not None:
@@ -239,7 +239,7 @@ class Execution:
         self._kept_at = time.monotonic()
         self._keeping_s = self._kept_at - begin
 
-    def _compare(self, entry: Entry, answer: Result | str) -> None:
+    def _compare(self, entry: JournalEntry, answer: Result | str) -> None:
         """A step done once more to bring the drive back must come to what it came to before."""
         if isinstance(answer, Result):
             before = json.dumps(self.folder.load(entry).document, sort_keys=True)

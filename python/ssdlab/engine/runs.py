@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,17 +14,16 @@ from ssdlab.answer import Check, Section
 from ssdlab.engine import estimate, opening, plans, snapshots, sources
 from ssdlab.engine.answers import weighed
 from ssdlab.engine.findings import Findings, write
-from ssdlab.engine.folder import Entry, RunFolder, Status
 from ssdlab.engine.plans import Announcement, Order, check, setup_of
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.runner import Execution
-from ssdlab.engine.session import RealSession, Session
 from ssdlab.errors import InputError, Interrupted, RefusedError, SsdlabError
 from ssdlab.progress import ProgressCallback
 from ssdlab.rating import Rating
 from ssdlab.safety import medium
 from ssdlab.store import RunStore
-from ssdlab.target import Notice, Target, sim
+from ssdlab.store.folder import JournalEntry, RunFolder, Status
+from ssdlab.target import Notice, RealSession, Session, Target, Terms, sim
 
 
 @dataclass(frozen=True)
@@ -33,15 +31,20 @@ class Finished:
     """A run that came to its end."""
 
     folder: RunFolder
-    judgement: Section
+    findings: Findings
+
+    @property
+    def judgement(self) -> Section:
+        """The protocol's answer."""
+        return self.findings.judgement
 
 
 Examine = Callable[[Execution], Sequence[Check]]
 """Says whether what a run has measured can be believed (:mod:`ssdlab.checks`)."""
 
 
-Announce = Callable[[Announcement], bool]
-"""Told what will be done; answers whether to begin."""
+Announce = Callable[[Announcement], object]
+"""Told what will be done."""
 
 
 def begin(
@@ -52,8 +55,8 @@ def begin(
     notice: Notice,
     announce: Announce,
     examine: Examine = lambda _execution: (),
-) -> Finished | None:
-    """Runs a protocol from its begin; None where ``announce`` said no.
+) -> Finished:
+    """Runs a protocol from its begin.
 
     Raises:
         InputError: the order cannot be carried out as it is.
@@ -68,10 +71,11 @@ def begin(
     target.check()
     what = plans.announcement(order, setup_of(order, values, target), store)
     what = replace(what, rating=order.rating or target.rating)
-    if not _agreed(order, announce, what):
-        return None
+    announce(what)
+    if order.logs is not None:
+        logfolder.prepare_empty(order.logs)
     store.prepare()
-    with target.open(what.work(), notice) as session:
+    with target.open(Terms(work=what.work(), notice=notice)) as session:
         setup = replace(setup_of(order, values, session), direct=session.direct)
         what = replace(what, setup=setup)
         try:
@@ -81,8 +85,9 @@ def begin(
             raise
         drive = sim(order.target)
         rig = None if drive is None else drive.rig
-        folder = RunFolder.create(store, _manifest(order, what, session), rig)
-        return _execute(what, session, folder, progress, examine)
+        folder = store.create(_manifest(order, what, session), rig)
+        with folder.locked():
+            return _execute(what, session, folder, progress, examine)
 
 
 def _probed(
@@ -117,17 +122,15 @@ def go_on(
     Raises as :func:`begin`, and InputError where the run is complete or its target has gone.
     """
     manifest = folder.manifest
-    if manifest.get("status") == "complete":
-        raise InputError(f"{folder.id}: is complete; ssdlab report {folder.id} shows it")
-    protocol = find(str(manifest["protocol"]))
-    what = plans.rest(folder, protocol, rating)
+    plans.require_unfinished(folder)
+    what = plans.rest(folder, find(manifest.protocol), rating)
     # What is damaged is told before work begins that needs it at the end.
     for entry in folder.check():
         if entry.kind == "job":
             folder.load(entry)
-    if manifest["kind"] == "sim" and manifest["version"] != VERSION:
+    if manifest.kind == "sim" and manifest.version != VERSION:
         raise InputError(
-            f"{folder.id}: was begun with version {manifest['version']} and cannot go on with "
+            f"{folder.id}: was begun with version {manifest.version} and cannot go on with "
             f"{VERSION}, which may simulate differently; begin a new run"
         )
     target = opening.left(manifest, folder.rig(), destroy)
@@ -136,12 +139,13 @@ def go_on(
         allowed = use_existing if session.kind == "file" else destroy is not None
         _require_same(folder, session, allowed)
 
-    with folder.locked(), target.open(what.work(), notice, same) as session:
+    terms = Terms(work=what.work(), notice=notice, verify=same)
+    with folder.locked(), target.open(terms) as session:
         folder.mend_journal()
         what = replace(what, setup=replace(what.setup, direct=session.direct))
         for sentence in _resumption(folder, session):
             notice(sentence)
-        return _execute(what, session, folder, progress, examine, locked=True)
+        return _execute(what, session, folder, progress, examine)
 
 
 def _require_same(folder: RunFolder, session: RealSession, allowed: bool) -> None:
@@ -149,7 +153,7 @@ def _require_same(folder: RunFolder, session: RealSession, allowed: bool) -> Non
     entries = folder.journal()
     last = entries[-1] if entries else None
     likeness = medium.compare(
-        folder.manifest.get("medium") or {},
+        folder.manifest.medium or {},
         session.ids,
         medium.proof(last.state if last else {}),
         medium.fingerprint(session.held.descriptor),
@@ -191,7 +195,7 @@ def _resumption(folder: RunFolder, session: Session) -> list[str]:
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     number = len(entries) + 1
     folder.append(
-        Entry(
+        JournalEntry(
             number,
             f"resume-{number}",
             "resume",
@@ -210,7 +214,7 @@ def _resumption(folder: RunFolder, session: Session) -> list[str]:
 
 def _set_up_again(folder: RunFolder, setup: Mapping[str, Any]) -> list[str]:
     """Notes how the drive is set up now; says so where that is another way than before."""
-    about = folder.manifest["about"]
+    about = folder.manifest.about
 
     def values(one: Mapping[str, Any] | None) -> dict[str, Any]:
         return {r["setting"] + r["place"]: r["after"] for r in (one or {}).get("settings", [])}
@@ -227,73 +231,52 @@ def _execute(
     folder: RunFolder,
     progress: ProgressCallback,
     examine: Examine,
-    *,
-    locked: bool = False,
 ) -> Finished:
-    with contextlib.nullcontext() if locked else folder.locked():
-        folder.set_status("running")
-        if not (folder.path / snapshots.FILE).exists():
-            snapshots.keep(folder.path, session.snapshot())
-        execution = Execution(what.protocol, what.setup, session, folder, progress, what.speeds)
-        try:
-            execution.run()
-        except (Interrupted, KeyboardInterrupt):
+    """The rest of a run whose folder is locked."""
+    folder.set_status("running")
+    if not (folder.path / snapshots.FILE).exists():
+        snapshots.keep(folder.path, session.snapshot())
+    execution = Execution(what.protocol, what.setup, session, folder, progress, what.speeds)
+    try:
+        execution.run()
+    except (Interrupted, KeyboardInterrupt, SsdlabError) as error:
+        failed = isinstance(error, SsdlabError) and not isinstance(error, Interrupted)
+        if failed and not execution.finished:
+            # Leaves nothing of a run that came to nothing.
+            session.remove_made()
+            shutil.rmtree(folder.path, ignore_errors=True)
+            raise
+        if not failed:
             execution.stop()
-            _keep(folder, execution, examine, "stopped")
-            raise Interrupted(
-                f"stopped; {execution.finished} finished steps are kept: "
-                f"ssdlab resume {folder.id} goes on" + _file_kept(folder)
-            ) from None
-        except SsdlabError as error:
-            if not execution.finished:
-                # Leaves nothing of a run that came to nothing.
-                session.remove_made()
-                shutil.rmtree(folder.path, ignore_errors=True)
-                raise
-            _keep(folder, execution, examine, "failed")
-            raise type(error)(
-                f"{error.message}; {execution.finished} finished steps are kept: "
-                f"ssdlab resume {folder.id} goes on" + _file_kept(folder)
-            ) from None
-        judgement = _keep(folder, execution, examine, "complete")
-        session.remove_made()
-        for _, path in folder.checkpoints():
-            path.unlink(missing_ok=True)
-        return Finished(folder, judgement)
+        _keep(folder, execution, examine, "failed" if failed else "stopped")
+        kept = f"; {execution.finished} finished steps are kept: ssdlab resume {folder.id} goes on"
+        if folder.manifest.made_file:
+            kept += f" (for that, {folder.manifest.path} stays where it is)"
+        if isinstance(error, SsdlabError) and failed:
+            raise type(error)(error.message + kept) from None
+        raise Interrupted("stopped" + kept) from None
+    found = _keep(folder, execution, examine, "complete")
+    session.remove_made()
+    for _, path in folder.checkpoints():
+        path.unlink(missing_ok=True)
+    return Finished(folder, found)
 
 
-def _keep(folder: RunFolder, execution: Execution, examine: Examine, status: Status) -> Section:
+def _keep(folder: RunFolder, execution: Execution, examine: Examine, status: Status) -> Findings:
     records, protocol = execution.records, execution.protocol
     checks = examine(execution)
-    judgement = weighed(execution.judge(), checks)
-    snapshots.keep(folder.path, execution.session.snapshot())
-    write(
-        folder,
-        Findings(
-            judgement,
-            list(records.rounds.values()),
-            dict(records.notes),
-            checks,
-            protocol.title,
-            protocol.source,
-        ),
+    found = Findings(
+        weighed(execution.judge(), checks),
+        list(records.rounds.values()),
+        dict(records.notes),
+        checks,
+        protocol.title,
+        protocol.source,
     )
+    snapshots.keep(folder.path, execution.session.snapshot())
+    write(folder, found)
     folder.set_status(status)
-    return judgement
-
-
-def _file_kept(folder: RunFolder) -> str:
-    if not folder.manifest.get("made_file"):
-        return ""
-    return f" (for that, {folder.manifest['path']} stays where it is)"
-
-
-def _agreed(order: Order, announce: Announce, what: Announcement) -> bool:
-    """Whether to begin; raises InputError where the logs could not be written."""
-    agreed = announce(what)
-    if agreed and order.logs is not None:
-        logfolder.prepare_empty(order.logs)
-    return agreed
+    return found
 
 
 def _manifest(order: Order, what: Announcement, session: Session) -> dict[str, Any]:
@@ -317,7 +300,6 @@ def _manifest(order: Order, what: Announcement, session: Session) -> dict[str, A
         "quick": order.quick,
         "block": setup.block,
         "seed": order.seed,
-        "version": VERSION,
         "logs": None if order.logs is None else str(order.logs.absolute()),
         "speeds": what.speeds.document(),
     }

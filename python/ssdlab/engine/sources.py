@@ -3,15 +3,11 @@ run of the same drive, half a minute of probing; else a guess."""
 
 from __future__ import annotations
 
-import json
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ssdlab.engine import estimate
-from ssdlab.engine.folder import RunFolder, is_protocol_run
-from ssdlab.engine.session import Session
 from ssdlab.engine.setup import Setup, bytes_of
 from ssdlab.engine.speed import Span, SpeedPoint, Speeds, around, measured, moved_by
 from ssdlab.engine.steps import Job, Purge, Shape, Step
@@ -19,7 +15,9 @@ from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
 from ssdlab.store import RunStore
+from ssdlab.store.folder import RunFolder
 from ssdlab.system import System
+from ssdlab.target import Session
 
 PROBE_S = 30.0
 """How long a drive is probed before a run."""
@@ -35,9 +33,9 @@ def earlier(path: Path, store: RunStore) -> Speeds | None:
     """The speeds in the latest run of the same drive: the same path, or the same model."""
     model = _model(System().disk_below(path))
     for entry in reversed(store.entries()[-LATEST:]):
-        if entry.kind != "fio":
+        if entry.manifest.kind == "sim":
             continue
-        found = list(_moved_in(entry.folder, str(path.absolute()), model))
+        found = list(_moved_in(entry, str(path.absolute()), model))
         if found:
             return Speeds(measured(found), "earlier", f"as measured in the run {entry.id}")
     return None
@@ -53,21 +51,20 @@ def _model(disk: str | None) -> str | None:
     return System().of(disk, "device/model")
 
 
-def _moved_in(path: Path, target: str, model: str | None) -> Iterator[SpeedPoint]:
+def _moved_in(folder: RunFolder, target: str, model: str | None) -> Iterator[SpeedPoint]:
     try:
-        if is_protocol_run(path):
-            folder = RunFolder.open(path)
-            if _same(folder.manifest.get("about", {}), folder.manifest.get("path"), target, model):
+        if not folder.is_job:
+            if _same(folder.manifest.about, folder.manifest.path, target, model):
                 yield from of_folder(folder)
             return
-        document = json.loads((path / "result.json").read_text("utf-8"))
+        document = folder.document(folder.only())
         about = document["ssdlab"]
         name = str(Path(about["target"]["name"]).absolute())
         jobs = document["jobs"]
         # Jobs beside each other share the drive, so none shows what it can do.
         if len(jobs) == 1 and _same(about.get("surroundings", {}), name, target, model):
             yield from _of_job(jobs[0], document.get("global options", {}))
-    except (InputError, OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
+    except (InputError, ValueError, KeyError):
         return
 
 
@@ -112,7 +109,7 @@ def probe(
     for number, shape in enumerate(shapes):
         job = _brief(setup, f"probe{number}", shape, PROBE_S / len(shapes))
         text = JobText(job.key, job.text, Path.cwd())
-        result = session.run(text, seed=1, interval_ms=1000, progress=progress)
+        result = session.run(text, progress, seed=1)
         if found := moved_by(job, result):
             # Random writes become slower as the drive fills, and hardly ever faster.
             late = shape.random and shape.write_share > 0

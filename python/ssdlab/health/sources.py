@@ -19,7 +19,7 @@ from ssdlab.health import smartctl
 from ssdlab.health.model import Health
 from ssdlab.health.simulated import from_wear
 from ssdlab.json_access import at, text
-from ssdlab.store import RunStore, read_manifest, read_result
+from ssdlab.store import RunStore, open_run
 from ssdlab.system import System, system_program
 
 LARGEST = 64 << 20
@@ -157,12 +157,13 @@ def _of_document(content: str, name: str) -> Snapshots:
 
 
 def _of_run(folder: Path, name: str) -> Snapshots:
-    protocol = "protocol" in read_manifest(folder)
+    run = open_run(folder)
     if (folder / PROTOCOL_SNAPSHOTS).exists():
         return Snapshots(name, tuple(of_protocol(folder, name)))
-    if protocol:
+    if not run.is_job:
         raise InputError(f"{name}: holds no SMART data of the drive")
-    return Snapshots(name, tuple(_of_result(read_result(folder).get("ssdlab") or {}, name)))
+    document = run.document(run.only())
+    return Snapshots(name, tuple(_of_result(document.get("ssdlab") or {}, name)))
 
 
 def of_protocol(folder: Path, name: str) -> Iterator[Health]:
@@ -213,8 +214,8 @@ def history(place: str, store: RunStore) -> list[Health]:
     path = Path(place)
     folders: list[Path] = []
     if place == "runs" and not path.exists():
-        folders = [entry.folder for entry in store.entries()]
-    elif not (path / "manifest.json").is_file():
+        folders = [entry.path for entry in store.entries()]
+    elif path.is_dir() and not (path / "manifest.json").is_file():
         folders = [one.parent for one in sorted(path.glob("*/manifest.json"))]
     if not folders and (place != "runs" or path.exists()):
         return [one for drive in load(place, store) for one in drive.snapshots]

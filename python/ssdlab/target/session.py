@@ -1,4 +1,5 @@
-"""A target for the whole of a protocol: opened once, it keeps its state from step to step."""
+"""A real target for the whole of a protocol, or of a job: held once, it is asked before each step
+whether it is still what was held."""
 
 # ruff: noqa: D102 - the methods are described once, in `SimSession`.
 
@@ -7,146 +8,29 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from ssdlab import _core, safety, wear
+from ssdlab import safety
 from ssdlab.care import purge as care_purge
 from ssdlab.care import trim as care_trim
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.fio import surroundings
 from ssdlab.health import smartctl
 from ssdlab.jobfile import JobText
-from ssdlab.memory import available_bytes
-from ssdlab.progress import Progress, ProgressCallback, heard
+from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.results import Result
-from ssdlab.rig import summary_of
 from ssdlab.safety import medium
-from ssdlab.simulation import log_interval, sim_result
 from ssdlab.system import System
-from ssdlab.target import Fio, Settings, Sim
+from ssdlab.target.base import Settings
 from ssdlab.units import size_text
+
+if TYPE_CHECKING:
+    from ssdlab.target.real import Fio
 
 SLICE_S = 0.25
 """How often a real drive's rest asks whether to stop."""
-
-
-@dataclass
-class SimSession:
-    """A simulated drive in virtual time."""
-
-    target: Sim
-    overrides: Mapping[str, str]
-    seed: int
-    memory_bytes: int | None = None
-    """What it may take; None for all that is available."""
-    drive: _core.Drive = field(init=False)
-    kind: Literal["sim"] = "sim"
-    direct: bool = True
-    setup: Mapping[str, Any] | None = None
-
-    def __post_init__(self) -> None:
-        self.drive = _core.Drive(
-            self.target.rig,
-            rig_name=self.target.source or self.target.name,
-            overrides=list(self.overrides.items()),
-            seed=self.seed,
-            memory_bytes=available_bytes(self.memory_bytes),
-        )
-
-    @property
-    def name(self) -> str:
-        """The label in tables and reports."""
-        return self.target.name
-
-    @property
-    def capacity(self) -> int:
-        """Bytes."""
-        return self.drive.capacity_bytes
-
-    def run(
-        self,
-        job: JobText,
-        *,
-        seed: int,
-        interval_ms: int,
-        progress: ProgressCallback,
-        logs: bool = False,
-    ) -> Result:
-        """Runs a job, with all of fio's logs if ``logs``; the drive goes on from where it was."""
-        output = heard(
-            progress,
-            lambda report: self.drive.run(
-                job.text,
-                job_name=job.name,
-                seed=seed,
-                environment=dict(os.environ),
-                include=job.include(),
-                progress=report,
-                interval_ms=interval_ms,
-                log_avg_msec=log_interval(interval_ms) if logs else None,
-            ),
-            kept="",
-        )
-        shapes = self.target.shapes(job) if logs else []
-        return sim_result(self.name, job, output, shapes)
-
-    def purge(self, progress: ProgressCallback) -> str:
-        """Back to fresh out of the box as far as that goes; says what was done."""
-        self.drive.purge()
-        return "every block erased, the map cleared: a real purge"
-
-    def trim(self, offset: int, length: int) -> str:
-        """Deallocates a range; says what was done."""
-        self.drive.trim(offset, length)
-        return f"deallocated {size_text(length)}"
-
-    def idle(self, seconds: float, progress: ProgressCallback) -> None:
-        """Leaves the drive alone."""
-        self.drive.idle(seconds)
-
-    def state(self) -> dict[str, Any]:
-        """What tells at a resumption whether somebody else has used the drive."""
-        return {}
-
-    def changes(self, before: Mapping[str, Any]) -> list[str]:
-        """What happened to the drive since its state was ``before``; a sentence each."""
-        return []
-
-    def save(self, path: Path) -> None:
-        """Keeps the drive's state, where that can be kept."""
-        self.drive.save(str(path))
-
-    def restore(self, path: Path) -> None:
-        """Takes a state back that :meth:`save` kept."""
-        self.drive.restore(str(path))
-
-    def snapshot(self) -> dict[str, Any] | None:
-        """The drive's own counters: of a simulated one as in a result, else smartctl's answer."""
-        counters = self.drive.counters()
-        worn = wear.Stretch(counters, {}, self.capacity).wear
-        if worn is None:
-            return None
-        target = {"kind": "sim", "name": self.name, "capacity_bytes": self.capacity}
-        return {
-            "target": target,
-            "counters": counters,
-            "wear": worn.document(),
-            "waf_lifetime": wear.Stretch.since_new(counters).amplification,
-        }
-
-    def about(self) -> dict[str, Any]:
-        """Drive, platform, and for a simulated drive its rig: the header of a report."""
-        return {"summary": summary_of(self.target.rig), "rig": self.drive.rig_toml}
-
-    def identity(self) -> dict[str, Any]:
-        """What a run's manifest must say to open the target again."""
-        return {"overrides": dict(self.overrides)}
-
-    def remove_made(self) -> None:
-        """Removes the file that was made for the run; what stands there in its place stays."""
-        # no file was made
 
 
 @dataclass
@@ -160,7 +44,6 @@ class RealSession:
     """Kernel's name of the drive below."""
     device: safety.BlockDevice | None = None
     """Where the target is a block device: it is claimed."""
-    direct: bool = True
     setup: Mapping[str, Any] | None = None
     """What was set on the drive and its system for the session, where that was asked for."""
     made: bool = False
@@ -186,17 +69,22 @@ class RealSession:
     def name(self) -> str:
         return self.target.name
 
+    @property
+    def direct(self) -> bool:
+        """Whether I/O can go past the page cache."""
+        return self.device is not None or _takes_direct(self.target.path.absolute())
+
     def run(
         self,
         job: JobText,
+        progress: ProgressCallback | None,
         *,
-        seed: int,
-        interval_ms: int,
-        progress: ProgressCallback,
+        seed: int | None = None,
+        interval_ms: int = 1000,
         logs: bool = False,
     ) -> Result:
         settings = Settings(progress=progress, logs=logs)
-        return self.target.run_held(job, settings, self.held)
+        return self.target.run_held(job, settings, self.held, self.setup)
 
     def purge(self, progress: ProgressCallback) -> str:
         if self.device is not None:
@@ -287,11 +175,7 @@ FOREIGN_BYTES = 16 << 20
 """Less than this written by others is the system's own logging."""
 
 
-Session = SimSession | RealSession
-"""A target that is open. Nothing else uses it meanwhile."""
-
-
-def takes_direct(path: Path) -> bool:
+def _takes_direct(path: Path) -> bool:
     """Whether I/O on the file can go past the page cache."""
     try:
         os.close(os.open(path, os.O_RDWR | os.O_DIRECT))

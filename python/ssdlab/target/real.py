@@ -1,19 +1,17 @@
-"""Targets: one experiment runs on a simulated drive or on a real one and leaves the same Result."""
+"""A plain file or a block device, measured by fio in wall time."""
 
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
-from ssdlab import _core, safety, tuning
+from ssdlab import safety, tuning
 from ssdlab._version import VERSION
 from ssdlab.errors import ExperimentError, InputError
 from ssdlab.fio import job as fio_job
@@ -23,185 +21,12 @@ from ssdlab.fio import surroundings
 from ssdlab.fio.installed import installed
 from ssdlab.fio.observe import Observer
 from ssdlab.jobfile import JobText
-from ssdlab.memory import available_bytes
-from ssdlab.progress import ProgressCallback, heard, phases_of
 from ssdlab.rating import Rating
 from ssdlab.results import JobShape, Result
-from ssdlab.simulation import log_interval, sim_result, sim_shapes
 from ssdlab.system import System
-from ssdlab.units import SEED_MAX, size_text
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How a job is run; what a target cannot honour it refuses."""
-
-    seed: int = 1
-    prepare: str | None = None
-    """``fob``, or steps such as ``steady,idle:30s``; None leaves the target as it is."""
-    overrides: Mapping[str, str] = field(default_factory=dict)
-    interval_ms: int = 1000
-    """Length of an interval of the series, virtual ms; simulated only."""
-    progress: ProgressCallback | None = None
-    notice: Notice | None = None
-    """Told, before the first write to a block device, what will be lost."""
-    rating: Rating | None = None
-    """What may be written to the drive in its life, where anybody tells."""
-    memory_bytes: int | None = None
-    """What a simulation may take; None for all that is available."""
-    logs: bool = False
-    """Whether all of fio's logs are wanted (:attr:`ssdlab.results.Result.job_logs`)."""
-
-
-@dataclass(frozen=True)
-class Preview:
-    """What a job would do to a real target."""
-
-    sentence: str
-    """For people: what will be lost, bytes, drive writes, share of the endurance."""
-    bytes_low: int
-    bytes_high: int
-    """On the fastest of drives, where jobs are bounded by time."""
-    open_seconds: float
-    """Time during which jobs bounded by time alone write as fast as they can."""
-    refused: str | None
-    """Why it would be refused as it is now; None where it would not."""
-
-
-class Notice(Protocol):
-    """Receives one sentence for people."""
-
-    def __call__(self, sentence: str, /) -> None:
-        """Takes the sentence."""
-        ...
-
-
-class Target(Protocol):
-    """Something a job can run on."""
-
-    @property
-    def name(self) -> str:
-        """The label in tables and reports."""
-        ...
-
-    def check(self, job: JobText) -> None:
-        """Raises what :meth:`run` would about the text of ``job``, without running it."""
-        ...
-
-    def shapes(self, job: JobText) -> list[JobShape]:
-        """The sections of ``job``; raises as :meth:`check`."""
-        ...
-
-    def run(self, job: JobText, settings: Settings) -> Result:
-        """Runs ``job`` to its end and tells what happened."""
-        ...
-
-    def preview(self, job: JobText, settings: Settings) -> Preview:
-        """What :meth:`run` would do and what would be refused; changes nothing."""
-        ...
-
-    @property
-    def simulated(self) -> bool:
-        """Whether it runs in virtual time and no drive is written."""
-        ...
-
-    @property
-    def setup(self) -> str:
-        """What is set on the drive and its system for a run (:mod:`ssdlab.tuning`)."""
-        ...
-
-    @property
-    def logical_block(self) -> int:
-        """Bytes of the smallest I/O that it takes."""
-        ...
-
-    def for_client(self) -> Target:
-        """The same with the write cache as the PTS asks for it of drives for clients."""
-        ...
-
-
-def sim(target: Target) -> Sim | None:
-    """The target where it is simulated."""
-    return target if isinstance(target, Sim) else None
-
-
-def real(target: Target, otherwise: str) -> Fio:
-    """The target where it is a file or a device.
-
-    Raises InputError, which says ``otherwise``, where it is simulated.
-    """
-    if not isinstance(target, Fio):
-        raise InputError(otherwise)
-    return target
-
-
-@dataclass(frozen=True)
-class Sim:
-    """A rig in simulated time. ``rig`` is its TOML, passed to the core untouched."""
-
-    name: str
-    rig: str
-    source: str = ""
-    """The file the rig came from, for messages; the name where empty."""
-    simulated: ClassVar[bool] = True
-    setup: ClassVar[str] = tuning.NONE
-    logical_block: ClassVar[int] = 512
-
-    def for_client(self) -> Sim:
-        """Itself: nothing is set on a simulated drive."""
-        return self
-
-    def preview(self, job: JobText, settings: Settings) -> Preview:
-        """That no drive is written; raises as :meth:`check`."""
-        self.check(job)
-        return Preview(f"{self.name}: is simulated, so no drive is written", 0, 0, 0.0, None)
-
-    def check(self, job: JobText) -> None:
-        """Raises InputError where ``job`` is no job for a simulated drive."""
-        self.shapes(job)
-
-    def shapes(self, job: JobText) -> list[JobShape]:
-        """The sections of ``job``; raises as :meth:`check`."""
-        text = _core.check_job(
-            job.text,
-            job_name=job.name,
-            environment=dict(os.environ),
-            include=job.include(),
-            traces=job.traces(),
-        )
-        return sim_shapes(json.loads(text))
-
-    def run(self, job: JobText, settings: Settings) -> Result:
-        """Runs ``job`` in virtual time.
-
-        Raises:
-            InputError: the core's sentence about the rig, the job, or one not fitting the other.
-            Interrupted: Ctrl-C, or the progress callback returned False.
-        """
-        if not 0 <= settings.seed <= SEED_MAX:
-            raise InputError(f"seed: found {settings.seed}, expected a number from 0 to 2^64 - 1")
-        output = heard(
-            settings.progress,
-            lambda report: _core.run(
-                self.rig,
-                job.text,
-                rig_name=self.source or self.name,
-                job_name=job.name,
-                seed=settings.seed,
-                prepare=settings.prepare or "fob",
-                overrides=list(settings.overrides.items()),
-                environment=dict(os.environ),
-                include=job.include(),
-                traces=job.traces(),
-                interval_ms=settings.interval_ms,
-                memory_bytes=available_bytes(settings.memory_bytes),
-                progress=report,  # also without a listener: it is where Ctrl-C arrives
-                log_avg_msec=log_interval(settings.interval_ms) if settings.logs else None,
-            ),
-            phases=[*phases_of(settings.prepare or "fob"), "run"],
-        )
-        shapes = self.shapes(job) if settings.logs else []
-        return sim_result(self.name, job, output, shapes)
+from ssdlab.target.base import Preview, Settings, Terms
+from ssdlab.target.session import RealSession
+from ssdlab.units import size_text
 
 
 @dataclass(frozen=True)
@@ -250,7 +75,7 @@ class Fio:
 
     def shapes(self, job: JobText) -> list[JobShape]:
         """The sections of ``job``; raises as :meth:`check`."""
-        device = safety.inspect(self.path) if self.path.is_block_device() else None
+        device = self.device()
         capacity = device.capacity_bytes if device else None
         real_job = self._rewrite(job, Settings(), _ANY, capacity, self._size())
         return fio_logs.shapes(real_job.sections)
@@ -275,39 +100,63 @@ class Fio:
         if settings.interval_ms != 1000:
             raise InputError(f"{self.path}: the series of a real drive has intervals of 1000 ms")
         fio_run.find_fio()
-        device = safety.inspect(self.path) if self.path.is_block_device() else None
+        device = self.device()
         real_job = self._seen(job, settings, device)
-        with self._held(real_job, device, settings.rating) as held:
-            if held.sentence and settings.notice is not None:
-                settings.notice(held.sentence)
-            disk = self._disk(device)
-            with tuning.applied(
-                disk, self.setup, notice=settings.notice, claimed=bool(held.sentence)
-            ) as done:
-                if held.fresh and held.capacity and real_job.reads_first:
-                    # What was never written is read faster than data.
-                    _lay_out(held, settings)
-                formatted = tuning.wanted_block(self.setup) is not None
-                return self.run_held(job, settings, held.again() if formatted else held, done)
+        with self.open(self._terms(real_job, device, settings)) as session:
+            held = session.held
+            if held.fresh and held.capacity and real_job.reads_first:
+                # What was never written is read faster than data.
+                _lay_out(held, settings)
+            return session.run(job, settings.progress, logs=settings.logs)
+
+    def device(self) -> safety.BlockDevice | None:
+        """What it is where it is a block device."""
+        return safety.inspect(self.path) if self.path.is_block_device() else None
+
+    @contextlib.contextmanager
+    def open(self, terms: Terms) -> Iterator[RealSession]:
+        """Holds the target, and sets it up.
+
+        Raises InputError where it cannot be held, RefusedError where it must not be.
+        """
+        device, path = self.device(), self.path.absolute()
+        with self._held(terms, device) as held:
+            system = System()
+            disk = system.disk_holding(path.parent) if device is None else device.name
+            size = terms.size if device is None else held.capacity
+            made = device is None and not terms.there
+            session = RealSession(self, held, size, disk, device, made=made)
+            terms.verify(session)
+            if held.sentence:
+                terms.notice(held.sentence)
+            claimed = bool(held.sentence)
+            # What is set belongs to the disk, also where the target is a partition of it.
+            whole = disk and system.disk_of(disk)
+            with tuning.applied(whole, self.setup, notice=terms.notice, claimed=claimed) as done:
+                if tuning.wanted_block(self.setup) is not None:
+                    held = held.again()
+                    size = held.capacity
+                yield replace(session, held=held, capacity=size, setup=done)
 
     def preview(self, job: JobText, settings: Settings) -> Preview:
         """What :meth:`run` would do and what would be refused; changes nothing.
 
         Raises InputError where the job is wrong.
         """
-        device = safety.inspect(self.path) if self.path.is_block_device() else None
+        device = self.device()
         plan = self._seen(job, settings, device).plan
         path = self.path.absolute()
         refused, sentence = None, f"{self.path}: the job {plan.sentence()}"
         if device is not None and plan.writes:
-            sentence = safety.warning(device, self._work(plan, settings.rating))
+            work = self._consented(self._work(plan, settings.rating))
+            sentence = safety.warning(device, work)
             refused = safety.why_refused(device) or safety.why_unnamed(device, self.destroy)
         elif device is None and (plan.writes or not path.exists()):
             refused = safety.why_file_refused(path, allowed=self.use_existing)
         return Preview(sentence, plan.known_bytes, plan.most_bytes, plan.open_seconds, refused)
 
     def _work(self, plan: fio_job.FioPlan, rating: Rating | None) -> safety.Work:
-        does = (plan.sentence() if plan.writes else "only reads") + tuning.consent(self.setup)
+        does = plan.sentence() if plan.writes else "only reads"
         return safety.Work("the job", does, plan.known_bytes, plan.most_bytes, rating)
 
     def run_held(
@@ -347,48 +196,52 @@ class Fio:
             logs=settings.logs,
         )
 
-    def _held(
-        self,
-        real_job: fio_job.RealJob,
-        device: safety.BlockDevice | None,
-        rating: Rating | None,
-    ) -> AbstractContextManager[safety.Held]:
-        """The target, held for what the job does to it."""
-        plan = real_job.plan
-        formatted = tuning.wanted_block(self.setup) is not None
-        if device is not None:
-            if not plan.writes and not formatted:
-                return safety.look(device)
-            return safety.claim(device, self._work(plan, rating), self.destroy)
-        if name := next((o.name for o in real_job.sections if o.flag("fill_device")), None):
-            one = "a job" if name in real_job.included else f'job "{name}"'
-            raise InputError(
-                f"{self.path}: {one} has fill_device, which would leave no room in the "
-                "file system; give the job a size"
-            )
-        if name := next((one.name for one in real_job.sections if one.trims), None):
-            one = "a job" if name in real_job.included else f'job "{name}"'
-            raise InputError(
-                f"{self.path}: {one} trims, and fio cannot trim a plain file; "
-                "run it on a block device or a simulated drive"
-            )
-        path, size = self.path.absolute(), plan.span_bytes
-        if path.exists() and not plan.writes:
-            if size > path.stat().st_size:
-                raise InputError(
-                    f"{self.path}: holds {size_text(path.stat().st_size)}, and the job "
-                    f"reads up to {size_text(size)}; give it a smaller size, or a new file"
-                )
-            return safety.look_at_file(path, shown=self.path)
-        if path.exists() and self.use_existing:
-            return safety.hold_file(path, shown=self.path, size=size)
-        return safety.make_file(path, size, shown=self.path, reserve=real_job.reserves)
+    def _terms(
+        self, real_job: fio_job.RealJob, device: safety.BlockDevice | None, settings: Settings
+    ) -> Terms:
+        """What a job does to the target as it is now.
 
-    def _disk(self, device: safety.BlockDevice | None) -> str | None:
-        """The kernel's name of the drive below the target."""
+        Raises InputError where the job is none for a plain file.
+        """
+        plan, path = real_job.plan, self.path
+        notice = settings.notice or Terms.notice
         if device is not None:
-            return System().disk_of(device.name)
-        return System().disk_holding(self.path.absolute().parent)
+            formatted = tuning.wanted_block(self.setup) is not None
+            work = self._work(plan, settings.rating) if plan.writes or formatted else None
+            return Terms(work=work, notice=notice)
+        for flag, wrong in _NOT_ON_FILES.items():
+            if section := next((one for one in real_job.sections if wrong(one)), None):
+                who = "a job" if section.name in real_job.included else f'job "{section.name}"'
+                raise InputError(f"{path}: {who} {flag}")
+        size = plan.span_bytes
+        if path.exists() and not plan.writes and size > path.stat().st_size:
+            raise InputError(
+                f"{path}: holds {size_text(path.stat().st_size)}, and the job "
+                f"reads up to {size_text(size)}; give it a smaller size, or a new file"
+            )
+        there = path.exists() and (self.use_existing or not plan.writes)
+        return Terms(
+            size=size, there=there, writes=plan.writes, reserve=real_job.reserves, notice=notice
+        )
+
+    def _consented(self, work: safety.Work) -> safety.Work:
+        """With what setting the drive up does besides."""
+        return replace(work, does=work.does + tuning.consent(self.setup))
+
+    def _held(
+        self, terms: Terms, device: safety.BlockDevice | None
+    ) -> AbstractContextManager[safety.Held]:
+        path = self.path.absolute()
+        if device is not None:
+            if terms.work is None:
+                return safety.look(device)
+            return safety.claim(device, self._consented(terms.work), self.destroy)
+        if not terms.there:
+            keep, reserve = terms.keep, terms.reserve
+            return safety.make_file(path, terms.size, shown=self.path, keep=keep, reserve=reserve)
+        if not terms.writes:
+            return safety.look_at_file(path, shown=self.path)
+        return safety.hold_file(path, shown=self.path, size=terms.size)
 
     def _paths(self, held: safety.Held) -> dict[str, str]:
         """What to call the paths that fio knows."""
@@ -465,6 +318,15 @@ class Fio:
         )
 
 
+_NOT_ON_FILES: dict[str, Callable[[fio_job.JobSection], bool]] = {
+    "has fill_device, which would leave no room in the file system; give the job a size": (
+        lambda one: one.flag("fill_device")
+    ),
+    "trims, and fio cannot trim a plain file; run it on a block device or a simulated drive": (
+        lambda one: one.trims
+    ),
+}
+"""What no job on a plain file may do, and what to do about it."""
 _ANY = Path("target")
 """Stands for the target where a job is only looked at."""
 

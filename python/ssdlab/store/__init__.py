@@ -1,0 +1,232 @@
+"""The store of runs: a folder per run, made whole or not at all, and nothing beside them.
+
+A run begins in a temporary folder beside its place, which is synced and renamed when there is all
+that makes it a run. So a killed one leaves only a temporary folder, which the next writer clears
+away. What is listed is read from the folders.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import re
+import secrets
+import shutil
+import tempfile
+import time
+import uuid
+import zlib
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ssdlab._version import VERSION
+from ssdlab.errors import InputError
+from ssdlab.output import write_to, writing
+
+if TYPE_CHECKING:
+    from ssdlab.results import Result
+    from ssdlab.store.folder import JournalEntry, RunFolder
+
+MANIFEST = "manifest.json"
+_TEMPORARY = ".partial-"
+ABANDONED_S = 86_400.0
+"""A temporary folder of another machine that is older was left by a writer that died."""
+
+
+def default_root() -> Path:
+    """``$XDG_DATA_HOME/ssdlab/runs``, or ``~/.local/share/ssdlab/runs``."""
+    base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
+    return Path(base) / "ssdlab" / "runs"
+
+
+class RunStore:
+    """Runs kept under one folder."""
+
+    def __init__(self, root: Path | str | None = None) -> None:
+        self.root = default_root() if root is None else Path(root)
+
+    def prepare(self) -> None:
+        """Makes the folder and proves that it can be written, before an experiment starts."""
+        with writing(self.root):
+            self.root.mkdir(parents=True, exist_ok=True)
+            # A name of its own: other threads may be about to write here too.
+            probe = tempfile.mkdtemp(dir=self.root, prefix=f"{_partial()}probe-")
+            Path(probe).rmdir()
+        self._clear_leftovers()
+
+    def create(
+        self,
+        about: Mapping[str, Any],
+        rig: str | None = None,
+        steps: Sequence[tuple[JournalEntry, Result]] = (),
+    ) -> RunFolder:
+        """A new run with these finished steps.
+
+        ``about`` are the fields of its :class:`ssdlab.store.folder.Manifest`, ``rig`` is that which
+        was asked for.
+        """
+        from ssdlab.store.folder import JOB, JOURNAL, RIG, SCHEMA, Manifest, RunFolder
+
+        self.prepare()
+        created = datetime.now(UTC)
+        known = {
+            "schema": SCHEMA,
+            "created": created.isoformat(timespec="seconds"),
+            "version": VERSION,
+            **about,
+        }
+        kind = [] if known["protocol"] == JOB else [known["protocol"]]
+        words = "-".join([*kind, label(known["name"]), secrets.token_hex(2)])
+        run_id = f"{created:%Y%m%d-%H%M%S}-{words}"
+        run = RunFolder(self.root / f"{_partial()}{run_id}", Manifest(id=run_id, **known))
+        try:
+            with writing(self.root):
+                (run.path / "steps").mkdir(parents=True)
+                (run.path / JOURNAL).touch()
+                if rig is not None:
+                    write_to(run.path / RIG, rig)
+                for entry, result in steps:
+                    run.append(entry, result)
+                run.set_status(run.manifest.status)
+                sync_folder(run.path)
+                run.path = run.path.rename(self.root / run_id)
+                sync_folder(self.root)
+        except BaseException:
+            shutil.rmtree(run.path, ignore_errors=True)
+            raise
+        return run
+
+    def save(self, result: Result) -> Path:
+        """Keeps the result of a job file as a run of its own; its folder."""
+        from ssdlab.store.folder import JOB, JournalEntry
+
+        target = result.ssdlab.get("target", {})
+        jobs = list(dict.fromkeys(job.name for job in result.jobs))
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        about = {
+            "protocol": JOB,
+            "name": result.name,
+            "kind": result.target_kind,
+            "target": {"name": result.name, **target, "kind": result.kind},
+            "jobs": jobs,
+            "seed": result.ssdlab.get("seed"),
+            "capacity": target.get("capacity_bytes") or 0,
+            "version": result.ssdlab.get("version"),
+            "status": "complete",
+        }
+        step = JournalEntry(1, JOB, "job", ", ".join(jobs), True, now, now)
+        result.folder = self.create(about, steps=[(step, result)]).path
+        return result.folder
+
+    def open(self, name: str) -> RunFolder:
+        """The run called ``name`` as :meth:`find` finds it, opened as :func:`open_run` does."""
+        return open_run(self.find(name))
+
+    def find(self, name: str) -> Path:
+        """The folder of the run called ``name``: a path, a full id, or an unambiguous piece."""
+        found = self.seek(name)
+        if found is None:
+            raise InputError(
+                f'no run is called "{name}" in {self.root}; "ssdlab list runs" shows them'
+            )
+        return found
+
+    def seek(self, name: str) -> Path | None:
+        """The same; None where there is no such run. InputError where a piece fits several."""
+        for folder in (Path(name), self.root / name):
+            with contextlib.suppress(OSError, ValueError):
+                if (folder / MANIFEST).is_file():
+                    return folder
+        matches = [run_id for run_id in self.ids() if name and name in run_id]
+        if len(matches) == 1:
+            return self.root / matches[0]
+        if matches:
+            first = ", ".join(matches[:4]) + (" ..." if len(matches) > 4 else "")
+            raise InputError(f'"{name}" fits {len(matches)} runs: {first}; give more of it')
+        return None
+
+    def ids(self) -> list[str]:
+        """Names of the folders that have a manifest, oldest first; nothing of them is read."""
+        try:
+            names = os.listdir(self.root)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise InputError(f"{self.root}: cannot be read ({error.strerror})") from None
+        whole = (n for n in names if not n.startswith(_TEMPORARY))
+        return sorted(n for n in whole if (self.root / n / MANIFEST).is_file())
+
+    def entries(self) -> list[RunFolder]:
+        """All runs whose manifest can be read, oldest first."""
+        return self.listing()[0]
+
+    def listing(self) -> tuple[list[RunFolder], list[InputError]]:
+        """All runs, oldest first, and what is wrong with those whose manifest is damaged."""
+        runs: list[RunFolder] = []
+        wrong: list[InputError] = []
+        for run_id in self.ids():
+            try:
+                runs.append(open_run(self.root / run_id))
+            except InputError as error:
+                wrong.append(error)
+        return sorted(runs, key=lambda run: (run.manifest.created, run.id)), wrong
+
+    def _clear_leftovers(self) -> None:
+        """Removes the temporary folders of writers that are no longer alive: here that is known by
+        their process, of other machines that share the store only by their age."""
+        own = _partial().rpartition(f"{os.getpid()}-")[0]
+        for path in self.root.glob(f"{_TEMPORARY}*"):
+            pid = path.name.removeprefix(own).split("-", 1)[0]
+            with contextlib.suppress(OSError):
+                age = time.time() - path.stat().st_mtime
+                ours = path.name.startswith(own) and pid.isdigit()
+                if not Path(f"/proc/{pid}").exists() if ours else age > ABANDONED_S:
+                    shutil.rmtree(path, ignore_errors=True)
+
+
+def _partial() -> str:
+    """How temporary names of this process begin: machine, process ids' namespace, process."""
+    try:
+        namespace = Path("/proc/self/ns/pid").stat().st_ino
+    except OSError:
+        namespace = 0
+    machine = zlib.crc32(f"{uuid.getnode()} {platform.node()} {namespace}".encode())
+    return f"{_TEMPORARY}{machine:08x}-{os.getpid()}-"
+
+
+def open_run(path: Path) -> RunFolder:
+    """The run in a folder, also of an older form.
+
+    Raises InputError where there is none, its manifest is damaged, or a newer version wrote it.
+    """
+    from ssdlab import documents
+    from ssdlab.store import legacy
+    from ssdlab.store.folder import SCHEMA, Manifest, RunFolder
+
+    place = path / MANIFEST
+    if not place.is_file():
+        raise InputError(f"{path}: is not a complete run (there is no {MANIFEST} in it)")
+    found = documents.parsed(documents.read_bytes(place), place)
+    schema = found.get("schema", 1) if isinstance(found, dict) else SCHEMA
+    if schema == 1:
+        return legacy.opened(path, found, place)
+    if isinstance(schema, int) and schema > SCHEMA:
+        raise InputError(f"{path}: was written by a newer version of ssdlab")
+    return RunFolder(path, documents.checked(found, Manifest, place))
+
+
+def label(name: str) -> str:
+    """A target's name as part of a folder's."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", Path(name).name).strip("-").lower()[:40] or "run"
+
+
+def sync_folder(folder: Path) -> None:
+    """Has the names in a folder survive a power failure."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
