@@ -270,7 +270,9 @@ def test_a_run_that_was_tampered_with_is_told_and_does_not_spoil_the_list(
     out = tmp_path / "runs"
     good = RunStore(out).save(make_result("drive"))
     for file, text in (
-        ("steps/00001.zip", "x"),
+        ("result.json", "{"),
+        ("result.json", "[]"),
+        ("series.parquet", "x"),
         ("journal.ndjson", "{\n"),
         ("journal.ndjson", ""),
         ("manifest.json", "x"),

@@ -100,7 +100,7 @@ def test_a_run_without_its_manifest_is_no_run(tmp_path: Path) -> None:
 
 def test_a_run_with_a_damaged_file_is_one_sentence(tmp_path: Path) -> None:
     folder = RunStore(tmp_path).save(make_result("x"))
-    (folder / "steps" / "00001.zip").write_bytes(b"PK not really")
+    (folder / "series.parquet").write_bytes(b"PAR1 not really")
     with pytest.raises(InputError, match="the run cannot be read"):
         Result.load(folder)
 

@@ -84,7 +84,7 @@ class RunStore:
         run = RunFolder(self.root / f"{_partial()}{run_id}", Manifest(id=run_id, **known))
         try:
             with writing(self.root):
-                (run.path / "steps").mkdir(parents=True)
+                (run.path if run.is_job else run.path / "steps").mkdir(parents=True)
                 (run.path / JOURNAL).touch()
                 if rig is not None:
                     write_to(run.path / RIG, rig)

@@ -1,8 +1,8 @@
 """A run on disk: every finished step is there whole, whenever the run was killed.
 
 ``manifest.json`` says what is run on what; ``journal.ndjson`` has a line for every finished step;
-``steps/`` a file for each that left a result, written before its line. The run of a job file is one
-of a single step. See ``docs/results.md``.
+``steps/`` an archive for each that left a result, written before its line. The run of a job file is
+one of a single step, whose files lie open in the folder. See ``docs/results.md``.
 """
 
 from __future__ import annotations
@@ -238,8 +238,11 @@ class RunFolder:
     def append(self, entry: JournalEntry, result: Result | None) -> None:
         """Keeps a finished step; it is on the disk when this returns."""
         with writing(self.path):
-            if result is not None:
-                write_to(self.path / entry.file, _archived(result))
+            if result is not None and self.is_job:
+                for name, content in _files_of(result).items():
+                    write_to(self.path / name, content)
+            elif result is not None:
+                write_to(self.path / entry.file, _archived(_files_of(result)))
                 sync_folder(self.path / "steps")
             with (self.path / JOURNAL).open("a", encoding="utf-8") as file:
                 file.write(json.dumps(asdict(entry)) + "\n")
@@ -250,6 +253,11 @@ class RunFolder:
     def files(self, entry: JournalEntry) -> Iterator[StepFiles]:
         """The files of a finished job; InputError where they cannot be read."""
         path = self.path / entry.file
+        if self.is_job:
+            names = [one.name for one in self.path.iterdir()]
+            place = self.path.joinpath
+            yield StepFiles(names, lambda name: documents.read_bytes(place(name)), place)
+            return
         with documents.archive(path) as archive:
             yield StepFiles(archive.namelist(), archive.read, lambda name: f"{path}, {name}")
 
@@ -325,8 +333,7 @@ def _entry(number: int, line: bytes, path: Path) -> JournalEntry:
     return entry
 
 
-def _archived(result: Result) -> bytes:
-    """One file, so that one sync keeps a whole step."""
+def _files_of(result: Result) -> dict[str, str | bytes]:
     files: dict[str, str | bytes] = {
         "result.json": json.dumps(result.document),
         "job.fio": result.job_text,
@@ -343,7 +350,11 @@ def _archived(result: Result) -> bytes:
             files[f"{name}.parquet"] = buffer.getvalue()
     if result.rig_toml is not None:
         files[RIG] = result.rig_toml
-    files |= {Path(name).name: text for name, text in result.logs}
+    return files | {Path(name).name: text for name, text in result.logs}
+
+
+def _archived(files: Mapping[str, str | bytes]) -> bytes:
+    """One file, so that one sync keeps a whole step."""
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():

@@ -1,15 +1,14 @@
-"""Runs as they were kept before all had one form: those of a job file without a journal, their
-files loose in the folder, and manifests of two kinds."""
+"""Runs as they were kept before all had one form: those of a job file without a journal, and
+manifests of two kinds."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ssdlab import documents
-from ssdlab.store.folder import JOB, SCHEMA, JournalEntry, Manifest, RunFolder, StepFiles
+from ssdlab.store.folder import JOB, SCHEMA, JournalEntry, Manifest, RunFolder
 
 
 def opened(path: Path, manifest: Mapping[str, Any], place: Path) -> RunFolder:
@@ -25,22 +24,14 @@ def opened(path: Path, manifest: Mapping[str, Any], place: Path) -> RunFolder:
     simulated = isinstance(target, Mapping) and target.get("kind") == "sim"
     is_device = str(known["name"]).startswith("/dev/")
     known["kind"] = "sim" if simulated else "device" if is_device else "file"
-    return LooseRun(path, documents.checked(known, Manifest, place))
+    return RunWithoutJournal(path, documents.checked(known, Manifest, place))
 
 
-class LooseRun(RunFolder):
-    """The run of a job file whose files lie loose in its folder."""
+class RunWithoutJournal(RunFolder):
+    """The run of a job file as it was kept."""
 
     def journal(self) -> list[JournalEntry]:
         """Its only step."""
         made = self.manifest.created
         title = ", ".join(self.manifest.jobs)
         return [JournalEntry(1, JOB, "job", title, True, made, made)]
-
-    @contextlib.contextmanager
-    def files(self, entry: JournalEntry) -> Iterator[StepFiles]:
-        """The files in the folder."""
-        names = [one.name for one in self.path.iterdir()]
-        yield StepFiles(
-            names, lambda name: documents.read_bytes(self.path / name), self.path.joinpath
-        )
