@@ -268,6 +268,14 @@ def test_flushes_are_a_direction_of_their_own(tmp_path: Path, cli: Cli) -> None:
     assert re.search(r"log\s+sync", said) and "lat mean" in said
 
 
+def test_a_percentile_between_two_modes_may_be_either() -> None:
+    drawn = np.random.default_rng(3).binomial(100, 0.502, 600)
+    found = noise.percentile(np.stack([drawn, 100 - drawn], axis=1), np.array([10.0, 1000.0]), 50.0)
+    assert found is not None
+    assert found.value == 10.0
+    assert found.interval()[1] >= 1000.0
+
+
 # --- percentiles ------------------------------------------------------------------------------
 
 

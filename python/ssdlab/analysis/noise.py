@@ -158,9 +158,12 @@ def percentile(segments: npt.ArrayLike, values: npt.ArrayLike, percent: float) -
     # What the blocks cannot show: each I/O is drawn for itself at least.
     share = 1 - percent / 100
     error = max(above.error, math.sqrt(share * (1 - share) / ios.sum()))
-    low, high = (places[_rank(whole, percent + side * 100 * error)] for side in (-1, 1))
-    spread = max(float(high - low) / 2, float(places[at]) / BIN)
-    return Percentile(float(places[at]), spread, above.df)
+    # Both ends of the interval: between two modes one may be far and the other at hand.
+    sure = t_quantile(0.5 + CONFIDENCE / 2, above.df)
+    low, high = (places[_rank(whole, percent + side * 100 * sure * error)] for side in (-1, 1))
+    value = float(places[at])
+    far = max(float(high) - value, value - float(low))
+    return Percentile(value, far / sure + value / BIN, above.df)
 
 
 def _rank(counts: Floats, percent: float) -> int:
