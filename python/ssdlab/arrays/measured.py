@@ -48,8 +48,9 @@ def measured_drive(run: Path) -> DriveRig:
 
 
 def _json(path: Path) -> Any:
+    text = read_text(path, "fio result or kept run")
     try:
-        return json.loads(read_text(path, "fio result or kept run"))
+        return json.loads(text)
     except ValueError:
         return None
 
