@@ -414,7 +414,7 @@ def writes(path: Path) -> list[int]:
         flags = {n.attr for a in node.args for n in ast.walk(a) if isinstance(n, ast.Attribute)}
         renames = name in WRITERS and (name != "replace" or len(node.args) == 1)
         renames &= not node.keywords or name != "replace"
-        if renames or (name in ("open", "fdopen", "FileIO") and (modes or flags & FLAGS)):
+        if renames or flags & FLAGS or (name in ("open", "fdopen", "FileIO") and modes):
             found.append(node.lineno)
     return found
 
@@ -426,7 +426,7 @@ def test_only_one_module_opens_files_for_writing() -> None:
 
 def test_the_look_for_writers_sees_them(tmp_path: Path) -> None:
     for line in ('open(p, "w")', 'p.open("ab")', "p.write_text(t)", "a.replace(b)", "a.rename(b)",
-                 "os.open(p, os.O_RDWR | os.O_EXCL)"):  # fmt: skip
+                 "os.open(p, os.O_RDWR | os.O_EXCL)", "descriptor_of(p, os.O_RDWR)"):  # fmt: skip
         (tmp_path / "m.py").write_text(line)
         assert writes(tmp_path / "m.py") == [1], line
     (tmp_path / "m.py").write_text('t.replace("a", "b"); open(p); replace(x, a=1); p.open()')

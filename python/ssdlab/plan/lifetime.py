@@ -75,7 +75,7 @@ class AgedDrives:
             return self._known[key]
 
 
-def write_bytes(passes: Passes) -> int:
+def mean_write_bytes(passes: Passes) -> int:
     """Mean size of what a cache wrote to its drive."""
     writes = sum(one.grown("cache/member_writes") for one in passes.passes)
     moved = sum(one.grown("cache/member_bytes_written") for one in passes.passes)
@@ -97,7 +97,7 @@ def life(
         return None
     place = next(iter(members))
     flash, full = members[place].flash, one.fast.drive_bytes
-    size = write_bytes(passes)
+    size = mean_write_bytes(passes)
     waf, source = aged.amplification(one, size, seat), ""
     if waf is not None:
         source = f"random overwrites of {size >> 10} KiB on an aged drive"
