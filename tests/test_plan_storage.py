@@ -277,9 +277,8 @@ def test_life_is_what_the_rated_cycles_allow() -> None:
     (row,) = rows([one], [found], prices(), writes_per_day=1e11)
     assert row.life is not None
     worn = row.life
-    assert worn.written_per_host_byte == pytest.approx(
-        1.0, rel=0.01
-    )  # a mirror writes everything once to each
+    # A mirror writes everything once to each.
+    assert worn.written_per_host_byte == pytest.approx(1.0, rel=0.01)
     assert worn.write_amplification > 1.5
     size, cycles = capacity_of("lab-reference"), 3000
     total = worn.dwpd_5_years * 5 * 365 * size
