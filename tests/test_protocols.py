@@ -246,6 +246,10 @@ def test_a_list_that_is_none_is_refused_in_a_sentence() -> None:
         ("fragmentation", {"region_mib": "0"}),
         ("sustained-fill", {"times": "0"}),
         ("pts-wsat", {"times": "0"}),
+        ("pts-iops", {"rounds": "0"}),
+        ("pts-iops", {"active": "150"}),
+        ("pts-hir", {"bursts": "1"}),
+        ("mixed-load", {"compressible": "150"}),
     ):
         with pytest.raises(InputError, match=f"--param {next(iter(given))}="):
             plan(name, given=given)

@@ -84,6 +84,16 @@ def test_the_window_shows_the_drives_that_the_samples_were_made_as() -> None:
     assert float(dipping[2]) == pytest.approx(3.0, abs=0.2)
 
 
+@pytest.mark.parametrize(("swing", "told"), [(7, False), (20_000, True)])
+def test_a_cycle_is_told_where_it_moves_the_rate(swing: int, told: bool) -> None:
+    result = samples.measured(seconds=120)
+    second = np.arange(120)
+    rate = 70_000.0 - swing * (second % 8 == 0)
+    result.series_frame = result.series_frame.with_columns(iops=rate, ios=rate.astype(np.uint64))
+    text = " ".join(section(answer([result]), "job-0").sentences)
+    assert ("repeat every 8.0 s" in text) == told
+
+
 def test_tiles_and_headline_are_the_summary_of_the_main_job() -> None:
     found = answer([client()])
     told = next(one for one in client().summary() if one["job"] == "random-write")

@@ -58,6 +58,8 @@ ALWAYS = ("p50", "p99", "p999")
 """Percentiles that have a column even where there are too few I/Os for them."""
 NAMED = 2
 """So many parts are named in a sentence."""
+RIPPLE = 0.05
+"""A rate that repeats itself within less of its highest is called even."""
 STALL_SHARE = 0.01
 """Stalls are worth a sentence from this share of seconds below half of the mean."""
 TAIL_FACTOR = 1.5
@@ -351,7 +353,7 @@ def _sentences(trace: Trace) -> list[str]:
         if even.share_below_half >= STALL_SHARE:
             text += f"; {units.percent(even.share_below_half)} of the seconds below half of it"
         said.append(f"{text}.")
-        if (cycle := even.periodicity) is not None:
+        if (cycle := even.periodicity) is not None and even.spread >= RIPPLE:
             what = "Dips" if cycle.dips else "Bursts"
             every, length = units.duration(cycle.period), units.duration(cycle.width)
             said.append(f"{what} repeat every {every} and last {length}.")

@@ -32,6 +32,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
     least: float = 0.0
     """Less than this measures nothing."""
+    most: float = math.inf
 
     def read(self, text: str) -> int | float | str:
         """The value that ``text`` writes.
@@ -48,16 +49,22 @@ class Parameter:
         except ValueError:
             value = None
         # A duration, a count or an amount of nothing measures nothing; nan compares with nothing.
-        if value is None or (not isinstance(value, str) and not self.least <= value < math.inf):
+        fits = isinstance(value, str) or (
+            value is not None and self.least <= value <= self.most and value < math.inf
+        )
+        if value is None or not fits:
             what = "a whole number" if kind is int else "a number"
-            what += f" from {self.least:g}" if self.least else ""
+            if self.most < math.inf:
+                what += f" from {self.least:g} to {self.most:g}"
+            elif self.least:
+                what += f" from {self.least:g}"
             raise InputError(
                 f"--param {self.name}={text}: expected {what} such as {self.default}"
             ) from None
         return value
 
 
-COMPRESSIBLE = Parameter("compressible", 0, "percent by which the data shrinks")
+COMPRESSIBLE = Parameter("compressible", 0, "percent by which the data shrinks", most=100)
 DEPTH = Parameter("depth", 32, "I/Os in flight")
 
 

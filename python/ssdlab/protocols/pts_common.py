@@ -67,6 +67,11 @@ def tracked(title: str, what: str, name: str) -> Tracked:
     return Tracked(title, unit, lambda records, n: records.value(what, in_round(n, name)))
 
 
+LEAST = {"rounds": 1.0}
+MOST = {"active": 100.0, "compressible": 100.0}
+"""Of parameters that have bounds."""
+
+
 def parameters(
     *,
     depth: int | None = 0,
@@ -93,7 +98,11 @@ def parameters(
         "client: 75 %, write cache on, depth 16, 2 threads",
         tuple(SETTINGS),
     )
-    asked = [Parameter(name, value, text) for name, value, text in known if value is not None]
+    asked = [
+        Parameter(name, value, text, least=LEAST.get(name, 0.0), most=MOST.get(name, math.inf))
+        for name, value, text in known
+        if value is not None
+    ]
     return (settings, *asked)
 
 
@@ -104,7 +113,7 @@ def of(values: Values) -> DriveClass:
 
 def active_share(values: Values) -> float:
     """Share of the drive that is the active range."""
-    return min(100, int(values["active"]) or of(values).active_percent) / 100
+    return (int(values["active"]) or of(values).active_percent) / 100
 
 
 def depth_of(setup: Setup) -> int:
@@ -119,7 +128,7 @@ def threads_of(setup: Setup) -> int:
 
 def rounds(setup: Setup) -> int:
     """Rounds at most."""
-    return max(1, min(setup.count("rounds"), setup.rounds))
+    return min(setup.count("rounds"), setup.rounds)
 
 
 def precondition(setup: Setup, suffix: str = "") -> list[Step]:

@@ -262,7 +262,10 @@ PROTOCOLS = pts.protocol(
     "how much faster a saturated drive writes after idle times of 5 to 50 seconds",
     plan,
     judge,
-    (*pts.parameters(fill=0.0), Parameter("bursts", 360, "bursts of 5 s after each idle time")),
+    (
+        *pts.parameters(fill=0.0),
+        Parameter("bursts", 360, "bursts of 5 s after each idle time", least=2),
+    ),
     # 60 would make all idle times of a real drive one second.
     quick_divisor=5.0,
 )
