@@ -19,6 +19,7 @@ mod checkpoint;
 mod collection_schedule;
 mod compression;
 mod controller;
+mod die_schedule;
 mod driver;
 mod fio_document;
 mod golden;

@@ -2,22 +2,24 @@
 //!
 //! A die has two queues: host reads, and the stream of programs, erases and collection work in
 //! the order in which the flash translation layer placed them (pages of a block are programmed in
-//! order, an erased block is not programmed before its erase). A policy chooses between the heads.
+//! order, an erased block is not programmed before its erase). A policy chooses between the oldest
+//! read and the other work: the head of the stream, or what is under way where the flash can suspend
+//! it, or what is suspended already.
 
 use crate::registry::{Entry, Registry};
 
-/// What a policy may look at: the heads of a die's two queues.
+/// What a policy may look at: the oldest read, and the operation that it would overtake.
 #[derive(Clone, Copy, Debug)]
 pub struct Heads {
-    /// Position of the oldest read in the order of arrival at the drive's flash.
+    /// Position of the read in the order of arrival at the drive's flash.
     pub read: u64,
-    /// Position of the head of the stream.
-    pub stream: u64,
-    /// Reads that have overtaken the head of the stream already.
+    /// Position of the other operation, which is queued, under way or suspended.
+    pub other: u64,
+    /// Reads that have overtaken that operation already, while it was queued or suspended.
     pub overtaken: u32,
 }
 
-/// Chooses the read (`true`) or the head of the stream (`false`).
+/// Chooses the read (`true`) or the other operation (`false`).
 pub type Policy = fn(Heads) -> bool;
 
 /// Known scheduling policies.
@@ -26,21 +28,21 @@ pub const SCHEDULES: Registry<Policy> = Registry {
     entries: &[
         Entry {
             name: "reads-first",
-            summary: "host reads overtake all queued programs, erases and collection work",
+            summary: "host reads overtake programs, erases and collection work, which may wait for ever",
             reference: "Wu & He, Reducing SSD Read Latency via NAND Flash Program and Erase Suspension, FAST 2012 (read priority)",
             build: |_| true,
         },
         Entry {
             name: "reads-first-bounded",
-            summary: "host reads overtake, but each queued operation at most eight times",
+            summary: "host reads overtake, but each operation at most eight times, queued and suspended together",
             reference: "",
             build: |heads| heads.overtaken < 8,
         },
         Entry {
             name: "fifo",
-            summary: "strictly in order of arrival",
+            summary: "strictly in order of arrival; nothing is suspended",
             reference: "",
-            build: |heads| heads.read < heads.stream,
+            build: |heads| heads.read < heads.other,
         },
     ],
 };

@@ -353,7 +353,7 @@ fn yes() -> bool {
     true
 }
 fn default_schedule() -> String {
-    "reads-first".into()
+    "reads-first-bounded".into()
 }
 fn default_cycles() -> u32 {
     3000

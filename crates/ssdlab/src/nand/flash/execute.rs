@@ -4,18 +4,32 @@ use super::{Finished, Flash, NONE, OpKind, Phase};
 use crate::nand::schedule::Heads;
 
 impl Flash {
-    /// Suspends an erase or program under way in favour of reads, where the flash can.
+    /// Whether the oldest read of die `d` goes before the operation `other`.
+    #[inline]
+    fn overtakes(&self, d: u32, other: u32) -> bool {
+        let (read, op) = (self.dies[d as usize].reads.head, &self.ops[other as usize]);
+        read != NONE
+            && (self.policy)(Heads {
+                read: self.ops[read as usize].order,
+                other: op.order,
+                overtaken: op.overtaken,
+            })
+    }
+
+    /// Suspends an erase or program under way in favour of reads, where the flash can and the
+    /// policy would.
     pub(super) fn suspend(&mut self, d: u32, now: u64) {
         let rule = self.timing.suspend;
-        let die = &mut self.dies[d as usize];
+        let die = &self.dies[d as usize];
         let may = match die.phase {
             Phase::Erase => rule.erase,
             Phase::Program => rule.program,
             _ => false,
         };
-        if !may {
+        if !may || !self.overtakes(d, die.current) {
             return;
         }
+        let die = &mut self.dies[d as usize];
         if die.phase == Phase::Program && now < die.filled {
             // When the program begins is the time to look again.
             die.phase = Phase::Bus;
@@ -52,31 +66,30 @@ impl Flash {
         let order = |op: u32| self.ops[op as usize].order;
         // What is to be moved is read in its turn, or while a program waits for its data.
         let take_moving = moving != NONE && (!ready || order(moving) < order(stream));
-        let own = if take_moving { moving } else { stream };
-        let runnable = die.suspended == NONE && (ready || take_moving);
-        let take_read = die.reads.head != NONE
-            && (!runnable
-                || (self.policy)(Heads {
-                    read: order(die.reads.head),
-                    stream: order(own),
-                    overtaken: self.ops[own as usize].overtaken,
-                }));
-        if take_read {
-            if own != NONE {
-                self.ops[own as usize].overtaken += 1;
+        let other = match (die.suspended, take_moving) {
+            (NONE, true) => moving,
+            (NONE, false) if ready => stream,
+            (suspended, _) => suspended,
+        };
+        if die.reads.head != NONE && (other == NONE || self.overtakes(d, other)) {
+            if other != NONE {
+                self.ops[other as usize].overtaken += 1;
             }
+            let die = &mut self.dies[d as usize];
             let index = Self::pop(&mut die.reads, &mut self.ops);
-            self.start(d, index, now);
-        } else if runnable {
-            let queue = if take_moving { &mut die.moving } else { &mut die.stream };
-            let index = Self::pop(queue, &mut self.ops);
-            self.start(d, index, now);
-        } else if die.suspended != NONE {
+            return self.start(d, index, now);
+        }
+        let die = &mut self.dies[d as usize];
+        if die.suspended != NONE {
             die.current = die.suspended;
             die.suspended = NONE;
             die.phase = die.suspended_phase;
             die.since = now;
             self.calendar.set(d, now + self.timing.suspend.resume + die.remaining);
+        } else if other != NONE {
+            let queue = if take_moving { &mut die.moving } else { &mut die.stream };
+            let index = Self::pop(queue, &mut self.ops);
+            self.start(d, index, now);
         } else {
             die.current = NONE;
             die.phase = Phase::Idle;
@@ -201,6 +214,8 @@ impl Flash {
         let index = die.current;
         let op = &mut self.ops[index as usize];
         die.worked(op.cause, now);
+        // Each copy may be overtaken as often as a program.
+        op.overtaken = 0;
         op.next = die.stream.head;
         if die.stream.head == NONE {
             die.stream.tail = index;
