@@ -60,6 +60,44 @@ fn a_buffered_write_and_an_unmapped_read_take_no_flash_time() {
     assert_eq!(done.latency_max, 3_000, "the controller's time alone");
 }
 
+#[test]
+fn a_trim_takes_the_command_and_the_entries_of_the_map_and_those_behind_it_wait() {
+    let rig = lab_reference(&[
+        ("capacity", "64MiB"),
+        ("controller.command_time", "3us"),
+        ("controller.trim_unit_time", "20ns"),
+    ]);
+    let mut device = rig.build(1, false).unwrap();
+    fill_sequentially(&mut *device, 1 << 20);
+    let entries = 1024 * 20;
+    let all = || command(Op::Trim, 0, 4 << 20);
+    let alone = closed_loop(&mut *device, 1, 100, 0, all, |_, _| {});
+    assert_eq!((alone.latency_sum, alone.latency_max), (100 * (3_000 + entries), 3_000 + entries));
+    // A trim that covers no whole unit changes nothing in the map.
+    let none = || command(Op::Trim, 512, 4096);
+    let nothing = closed_loop(&mut *device, 1, 10, alone.end, none, |_, _| {});
+    assert_eq!(nothing.latency_max, 3_000);
+    let many = closed_loop(&mut *device, 8, 1000, nothing.end, all, |_, _| {});
+    near("trims", many.per_second(), 1e9 / (3_000 + entries) as f64, 0.01);
+    // A read that comes while the core is at it.
+    device.submit(many.end, all());
+    let at = device.advance(many.end + 4_000, &mut Vec::new());
+    device.submit(at, command(Op::Read, 0, 4096));
+    let mut done = Vec::new();
+    while done.len() < 2 {
+        device.advance(u64::MAX - 1, &mut done);
+    }
+    assert_eq!(done[1].time - at, entries - 1_000 + 3_000);
+}
+
+#[test]
+fn a_drive_whose_controller_takes_no_time_still_has_a_rate_of_trims() {
+    let mut device = lab_reference(&[("capacity", "64MiB")]).build(1, false).unwrap();
+    fill_sequentially(&mut *device, 1 << 20);
+    let next = || command(Op::Trim, 0, 4096);
+    near("trims", closed_loop(&mut *device, 4, 1000, 0, next, |_, _| {}).per_second(), 1e8, 1e-9);
+}
+
 fn buffered() -> Rig {
     let text = common::LAB_REFERENCE.to_string()
         + "\n[device.write_buffer]\nsize = \"8MiB\"\npower_loss_protected = true\n";

@@ -48,10 +48,7 @@ impl Ssd {
         }
         match self.commands[index as usize].command.op {
             Op::Write => return self.write(index),
-            Op::Trim => {
-                self.trim(index);
-                self.complete_at_once(index);
-            }
+            Op::Trim => self.trim(index),
             Op::Flush => self.flush(index),
             Op::Purge => {
                 self.ftl.pad_all(&mut self.engine);
@@ -244,28 +241,6 @@ impl Ssd {
     fn unblock(&mut self) {
         if self.engine.epochs.iter().all(|&n| n == 0) {
             self.ftl.pad_all(&mut self.engine);
-        }
-    }
-
-    fn trim(&mut self, index: u32) {
-        let command = self.commands[index as usize].command;
-        self.host.trims += 1;
-        self.trim_units(&command, true);
-    }
-
-    /// Unmaps the units that lie wholly inside the command's range.
-    pub(super) fn trim_units(&mut self, command: &Command, timed: bool) {
-        let first = command.offset.div_ceil(self.unit_bytes);
-        let end = (command.offset + command.len) / self.unit_bytes;
-        if let Some(ahead) = &mut self.read_ahead {
-            ahead.forget(first as u32, end as u32);
-        }
-        for lpn in first..end {
-            if timed {
-                self.ftl.trim(lpn as u32, &mut self.engine);
-            } else {
-                self.ftl.trim(lpn as u32, &mut self.engine.untimed());
-            }
         }
     }
 

@@ -311,11 +311,13 @@ pub struct BufferKeys {
 }
 
 /// Command handling.
-#[derive(Clone, Debug, PartialEq, Default, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ControllerKeys {
     /// Time of a core for each command.
     pub command_time: Nanos,
+    /// Time of a core for each mapping unit that a TRIM takes from the map, one TRIM after the other.
+    pub trim_unit_time: Nanos,
     /// Cores that handle commands; 0 counts as 1.
     pub cores: u32,
     /// Rate to which host writes are held, each waiting for its turn before it enters the buffer or
@@ -325,6 +327,19 @@ pub struct ControllerKeys {
     /// Fetching ahead of sequential reads; absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_ahead: Option<ReadAheadKeys>,
+}
+
+impl Default for ControllerKeys {
+    fn default() -> Self {
+        ControllerKeys {
+            command_time: Nanos(0),
+            // An entry of the map and a count of valid units in the controller's RAM.
+            trim_unit_time: Nanos(10),
+            cores: 0,
+            write_limit: None,
+            read_ahead: None,
+        }
+    }
 }
 
 /// Fetching ahead of sequential reads. A read that begins at the byte where one of the last eight

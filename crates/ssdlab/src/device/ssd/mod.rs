@@ -10,8 +10,10 @@ mod keys;
 mod page_reads;
 mod parts;
 mod persist;
+mod purge;
 mod read_ahead;
 mod settle;
+mod trim;
 mod write_limit;
 
 pub use keys::{
@@ -32,6 +34,7 @@ use page_reads::{PageRead, PageReads};
 use parts::{fetches, flash_parts};
 use read_ahead::{FETCH, ReadAhead};
 use std::collections::VecDeque;
+use trim::Trims;
 use write_limit::WriteLimit;
 
 /// Calendar slots after those of the dies.
@@ -40,7 +43,8 @@ const IDLE: u32 = 1;
 const PURGE: u32 = 2;
 const LIMIT: u32 = 3;
 const FOLD: u32 = 4;
-const EXTRA_SLOTS: u32 = 5;
+const TRIM: u32 = 5;
+const EXTRA_SLOTS: u32 = 6;
 
 /// A command in the drive.
 #[derive(Clone, Copy, Debug, Default)]
@@ -88,6 +92,7 @@ pub struct Ssd {
     controller: Controller,
     buffer: Option<Buffer>,
     limit: Option<WriteLimit>,
+    trims: Trims,
     commands: Vec<Active>,
     free: Vec<u32>,
     in_flight: u32,
@@ -146,6 +151,7 @@ impl Ssd {
             },
             buffer,
             limit: keys.controller.write_limit.map(WriteLimit::new),
+            trims: Trims::new(keys.controller.trim_unit_time.0),
             commands: Vec::new(),
             free: Vec::new(),
             in_flight: 0,
@@ -185,28 +191,6 @@ impl Ssd {
 
     fn slot(&self, extra: u32) -> u32 {
         self.dies + extra
-    }
-
-    fn try_purge(&mut self) {
-        if self.engine.quiet() && self.engine.open == 0 {
-            let erases = self.purge();
-            let time = self.engine.now + u64::from(erases) * self.t_erase;
-            self.engine.flash.calendar.set(self.slot(PURGE), time);
-        }
-    }
-
-    /// Erases every superblock in use; answers the number of erases on the busiest die.
-    fn purge(&mut self) -> u32 {
-        if let Some(ahead) = &mut self.read_ahead {
-            ahead.forget_all();
-        }
-        let erased =
-            |ftl: &PageMap| ftl.counters.superblocks_erased + ftl.map_counters().superblocks_erased;
-        let before = erased(&self.ftl);
-        let most = self.ftl.purge();
-        let erased = erased(&self.ftl) - before;
-        self.engine.untimed.erases += erased * u64::from(self.ftl.layout.dies_per_region);
-        most
     }
 
     /// Completes a command that needs nothing more from the flash.
@@ -348,6 +332,7 @@ impl Ssd {
                 self.drain_waiting();
             }
             LIMIT => self.drain_waiting(),
+            TRIM => self.trim_event(),
             _ => unreachable!("slots of the drive"),
         }
     }
