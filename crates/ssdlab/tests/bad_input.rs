@@ -114,9 +114,11 @@ fn counts_that_no_memory_holds_are_refused() {
 
 #[test]
 fn a_drive_too_small_for_its_blocks_is_told_what_would_do_and_that_does() {
-    let said = said("capacity", "4MiB");
-    let capacity = said.rsplit("a capacity of ").next().unwrap();
     let mut rig = drive();
+    rig.set("ftl.gc.pace", "blocking").unwrap();
+    rig.set("capacity", "4MiB").unwrap();
+    let said = rig.build(1, false).err().unwrap().to_string();
+    let capacity = said.rsplit("a capacity of ").next().unwrap();
     rig.set("capacity", capacity).unwrap();
     rig.build(1, false).unwrap();
 }

@@ -132,7 +132,7 @@ fn a_partition_leaves_the_rest_as_spare() {
         kind = "ssd"
         capacity = "32MiB"
         nand = { channels = 2, ways = 2, page = "4KiB", pages_per_block = 64, t_read = "75us", t_program = "750us", t_erase = "3.8ms", transfer_mts = 333 }
-        ftl = { over_provisioning = 0.1, gc = { scope = "drive", victim = "fifo" } }
+        ftl = { over_provisioning = 0.1, gc = { scope = "drive", victim = "fifo", pace = "blocking" } }
         "#,
         "partition",
     )

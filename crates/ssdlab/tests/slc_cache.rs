@@ -30,7 +30,7 @@ fn drive(cache: &str, sets: &[(&str, &str)]) -> Rig {
         "[device]\nkind = \"ssd\"\ncapacity = \"192MiB\"\n\
          [device.nand]\nchannels = 2\nways = 2\npage = \"16KiB\"\npages_per_block = {PAGES}\n\
          t_read = \"60us\"\nt_program = \"600us\"\nt_erase = \"1.6ms\"\ntransfer_mts = 400\n\
-         [device.ftl]\nover_provisioning = 0.28\n\
+         [device.ftl]\nover_provisioning = 0.28\ngc = {{ pace = \"blocking\" }}\n\
          [device.write_buffer]\nsize = \"4MiB\"\npower_loss_protected = true\n{}",
         if cache.is_empty() { "" } else { &slc }
     );

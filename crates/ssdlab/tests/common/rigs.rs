@@ -75,7 +75,7 @@ pub const SAMPLES: &[Sample] = &[
                  t_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400",
             ),
             ("ftl", "over_provisioning = 0.3"),
-            ("ftl.gc", "idle_after = \"5ms\""),
+            ("ftl.gc", "pace = \"blocking\"\nidle_after = \"5ms\""),
             ("write_buffer", "size = \"256KiB\"\npower_loss_protected = false"),
             ("controller", "command_time = \"4us\"\ncores = 2"),
             ("controller.read_ahead", "size = \"128KiB\""),
@@ -109,7 +109,7 @@ pub const SAMPLES: &[Sample] = &[
             ),
             ("ftl", "over_provisioning = 0.6"),
             ("ftl.map", "kind = \"extent\"\nentries = 500\nsegment = \"64KiB\""),
-            ("ftl.gc", "scope = \"drive\""),
+            ("ftl.gc", "pace = \"blocking\"\nscope = \"drive\""),
         ],
     },
     // SLC caches: static and folded, of two-bit cells with a cached map; dynamic and folded in time;
@@ -126,7 +126,7 @@ pub const SAMPLES: &[Sample] = &[
             ),
             ("ftl", "over_provisioning = 0.5\nmapping_unit = \"1KiB\""),
             ("ftl.map", "kind = \"cached\"\ncache = \"8KiB\""),
-            ("ftl.gc", "scope = \"drive\"\nidle_after = \"5ms\""),
+            ("ftl.gc", "pace = \"blocking\"\nscope = \"drive\"\nidle_after = \"5ms\""),
             (
                 "ftl.slc_cache",
                 "static_size = \"1MiB\"\nt_read = \"25us\"\nt_program = \"200us\"\n\

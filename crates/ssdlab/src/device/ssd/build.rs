@@ -49,6 +49,9 @@ impl SsdKeys {
         ] {
             at_most_an_hour(key, time)?;
         }
+        let trim = self.controller.trim_unit_time.0 as f64;
+        between("controller.trim_unit_time", trim, 0.0, 1e6)
+            .map_err(|_| Error::rig("controller.trim_unit_time", "expected at most 1ms"))?;
         between("ftl.gc.idle_superblocks", f64::from(self.ftl.gc.idle_superblocks), 0.0, 65_536.0)?;
         between("nand.transfer_mts", nand.transfer_mts, 1.0, 10_000.0)?;
         between("ftl.over_provisioning", self.ftl.over_provisioning, 0.001, OVER_PROVISIONING_MAX)?;

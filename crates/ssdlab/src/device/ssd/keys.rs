@@ -213,7 +213,7 @@ impl Default for GcKeys {
             choices: parameters.choices,
             window: parameters.window,
             scope: Scope::Die,
-            pace: Pace::Blocking,
+            pace: Pace::Paced,
             batch: BatchKeys::default(),
             low: 1,
             high: 2,
