@@ -145,7 +145,6 @@ impl PageMap {
 
     pub(super) fn begin(&mut self, region: u32, victim: u32, cause: Cause) {
         let valid = self.blocks.valid[victim as usize];
-        debug_assert!(valid < OPEN);
         self.blocks.reopen(region, victim);
         let gain = self.layout.data_units_per_superblock() - valid;
         self.regions[region as usize].collecting =
