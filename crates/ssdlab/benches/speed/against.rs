@@ -48,7 +48,7 @@ pub fn compare(old: &str, mut arguments: Vec<String>) {
             }
         }
     }
-    println!("{:<56} {:>9} {:>9} {:>8}   {}", "", "old", "new", "new/old", "least .. most");
+    println!("{:<56} {:>9} {:>9} {:>8}   least .. most", "", "old", "new", "new/old");
     rows.iter().for_each(Row::print);
     if let Some(path) = json {
         let ratios: Map<String, Value> = rows
