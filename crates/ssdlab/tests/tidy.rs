@@ -253,6 +253,34 @@ fn nothing_reads_a_clock_or_iterates_in_hash_order() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// Calls of functions whose last digits the standard library leaves to the system, by method and by path.
+fn inexact(text: &str) -> Vec<usize> {
+    const NAMES: &[&str] = &[
+        "exp", "exp2", "exp_m1", "ln", "ln_1p", "log", "log2", "log10", "powf", "powi", "sin",
+        "cos", "tan", "sin_cos", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh",
+        "acosh", "atanh", "cbrt", "hypot",
+    ];
+    let tokens = tokens(text);
+    let method = |at: usize| tokens[at].1 == "." && tokens.get(at + 2).is_some_and(|t| t.1 == "(");
+    let path = |at: usize| at > 0 && tokens[at].1 == "::" && tokens[at - 1].1 == "f64";
+    (0..tokens.len().saturating_sub(1))
+        .filter(|&at| method(at) || path(at))
+        .filter(|&at| NAMES.contains(&tokens[at + 1].1.as_str()))
+        .map(|at| tokens[at].0)
+        .collect()
+}
+
+#[test]
+fn functions_of_numbers_are_the_same_on_every_machine() {
+    let wrong: Vec<String> = sources()
+        .iter()
+        .flat_map(|(path, text)| {
+            inexact(text).into_iter().map(move |line| format!("{}:{line}", path.display()))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "take them from libm: {wrong:#?}");
+}
+
 #[test]
 fn every_test_file_is_part_of_the_suite() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
@@ -309,6 +337,8 @@ fn the_rules_catch_what_breaks_them() {
     assert!(upward(deeper, "use super::super::device::Op;\n").is_empty(), "that is ftl::device");
     assert_eq!(upward(Path::new("ftl/mod.rs"), "use super::device::Op;\n").len(), 1);
     assert!(upward(ftl, "const A: &str = \"\\\"crate::run\";\npub(super) fn f() {}\n").is_empty());
+    assert_eq!(inexact("let a = (1.0 - u)\n    .ln();\nlet b = f64::powf(a, 2.0);\n"), [2, 3]);
+    assert!(inexact("let a = x.sqrt() * libm::log(b).abs(); c.exp;\n// a.ln()\n").is_empty());
     let body = "        x();\n".repeat(70);
     assert_eq!(long_functions(&format!("    fn f() {{\n{body}    }}\n")), [(1, 72)]);
     assert!(long_functions("    fn f() {\n        x();\n    }\n").is_empty());
