@@ -198,6 +198,19 @@ _OPTION = _object("option", job=str | None, option=str, value=Scalar, line=int |
 _JOB_SPAN = _object(
     "name", name=str, started_s=Number, measured_from_s=Number, ended_s=Number, waf=Number | None
 )
+_BUILT = _object(
+    "physical_bytes",
+    "over_provisioning",
+    "dies",
+    "superblocks",
+    capacity_bytes=Count | None,
+    physical_bytes=Count,
+    over_provisioning=Number,
+    dies=Count,
+    superblocks=Count,
+    superblock_bytes=Count | None,
+    reserve_superblocks=Count | None,
+)
 _ABOUT = _object(
     check=_counted,
     version=str | None,
@@ -212,6 +225,7 @@ _ABOUT = _object(
     jobs=_list(_JOB_SPAN),
     waf=Number | None,
     waf_lifetime=Number | None,
+    built=GenericAlias(dict, (str, _BUILT)) | None,
     counters=dict[str, Number] | None,
     wear=dict[str, Any] | None,
     attribution=_ATTRIBUTION | None,

@@ -1,8 +1,10 @@
 //! The document and the logs, held against those of the real fio.
 
+use crate::common::lab_reference;
 use crate::support;
 
 use serde_json::Value;
+use ssdlab::rig::Rig;
 use ssdlab::run::{LogFile, RunResult};
 use ssdlab::stats::{Histogram, bin_of};
 use std::collections::BTreeMap;
@@ -290,4 +292,43 @@ fn coarser_histograms_and_shared_files_are_those_of_fio() {
     for row in histogram {
         assert_eq!(row[3..].iter().sum::<u64>(), 25);
     }
+}
+
+/// Rounding to whole superblocks by hand: 16 dies of 64 pages of 4 KiB, of which each has 8 for 32 MiB.
+#[test]
+fn the_document_says_what_was_built_of_each_ssd() {
+    let built = |rig: &Rig| {
+        let text = document_text(rig.build(1, false).unwrap(), "[a]\nrw=read\nsize=1m\n");
+        let document: Value = serde_json::from_str(&text).unwrap();
+        document["ssdlab"]["built"].clone()
+    };
+    let of = |superblocks: u64, reserve: u64, op: f64| {
+        serde_json::json!({
+            "capacity_bytes": 32 << 20,
+            "physical_bytes": superblocks * 16 * 64 * 4096,
+            "over_provisioning": op,
+            "dies": 16,
+            "superblocks": superblocks * 16,
+            "superblock_bytes": 64 * 4096,
+            "reserve_superblocks": reserve * 16,
+        })
+    };
+    let mut rig = lab_reference(&[("capacity", "32MiB"), ("ftl.over_provisioning", "0.10")]);
+    // 8 x 1.10 is 8.8, so 9.
+    assert_eq!(built(&rig)[""], of(9 + 1, 1, 0.125));
+    rig.set("ftl.gc.pace", "paced").unwrap();
+    rig.set("ftl.gc.low", "2").unwrap();
+    assert_eq!(built(&rig)[""], of(9 + 3, 3, 0.125));
+    // One page of eight is parity: 512 units take 9.14 superblocks of 56, times 1.10 is 10.06.
+    rig.set("ftl.parity.stripe", "8").unwrap();
+    assert_eq!(built(&rig)[""], of(10 + 3, 3, 10.0 * 56.0 / 512.0 - 1.0));
+
+    let member =
+        rig.to_toml().split_once("[device]").unwrap().1.replace("[device.", "[device.member.");
+    let array = "[device]\nkind = \"array\"\nlevel = \"raid1\"\ncount = 2\n[device.member]\n";
+    let found = built(&Rig::parse(&format!("{array}{member}"), "array").unwrap());
+    assert_eq!(found.as_object().unwrap().keys().collect::<Vec<_>>(), ["member0", "member1"]);
+    assert_eq!(found["member0"], built(&rig)[""]);
+    let disk = "[device]\nkind = \"null\"\ncapacity = \"1GiB\"\n";
+    assert_eq!(built(&Rig::parse(disk, "null").unwrap()), Value::Null);
 }

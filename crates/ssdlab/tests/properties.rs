@@ -198,7 +198,7 @@ impl VictimPolicy for TakesTheFirst {
 }
 
 #[test]
-#[should_panic]
+#[should_panic(expected = "may not be collected")]
 fn a_victim_policy_that_takes_an_open_superblock_is_caught() {
     let geometry =
         Geometry { channels: 1, ways: 1, planes: 1, pages: 4, units_per_page: 1, unit_bytes: 4096 };

@@ -64,30 +64,118 @@ fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
         .map(|(n, line)| (n + 1, line.split("//").next().unwrap_or("")))
 }
 
-/// Modules named after `crate::` in a line, those in braces too.
-fn used(line: &str) -> Vec<String> {
-    let mut names = Vec::new();
-    for (at, _) in line.match_indices("crate::") {
-        let rest = &line[at + 7..];
-        let word = |s: &str| -> String {
-            s.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
-        };
-        match rest.strip_prefix('{') {
-            Some(list) => names.extend(list.split([',', '}']).map(word)),
-            None => names.push(word(rest)),
-        }
-    }
-    // Items of the crate's root begin with a capital letter.
-    names.retain(|n| n.starts_with(|c: char| c.is_lowercase()));
+/// Module of a source as a path from the crate's root: `ftl/victim/mod.rs` is `ftl::victim`.
+fn module_path(path: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        path.with_extension("").iter().map(|n| n.to_str().unwrap().to_string()).collect();
+    names.pop_if(|last| *last == "mod");
     names
+}
+
+/// Words, `::` and single signs of code, with their lines; what is quoted is left out.
+fn tokens(text: &str) -> Vec<(usize, String)> {
+    let end = text.find("\n#[cfg(test)]").unwrap_or(text.len());
+    let (mut rest, mut line, mut out) = (&text[..end], 1, Vec::new());
+    while let Some(sign) = rest.chars().next() {
+        let word = |c: char| c.is_alphanumeric() || c == '_';
+        let length = match sign {
+            _ if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
+            '"' => quoted(rest),
+            '\'' if rest[1..].starts_with('\\') => 4 + rest[3..].find('\'').unwrap(),
+            '\'' => match rest.char_indices().nth(2) {
+                Some((at, '\'')) => at + 1,
+                _ => 1,
+            },
+            _ if word(sign) => rest.find(|c| !word(c)).unwrap_or(rest.len()),
+            _ if rest.starts_with("::") => 2,
+            _ => sign.len_utf8(),
+        };
+        let (token, behind) = rest.split_at(length);
+        if !sign.is_whitespace() && !['"', '\'', '/'].contains(&sign) {
+            out.push((line, token.to_string()));
+        }
+        line += token.matches('\n').count();
+        rest = behind;
+    }
+    out
+}
+
+/// Bytes of the string at the start of a text.
+fn quoted(text: &str) -> usize {
+    let mut escaped = false;
+    let end = text[1..].find(|c| {
+        let end = c == '"' && !escaped;
+        escaped = c == '\\' && !escaped;
+        end
+    });
+    end.map_or(text.len(), |at| at + 2)
+}
+
+/// The paths that begin at the token `at` behind `prefix`, those in braces one by one, with their
+/// lines; answers the token behind them.
+fn paths(
+    tokens: &[(usize, String)],
+    mut at: usize,
+    prefix: &[String],
+    out: &mut Vec<(usize, Vec<String>)>,
+) -> usize {
+    let token = |at: usize| tokens.get(at).map_or("", |(_, token)| token.as_str());
+    let mut path = prefix.to_vec();
+    let line = tokens[at].0;
+    loop {
+        match token(at) {
+            "{" => {
+                while !["}", ""].contains(&token(at)) {
+                    at = paths(tokens, at + 1, &path, out);
+                    // The other name of what is renamed.
+                    while !["}", ",", ""].contains(&token(at)) {
+                        at += 1;
+                    }
+                }
+                return at + 1;
+            }
+            "}" => return at,
+            name => path.push(name.to_string()),
+        }
+        if token(at + 1) != "::" {
+            out.push((line, path));
+            return at + 1;
+        }
+        at += 2;
+    }
+}
+
+/// Modules of the crate's root that a source names, by `crate`, or by enough `super`, with their
+/// lines.
+fn used(path: &Path, text: &str) -> Vec<(usize, String)> {
+    let (tokens, mut found, mut at) = (tokens(text), Vec::new(), 0);
+    while at + 1 < tokens.len() {
+        let root = ["crate", "super", "self"].contains(&tokens[at].1.as_str());
+        let begins = root && tokens[at + 1].1 == "::";
+        at = if begins { paths(&tokens, at, &[], &mut found) } else { at + 1 };
+    }
+    let resolved = found.into_iter().filter_map(|(line, names)| {
+        let mut module = module_path(path);
+        for name in names {
+            match name.as_str() {
+                "crate" => module.clear(),
+                "self" => {}
+                "super" => drop(module.pop()),
+                _ => module.push(name),
+            }
+        }
+        Some((line, module.into_iter().next()?))
+    });
+    // Items of the crate's root begin with a capital letter.
+    resolved.filter(|(_, name)| !name.starts_with(|c: char| c.is_uppercase())).collect()
 }
 
 /// Uses that point up.
 fn upward(path: &Path, text: &str) -> Vec<String> {
     let module = module_of(path);
     let Some(own) = layer(&module) else { return vec![format!("{module} has no layer")] };
-    code(text)
-        .flat_map(|(n, line)| used(line).into_iter().map(move |name| (n, name)))
+    used(path, text)
+        .into_iter()
         .filter(|(_, name)| layer(name).is_none_or(|l| l > own))
         .map(|(n, name)| format!("{}:{n}: {module} uses {name}", path.display()))
         .collect()
@@ -165,6 +253,34 @@ fn nothing_reads_a_clock_or_iterates_in_hash_order() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// Calls of functions whose last digits the standard library leaves to the system, by method and by path.
+fn inexact(text: &str) -> Vec<usize> {
+    const NAMES: &[&str] = &[
+        "exp", "exp2", "exp_m1", "ln", "ln_1p", "log", "log2", "log10", "powf", "powi", "sin",
+        "cos", "tan", "sin_cos", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh",
+        "acosh", "atanh", "cbrt", "hypot",
+    ];
+    let tokens = tokens(text);
+    let method = |at: usize| tokens[at].1 == "." && tokens.get(at + 2).is_some_and(|t| t.1 == "(");
+    let path = |at: usize| at > 0 && tokens[at].1 == "::" && tokens[at - 1].1 == "f64";
+    (0..tokens.len().saturating_sub(1))
+        .filter(|&at| method(at) || path(at))
+        .filter(|&at| NAMES.contains(&tokens[at + 1].1.as_str()))
+        .map(|at| tokens[at].0)
+        .collect()
+}
+
+#[test]
+fn functions_of_numbers_are_the_same_on_every_machine() {
+    let wrong: Vec<String> = sources()
+        .iter()
+        .flat_map(|(path, text)| {
+            inexact(text).into_iter().map(move |line| format!("{}:{line}", path.display()))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "take them from libm: {wrong:#?}");
+}
+
 #[test]
 fn every_test_file_is_part_of_the_suite() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
@@ -204,7 +320,25 @@ fn the_rules_catch_what_breaks_them() {
     assert_eq!(upward(ftl, "use crate::{nand::Cause, run::Driver};\n").len(), 1);
     assert_eq!(upward(ftl, "fn f() { crate::output::g() }\n").len(), 1);
     assert_eq!(upward(ftl, "use crate::nowhere::X;\n").len(), 1);
-    assert!(upward(ftl, "use crate::{Error, nand::NONE};\n// use crate::run;\n").is_empty());
+    assert!(
+        upward(ftl, "use crate::{Error, nand::NONE};\n// use crate::run;\n/// It's \"\n")
+            .is_empty()
+    );
+    let lines = "use crate::{\n    nand::{Cause as C, self},\n    rig::{\n        Rig,\n    },\n    run,\n};\n";
+    assert_eq!(
+        upward(ftl, lines),
+        ["ftl/page_map.rs:4: ftl uses rig", "ftl/page_map.rs:6: ftl uses run"]
+    );
+    assert_eq!(upward(ftl, "use super::super::device::Op;\n").len(), 1);
+    assert_eq!(upward(ftl, "use super::{super::{job, nand}, blocks};\n").len(), 1);
+    assert_eq!(upward(ftl, "use super::super::*;\n").len(), 1);
+    assert_eq!(upward(ftl, "fn f(c: char) { c == '\"'; super::super::run::g() }\n").len(), 1);
+    let deeper = Path::new("ftl/victim/greedy.rs");
+    assert!(upward(deeper, "use super::super::device::Op;\n").is_empty(), "that is ftl::device");
+    assert_eq!(upward(Path::new("ftl/mod.rs"), "use super::device::Op;\n").len(), 1);
+    assert!(upward(ftl, "const A: &str = \"\\\"crate::run\";\npub(super) fn f() {}\n").is_empty());
+    assert_eq!(inexact("let a = (1.0 - u)\n    .ln();\nlet b = f64::powf(a, 2.0);\n"), [2, 3]);
+    assert!(inexact("let a = x.sqrt() * libm::log(b).abs(); c.exp;\n// a.ln()\n").is_empty());
     let body = "        x();\n".repeat(70);
     assert_eq!(long_functions(&format!("    fn f() {{\n{body}    }}\n")), [(1, 72)]);
     assert!(long_functions("    fn f() {\n        x();\n    }\n").is_empty());

@@ -454,9 +454,21 @@ def _facts(run: Run, *, several: bool) -> dict[str, Mapping[str, str]]:
         "Test": {key: str(value) for key, value in test.items() if value not in (None, "")},
         "Platform": dict(_flat(around)),
         "Drive, as simulated": values,
+        "Drive, as built": _built(about.get("built") or {}),
         "Counters at the end": {k: f"{v:,}" for k, v in (about.get("counters") or {}).items()},
     }
     return {f"{run.label}: {k}" if several else k: v for k, v in found.items() if v}
+
+
+def _built(by_path: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """What was built of each SSD, in a line under its path; whole superblocks make it differ from
+    what the rig asks for."""
+    return {
+        path or "drive": f"{units.size_text(one['physical_bytes'])} of flash, over-provisioning "
+        f"{100 * one['over_provisioning']:.4g} %, {one['dies']:,} dies, "
+        f"{one['superblocks']:,} superblocks"
+        for path, one in by_path.items()
+    }
 
 
 def _flat(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:

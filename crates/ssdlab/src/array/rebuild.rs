@@ -310,7 +310,7 @@ impl Array {
         if self.rebuild.uber <= 0.0 {
             return;
         }
-        let error = 1.0 - (-8.0 * bytes as f64 * self.rebuild.uber).exp();
+        let error = 1.0 - libm::exp(-8.0 * bytes as f64 * self.rebuild.uber);
         if self.rebuild.stream.unit() < error {
             self.rebuild.errors += 1;
             if spare == 0 {

@@ -1,6 +1,6 @@
 //! A member in its place: the device, and what the array sees of it from outside.
 
-use crate::device::{Command, Completion, Device, Op};
+use crate::device::{Built, Command, Completion, Device, Op};
 use crate::persist::persistent;
 
 /// See the module. It shows itself as the device that it holds, with a few counters more.
@@ -152,6 +152,9 @@ impl Device for Slot {
     }
     fn children(&self) -> Vec<(String, &dyn Device)> {
         self.device.children()
+    }
+    fn built(&self) -> Option<Built> {
+        self.device.built()
     }
     fn verify(&self) {
         self.device.verify();

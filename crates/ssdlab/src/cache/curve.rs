@@ -65,7 +65,7 @@ impl Curve {
         };
         let spread = |at: usize| {
             let mean = ratios.iter().map(|r| r[at]).sum::<f64>() / n;
-            let squares = ratios.iter().map(|r| (r[at] - mean).powi(2)).sum::<f64>();
+            let squares = ratios.iter().map(|r| (r[at] - mean) * (r[at] - mean)).sum::<f64>();
             (squares / (n - 1.0) / n).sqrt()
         };
         Curve {
@@ -85,8 +85,9 @@ impl Curve {
 /// About `points` sizes up to that of everything, each as much greater than the one before.
 pub fn sizes_up_to(footprint: u64, points: u32) -> Vec<u64> {
     let top = footprint.max(1) as f64;
-    let mut sizes: Vec<u64> =
-        (1..=points).map(|n| top.powf(f64::from(n) / f64::from(points)).round() as u64).collect();
+    let mut sizes: Vec<u64> = (1..=points)
+        .map(|n| libm::pow(top, f64::from(n) / f64::from(points)).round() as u64)
+        .collect();
     sizes.dedup();
     sizes
 }

@@ -7,6 +7,7 @@
 //! each command completes exactly once, not before it was submitted; completions come in time
 //! order; the parts of a completion add up to its latency.
 
+mod built;
 mod controller;
 mod counts;
 pub mod hdd;
@@ -17,6 +18,7 @@ mod partition;
 pub mod ssd;
 mod versions;
 
+pub use built::Built;
 pub use controller::{Controller, ControllerKeys, RamKeys, RamOrder, WriteMode};
 pub use counts::{HOST, HostCounts};
 pub use hdd::{Hdd, HddKeys};
@@ -148,6 +150,11 @@ pub trait Device: Persist + Send {
 
     /// Reports every counter of this device (not of its parts): name and value so far.
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64));
+
+    /// What was built of this device (not of its parts); `None` without flash.
+    fn built(&self) -> Option<Built> {
+        None
+    }
 
     /// The devices this one is made of, with the name of each place.
     fn children(&self) -> Vec<(String, &dyn Device)> {

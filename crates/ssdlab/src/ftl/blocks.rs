@@ -126,7 +126,8 @@ impl Blocks {
     /// The superblock is being collected: no longer a candidate.
     pub fn reopen(&mut self, region: u32, superblock: u32) {
         let s = superblock as usize;
-        debug_assert!(self.valid[s] & OPEN == 0);
+        // In release too: what a policy picks wrongly would be collected without end.
+        assert!(self.valid[s] & OPEN == 0, "superblock {superblock} may not be collected");
         self.valid[s] |= OPEN;
         let (older, newer, r) = (self.older[s], self.newer[s], region as usize);
         match older {

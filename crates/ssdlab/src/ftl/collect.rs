@@ -2,7 +2,7 @@
 
 use super::blocks::OPEN;
 use super::mapping::Mapping;
-use super::page_map::{PageMap, Region};
+use super::page_map::{PageMap, Region, Settings};
 use super::{Sink, Untimed};
 use crate::nand::{Cause, NONE};
 use crate::persist::persistent;
@@ -19,6 +19,13 @@ pub enum Pace {
     Paced,
     /// Collection goes in batches: `ftl.gc.batch` says when they begin and end, and how fast they go.
     Periodic,
+}
+
+impl Settings {
+    /// Superblocks that a region keeps free for collection while the host writes.
+    pub fn reserve(&self) -> u32 {
+        self.low + u32::from(self.pace == Pace::Paced)
+    }
 }
 
 /// A collection under way.
@@ -145,7 +152,6 @@ impl PageMap {
 
     pub(super) fn begin(&mut self, region: u32, victim: u32, cause: Cause) {
         let valid = self.blocks.valid[victim as usize];
-        debug_assert!(valid < OPEN);
         self.blocks.reopen(region, victim);
         let gain = self.layout.data_units_per_superblock() - valid;
         self.regions[region as usize].collecting =

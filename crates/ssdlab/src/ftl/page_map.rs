@@ -324,6 +324,11 @@ impl PageMap {
         self.map.len() as u32
     }
 
+    /// How space is reclaimed.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// The kind of map.
     pub fn mapping(&self) -> &Mapping {
         &self.mapping

@@ -39,7 +39,7 @@ impl Sampler {
                 Sampler::Zipf(Zipf::new(blocks, *theta), Scatter::new(blocks, *center, rng))
             }
             Distribution::Pareto { h, center } => Sampler::Pareto {
-                power: h.ln() / (1.0 - h).ln(),
+                power: libm::log(*h) / libm::log(1.0 - h),
                 scatter: Scatter::new(blocks, *center, rng),
             },
             Distribution::Normal { deviation } => Sampler::Normal {
@@ -76,7 +76,7 @@ impl Sampler {
             Sampler::Uniform { blocks } => rng.below(*blocks),
             Sampler::Zipf(zipf, scatter) => scatter.place(zipf.rank(rng.unit())),
             Sampler::Pareto { power, scatter } => {
-                scatter.place(((scatter.blocks - 1) as f64 * rng.unit().powf(*power)) as u64)
+                scatter.place(((scatter.blocks - 1) as f64 * libm::pow(rng.unit(), *power)) as u64)
             }
             Sampler::Normal { width, scatter } => {
                 let blocks = scatter.blocks as f64;
@@ -126,8 +126,8 @@ impl Zipf {
     fn new(blocks: u64, theta: f64) -> Self {
         let n = blocks as f64;
         let zeta = zeta(blocks, theta);
-        let two = 1.0 + 0.5f64.powf(theta);
-        let eta = (1.0 - (2.0 / n).powf(1.0 - theta)) / (1.0 - two / zeta);
+        let two = 1.0 + libm::pow(0.5, theta);
+        let eta = (1.0 - libm::pow(2.0 / n, 1.0 - theta)) / (1.0 - two / zeta);
         Zipf { blocks: n, zeta, two, alpha: 1.0 / (1.0 - theta), eta }
     }
 
@@ -139,7 +139,7 @@ impl Zipf {
         } else if uz < self.two || self.blocks < 3.0 {
             1
         } else {
-            let rank = self.blocks * (self.eta * u - self.eta + 1.0).powf(self.alpha);
+            let rank = self.blocks * libm::pow(self.eta * u - self.eta + 1.0, self.alpha);
             rank.clamp(0.0, self.blocks - 1.0) as u64
         }
     }
@@ -147,14 +147,14 @@ impl Zipf {
 
 /// The sum of `k^-theta` for k from 1 to n.
 fn zeta(n: u64, theta: f64) -> f64 {
-    let term = |k: u64| (k as f64).powf(-theta);
+    let term = |k: u64| libm::pow(k as f64, -theta);
     let head: f64 = (1..=n.min(ZETA_TERMS)).map(term).sum();
     if n <= ZETA_TERMS {
         return head;
     }
     let (a, b) = (ZETA_TERMS as f64, n as f64);
-    let integral = (b.powf(1.0 - theta) - a.powf(1.0 - theta)) / (1.0 - theta);
-    let slope = |k: f64| -theta * k.powf(-theta - 1.0);
+    let integral = (libm::pow(b, 1.0 - theta) - libm::pow(a, 1.0 - theta)) / (1.0 - theta);
+    let slope = |k: f64| -theta * libm::pow(k, -theta - 1.0);
     head + integral + (term(n) - term(ZETA_TERMS)) / 2.0 + (slope(b) - slope(a)) / 12.0
 }
 

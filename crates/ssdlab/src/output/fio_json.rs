@@ -3,6 +3,7 @@
 //! Keys, their order and their units are those of fio 3.33; one more top-level object, `ssdlab`,
 //! holds what fio cannot know (see `docs/results.md`). Nothing in it depends on the wall clock.
 
+use crate::device::Built;
 use crate::job::{JobFile, JobSpec};
 use crate::run::{LatencyLevels, Report, ReportDirection, RunResult};
 use crate::stats::{Attribution, DIRECTIONS, Histogram, PART_NAMES, Summary, value_ns};
@@ -250,9 +251,26 @@ fn ssdlab(result: &RunResult, jobs: &JobFile, context: &Context) -> Value {
             entry[name] = real(waf);
         }
     }
+    if !result.built.is_empty() {
+        let built = result.built.iter().map(|(path, one)| (path.clone(), built(one)));
+        entry["built"] = Value::Object(built.collect());
+    }
     entry["counters"] = Value::Object(counters.collect());
     entry["attribution"] = attribution(result, jobs);
     entry
+}
+
+/// What was built of an SSD.
+fn built(built: &Built) -> Value {
+    json!({
+        "capacity_bytes": built.capacity_bytes,
+        "physical_bytes": built.physical_bytes,
+        "over_provisioning": real(built.over_provisioning),
+        "dies": built.dies,
+        "superblocks": built.superblocks,
+        "superblock_bytes": built.superblock_bytes,
+        "reserve_superblocks": built.reserve_superblocks,
+    })
 }
 
 /// Where the time went: of the whole run by direction, and the same for each job name.

@@ -1,23 +1,36 @@
 //! The counters of a device and of the devices it is made of.
 
-use crate::device::Device;
+use crate::device::{Built, Device};
 
-/// Visits every counter of the tree: the path of the place (`""`, `"below/"`), name, value.
-pub(super) fn walk(
-    device: &dyn Device,
-    path: &str,
-    visit: &mut dyn FnMut(&str, &'static str, u64),
-) {
-    device.counters(&mut |name, value| visit(path, name, value));
+/// Visits every device of the tree with the path of its place (`""`, `"below/"`).
+fn visit_places(device: &dyn Device, path: &str, visit: &mut dyn FnMut(&str, &dyn Device)) {
+    visit(path, device);
     for (place, child) in device.children() {
-        walk(child, &format!("{path}{place}/"), visit);
+        visit_places(child, &format!("{path}{place}/"), visit);
     }
+}
+
+/// Visits every counter of the tree: the path of the place, name, value.
+pub(super) fn walk(device: &dyn Device, visit: &mut dyn FnMut(&str, &'static str, u64)) {
+    visit_places(device, "", &mut |path, device| {
+        device.counters(&mut |name, value| visit(path, name, value));
+    });
+}
+
+/// What was built of each SSD in the tree, by its path (`""`, `"below"`).
+pub(super) fn built(device: &dyn Device) -> Vec<(String, Built)> {
+    let mut all = Vec::new();
+    visit_places(device, "", &mut |path, device| {
+        let path = path.trim_end_matches('/').to_string();
+        all.extend(device.built().map(|built| (path, built)));
+    });
+    all
 }
 
 /// Sum of the counter `name` over all places.
 pub(super) fn counter_sum(device: &dyn Device, name: &str) -> u64 {
     let mut sum = 0;
-    walk(device, "", &mut |_, counter, value| sum += if counter == name { value } else { 0 });
+    walk(device, &mut |_, counter, value| sum += if counter == name { value } else { 0 });
     sum
 }
 
@@ -75,7 +88,7 @@ impl DeviceSeries {
         self.time_s.push(now_ns as f64 / 1e9);
         let columns = &mut self.columns;
         let mut next = 0;
-        walk(device, "", &mut |path, name, value| {
+        walk(device, &mut |path, name, value| {
             if first {
                 columns.push((format!("{path}{name}"), Vec::new()));
             }

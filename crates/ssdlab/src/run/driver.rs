@@ -4,7 +4,7 @@
 //! its process; then timers in the order they were set; then jobs that may start now; then the end
 //! of the interval, which thus includes what completed at its very end.
 
-use super::counters::FlashWrites;
+use super::counters::{FlashWrites, built};
 use super::process::{Next, Process, Stage, direction};
 use super::recorder::{Done, JobSpan, Recorder};
 use super::replay::Replayed;
@@ -189,6 +189,7 @@ impl<'a> Driver<'a> {
             series: recorded.series,
             latencies: recorded.latencies,
             device_series: self.device_series,
+            built: built(self.device),
             attribution: recorded.attribution,
             simulated_ns: now,
             interval_ns: self.interval_ns,

@@ -22,7 +22,7 @@ pub use prepare::{Preconditioning, Step, prepare};
 pub use recorder::{JobSpan, LatencyLevels, Report, ReportDirection};
 pub use session::Session;
 
-use crate::device::Device;
+use crate::device::{Built, Device};
 use crate::error::Result;
 use crate::job::JobFile;
 use crate::stats::{Attribution, Latencies, Series};
@@ -87,6 +87,8 @@ pub struct RunResult {
     pub latencies: Latencies,
     /// One row per interval: all counters of the device and its parts, cumulative.
     pub device_series: DeviceSeries,
+    /// What was built of each SSD, by its path in the rig.
+    pub built: Vec<(String, Built)>,
     /// Where the time went, by job of the job file and direction (see [`crate::stats::DIRECTIONS`]).
     pub attribution: Vec<[Attribution; 4]>,
     /// Virtual time from the start to the last completion, ns.

@@ -317,7 +317,7 @@ impl Rate {
         self.issued_bytes[d] += len;
         self.due[d] = match &mut self.poisson {
             Some(stream) => {
-                let gap = -(1.0 - stream.unit()).ln() * self.mean_gap_ns[d];
+                let gap = -libm::log(1.0 - stream.unit()) * self.mean_gap_ns[d];
                 self.due[d].saturating_add(gap as u64)
             }
             None => (u128::from(self.issued_bytes[d]) * 1_000_000_000 / u128::from(rate)) as u64,

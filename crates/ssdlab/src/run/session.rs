@@ -159,7 +159,7 @@ impl Session {
     /// Every counter of the device and of its parts: the path of the place and the name, the value.
     pub fn counters(&self) -> Vec<(String, u64)> {
         let mut all = Vec::new();
-        counters::walk(self.device(), "", &mut |path, name, value| {
+        counters::walk(self.device(), &mut |path, name, value| {
             all.push((format!("{path}{name}"), value));
         });
         all

@@ -1,6 +1,6 @@
 //! A device whose time has gone on before the run: to the driver it begins at 0.
 
-use crate::device::{Command, Completion, Device};
+use crate::device::{Built, Command, Completion, Device};
 use crate::error::Result;
 use crate::persist::{Archive, Persist};
 use crate::units::NEVER;
@@ -52,6 +52,9 @@ impl Device for Shifted<'_> {
     }
     fn children(&self) -> Vec<(String, &dyn Device)> {
         self.device.children()
+    }
+    fn built(&self) -> Option<Built> {
+        self.device.built()
     }
     fn verify(&self) {
         self.device.verify();

@@ -45,8 +45,8 @@ persistent!(Heat {
 impl Heat {
     pub fn new(keys: &TierKeys, extents: u32) -> Self {
         let period = keys.period.0;
-        let left = (-(period as f64) / keys.half_life.0 as f64).exp2();
-        // To 16 bits, so that the last digits of a machine's functions do not matter.
+        let left = libm::exp2(-(period as f64) / keys.half_life.0 as f64);
+        // To 16 bits, finer than a half-life is known.
         let decay = (left * 65536.0).round() as u64 * (WHOLE >> 16);
         Heat {
             heat: vec![0; extents as usize],

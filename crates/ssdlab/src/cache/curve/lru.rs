@@ -55,7 +55,7 @@ impl Profile {
         }
         let shift = (bin as u64 >> (FINE_BITS - 1)) - 1;
         let mantissa = bin as u64 - (shift << (FINE_BITS - 1));
-        mantissa as f64 * 2f64.powi(shift as i32)
+        libm::ldexp(mantissa as f64, shift as i32)
     }
 
     #[inline]

@@ -113,6 +113,8 @@ pub fn select(
     totals
 }
 
+/// All places of the samples.
+const TWO_32: f64 = (1u64 << 32) as f64;
 /// Blocks of a sampled cache at least: rounding then moves its size by 3 % at most.
 const BLOCKS_MIN: f64 = 16.0;
 
@@ -136,11 +138,11 @@ pub fn check_sizes(sizes: &[u64], share: f64) -> Result<()> {
 
 /// Highest place in a sample of a fixed rate.
 pub fn limit(rate: f64, samples: u32) -> u64 {
-    let share = (rate * f64::from(samples) * 2f64.powi(32)).round();
+    let share = (rate * f64::from(samples) * TWO_32).round();
     (share as u64).clamp(1, 1 << 32) - 1
 }
 
 /// The share of all blocks that is in each of `samples` samples up to a limit.
 pub fn rate(limit: u64, samples: u32) -> f64 {
-    (limit + 1) as f64 / 2f64.powi(32) / f64::from(samples)
+    (limit + 1) as f64 / TWO_32 / f64::from(samples)
 }

@@ -215,10 +215,10 @@ impl Source {
                 return value;
             }
             Source::Constant(mean) => *mean,
-            Source::Exponential(mean) => -*mean * (1.0 - u).ln(),
+            Source::Exponential(mean) => -*mean * libm::log(1.0 - u),
             Source::Normal { mean, deviation } => *mean + *deviation * normal(u, v),
-            Source::Lognormal { scale, sigma } => *scale * (*sigma * normal(u, v)).exp(),
-            Source::Pareto { least, exponent } => *least * (1.0 - u).powf(-1.0 / *exponent),
+            Source::Lognormal { scale, sigma } => *scale * libm::exp(*sigma * normal(u, v)),
+            Source::Pareto { least, exponent } => *least * libm::pow(1.0 - u, -1.0 / *exponent),
             Source::TwoPoint { fast, slow, share } => {
                 if u < *share {
                     *slow
@@ -234,7 +234,7 @@ impl Source {
 
 /// A standard normal variate of two uniform ones (Box and Muller).
 fn normal(u: f64, v: f64) -> f64 {
-    (-2.0 * (1.0 - u).ln()).sqrt() * (TAU * v).cos()
+    (-2.0 * libm::log(1.0 - u)).sqrt() * libm::cos(TAU * v)
 }
 
 impl LatencyKeys {
@@ -306,7 +306,7 @@ impl LatencyKeys {
             }
             Distribution::Lognormal => {
                 let sigma = number("spread", self.spread, 0.0..=5.0)?;
-                Source::Lognormal { scale: mean * (-sigma * sigma / 2.0).exp(), sigma }
+                Source::Lognormal { scale: mean * libm::exp(-sigma * sigma / 2.0), sigma }
             }
             Distribution::Pareto => {
                 let exponent = number("spread", self.spread, 1.01..=100.0)?;

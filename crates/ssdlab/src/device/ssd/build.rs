@@ -210,11 +210,6 @@ impl SsdKeys {
         Ok(())
     }
 
-    /// Superblocks that a region keeps free for collection while the host writes.
-    fn reserve(&self) -> u32 {
-        self.ftl.gc.low + u32::from(self.ftl.gc.pace == Pace::Paced)
-    }
-
     /// Regions, superblocks and die arithmetic for the capacity and over-provisioning asked for.
     pub fn layout(&self, geometry: &Geometry) -> Result<Layout> {
         let units = (self.capacity.0 / u64::from(geometry.unit_bytes)) as f64;
@@ -236,7 +231,7 @@ impl SsdKeys {
         let superblock = f64::from(probe.data_units_per_superblock());
         let per_region = units / f64::from(probe.regions) / superblock;
         let data = (per_region * (1.0 + self.ftl.over_provisioning)).round();
-        let total = data + f64::from(self.reserve());
+        let total = data + f64::from(self.settings().reserve());
         let physical = total * f64::from(probe.regions) * f64::from(probe.units_per_superblock());
         if physical >= f64::from(u32::MAX) {
             return Err(Error::rig(

@@ -1,6 +1,7 @@
 //! What an SSD reports about itself: its own counters, and those a drive's SMART page shows.
 
 use super::Ssd;
+use crate::device::Built;
 use crate::nand::Cause;
 use crate::persist::persistent;
 
@@ -93,6 +94,27 @@ pub(super) fn visit(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     visit("busy_parity_ns", busy[Cause::Parity as usize]);
     visit("busy_channels_ns", channels);
     visit_wear(ssd, visit);
+}
+
+/// What was built.
+pub(super) fn built(ssd: &Ssd) -> Built {
+    let layout = &ssd.ftl.layout;
+    let regions = u64::from(layout.regions);
+    let superblocks = regions * u64::from(ssd.ftl.blocks.per_region());
+    let reserve = regions * u64::from(ssd.ftl.settings().reserve());
+    let unit_bytes = ssd.unit_bytes / u64::from(layout.granules());
+    let bytes = |units: u32| u64::from(units) * unit_bytes;
+    let room = (superblocks - reserve) * bytes(layout.data_units_per_superblock());
+    let superblock_bytes = bytes(layout.units_per_superblock());
+    Built {
+        capacity_bytes: ssd.capacity,
+        physical_bytes: superblocks * superblock_bytes,
+        over_provisioning: room as f64 / ssd.capacity as f64 - 1.0,
+        dies: ssd.dies,
+        superblocks,
+        superblock_bytes,
+        reserve_superblocks: reserve,
+    }
 }
 
 /// What was programmed: in bytes whatever for, in units by cause.

@@ -21,7 +21,7 @@ pub use keys::{
     ParityKeys, ReadAheadKeys, SlcCacheKeys, SsdKeys, SuspendKeys, WearKeys,
 };
 
-use super::{Build, Command, Completion, Device, Op, SECTOR};
+use super::{Build, Built, Command, Completion, Device, Op, SECTOR};
 use crate::error::Result;
 use crate::ftl::PageMap;
 use crate::nand::{FastDiv, Finished, Geometry, NONE, OpKind};
@@ -359,16 +359,11 @@ impl Device for Ssd {
             remaining: 0,
             digest: 0,
         };
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.commands[index as usize] = active;
-                index
-            }
-            None => {
-                self.commands.push(active);
-                (self.commands.len() - 1) as u32
-            }
-        };
+        let index = self.free.pop().unwrap_or(self.commands.len() as u32);
+        match self.commands.get_mut(index as usize) {
+            Some(place) => *place = active,
+            None => self.commands.push(active),
+        }
         if self.in_flight == 0 && self.idle_after.is_some() {
             let slot = self.slot(IDLE);
             self.engine.flash.calendar.set(slot, NEVER);
@@ -476,6 +471,10 @@ impl Device for Ssd {
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         counters::visit(self, visit);
+    }
+
+    fn built(&self) -> Option<Built> {
+        Some(counters::built(self))
     }
 
     fn verify(&self) {

@@ -1,8 +1,11 @@
 //! The speed table: requests per CPU-second on `lab-reference`, through ordinary jobs.
 //!
-//! `./lab bench [--json FILE] [--quick] [--only write|read|untimed|array|tier|precondition]` prints it and, with `--json`, appends one line to FILE.
-//! The warm-up (preconditioning to steady state) is not counted; what is counted is everything a
-//! run does: job, driver, statistics, device.
+//! `./lab bench [--json FILE] [--quick] [--only write|read|untimed|array|tier|precondition]` prints it and, with
+//! `--json`, appends one line to FILE. The warm-up (preconditioning to steady state) is not counted; what is counted
+//! is everything a run does: job, driver, statistics, device. `--against OLD [--rounds N]` times another build of
+//! this program in turn with this one ([`against`]).
+
+mod against;
 
 use ssdlab::device::{Command, Device, Op};
 use ssdlab::job::{JobFile, ParseSource, parse};
@@ -11,14 +14,17 @@ use ssdlab::run::{Preconditioning, RunOptions, prepare, run};
 use std::io::Write as _;
 use std::time::Duration;
 
-const REFERENCE: &str = include_str!("../../../python/ssdlab/profiles/lab-reference.toml");
+const REFERENCE: &str = include_str!("../../../../python/ssdlab/profiles/lab-reference.toml");
 
 /// First target and where we want to be, requests per CPU-second, from the design.
 const WRITES: [(&str, f64, f64); 3] =
     [("0.28", 1e6, 3e6), ("0.127", 0.5e6, 1.5e6), ("0.07", 0.3e6, 0.8e6)];
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let mut arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    if let Some(old) = against::take(&mut arguments, "--against") {
+        return against::compare(&old, arguments);
+    }
     let quick = arguments.iter().any(|a| a == "--quick");
     let json = arguments.iter().position(|a| a == "--json").and_then(|i| arguments.get(i + 1));
     let only = arguments.iter().position(|a| a == "--only").and_then(|i| arguments.get(i + 1));
@@ -304,12 +310,16 @@ impl Table {
                 (format!("{name} [{unit}]"), ((value * 1e4).round() / 1e4).into())
             })
             .collect();
-        let line = serde_json::json!({ "version": env!("CARGO_PKG_VERSION"), "figures": rows });
-        let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
-        match file.and_then(|mut f| writeln!(f, "{line}")) {
-            Ok(()) => println!("appended to {path}"),
-            Err(e) => eprintln!("cannot append to {path}: {e}"),
-        }
+        append(path, &serde_json::json!({ "version": env!("CARGO_PKG_VERSION"), "figures": rows }));
+    }
+}
+
+/// Appends a line to the file at `path`.
+fn append(path: &str, line: &serde_json::Value) {
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    match file.and_then(|mut f| writeln!(f, "{line}")) {
+        Ok(()) => println!("appended to {path}"),
+        Err(e) => eprintln!("cannot append to {path}: {e}"),
     }
 }
 
