@@ -49,9 +49,11 @@
 //! - [`persist`]: state in and out of a file
 //! - [`sim`]: which component acts next
 //! - [`stats`]: histograms, series, where time goes
+//! - [`contract`]: what a device is, its commands and completions
+//! - `fleet`: what devices made of devices share
 //! - [`nand`]: dies and channels in time
 //! - [`ftl`]: where data is placed and how space is reclaimed
-//! - [`device`], [`array`](mod@array) and [`rig`]: the device contract, the devices, and their description
+//! - [`device`], [`array`](mod@array) and [`rig`]: the devices, and their description
 //! - [`cache`]: replacement policies, hit ratios, miss-ratio curves
 //! - [`tier`]: extents that move between two devices by their heat
 //! - [`trace`]: block traces, their formats and what they are like
@@ -63,8 +65,10 @@
 pub mod array;
 pub mod cache;
 pub mod catalogue;
+pub mod contract;
 pub mod device;
 pub mod error;
+pub(crate) mod fleet;
 pub mod ftl;
 pub mod job;
 pub mod nand;

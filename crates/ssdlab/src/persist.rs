@@ -12,6 +12,12 @@
 //! place of one, so that an empty drive is a small file, and memory that holds nothing but zeros is not
 //! touched by loading zeros.
 
+mod derive;
+
+pub(crate) use derive::{
+    persist_case, persist_choice, persistent, persistent_cases, persistent_enum,
+};
+
 use crate::error::{Error, Result};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read, Write};
@@ -227,6 +233,12 @@ impl Persist for bool {
     }
 }
 
+impl Persist for () {
+    fn persist(&mut self, _archive: &mut Archive<'_>) -> Result<()> {
+        Ok(())
+    }
+}
+
 impl<T: Persist, const N: usize> Persist for [T; N] {
     fn persist(&mut self, archive: &mut Archive<'_>) -> Result<()> {
         self.iter_mut().try_for_each(|item| item.persist(archive))
@@ -325,60 +337,6 @@ impl<T: Persist> Part for Vec<T> {
         T::persist_slice(self, archive)
     }
 }
-
-/// The place of an enum's value among all, for [`persistent_enum!`](persistent_enum).
-pub(crate) fn persist_choice<T: Copy + PartialEq>(
-    value: &mut T,
-    all: &[T],
-    archive: &mut Archive<'_>,
-) -> Result<()> {
-    let mut at = all.iter().position(|one| one == value).map_or(u8::MAX, |at| at as u8);
-    at.persist(archive)?;
-    *value = *all.get(usize::from(at)).ok_or_else(|| mismatch("is none of the values known"))?;
-    Ok(())
-}
-
-/// Implements [`Persist`] for a struct: its state; parts whose presence or length was decided when it
-/// was built; what follows from how it was built, which is left alone. Names all fields.
-macro_rules! persistent {
-    ($type:ty {
-        $(state { $($state:ident),* $(,)? })?
-        $(parts { $($part:ident),* $(,)? })?
-        $(built { $($built:ident),* $(,)? })?
-    }) => {
-        impl $crate::persist::Persist for $type {
-            fn persist(
-                &mut self,
-                _archive: &mut $crate::persist::Archive<'_>,
-            ) -> $crate::error::Result<()> {
-                let Self { $($($state,)*)? $($($part,)*)? $($($built: _,)*)? } = self;
-                $($($crate::persist::Persist::persist($state, _archive)?;)*)?
-                $($($crate::persist::Part::persist_part($part, _archive)?;)*)?
-                Ok(())
-            }
-        }
-    };
-}
-pub(crate) use persistent;
-
-/// Implements [`Persist`] for an enum without fields, by the place of its values in the list of all.
-macro_rules! persistent_enum {
-    ($type:ty { $($value:ident),* $(,)? }) => {
-        impl $crate::persist::Persist for $type {
-            fn persist(
-                &mut self,
-                archive: &mut $crate::persist::Archive<'_>,
-            ) -> $crate::error::Result<()> {
-                // A new value does not compile before it has its place.
-                match self {
-                    $(Self::$value => {})*
-                }
-                $crate::persist::persist_choice(self, &[$(Self::$value),*], archive)
-            }
-        }
-    };
-}
-pub(crate) use persistent_enum;
 
 #[cfg(test)]
 mod tests {

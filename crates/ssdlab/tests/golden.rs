@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::{Measured, Sets, closed_loop, command, fill_sequentially, lab_reference};
-use ssdlab::device::{Command, Device, Op};
+use ssdlab::device::{Command, Completion, Device, Op};
 use ssdlab::rig::Rig;
 use ssdlab::rng::Stream;
 use std::collections::BTreeMap;
@@ -32,6 +32,29 @@ fn summary(device: &dyn Device, run: &Measured, latencies: &mut [u64]) -> String
 
 /// A mix of commands on a drive filled once, `depth` in flight.
 fn run(rig: &Rig, seed: u64, depth: u64, next: impl Fn(&mut Stream, u64) -> Command) -> String {
+    watched(rig, seed, depth, next, |_| {})
+}
+
+/// The same of a device made of devices, and a hash over tag, time and parts of every completion.
+fn composed(text: &str, seed: u64, depth: u64) -> String {
+    let rig = Rig::parse(text, "composed").unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let mut hash = 0u64;
+    let mut note =
+        |value: u64| hash = (hash ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let text = watched(&rig, seed, depth, skewed, |completion| {
+        [completion.tag, completion.time].into_iter().for_each(&mut note);
+        completion.parts.0.into_iter().filter(|&part| part > 0).for_each(&mut note);
+    });
+    format!("{text}completions {hash:016x}\n")
+}
+
+fn watched(
+    rig: &Rig,
+    seed: u64,
+    depth: u64,
+    next: impl Fn(&mut Stream, u64) -> Command,
+    mut seen: impl FnMut(&Completion),
+) -> String {
     let mut device = rig.build(seed, false).unwrap();
     fill_sequentially(&mut *device, 128 << 10);
     let mut rng = Stream::new(seed, "golden");
@@ -43,7 +66,10 @@ fn run(rig: &Rig, seed: u64, depth: u64, next: impl Fn(&mut Stream, u64) -> Comm
         20_000,
         0,
         || next(&mut rng, capacity),
-        |latency, _| latencies.push(latency),
+        |latency, completion| {
+            latencies.push(latency);
+            seen(completion);
+        },
     );
     summary(&*device, &measured, &mut latencies)
 }
@@ -61,6 +87,12 @@ fn mixed(rng: &mut Stream, capacity: u64) -> Command {
         94..98 => command(Op::Trim, offset, len),
         _ => command(Op::Flush, 0, 0),
     }
+}
+
+/// Mixed commands, most of them in a part of the device.
+fn skewed(rng: &mut Stream, capacity: u64) -> Command {
+    let hot = if rng.below(5) > 0 { capacity / 8 } else { capacity };
+    mixed(rng, hot)
 }
 
 const SMALL: Sets = &[("capacity", "32MiB")];
@@ -138,4 +170,99 @@ fn a_partition_leaves_the_rest_as_spare() {
     )
     .unwrap();
     insta::assert_snapshot!(run(&rig, 4, 8, random_write));
+}
+
+/// Drives that answer in 80 us, four commands at a time.
+const DRIVE: &str =
+    "{ kind = \"null\", capacity = \"16MiB\", service_time = \"80us\", servers = 4 }";
+
+#[test]
+fn raid5_that_loses_a_member_and_rebuilds() {
+    insta::assert_snapshot!(composed(
+        &format!(
+            "[device]\nkind = \"array\"\nlevel = \"raid5\"\ncount = 4\nspares = 1\nchunk = \"16KiB\"\n\
+             bitmap = \"1MiB\"\nbitmap_delay = \"30ms\"\nfail = [{{ member = 2, at = \"50ms\" }}]\n\
+             power_loss = [\"150ms\"]\nrestart_after = \"5ms\"\n\
+             bus = {{ bandwidth = \"1GB/s\", command_time = \"1us\" }}\nmember = {DRIVE}"
+        ),
+        5,
+        24,
+    ));
+}
+
+#[test]
+fn raid10_of_drives() {
+    let drive = "kind = \"ssd\"\ncapacity = \"16MiB\"\nftl = { over_provisioning = 0.3 }\n\
+                 nand = { channels = 2, ways = 2, page = \"4KiB\", pages_per_block = 64, t_read = \"75us\", \
+                 t_program = \"750us\", t_erase = \"3.8ms\", transfer_mts = 333 }";
+    insta::assert_snapshot!(composed(
+        &format!(
+            "[device]\nkind = \"array\"\nlevel = \"raid10\"\ncount = 4\nspares = 1\nchunk = \"64KiB\"\n\
+             fail = [{{ member = 1, at = \"30ms\" }}]\n[device.member]\n{drive}"
+        ),
+        6,
+        16,
+    ));
+}
+
+/// A disk of 4 GB with a volatile write cache, of which a partition is used.
+const DISK: &str = "{ kind = \"partition\", size = \"64MiB\", below = { kind = \"hdd\", capacity = \"4GB\", \
+                    rpm = 7200, seek_average = \"8.5ms\", sustained_outer = \"200MB/s\", \
+                    sustained_inner = \"100MB/s\", write_cache = \"2MiB\" } }";
+
+#[test]
+fn a_disk() {
+    insta::assert_snapshot!(composed(&format!("device = {DISK}"), 7, 16));
+}
+
+#[test]
+fn a_cache_before_a_disk_writes_back() {
+    insta::assert_snapshot!(composed(
+        &format!(
+            "[device]\nkind = \"cache\"\nmode = \"write-back\"\nblock = \"32KiB\"\nmetadata = \"written\"\n\
+             idle_after = \"20ms\"\ndirty_low = 0.2\ndirty_high = 0.6\ncache = {DRIVE}\nbelow = {DISK}"
+        ),
+        8,
+        16,
+    ));
+}
+
+#[test]
+fn a_cache_that_fails_goes_past() {
+    insta::assert_snapshot!(composed(
+        &format!(
+            "[device]\nkind = \"cache\"\nmode = \"write-back\"\nblock = \"16KiB\"\nfill = \"block\"\n\
+             cache_fails_at = \"300ms\"\ncache = {DRIVE}\nbelow = {{ kind = \"null\", \
+             capacity = \"64MiB\", service_time = \"500us\", servers = 2 }}"
+        ),
+        9,
+        16,
+    ));
+}
+
+#[test]
+fn a_tier_that_moves() {
+    insta::assert_snapshot!(composed(
+        &format!(
+            "[device]\nkind = \"tier\"\nextent = \"64KiB\"\nmove_size = \"16KiB\"\nperiod = \"20ms\"\n\
+             half_life = \"100ms\"\nmoves = 3\nplacement = \"below-first\"\nmetadata = \"written\"\n\
+             move_rate = \"50MB/s\"\nbelow_fails_at = \"1500ms\"\nfast = {DRIVE}\nbelow = {{ kind = \"null\", \
+             capacity = \"64MiB\", service_time = \"500us\", servers = 2 }}"
+        ),
+        10,
+        16,
+    ));
+}
+
+#[test]
+fn a_card_that_writes_back_before_an_array() {
+    insta::assert_snapshot!(composed(
+        &format!(
+            "[device]\nkind = \"controller\"\nbandwidth = \"2GB/s\"\ncommand_time = \"2us\"\ncores = 2\n\
+             queue = 12\ncache = {{ size = \"2MiB\", force = true, destage_depth = 4, destage_delay = \"3ms\" }}\n\
+             below = {{ kind = \"array\", level = \"raid0\", count = 3, chunk = \"64KiB\", member = {DRIVE} }}"
+        ),
+        11,
+        16,
+    ));
 }

@@ -11,6 +11,8 @@ const LAYERS: &[&[&str]] = &[
     &["registry", "rng", "persist"],
     &["sim"],
     &["stats"],
+    &["contract"],
+    &["fleet"],
     &["nand"],
     &["ftl"],
     &["device", "rig", "array", "cache", "tier"],

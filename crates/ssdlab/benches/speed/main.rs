@@ -1,6 +1,6 @@
 //! The speed table: requests per CPU-second on `lab-reference`, through ordinary jobs.
 //!
-//! `./lab bench [--json FILE] [--quick] [--only write|read|untimed|array|tier|precondition]` prints it and, with
+//! `./lab bench [--json FILE] [--quick] [--only write|read|untimed|array|tier|layer|precondition]` prints it and, with
 //! `--json`, appends one line to FILE. The warm-up (preconditioning to steady state) is not counted; what is counted
 //! is everything a run does: job, driver, statistics, device. `--against OLD [--rounds N]` times another build of
 //! this program in turn with this one ([`against`]).
@@ -48,6 +48,9 @@ fn main() {
     }
     if wanted("tier") {
         tiers(&mut table, requests);
+    }
+    if wanted("layer") {
+        layers(&mut table, requests);
     }
     if wanted("precondition") {
         large(&mut table, if quick { "4GiB" } else { "64GiB" });
@@ -166,11 +169,42 @@ fn tiers(table: &mut Table, requests: u32) {
     }
 }
 
+/// What a device costs that hands commands to a device that does next to nothing: bare commands without it
+/// and with it, nanoseconds of CPU for each.
+fn layers(table: &mut Table, requests: u32) {
+    const NULL: &str =
+        "{ kind = \"null\", capacity = \"4GiB\", service_time = \"50us\", servers = 8 }";
+    let above = |keys: &str| format!("{keys}\nbelow = {NULL}");
+    let cost = |text: &str| {
+        let rig = Rig::parse(&format!("[device]\n{text}"), "layer").expect("a rig");
+        1e9 / taken_in_turn(vec![rig.build(1, false).expect("a device")], requests)
+    };
+    let bare = cost(NULL.trim_matches(['{', '}', ' ']).replace(", ", "\n").as_str());
+    table.value("bare command, null device", bare, "ns", None);
+    for (name, text) in [
+        ("partition", above("kind = \"partition\"")),
+        ("link", above("kind = \"link\"\nbandwidth = \"4GB/s\"\nqueue_slots = 64")),
+        ("card", above("kind = \"controller\"\nbandwidth = \"4GB/s\"\ncommand_time = \"1us\"")),
+        ("array of one", format!("kind = \"array\"\nlevel = \"raid0\"\nmembers = [{NULL}]")),
+        ("tiers", above(&format!("kind = \"tier\"\nmoves = 0\nreserve = 1\nfast = {NULL}"))),
+        (
+            "cache, all past",
+            above(&format!("kind = \"cache\"\nmode = \"write-around\"\ncache = {NULL}")),
+        ),
+    ] {
+        table.value(&format!("bare command, {name}, above that"), cost(&text) - bare, "ns", None);
+    }
+}
+
 /// Commands per CPU-second of drives that know nothing of each other: each goes on to its next
 /// completion, then the next one has its turn.
 fn in_turn(drives: u32, requests: u32) -> f64 {
     let mut all: Vec<_> = (0..drives).map(|_| drive("512MiB", "0.28")).collect();
     all.iter_mut().for_each(|device| prepared(&mut **device, "steady"));
+    taken_in_turn(all, requests)
+}
+
+fn taken_in_turn(mut all: Vec<Box<dyn Device>>, requests: u32) -> f64 {
     let mut rng = ssdlab::rng::Stream::new(1, "bench");
     let units = all[0].capacity() / 4096;
     let mut next = |tag| Command {

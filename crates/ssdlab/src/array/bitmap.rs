@@ -6,8 +6,9 @@
 //! Modelled is what it costs: a page of 4 KiB to every member, behind the data.
 
 use super::keys::ROW;
-use super::{Array, Io, Purpose};
-use crate::device::Op;
+use super::{Array, Task};
+use crate::contract::Op;
+use crate::fleet::HostId;
 use crate::persist::{persistent, persistent_enum};
 use crate::units::NEVER;
 
@@ -39,7 +40,7 @@ pub(super) struct Bitmap {
     /// Writes of the host in flight, by region.
     writes: Vec<u32>,
     /// Writes that wait for their bits.
-    waiting: Vec<u32>,
+    waiting: Vec<HostId>,
     /// Commands of the page in flight.
     in_flight: u32,
     /// Bits have changed since the page was last sent.
@@ -146,25 +147,25 @@ impl Bitmap {
 
 impl Array {
     /// Whether a write must wait for the bitmap; it does so then.
-    pub(super) fn waits_for_bitmap(&mut self, host: u32) -> bool {
-        let active = &mut self.hosts.all[host as usize];
+    pub(super) fn waits_for_bitmap(&mut self, host: HostId) -> bool {
+        let active = &mut self.fleet.hosts[host];
         let command = active.command;
         let Some(bitmap) = &mut self.bitmap else { return false };
-        if command.op != Op::Write || std::mem::replace(&mut active.marked, true) {
+        if command.op != Op::Write || std::mem::replace(&mut active.own.marked, true) {
             return false;
         }
         if bitmap.begin(command.offset, command.len) {
             return false;
         }
         bitmap.waiting.push(host);
-        self.hosts.all[host as usize].remaining += 1;
+        self.fleet.hosts[host].remaining += 1;
         self.write_bitmap();
         true
     }
 
     /// Whether a purge must wait until the page is not on its way to the members: it would be written
     /// into what is being erased. With all erased no bit need be set but those of writes under way.
-    pub(super) fn purge_waits_for_bitmap(&mut self, host: u32) -> bool {
+    pub(super) fn purge_waits_for_bitmap(&mut self, host: HostId) -> bool {
         let Some(bitmap) = &mut self.bitmap else { return false };
         for (bit, _) in
             bitmap.bits.iter_mut().zip(&bitmap.writes).filter(|(_, writes)| **writes == 0)
@@ -177,7 +178,7 @@ impl Array {
             return false;
         }
         bitmap.waiting.push(host);
-        self.hosts.all[host as usize].remaining += 1;
+        self.fleet.hosts[host].remaining += 1;
         true
     }
 
@@ -191,7 +192,7 @@ impl Array {
         bitmap.bits.iter_mut().filter(|b| **b == Bit::Asked).for_each(|b| *b = Bit::Underway);
         bitmap.written += 1;
         if bitmap.due == NEVER {
-            bitmap.due = self.now + bitmap.delay;
+            bitmap.due = self.fleet.now + bitmap.delay;
         }
         let offset = bitmap.offset;
         let alive = (0..self.seats.len() as u32).filter(|&member| self.alive(member)).count();
@@ -200,10 +201,9 @@ impl Array {
         }
         for member in 0..self.seats.len() as u32 {
             if self.alive(member) {
-                let io = Io { purpose: Purpose::Bitmap, op: Op::Write, member, ..Io::default() };
                 let stamp = self.stamp_blank(ROW);
-                self.slot_mut(member).pending += 1;
-                self.send(Io { offset, len: ROW, ..io }, stamp, 0);
+                let io = self.errand(Task::Bitmap(), member, Op::Write, offset, ROW);
+                self.send(io, stamp, 0);
             }
         }
         self.plan_timers();
@@ -227,12 +227,12 @@ impl Array {
         bitmap.bits.iter_mut().filter(|b| **b == Bit::Underway).for_each(|b| *b = Bit::Set);
         let mut waiting = std::mem::take(&mut bitmap.waiting);
         waiting.retain(|&host| {
-            let command = self.hosts.all[host as usize].command;
+            let command = self.fleet.hosts[host].command;
             let ready =
                 self.bitmap.as_ref().is_none_or(|b| b.is_ready(command.offset, command.len));
             if ready {
-                let active = &mut self.hosts.all[host as usize];
-                active.logged = self.now - active.submitted;
+                let active = &mut self.fleet.hosts[host];
+                active.own.logged = self.fleet.now - active.submitted;
                 active.remaining -= 1;
                 // A block may be under way by now.
                 match self.waits_for_block(host) {
@@ -265,7 +265,7 @@ impl Array {
                 _ => {}
             }
         }
-        bitmap.due = if bitmap.set > 0 { self.now + bitmap.delay } else { NEVER };
+        bitmap.due = if bitmap.set > 0 { self.fleet.now + bitmap.delay } else { NEVER };
         self.write_bitmap();
     }
 }

@@ -3,7 +3,7 @@
 use super::bitmap::{Bitmap, REGIONS_MAX};
 use super::keys::{ArrayKeys, Level, MEMBERS_MAX, ROW};
 use super::layout::{Layout, Linear, Mirrored, Parity, Striped};
-use crate::device::Device;
+use crate::contract::Device;
 use crate::error::{Error, Result};
 use crate::rig::at_most_an_hour;
 use crate::units::Bytes;

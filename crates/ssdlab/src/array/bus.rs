@@ -6,9 +6,12 @@
 //! its command, data of reads after the member has it; first in, first out, one transfer at a time and
 //! direction. An array without one does not know of it.
 
-use super::{Array, Io};
-use crate::device::{Command, Completion, Duplex, Op};
+use super::Array;
+use super::failure::BUS;
+use crate::contract::{Completion, Op};
+use crate::device::Duplex;
 use crate::error::{Error, Result};
+use crate::fleet::IoId;
 use crate::persist::persistent;
 use crate::rig::at_most_an_hour;
 use crate::sim::Lane;
@@ -43,11 +46,12 @@ struct Held {
     /// It comes from the member.
     back: bool,
     since: u64,
-    command: Command,
+    stamp: u64,
+    compressible: u8,
     parts: Parts,
     digest: u64,
 }
-persistent!(Held { state { serial, back, since, command, parts, digest } });
+persistent!(Held { state { serial, back, since, stamp, compressible, parts, digest } });
 
 /// See the module.
 pub(super) struct Bus {
@@ -56,7 +60,7 @@ pub(super) struct Bus {
     full: bool,
     /// To the members, and from them; a half-duplex bus uses the first alone. Commands of members by
     /// their place, and the serial number of the crossing.
-    lanes: [Lane<(u32, u64)>; 2],
+    lanes: [Lane<(IoId, u64)>; 2],
     /// By the place of the command.
     held: Vec<Held>,
     serial: u64,
@@ -91,30 +95,30 @@ impl Bus {
     }
 
     /// Takes what has crossed at `now`; its place, unless something else has that place by now.
-    fn pop(&mut self, now: u64) -> Option<u32> {
+    fn pop(&mut self, now: u64) -> Option<IoId> {
         let lane = self.lanes.iter().position(|lane| lane.next() <= now)?;
         let (io, serial) = self.lanes[lane].pop()?;
-        (self.held[io as usize].serial == serial).then_some(io)
+        (self.held[io.index()].serial == serial).then_some(io)
     }
 
-    fn send(&mut self, now: u64, io: u32, held: Held, time: u64) {
+    fn send(&mut self, now: u64, io: IoId, held: Held, time: u64) {
         self.serial += 1;
-        if self.held.len() <= io as usize {
-            self.held.resize(io as usize + 1, Held::default());
+        if self.held.len() <= io.index() {
+            self.held.resize(io.index() + 1, Held::default());
         }
-        self.held[io as usize] = Held { serial: self.serial, since: now, ..held };
+        self.held[io.index()] = Held { serial: self.serial, since: now, ..held };
         let lane = usize::from(held.back && self.full);
         self.lanes[lane].send(now, time, (io, self.serial));
     }
 
     /// Nothing is on the way any more; the places of commands that were, and whether they came from
     /// their member.
-    fn cut(&mut self, now: u64) -> Vec<(u32, bool)> {
+    fn cut(&mut self, now: u64) -> Vec<(IoId, bool)> {
         let mut cut = Vec::new();
         for lane in &mut self.lanes {
             let held = &self.held;
-            let current = lane.cut(now).filter(|&(io, serial)| held[io as usize].serial == serial);
-            cut.extend(current.map(|(io, _)| (io, held[io as usize].back)));
+            let current = lane.cut(now).filter(|&(io, serial)| held[io.index()].serial == serial);
+            cut.extend(current.map(|(io, _)| (io, held[io.index()].back)));
         }
         cut
     }
@@ -126,73 +130,67 @@ impl Bus {
 }
 
 impl Array {
-    /// Calendar slot of the bus: behind all others.
-    fn bus_slot(&self) -> u32 {
-        self.slots.len() as u32 + super::failure::EXTRA_SLOTS as u32
-    }
-
     fn plan_bus(&mut self) {
         if let Some(bus) = &self.bus {
             let next = bus.next();
-            self.calendar.set(self.bus_slot(), next);
+            self.fleet.set_timer(BUS, next);
         }
     }
 
     /// Sends a command to its member by way of the bus.
-    pub(super) fn send_across(&mut self, io: u32, command: Command) {
+    pub(super) fn send_across(&mut self, io: IoId, stamp: u64, compressible: u8) {
         let Some(bus) = &mut self.bus else { return };
+        let command = self.fleet.ios[io];
         let data = if command.op == Op::Write { bus.bandwidth.time(command.len) } else { 0 };
-        let held = Held { command, ..Held::default() };
-        bus.send(self.now, io, held, bus.command_time + data);
+        let held = Held { stamp, compressible, ..Held::default() };
+        bus.send(self.fleet.now, io, held, bus.command_time + data);
         self.plan_bus();
     }
 
     /// A member has answered a read: its data crosses.
-    pub(super) fn bring_across(&mut self, io: u32, completion: &Completion) {
+    pub(super) fn bring_across(&mut self, io: IoId, completion: &Completion) {
         let Some(bus) = &mut self.bus else { return };
-        let Held { command, parts, .. } = bus.held[io as usize];
-        let mut held = Held { command, parts, back: true, ..Held::default() };
+        let parts = bus.held[io.index()].parts;
+        let mut held = Held { parts, back: true, ..Held::default() };
         held.parts.add(&completion.parts);
         held.digest = completion.digest;
-        bus.send(self.now, io, held, bus.bandwidth.time(command.len));
+        bus.send(self.fleet.now, io, held, bus.bandwidth.time(self.fleet.ios[io].len));
         self.plan_bus();
     }
 
     /// What the bus took of a command that has been answered, added to what its member took.
-    pub(super) fn with_bus(&self, io: u32, completion: &Completion) -> Completion {
+    pub(super) fn with_bus(&self, io: IoId, completion: &Completion) -> Completion {
         let mut all = *completion;
         if let Some(bus) = &self.bus {
-            all.parts.add(&bus.held[io as usize].parts);
+            all.parts.add(&bus.held[io.index()].parts);
         }
         all
     }
 
     /// Everything on the bus is cut: places of commands, and whether they came from their member.
-    pub(super) fn cut_bus(&mut self) -> Vec<(u32, bool)> {
-        let now = self.now;
+    pub(super) fn cut_bus(&mut self) -> Vec<(IoId, bool)> {
+        let now = self.fleet.now;
         let mut cut = self.bus.as_mut().map(|bus| bus.cut(now)).unwrap_or_default();
-        cut.retain(|&(io, _)| self.ios.all[io as usize].active);
+        cut.retain(|&(io, _)| self.fleet.ios.holds(io));
         self.plan_bus();
         cut
     }
 
     /// Something has crossed the bus.
     pub(super) fn bus_event(&mut self) {
-        let now = self.now;
+        let now = self.fleet.now;
         let crossed = self.bus.as_mut().and_then(|bus| bus.pop(now));
         self.plan_bus();
         let Some(io) = crossed else { return };
         // A member that failed in the meantime has given its commands up.
-        let Io { active, slot, .. } = self.ios.all[io as usize];
-        let Some(bus) = self.bus.as_mut().filter(|_| active) else { return };
-        let held = &mut bus.held[io as usize];
+        let Some(bus) = self.bus.as_mut().filter(|_| self.fleet.ios.holds(io)) else { return };
+        let held = &mut bus.held[io.index()];
         held.parts[Part::Bus] += now - held.since;
-        let Held { back, command, parts, digest, .. } = *held;
+        let Held { back, stamp, compressible, parts, digest, .. } = *held;
         if back {
-            self.finish_io(&Completion { tag: u64::from(io), time: now, parts, digest });
+            self.finish_io(io, &Completion { tag: 0, time: now, parts, digest });
         } else {
-            let io = self.ios.all[io as usize];
-            self.deliver(slot, &io, command);
+            self.deliver(io, stamp, compressible);
         }
     }
 }

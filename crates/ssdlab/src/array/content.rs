@@ -7,7 +7,8 @@ use super::plan::{How, Part, Segment};
 use super::stripe_cache::Span;
 use super::stripes::Kind;
 use super::{Array, Io, Piece, galois};
-use crate::device::{Command, Device, Op, SECTOR, mix};
+use crate::contract::{Command, Device, Op, SECTOR, mix};
+use crate::fleet::{HostId, IoId};
 use crate::persist::persistent;
 use std::collections::BTreeMap;
 
@@ -51,7 +52,7 @@ impl Array {
     /// Content of a sector of a member.
     pub(super) fn payload(&self, member: u32, offset: u64) -> u64 {
         let Some(versions) = &self.versions else { return 0 };
-        let version = self.slot(member).content(offset) as usize;
+        let version = self.member(member).content(offset) as usize;
         // What was deallocated since is zeros.
         if version > 0 && !versions.undone.is_empty() {
             let slot = self.seats[member as usize].slot;
@@ -63,16 +64,17 @@ impl Array {
     }
 
     /// A command is about to be sent: what a write replaces may have to stay.
-    pub(super) fn note_old_content(&mut self, index: u32, io: &Io) {
+    pub(super) fn note_old_content(&mut self, id: IoId) {
+        let io = self.fleet.ios[id];
         if io.op != Op::Write || !self.power.is_planned() {
             return;
         }
         for at in (io.offset..io.offset + io.len).step_by(SECTOR as usize) {
-            let old = self.payload(io.member, at);
+            let old = self.payload(io.purpose.seat, at);
             let versions = self.versions.as_mut().expect("the caller has seen it");
-            versions.before.insert(key(index, at - io.offset), old);
+            versions.before.insert(key(id.number(), at - io.offset), old);
         }
-        self.forget_undone(io.member, io.offset, io.len);
+        self.forget_undone(io.purpose.seat, io.offset, io.len);
     }
 
     /// These bytes of a member are written anew.
@@ -87,11 +89,11 @@ impl Array {
     }
 
     /// A write did not reach its member.
-    pub(super) fn undo_content(&mut self, index: u32, io: &Io) {
+    pub(super) fn undo_content(&mut self, id: IoId, io: &Io) {
         let Some(versions) = &mut self.versions else { return };
         for at in (io.offset..io.offset + io.len).step_by(SECTOR as usize) {
-            let old = versions.before[&key(index, at - io.offset)];
-            versions.undone.insert(key(io.slot, at), old);
+            let old = versions.before[&key(id.number(), at - io.offset)];
+            versions.undone.insert(key(io.member as u32, at), old);
         }
     }
 
@@ -122,50 +124,51 @@ impl Array {
         if self.versions.is_none() {
             return;
         }
-        let slot = self.slot(io.member);
+        let member = self.member(io.purpose.seat);
         let held = (0..io.len / SECTOR)
-            .fold(0u64, |sum, i| sum.wrapping_add(mix(slot.content(io.offset + i * SECTOR), i)));
+            .fold(0u64, |sum, i| sum.wrapping_add(mix(member.content(io.offset + i * SECTOR), i)));
         assert_eq!(held, digest, "a member answered another content than it holds: {io:?}");
     }
 
     /// Adds what a member has read of a host's command to its digest.
-    pub(super) fn add_digest_of_piece(&mut self, io: &Io) {
+    pub(super) fn add_digest_of_piece(&mut self, host: HostId, io: &Io) {
         if self.versions.is_none() {
             return;
         }
-        let command = self.hosts.all[io.owner as usize].command;
+        let command = self.fleet.hosts[host].command;
         let mut digest = 0u64;
         for nth in 0..command.len / SECTOR {
             for copy in 0..self.layout.copies() {
                 let (place, _) = self.layout.place(command.offset + nth * SECTOR, copy);
-                if place.member == io.member
+                if place.member == io.purpose.seat
                     && (io.offset..io.offset + io.len).contains(&place.offset)
                 {
-                    digest = digest.wrapping_add(mix(self.payload(io.member, place.offset), nth));
+                    digest =
+                        digest.wrapping_add(mix(self.payload(place.member, place.offset), nth));
                     break;
                 }
             }
         }
-        let host = &mut self.hosts.all[io.owner as usize];
+        let host = &mut self.fleet.hosts[host];
         host.digest = host.digest.wrapping_add(digest);
     }
 
     /// Adds what is held of a range to the digest of the host's command that reads it.
-    pub(super) fn add_digest_of_range(&mut self, host: u32, offset: u64, len: u64) {
+    pub(super) fn add_digest_of_range(&mut self, host: HostId, offset: u64, len: u64) {
         if self.versions.is_none() {
             return;
         }
-        let begin = self.hosts.all[host as usize].command.offset;
+        let begin = self.fleet.hosts[host].command.offset;
         let mut digest = 0u64;
         for at in (offset..offset + len).step_by(SECTOR as usize) {
-            digest = digest.wrapping_add(mix(self.content_of(at), (at - begin) / SECTOR));
+            digest = digest.wrapping_add(mix(self.content_at(at), (at - begin) / SECTOR));
         }
-        let host = &mut self.hosts.all[host as usize];
+        let host = &mut self.fleet.hosts[host];
         host.digest = host.digest.wrapping_add(digest);
     }
 
     /// Content of a sector of the array.
-    pub(super) fn content_of(&self, offset: u64) -> u64 {
+    pub(super) fn content_at(&self, offset: u64) -> u64 {
         for copy in 0..self.layout.copies() {
             let (place, _) = self.layout.place(offset, copy);
             let by_stripe = self.layout.parity().is_some();
@@ -234,13 +237,13 @@ impl Array {
         let own = &self.stripes.all[index as usize];
         let (Part { role, span }, host) = (own.wanted, own.hosts[0]);
         let begin = own.stripe * parity.width() + u64::from(role) * parity.chunk;
-        let first = self.hosts.all[host as usize].command.offset;
+        let first = self.fleet.hosts[host].command.offset;
         let mut digest = 0u64;
         for at in (span.lo..span.hi).step_by(SECTOR as usize) {
             let content = self.recovered(index, at)[role as usize];
             digest = digest.wrapping_add(mix(content, (begin + at - first) / SECTOR));
         }
-        let host = &mut self.hosts.all[host as usize];
+        let host = &mut self.fleet.hosts[host];
         host.digest = host.digest.wrapping_add(digest);
     }
 
@@ -381,7 +384,7 @@ impl Array {
     pub(super) fn stamp_copy(&mut self, io: &Io) -> u64 {
         let sectors = (io.offset..io.offset + io.len).step_by(SECTOR as usize);
         let content: Vec<u64> = match self.versions {
-            Some(_) => sectors.map(|at| self.payload(io.member, at)).collect(),
+            Some(_) => sectors.map(|at| self.payload(io.purpose.seat, at)).collect(),
             None => return 0,
         };
         let versions = self.versions.as_mut().expect("checked above");
@@ -439,7 +442,7 @@ impl Array {
                 if self.is_stale(at, SECTOR) {
                     continue;
                 }
-                let content = self.content_of(at);
+                let content = self.content_at(at);
                 for copy in 1..self.layout.copies() {
                     let (place, _) = self.layout.place(at, copy);
                     if self.holds(place, SECTOR) {

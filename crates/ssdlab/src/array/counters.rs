@@ -1,21 +1,6 @@
 //! What an array counts.
 
 use super::Array;
-use crate::device::HostCounts;
-use crate::persist::persistent;
-
-/// See the module; stripes count their own.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
-    pub host: HostCounts,
-    /// TRIMs that did not reach the members.
-    pub trims_dropped: u64,
-}
-
-persistent!(Counts {
-    state { host, trims_dropped }
-});
-
 const NAMES: [&str; 6] = [
     "array_reads",
     "array_writes",
@@ -26,16 +11,16 @@ const NAMES: [&str; 6] = [
 ];
 
 impl Array {
-    pub(super) fn visit_counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        let c = &self.counts;
-        c.host.visit(NAMES, visit);
-        visit("array_trims_dropped", c.trims_dropped);
+    pub(super) fn show_counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        let [errors_read, errors_write] = self.fleet.errors;
+        self.fleet.counts.visit(NAMES, visit);
+        visit("array_trims_dropped", self.trims_dropped);
         visit("wasted_bytes", self.wasted);
         visit("bitmap_writes", self.bitmap.as_ref().map_or(0, |bitmap| bitmap.written));
         visit("members_failed", self.failures.failed);
         visit("members_missing", self.missing());
-        visit("errors_read", self.failures.errors_read);
-        visit("errors_write", self.failures.errors_write);
+        visit("errors_read", errors_read);
+        visit("errors_write", errors_write);
         visit("lost_bytes", self.failures.lost + self.rebuild.lost);
         visit("rebuilt_bytes", self.rebuild.bytes);
         visit("rebuilt_members", self.rebuild.done);

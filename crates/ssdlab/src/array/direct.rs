@@ -1,37 +1,37 @@
 //! Commands that go to the members at once: everything but the writes of RAID 5 and 6.
 
 use super::layout::Place;
-use super::{Array, Io, NO_HOST, Piece, ReadBalance};
-use crate::device::{Command, Op};
+use super::{Array, Io, Piece, ReadBalance, Task};
+use crate::contract::{Command, Op};
+use crate::fleet::HostId;
 use crate::stats::Parts;
 
 const NO_PIECE: u32 = u32::MAX;
 
 impl Array {
     /// A flush or a purge goes to every member.
-    pub(super) fn everywhere(&mut self, host: u32) {
-        let command = self.hosts.all[host as usize].command;
+    pub(super) fn everywhere(&mut self, host: HostId) {
+        let command = self.fleet.hosts[host].command;
         if command.op == Op::Purge {
             self.stripes.forget();
             self.power.heal_stripes(0, u64::MAX);
         }
         for member in 0..self.seats.len() as u32 {
             if self.alive(member) {
-                self.slot_mut(member).pending += 1;
-                self.pieces.push(Piece { member, offset: command.offset, len: command.len });
+                self.piece(member, command.offset, command.len);
             }
         }
         self.send_pieces(host);
     }
 
-    pub(super) fn write(&mut self, host: u32) {
-        let command = self.hosts.all[host as usize].command;
+    pub(super) fn write(&mut self, host: HostId) {
+        let command = self.fleet.hosts[host].command;
         if self.layout.copies() == 1
             && let (place, run) = self.layout.place(command.offset, 0)
             && command.len <= run
             && self.alive(place.member)
         {
-            return self.send_whole(host, place);
+            return self.send_uncut(host, place);
         }
         let whole = self.split_all(command.offset, command.len);
         self.send_pieces(host);
@@ -40,8 +40,8 @@ impl Array {
         }
     }
 
-    pub(super) fn trim(&mut self, host: u32) {
-        let command = self.hosts.all[host as usize].command;
+    pub(super) fn trim(&mut self, host: HostId) {
+        let command = self.fleet.hosts[host].command;
         self.split_trim(&command);
         self.send_pieces(host);
     }
@@ -67,8 +67,8 @@ impl Array {
         }
     }
 
-    pub(super) fn read(&mut self, host: u32) {
-        let command = self.hosts.all[host as usize].command;
+    pub(super) fn read(&mut self, host: HostId) {
+        let command = self.fleet.hosts[host].command;
         if self.layout.parity().is_some() && self.in_stripe_cache(&command) {
             self.stripes.counts.read_hits += 1;
             self.add_digest_of_range(host, command.offset, command.len);
@@ -79,7 +79,7 @@ impl Array {
             && let (place, run) = self.layout.place(command.offset, 0)
             && command.len <= run
         {
-            return self.send_whole(host, place);
+            return self.send_uncut(host, place);
         }
         self.split_read(host, command.offset, command.len);
         self.send_pieces(host);
@@ -87,20 +87,19 @@ impl Array {
 
     /// Sends a command that lies on one member as it is.
     #[inline]
-    fn send_whole(&mut self, host: u32, Place { member, offset }: Place) {
-        let active = &mut self.hosts.all[host as usize];
+    fn send_uncut(&mut self, host: HostId, Place { member, offset }: Place) {
+        let active = &mut self.fleet.hosts[host];
         active.remaining += 1;
-        active.ios += 1;
+        active.own.ios += 1;
         let Command { op, len, compressible, .. } = active.command;
-        self.slot_mut(member).pending += 1;
         let stamp = match self.versions {
             None => 0,
             Some(_) => {
-                let command = self.hosts.all[host as usize].command;
+                let command = self.fleet.hosts[host].command;
                 self.stamp_of_piece(&command, &Piece { member, offset, len })
             }
         };
-        let io = Io { owner: host, member, op, offset, len, ..Io::default() };
+        let io = self.errand(Task::Host(host), member, op, offset, len);
         self.send(io, stamp, compressible);
         if op == Op::Write && self.watches_wear {
             self.look_at_wear(member);
@@ -108,7 +107,7 @@ impl Array {
     }
 
     /// Pieces of one copy of a range.
-    pub(super) fn split_read(&mut self, host: u32, offset: u64, len: u64) {
+    pub(super) fn split_read(&mut self, host: HostId, offset: u64, len: u64) {
         let (mut at, end) = (offset, offset + len);
         while at < end {
             let run = self.layout.place(at, 0).1;
@@ -119,7 +118,7 @@ impl Array {
             };
             match place {
                 Some(place) => self.piece(place.member, place.offset, len),
-                None if host == NO_HOST => {}
+                None if host == HostId::NONE => {}
                 None => self.read_without_member(host, at, len),
             }
             at += len;
@@ -160,12 +159,12 @@ impl Array {
                     .map(|copy| self.layout.place(offset, copy).0)
                     .find(|&place| self.holds(place, len));
             }
-            let slot = self.slot(place.member);
-            let distance = slot.head.abs_diff(place.offset);
+            let member = self.member(place.member);
+            let distance = member.head.abs_diff(place.offset);
             let cost = match self.read_balance {
                 ReadBalance::RoundRobin => (0, 0),
-                ReadBalance::LeastPending => (u64::from(slot.pending), distance),
-                ReadBalance::Nearest => (distance, u64::from(slot.pending)),
+                ReadBalance::LeastPending => (u64::from(member.pending), distance),
+                ReadBalance::Nearest => (distance, u64::from(member.pending)),
             };
             if best.is_none_or(|(least, _)| cost < least) {
                 best = Some((cost, place));
@@ -207,22 +206,22 @@ impl Array {
             return;
         }
         self.last_piece[member as usize] = self.pieces.len() as u32;
-        self.slot_mut(member).pending += 1;
+        self.member_mut(member).pending += 1;
         self.pieces.push(Piece { member, offset, len });
     }
 
     /// Sends the pieces that were collected for a command of the host.
-    pub(super) fn send_pieces(&mut self, host: u32) {
-        let active = &mut self.hosts.all[host as usize];
+    pub(super) fn send_pieces(&mut self, host: HostId) {
+        let active = &mut self.fleet.hosts[host];
         active.remaining += self.pieces.len() as u32;
-        active.ios += self.pieces.len() as u32;
+        active.own.ios += self.pieces.len() as u32;
         let command = active.command;
         let Command { op, compressible, .. } = command;
         let pieces = self.take_pieces();
         for &piece in &pieces {
             let stamp = self.stamp_of_piece(&command, &piece);
             let Piece { member, offset, len } = piece;
-            let io = Io { owner: host, member, op, offset, len, ..Io::default() };
+            let io = self.errand(Task::Host(host), member, op, offset, len);
             self.send(io, stamp, compressible);
         }
         if op == Op::Write && self.watches_wear {
@@ -233,10 +232,14 @@ impl Array {
 
     /// The pieces collected; their buffer is to be given back.
     pub(super) fn take_pieces(&mut self) -> Vec<Piece> {
-        for piece in &self.pieces {
+        let pieces = std::mem::take(&mut self.pieces);
+        for piece in &pieces {
             self.last_piece[piece.member as usize] = NO_PIECE;
+            // It counted as chosen. The member may have failed since.
+            let pending = &mut self.member_mut(piece.member).pending;
+            *pending = pending.saturating_sub(1);
         }
-        std::mem::take(&mut self.pieces)
+        pieces
     }
 
     pub(super) fn give_back(&mut self, mut pieces: Vec<Piece>) {
@@ -245,19 +248,18 @@ impl Array {
     }
 
     /// A member has answered a piece.
-    pub(super) fn host_answered(&mut self, io: Io, parts: &Parts) {
+    pub(super) fn host_answered(&mut self, id: HostId, io: &Io, parts: &Parts) {
         if self.versions.is_some() && io.op == Op::Read {
-            self.add_digest_of_piece(&io);
+            self.add_digest_of_piece(id, io);
         }
-        let host = &mut self.hosts.all[io.owner as usize];
-        host.remaining -= 1;
-        let (last, ios) = (host.remaining == 0, host.ios);
-        let summed = std::mem::replace(&mut host.summed, true);
+        let last = self.fleet.release(id);
+        let own = &mut self.fleet.hosts[id].own;
+        let (ios, summed) = (own.ios, std::mem::replace(&mut own.summed, true));
         if last && !summed {
-            self.complete(io.owner, ios, parts, &[]);
+            self.complete(id, ios, parts, &[]);
             return;
         }
-        let sum = &mut self.sums[io.owner as usize];
+        let sum = &mut self.sums[id.index()];
         if summed {
             sum.add(parts);
         } else {
@@ -265,7 +267,7 @@ impl Array {
         }
         if last {
             let sum = *sum;
-            self.complete(io.owner, ios, &sum, &[]);
+            self.complete(id, ios, &sum, &[]);
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A member fails at a time or by its wear. Its commands in flight never come back: reads are done
 //! again from what is left, writes are done without it. What no copy or parity covers any more is
-//! lost: it is counted, and commands that touch it end in an error after [`ERROR_TIME`].
+//! lost: it is counted, and commands that touch it end in an error after [`crate::fleet::ERROR_TIME`].
 //!
 //! The write hole is the other danger: where power fails while a stripe is written, its parity may be
 //! of neither the old nor the new data, and a member lost before the stripe is made good takes data
@@ -11,26 +11,25 @@
 
 use super::keys::FailKeys;
 use super::layout::{Layout, Place};
-use super::{Array, Io, Purpose};
-use crate::device::{Device, Op};
+use super::{Array, Io, Task};
+use crate::contract::{Device, Op};
+use crate::fleet::HostId;
 use crate::persist::{persistent, persistent_enum};
 use crate::stats::{Part, Parts};
 use crate::units::NEVER;
-use std::collections::VecDeque;
 
-/// How long a command takes that ends in an error, ns.
-pub const ERROR_TIME: u64 = 1_000_000;
 /// Writes of a member between two looks at its wear.
 const WRITES_PER_LOOK: u64 = 256;
 
-/// Calendar slots after those of the members.
+/// Timers.
 pub(super) const FAIL: u32 = 0;
 pub(super) const ERROR: u32 = 1;
 pub(super) const REBUILD: u32 = 2;
 pub(super) const BITMAP: u32 = 3;
 pub(super) const POWER: u32 = 4;
 pub(super) const RESYNC: u32 = 5;
-pub(super) const EXTRA_SLOTS: usize = 6;
+pub(super) const BUS: u32 = 6;
+pub(super) const TIMERS: u32 = 7;
 
 /// How far a member can be relied on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -63,20 +62,15 @@ pub(super) struct Failures {
     /// Percentage of wear at which a member fails.
     worn: Vec<(u32, u64)>,
     done: usize,
-    /// Hosts of commands that end in an error, and when.
-    pub errors: VecDeque<(u64, u32)>,
     /// Members that failed.
     pub failed: u64,
-    /// Commands that ended in an error.
-    pub errors_read: u64,
-    pub errors_write: u64,
     /// Bytes of the host's that are gone.
     pub lost: u64,
     /// Stripes that were being written when a member failed.
     pub hole: u64,
 }
 persistent!(Failures {
-    state { worn, done, errors, failed, errors_read, errors_write, lost, hole }
+    state { worn, done, failed, lost, hole }
     built { planned }
 });
 
@@ -87,9 +81,7 @@ impl Failures {
             keys.iter().filter_map(|k| Some((k.at?.0, k.member))).collect();
         planned.sort_unstable();
         let worn = keys.iter().filter_map(|k| Some((k.member, k.worn?))).collect();
-        let errors = VecDeque::new();
-        let (failed, errors_read, errors_write, lost, hole) = (0, 0, 0, 0, 0);
-        Failures { planned, worn, done: 0, errors, failed, errors_read, errors_write, lost, hole }
+        Failures { planned, worn, done: 0, failed: 0, lost: 0, hole: 0 }
     }
 
     /// When the next one is due.
@@ -147,45 +139,39 @@ impl Array {
     }
 
     /// The command touches what is lost: it ends in an error.
-    pub(super) fn fail_command(&mut self, host: u32) {
-        let active = &mut self.hosts.all[host as usize];
-        if active.failed {
-            return;
+    pub(super) fn fail_command(&mut self, host: HostId) {
+        if !self.fleet.hosts[host].failed {
+            self.fleet.fail_host(host);
+            self.plan_timers();
         }
-        active.failed = true;
-        active.remaining += 1;
-        let count = match active.command.op {
-            Op::Read => &mut self.failures.errors_read,
-            _ => &mut self.failures.errors_write,
-        };
-        *count += 1;
-        self.failures.errors.push_back((self.now + ERROR_TIME, host));
-        self.plan_timers();
     }
 
     /// When the array acts by itself.
     pub(super) fn plan_timers(&mut self) {
-        let first = self.slots.len() as u32;
-        let error = self.failures.errors.front().map_or(NEVER, |&(time, _)| time);
-        self.calendar.set(first + FAIL, self.failures.next());
-        self.calendar.set(first + ERROR, error);
-        self.calendar.set(first + REBUILD, self.rebuild.due);
-        let look = self.bitmap.as_ref().map_or(NEVER, |bitmap| bitmap.due);
-        self.calendar.set(first + BITMAP, look);
-        self.calendar.set(first + POWER, self.power.due());
-        self.calendar.set(first + RESYNC, self.resync.due);
+        let bitmap = self.bitmap.as_ref().map_or(NEVER, |bitmap| bitmap.due);
+        for (timer, due) in [
+            (FAIL, self.failures.next()),
+            (ERROR, self.fleet.next_error()),
+            (REBUILD, self.rebuild.due),
+            (BITMAP, bitmap),
+            (POWER, self.power.due()),
+            (RESYNC, self.resync.due),
+        ] {
+            self.fleet.set_timer(timer, due);
+        }
     }
 
     /// Something of the array's own is due.
-    pub(super) fn timer(&mut self, which: u32) {
+    pub(super) fn something_is_due(&mut self, which: u32) {
         match which {
+            BUS => return self.bus_event(),
             FAIL => {
                 let (_, member) = self.failures.planned[self.failures.done];
                 self.failures.done += 1;
                 self.fail(member);
             }
             ERROR => {
-                if let Some((_, host)) = self.failures.errors.pop_front() {
+                if let Some(host) = self.fleet.take_error() {
                     self.release(host, 0, &Parts::default(), Part::Controller);
                 }
             }
@@ -204,12 +190,12 @@ impl Array {
     }
 
     /// One thing less that a command waits for; what it took beyond the members is `rest`.
-    pub(super) fn release(&mut self, host: u32, ios: u32, sum: &Parts, rest: Part) {
-        let active = &mut self.hosts.all[host as usize];
-        active.remaining -= 1;
-        if active.remaining == 0 {
+    pub(super) fn release(&mut self, host: HostId, ios: u32, sum: &Parts, rest: Part) {
+        if self.fleet.release(host) {
+            let active = &self.fleet.hosts[host];
             let least = if ios == 0 { 0 } else { sum.total() / u64::from(ios) };
-            let waited = self.now - active.submitted - active.held.max(active.logged) - least;
+            let waited =
+                self.fleet.now - active.submitted - active.own.held.max(active.own.logged) - least;
             self.complete(host, ios, sum, &[(rest, waited)]);
         }
     }
@@ -220,13 +206,12 @@ impl Array {
         if self.failures.worn.is_empty() {
             return;
         }
-        let slot = &self.slots[self.seats[member as usize].slot as usize];
-        if !slot.writes().is_multiple_of(WRITES_PER_LOOK) {
+        if !self.member(member).writes.is_multiple_of(WRITES_PER_LOOK) {
             return;
         }
         let limit = self.failures.worn.iter().position(|&(m, _)| m == member);
         if let Some(at) = limit
-            && wear(&*slot.device) >= self.failures.worn[at].1
+            && wear(self.member(member).device()) >= self.failures.worn[at].1
         {
             self.failures.worn.remove(at);
             self.fail(member);
@@ -244,8 +229,7 @@ impl Array {
         self.degraded = true;
         self.failures.failed += 1;
         self.failures.hole += self.stripes.being_written();
-        self.calendar.set(slot, NEVER);
-        self.slots[slot as usize].died(self.now);
+        self.fleet.fail(slot as usize);
         self.stripes.forget();
         self.stripes.read_again();
         if self.rebuild.member == Some(member) {
@@ -253,16 +237,12 @@ impl Array {
         }
         self.failures.lost = self.failures.lost.max(self.lost_now());
         self.count_write_hole();
-        for index in 0..self.ios.all.len() {
-            let io = self.ios.all[index];
-            if io.slot == slot && io.active {
-                self.ios.all[index].active = false;
-                self.ios.free.push(index as u32);
-                if io.cut {
-                    self.cut_returned();
-                } else {
-                    self.never_answered(io);
-                }
+        let mut from = 0;
+        while let Some(io) = self.fleet.take_lost(slot as usize, &mut from) {
+            if io.purpose.cut {
+                self.cut_returned();
+            } else {
+                self.never_answered(io);
             }
         }
         self.take_spare(member);
@@ -271,40 +251,40 @@ impl Array {
 
     /// A command of a member that has failed.
     fn never_answered(&mut self, io: Io) {
-        match io.purpose {
-            Purpose::Host if io.op == Op::Read => {
-                let host = io.owner;
-                let active = &mut self.hosts.all[host as usize];
-                active.ios -= 1;
-                self.read_again(host, Place { member: io.member, offset: io.offset }, io.len);
-                let active = &mut self.hosts.all[host as usize];
-                active.remaining -= 1;
-                debug_assert!(active.remaining > 0, "a read is done again or fails");
+        match io.purpose.task {
+            Task::Host(host) if io.op == Op::Read => {
+                self.fleet.hosts[host].own.ios -= 1;
+                let lost = Place { member: io.purpose.seat, offset: io.offset };
+                self.read_again(host, lost, io.len);
+                let last = self.fleet.release(host);
+                debug_assert!(!last, "a read is done again or fails");
             }
-            Purpose::Host => {
+            Task::Host(host) => {
                 // Writes, TRIMs and flushes are done without it.
-                let active = &mut self.hosts.all[io.owner as usize];
-                active.ios -= 1;
+                self.fleet.hosts[host].own.ios -= 1;
                 if self.layout.copies() == 1 && io.op == Op::Write {
-                    self.fail_command(io.owner);
+                    self.fail_command(host);
                 }
-                let active = &self.hosts.all[io.owner as usize];
-                let ios = active.ios;
-                let sum =
-                    if active.summed { self.sums[io.owner as usize] } else { Parts::default() };
-                self.release(io.owner, ios, &sum, Part::SlowestMember);
+                let own = &self.fleet.hosts[host].own;
+                let sum = if own.summed { self.sums[host.index()] } else { Parts::default() };
+                self.release(host, own.ios, &sum, Part::SlowestMember);
             }
-            Purpose::StripeRead | Purpose::StripeWrite => self.stripe_unanswered(io),
+            // Planned again, or it goes on without.
+            Task::StripeRead(stripe) => self.stripe_answered(stripe, false, &Parts::default()),
+            Task::StripeWrite(stripe) => {
+                self.stripes.all[stripe as usize].ios -= 1;
+                self.stripe_answered(stripe, true, &Parts::default());
+            }
             // The rebuild has been abandoned, or reads from another copy next time.
-            Purpose::CopyRead | Purpose::CopyWrite => self.copy_unanswered(io),
-            Purpose::Bitmap => self.bitmap_answered(),
-            Purpose::SyncRead | Purpose::SyncWrite => self.sync_unanswered(io),
+            Task::CopyRead(_) | Task::CopyWrite(_) => self.copy_unanswered(&io),
+            Task::Bitmap() => self.bitmap_answered(),
+            Task::SyncRead(_) | Task::SyncWrite(_) => self.sync_unanswered(&io),
         }
     }
 
     /// Reads of a host's command what a member that failed did not answer.
-    fn read_again(&mut self, host: u32, lost: Place, len: u64) {
-        let command = self.hosts.all[host as usize].command;
+    fn read_again(&mut self, host: HostId, lost: Place, len: u64) {
+        let command = self.fleet.hosts[host].command;
         let (mut at, end) = (command.offset, command.offset + command.len);
         while at < end {
             let mut step = end - at;
@@ -356,13 +336,5 @@ impl Array {
     /// How many members are missing or not yet rebuilt.
     pub(super) fn missing(&self) -> u64 {
         self.seats.iter().filter(|seat| seat.condition != Condition::Whole).count() as u64
-    }
-
-    /// A command of a stripe that was not answered: it is planned again, or goes on without.
-    fn stripe_unanswered(&mut self, io: Io) {
-        if io.purpose == Purpose::StripeWrite {
-            self.stripes.all[io.owner as usize].ios -= 1;
-        }
-        self.stripe_answered(io, &Parts::default());
     }
 }

@@ -3,7 +3,7 @@
 //! A command splits into commands of members; neighbouring pieces on one member go as one. Levels
 //! without parity send them at once (`direct.rs`); writes of RAID 5 and 6 go through stripes
 //! (`stripes.rs`), which are locked by rows of 4 KiB, read what parity needs (`plan.rs`) and then
-//! write data and parity. `slot.rs` holds a member, `content.rs` what tests know of contents.
+//! write data and parity. `content.rs` is what tests know of contents.
 //!
 //! The time of a command goes to what its members needed on the average, and the rest to waiting for
 //! the slowest of them; before that, for its turn at the stripe and for old data and parity.
@@ -23,31 +23,25 @@ mod plan;
 mod power;
 mod rebuild;
 mod resync;
-mod slot;
 mod stripe_cache;
 mod stripes;
 mod untimed;
 mod write_hole;
 
 pub use bus::BusKeys;
-pub use failure::ERROR_TIME;
-pub(crate) use slot::Slot;
-
 pub use keys::{ArrayKeys, FailKeys, Level, MEMBERS_MAX, ReadBalance};
 
-use crate::device::{Build, Command, Completion, Device, Op};
+use crate::contract::{Build, Command, Completion, Device, Op};
 use crate::error::Result;
-use crate::persist::{persistent, persistent_enum};
-use crate::sim::{Calendar, Slab};
+use crate::fleet::{Composite, Fleet, HostId, IoId, Member};
+use crate::persist::{persistent, persistent_cases};
 use crate::stats::Parts;
-use crate::units::NEVER;
 use bitmap::Bitmap;
 use bus::Bus;
 use content::Versions;
-use counters::Counts;
 use failure::{Failures, Seat};
-use host::Host;
-use layout::Layout;
+use host::Own;
+use layout::{Layout, Place};
 use power::Power;
 use rebuild::Rebuild;
 use resync::Resync;
@@ -55,53 +49,62 @@ use stripes::Stripes;
 use untimed::Unfinished;
 
 /// What a command of a member is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Purpose {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Task {
     /// A command of the host.
-    #[default]
-    Host,
+    Host(HostId),
     /// What a stripe must know before it is written.
-    StripeRead,
+    StripeRead(u32),
     /// Data and parity of a stripe.
-    StripeWrite,
-    /// Copying a block of a mirror to a spare.
-    CopyRead,
-    CopyWrite,
+    StripeWrite(u32),
+    /// Copying a block of a mirror to a spare: which copy.
+    CopyRead(u32),
+    CopyWrite(u32),
     /// The page of the bitmap.
-    Bitmap,
-    /// Making the copies of a mirror equal after a loss of power.
-    SyncRead,
-    SyncWrite,
+    Bitmap(),
+    /// Making the copies of a mirror equal after a loss of power: which block.
+    SyncRead(u32),
+    SyncWrite(u32),
 }
-persistent_enum!(Purpose {
-    Host,
-    StripeRead,
-    StripeWrite,
-    CopyRead,
-    CopyWrite,
-    Bitmap,
-    SyncRead,
-    SyncWrite
+persistent_cases!(Task {
+    Host(host),
+    StripeRead(stripe),
+    StripeWrite(stripe),
+    CopyRead(copy),
+    CopyWrite(copy),
+    Bitmap(),
+    SyncRead(block),
+    SyncWrite(block),
 });
 
-/// A command of a member in flight.
+impl Default for Task {
+    fn default() -> Self {
+        Task::Bitmap()
+    }
+}
+
+/// A command of a member: of the device that has its seat.
 #[derive(Clone, Copy, Debug, Default)]
-struct Io {
-    purpose: Purpose,
-    /// The host's command or the stripe.
-    owner: u32,
-    member: u32,
-    /// The slot that has it.
-    slot: u32,
-    /// It is in flight.
-    active: bool,
+pub(crate) struct Errand {
+    task: Task,
+    seat: u32,
     /// Power went meanwhile: nobody waits for it.
     cut: bool,
-    op: Op,
-    offset: u64,
-    len: u64,
 }
-persistent!(Io { state { purpose, owner, member, slot, active, cut, op, offset, len } });
+persistent!(Errand { state { task, seat, cut } });
+
+/// In the fleet, a member is a device, whichever seat it has.
+type Io = crate::fleet::Io<Errand>;
+
+impl Io {
+    /// Whether it touches so many bytes from a place on.
+    fn touches(&self, place: Place, len: u64) -> bool {
+        let end = place.offset + len;
+        self.purpose.seat == place.member
+            && self.offset < end
+            && place.offset < self.offset + self.len
+    }
+}
 
 /// Part of a command, on one member.
 #[derive(Clone, Copy, Debug)]
@@ -110,9 +113,6 @@ struct Piece {
     offset: u64,
     len: u64,
 }
-
-/// Instead of a command of the host.
-const NO_HOST: u32 = u32::MAX;
 
 /// An array of devices.
 pub struct Array {
@@ -123,7 +123,7 @@ pub struct Array {
     /// Bytes of the members that no layout reaches.
     wasted: u64,
     /// Members and spares.
-    slots: Vec<Slot>,
+    fleet: Fleet<Own, Errand>,
     /// Which of them has the place of each member.
     seats: Vec<Seat>,
     /// A member is missing, or not yet rebuilt.
@@ -138,25 +138,17 @@ pub struct Array {
     resync: Resync,
     bitmap: Option<Bitmap>,
     bus: Option<Bus>,
-    /// Next event of every slot, and of the array's own.
-    calendar: Calendar,
-    hosts: Slab<Host>,
-    /// What the members of each of them needed together, where it took more than one command.
+    /// What the members needed together for each command of the host that took more than one of theirs, by place.
     sums: Vec<Parts>,
-    ios: Slab<Io>,
     stripes: Stripes,
     /// Contents, in tests.
     versions: Option<Versions>,
     /// A stripe whose parity the untimed path has still to write.
     unfinished: Option<Unfinished>,
-    /// Members changed without time, which the calendar does not know yet.
-    unplanned: bool,
     /// Which copy the next read takes, in turn.
     turn: u32,
-    counts: Counts,
-    now: u64,
-    ready: Vec<Completion>,
-    arrived: Vec<Completion>,
+    /// TRIMs that did not reach the members.
+    trims_dropped: u64,
     pieces: Vec<Piece>,
     /// The last piece of each member in `pieces`.
     last_piece: Vec<u32>,
@@ -164,12 +156,11 @@ pub struct Array {
 }
 persistent!(Array {
     state {
-        seats, degraded, failures, rebuild, power, resync, calendar, hosts, sums, ios, stripes, unfinished, unplanned, turn, counts, now,
-        ready,
+        fleet, seats, degraded, failures, rebuild, power, resync, sums, stripes, unfinished, turn, trims_dropped,
     }
-    parts { slots, versions, bitmap, bus }
+    parts { versions, bitmap, bus }
     built {
-        layout, read_balance, trims, wasted, watches_wear, may_fail, arrived, pieces, last_piece, stripe_parts,
+        layout, read_balance, trims, wasted, watches_wear, may_fail, pieces, last_piece, stripe_parts,
     }
 });
 
@@ -185,10 +176,6 @@ impl Array {
         keys.check_failures(n as u32)?;
         let used: u64 = (0..n as u32).map(|m| layout.used(m)).sum();
         let total: u64 = members[..n].iter().map(|m| m.capacity()).sum();
-        let mut calendar = Calendar::new(members.len() + failure::EXTRA_SLOTS + 1);
-        for (slot, member) in members.iter().enumerate() {
-            calendar.set(slot as u32, member.next_event());
-        }
         let seats = (0..n as u32).map(|slot| Seat { slot, ..Seat::default() }).collect();
         let rebuild = Rebuild::new(keys, n as u32..members.len() as u32, build.stream("rebuild"));
         let mut array = Array {
@@ -205,20 +192,13 @@ impl Array {
             read_balance: keys.read_balance,
             trims: keys.trim.unwrap_or(layout.parity().is_none()),
             wasted: total - used,
-            slots: members.into_iter().map(Slot::new).collect(),
-            calendar,
-            hosts: Slab::new(),
+            fleet: Fleet::new(layout.capacity(), members, failure::TIMERS, false),
             sums: Vec::new(),
-            ios: Slab::new(),
             stripes: Stripes::new(&layout, keys.stripe_cache),
             versions: build.keep_versions.then(Versions::default),
             unfinished: None,
-            unplanned: false,
             turn: 0,
-            counts: Counts::default(),
-            now: 0,
-            ready: Vec::new(),
-            arrived: Vec::new(),
+            trims_dropped: 0,
             pieces: Vec::new(),
             last_piece: vec![u32::MAX; n],
             stripe_parts: Vec::new(),
@@ -233,133 +213,72 @@ impl Array {
         &self.layout
     }
 
-    /// What has the place of a member.
+    /// What has a seat.
     #[inline]
-    fn slot(&self, member: u32) -> &Slot {
-        &self.slots[self.seats[member as usize].slot as usize]
+    fn member(&self, seat: u32) -> &Member {
+        &self.fleet.members[self.seats[seat as usize].slot as usize]
     }
 
     #[inline]
-    fn slot_mut(&mut self, member: u32) -> &mut Slot {
-        &mut self.slots[self.seats[member as usize].slot as usize]
+    fn member_mut(&mut self, seat: u32) -> &mut Member {
+        &mut self.fleet.members[self.seats[seat as usize].slot as usize]
+    }
+
+    /// A command for what has a seat.
+    #[inline]
+    fn errand(&self, task: Task, seat: u32, op: Op, offset: u64, len: u64) -> Io {
+        let member = self.seats[seat as usize].slot as usize;
+        Io { member, op, offset, len, purpose: Errand { task, seat, cut: false } }
     }
 
     /// Sends a command to a member.
     #[inline]
     fn send(&mut self, io: Io, stamp: u64, compressible: u8) {
-        let Io { member, op, offset, len, .. } = io;
-        let index = self.seats[member as usize].slot;
-        let tag = u64::from(self.ios.insert(Io { slot: index, active: true, ..io }));
-        let command = Command { tag, op, offset, len, compressible, stamp };
+        let id = self.fleet.enlist(io);
         if self.bus.is_some() {
-            return self.send_across(tag as u32, command);
+            return self.send_across(id, stamp, compressible);
         }
-        self.deliver(index, &io, command);
+        self.deliver(id, stamp, compressible);
     }
 
     /// Hands a command to its member.
     #[inline]
-    fn deliver(&mut self, slot: u32, io: &Io, command: Command) {
+    fn deliver(&mut self, id: IoId, stamp: u64, compressible: u8) {
         if self.versions.is_some() {
-            self.note_old_content(command.tag as u32, io);
+            self.note_old_content(id);
         }
-        let member = &mut self.slots[slot as usize];
-        member.send(self.now, command);
-        let next = member.device.next_event();
-        // A busy member mostly takes it on later.
-        if self.calendar.at(slot) != next {
-            self.calendar.set(slot, next);
-        }
+        self.fleet.deliver(id, stamp, compressible);
     }
 
-    /// A member has answered.
-    fn answer(&mut self, slot: u32, completion: &Completion) {
-        let index = completion.tag as u32;
-        let io = self.ios.all[index as usize];
-        if !io.active || io.slot != slot {
-            // The member failed in the very instant in which it answered.
-            return;
-        }
-        self.slots[io.slot as usize].returned(self.now);
-        if io.cut {
-            self.drop_io(index);
-            self.cut_returned();
-            return;
-        }
-        if self.versions.is_some() && io.op == Op::Read {
-            self.check_digest(&io, completion.digest);
-        }
-        match &self.bus {
-            None => self.finish_io(completion),
-            Some(_) if io.op == Op::Read => self.bring_across(index, completion),
-            Some(_) => self.finish_io(&self.with_bus(index, completion)),
-        }
-    }
-
-    /// The place of a command of a member is free.
-    #[inline]
-    fn drop_io(&mut self, index: u32) {
-        self.ios.all[index as usize].active = false;
-        self.ios.free.push(index);
+    /// Does a command in no time on what has a seat.
+    fn apply_to(&mut self, seat: u32, command: &Command) {
+        self.fleet.apply(self.seats[seat as usize].slot as usize, command);
     }
 
     /// A command of a member has come to its end.
-    fn finish_io(&mut self, completion: &Completion) {
-        let index = completion.tag as u32;
-        let io = self.ios.all[index as usize];
-        self.drop_io(index);
-        match io.purpose {
-            Purpose::Host => self.host_answered(io, &completion.parts),
-            Purpose::StripeRead | Purpose::StripeWrite => {
-                self.stripe_answered(io, &completion.parts)
-            }
-            Purpose::CopyRead | Purpose::CopyWrite => self.copy_answered(io),
-            Purpose::Bitmap => self.bitmap_answered(),
-            Purpose::SyncRead | Purpose::SyncWrite => self.sync_answered(io),
-        }
+    fn finish_io(&mut self, id: IoId, completion: &Completion) {
+        let io = self.fleet.take(id);
+        self.answered(io, completion);
     }
 }
 
-impl Array {
-    /// Lets the next event happen, at `time`.
-    fn happen(&mut self, time: u64, slot: u32) {
-        self.now = self.now.max(time);
-        if let Some(which) = slot.checked_sub(self.slots.len() as u32) {
-            match which as usize {
-                failure::EXTRA_SLOTS => self.bus_event(),
-                _ => self.timer(which),
-            }
-            return;
-        }
-        let next = self.slots[slot as usize].device.proceed(time, &mut self.arrived);
-        self.calendar.set(slot, next);
-        if self.arrived.is_empty() {
-            return;
-        }
-        let mut arrived = std::mem::take(&mut self.arrived);
-        for completion in &arrived {
-            self.answer(slot, completion);
-        }
-        arrived.clear();
-        self.arrived = arrived;
-    }
-}
+impl Composite for Array {
+    type Own = Own;
+    type Purpose = Errand;
+    const KIND: &'static str = "array";
 
-impl Device for Array {
-    fn kind(&self) -> &'static str {
-        "array"
+    #[inline]
+    fn fleet(&self) -> &Fleet<Own, Errand> {
+        &self.fleet
     }
 
-    fn capacity(&self) -> u64 {
-        self.layout.capacity()
+    #[inline]
+    fn fleet_mut(&mut self) -> &mut Fleet<Own, Errand> {
+        &mut self.fleet
     }
 
-    fn submit(&mut self, now: u64, command: Command) {
-        self.now = now;
-        self.end_untimed();
-        self.counts.host.count(&command);
-        let host = self.hosts.insert(Host { command, submitted: now, ..Host::default() });
-        if self.sums.len() < self.hosts.all.len() {
+    fn begin(&mut self, host: HostId) {
+        if self.sums.len() <= host.index() {
             self.sums.push(Parts::default());
         }
         self.rebuild.host_seen = true;
@@ -368,87 +287,81 @@ impl Device for Array {
         }
     }
 
-    fn next_event(&self) -> u64 {
-        match (self.ready.is_empty(), self.unplanned) {
-            (false, _) => self.now,
-            (true, false) => self.calendar.first().0,
-            (true, true) => {
-                let members = self.slots.iter().filter(|slot| !slot.dead);
-                let own =
-                    (self.slots.len()..self.calendar.slots()).map(|s| self.calendar.at(s as u32));
-                members.map(Slot::next_event).chain(own).min().unwrap_or(NEVER)
-            }
+    #[inline]
+    fn returned(&mut self, id: IoId, completion: &Completion) {
+        let io = self.fleet.ios[id];
+        if io.purpose.cut {
+            self.fleet.take(id);
+            return self.cut_returned();
+        }
+        if self.versions.is_some() && io.op == Op::Read {
+            self.check_digest(&io, completion.digest);
+        }
+        match &self.bus {
+            None => self.finish_io(id, completion),
+            Some(_) if io.op == Op::Read => self.bring_across(id, completion),
+            Some(_) => self.finish_io(id, &self.with_bus(id, completion)),
         }
     }
 
-    fn advance(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64 {
-        self.end_untimed();
-        loop {
-            let (time, slot) = self.calendar.first();
-            if !self.ready.is_empty() && time > self.now {
-                done.append(&mut self.ready);
-                return self.now;
-            }
-            if time > limit || time == NEVER {
-                return limit;
-            }
-            self.happen(time, slot);
+    #[inline]
+    fn answered(&mut self, io: Io, completion: &Completion) {
+        match io.purpose.task {
+            Task::Host(host) => self.host_answered(host, &io, &completion.parts),
+            Task::StripeRead(stripe) => self.stripe_answered(stripe, false, &completion.parts),
+            Task::StripeWrite(stripe) => self.stripe_answered(stripe, true, &completion.parts),
+            Task::CopyRead(_) | Task::CopyWrite(_) => self.copy_answered(&io),
+            Task::Bitmap() => self.bitmap_answered(),
+            Task::SyncRead(_) | Task::SyncWrite(_) => self.sync_answered(&io),
         }
     }
 
-    fn settle(&mut self, now: u64) -> u64 {
-        debug_assert_eq!(self.hosts.free.len(), self.hosts.all.len(), "something is in flight");
-        if self.unplanned {
-            self.plan_members();
-        }
-        self.now = self.now.max(now);
+    fn timer(&mut self, which: u32) {
+        self.something_is_due(which);
+    }
+
+    #[inline]
+    fn resume_time(&mut self) {
+        self.finish_untimed();
+        self.fleet.plan_members();
+    }
+
+    fn begin_settling(&mut self) {
         // Blocks that are being rebuilt are brought to their end, the next one is not begun.
         self.pause_rebuild(true);
-        while self.acts_by_itself() {
-            let (time, slot) = self.calendar.first();
-            self.happen(time, slot);
-        }
+    }
+
+    fn is_working(&self) -> bool {
+        self.acts_by_itself()
+    }
+
+    fn end_settling(&mut self) {
         self.pause_rebuild(false);
-        let now = self.now;
-        let settled = |slot: &mut Slot, at: u64| if slot.dead { at } else { slot.settle(at) };
-        let end = self.slots.iter_mut().map(|slot| settled(slot, now)).max().unwrap_or(now);
-        // All of them have been quiet since the last one was.
-        for slot in &mut self.slots {
-            settled(slot, end);
-        }
-        self.now = end;
-        self.plan_members();
-        end
     }
 
-    fn apply(&mut self, command: &Command) {
-        self.apply_untimed(command);
-        self.unplanned = true;
+    fn apply_untimed(&mut self, command: &Command) {
+        self.apply_command(command);
     }
 
-    fn content(&self, offset: u64) -> u64 {
-        self.content_of(offset)
+    fn content_of(&self, offset: u64) -> u64 {
+        self.content_at(offset)
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        self.visit_counters(visit);
+    fn visit_counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.show_counters(visit);
         if let Some(bus) = &self.bus {
             bus.counters(visit);
         }
     }
 
-    fn children(&self) -> Vec<(String, &dyn Device)> {
-        let members = self.seats.len();
-        let place = |i: usize| match i.checked_sub(members) {
-            None => format!("member{i}"),
+    fn place_name(&self, member: usize) -> String {
+        match member.checked_sub(self.seats.len()) {
+            None => format!("member{member}"),
             Some(nth) => format!("spare{nth}"),
-        };
-        self.slots.iter().enumerate().map(|(i, s)| (place(i), s as &dyn Device)).collect()
+        }
     }
 
-    fn verify(&self) {
-        // What died may have died in the midst of something.
-        self.slots.iter().filter(|slot| !slot.dead).for_each(Slot::verify);
+    fn verify_own(&self) {
         self.verify_redundancy();
     }
 }

@@ -13,12 +13,14 @@
 //! answered: what a drive loses of its own (its volatile buffer) is not modelled.
 
 use super::bitmap::Bitmap;
+use super::host::Own;
 use super::keys::ArrayKeys;
 use super::layout::Layout;
 use super::stripes::Kind;
 use super::write_hole::Run;
-use super::{Array, Host, Purpose};
-use crate::device::{Command, Op};
+use super::{Array, Task};
+use crate::contract::Op;
+use crate::fleet::{Host, HostId, IoId};
 use crate::persist::persistent;
 use crate::rng::Stream;
 use crate::stats::{Part as Time, Parts};
@@ -59,8 +61,8 @@ pub(super) struct Power {
     /// When the last write of the host ended.
     pub last_write: u64,
     /// Commands of the host that were cut, and those that wait for the power.
-    cut: Vec<u32>,
-    held: Vec<u32>,
+    cut: Vec<HostId>,
+    held: Vec<HostId>,
     pub open: Vec<Run>,
     pub counts: PowerCounts,
 }
@@ -111,9 +113,9 @@ impl Array {
     }
 
     /// A command waits for the power.
-    pub(super) fn waits_for_power(&mut self, host: u32) -> bool {
+    pub(super) fn waits_for_power(&mut self, host: HostId) -> bool {
         if self.power.off {
-            self.hosts.all[host as usize].remaining += 1;
+            self.fleet.hosts[host].remaining += 1;
             self.power.held.push(host);
         }
         self.power.off
@@ -124,7 +126,7 @@ impl Array {
         let stale = self.stale_after_cut();
         let power = &mut self.power;
         power.done += 1;
-        (power.off, power.back) = (true, self.now + power.restart);
+        (power.off, power.back) = (true, self.fleet.now + power.restart);
         power.counts.losses += 1;
         let between = self.cut_bus();
         let reached = self.cut_ios(&between);
@@ -140,7 +142,7 @@ impl Array {
         if let Some(versions) = &mut self.versions {
             versions.forget_kept();
         }
-        self.failures.errors.clear();
+        self.fleet.forget_errors();
         self.count_write_hole();
         self.plan_timers();
     }
@@ -155,13 +157,13 @@ impl Array {
         };
         let mut stale = self.resync.stale.clone();
         let units = |(from, to): (u64, u64)| (from / unit, to.min(capacity).div_ceil(unit));
-        let writes = |host: &Host| host.remaining > 0 && host.command.op == Op::Write;
+        let writes = |host: &Host<Own>| host.remaining > 0 && host.command.op == Op::Write;
         match &self.bitmap {
             Some(bitmap) => stale.extend(bitmap.dirty().map(units)),
             None => {
-                let lately = self.counts.host.writes > 0
-                    && self.now < self.power.last_write + SAFE_MODE_DELAY;
-                if lately || self.hosts.all.iter().any(writes) {
+                let lately = self.fleet.counts.writes > 0
+                    && self.fleet.now < self.power.last_write + SAFE_MODE_DELAY;
+                if lately || self.fleet.hosts.iter().any(writes) {
                     stale.push(units((0, capacity)));
                 }
             }
@@ -179,20 +181,21 @@ impl Array {
 
     /// Cuts the commands of members, those `between` array and member too; which of them have reached
     /// their member.
-    fn cut_ios(&mut self, between: &[(u32, bool)]) -> Vec<bool> {
-        let mut reached = vec![true; self.ios.all.len()];
-        let mut under_way = vec![false; self.ios.all.len()];
-        between.iter().for_each(|&(io, back)| under_way[io as usize] = !back);
+    fn cut_ios(&mut self, between: &[(IoId, bool)]) -> Vec<bool> {
+        let places = self.fleet.ios.places() as usize;
+        let (mut reached, mut under_way) = (vec![true; places], vec![false; places]);
+        between.iter().for_each(|&(io, back)| under_way[io.index()] = !back);
         for (index, reached) in reached.iter_mut().enumerate() {
-            let io = &mut self.ios.all[index];
-            if !io.active {
+            let id = IoId::of(index as u32);
+            if !self.fleet.ios.holds(id) {
                 continue;
             }
-            io.cut = true;
+            let io = &mut self.fleet.ios[id];
+            io.purpose.cut = true;
             self.power.outstanding += 1;
-            let host = match io.purpose {
-                Purpose::Host => true,
-                Purpose::StripeWrite => self.stripes.all[io.owner as usize].kind == Kind::Write,
+            let host = match io.purpose.task {
+                Task::Host(_) => true,
+                Task::StripeWrite(stripe) => self.stripes.all[stripe as usize].kind == Kind::Write,
                 _ => false,
             };
             if io.op != Op::Write || !host {
@@ -203,20 +206,19 @@ impl Array {
             self.power.counts.writes += 1;
             self.power.counts.unwritten += u64::from(!*reached);
             if !*reached && !under_way[index] {
-                self.undo_content(index as u32, &io);
+                self.undo_content(id, &io);
             }
         }
         reached
     }
 
     /// Commands that were between array and member come back from nobody.
-    fn drop_cut(&mut self, between: &[(u32, bool)]) {
+    fn drop_cut(&mut self, between: &[(IoId, bool)]) {
         for &(io, back) in between {
-            let slot = self.ios.all[io as usize].slot;
+            let member = self.fleet.take(io).member;
             if !back {
-                self.slots[slot as usize].pending -= 1;
+                self.fleet.members[member].pending -= 1;
             }
-            self.drop_io(io);
             self.power.outstanding -= 1;
         }
     }
@@ -224,22 +226,18 @@ impl Array {
     /// Commands of the host that were not answered will end in an error.
     fn cut_hosts(&mut self) {
         let mirrors = self.layout.copies() > 1;
-        for index in 0..self.hosts.all.len() {
-            let host = &mut self.hosts.all[index];
+        for id in (0..self.fleet.hosts.places()).map(HostId::of) {
+            let host = &mut self.fleet.hosts[id];
             if host.remaining == 0 {
                 continue;
             }
-            let Command { op, .. } = host.command;
+            let op = host.command.op;
             if !std::mem::replace(&mut host.failed, true) {
-                match op {
-                    Op::Read => self.failures.errors_read += 1,
-                    _ => self.failures.errors_write += 1,
-                }
+                self.fleet.errors[usize::from(op != Op::Read)] += 1;
             }
-            self.power.counts.open += u64::from(mirrors && op == Op::Write && host.ios > 0);
-            (host.remaining, host.ios, host.held, host.logged) = (1, 0, 0, 0);
-            (host.summed, host.marked, host.digest) = (false, false, 0);
-            self.power.cut.push(index as u32);
+            self.power.counts.open += u64::from(mirrors && op == Op::Write && host.own.ios > 0);
+            (host.remaining, host.digest, host.own) = (1, 0, Own::default());
+            self.power.cut.push(id);
         }
         self.power.counts.commands += self.power.cut.len() as u64;
     }
@@ -248,7 +246,7 @@ impl Array {
     pub(super) fn cut_returned(&mut self) {
         self.power.outstanding -= 1;
         if self.power.outstanding == 0 && self.power.back == NEVER {
-            self.power.back = self.now;
+            self.power.back = self.fleet.now;
             self.plan_timers();
         }
     }
@@ -259,7 +257,7 @@ impl Array {
             self.power.back = NEVER;
             return;
         }
-        let now = self.now;
+        let now = self.fleet.now;
         let power = &mut self.power;
         (power.off, power.back) = (false, NEVER);
         while power.planned.get(power.done).is_some_and(|&at| at <= now) {
@@ -277,8 +275,8 @@ impl Array {
             self.release(host, 0, &Parts::default(), Time::Controller);
         }
         for host in held.drain(..) {
-            let active = &mut self.hosts.all[host as usize];
-            active.held = now - active.submitted;
+            let active = &mut self.fleet.hosts[host];
+            active.own.held = now - active.submitted;
             active.remaining -= 1;
             if !self.waits_for_block(host) {
                 self.dispatch(host);

@@ -9,8 +9,9 @@
 use super::failure::Condition;
 use super::keys::{ArrayKeys, ROW};
 use super::layout::{Layout, Place};
-use super::{Array, Io, Level, Purpose};
-use crate::device::{Command, Op};
+use super::{Array, Io, Level, Task};
+use crate::contract::{Command, Op};
+use crate::fleet::HostId;
 use crate::persist::persistent;
 use crate::rng::Stream;
 use crate::units::{NEVER, Rate};
@@ -54,7 +55,7 @@ pub(super) struct Rebuild {
     min: Rate,
     max: Rate,
     /// Commands of the host that wait for the block.
-    pub held: Vec<u32>,
+    pub held: Vec<HostId>,
     /// Errors per bit read.
     uber: f64,
     stream: Stream,
@@ -145,7 +146,7 @@ impl Array {
         let seat = &mut self.seats[member as usize];
         (seat.slot, seat.condition, seat.synced) = (slot, Condition::Rebuilding, 0);
         if self.rebuild.member.is_none() {
-            (self.rebuild.member, self.rebuild.due) = (Some(member), self.now);
+            (self.rebuild.member, self.rebuild.due) = (Some(member), self.fleet.now);
         }
     }
 
@@ -154,7 +155,7 @@ impl Array {
         (self.rebuild.member, self.rebuild.due) = (None, NEVER);
         // Stripes under way end by themselves, copies that are read are forgotten.
         self.rebuild.blocks.clear();
-        self.let_go();
+        self.resume_held();
         self.next_rebuild();
     }
 
@@ -162,7 +163,7 @@ impl Array {
         let waits = |condition| condition == Condition::Rebuilding;
         let next = self.seats.iter().position(|seat| waits(seat.condition));
         if let (None, Some(member)) = (self.rebuild.member, next) {
-            (self.rebuild.member, self.rebuild.due) = (Some(member as u32), self.now);
+            (self.rebuild.member, self.rebuild.due) = (Some(member as u32), self.fleet.now);
         }
     }
 
@@ -188,9 +189,9 @@ impl Array {
             return;
         }
         let clear = |op: Op| matches!(op, Op::Trim | Op::Purge);
-        let waits = |&host: &u32| clear(self.hosts.all[host as usize].command.op);
-        let clears = |io: &Io| io.active && clear(io.op);
-        if self.ios.all.iter().any(clears) || self.rebuild.held.iter().any(waits) {
+        let waits = |&host: &HostId| clear(self.fleet.hosts[host].command.op);
+        let clears = |io: &Io| clear(io.op);
+        if self.fleet.ios.iter().any(clears) || self.rebuild.held.iter().any(waits) {
             // What is read and written must not change meanwhile; and they have their turn.
             self.rebuild.waits = true;
             return;
@@ -224,7 +225,7 @@ impl Array {
     fn pace_rebuild(&mut self, block: Block) {
         let time = self.rebuild_rate().time(block.to - block.from);
         let rebuild = &mut self.rebuild;
-        rebuild.paced = self.now + time;
+        rebuild.paced = self.fleet.now + time;
         (rebuild.due, rebuild.host_seen) = (rebuild.paced, false);
         rebuild.blocks.push(block);
     }
@@ -245,14 +246,11 @@ impl Array {
         let source = self.source_of(member, block);
         let spare = Place { member, offset: block.from };
         let written = |io: &Io| {
-            let overlaps = |place: Place| {
-                let end = place.offset + (block.to - block.from);
-                io.member == place.member && io.offset < end && place.offset < io.offset + io.len
-            };
+            let overlaps = |place: Place| io.touches(place, block.to - block.from);
             let hit = overlaps(spare) || source.is_some_and(overlaps);
-            io.active && io.op == Op::Write && hit
+            io.op == Op::Write && hit
         };
-        self.ios.all.iter().any(written)
+        self.fleet.ios.iter().any(written)
     }
 
     /// Copies a block of a mirror.
@@ -266,39 +264,40 @@ impl Array {
         if let Some(own) = self.rebuild.blocks.iter_mut().find(|own| own.from == block.from) {
             own.copy = owner;
         }
-        let (purpose, len) = (Purpose::CopyRead, block.to - block.from);
-        self.slot_mut(member).pending += 1;
+        let len = block.to - block.from;
         self.rebuild.in_flight += 1;
-        self.send(Io { purpose, owner, member, op: Op::Read, offset, len, ..Io::default() }, 0, 0);
+        let io = self.errand(Task::CopyRead(owner), member, Op::Read, offset, len);
+        self.send(io, 0, 0);
     }
 
     /// The block that a command of a copy is for, if it still is.
     fn block_of(&self, io: &Io) -> Option<Block> {
-        self.rebuild.blocks.iter().find(|block| block.copy == io.owner && !block.done).copied()
+        let (Task::CopyRead(copy) | Task::CopyWrite(copy)) = io.purpose.task else { return None };
+        self.rebuild.blocks.iter().find(|block| block.copy == copy && !block.done).copied()
     }
 
     /// The block was read: it is written to the spare.
-    pub(super) fn copy_answered(&mut self, io: Io) {
+    pub(super) fn copy_answered(&mut self, io: &Io) {
         self.rebuild.in_flight -= 1;
-        let Some(block) = self.block_of(&io) else { return };
-        if io.purpose == Purpose::CopyWrite {
+        let Some(block) = self.block_of(io) else { return };
+        if io.op == Op::Write {
             self.block_done(block.from);
             return;
         }
         self.rebuild_was_read(block.to - block.from, 0);
         let Some(member) = self.rebuild.member else { return };
-        let stamp = self.stamp_copy(&io);
-        let (purpose, offset) = (Purpose::CopyWrite, block.from);
-        self.slot_mut(member).pending += 1;
+        let stamp = self.stamp_copy(io);
         self.rebuild.in_flight += 1;
-        self.send(Io { purpose, op: Op::Write, member, offset, ..io }, stamp, 0);
+        let task = Task::CopyWrite(block.copy);
+        let io = self.errand(task, member, Op::Write, block.from, io.len);
+        self.send(io, stamp, 0);
     }
 
     /// A copy that a failed member did not answer is tried again from another one.
-    pub(super) fn copy_unanswered(&mut self, io: Io) {
+    pub(super) fn copy_unanswered(&mut self, io: &Io) {
         self.rebuild.in_flight -= 1;
-        if let (Purpose::CopyRead, Some(block), Some(member)) =
-            (io.purpose, self.block_of(&io), self.rebuild.member)
+        if let (Op::Read, Some(block), Some(member)) =
+            (io.op, self.block_of(io), self.rebuild.member)
         {
             self.copy_block(member, block);
         }
@@ -330,7 +329,7 @@ impl Array {
             }
             // It was for a spare that has failed meanwhile.
             _ => {
-                self.let_go();
+                self.resume_held();
                 self.plan_timers();
             }
         }
@@ -352,9 +351,9 @@ impl Array {
             self.seats[member as usize].synced = last.to;
         }
         if !rebuild.paused {
-            rebuild.due = self.now.max(rebuild.paced);
+            rebuild.due = self.fleet.now.max(rebuild.paced);
         }
-        self.let_go();
+        self.resume_held();
         self.plan_timers();
     }
 
@@ -362,7 +361,7 @@ impl Array {
     pub(super) fn pause_rebuild(&mut self, paused: bool) {
         self.rebuild.paused = paused;
         self.rebuild.due = match self.rebuild.member {
-            Some(_) if !paused => self.now.max(self.rebuild.paced),
+            Some(_) if !paused => self.fleet.now.max(self.rebuild.paced),
             _ => NEVER,
         };
         if !paused && self.resync.due == NEVER {
@@ -373,7 +372,7 @@ impl Array {
 
     /// How fast the array may work on its own behalf.
     pub(super) fn rebuild_rate(&self) -> Rate {
-        let quiet = !self.rebuild.host_seen && self.hosts.free.len() == self.hosts.all.len();
+        let quiet = !self.rebuild.host_seen && self.fleet.hosts.is_empty();
         if quiet { self.rebuild.max } else { self.rebuild.min }
     }
 
@@ -385,11 +384,11 @@ impl Array {
     }
 
     /// Commands of the host that waited for a block go on.
-    pub(super) fn let_go(&mut self) {
+    pub(super) fn resume_held(&mut self) {
         let mut held = std::mem::take(&mut self.rebuild.held);
         for &host in &held {
-            let active = &mut self.hosts.all[host as usize];
-            active.held = self.now - active.submitted;
+            let active = &mut self.fleet.hosts[host];
+            active.own.held = self.fleet.now - active.submitted;
             active.remaining -= 1;
             // Another one may be on the way.
             if !self.waits_for_block(host) {
@@ -402,8 +401,8 @@ impl Array {
     }
 
     /// Whether a command must wait for the block that is being rebuilt; it does so then.
-    pub(super) fn waits_for_block(&mut self, host: u32) -> bool {
-        let command = self.hosts.all[host as usize].command;
+    pub(super) fn waits_for_block(&mut self, host: HostId) -> bool {
+        let command = self.fleet.hosts[host].command;
         let busy = self.rebuild.is_under_way() || self.resync.busy;
         if !busy || matches!(command.op, Op::Read | Op::Flush) {
             return false;
@@ -417,7 +416,7 @@ impl Array {
             _ => true,
         };
         if waits {
-            self.hosts.all[host as usize].remaining += 1;
+            self.fleet.hosts[host].remaining += 1;
             self.rebuild.held.push(host);
         }
         waits

@@ -11,8 +11,8 @@ use super::keys::ROW;
 use super::layout::Place;
 use super::plan::Part;
 use super::stripe_cache::Span;
-use super::{Array, Io, Purpose};
-use crate::device::Op;
+use super::{Array, Io, Task};
+use crate::contract::Op;
 use crate::persist::persistent;
 use crate::units::NEVER;
 
@@ -77,7 +77,7 @@ impl Array {
     /// Goes on as soon as possible, if there is anything to do.
     pub(super) fn begin_resync(&mut self) {
         if !self.resync.stale.is_empty() && !self.resync.busy {
-            self.resync.due = self.now;
+            self.resync.due = self.fleet.now;
         }
     }
 
@@ -101,13 +101,13 @@ impl Array {
         if self.resync.busy || paused {
             return;
         }
-        let clears = |io: &Io| io.active && matches!(io.op, Op::Trim | Op::Purge);
+        let clears = |io: &Io| matches!(io.op, Op::Trim | Op::Purge);
         let Some(&(from, to)) = self.resync.stale.first() else { return };
-        if self.ios.all.iter().any(clears) {
+        if self.fleet.ios.iter().any(clears) {
             // Looked at again when they are answered.
             return;
         }
-        (self.resync.started, self.rebuild.host_seen) = (self.now, false);
+        (self.resync.started, self.rebuild.host_seen) = (self.fleet.now, false);
         let Some(parity) = self.layout.parity() else { return self.sync_block(from, to) };
         // Without a parity to spare, what is there is right by definition.
         let parities = parity.parities as usize;
@@ -153,14 +153,9 @@ impl Array {
         let len = (to - from).min(self.rebuild.block).min(self.layout.place(from, 0).1);
         let places: Vec<Place> =
             (0..self.layout.copies()).map(|copy| self.layout.place(from, copy).0).collect();
-        let written = |io: &Io| {
-            let overlaps = |place: &Place| {
-                let end = place.offset + len;
-                io.member == place.member && io.offset < end && place.offset < io.offset + io.len
-            };
-            io.active && io.op == Op::Write && places.iter().any(overlaps)
-        };
-        if self.ios.all.iter().any(written) {
+        let written =
+            |io: &Io| io.op == Op::Write && places.iter().any(|&place| io.touches(place, len));
+        if self.fleet.ios.iter().any(written) {
             return;
         }
         let Some(&source) = places.iter().find(|&&place| self.holds(place, len)) else {
@@ -169,22 +164,27 @@ impl Array {
         (self.resync.busy, self.resync.window) = (true, (from, from + len));
         self.resync.block = self.resync.block.wrapping_add(1);
         let Place { member, offset } = source;
-        let (purpose, owner) = (Purpose::SyncRead, self.resync.block);
-        self.slot_mut(member).pending += 1;
-        self.send(Io { purpose, owner, member, op: Op::Read, offset, len, ..Io::default() }, 0, 0);
+        let io = self.errand(Task::SyncRead(self.resync.block), member, Op::Read, offset, len);
+        self.send(io, 0, 0);
+    }
+
+    /// Whether a command is for the block that is being made equal.
+    fn is_of_block(&self, io: &Io) -> bool {
+        let block = self.resync.block;
+        [Task::SyncRead(block), Task::SyncWrite(block)].contains(&io.purpose.task)
     }
 
     /// A copy was read, or written.
-    pub(super) fn sync_answered(&mut self, io: Io) {
-        if !self.resync.busy || io.owner != self.resync.block {
+    pub(super) fn sync_answered(&mut self, io: &Io) {
+        if !self.resync.busy || !self.is_of_block(io) {
             return;
         }
         let (from, to) = self.resync.window;
         let len = to - from;
-        if io.purpose == Purpose::SyncRead {
+        if io.op == Op::Read {
             self.resync.bytes_read += len;
-            let stamp = self.stamp_copy(&io);
-            let source = Place { member: io.member, offset: io.offset };
+            let stamp = self.stamp_copy(io);
+            let source = Place { member: io.purpose.seat, offset: io.offset };
             for copy in 0..self.layout.copies() {
                 let place = self.layout.place(from, copy).0;
                 if place == source || !self.holds(place, len) {
@@ -193,8 +193,8 @@ impl Array {
                 let Place { member, offset } = place;
                 self.resync.writes += 1;
                 self.resync.bytes_written += len;
-                self.slot_mut(member).pending += 1;
-                let io = Io { purpose: Purpose::SyncWrite, op: Op::Write, member, offset, ..io };
+                let task = Task::SyncWrite(self.resync.block);
+                let io = self.errand(task, member, Op::Write, offset, io.len);
                 self.send(io, stamp, 0);
             }
         } else {
@@ -206,13 +206,13 @@ impl Array {
     }
 
     /// A member failed: what it was to give is read from another one, what it was to get is not needed.
-    pub(super) fn sync_unanswered(&mut self, io: Io) {
-        if io.purpose == Purpose::SyncWrite {
+    pub(super) fn sync_unanswered(&mut self, io: &Io) {
+        if io.op == Op::Write {
             self.sync_answered(io);
-        } else if self.resync.busy && io.owner == self.resync.block {
-            (self.resync.busy, self.resync.due) = (false, self.now);
-            self.let_go();
-            self.rebuild.looks_again(self.now);
+        } else if self.resync.busy && self.is_of_block(io) {
+            (self.resync.busy, self.resync.due) = (false, self.fleet.now);
+            self.resume_held();
+            self.rebuild.looks_again(self.fleet.now);
         }
     }
 
@@ -229,11 +229,11 @@ impl Array {
         self.resync.due = if self.resync.stale.is_empty() {
             NEVER
         } else {
-            self.now.max(self.resync.started + self.rebuild_rate().time(bytes))
+            self.fleet.now.max(self.resync.started + self.rebuild_rate().time(bytes))
         };
-        self.let_go();
+        self.resume_held();
         // A spare may have waited for the copies.
-        self.rebuild.looks_again(self.now);
+        self.rebuild.looks_again(self.fleet.now);
         self.plan_timers();
     }
 

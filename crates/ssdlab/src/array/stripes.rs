@@ -11,6 +11,7 @@ use super::keys::ROW;
 use super::layout::Layout;
 use super::plan::{Part as StripePart, Segment};
 use super::stripe_cache::{Span, StripeCache};
+use crate::fleet::HostId;
 use crate::persist::{persistent, persistent_enum};
 use crate::stats::Parts;
 use std::collections::VecDeque;
@@ -68,7 +69,7 @@ pub(super) struct Stripe {
     started: u64,
     read: u64,
     compressible: u8,
-    pub hosts: Vec<u32>,
+    pub hosts: Vec<HostId>,
     /// What is read before it is written, and what the cache has of that.
     pub reads: Vec<StripePart>,
     pub held: Vec<StripePart>,

@@ -1,8 +1,9 @@
 //! The untimed path: what a command would leave behind on the members.
 
 use super::stripe_cache::Span;
-use super::{Array, NO_HOST, Piece};
-use crate::device::{Command, Device, Op, SECTOR};
+use super::{Array, Piece};
+use crate::contract::{Command, Op, SECTOR};
+use crate::fleet::HostId;
 use crate::persist::persistent;
 
 /// A stripe whose data the untimed path has written, but not its parity: that follows when another
@@ -16,9 +17,7 @@ persistent!(Unfinished { state { stripe, span } });
 
 impl Array {
     /// Does a command in no time.
-    pub(super) fn apply_untimed(&mut self, command: &Command) {
-        debug_assert_eq!(self.hosts.free.len(), self.hosts.all.len(), "something is in flight");
-        self.counts.host.count(command);
+    pub(super) fn apply_command(&mut self, command: &Command) {
         if command.op == Op::Write && self.layout.parity().is_some() {
             self.write_stripes_untimed(command);
             return;
@@ -32,26 +31,23 @@ impl Array {
                 }
                 for member in 0..self.seats.len() as u32 {
                     if self.alive(member) {
-                        self.slot_mut(member).apply(command);
+                        self.apply_to(member, command);
                     }
                 }
             }
-            Op::Trim if !self.trims => self.counts.trims_dropped += 1,
+            Op::Trim if !self.trims => self.trims_dropped += 1,
             Op::Trim => self.split_trim(command),
             Op::Write => {
                 let _ = self.split_all(command.offset, command.len);
             }
-            Op::Read => self.split_read(NO_HOST, command.offset, command.len),
+            Op::Read => self.split_read(HostId::NONE, command.offset, command.len),
         }
         let pieces = self.take_pieces();
         for piece in &pieces {
             let stamp = self.stamp_of_piece(command, piece);
             let Piece { member, offset, len } = *piece;
-            let slot = self.slot_mut(member);
-            slot.pending -= 1;
             self.forget_undone(member, offset, len);
-            let slot = self.slot_mut(member);
-            slot.apply(&Command { offset, len, stamp, ..*command });
+            self.apply_to(member, &Command { offset, len, stamp, ..*command });
         }
         self.give_back(pieces);
     }
@@ -78,7 +74,7 @@ impl Array {
             let stamp = self.stamp_of_piece(command, &piece);
             let Piece { member, offset, len } = piece;
             self.forget_undone(member, offset, len);
-            self.slot_mut(member).apply(&Command { offset, len, stamp, ..*command });
+            self.apply_to(member, &Command { offset, len, stamp, ..*command });
             let span = open.map_or(span, |u| u.span.hull(span));
             self.unfinished = Some(Unfinished { stripe, span });
             at += hi - lo;
@@ -103,7 +99,7 @@ impl Array {
                 let compressible = if nth == 0 { command.compressible } else { 0 };
                 let write = Command { offset, len, stamp: stamps[nth], compressible, ..*command };
                 self.forget_undone(parity.member(stripe, role), offset, len);
-                self.slot_mut(parity.member(stripe, role)).apply(&write);
+                self.apply_to(parity.member(stripe, role), &write);
             }
         }
         self.power.heal(stripe, span);
@@ -118,32 +114,9 @@ impl Array {
             let stamp = self.stamp_parity(stripe, which as usize, span);
             let (offset, len) = (stripe * parity.chunk + span.lo, span.hi - span.lo);
             self.forget_undone(member, offset, len);
-            let slot = self.slot_mut(member);
             let command = Command { tag: 0, op: Op::Write, offset, len, compressible: 0, stamp };
-            slot.apply(&command);
+            self.apply_to(member, &command);
         }
         self.power.heal(stripe, span);
-        self.unplanned = true;
-    }
-
-    /// Time goes on: what the untimed path owes is done, and the calendar is up to date.
-    #[inline]
-    pub(super) fn end_untimed(&mut self) {
-        if self.unfinished.is_some() {
-            self.finish_untimed();
-        }
-        if self.unplanned {
-            self.plan_members();
-        }
-    }
-
-    /// The calendar after members changed without time.
-    pub(super) fn plan_members(&mut self) {
-        self.unplanned = false;
-        for (index, slot) in self.slots.iter().enumerate() {
-            if !slot.dead {
-                self.calendar.set(index as u32, slot.device.next_event());
-            }
-        }
     }
 }

@@ -9,8 +9,8 @@ use super::plan::{How, Part};
 use super::power::Power;
 use super::stripe_cache::Span;
 use super::stripes::Kind;
-use super::{Array, Purpose, galois};
-use crate::device::mix;
+use super::{Array, Task, galois};
+use crate::contract::mix;
 use crate::persist::persistent;
 
 /// A stretch of a stripe that was written in part.
@@ -116,10 +116,11 @@ impl Array {
         let in_flight = |part: &Part| {
             let member = parity.member(stripe, part.role);
             let offset = stripe * parity.chunk + part.span.lo;
-            self.ios.all.iter().position(|io| {
-                let own = io.purpose == Purpose::StripeWrite && io.owner == index;
-                io.active && own && io.member == member && io.offset == offset
-            })
+            let id = self.fleet.ios.find(|io| {
+                let own = io.purpose.task == Task::StripeWrite(index);
+                own && io.purpose.seat == member && io.offset == offset
+            });
+            id.map(|id| id.index())
         };
         let arrived: Vec<(Part, bool)> = parts
             .iter()

@@ -14,10 +14,11 @@
 use super::measured::{Drawn, LatencyKeys};
 use super::{Build, Command, Completion, Device, Op};
 use crate::error::{Error, Result};
+use crate::fleet::{Composite, Fleet, HostId, Io};
 use crate::persist::persistent;
 use crate::rig::at_most_an_hour;
 use crate::sim::Lane;
-use crate::stats::{Part, Parts};
+use crate::stats::Part;
 use crate::units::{NEVER, Nanos, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -90,43 +91,36 @@ pub enum Duplex {
     Full,
 }
 
+/// How far a command has come.
 #[derive(Clone, Copy, Debug, Default)]
-struct Active {
-    command: Command,
-    submitted: u64,
+pub(crate) struct Passage {
     /// When it got its slot.
     admitted: u64,
     /// Whether the device has it, or had it.
     delivered: bool,
-    parts: Parts,
-    digest: u64,
 }
+persistent!(Passage { state { admitted, delivered } });
 
 /// A host interface before a device.
 pub struct Link {
-    below: Box<dyn Device>,
+    fleet: Fleet<Passage, HostId>,
     keys: LinkKeys,
     /// To the device, and from it; a half-duplex link uses the first alone.
-    lanes: [Lane<u32>; 2],
-    active: Vec<Active>,
-    free: Vec<u32>,
+    lanes: [Lane<HostId>; 2],
     slots_free: u32,
-    waiting: VecDeque<u32>,
-    arrived: Vec<Completion>,
-    ready: Vec<Completion>,
-    now: u64,
-    commands: u64,
+    waiting: VecDeque<HostId>,
     latency: Option<Drawn>,
     /// Answers on their way, by the instant at which they are there.
-    answers: VecDeque<(u64, u32)>,
+    answers: VecDeque<(u64, HostId)>,
+    /// What the device has answered to commands that are on their way back, by their places.
+    answered: Vec<Completion>,
 }
 
 persistent!(Link {
-    state { below, lanes, active, free, slots_free, waiting, arrived, ready, now, commands, answers }
+    state { fleet, lanes, slots_free, waiting, answers, answered }
     parts { latency }
     built { keys }
 });
-persistent!(Active { state { command, submitted, admitted, delivered, parts, digest } });
 
 impl Link {
     /// A link before `below`.
@@ -151,91 +145,73 @@ impl Link {
         Ok(Link {
             latency: latency.map_err(|e| e.under("latency"))?,
             answers: VecDeque::new(),
-            below,
+            answered: Vec::new(),
+            fleet: Fleet::new(below.capacity(), vec![below], 1, true),
             slots_free: keys.queue_slots,
             keys: keys.clone(),
             lanes: [Lane::default(), Lane::default()],
-            active: Vec::new(),
-            free: Vec::new(),
             waiting: VecDeque::new(),
-            arrived: Vec::new(),
-            ready: Vec::new(),
-            now: 0,
-            commands: 0,
         })
     }
 
+    /// Time on the wire of the data of a command that crosses in the direction of `direction`.
     fn data_time(&self, command: &Command, direction: Op) -> u64 {
         if command.op == direction { self.keys.bandwidth.time(command.len) } else { 0 }
     }
 
-    fn lane(&mut self, inbound: bool) -> &mut Lane<u32> {
+    fn lane(&mut self, inbound: bool) -> &mut Lane<HostId> {
         let full = self.keys.duplex == Duplex::Full;
         &mut self.lanes[usize::from(inbound && full)]
     }
 
     /// The command has a slot: it crosses, with its data if it is a write.
-    fn admit(&mut self, index: u32) {
-        let now = self.now;
-        self.active[index as usize].admitted = now;
-        let command = self.active[index as usize].command;
+    fn admit(&mut self, host: HostId) {
+        let now = self.fleet.now;
+        let active = &mut self.fleet.hosts[host];
+        active.own.admitted = now;
+        let command = active.command;
         let time = self.keys.command_time.0 + self.data_time(&command, Op::Write);
         if time == 0 {
-            self.deliver(index);
+            self.deliver(host);
         } else {
-            self.lane(false).send(now, time, index);
+            self.lane(false).send(now, time, host);
         }
     }
 
-    fn deliver(&mut self, index: u32) {
-        let active = &mut self.active[index as usize];
-        active.delivered = true;
-        active.parts[Part::LinkWait] = active.admitted - active.submitted;
-        active.parts[Part::Link] = self.now - active.admitted;
-        let inner = Command { tag: u64::from(index), ..active.command };
-        self.below.submit(self.now, inner);
-    }
-
-    /// The device is done: its answer is on its way.
-    fn answer(&mut self, completion: &Completion) {
-        let index = completion.tag as u32;
-        let active = &mut self.active[index as usize];
-        active.parts.add(&completion.parts);
-        active.digest = completion.digest;
-        match &mut self.latency {
-            None => self.bring_data(index),
-            Some(latency) => {
-                let there = self.now + latency.draw();
-                let place = self.answers.partition_point(|&(time, _)| time <= there);
-                self.answers.insert(place, (there, index));
-            }
-        }
+    fn deliver(&mut self, host: HostId) {
+        let active = &mut self.fleet.hosts[host];
+        active.own.delivered = true;
+        let Command { op, offset, len, compressible, stamp, .. } = active.command;
+        self.fleet.send(Io { member: 0, op, offset, len, purpose: host }, stamp, compressible);
     }
 
     /// The answer is there: the data of a read crosses back.
-    fn bring_data(&mut self, index: u32) {
-        let command = self.active[index as usize].command;
+    fn bring_data(&mut self, host: HostId, answer: &Completion) {
+        let command = self.fleet.hosts[host].command;
         let time = self.data_time(&command, Op::Read);
         if time == 0 {
-            self.complete(index);
-        } else {
-            let now = self.now;
-            self.lane(true).send(now, time, index);
+            return self.complete(host, answer);
         }
+        self.put_by(host, answer);
+        let now = self.fleet.now;
+        self.lane(true).send(now, time, host);
     }
 
-    fn complete(&mut self, index: u32) {
-        let active = &mut self.active[index as usize];
-        // What is left after the device's own parts is the way back.
-        let link = self.now - active.submitted - active.parts.total();
-        active.parts[Part::Link] += link;
-        self.ready.push(Completion {
-            tag: active.command.tag,
-            time: self.now,
-            parts: active.parts,
-            digest: active.digest,
-        });
-        self.free.push(index);
+    /// Keeps what the device has answered until it is back.
+    fn put_by(&mut self, host: HostId, answer: &Completion) {
+        if self.answered.len() <= host.index() {
+            self.answered.resize(host.index() + 1, Completion::default());
+        }
+        self.answered[host.index()] = *answer;
+    }
+
+    fn complete(&mut self, host: HostId, answer: &Completion) {
+        let active = &mut self.fleet.hosts[host];
+        active.digest = answer.digest;
+        let mut parts = answer.parts;
+        parts[Part::LinkWait] += active.own.admitted - active.submitted;
+        // What is left after the device's own parts is the way there and back.
+        self.fleet.complete(host, parts, Part::Link);
         self.slots_free += 1;
         if let Some(next) = self.waiting.pop_front() {
             self.slots_free -= 1;
@@ -243,129 +219,105 @@ impl Link {
         }
     }
 
-    /// When the link itself does something next.
-    fn own_event(&self) -> u64 {
+    /// Plans when the link itself does something next.
+    #[inline]
+    fn plan(&mut self) {
         let answer = self.answers.front().map_or(NEVER, |&(time, _)| time);
-        self.lanes[0].next().min(self.lanes[1].next()).min(answer)
+        let due = self.lanes[0].next().min(self.lanes[1].next()).min(answer);
+        self.fleet.set_timer(0, due);
     }
 
-    /// Lets the link's own event at `now` happen.
-    fn happen(&mut self) {
-        match self.lanes.iter().position(|lane| lane.next() == self.now) {
-            Some(lane) => self.lane_event(lane),
-            None => {
-                let (_, index) = self.answers.pop_front().expect("an answer is due");
-                self.bring_data(index);
-            }
-        }
-    }
-
-    fn lane_event(&mut self, lane: usize) {
-        let Some(index) = self.lanes[lane].pop() else { return };
-        if self.active[index as usize].delivered {
-            self.complete(index);
+    fn crossed(&mut self, lane: usize) {
+        let Some(host) = self.lanes[lane].pop() else { return };
+        if self.fleet.hosts[host].own.delivered {
+            let answer = self.answered[host.index()];
+            self.complete(host, &answer);
         } else {
-            self.deliver(index);
+            self.deliver(host);
         }
     }
 }
 
-impl Device for Link {
-    fn kind(&self) -> &'static str {
-        "link"
+impl Composite for Link {
+    type Own = Passage;
+    type Purpose = HostId;
+    const KIND: &'static str = "link";
+    const SOLE: bool = true;
+
+    #[inline]
+    fn fleet(&self) -> &Fleet<Passage, HostId> {
+        &self.fleet
     }
 
-    fn capacity(&self) -> u64 {
-        self.below.capacity()
+    #[inline]
+    fn fleet_mut(&mut self) -> &mut Fleet<Passage, HostId> {
+        &mut self.fleet
     }
 
-    fn submit(&mut self, now: u64, command: Command) {
-        self.now = now;
-        self.commands += 1;
-        let active = Active {
-            command,
-            submitted: now,
-            admitted: now,
-            delivered: false,
-            parts: Parts::default(),
-            digest: 0,
-        };
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.active[index as usize] = active;
-                index
-            }
-            None => {
-                self.active.push(active);
-                (self.active.len() - 1) as u32
-            }
-        };
+    fn begin(&mut self, host: HostId) {
         if self.slots_free == 0 {
-            self.waiting.push_back(index);
+            self.waiting.push_back(host);
         } else {
             self.slots_free -= 1;
-            self.admit(index);
+            self.admit(host);
         }
     }
 
-    fn next_event(&self) -> u64 {
-        if !self.ready.is_empty() {
-            return self.now;
-        }
-        self.own_event().min(self.below.next_event())
-    }
-
-    fn advance(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64 {
-        loop {
-            let own = self.own_event();
-            let time = own.min(self.below.next_event());
-            if !self.ready.is_empty() && time > self.now {
-                done.append(&mut self.ready);
-                return self.now;
+    /// The device is done: its answer is on its way.
+    fn answered(&mut self, io: Io<HostId>, completion: &Completion) {
+        let host = io.purpose;
+        match &mut self.latency {
+            None => self.bring_data(host, completion),
+            Some(latency) => {
+                let there = self.fleet.now + latency.draw();
+                let place = self.answers.partition_point(|&(time, _)| time <= there);
+                self.answers.insert(place, (there, host));
+                self.put_by(host, completion);
             }
-            if time > limit || time == NEVER {
-                return limit;
-            }
-            if own == time {
-                self.now = time;
-                self.happen();
-                continue;
-            }
-            // The device may go on by itself until something of the link is due.
-            let bound = if self.ready.is_empty() { own.min(limit) } else { self.now };
-            let reached = self.below.advance(bound, &mut self.arrived);
-            if self.arrived.is_empty() {
-                continue;
-            }
-            self.now = reached;
-            let mut arrived = std::mem::take(&mut self.arrived);
-            for completion in arrived.drain(..) {
-                self.answer(&completion);
-            }
-            self.arrived = arrived;
         }
     }
 
-    fn settle(&mut self, now: u64) -> u64 {
-        debug_assert_eq!(self.slots_free, self.keys.queue_slots, "something is in flight");
-        self.below.settle(now)
+    fn timer(&mut self, _which: u32) {
+        let now = self.fleet.now;
+        match self.lanes.iter().position(|lane| lane.next() == now) {
+            Some(lane) => self.crossed(lane),
+            None => {
+                let (_, host) = self.answers.pop_front().expect("an answer is due");
+                let answer = self.answered[host.index()];
+                self.bring_data(host, &answer);
+            }
+        }
     }
 
-    fn apply(&mut self, command: &Command) {
-        self.below.apply(command);
+    #[inline]
+    fn after_submit(&mut self) {
+        self.plan();
     }
 
-    fn content(&self, offset: u64) -> u64 {
-        self.below.content(offset)
+    #[inline]
+    fn after_event(&mut self) {
+        self.plan();
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        visit("commands", self.commands);
+    fn is_working(&self) -> bool {
+        false
+    }
+
+    fn apply_untimed(&mut self, command: &Command) {
+        self.fleet.apply(0, command);
+    }
+
+    fn content_of(&self, offset: u64) -> u64 {
+        self.fleet.members[0].content(offset)
+    }
+
+    fn visit_counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        visit("commands", self.fleet.commands);
         visit("busy_out_ns", self.lanes[0].busy_ns());
         visit("busy_in_ns", self.lanes[1].busy_ns());
     }
 
-    fn children(&self) -> Vec<(String, &dyn Device)> {
-        vec![("below".into(), &*self.below)]
+    fn place_name(&self, _member: usize) -> String {
+        "below".into()
     }
 }

@@ -1,7 +1,6 @@
 //! One direction of a wire: transfers end in the order in which they began.
 
-use crate::error::Result;
-use crate::persist::{Archive, Persist};
+use crate::persist::persistent;
 use crate::units::NEVER;
 use std::collections::VecDeque;
 
@@ -54,11 +53,4 @@ impl<T> Lane<T> {
     }
 }
 
-impl<T: Persist + Default> Persist for Lane<T> {
-    fn persist(&mut self, archive: &mut Archive<'_>) -> Result<()> {
-        let Lane { free_at, busy, queue } = self;
-        free_at.persist(archive)?;
-        busy.persist(archive)?;
-        queue.persist(archive)
-    }
-}
+persistent!(impl<T: Persist> Lane<T> { state { free_at, busy, queue } });

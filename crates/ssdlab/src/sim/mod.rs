@@ -6,4 +6,4 @@ mod slab;
 
 pub use calendar::Calendar;
 pub use lane::Lane;
-pub use slab::Slab;
+pub use slab::{Id, Slab};

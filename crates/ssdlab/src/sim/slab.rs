@@ -1,48 +1,180 @@
-//! Things by index, with the free indices: what is in flight, without an allocation for each.
+//! Things in places that are used again: what is in flight, without an allocation for each.
 
-use crate::error::Result;
-use crate::persist::{Archive, Persist};
+use crate::persist::persistent;
+use std::marker::PhantomData;
+use std::ops::{Index, IndexMut};
 
-/// See the module. A removed thing stays readable until its place is given to another one.
-#[derive(Clone, Debug, Default)]
-pub struct Slab<T> {
-    /// All places.
-    pub all: Vec<T>,
-    /// Those that hold nothing.
-    pub free: Vec<u32>,
+/// The place of a thing in a slab; `K` says of what kind, so that one is not taken for another.
+pub struct Id<K> {
+    number: u32,
+    kind: PhantomData<fn() -> K>,
 }
+persistent!(impl<K> Id<K> { state { number } built { kind } });
 
-impl<T> Slab<T> {
-    /// An empty one.
-    pub fn new() -> Self {
-        Slab { all: Vec::new(), free: Vec::new() }
+impl<K> Id<K> {
+    /// No place.
+    pub const NONE: Self = Self::of(u32::MAX);
+
+    /// The place of this number, which was that of one.
+    #[inline]
+    pub const fn of(number: u32) -> Self {
+        Id { number, kind: PhantomData }
     }
 
-    /// Puts a thing in a free place; answers the place.
+    /// Its number: from 0 on, the lowest ones taken first.
     #[inline]
-    pub fn insert(&mut self, value: T) -> u32 {
+    pub fn number(self) -> u32 {
+        self.number
+    }
+
+    /// The number as an index.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.number as usize
+    }
+}
+
+impl<K> Copy for Id<K> {}
+impl<K> Clone for Id<K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<K> PartialEq for Id<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+impl<K> Eq for Id<K> {}
+impl<K> Default for Id<K> {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+impl<K> std::fmt::Debug for Id<K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if *self == Self::NONE { write!(f, "none") } else { write!(f, "{}", self.number) }
+    }
+}
+/// See the module. A removed thing stays readable until its place is given to another one.
+#[derive(Clone, Debug)]
+pub struct Slab<T, K = T> {
+    places: Vec<Place<T>>,
+    free: Vec<Id<K>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Place<T> {
+    used: bool,
+    thing: T,
+}
+
+impl<T, K> Slab<T, K> {
+    /// An empty one.
+    pub fn new() -> Self {
+        Slab { places: Vec::new(), free: Vec::new() }
+    }
+
+    /// Puts a thing in a free place: the one that became free last.
+    #[inline]
+    pub fn insert(&mut self, thing: T) -> Id<K> {
+        let place = Place { used: true, thing };
         match self.free.pop() {
-            Some(index) => {
-                self.all[index as usize] = value;
-                index
+            Some(id) => {
+                self.places[id.index()] = place;
+                id
             }
             None => {
-                self.all.push(value);
-                (self.all.len() - 1) as u32
+                self.places.push(place);
+                Id::of((self.places.len() - 1) as u32)
             }
         }
     }
 
-    /// Whether no place holds anything.
+    /// Frees the place of a thing.
+    #[inline]
+    pub fn remove(&mut self, id: Id<K>) {
+        debug_assert!(self.places[id.index()].used, "place {id:?} is free");
+        self.places[id.index()].used = false;
+        self.free.push(id);
+    }
+
+    /// Whether something is in a place.
+    #[inline]
+    pub fn holds(&self, id: Id<K>) -> bool {
+        self.places[id.index()].used
+    }
+
+    /// How many things there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+
+    /// Whether there are none.
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.free.len() == self.all.len()
+        self.len() == 0
+    }
+
+    /// Places, free ones included.
+    pub fn places(&self) -> u32 {
+        self.places.len() as u32
+    }
+
+    /// All places that are used, by number.
+    pub fn ids(&self) -> impl Iterator<Item = Id<K>> + use<'_, T, K> {
+        (0..self.places()).map(Id::of).filter(|&id| self.holds(id))
+    }
+
+    /// All things, by the number of their places.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.places.iter().filter(|place| place.used).map(|place| &place.thing)
+    }
+
+    /// The first thing of which something holds.
+    pub fn find(&self, mut holds: impl FnMut(&T) -> bool) -> Option<Id<K>> {
+        self.ids().find(|&id| holds(&self[id]))
     }
 }
 
-impl<T: Persist + Default> Persist for Slab<T> {
-    fn persist(&mut self, archive: &mut Archive<'_>) -> Result<()> {
-        let Slab { all, free } = self;
-        all.persist(archive)?;
-        free.persist(archive)
+impl<T, K> Default for Slab<T, K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T, K> Index<Id<K>> for Slab<T, K> {
+    type Output = T;
+    #[inline]
+    fn index(&self, id: Id<K>) -> &T {
+        &self.places[id.index()].thing
+    }
+}
+
+impl<T, K> IndexMut<Id<K>> for Slab<T, K> {
+    #[inline]
+    fn index_mut(&mut self, id: Id<K>) -> &mut T {
+        &mut self.places[id.index()].thing
+    }
+}
+
+persistent!(impl<T: Persist> Place<T> { state { used, thing } });
+persistent!(impl<T: Persist, K> Slab<T, K> { state { places, free } });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_that_became_free_last_is_taken_first() {
+        let mut slab: Slab<char> = Slab::new();
+        let [a, b, c] = ['a', 'b', 'c'].map(|thing| slab.insert(thing));
+        slab.remove(a);
+        slab.remove(b);
+        assert_eq!((slab.len(), slab[b], slab.holds(b)), (1, 'b', false));
+        assert_eq!(slab.insert('d'), b);
+        assert_eq!(slab.iter().collect::<String>(), "dc");
+        assert_eq!(slab.find(|&thing| thing == 'c'), Some(c));
     }
 }

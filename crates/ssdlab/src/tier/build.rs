@@ -1,17 +1,16 @@
 //! Tiers from their keys and devices: what fits.
 
-use super::content::Versions;
+use super::Tier;
 use super::counters::Counts;
 use super::heat::Heat;
 use super::keys::{MapIn, TierKeys};
 use super::map::Map;
 use super::moves::table;
-use super::{BELOW, FAST, Tier};
-use crate::array::Slot;
-use crate::device::{Build, Device};
+use crate::contract::{Build, Device};
 use crate::error::{Error, Result};
+use crate::fleet::Fleet;
 use crate::rig::{keys_of, memory_below, memory_of_part};
-use crate::sim::{Calendar, Slab};
+use crate::sim::Slab;
 use crate::units::Bytes;
 use std::collections::VecDeque;
 
@@ -81,36 +80,22 @@ impl Tier {
         keys.check()?;
         let (first, second, head) = slots(keys, fast.capacity(), below.capacity())?;
         let map = Map::new(first, second, keys.spare(), keys.placement);
-        let mut calendar = Calendar::new(3);
-        calendar.set(FAST as u32, fast.next_event());
-        calendar.set(BELOW as u32, below.next_event());
+        let size = u64::from(map.len()) * keys.extent.0;
         let mut device = Tier {
             shift: keys.extent.0.trailing_zeros(),
             data: [head, 0],
-            size: u64::from(map.len()) * keys.extent.0,
             heat: Heat::new(keys, map.len()),
             map,
             keys: keys.clone(),
-            slots: [Slot::new(fast), Slot::new(below)],
-            calendar,
-            hosts: Slab::new(),
-            ios: Slab::new(),
+            fleet: Fleet::new(size, vec![fast, below], 1, false).with_payload(build.keep_versions),
             moves: Slab::new(),
             held: VecDeque::new(),
             paced: VecDeque::new(),
             next_piece: 0,
             blocked: 0,
-            errors: VecDeque::new(),
-            behind: VecDeque::new(),
-            purging: false,
-            settling: false,
             counts: Counts::default(),
-            versions: build.keep_versions.then(Versions::new),
-            now: 0,
-            ready: Vec::new(),
-            arrived: Vec::new(),
         };
-        device.plan_timers();
+        device.plan_timer();
         Ok(device)
     }
 }

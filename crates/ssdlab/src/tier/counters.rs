@@ -1,7 +1,7 @@
 //! What tiers count.
 
 use super::{BELOW, FAST, Tier};
-use crate::device::{HostCounts, Op};
+use crate::contract::Op;
 use crate::persist::persistent;
 
 /// Parts of the host's commands on one tier.
@@ -17,7 +17,6 @@ persistent!(Served { state { reads, writes, bytes_read, bytes_written } });
 /// See the module.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
-    pub host: HostCounts,
     served: [Served; 2],
     /// Moves up and down, and their bytes.
     switched: [u64; 2],
@@ -28,14 +27,12 @@ pub(super) struct Counts {
     pub map_writes: u64,
     pub writes_held: u64,
     pub writes_doubled: u64,
-    errors_read: u64,
-    errors_write: u64,
     pub lost_bytes: u64,
 }
 persistent!(Counts {
     state {
-        host, served, switched, moved, last_move, trims_dropped,
-        cancelled, map_writes, writes_held, writes_doubled, errors_read, errors_write, lost_bytes,
+        served, switched, moved, last_move, trims_dropped,
+        cancelled, map_writes, writes_held, writes_doubled, lost_bytes,
     }
 });
 
@@ -76,24 +73,16 @@ impl Counts {
         self.switched[usize::from(!up)] += 1;
         self.last_move = now;
     }
-
-    /// Counts a command that ends in an error.
-    pub fn error(&mut self, op: Op) {
-        if op == Op::Read {
-            self.errors_read += 1;
-        } else {
-            self.errors_write += 1;
-        }
-    }
 }
 
 impl Tier {
-    pub(super) fn visit_counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+    pub(super) fn show_counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         let c = &self.counts;
         let [fast, below] = &c.served;
-        let dead = |tier: usize| u64::from(self.slots[tier].dead);
+        let dead = |tier: usize| u64::from(self.is_dead(tier));
+        let [errors_read, errors_write] = self.fleet.errors;
         let free = self.map.free.iter().map(Vec::len).sum::<usize>();
-        c.host.visit(NAMES, visit);
+        self.fleet.counts.visit(NAMES, visit);
         visit("tier_trims_dropped", c.trims_dropped);
         visit("fast_reads", fast.reads);
         visit("fast_writes", fast.writes);
@@ -112,15 +101,15 @@ impl Tier {
         visit("moved_up_bytes", c.moved[FAST]);
         visit("moved_down_bytes", c.moved[BELOW]);
         visit("moves_cancelled", c.cancelled);
-        visit("moves_under_way", (self.moves.all.len() - self.moves.free.len()) as u64);
+        visit("moves_under_way", self.moves.len() as u64);
         visit("moves_planned", (self.heat.ups.len() + self.heat.downs.len()) as u64);
         visit("last_move_at_ns", c.last_move);
         visit("map_writes", c.map_writes);
         visit("writes_held", c.writes_held);
         visit("writes_doubled", c.writes_doubled);
         visit("tiers_failed", dead(FAST) + dead(BELOW));
-        visit("errors_read", c.errors_read);
-        visit("errors_write", c.errors_write);
+        visit("errors_read", errors_read);
+        visit("errors_write", errors_write);
         visit("lost_bytes", c.lost_bytes);
     }
 }

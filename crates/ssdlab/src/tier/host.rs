@@ -1,28 +1,18 @@
 //! Commands of the host: where their parts go.
 
-use super::{Io, Kind, Tier};
-use crate::device::{Command, Completion, Op};
+use super::moves::Move;
+use super::{Purpose, Tier};
+use crate::contract::{Command, Op, SECTOR};
+use crate::fleet::{HostId, Io};
 use crate::persist::persistent;
-use crate::stats::{Part, Parts};
-
-/// A command of the host.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Host {
-    pub command: Command,
-    pub submitted: u64,
-    /// Parts of it that are not done.
-    pub remaining: u32,
-    pub digest: u64,
-    /// It touches what is lost.
-    pub failed: bool,
-}
-persistent!(Host { state { command, submitted, remaining, digest, failed } });
+use crate::sim::Id;
+use crate::stats::Parts;
 
 /// A part of a write within an extent, which waits for a move.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Held {
-    pub host: u32,
-    pub moving: u32,
+    pub host: HostId,
+    pub moving: Id<Move>,
     pub begin: u64,
     pub end: u64,
 }
@@ -49,32 +39,37 @@ impl Tier {
     }
 
     /// Does what a command of the host asks for.
-    pub(super) fn begin(&mut self, host: u32) {
-        let command = self.hosts.all[host as usize].command;
+    pub(super) fn begin_command(&mut self, host: HostId) {
+        let command = self.fleet.hosts[host].command;
         match command.op {
-            Op::Flush | Op::Purge => self.everywhere(host),
+            Op::Flush => self.everywhere(host),
+            Op::Purge => {
+                self.map.reset();
+                self.heat.reset(self.fleet.now);
+                self.everywhere(host);
+            }
             Op::Read | Op::Write | Op::Trim => {
                 let (mut at, end) = self.range(&command);
                 self.counts.trims_dropped += u64::from(at >= end);
                 let mut run = Run::default();
                 while at < end {
                     let to = end.min(((at >> self.shift) + 1) << self.shift);
-                    self.heat.count(self.now, command.op, (at >> self.shift) as u32);
+                    self.heat.count(self.fleet.now, command.op, (at >> self.shift) as u32);
                     self.route(host, at, to, &mut run);
                     at = to;
                 }
                 self.send_run(host, &mut run);
             }
         }
-        if self.hosts.all[host as usize].remaining == 0 {
+        if self.fleet.hosts[host].remaining == 0 {
             self.complete(host, &Parts::default());
         }
     }
 
     /// A part of a command within one extent.
-    fn route(&mut self, host: u32, begin: u64, end: u64, run: &mut Run) {
+    fn route(&mut self, host: HostId, begin: u64, end: u64, run: &mut Run) {
         let extent = (begin >> self.shift) as u32;
-        if self.map.moves(extent) && self.hosts.all[host as usize].command.op != Op::Read {
+        if self.map.moves(extent) && self.fleet.hosts[host].command.op != Op::Read {
             self.send_run(host, run);
             return self.write_moving(host, extent, begin, end);
         }
@@ -83,7 +78,7 @@ impl Tier {
 
     /// Adds a part to a run, or begins a new one.
     #[inline]
-    fn join(&mut self, host: u32, slot: u32, begin: u64, end: u64, run: &mut Run) {
+    fn join(&mut self, host: HostId, slot: u32, begin: u64, end: u64, run: &mut Run) {
         let (tier, offset) = (self.map.tier_of(slot), self.place(slot, begin));
         if run.len > 0 && run.tier == tier && run.offset + run.len == offset {
             run.len += end - begin;
@@ -94,44 +89,44 @@ impl Tier {
     }
 
     /// Sends what has come together.
-    fn send_run(&mut self, host: u32, run: &mut Run) {
+    fn send_run(&mut self, host: HostId, run: &mut Run) {
         let run = std::mem::take(run);
         if run.len > 0 {
-            self.send_part(host, Kind::Host, run);
+            self.send_part(Purpose::Host(host, run.at), host, run);
         }
     }
 
     /// A part of a command goes to a device.
-    fn send_part(&mut self, host: u32, kind: Kind, run: Run) {
+    fn send_part(&mut self, purpose: Purpose, host: HostId, run: Run) {
         let Run { tier, offset, len, at } = run;
-        let command = self.hosts.all[host as usize].command;
-        if self.slots[tier].dead {
-            return self.fail_command(host);
+        let command = self.fleet.hosts[host].command;
+        if self.is_dead(tier) {
+            return self.fleet.fail_host(host);
         }
-        self.hosts.all[host as usize].remaining += 1;
-        if kind == Kind::Host {
+        self.fleet.hosts[host].remaining += 1;
+        if matches!(purpose, Purpose::Host(..)) {
             self.counts.sent(tier, command.op, len);
         }
         for slot in self.slots_of(tier, offset, len) {
             self.map.enter(slot);
         }
         let stamp = match command.op {
-            Op::Write => self.stamp_of_host(&command, at, at + len),
+            Op::Write => self.fleet.stamp_of_host(&command, at, at + len),
             _ => 0,
         };
-        let io = Io { kind, tier, op: command.op, offset, len, at, owner: host, ..Io::default() };
-        self.send(io, stamp, command.compressible);
+        let io = Io { member: tier, op: command.op, offset, len, purpose };
+        self.fleet.send(io, stamp, command.compressible);
     }
 
     /// A write or a TRIM within an extent that is being moved.
-    fn write_moving(&mut self, host: u32, extent: u32, begin: u64, end: u64) {
+    fn write_moving(&mut self, host: HostId, extent: u32, begin: u64, end: u64) {
         let index = self.move_of(extent);
-        let m = self.moves.all[index as usize];
+        let m = self.moves[index];
         let base = u64::from(extent) << self.shift;
         let (from, to) = (begin - base, end - base);
         if m.copied < m.piece_end && from < m.piece_end && m.copied < to {
             self.counts.writes_held += 1;
-            self.hosts.all[host as usize].remaining += 1;
+            self.fleet.hosts[host].remaining += 1;
             self.held.push_back(Held { host, moving: index, begin, end });
             return;
         }
@@ -140,15 +135,15 @@ impl Tier {
             Run { tier: tier.map.tier_of(slot), offset, len: end - begin, at: begin }
         };
         let (source, target) = (part(self, m.from), part(self, m.to));
-        self.send_part(host, Kind::Host, source);
+        self.send_part(Purpose::Host(host, begin), host, source);
         if from < m.copied {
             self.counts.writes_doubled += 1;
-            self.send_part(host, Kind::Mirror, target);
+            self.send_part(Purpose::Mirror(host, begin), host, target);
         }
     }
 
     /// Writes that waited for a piece of a move go on.
-    pub(super) fn let_go(&mut self, moving: u32) {
+    pub(super) fn resume_writes(&mut self, moving: Id<Move>) {
         for _ in 0..self.held.len() {
             let held = self.held.pop_front().expect("counted");
             if held.moving != moving {
@@ -158,82 +153,46 @@ impl Tier {
             let mut run = Run::default();
             self.route(held.host, held.begin, held.end, &mut run);
             self.send_run(held.host, &mut run);
-            self.hosts.all[held.host as usize].remaining -= 1;
+            self.fleet.hosts[held.host].remaining -= 1;
         }
     }
 
     /// A command of the host has come back from a slot.
-    pub(super) fn leave(&mut self, io: &Io) {
+    pub(super) fn leave(&mut self, io: &Io<Purpose>) {
         if matches!(io.op, Op::Flush | Op::Purge) {
             return;
         }
-        for slot in self.slots_of(io.tier, io.offset, io.len) {
+        for slot in self.slots_of(io.member, io.offset, io.len) {
             if self.map.leave(slot) {
                 self.vacate(slot);
             }
         }
     }
 
-    /// A part of a command is done.
-    pub(super) fn part_done(&mut self, host: u32, parts: &Parts) {
-        let active = &mut self.hosts.all[host as usize];
-        active.remaining -= 1;
-        if active.remaining == 0 {
-            self.complete(host, parts);
-        }
-    }
-
-    /// A command is done, its last part in so much time.
-    fn complete(&mut self, host: u32, parts: &Parts) {
-        let Host { command, submitted, digest, .. } = self.hosts.all[host as usize];
-        self.hosts.free.push(host);
-        let mut parts = *parts;
-        parts[Part::MoveWait] += self.now - submitted - parts.total();
-        self.ready.push(Completion { tag: command.tag, time: self.now, parts, digest });
-        if command.op == Op::Purge {
-            self.purged();
-        }
-    }
-
     /// A flush or a purge: to both devices.
-    fn everywhere(&mut self, host: u32) {
-        let op = self.hosts.all[host as usize].command.op;
-        for tier in self.live() {
-            self.hosts.all[host as usize].remaining += 1;
-            self.send(Io { tier, op, owner: host, ..Io::default() }, 0, 0);
-        }
-    }
-
-    /// A purge has come: nothing else begins before it is done.
-    pub(super) fn begin_purge(&mut self) {
-        self.purging = true;
-        self.heat.forget();
-        self.cancel_moves();
-        self.purge_if_quiet();
-    }
-
-    /// Begins a purge when nothing else is under way.
-    pub(super) fn purge_if_quiet(&mut self) {
-        let Some(&first) = self.behind.front() else { return };
-        let active = self.hosts.all.len() - self.hosts.free.len();
-        if self.purging && !self.is_moving() && active == self.behind.len() {
-            self.behind.pop_front();
-            self.map.reset();
-            self.heat.reset(self.now);
-            self.begin(first);
-        }
-    }
-
-    /// A purge is done; what came after it begins.
-    fn purged(&mut self) {
-        self.purging = false;
-        while let Some(&next) = self.behind.front() {
-            if self.hosts.all[next as usize].command.op == Op::Purge {
-                self.purging = true;
-                return;
+    fn everywhere(&mut self, host: HostId) {
+        let op = self.fleet.hosts[host].command.op;
+        for member in 0..2 {
+            if self.is_dead(member) {
+                continue;
             }
-            self.behind.pop_front();
-            self.begin(next);
+            self.fleet.hosts[host].remaining += 1;
+            let purpose = Purpose::Host(host, 0);
+            self.fleet.send(Io { member, op, purpose, ..Io::default() }, 0, 0);
         }
+    }
+
+    /// Content of a sector as a read that begins now answers it: that of a write that waits, or what is held.
+    pub(super) fn content_at(&self, at: u64) -> u64 {
+        let waits = self.held.iter().rev().find(|held| held.begin <= at && at < held.end);
+        if let Some(held) = waits {
+            let command = &self.fleet.hosts[held.host].command;
+            return match command.op {
+                Op::Trim => 0,
+                _ => command.stamp + (at - command.offset) / SECTOR,
+            };
+        }
+        let slot = self.map.slot((at >> self.shift) as u32);
+        self.fleet.content(self.map.tier_of(slot), self.place(slot, at))
     }
 }

@@ -11,7 +11,6 @@
 //! The time of a command is that of its part that ended last: the device's own parts, and `move_wait` before those.
 
 mod build;
-mod content;
 mod counters;
 mod fail;
 mod heat;
@@ -24,99 +23,68 @@ mod untimed;
 pub use build::memory;
 pub use keys::{HeatOf, MapIn, Placement, TierKeys};
 
-use crate::array::Slot;
-use crate::device::{Command, Completion, Device, Op};
-use crate::persist::{persistent, persistent_enum};
-use crate::sim::{Calendar, Slab};
-use crate::units::NEVER;
-use content::Versions;
+use crate::contract::{Command, Completion, Op};
+use crate::fleet::{Composite, Fleet, HostId, Io};
+use crate::persist::{persistent, persistent_cases};
+use crate::sim::{Id, Slab};
+use crate::stats::{Part, Parts};
 use counters::Counts;
 use heat::Heat;
-use host::{Held, Host};
+use host::Held;
 use map::Map;
 use moves::Move;
 use std::collections::VecDeque;
 
-/// The tiers; also their slots in the calendar.
+/// The tiers: members of the fleet.
 const FAST: usize = 0;
 const BELOW: usize = 1;
-/// The slot of the calendar for what happens by the clock.
-const TIMERS: u32 = 2;
 
 /// What a command of a device is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Kind {
-    /// A command of the host: `owner`.
-    #[default]
-    Host,
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Purpose {
+    /// A command of the host, from this byte of the host's on.
+    Host(HostId, u64),
     /// The same write once more, where a move of its extent goes.
-    Mirror,
-    /// A piece of a move: `owner`.
-    Copy,
+    Mirror(HostId, u64),
+    /// A piece of a move.
+    Copy(Id<Move>),
     /// The entry of a move's extent.
-    Entry,
-    /// TRIM of a slot that has been left: `owner`.
-    Vacate,
+    Entry(Id<Move>),
+    /// TRIM of a slot that has been left.
+    Vacate(u32),
 }
-persistent_enum!(Kind { Host, Mirror, Copy, Entry, Vacate });
+persistent_cases!(Purpose { Host(host, at), Mirror(host, at), Copy(id), Entry(id), Vacate(slot) });
 
-/// A command of a device in flight.
-#[derive(Clone, Copy, Debug, Default)]
-struct Io {
-    active: bool,
-    kind: Kind,
-    tier: usize,
-    op: Op,
-    /// Where it is on the device, and for the host.
-    offset: u64,
-    len: u64,
-    at: u64,
-    owner: u32,
+impl Default for Purpose {
+    fn default() -> Self {
+        Purpose::Vacate(0)
+    }
 }
-persistent!(Io { state { active, kind, tier, op, offset, len, at, owner } });
 
 /// Two tiers.
 pub struct Tier {
     keys: TierKeys,
     /// The fast device and that below.
-    slots: [Slot; 2],
+    fleet: Fleet<(), Purpose>,
     /// log2 of the bytes of an extent.
     shift: u32,
     /// Where the slots begin on each device.
     data: [u64; 2],
-    size: u64,
     map: Map,
     heat: Heat,
-    calendar: Calendar,
-    hosts: Slab<Host>,
-    ios: Slab<Io>,
     moves: Slab<Move>,
     /// Writes that wait for a piece.
     held: VecDeque<Held>,
     /// Moves that wait for their turn by the rate, and when that is.
-    paced: VecDeque<u32>,
+    paced: VecDeque<Id<Move>>,
     next_piece: u64,
     /// Moves that wait for writes of before.
     blocked: u32,
-    /// Commands that end in an error, and when.
-    errors: VecDeque<(u64, u32)>,
-    /// Hosts behind a purge, which is the first of them.
-    behind: VecDeque<u32>,
-    purging: bool,
-    settling: bool,
     counts: Counts,
-    versions: Option<Versions>,
-    now: u64,
-    ready: Vec<Completion>,
-    arrived: Vec<Completion>,
 }
 persistent!(Tier {
-    state {
-        slots, map, heat, calendar, hosts, ios, moves, held, paced, next_piece, blocked, errors, behind, purging,
-        settling, counts, now, ready,
-    }
-    parts { versions }
-    built { keys, shift, data, size, arrived }
+    state { fleet, map, heat, moves, held, paced, next_piece, blocked, counts }
+    built { keys, shift, data }
 });
 
 impl Tier {
@@ -136,161 +104,114 @@ impl Tier {
         slot(offset)..=slot(offset + len - 1)
     }
 
-    /// Sends a command to a device.
-    fn send(&mut self, io: Io, stamp: u64, compressible: u8) {
-        let Io { tier, op, offset, len, .. } = io;
-        let tag = u64::from(self.ios.insert(Io { active: true, ..io }));
-        let slot = &mut self.slots[tier];
-        slot.submit(self.now, Command { tag, op, offset, len, compressible, stamp });
-        self.calendar.set(tier as u32, slot.next_event());
+    /// Whether a tier has failed.
+    #[inline]
+    fn is_dead(&self, tier: usize) -> bool {
+        self.fleet.members[tier].dead
     }
 
-    /// A device has answered.
-    fn answer(&mut self, tier: usize, completion: &Completion) {
-        let index = completion.tag as u32;
-        let io = self.ios.all[index as usize];
-        if !io.active || io.tier != tier {
-            // The device failed in the very instant in which it answered.
-            return;
+    /// A part of a command is done.
+    fn part_done(&mut self, host: HostId, parts: &Parts) {
+        if self.fleet.release(host) {
+            self.complete(host, parts);
         }
-        self.ios.all[index as usize].active = false;
-        self.ios.free.push(index);
-        self.slots[tier].returned(self.now);
-        if io.op == Op::Read {
-            self.check_digest(&io, completion.digest);
+    }
+
+    /// A command is done, its last part in so much time.
+    fn complete(&mut self, host: HostId, parts: &Parts) {
+        let op = self.fleet.hosts[host].command.op;
+        self.fleet.complete(host, *parts, Part::MoveWait);
+        if op == Op::Purge {
+            self.purged();
         }
-        match io.kind {
-            Kind::Host | Kind::Mirror => {
-                self.add_digest(&io);
+    }
+}
+
+impl Composite for Tier {
+    type Own = ();
+    type Purpose = Purpose;
+    const KIND: &'static str = "tier";
+    const PURGES_ALONE: bool = true;
+
+    fn fleet(&self) -> &Fleet<(), Purpose> {
+        &self.fleet
+    }
+
+    fn fleet_mut(&mut self) -> &mut Fleet<(), Purpose> {
+        &mut self.fleet
+    }
+
+    fn begin(&mut self, host: HostId) {
+        self.begin_command(host);
+    }
+
+    fn answered(&mut self, io: Io<Purpose>, completion: &Completion) {
+        match io.purpose {
+            Purpose::Host(host, at) | Purpose::Mirror(host, at) => {
+                self.fleet.add_digest(host, &io, at);
                 self.leave(&io);
-                self.part_done(io.owner, &completion.parts);
+                self.part_done(host, &completion.parts);
                 if self.blocked > 0 && io.op != Op::Read {
                     self.unblock();
                 }
             }
-            Kind::Copy | Kind::Entry => self.move_answered(io.owner),
-            Kind::Vacate => self.map.free[tier].push(io.owner),
+            Purpose::Copy(id) | Purpose::Entry(id) => self.move_answered(id),
+            Purpose::Vacate(slot) => self.map.free[io.member].push(slot),
         }
     }
 
-    /// Lets the next event happen, at `time`.
-    fn happen(&mut self, time: u64, slot: u32) {
-        self.now = self.now.max(time);
-        if slot == TIMERS {
-            self.timer();
-        } else {
-            let mut arrived = std::mem::take(&mut self.arrived);
-            let device = &mut self.slots[slot as usize];
-            device.advance(time, &mut arrived);
-            self.calendar.set(slot, device.next_event());
-            for completion in arrived.drain(..) {
-                self.answer(slot as usize, &completion);
-            }
-            self.arrived = arrived;
-        }
+    fn timer(&mut self, _which: u32) {
+        self.something_is_due();
+    }
+
+    fn after_submit(&mut self) {
+        self.plan_timer();
+    }
+
+    fn after_event(&mut self) {
         self.purge_if_quiet();
         self.start_moves();
-        self.plan_timers();
+        self.plan_timer();
     }
 
-    /// Whether anything is under way that is not the host's.
-    fn is_moving(&self) -> bool {
-        !self.moves.is_empty() || !self.ios.is_empty()
-    }
-}
-
-impl Device for Tier {
-    fn kind(&self) -> &'static str {
-        "tier"
+    fn after_untimed(&mut self) {
+        self.plan_timer();
     }
 
-    #[inline]
-    fn capacity(&self) -> u64 {
-        self.size
+    fn purge_comes(&mut self) {
+        self.heat.forget();
+        self.cancel_moves();
     }
 
-    fn submit(&mut self, now: u64, command: Command) {
-        self.now = now;
-        self.counts.host.count(&command);
-        let host = self.hosts.insert(Host { command, submitted: now, ..Host::default() });
-        if self.purging || command.op == Op::Purge {
-            self.behind.push_back(host);
-            self.begin_purge();
-        } else {
-            self.begin(host);
-        }
-        self.plan_timers();
-    }
-
-    fn next_event(&self) -> u64 {
-        if self.ready.is_empty() { self.calendar.first().0 } else { self.now }
-    }
-
-    fn advance(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64 {
-        loop {
-            let (time, slot) = self.calendar.first();
-            if !self.ready.is_empty() && time > self.now {
-                done.append(&mut self.ready);
-                return self.now;
-            }
-            if time > limit || time == NEVER {
-                return limit;
-            }
-            self.happen(time, slot);
-        }
-    }
-
-    fn settle(&mut self, now: u64) -> u64 {
-        debug_assert_eq!(self.hosts.free.len(), self.hosts.all.len(), "something is in flight");
-        self.now = self.now.max(now);
-        self.settling = true;
+    fn begin_settling(&mut self) {
         // Extents under way are brought to their places, no further ones begin.
-        self.heat.postpone(self.now);
-        self.plan_timers();
-        while self.is_moving() {
-            let (time, slot) = self.calendar.first();
-            self.happen(time, slot);
-        }
-        let now = self.now;
-        let mut end = now;
-        for tier in self.live() {
-            end = end.max(self.slots[tier].settle(now));
-        }
-        // Both have been quiet since the last one was.
-        for tier in self.live() {
-            self.slots[tier].settle(end);
-        }
-        self.settling = false;
-        self.now = end;
-        self.plan_devices();
-        end
+        self.heat.postpone(self.fleet.now);
+        self.plan_timer();
     }
 
-    fn apply(&mut self, command: &Command) {
-        self.apply_untimed(command);
-        self.plan_devices();
+    fn is_working(&self) -> bool {
+        !self.moves.is_empty() || !self.fleet.ios.is_empty()
     }
 
-    fn content(&self, offset: u64) -> u64 {
-        self.content_of(offset)
+    fn apply_untimed(&mut self, command: &Command) {
+        self.apply_command(command);
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        self.visit_counters(visit);
+    fn content_of(&self, at: u64) -> u64 {
+        self.content_at(at)
     }
 
-    fn children(&self) -> Vec<(String, &dyn Device)> {
-        vec![("fast".into(), &self.slots[FAST]), ("below".into(), &self.slots[BELOW])]
+    fn visit_counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.show_counters(visit);
     }
 
-    fn verify(&self) {
-        for tier in self.live() {
-            self.slots[tier].verify();
-        }
-        let vacating =
-            self.ios.all.iter().filter(|io| io.active && io.kind == Kind::Vacate).count();
-        let moving = self.moves.all.len() - self.moves.free.len();
-        let ios = self.ios.all.len() - self.ios.free.len();
-        self.map.verify(moving + vacating, ios);
+    fn place_name(&self, tier: usize) -> String {
+        ["fast", "below"][tier].into()
+    }
+
+    fn verify_own(&self) {
+        let vacates = |io: &&Io<Purpose>| matches!(io.purpose, Purpose::Vacate(_));
+        let vacating = self.fleet.ios.iter().filter(vacates).count();
+        self.map.verify(self.moves.len() + vacating, self.fleet.ios.len());
     }
 }

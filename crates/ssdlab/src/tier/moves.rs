@@ -5,13 +5,15 @@
 //! of the map, the map switches; the old slot is free when the last command of the host has left it.
 
 use super::keys::{MapIn, PAGE};
-use super::{BELOW, FAST, Io, Kind, Tier};
-use crate::device::{Op, SECTOR};
+use super::{BELOW, FAST, Purpose, Tier};
+use crate::contract::Op;
+use crate::fleet::{Io, sectors};
 use crate::persist::{persistent, persistent_enum};
+use crate::sim::Id;
 
 /// What a move is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Stage {
+pub(crate) enum Stage {
     /// Waiting for its turn by the rate.
     #[default]
     Paced,
@@ -28,8 +30,7 @@ persistent_enum!(Stage { Paced, Blocked, Reading, Writing, Entry, Cancelled });
 
 /// An extent on its way.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Move {
-    pub active: bool,
+pub(crate) struct Move {
     pub stage: Stage,
     pub extent: u32,
     pub from: u32,
@@ -40,7 +41,7 @@ pub(super) struct Move {
     /// A command of its own is in flight.
     pub waits: bool,
 }
-persistent!(Move { state { active, stage, extent, from, to, copied, piece_end, waits } });
+persistent!(Move { state { stage, extent, from, to, copied, piece_end, waits } });
 
 /// Bytes of an entry of the map.
 const ENTRY: u64 = 8;
@@ -52,28 +53,24 @@ pub(super) fn table(extents: u64, unit: u64) -> u64 {
 
 impl Tier {
     /// The move of an extent that is being moved.
-    pub(super) fn move_of(&self, extent: u32) -> u32 {
-        let at = self
-            .moves
-            .all
-            .iter()
-            .position(|m| m.active && m.stage != Stage::Cancelled && m.extent == extent);
-        at.expect("a marked extent has a move") as u32
+    pub(super) fn move_of(&self, extent: u32) -> Id<Move> {
+        let own = |m: &Move| m.stage != Stage::Cancelled && m.extent == extent;
+        self.moves.find(own).expect("a marked extent has a move")
     }
 
     /// A period is over.
     pub(super) fn look(&mut self) {
-        let rises = |m: &&Move| m.active && m.stage != Stage::Cancelled && m.to < self.map.fast;
-        let rising = self.moves.all.iter().filter(rises).count() as u32;
-        self.heat.look(self.now, &self.map, rising);
+        let rises = |m: &&Move| m.stage != Stage::Cancelled && m.to < self.map.fast;
+        let rising = self.moves.iter().filter(rises).count() as u32;
+        self.heat.look(self.fleet.now, &self.map, rising);
     }
 
     /// Begins as many moves as may be under way.
     pub(super) fn start_moves(&mut self) {
-        if self.settling || self.purging {
+        if self.fleet.settling || self.fleet.purging {
             return;
         }
-        while self.moves.all.len() - self.moves.free.len() < self.keys.moves as usize {
+        while self.moves.len() < self.keys.moves as usize {
             let free = |tier: usize| !self.map.free[tier].is_empty();
             let (up, down) = (!self.heat.ups.is_empty(), !self.heat.downs.is_empty());
             if up && free(FAST) {
@@ -95,26 +92,26 @@ impl Tier {
         }
         let to = self.map.free[tier].pop().expect("asked for");
         self.map.mark(extent, true);
-        let index = self.moves.insert(Move { active: true, extent, from, to, ..Move::default() });
-        self.go_on(index);
+        let index = self.moves.insert(Move { extent, from, to, ..Move::default() });
+        self.next_piece_of(index);
     }
 
     /// The next piece of a move, or its end.
-    fn go_on(&mut self, index: u32) {
-        let m = self.moves.all[index as usize];
+    fn next_piece_of(&mut self, index: Id<Move>) {
+        let m = self.moves[index];
         let size = 1 << self.shift;
         if m.copied == size {
             return self.write_entry(index);
         }
         if let Some(rate) = self.keys.move_rate {
-            if self.now < self.next_piece {
-                self.moves.all[index as usize].stage = Stage::Paced;
+            if self.fleet.now < self.next_piece {
+                self.moves[index].stage = Stage::Paced;
                 self.paced.push_back(index);
                 return;
             }
-            self.next_piece = self.now + rate.time(self.keys.piece());
+            self.next_piece = self.fleet.now + rate.time(self.keys.piece());
         }
-        let m = &mut self.moves.all[index as usize];
+        let m = &mut self.moves[index];
         m.piece_end = (m.copied + self.keys.piece()).min(size);
         m.stage = Stage::Blocked;
         self.blocked += 1;
@@ -123,33 +120,34 @@ impl Tier {
 
     /// It is a move's turn by the rate.
     pub(super) fn next_paced(&mut self) {
-        while self.now >= self.next_piece
+        while self.fleet.now >= self.next_piece
             && let Some(index) = self.paced.pop_front()
         {
-            self.go_on(index);
+            self.next_piece_of(index);
         }
     }
 
     /// Writes of before have ended.
     pub(super) fn unblock(&mut self) {
-        for index in 0..self.moves.all.len() {
-            let m = &self.moves.all[index];
-            if m.active && m.stage == Stage::Blocked {
-                self.read_piece(index as u32);
+        for id in (0..self.moves.places()).map(Id::of) {
+            if self.moves.holds(id) && self.moves[id].stage == Stage::Blocked {
+                self.read_piece(id);
             }
         }
     }
 
     /// Reads a piece, unless the host still writes there.
-    fn read_piece(&mut self, index: u32) {
-        let Move { extent, from, copied, piece_end, .. } = self.moves.all[index as usize];
+    fn read_piece(&mut self, index: Id<Move>) {
+        let Move { extent, from, copied, piece_end, .. } = self.moves[index];
         let base = u64::from(extent) << self.shift;
         let (begin, end) = (base + copied, base + piece_end);
-        let written = |io: &Io| {
-            let host = matches!(io.kind, Kind::Host | Kind::Mirror) && io.op != Op::Read;
-            io.active && host && io.at < end && begin < io.at + io.len
+        let written = |io: &Io<Purpose>| match io.purpose {
+            Purpose::Host(_, at) | Purpose::Mirror(_, at) => {
+                io.op != Op::Read && at < end && begin < at + io.len
+            }
+            _ => false,
         };
-        if self.ios.all.iter().any(written) {
+        if self.fleet.ios.iter().any(written) {
             return;
         }
         self.blocked -= 1;
@@ -157,20 +155,29 @@ impl Tier {
     }
 
     /// Sends a command of a move.
-    fn copy(&mut self, index: u32, stage: Stage, op: Op, slot: u32, (begin, end): (u64, u64)) {
+    fn copy(&mut self, index: Id<Move>, stage: Stage, op: Op, slot: u32, (begin, end): (u64, u64)) {
         let stamp = if op == Op::Write { self.stamp_of_copy(begin, end) } else { 0 };
-        let m = &mut self.moves.all[index as usize];
+        let m = &mut self.moves[index];
         (m.stage, m.waits) = (stage, true);
-        let (tier, offset) = (self.map.tier_of(slot), self.place(slot, begin));
-        let len = end - begin;
-        let io =
-            Io { kind: Kind::Copy, tier, op, offset, len, at: begin, owner: index, active: true };
-        self.send(io, stamp, 0);
+        let (member, offset) = (self.map.tier_of(slot), self.place(slot, begin));
+        let io = Io { member, op, offset, len: end - begin, purpose: Purpose::Copy(index) };
+        self.fleet.send(io, stamp, 0);
+    }
+
+    /// Takes versions for a copy of what the extent of these bytes holds where it lies.
+    fn stamp_of_copy(&mut self, begin: u64, end: u64) -> u64 {
+        if !self.fleet.knows_content() {
+            return 0;
+        }
+        let slot = self.map.slot((begin >> self.shift) as u32);
+        let of = |at| self.fleet.content(self.map.tier_of(slot), self.place(slot, at));
+        let content: Vec<u64> = sectors(begin, end).map(of).collect();
+        self.fleet.stamp(content.into_iter())
     }
 
     /// A command of a move has come back.
-    pub(super) fn move_answered(&mut self, index: u32) {
-        let m = &mut self.moves.all[index as usize];
+    pub(super) fn move_answered(&mut self, index: Id<Move>) {
+        let m = &mut self.moves[index];
         m.waits = false;
         let base = u64::from(m.extent) << self.shift;
         let piece = (base + m.copied, base + m.piece_end);
@@ -182,8 +189,8 @@ impl Tier {
             Stage::Writing => {
                 self.counts.moved(m.to < self.map.fast, m.piece_end - m.copied);
                 m.copied = m.piece_end;
-                self.let_go(index);
-                self.go_on(index);
+                self.resume_writes(index);
+                self.next_piece_of(index);
             }
             Stage::Entry => self.switch(index),
             Stage::Cancelled => self.retire(index),
@@ -192,39 +199,37 @@ impl Tier {
     }
 
     /// All is copied: the entry of the map.
-    fn write_entry(&mut self, index: u32) {
+    fn write_entry(&mut self, index: Id<Move>) {
         if self.keys.metadata == MapIn::Ram {
             return self.switch(index);
         }
         self.counts.map_writes += 1;
-        let m = &mut self.moves.all[index as usize];
+        let m = &mut self.moves[index];
         (m.stage, m.waits) = (Stage::Entry, true);
         let offset = u64::from(m.extent) * ENTRY / PAGE * PAGE;
-        let stamp = self.stamp_blank(PAGE / SECTOR);
-        let (kind, op) = (Kind::Entry, Op::Write);
-        let io = Io { kind, tier: FAST, op, offset, len: PAGE, owner: index, ..Io::default() };
-        self.send(io, stamp, 0);
+        let stamp = self.fleet.stamp_blank(PAGE);
+        let purpose = Purpose::Entry(index);
+        self.fleet.send(Io { member: FAST, op: Op::Write, offset, len: PAGE, purpose }, stamp, 0);
     }
 
     /// The extent lies at its new place.
-    fn switch(&mut self, index: u32) {
-        let Move { extent, from, to, .. } = self.moves.all[index as usize];
+    fn switch(&mut self, index: Id<Move>) {
+        let Move { extent, from, to, .. } = self.moves[index];
         self.map.switch(extent, to);
-        self.counts.switched(to < self.map.fast, self.now);
+        self.counts.switched(to < self.map.fast, self.fleet.now);
         self.end(index);
         self.abandon(from);
     }
 
     /// A move that is not to be has come to its end.
-    fn retire(&mut self, index: u32) {
-        let to = self.moves.all[index as usize].to;
+    fn retire(&mut self, index: Id<Move>) {
+        let to = self.moves[index].to;
         self.end(index);
         self.abandon(to);
     }
 
-    fn end(&mut self, index: u32) {
-        self.moves.all[index as usize].active = false;
-        self.moves.free.push(index);
+    fn end(&mut self, index: Id<Move>) {
+        self.moves.remove(index);
     }
 
     /// Nothing lies in a slot any more.
@@ -237,31 +242,31 @@ impl Tier {
     /// Nobody uses a slot any more: it is deallocated, and then free.
     pub(super) fn vacate(&mut self, slot: u32) {
         let tier = self.map.tier_of(slot);
-        if self.keys.trim_unit.0 == 0 || self.slots[tier].dead {
+        if self.keys.trim_unit.0 == 0 || self.is_dead(tier) {
             self.map.free[tier].push(slot);
             return;
         }
         let (offset, len) = (self.place(slot, 0), 1 << self.shift);
-        let (kind, op) = (Kind::Vacate, Op::Trim);
-        self.send(Io { kind, tier, op, offset, len, owner: slot, ..Io::default() }, 0, 0);
+        let purpose = Purpose::Vacate(slot);
+        self.fleet.send(Io { member: tier, op: Op::Trim, offset, len, purpose }, 0, 0);
     }
 
     /// Gives up all moves: their extents stay where they are.
     pub(super) fn cancel_moves(&mut self) {
         self.paced.clear();
-        for index in 0..self.moves.all.len() {
-            let m = &mut self.moves.all[index];
-            if !m.active || m.stage == Stage::Cancelled {
+        for index in (0..self.moves.places()).map(Id::of) {
+            if !self.moves.holds(index) || self.moves[index].stage == Stage::Cancelled {
                 continue;
             }
+            let m = &mut self.moves[index];
             self.blocked -= u32::from(m.stage == Stage::Blocked);
             (m.stage, m.copied, m.piece_end) = (Stage::Cancelled, 0, 0);
             let (extent, waits) = (m.extent, m.waits);
             self.counts.cancelled += 1;
             self.map.mark(extent, false);
-            self.let_go(index as u32);
+            self.resume_writes(index);
             if !waits {
-                self.retire(index as u32);
+                self.retire(index);
             }
         }
     }

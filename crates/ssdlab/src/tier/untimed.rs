@@ -1,21 +1,23 @@
 //! The untimed path: everything is done where it lies. Nothing gets hot, and nothing moves.
 
 use super::Tier;
-use crate::device::{Command, Device, Op};
+use crate::contract::{Command, Op};
+use crate::fleet::Composite;
 
 impl Tier {
     /// Does a command in no time.
-    pub(super) fn apply_untimed(&mut self, command: &Command) {
-        debug_assert!(!self.is_moving(), "something is in flight");
-        self.counts.host.count(command);
+    pub(super) fn apply_command(&mut self, command: &Command) {
+        debug_assert!(!self.is_working(), "something is under way");
         match command.op {
             Op::Flush | Op::Purge => {
-                for tier in self.live() {
-                    self.slots[tier].apply(&Command { op: command.op, ..Command::default() });
+                for tier in 0..2 {
+                    if !self.is_dead(tier) {
+                        self.fleet.apply(tier, &Command { op: command.op, ..Command::default() });
+                    }
                 }
                 if command.op == Op::Purge {
                     self.map.reset();
-                    self.heat.reset(self.now);
+                    self.heat.reset(self.fleet.now);
                 }
             }
             Op::Read | Op::Write | Op::Trim => {
@@ -41,13 +43,13 @@ impl Tier {
         {
             at = next(at).min(end);
         }
-        if self.slots[tier].dead {
-            self.counts.error(command.op);
+        if self.is_dead(tier) {
+            self.fleet.errors[usize::from(command.op != Op::Read)] += 1;
             return at;
         }
         let write = command.op == Op::Write;
-        let stamp = if write { self.stamp_of_host(command, begin, at) } else { 0 };
-        self.slots[tier].apply(&Command { offset, len: at - begin, stamp, ..*command });
+        let stamp = if write { self.fleet.stamp_of_host(command, begin, at) } else { 0 };
+        self.fleet.apply(tier, &Command { offset, len: at - begin, stamp, ..*command });
         at
     }
 }

@@ -4,14 +4,15 @@ use super::{Kind, State, StripePart};
 use crate::array::keys::ROW;
 use crate::array::plan::How;
 use crate::array::stripe_cache::Span;
-use crate::array::{Array, Io, Purpose};
-use crate::device::{Command, Op};
+use crate::array::{Array, Task};
+use crate::contract::{Command, Op};
+use crate::fleet::HostId;
 use crate::stats::{Part, Parts};
 
 impl Array {
     /// Hands a write to its stripes.
-    pub(in crate::array) fn write_stripes(&mut self, host: u32) {
-        let Command { offset, len, .. } = self.hosts.all[host as usize].command;
+    pub(in crate::array) fn write_stripes(&mut self, host: HostId) {
+        let Command { offset, len, .. } = self.fleet.hosts[host].command;
         let width = self.layout.parity().expect("stripes").width();
         let (mut at, end) = (offset, offset + len);
         while at < end {
@@ -27,7 +28,7 @@ impl Array {
     }
 
     /// The bytes `from..to` of the data of a stripe are written.
-    fn join(&mut self, host: u32, stripe: u64, from: u64, to: u64) {
+    fn join(&mut self, host: HostId, stripe: u64, from: u64, to: u64) {
         let parity = self.layout.parity().expect("stripes");
         let (chunk, width) = (parity.chunk, parity.width());
         let mut parts = std::mem::take(&mut self.stripe_parts);
@@ -44,7 +45,7 @@ impl Array {
         }
         let joined = self.stripes.joinable(stripe, &parts);
         let index = joined.unwrap_or_else(|| self.stripes.begin(stripe));
-        let active = &mut self.hosts.all[host as usize];
+        let active = &mut self.fleet.hosts[host];
         active.remaining += 1;
         let command = active.command;
         for part in &parts {
@@ -74,7 +75,7 @@ impl Array {
     }
 
     /// Reads bytes of the host whose member is missing: from the rest of the stripe, or not at all.
-    pub(in crate::array) fn read_without_member(&mut self, host: u32, at: u64, len: u64) {
+    pub(in crate::array) fn read_without_member(&mut self, host: HostId, at: u64, len: u64) {
         let Some(parity) = self.layout.parity() else { return self.fail_command(host) };
         let (index, lo) = (at / parity.chunk, at % parity.chunk);
         let data = u64::from(parity.data());
@@ -86,7 +87,7 @@ impl Array {
         let wanted = StripePart { role, span: Span { lo, hi: lo + len } };
         let new = self.take_stripe(stripe, Kind::Read, wanted);
         self.stripes.all[new as usize].hosts.push(host);
-        self.hosts.all[host as usize].remaining += 1;
+        self.fleet.hosts[host].remaining += 1;
         self.try_start(new);
     }
 
@@ -161,7 +162,7 @@ impl Array {
     fn start(&mut self, index: u32) {
         let stripes = &mut self.stripes;
         let own = &mut stripes.all[index as usize];
-        (own.state, own.queued, own.started) = (State::Reading, false, self.now);
+        (own.state, own.queued, own.started) = (State::Reading, false, self.fleet.now);
         stripes.rows_active += own.rows.rows();
         stripes.cache.shrink(stripes.rows_max.saturating_sub(stripes.rows_active));
         self.read_stripe(index);
@@ -198,17 +199,16 @@ impl Array {
         let offset = stripe * parity.chunk + part.span.lo;
         // Parity of data that shrinks does not.
         let compressible = if part.role < parity.data() { compressible } else { 0 };
-        let purpose = if op == Op::Read { Purpose::StripeRead } else { Purpose::StripeWrite };
+        let task = if op == Op::Read { Task::StripeRead(index) } else { Task::StripeWrite(index) };
         let len = part.span.hi - part.span.lo;
-        self.slot_mut(member).pending += 1;
-        let io = Io { purpose, owner: index, member, op, offset, len, ..Io::default() };
+        let io = self.errand(task, member, op, offset, len);
         self.send(io, stamp, compressible);
     }
 
     /// Everything needed is known: data and parity are written.
     fn write_stripe(&mut self, index: u32) {
         let own = &mut self.stripes.all[index as usize];
-        (own.state, own.read) = (State::Writing, self.now);
+        (own.state, own.read) = (State::Writing, self.fleet.now);
         let mut parts = std::mem::take(&mut self.stripe_parts);
         self.parts_to_write(index, &mut parts);
         let own = &mut self.stripes.all[index as usize];
@@ -233,19 +233,19 @@ impl Array {
     }
 
     /// A member has answered a command of a stripe.
-    pub(in crate::array) fn stripe_answered(&mut self, io: Io, parts: &Parts) {
-        let own = &mut self.stripes.all[io.owner as usize];
+    pub(in crate::array) fn stripe_answered(&mut self, index: u32, written: bool, parts: &Parts) {
+        let own = &mut self.stripes.all[index as usize];
         own.remaining -= 1;
-        if io.purpose == Purpose::StripeWrite || own.kind == Kind::Read {
+        if written || own.kind == Kind::Read {
             own.parts.add(parts);
         }
         if own.remaining > 0 {
             return;
         }
-        match io.purpose {
-            Purpose::StripeRead if own.again => self.read_stripe(io.owner),
-            Purpose::StripeRead => self.write_stripe(io.owner),
-            _ => self.finish(io.owner),
+        match (written, own.again) {
+            (true, _) => self.finish(index),
+            (false, true) => self.read_stripe(index),
+            (false, false) => self.write_stripe(index),
         }
     }
 
@@ -307,7 +307,7 @@ impl Array {
     /// The stripe has lost too much: its hosts get an error.
     fn fail_stripe(&mut self, index: u32) {
         let own = &mut self.stripes.all[index as usize];
-        (own.read, own.ios, own.parts) = (self.now, 0, Parts::default());
+        (own.read, own.ios, own.parts) = (self.fleet.now, 0, Parts::default());
         let hosts = std::mem::take(&mut own.hosts);
         hosts.iter().for_each(|&host| self.fail_command(host));
         self.stripes.all[index as usize].hosts = hosts;
@@ -323,10 +323,9 @@ impl Array {
         let (ios, sum) = (own.ios, own.parts);
         let hosts = std::mem::take(&mut own.hosts);
         for &host in &hosts {
-            let active = &mut self.hosts.all[host as usize];
-            active.remaining -= 1;
-            if active.remaining == 0 {
-                let waited = started - active.submitted - active.held.max(active.logged);
+            if self.fleet.release(host) {
+                let active = &self.fleet.hosts[host];
+                let waited = started - active.submitted - active.own.held.max(active.own.logged);
                 let before = [(Part::StripeWait, waited), (Part::Parity, read - started)];
                 self.complete(host, ios, &sum, &before);
             }

@@ -1,19 +1,17 @@
 //! A cache from its keys and devices: what fits.
 
+use super::CacheDevice;
 use super::admit::{Budget, Congestion, Streams, Uses};
 use super::busy::Busy;
-use super::content::Versions;
 use super::counters::Counts;
 use super::keys::CacheKeys;
 use super::store::Store;
 use super::write::PAGE;
-use super::{CACHE, CacheDevice, POOL};
-use crate::array::Slot;
 use crate::cache::policy::CAPACITY_MAX;
-use crate::device::{Build, Command, Device, Op, SECTOR};
+use crate::contract::{Build, Command, Device, Op, SECTOR};
 use crate::error::{Error, Result};
+use crate::fleet::Fleet;
 use crate::rig::{memory_below, memory_of_part};
-use crate::sim::Calendar;
 use crate::sim::Slab;
 use crate::units::Bytes;
 use std::collections::VecDeque;
@@ -97,12 +95,8 @@ impl CacheDevice {
         let blocks = pool.capacity().div_ceil(keys.block.0);
         let subs = u64::from(frames) * (keys.block.0 / keys.sub_block.0);
         let mark = |share: f64| (subs as f64 * share) as u64;
-        let mut calendar = Calendar::new(3);
-        calendar.set(POOL, pool.next_event());
-        calendar.set(CACHE, cache.next_event());
         let mut device = CacheDevice {
             mode: keys.mode,
-            size: pool.capacity(),
             data,
             low: mark(keys.dirty_low),
             high: mark(keys.dirty_high),
@@ -112,33 +106,22 @@ impl CacheDevice {
             budget: Budget::new(keys),
             congestion: Congestion::new(keys),
             keys: keys.clone(),
-            slots: [Slot::new(pool), Slot::new(cache)],
+            fleet: Fleet::new(pool.capacity(), vec![pool, cache], 1, false)
+                .with_payload(build.keep_versions),
             busy: Busy::new(),
-            calendar,
-            hosts: Slab::new(),
             pieces: Slab::new(),
-            ios: Slab::new(),
             waiting: VecDeque::new(),
             trims: Vec::new(),
-            held: VecDeque::new(),
-            purging: false,
             fills: 0,
             destages: 0,
             promised: 0,
             cursor: 0,
             next_destage: 0,
-            in_flight: 0,
-            last_host: 0,
-            settling: false,
             draining: false,
             switched: false,
             counts: Counts::default(),
-            versions: build.keep_versions.then(Versions::new),
-            now: 0,
-            ready: Vec::new(),
-            arrived: Vec::new(),
         };
-        device.plan_timers();
+        device.plan_timer();
         Ok(device)
     }
 }

@@ -1,28 +1,20 @@
 //! Blocks with something under way: from a block's number to the line of those who want it.
 
+use super::piece::PieceId;
 use crate::cache::index::Index;
 use crate::error::Result;
 use crate::persist::{Archive, Persist};
 
-/// Nobody, nothing.
-pub const NONE: u32 = u32::MAX;
-
 /// The ends of a line of pieces.
-#[derive(Clone, Copy, Debug)]
-pub struct Line {
-    pub first: u32,
-    pub last: u32,
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Line {
+    pub first: PieceId,
+    pub last: PieceId,
 }
 crate::persist::persistent!(Line { state { first, last } });
 
-impl Default for Line {
-    fn default() -> Self {
-        Line { first: NONE, last: NONE }
-    }
-}
-
 /// See the module.
-pub struct Busy {
+pub(super) struct Busy {
     index: Index,
     keys: Vec<u64>,
     lines: Vec<Line>,
@@ -82,7 +74,7 @@ impl Busy {
     }
 
     #[inline]
-    pub fn first(&self, entry: u32) -> u32 {
+    pub fn first(&self, entry: u32) -> PieceId {
         self.lines[entry as usize].first
     }
 

@@ -1,9 +1,9 @@
 //! Destaging: dirty sub-blocks go to the pool, neighbours together; and TRIM, which does that before it drops them.
 
-use super::busy::NONE;
 use super::keys::Metadata;
-use super::{CacheDevice, Hold, Host, Kind, Piece, Run, Stage};
-use crate::device::Op;
+use super::{CacheDevice, Hold, Kind, NONE, Piece, PieceId, Run, Stage};
+use crate::contract::Op;
+use crate::fleet::{Host, HostId};
 use crate::stats::Parts;
 use crate::units::NEVER;
 
@@ -17,35 +17,38 @@ impl CacheDevice {
 
     /// Whether the host has been quiet for long enough.
     fn is_idle(&self) -> bool {
-        self.in_flight == 0 && self.now >= self.idle_at()
+        self.fleet.in_flight == 0 && self.fleet.now >= self.idle_at()
     }
 
     /// When it will have been.
     fn idle_at(&self) -> u64 {
-        self.keys.idle_after.map_or(NEVER, |time| self.last_host.saturating_add(time.0.max(1)))
+        self.keys
+            .idle_after
+            .map_or(NEVER, |time| self.fleet.last_host.saturating_add(time.0.max(1)))
     }
 
     /// When destaging should be thought of again.
     pub(super) fn clean_due(&self) -> u64 {
-        if self.settling || self.purging || self.store.dead || self.store.dirty_now == 0 {
+        if self.fleet.settling || self.fleet.purging || self.store.dead || self.store.dirty_now == 0
+        {
             return NEVER;
         }
         if self.destages < self.keys.destage_depth
             && self.wants_clean()
-            && self.next_destage > self.now
+            && self.next_destage > self.fleet.now
         {
             return self.next_destage;
         }
-        let idle = if self.in_flight == 0 { self.idle_at() } else { NEVER };
-        if idle > self.now { idle } else { NEVER }
+        let idle = if self.fleet.in_flight == 0 { self.idle_at() } else { NEVER };
+        if idle > self.fleet.now { idle } else { NEVER }
     }
 
     /// Begins to destage as much as may be under way, if it is time to.
     pub(super) fn clean(&mut self) {
-        let stopped = self.settling || self.purging || self.store.dead;
+        let stopped = self.fleet.settling || self.fleet.purging || self.store.dead;
         let mut limited = false;
         while !stopped && self.destages < self.keys.destage_depth && self.wants_clean() {
-            limited = self.now < self.next_destage && !self.draining;
+            limited = self.fleet.now < self.next_destage && !self.draining;
             if limited || !self.begin_destage() {
                 break;
             }
@@ -56,36 +59,39 @@ impl CacheDevice {
         }
         if self.draining && self.store.dirty_now + self.promised == 0 {
             self.draining = false;
-            self.counts.drained_ns = self.now;
+            self.counts.drained_ns = self.fleet.now;
         }
-        self.plan_timers();
+        self.plan_timer();
     }
 
     /// Dirty sub-blocks of a block that can be destaged now.
     fn cleanable(&self, key: u64) -> u64 {
         let (_, dirty) = self.store.masks(key);
-        dirty & !self.busy.find(key).map_or(0, |block| self.kept_by_others(block, NONE))
+        dirty & !self.busy.find(key).map_or(0, |block| self.kept_by_others(block, PieceId::NONE))
     }
 
     /// Begins to destage a run of neighbours.
     fn begin_destage(&mut self) -> bool {
         let may = |key| self.cleanable(key) != 0;
         let Some(key) = self.store.next_dirty(self.cursor, may) else { return false };
-        let command = crate::device::Command { op: Op::Write, ..Default::default() };
-        let (own, submitted) = (true, self.now);
-        let host = Host { command, own, submitted, first: NONE, ..Host::default() };
-        let host = self.hosts.insert(host);
+        let command = crate::contract::Command { op: Op::Write, ..Default::default() };
+        let submitted = self.fleet.now;
+        let host = self.fleet.hosts.insert(Host { command, submitted, ..Host::default() });
         let (mut at, mut bytes) = (key, 0);
         loop {
             let mask = self.cleanable(at);
             let (begin, end) = self.hull(at, mask);
             self.add_piece(host, Kind::Destage, Hold::Copy, begin, end);
-            let index = self.hosts.all[host as usize].whole;
-            self.pieces.all[index as usize].mask = mask;
+            let index = self.fleet.hosts[host].own.last;
+            self.pieces[index].mask = mask;
             bytes += u64::from(mask.count_ones()) * self.keys.sub_block.0;
             let (_, border) = self.hull(at, u64::MAX);
             let full = bytes + self.keys.block.0 > self.keys.destage_merge.0;
-            if full || end != border || border >= self.size || !self.store.is_dirty(at + 1) {
+            if full
+                || end != border
+                || border >= self.fleet.capacity
+                || !self.store.is_dirty(at + 1)
+            {
                 break;
             }
             at += 1;
@@ -98,7 +104,7 @@ impl CacheDevice {
         self.counts.destages += 1;
         self.counts.destaged_bytes += bytes;
         if let Some(rate) = self.keys.destage_rate {
-            self.next_destage = self.next_destage.max(self.now) + rate.time(bytes);
+            self.next_destage = self.next_destage.max(self.fleet.now) + rate.time(bytes);
         }
         self.begin_pieces(host);
         true
@@ -109,16 +115,16 @@ impl CacheDevice {
         let (block, sub) = (self.keys.block.0, self.keys.sub_block.0);
         let begin = key * block + u64::from(mask.trailing_zeros()) * sub;
         let end = key * block + ((64 - u64::from(mask.leading_zeros())) * sub).min(block);
-        (begin, end.min(self.size))
+        (begin, end.min(self.fleet.capacity))
     }
 
     /// It is the turn of a piece that copies from the cache to the pool.
-    pub(super) fn begin_copy(&mut self, index: u32) {
-        let Piece { kind, key, mask, .. } = self.pieces.all[index as usize];
+    pub(super) fn begin_copy(&mut self, index: PieceId) {
+        let Piece { kind, key, mask, .. } = self.pieces[index];
         let (_, dirty) = self.store.masks(key);
         let mut rest = dirty & mask;
         let frame = self.store.find(key).unwrap_or(NONE);
-        let piece = &mut self.pieces.all[index as usize];
+        let piece = &mut self.pieces[index];
         (piece.cached, piece.frame, piece.stage) = (rest, frame, Stage::CopyRead);
         if rest == 0 {
             debug_assert_eq!(kind, Kind::Trim, "what is destaged is dirty");
@@ -130,8 +136,8 @@ impl CacheDevice {
     }
 
     /// What is to be copied has been read.
-    pub(super) fn copy_read(&mut self, index: u32) {
-        let Piece { kind, host, .. } = self.pieces.all[index as usize];
+    pub(super) fn copy_read(&mut self, index: PieceId) {
+        let Piece { kind, host, .. } = self.pieces[index];
         if kind == Kind::Trim {
             if self.store.dead {
                 return self.trim_drop(index);
@@ -140,16 +146,16 @@ impl CacheDevice {
             self.copy_write(index, &mut run);
             return self.flush_run(&mut run);
         }
-        self.pieces.all[index as usize].stage = Stage::Ready;
-        let group = &mut self.hosts.all[host as usize];
+        self.pieces[index].stage = Stage::Ready;
+        let group = &mut self.fleet.hosts[host].own;
         group.unready -= 1;
         if group.unready > 0 {
             return;
         }
         let mut at = group.first;
         let mut run = Run::new(Op::Write);
-        while at != NONE {
-            let sibling = self.pieces.all[at as usize].sibling;
+        while at != PieceId::NONE {
+            let sibling = self.pieces[at].sibling;
             if self.store.dead {
                 self.destaged(at, Stage::Entry);
             } else {
@@ -161,9 +167,9 @@ impl CacheDevice {
     }
 
     /// Writes what was read to the pool.
-    fn copy_write(&mut self, index: u32, run: &mut Run) {
-        let now = self.now;
-        let piece = &mut self.pieces.all[index as usize];
+    fn copy_write(&mut self, index: PieceId, run: &mut Run) {
+        let now = self.fleet.now;
+        let piece = &mut self.pieces[index];
         piece.spend(now, &Parts::default());
         piece.stage = Stage::CopyWrite;
         let Piece { key, cached: mut rest, .. } = *piece;
@@ -173,30 +179,30 @@ impl CacheDevice {
     }
 
     /// A destaged block is clean, and the table knows it.
-    pub(super) fn destaged(&mut self, index: u32, stage: Stage) {
-        let Piece { key, cached, host, .. } = self.pieces.all[index as usize];
+    pub(super) fn destaged(&mut self, index: PieceId, stage: Stage) {
+        let Piece { key, cached, host, .. } = self.pieces[index];
         if stage == Stage::CopyWrite {
             if let Some(frame) = self.store.find(key) {
                 let (valid, dirty) = self.store.masks(key);
                 self.store.set(key, frame, valid, dirty & !cached);
             }
-            self.pieces.all[index as usize].entry = self.keys.metadata == Metadata::Written;
+            self.pieces[index].entry = self.keys.metadata == Metadata::Written;
             if self.write_entry(index) {
                 return;
             }
         }
-        let group = &mut self.hosts.all[host as usize];
+        let group = &mut self.fleet.hosts[host].own;
         group.pieces -= 1;
         if group.pieces == 0 {
-            self.hosts.free.push(host);
+            self.fleet.hosts.remove(host);
             self.destages -= 1;
         }
         self.finish(index);
     }
 
     /// A TRIM: what is cached stands in line at its block, then the pool gets all of it at once.
-    pub(super) fn begin_trim(&mut self, host: u32) {
-        let command = self.hosts.all[host as usize].command;
+    pub(super) fn begin_trim(&mut self, host: HostId) {
+        let command = self.fleet.hosts[host].command;
         let (begin, end) = (command.offset, command.offset + command.len);
         for key in self.known_blocks(begin, end) {
             let from = begin.max(key * self.keys.block.0);
@@ -204,7 +210,7 @@ impl CacheDevice {
             self.add_piece(host, Kind::Trim, Hold::Alone, from, to);
         }
         self.trims.push(host);
-        if self.hosts.all[host as usize].pieces == 0 {
+        if self.fleet.hosts[host].own.pieces == 0 {
             return self.trim_pool(host);
         }
         self.begin_pieces(host);
@@ -227,21 +233,21 @@ impl CacheDevice {
     }
 
     /// The dirty sub-blocks under a TRIM have been destaged, or the table knows what is dropped.
-    pub(super) fn trim_destaged(&mut self, index: u32) {
-        if self.pieces.all[index as usize].stage == Stage::CopyWrite {
+    pub(super) fn trim_destaged(&mut self, index: PieceId) {
+        if self.pieces[index].stage == Stage::CopyWrite {
             return self.trim_drop(index);
         }
         self.trim_ready(index);
     }
 
     /// Drops what a TRIM touches.
-    fn trim_drop(&mut self, index: u32) {
-        let Piece { key, mask, .. } = self.pieces.all[index as usize];
+    fn trim_drop(&mut self, index: PieceId) {
+        let Piece { key, mask, .. } = self.pieces[index];
         let (valid, dirty) = self.store.masks(key);
         if let Some(frame) = self.store.find(key) {
             self.store.set(key, frame, valid & !mask, dirty & !mask);
             let entry = self.keys.metadata == Metadata::Written && valid & mask != 0;
-            let piece = &mut self.pieces.all[index as usize];
+            let piece = &mut self.pieces[index];
             (piece.entry, piece.frame) = (entry, frame);
             if self.write_entry(index) {
                 return;
@@ -251,16 +257,16 @@ impl CacheDevice {
     }
 
     /// One piece less that the pool's TRIM waits for.
-    fn trim_ready(&mut self, index: u32) {
-        let now = self.now;
-        let piece = &mut self.pieces.all[index as usize];
+    fn trim_ready(&mut self, index: PieceId) {
+        let now = self.fleet.now;
+        let piece = &mut self.pieces[index];
         piece.stage = Stage::Ready;
         piece.spend(now, &Parts::default());
-        let (host, parts) = (piece.host, piece.parts);
-        let active = &mut self.hosts.all[host as usize];
-        active.unready -= 1;
-        if active.unready == 0 {
-            active.parts = parts;
+        let host = piece.host;
+        let cut = &mut self.fleet.hosts[host].own;
+        cut.unready -= 1;
+        if cut.unready == 0 {
+            cut.ready_last = index;
             self.trim_pool(host);
         }
     }

@@ -1,7 +1,6 @@
 //! What a cache counts.
 
-use super::CacheDevice;
-use crate::device::{HostCounts, Op};
+use super::{CACHE, CacheDevice, POOL};
 use crate::persist::persistent;
 
 /// Pieces of requests (one per block) by what they found.
@@ -16,13 +15,8 @@ persistent!(Found { state { hits, partial, misses } });
 /// See the module.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
-    pub host: HostCounts,
     read: Found,
     write: Found,
-    cache_bytes_read: u64,
-    cache_bytes_written: u64,
-    pool_bytes_read: u64,
-    pool_bytes_written: u64,
     sequential: u64,
     congested: u64,
     past_bytes: u64,
@@ -39,8 +33,7 @@ pub(super) struct Counts {
 }
 persistent!(Counts {
     state {
-        host, read, write, cache_bytes_read,
-        cache_bytes_written, pool_bytes_read, pool_bytes_written, sequential, congested, past_bytes, fills,
+        read, write, sequential, congested, past_bytes, fills,
         fill_bytes, fills_skipped, destages, destaged_bytes, entries, waits, sent_past, lost_bytes, drained_ns,
     }
 });
@@ -55,18 +48,6 @@ const NAMES: [&str; 6] = [
 ];
 
 impl Counts {
-    /// Counts a command of a device.
-    #[inline]
-    pub fn sent(&mut self, cache: bool, op: Op, len: u64) {
-        match (cache, op) {
-            (true, Op::Read) => self.cache_bytes_read += len,
-            (true, Op::Write) => self.cache_bytes_written += len,
-            (false, Op::Read) => self.pool_bytes_read += len,
-            (false, Op::Write) => self.pool_bytes_written += len,
-            _ => {}
-        }
-    }
-
     /// Counts what a request found at a block.
     #[inline]
     pub fn looked_up(&mut self, write: bool, mask: u64, valid: u64) {
@@ -87,20 +68,21 @@ impl Counts {
 }
 
 impl CacheDevice {
-    pub(super) fn visit_counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+    pub(super) fn show_counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         let c = &self.counts;
         let sub = self.keys.sub_block.0;
-        c.host.visit(NAMES, visit);
+        let [pool, cache] = [POOL, CACHE].map(|member| &self.fleet.members[member]);
+        self.fleet.counts.visit(NAMES, visit);
         visit("read_hits", c.read.hits);
         visit("read_partial", c.read.partial);
         visit("read_misses", c.read.misses);
         visit("write_hits", c.write.hits);
         visit("write_partial", c.write.partial);
         visit("write_misses", c.write.misses);
-        visit("cache_bytes_read", c.cache_bytes_read);
-        visit("cache_bytes_written", c.cache_bytes_written);
-        visit("pool_bytes_read", c.pool_bytes_read);
-        visit("pool_bytes_written", c.pool_bytes_written);
+        visit("cache_bytes_read", cache.bytes_read);
+        visit("cache_bytes_written", cache.bytes_written);
+        visit("pool_bytes_read", pool.bytes_read);
+        visit("pool_bytes_written", pool.bytes_written);
         visit("bypassed_sequential", c.sequential);
         visit("bypassed_congested", c.congested);
         visit("bypassed_bytes", c.past_bytes);

@@ -1,7 +1,8 @@
 //! What happens by the clock: a change of the mode, the end of the cache device.
 
-use super::{CACHE, CacheDevice, Io, Kind, POOL, Piece, Run, Stage, TIMERS};
-use crate::device::{Device, Op};
+use super::{CACHE, CacheDevice, Kind, POOL, Piece, PieceId, Purpose, Run, Stage};
+use crate::contract::{Command, Op};
+use crate::fleet::{Composite, Io};
 use crate::stats::Parts;
 use crate::units::NEVER;
 
@@ -11,18 +12,10 @@ impl CacheDevice {
         0..if self.store.dead { 1 } else { 2 }
     }
 
-    /// The calendar after devices changed without time.
-    pub(super) fn plan_devices(&mut self) {
-        for slot in self.live() {
-            self.calendar.set(slot as u32, self.slots[slot].next_event());
-        }
-        self.plan_timers();
-    }
-
     /// When something happens by the clock.
-    pub(super) fn plan_timers(&mut self) {
+    pub(super) fn plan_timer(&mut self) {
         let due = self.switch_at().min(self.fails_at()).min(self.clean_due());
-        self.calendar.set(TIMERS, due);
+        self.fleet.set_timer(0, due);
     }
 
     fn switch_at(&self) -> u64 {
@@ -36,40 +29,29 @@ impl CacheDevice {
     }
 
     /// Something is due.
-    pub(super) fn timer(&mut self) {
-        if self.switch_at() <= self.now {
+    pub(super) fn something_is_due(&mut self) {
+        if self.switch_at() <= self.fleet.now {
             self.switched = true;
             let to = self.keys.switch.as_ref().expect("it is due").to;
             self.mode = to;
             self.draining = !to.defers() && !self.store.dead;
         }
-        if self.fails_at() <= self.now {
+        if self.fails_at() <= self.fleet.now {
             self.fail();
         }
         self.clean();
-        self.plan_timers();
+        self.plan_timer();
     }
 
     /// The cache device fails, with what it was doing.
     fn fail(&mut self) {
-        self.calendar.set(CACHE, NEVER);
-        self.slots[CACHE as usize].died(self.now);
+        self.fleet.fail(CACHE);
         self.counts.lost_bytes += self.lost_now();
         self.store.die();
-        let lost: Vec<Io> =
-            self.ios.all.iter().filter(|io| io.active && io.device == CACHE).copied().collect();
-        for index in 0..self.ios.all.len() {
-            let io = &mut self.ios.all[index];
-            if io.active && io.device == CACHE {
-                io.active = false;
-                self.ios.free.push(index as u32);
-            }
-        }
-        for io in lost {
-            if io.whole {
-                self.whole_answered(io.owner, &Parts::default());
-            } else {
-                self.never_answered(io);
+        for io in self.fleet.take_all_lost(CACHE) {
+            match io.purpose {
+                Purpose::Command(host) => self.command_answered(host, &Parts::default()),
+                Purpose::Pieces(piece, _, at) => self.never_answered(io, piece, at),
             }
         }
         self.send_past_waiting();
@@ -84,7 +66,8 @@ impl CacheDevice {
             let Some(key) = self.store.frames.key(frame).filter(|_| dirty != 0) else { continue };
             if let Some(block) = self.busy.find(key) {
                 let mut at = self.busy.first(block);
-                while let Some(piece) = self.pieces.all.get(at as usize) {
+                while at != PieceId::NONE {
+                    let piece = &self.pieces[at];
                     dirty &= !self.saved_by(piece);
                     at = piece.next;
                 }
@@ -105,37 +88,32 @@ impl CacheDevice {
         }
     }
 
-    /// A command of the cache device will not be answered.
-    fn never_answered(&mut self, io: Io) {
-        let piece = self.pieces.all[io.owner as usize];
+    /// A command of the cache device for a piece, from byte `at` of the pool on, will not be answered.
+    fn never_answered(&mut self, io: Io<Purpose>, index: PieceId, at: u64) {
+        let piece = self.pieces[index];
         let mut run = Run::new(io.op);
         match (piece.kind, piece.stage) {
-            (Kind::Read, Stage::Data) => {
-                self.join(&mut run, io.owner, io.at, io.at + io.len);
-            }
+            (Kind::Read, Stage::Data) => self.join(&mut run, index, at, at + io.len),
             (Kind::Write, Stage::Data) if piece.dirty != 0 => {
-                self.join(&mut run, io.owner, io.at, io.at + io.len);
+                self.join(&mut run, index, at, at + io.len);
             }
             (Kind::Write, Stage::Entry) if piece.dirty != 0 => {
                 // The host has no answer yet, and the data were on the cache device alone.
                 let mut rest = piece.cached;
-                self.pieces.all[io.owner as usize].stage = Stage::Data;
+                self.pieces[index].stage = Stage::Data;
                 while let Some((from, to)) = self.next_run(piece.key, &mut rest) {
-                    let (from, to) = (from.max(piece.begin), to.min(piece.end));
-                    self.join(&mut run, io.owner, from, to);
+                    self.join(&mut run, index, from.max(piece.begin), to.min(piece.end));
                 }
             }
-            _ => return self.piece_answered(io.owner, &Parts::default()),
+            _ => return self.piece_answered(index, &Parts::default()),
         }
         self.flush_run(&mut run);
-        self.pieces.all[io.owner as usize].ios -= 1;
+        self.pieces[index].ios -= 1;
     }
 
     /// The devices have done without time what a command leaves behind.
-    pub(super) fn apply_to(&mut self, device: u32, op: Op, offset: u64, len: u64, stamp: u64) {
-        debug_assert!(device == POOL || !self.store.dead);
-        let command = crate::device::Command { op, offset, len, stamp, ..Default::default() };
-        self.counts.sent(device == CACHE, op, len);
-        self.slots[device as usize].apply(&command);
+    pub(super) fn apply_to(&mut self, member: usize, op: Op, offset: u64, len: u64, stamp: u64) {
+        debug_assert!(member == POOL || !self.store.dead);
+        self.fleet.apply(member, &Command { op, offset, len, stamp, ..Command::default() });
     }
 }

@@ -1,25 +1,24 @@
 //! Fills: what a host asked for is brought into the cache when it has its answer.
 
-use super::busy::NONE;
 use super::keys::{FillSize, Metadata};
-use super::{CacheDevice, Hold, Kind, Piece, Run, Stage};
-use crate::device::Op;
+use super::{CacheDevice, Hold, Kind, Piece, PieceId, Run, Stage};
+use crate::contract::Op;
 
 impl CacheDevice {
     /// The host has what it wanted of a piece, which becomes a fill or leaves.
-    pub(super) fn fill_or_finish(&mut self, index: u32) {
-        if !self.pieces.all[index as usize].fills || !self.begin_fill(index) {
+    pub(super) fn fill_or_finish(&mut self, index: PieceId) {
+        if !self.pieces[index].fills || !self.begin_fill(index) {
             self.finish(index);
         }
     }
 
     /// Begins to fill, if there is a frame and a fill to spare.
-    fn begin_fill(&mut self, index: u32) -> bool {
-        let Piece { key, begin, end, mask, block, .. } = self.pieces.all[index as usize];
+    fn begin_fill(&mut self, index: PieceId) -> bool {
+        let Piece { key, begin, end, mask, block, .. } = self.pieces[index];
         let (valid, _) = self.store.masks(key);
         let wanted = match self.keys.fill {
             FillSize::Request => mask,
-            FillSize::Block => self.whole_block(key),
+            FillSize::Block => self.sub_blocks_of(key),
         };
         let wanted = wanted & !valid & !self.kept_by_others(block, index);
         if wanted == 0 {
@@ -27,7 +26,7 @@ impl CacheDevice {
         }
         // More than the host asked for: a TRIM of it may be under way that found nothing here.
         let (from, to) = self.hull(key, wanted);
-        let spare = self.fills < self.keys.fills && !self.purging && !self.settling;
+        let spare = self.fills < self.keys.fills && !self.fleet.purging && !self.fleet.settling;
         if self.store.dead || !spare || self.races_with_trim(from, to) {
             self.counts.fills_skipped += 1;
             return false;
@@ -37,7 +36,7 @@ impl CacheDevice {
             return false;
         };
         let bytes = u64::from(wanted.count_ones()) * self.keys.sub_block.0;
-        if !self.budget.take(self.now, bytes) {
+        if !self.budget.take(self.fleet.now, bytes) {
             return false;
         }
         self.fills += 1;
@@ -45,13 +44,13 @@ impl CacheDevice {
         self.counts.fill_bytes += bytes;
         // What the host read or wrote is at hand.
         let mut rest = wanted & !self.covered(begin, end);
-        let now = self.now;
+        let now = self.fleet.now;
         let entry = self.keys.metadata == Metadata::Written;
-        let piece = &mut self.pieces.all[index as usize];
+        let piece = &mut self.pieces[index];
         (piece.kind, piece.hold, piece.stage) = (Kind::Fill, Hold::Copy, Stage::CopyRead);
         (piece.mask, piece.cached, piece.dirty) = (wanted, wanted, 0);
         (piece.frame, piece.entry, piece.since) = (frame, entry, now);
-        (piece.sibling, piece.fills) = (NONE, false);
+        (piece.sibling, piece.fills) = (PieceId::NONE, false);
         if rest == 0 {
             self.fill_write(index);
         } else {
@@ -61,28 +60,28 @@ impl CacheDevice {
             }
             self.flush_run(&mut run);
         }
-        self.let_go(block);
+        self.resume_line(block);
         true
     }
 
     /// All is at hand: into the frame.
-    pub(super) fn fill_write(&mut self, index: u32) {
+    pub(super) fn fill_write(&mut self, index: PieceId) {
         if self.store.dead {
             return self.filled(index, Stage::Entry);
         }
-        let Piece { key, cached: mut rest, .. } = self.pieces.all[index as usize];
-        self.pieces.all[index as usize].stage = Stage::CopyWrite;
+        let Piece { key, cached: mut rest, .. } = self.pieces[index];
+        self.pieces[index].stage = Stage::CopyWrite;
         while let Some((from, to)) = self.next_run(key, &mut rest) {
             self.send_to_frame(index, Op::Write, from, to);
         }
     }
 
     /// The data are in the frame, or the table knows it.
-    pub(super) fn filled(&mut self, index: u32, stage: Stage) {
+    pub(super) fn filled(&mut self, index: PieceId, stage: Stage) {
         if stage == Stage::CopyWrite && self.write_entry(index) {
             return;
         }
-        let Piece { key, cached, .. } = self.pieces.all[index as usize];
+        let Piece { key, cached, .. } = self.pieces[index];
         if let Some(frame) = self.store.find(key) {
             let (valid, dirty) = self.store.masks(key);
             self.store.set(key, frame, valid | cached, dirty);

@@ -1,24 +1,24 @@
 //! Commands in pieces, pieces in line, and reads.
 
-use super::busy::NONE;
 use super::keys::Mode;
-use super::{CACHE, CacheDevice, Hold, Host, Kind, Piece, Run, Stage};
-use crate::device::{Completion, Op};
+use super::{CACHE, CacheDevice, Cut, Hold, Kind, NONE, Piece, PieceId, Run, Stage};
+use crate::contract::Op;
+use crate::fleet::{Composite, HostId};
 use crate::stats::{Part, Parts};
 
 impl CacheDevice {
     /// Does what a command of the host asks for.
-    pub(super) fn begin(&mut self, host: u32) {
-        let command = self.hosts.all[host as usize].command;
+    pub(super) fn begin_command(&mut self, host: HostId) {
+        let command = self.fleet.hosts[host].command;
         match command.op {
             Op::Flush | Op::Purge => return self.everywhere(host),
             Op::Trim => return self.begin_trim(host),
             Op::Read | Op::Write => {}
         }
-        let pending = self.slots[CACHE as usize].pending;
-        let congested = self.congestion.is(self.now, pending);
+        let pending = self.fleet.members[CACHE].pending;
+        let congested = self.congestion.is(self.fleet.now, pending);
         let sequential = self.streams.passes(command.offset, command.len);
-        self.hosts.all[host as usize].past = congested || sequential;
+        self.fleet.hosts[host].own.past = congested || sequential;
         self.counts.past(congested, sequential, command.len);
         let write = command.op == Op::Write;
         let (kind, hold) =
@@ -34,67 +34,60 @@ impl CacheDevice {
     }
 
     /// Adds a piece to a host and to the line at its block. Answers whether it is its turn at once.
-    pub(super) fn add_piece(&mut self, host: u32, kind: Kind, hold: Hold, begin: u64, end: u64) {
+    pub(super) fn add_piece(&mut self, host: HostId, kind: Kind, hold: Hold, begin: u64, end: u64) {
         let key = begin / self.keys.block.0;
         let mask = self.touched(begin, end);
         let block = self.busy.open(key);
         let last = self.busy.line(block).last;
-        let active = &mut self.hosts.all[host as usize];
         let index = self.pieces.insert(Piece {
             kind,
             hold,
-            active: true,
             host,
-            sibling: NONE,
             key,
             begin,
             end,
             mask,
             frame: NONE,
-            since: self.now,
+            since: self.fleet.now,
             block,
             prev: last,
-            next: NONE,
             ..Piece::default()
         });
-        // The siblings form a chain; `whole` holds its end while it grows.
-        if active.first == NONE {
-            active.first = index;
+        let cut = &mut self.fleet.hosts[host].own;
+        if cut.first == PieceId::NONE {
+            cut.first = index;
         } else {
-            let tail = active.whole;
-            self.pieces.all[tail as usize].sibling = index;
+            self.pieces[cut.last].sibling = index;
         }
-        let active = &mut self.hosts.all[host as usize];
-        active.whole = index;
-        (active.pieces, active.unready) = (active.pieces + 1, active.unready + 1);
-        if last == NONE {
+        cut.last = index;
+        (cut.pieces, cut.unready) = (cut.pieces + 1, cut.unready + 1);
+        if last == PieceId::NONE {
             self.busy.line(block).first = index;
         } else {
-            self.pieces.all[last as usize].next = index;
+            self.pieces[last].next = index;
         }
         self.busy.line(block).last = index;
     }
 
     /// Begins those pieces of a host whose turn it is; what of them goes to the pool goes together.
-    pub(super) fn begin_pieces(&mut self, host: u32) {
-        let Host { command, mut first, .. } = self.hosts.all[host as usize];
-        self.hosts.all[host as usize].whole = 0;
-        let mut run = Run::new(command.op);
-        while first != NONE {
-            let sibling = self.pieces.all[first as usize].sibling;
-            if self.may_go(first) {
-                self.go(first, &mut run);
+    pub(super) fn begin_pieces(&mut self, host: HostId) {
+        let Cut { first: mut index, .. } = self.fleet.hosts[host].own;
+        let mut run = Run::new(self.fleet.hosts[host].command.op);
+        while index != PieceId::NONE {
+            let sibling = self.pieces[index].sibling;
+            if self.may_start(index) {
+                self.start(index, &mut run);
             }
-            first = sibling;
+            index = sibling;
         }
         self.flush_run(&mut run);
     }
 
     /// Whether nothing before a piece keeps it.
-    fn may_go(&self, index: u32) -> bool {
-        let Piece { mask, hold, mut prev, .. } = self.pieces.all[index as usize];
-        while prev != NONE {
-            let other = &self.pieces.all[prev as usize];
+    fn may_start(&self, index: PieceId) -> bool {
+        let Piece { mask, hold, mut prev, .. } = self.pieces[index];
+        while prev != PieceId::NONE {
+            let other = &self.pieces[prev];
             if other.mask & mask != 0 && !hold.bears(other.hold) {
                 return false;
             }
@@ -104,9 +97,9 @@ impl CacheDevice {
     }
 
     /// It is a piece's turn.
-    fn go(&mut self, index: u32, run: &mut Run) {
-        let now = self.now;
-        let piece = &mut self.pieces.all[index as usize];
+    fn start(&mut self, index: PieceId, run: &mut Run) {
+        let now = self.fleet.now;
+        let piece = &mut self.pieces[index];
         piece.granted = true;
         piece.spend(now, &Parts::default());
         match piece.kind {
@@ -117,34 +110,34 @@ impl CacheDevice {
         }
     }
 
-    /// Lets those go at a block whose turn has come.
-    pub(super) fn let_go(&mut self, block: u32) {
+    /// Starts those at a block whose turn has come.
+    pub(super) fn resume_line(&mut self, block: u32) {
         let mut at = self.busy.first(block);
-        while at != NONE {
-            let next = self.pieces.all[at as usize].next;
-            if !self.pieces.all[at as usize].granted && self.may_go(at) {
-                self.go_alone(at);
+        while at != PieceId::NONE {
+            let next = self.pieces[at].next;
+            if !self.pieces[at].granted && self.may_start(at) {
+                self.start_alone(at);
             }
             at = next;
         }
     }
 
     /// The same for one piece, which joins no other.
-    pub(super) fn go_alone(&mut self, index: u32) {
-        let op = match self.pieces.all[index as usize].kind {
+    fn start_alone(&mut self, index: PieceId) {
+        let op = match self.pieces[index].kind {
             Kind::Write => Op::Write,
             _ => Op::Read,
         };
         let mut run = Run::new(op);
-        self.go(index, &mut run);
+        self.start(index, &mut run);
         self.flush_run(&mut run);
     }
 
     /// A piece of a read: valid sub-blocks from the cache, the others from the pool.
-    fn begin_read(&mut self, index: u32, run: &mut Run) {
-        let Piece { key, begin, end, mask, host, .. } = self.pieces.all[index as usize];
+    fn begin_read(&mut self, index: PieceId, run: &mut Run) {
+        let Piece { key, begin, end, mask, host, .. } = self.pieces[index];
         let (valid, dirty) = self.store.masks(key);
-        let past = self.hosts.all[host as usize].past;
+        let past = self.fleet.hosts[host].own.past;
         let uses = self.uses.count(key, false);
         let frame = self.store.find(key);
         if let Some(frame) = frame
@@ -156,7 +149,7 @@ impl CacheDevice {
         let missing = mask & !valid != 0;
         let filling = !past && !matches!(self.mode, Mode::WriteOnly) && missing;
         let fills = filling && self.let_in(uses, self.keys.read_threshold);
-        let piece = &mut self.pieces.all[index as usize];
+        let piece = &mut self.pieces[index];
         piece.frame = frame.unwrap_or(NONE);
         piece.fills = fills;
         piece.stage = Stage::Data;
@@ -178,8 +171,8 @@ impl CacheDevice {
     }
 
     /// What a piece did is done.
-    pub(super) fn stage_done(&mut self, index: u32) {
-        let Piece { kind, stage, .. } = self.pieces.all[index as usize];
+    pub(super) fn stage_done(&mut self, index: PieceId) {
+        let Piece { kind, stage, .. } = self.pieces[index];
         match (kind, stage) {
             (Kind::Read, Stage::Data) => {
                 self.host_part_done(index);
@@ -197,57 +190,53 @@ impl CacheDevice {
     }
 
     /// The host has what it wanted of a piece.
-    pub(super) fn host_part_done(&mut self, index: u32) {
-        let Piece { host, parts, .. } = self.pieces.all[index as usize];
-        self.pieces.all[index as usize].host = NONE;
-        let active = &mut self.hosts.all[host as usize];
-        active.pieces -= 1;
-        if active.pieces == 0 {
-            active.parts = parts;
-            self.complete(host);
+    pub(super) fn host_part_done(&mut self, index: PieceId) {
+        let Piece { host, parts, .. } = self.pieces[index];
+        self.pieces[index].host = HostId::NONE;
+        let cut = &mut self.fleet.hosts[host].own;
+        cut.pieces -= 1;
+        if cut.pieces == 0 {
+            self.complete(host, parts);
         }
     }
 
     /// A command of the host is done.
-    pub(super) fn complete(&mut self, host: u32) {
-        let Host { command, submitted, mut parts, digest, .. } = self.hosts.all[host as usize];
-        self.hosts.free.push(host);
-        parts[Part::Cache] += self.now - submitted - parts.total();
-        (self.in_flight, self.last_host) = (self.in_flight - 1, self.now);
-        self.ready.push(Completion { tag: command.tag, time: self.now, parts, digest });
-        self.plan_timers();
+    pub(super) fn complete(&mut self, host: HostId, parts: Parts) {
+        self.fleet.complete(host, parts, Part::Cache);
+        self.plan_timer();
     }
 
     /// A piece leaves the line at its block.
-    pub(super) fn finish(&mut self, index: u32) {
-        let Piece { block, prev, next, key, .. } = self.pieces.all[index as usize];
-        match prev {
-            NONE => self.busy.line(block).first = next,
-            prev => self.pieces.all[prev as usize].next = next,
+    pub(super) fn finish(&mut self, index: PieceId) {
+        let Piece { block, prev, next, key, .. } = self.pieces[index];
+        if prev == PieceId::NONE {
+            self.busy.line(block).first = next;
+        } else {
+            self.pieces[prev].next = next;
         }
-        match next {
-            NONE => self.busy.line(block).last = prev,
-            next => self.pieces.all[next as usize].prev = prev,
+        if next == PieceId::NONE {
+            self.busy.line(block).last = prev;
+        } else {
+            self.pieces[next].prev = prev;
         }
-        self.pieces.all[index as usize].active = false;
-        self.pieces.free.push(index);
-        if self.busy.first(block) == NONE {
+        self.pieces.remove(index);
+        if self.busy.first(block) == PieceId::NONE {
             self.busy.close(block);
             self.store.free_if_empty(key);
         } else {
-            self.let_go(block);
+            self.resume_line(block);
         }
-        self.let_wait_end();
+        self.retry_waiting();
         self.clean();
         self.purge_if_quiet();
     }
 
     /// Sub-blocks of a block that others want or have in another way than to read.
-    pub(super) fn kept_by_others(&self, block: u32, index: u32) -> u64 {
+    pub(super) fn kept_by_others(&self, block: u32, index: PieceId) -> u64 {
         let mut kept = 0;
         let mut at = self.busy.first(block);
-        while at != NONE {
-            let other = &self.pieces.all[at as usize];
+        while at != PieceId::NONE {
+            let other = &self.pieces[at];
             if at != index && other.hold != Hold::Read {
                 kept |= other.mask;
             }
@@ -259,7 +248,7 @@ impl CacheDevice {
     /// Whether a TRIM under way that did not stand in line reaches into the range.
     pub(super) fn races_with_trim(&self, begin: u64, end: u64) -> bool {
         self.trims.iter().any(|&host| {
-            let command = &self.hosts.all[host as usize].command;
+            let command = &self.fleet.hosts[host].command;
             command.offset < end && begin < command.offset + command.len
         })
     }

@@ -16,6 +16,7 @@ mod busy;
 mod clean;
 mod content;
 mod counters;
+mod everywhere;
 mod fail;
 mod fill;
 mod flow;
@@ -24,41 +25,36 @@ mod piece;
 mod presets;
 mod store;
 mod untimed;
-mod whole;
 mod write;
 
 pub use build::memory;
 pub use keys::{CacheKeys, DestageOrder, FillSize, Metadata, Mode, SwitchKeys, WriteMiss};
 pub use presets::{PRESETS, Preset};
 
-use crate::array::Slot;
-use crate::device::{Command, Completion, Device, Op};
+use crate::contract::{Command, Completion, Op};
+use crate::fleet::{Composite, Fleet, HostId, Io};
 use crate::persist::persistent;
-use crate::sim::Calendar;
 use crate::sim::Slab;
 use crate::stats::Parts;
-use crate::units::NEVER;
 use admit::{Budget, Congestion, Streams, Uses};
-use busy::{Busy, NONE};
-use content::Versions;
+use busy::Busy;
 use counters::Counts;
-use piece::{Hold, Host, Io, Kind, Piece, Run, Stage};
+use piece::{Cut, Hold, Kind, Piece, PieceId, Purpose, Run, Stage};
 use std::collections::VecDeque;
 use store::Store;
 
-/// Slots of the calendar, the first two those of the devices.
-const POOL: u32 = 0;
-const CACHE: u32 = 1;
-const TIMERS: u32 = 2;
+/// Members of the fleet.
+const POOL: usize = 0;
+const CACHE: usize = 1;
+/// Instead of a frame.
+const NONE: u32 = u32::MAX;
 
 /// A cache before a pool.
 pub struct CacheDevice {
     keys: CacheKeys,
     mode: Mode,
     /// The pool and the cache device.
-    slots: [Slot; 2],
-    /// Bytes of the pool.
-    size: u64,
+    fleet: Fleet<Cut, Purpose>,
     /// Where the frames begin on the cache device.
     data: u64,
     /// Dirty sub-blocks at the marks.
@@ -70,43 +66,28 @@ pub struct CacheDevice {
     budget: Budget,
     congestion: Congestion,
     busy: Busy,
-    calendar: Calendar,
-    hosts: Slab<Host>,
     pieces: Slab<Piece>,
-    ios: Slab<Io>,
     /// Pieces that wait for a frame, or for room below the mark.
-    waiting: VecDeque<u32>,
-    /// TRIMs under way; hosts behind a purge, which is the first of them.
-    trims: Vec<u32>,
-    held: VecDeque<u32>,
-    purging: bool,
+    waiting: VecDeque<PieceId>,
+    /// TRIMs under way.
+    trims: Vec<HostId>,
     fills: u32,
     destages: u32,
     promised: u64,
     cursor: u64,
     /// When the next destage may begin by the rate.
     next_destage: u64,
-    /// Commands of the host in flight, and when the last of them came or went.
-    in_flight: u32,
-    last_host: u64,
-    settling: bool,
     /// All that is dirty is destaged, since then.
     draining: bool,
     switched: bool,
     counts: Counts,
-    versions: Option<Versions>,
-    now: u64,
-    ready: Vec<Completion>,
-    arrived: Vec<Completion>,
 }
 persistent!(CacheDevice {
     state {
-        mode, slots, store, uses, streams, budget, congestion, busy, calendar, hosts, pieces, ios, waiting, trims,
-        held, purging, fills, destages, promised, cursor, next_destage, in_flight, last_host, settling, draining,
-        switched, counts, now, ready,
+        mode, fleet, store, uses, streams, budget, congestion, busy, pieces, waiting, trims, fills, destages, promised,
+        cursor, next_destage, draining, switched, counts,
     }
-    parts { versions }
-    built { keys, size, data, low, high, arrived }
+    built { keys, data, low, high }
 });
 
 impl CacheDevice {
@@ -122,16 +103,17 @@ impl CacheDevice {
     #[inline]
     fn covered(&self, begin: u64, end: u64) -> u64 {
         let sub = self.keys.sub_block.0;
-        let to = if end == self.size { end.next_multiple_of(sub) } else { end / sub * sub };
+        let to =
+            if end == self.fleet.capacity { end.next_multiple_of(sub) } else { end / sub * sub };
         let from = begin.next_multiple_of(sub);
         if from < to { self.touched(from, to) } else { 0 }
     }
 
     /// All sub-blocks of a block; the last one may be short.
     #[inline]
-    fn whole_block(&self, key: u64) -> u64 {
+    fn sub_blocks_of(&self, key: u64) -> u64 {
         let begin = key * self.keys.block.0;
-        self.touched(begin, (begin + self.keys.block.0).min(self.size))
+        self.touched(begin, (begin + self.keys.block.0).min(self.fleet.capacity))
     }
 
     /// The bytes of the next run of sub-blocks of `mask`, which loses them.
@@ -145,7 +127,7 @@ impl CacheDevice {
         *mask &= !((u64::MAX >> (64 - length)) << first);
         let begin = key * self.keys.block.0 + u64::from(first) * self.keys.sub_block.0;
         let end = begin + u64::from(length) * self.keys.sub_block.0;
-        Some((begin, end.min(self.size)))
+        Some((begin, end.min(self.fleet.capacity)))
     }
 
     /// Where a byte of the pool is in a frame.
@@ -154,58 +136,39 @@ impl CacheDevice {
         self.data + u64::from(frame) * self.keys.block.0 + at % self.keys.block.0
     }
 
-    /// Sends a command to a device.
-    fn send(&mut self, io: Io, stamp: u64, compressible: u8) {
-        let Io { device, op, offset, len, .. } = io;
-        self.counts.sent(device == CACHE, op, len);
-        let tag = u64::from(self.ios.insert(Io { active: true, ..io }));
-        let slot = &mut self.slots[device as usize];
-        slot.submit(self.now, Command { tag, op, offset, len, compressible, stamp });
-        self.calendar.set(device, slot.next_event());
-    }
-
     /// A piece reads or writes a part of its frame.
-    fn send_to_frame(&mut self, piece: u32, op: Op, begin: u64, end: u64) {
-        let Piece { frame, host, kind, .. } = self.pieces.all[piece as usize];
+    fn send_to_frame(&mut self, piece: PieceId, op: Op, begin: u64, end: u64) {
+        let Piece { frame, host, kind, .. } = self.pieces[piece];
         let offset = self.place(frame, begin);
         let (stamp, compressible) = match (op, kind) {
             (Op::Write, Kind::Write) => {
-                let command = self.hosts.all[host as usize].command;
-                (self.stamp_of_host(&command, begin, end), command.compressible)
+                let command = self.fleet.hosts[host].command;
+                (self.fleet.stamp_of_host(&command, begin, end), command.compressible)
             }
             (Op::Write, _) => (self.stamp_of_pool(begin, end), 0),
             _ => (0, 0),
         };
-        self.pieces.all[piece as usize].ios += 1;
-        let len = end - begin;
-        let io = Io {
-            device: CACHE,
-            op,
-            offset,
-            len,
-            at: begin,
-            owner: piece,
-            pieces: 1,
-            ..Io::default()
-        };
-        self.send(io, stamp, compressible);
+        self.pieces[piece].ios += 1;
+        let purpose = Purpose::Pieces(piece, 1, begin);
+        let io = Io { member: CACHE, op, offset, len: end - begin, purpose };
+        self.fleet.send(io, stamp, compressible);
     }
 
     /// A piece reads or writes a part of the pool, joined to what is on its way there.
-    fn join(&mut self, run: &mut Run, piece: u32, begin: u64, end: u64) {
+    fn join(&mut self, run: &mut Run, piece: PieceId, begin: u64, end: u64) {
         let joins = run.len > 0 && run.offset + run.len == begin;
         let same = run.last == piece;
-        if joins && (same || self.pieces.all[run.last as usize].sibling == piece) {
+        if joins && (same || self.pieces[run.last].sibling == piece) {
             run.len += end - begin;
             if !same {
                 run.pieces += 1;
-                self.pieces.all[piece as usize].ios += 1;
+                self.pieces[piece].ios += 1;
             }
             run.last = piece;
             return;
         }
         self.flush_run(run);
-        self.pieces.all[piece as usize].ios += 1;
+        self.pieces[piece].ios += 1;
         *run = Run {
             op: run.op,
             offset: begin,
@@ -223,55 +186,23 @@ impl CacheDevice {
             return;
         }
         *run = Run::new(op);
-        let Piece { kind, host, .. } = self.pieces.all[first as usize];
+        let Piece { kind, host, .. } = self.pieces[first];
         let (stamp, compressible) = match (op, kind) {
             (Op::Write, Kind::Write) => {
-                let command = self.hosts.all[host as usize].command;
-                (self.stamp_of_host(&command, offset, offset + len), command.compressible)
+                let command = self.fleet.hosts[host].command;
+                (self.fleet.stamp_of_host(&command, offset, offset + len), command.compressible)
             }
             (Op::Write, _) => (self.stamp_of_frames(offset, offset + len), 0),
             _ => (0, 0),
         };
-        let io =
-            Io { device: POOL, op, offset, len, at: offset, owner: first, pieces, ..Io::default() };
-        self.send(io, stamp, compressible);
-    }
-
-    /// A device has answered.
-    fn answer(&mut self, device: u32, completion: &Completion) {
-        let index = completion.tag as u32;
-        let io = self.ios.all[index as usize];
-        if !io.active || io.device != device {
-            // The cache device failed in the very instant in which it answered.
-            return;
-        }
-        self.ios.all[index as usize].active = false;
-        self.ios.free.push(index);
-        self.slots[device as usize].returned(self.now);
-        if device == CACHE {
-            self.congestion.note(self.now, completion.parts.total());
-        }
-        if io.op == Op::Read {
-            self.check_digest(&io, completion.digest);
-        }
-        if io.whole {
-            return self.whole_answered(io.owner, &completion.parts);
-        }
-        if io.op == Op::Read {
-            self.add_digest(&io);
-        }
-        let mut piece = io.owner;
-        for _ in 0..io.pieces {
-            let sibling = self.pieces.all[piece as usize].sibling;
-            self.piece_answered(piece, &completion.parts);
-            piece = sibling;
-        }
+        let purpose = Purpose::Pieces(first, pieces, offset);
+        self.fleet.send(Io { member: POOL, op, offset, len, purpose }, stamp, compressible);
     }
 
     /// One command less that a piece waits for.
-    fn piece_answered(&mut self, index: u32, parts: &Parts) {
-        let now = self.now;
-        let piece = &mut self.pieces.all[index as usize];
+    fn piece_answered(&mut self, index: PieceId, parts: &Parts) {
+        let now = self.fleet.now;
+        let piece = &mut self.pieces[index];
         piece.ios -= 1;
         if piece.ios > 0 {
             return;
@@ -279,113 +210,81 @@ impl CacheDevice {
         piece.spend(now, parts);
         self.stage_done(index);
     }
-
-    /// Lets the next event happen, at `time`.
-    fn happen(&mut self, time: u64, slot: u32) {
-        self.now = self.now.max(time);
-        if slot == TIMERS {
-            self.timer();
-            return;
-        }
-        let mut arrived = std::mem::take(&mut self.arrived);
-        let device = &mut self.slots[slot as usize];
-        device.advance(time, &mut arrived);
-        self.calendar.set(slot, device.next_event());
-        for completion in arrived.drain(..) {
-            self.answer(slot, &completion);
-        }
-        self.arrived = arrived;
-    }
 }
 
-impl Device for CacheDevice {
-    fn kind(&self) -> &'static str {
-        "cache"
+impl Composite for CacheDevice {
+    type Own = Cut;
+    type Purpose = Purpose;
+    const KIND: &'static str = "cache";
+    const PURGES_ALONE: bool = true;
+
+    fn fleet(&self) -> &Fleet<Cut, Purpose> {
+        &self.fleet
     }
 
-    #[inline]
-    fn capacity(&self) -> u64 {
-        self.size
+    fn fleet_mut(&mut self) -> &mut Fleet<Cut, Purpose> {
+        &mut self.fleet
     }
 
-    fn submit(&mut self, now: u64, command: Command) {
-        self.now = now;
-        self.counts.host.count(&command);
-        (self.in_flight, self.last_host) = (self.in_flight + 1, now);
-        let host =
-            self.hosts.insert(Host { command, submitted: now, first: NONE, ..Host::default() });
-        if self.purging || command.op == Op::Purge {
-            self.held.push_back(host);
-            return self.purge_if_quiet();
+    fn begin(&mut self, host: HostId) {
+        self.begin_command(host);
+        self.plan_timer();
+    }
+
+    fn answered(&mut self, io: Io<Purpose>, completion: &Completion) {
+        if io.member == CACHE {
+            self.congestion.note(self.fleet.now, completion.parts.total());
         }
-        self.begin(host);
-        self.plan_timers();
-    }
-
-    fn next_event(&self) -> u64 {
-        if self.ready.is_empty() { self.calendar.first().0 } else { self.now }
-    }
-
-    fn advance(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64 {
-        loop {
-            let (time, slot) = self.calendar.first();
-            if !self.ready.is_empty() && time > self.now {
-                done.append(&mut self.ready);
-                return self.now;
-            }
-            if time > limit || time == NEVER {
-                return limit;
-            }
-            self.happen(time, slot);
+        let (first, count, at) = match io.purpose {
+            Purpose::Command(host) => return self.command_answered(host, &completion.parts),
+            Purpose::Pieces(first, count, at) => (first, count, at),
+        };
+        if self.pieces[first].kind == Kind::Read {
+            self.fleet.add_digest(self.pieces[first].host, &io, at);
+        }
+        let mut piece = first;
+        for _ in 0..count {
+            let sibling = self.pieces[piece].sibling;
+            self.piece_answered(piece, &completion.parts);
+            piece = sibling;
         }
     }
 
-    fn settle(&mut self, now: u64) -> u64 {
-        debug_assert_eq!(self.in_flight, 0, "something is in flight");
-        self.now = self.now.max(now);
-        self.settling = true;
-        // Fills and destages under way come to their end, no further ones begin.
-        while self.pieces.free.len() < self.pieces.all.len() {
-            let (time, slot) = self.calendar.first();
-            self.happen(time, slot);
+    fn timer(&mut self, _which: u32) {
+        self.something_is_due();
+    }
+
+    fn after_untimed(&mut self) {
+        self.plan_timer();
+    }
+
+    fn purge_waits(&mut self) {
+        if !self.waiting.is_empty() {
+            self.clean();
         }
-        let now = self.now;
-        let mut end = now;
-        for slot in self.live() {
-            end = end.max(self.slots[slot].settle(now));
-        }
-        // Both have been quiet since the last one was.
-        for slot in self.live() {
-            self.slots[slot].settle(end);
-        }
-        self.settling = false;
-        (self.now, self.last_host) = (end, self.last_host.max(end));
-        self.plan_devices();
-        end
     }
 
-    fn apply(&mut self, command: &Command) {
-        self.apply_untimed(command);
-        self.plan_devices();
+    fn is_working(&self) -> bool {
+        !self.pieces.is_empty()
     }
 
-    fn content(&self, offset: u64) -> u64 {
-        self.content_of(offset)
+    fn apply_untimed(&mut self, command: &Command) {
+        self.apply_command(command);
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        self.visit_counters(visit);
+    fn content_of(&self, at: u64) -> u64 {
+        self.content_at(at)
     }
 
-    fn children(&self) -> Vec<(String, &dyn Device)> {
-        vec![("below".into(), &self.slots[0]), ("cache".into(), &self.slots[1])]
+    fn visit_counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.show_counters(visit);
     }
 
-    fn verify(&self) {
-        self.slots[POOL as usize].verify();
-        if !self.store.dead {
-            self.slots[CACHE as usize].verify();
-        }
+    fn place_name(&self, member: usize) -> String {
+        ["below", "cache"][member].into()
+    }
+
+    fn verify_own(&self) {
         self.store.verify();
         self.verify_content();
     }

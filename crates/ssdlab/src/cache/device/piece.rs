@@ -1,35 +1,33 @@
 //! Commands and their pieces.
 
-use super::busy::NONE;
-use crate::device::{Command, Op};
-use crate::persist::{persistent, persistent_enum};
+use crate::contract::Op;
+use crate::fleet::HostId;
+use crate::persist::{persistent, persistent_cases, persistent_enum};
+use crate::sim::Id;
 use crate::stats::{Part, Parts};
 
-/// A command of the host, or a run of blocks that is destaged.
+/// The place of a piece.
+pub(crate) type PieceId = Id<Piece>;
+
+/// How a command of the host, or a run of blocks that is destaged, is cut.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Host {
-    pub command: Command,
-    /// It destages; nobody waits for it.
-    pub own: bool,
+pub(crate) struct Cut {
     /// It goes past the cache as far as it can.
     pub past: bool,
-    pub submitted: u64,
-    pub first: u32,
+    /// The chain of its pieces.
+    pub first: PieceId,
+    pub last: PieceId,
     /// Pieces that are not done, and those not yet ready where all go on together (TRIM, destaging).
     pub pieces: u32,
     pub unready: u32,
-    /// The last piece while they are added; then commands for all of it in flight (TRIM of the pool, flush, purge).
-    pub whole: u32,
-    pub parts: Parts,
-    pub digest: u64,
+    /// The piece of a TRIM that was ready last.
+    pub ready_last: PieceId,
 }
-persistent!(Host {
-    state { command, own, past, submitted, first, pieces, unready, whole, parts, digest }
-});
+persistent!(Cut { state { past, first, last, pieces, unready, ready_last } });
 
 /// What a piece is there for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Kind {
+pub(crate) enum Kind {
     #[default]
     Read,
     Write,
@@ -41,7 +39,7 @@ persistent_enum!(Kind { Read, Write, Trim, Fill, Destage });
 
 /// Who may be at the same sub-blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Hold {
+pub(crate) enum Hold {
     /// Others that read, and one that copies.
     #[default]
     Read,
@@ -60,7 +58,7 @@ impl Hold {
 
 /// What a piece is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Stage {
+pub(crate) enum Stage {
     /// In line, or for room in the cache.
     #[default]
     Waits,
@@ -79,15 +77,14 @@ persistent_enum!(Stage { Waits, Data, CopyRead, Ready, CopyWrite, Entry });
 
 /// A part of a command within one block, or work of the cache's own on it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Piece {
+pub(crate) struct Piece {
     pub kind: Kind,
     pub hold: Hold,
     pub stage: Stage,
-    pub active: bool,
     pub granted: bool,
-    pub host: u32,
+    pub host: HostId,
     /// The next piece of the same host.
-    pub sibling: u32,
+    pub sibling: PieceId,
     /// Block, bytes within the pool.
     pub key: u64,
     pub begin: u64,
@@ -111,33 +108,31 @@ pub struct Piece {
     pub parts: Parts,
     /// The line at its block.
     pub block: u32,
-    pub next: u32,
-    pub prev: u32,
+    pub next: PieceId,
+    pub prev: PieceId,
 }
 persistent!(Piece {
     state {
-        kind, hold, stage, active, granted, host, sibling, key, begin, end, mask, cached, dirty, promised, frame,
+        kind, hold, stage, granted, host, sibling, key, begin, end, mask, cached, dirty, promised, frame,
         fills, entry, ios, since, parts, block, next, prev,
     }
 });
 
-/// A command of a device in flight.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Io {
-    pub active: bool,
-    /// The cache device, or the pool.
-    pub device: u32,
-    pub op: Op,
-    /// Where it is on the device, and which byte of the pool that is.
-    pub offset: u64,
-    pub len: u64,
-    pub at: u64,
-    /// The first of the pieces that wait for it, or the host where it is for all of it.
-    pub owner: u32,
-    pub pieces: u32,
-    pub whole: bool,
+/// What a command of a device is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Purpose {
+    /// So many pieces in a chain, and the byte of the pool with which it begins.
+    Pieces(PieceId, u32, u64),
+    /// All of a command: a TRIM of the pool, a flush, a purge.
+    Command(HostId),
 }
-persistent!(Io { state { active, device, op, offset, len, at, owner, pieces, whole } });
+persistent_cases!(Purpose { Pieces(first, count, at), Command(host) });
+
+impl Default for Purpose {
+    fn default() -> Self {
+        Purpose::Command(HostId::NONE)
+    }
+}
 
 /// Neighbouring parts of pieces on their way to the pool, as one command.
 #[derive(Clone, Copy, Debug)]
@@ -145,14 +140,14 @@ pub struct Run {
     pub op: Op,
     pub offset: u64,
     pub len: u64,
-    pub first: u32,
-    pub last: u32,
+    pub first: PieceId,
+    pub last: PieceId,
     pub pieces: u32,
 }
 
 impl Run {
     pub fn new(op: Op) -> Self {
-        Run { op, offset: 0, len: 0, first: NONE, last: NONE, pieces: 0 }
+        Run { op, offset: 0, len: 0, first: PieceId::NONE, last: PieceId::NONE, pieces: 0 }
     }
 }
 

@@ -2,13 +2,13 @@
 //! preconditioning, and what was in it and is not touched stays.
 
 use super::{CACHE, CacheDevice, POOL};
-use crate::device::{Command, Device, Op};
+use crate::contract::{Command, Op};
+use crate::fleet::Composite;
 
 impl CacheDevice {
     /// Does a command in no time.
-    pub(super) fn apply_untimed(&mut self, command: &Command) {
-        debug_assert_eq!(self.pieces.free.len(), self.pieces.all.len(), "something is in flight");
-        self.counts.host.count(command);
+    pub(super) fn apply_command(&mut self, command: &Command) {
+        debug_assert!(!self.is_working(), "something is under way");
         let (begin, end) = (command.offset, command.offset + command.len);
         match command.op {
             Op::Read => self.apply_to(POOL, Op::Read, begin, command.len, 0),
@@ -17,7 +17,7 @@ impl CacheDevice {
                     self.store.clear();
                 }
                 for device in self.live() {
-                    self.apply_to(device as u32, command.op, 0, 0, 0);
+                    self.apply_to(device, command.op, 0, 0, 0);
                 }
             }
             Op::Trim => {
@@ -26,9 +26,8 @@ impl CacheDevice {
             }
             Op::Write => {
                 self.drop_untimed(begin, end, u64::MAX);
-                let stamp = self.stamp_of_host(command, begin, end);
-                self.counts.sent(false, Op::Write, command.len);
-                self.slots[POOL as usize].apply(&Command { stamp, ..*command });
+                let stamp = self.fleet.stamp_of_host(command, begin, end);
+                self.fleet.apply(POOL, &Command { stamp, ..*command });
             }
         }
     }

@@ -1,9 +1,9 @@
 //! Pieces of writes: to the cache, to the pool, or to both.
 
-use super::busy::NONE;
 use super::keys::{Metadata, Mode, WriteMiss};
-use super::{CACHE, CacheDevice, Io, Kind, Piece, Run, Stage};
-use crate::device::Op;
+use super::{CACHE, CacheDevice, Kind, NONE, Piece, PieceId, Purpose, Run, Stage};
+use crate::contract::Op;
+use crate::fleet::Io;
 use crate::stats::Parts;
 
 /// Where a piece goes, as far as it can.
@@ -21,8 +21,8 @@ pub(super) const PAGE: u64 = 4096;
 
 impl CacheDevice {
     /// It is the turn of a piece of a write.
-    pub(super) fn begin_write(&mut self, index: u32, run: &mut Run) {
-        let Piece { key, mask, .. } = self.pieces.all[index as usize];
+    pub(super) fn begin_write(&mut self, index: PieceId, run: &mut Run) {
+        let Piece { key, mask, .. } = self.pieces[index];
         let uses = self.uses.count(key, true);
         let (valid, _) = self.store.masks(key);
         self.counts.looked_up(true, mask, valid);
@@ -33,15 +33,15 @@ impl CacheDevice {
         }
         let admitted = self.let_in(uses, self.keys.write_threshold);
         // What it may do is kept where it waits.
-        self.pieces.all[index as usize].fills = admitted;
+        self.pieces[index].fills = admitted;
         self.try_write(index, run);
     }
 
     /// Begins a write, or puts it in line for room in the cache.
-    fn try_write(&mut self, index: u32, run: &mut Run) {
+    fn try_write(&mut self, index: PieceId, run: &mut Run) {
         match self.way(index, false) {
             Way::Wait => {
-                self.pieces.all[index as usize].stage = Stage::Waits;
+                self.pieces[index].stage = Stage::Waits;
                 self.waiting.push_back(index);
                 self.counts.waits += 1;
                 self.clean();
@@ -51,12 +51,11 @@ impl CacheDevice {
     }
 
     /// Where a write goes, which is or is not the first of those that wait; brings its block in, if it is let in.
-    fn way(&mut self, index: u32, first: bool) -> Way {
-        let Piece { key, begin, end, mask, host, fills: admitted, .. } =
-            self.pieces.all[index as usize];
+    fn way(&mut self, index: PieceId, first: bool) -> Way {
+        let Piece { key, begin, end, mask, host, fills: admitted, .. } = self.pieces[index];
         let frame = self.store.find(key);
         let (valid, dirty) = self.store.masks(key);
-        let past = self.hosts.all[host as usize].past;
+        let past = self.fleet.hosts[host].own.past;
         let hit = frame.is_some();
         let defers = self.mode.defers();
         let wanted = match self.mode {
@@ -80,10 +79,10 @@ impl CacheDevice {
             None if defers && !both => return Way::Wait,
             None => return Way::Pool,
         };
-        if !self.budget.take(self.now, end - begin) {
+        if !self.budget.take(self.fleet.now, end - begin) {
             return Way::Pool;
         }
-        self.pieces.all[index as usize].frame = frame;
+        self.pieces[index].frame = frame;
         if both { Way::Both } else { Way::Cache }
     }
 
@@ -94,8 +93,8 @@ impl CacheDevice {
     }
 
     /// Sends what a write needs.
-    fn start_write(&mut self, index: u32, way: Way, run: &mut Run) {
-        let Piece { key, begin, end, mask, .. } = self.pieces.all[index as usize];
+    fn start_write(&mut self, index: PieceId, way: Way, run: &mut Run) {
+        let Piece { key, begin, end, mask, .. } = self.pieces[index];
         let (valid, dirty) = self.store.masks(key);
         let covered = self.covered(begin, end);
         // Of a dirty sub-block that is written in part, only the cache has the rest.
@@ -112,14 +111,14 @@ impl CacheDevice {
             let dropped = valid & mask & !cached;
             entry |= dropped != 0;
             self.store.set(key, frame, valid & !dropped, dirty & !dropped);
-            self.pieces.all[index as usize].frame = frame;
+            self.pieces[index].frame = frame;
         }
         if way == Way::Pool && partial != 0 {
-            self.budget.charge(self.now, end - begin);
+            self.budget.charge(self.fleet.now, end - begin);
         }
         self.promised += u64::from(fresh.count_ones());
         let written = self.keys.metadata == Metadata::Written;
-        let piece = &mut self.pieces.all[index as usize];
+        let piece = &mut self.pieces[index];
         piece.stage = Stage::Data;
         (piece.cached, piece.dirty) = (cached, dirties);
         piece.promised = fresh.count_ones();
@@ -136,42 +135,33 @@ impl CacheDevice {
     }
 
     /// The data of a write are where they should be; the table follows.
-    pub(super) fn written(&mut self, index: u32) {
+    pub(super) fn written(&mut self, index: PieceId) {
         if !self.write_entry(index) {
             self.write_done(index);
         }
     }
 
     /// Writes the page of the table that a piece has changed, if it must be.
-    pub(super) fn write_entry(&mut self, index: u32) -> bool {
-        let Piece { entry, frame, .. } = self.pieces.all[index as usize];
+    pub(super) fn write_entry(&mut self, index: PieceId) -> bool {
+        let Piece { entry, frame, .. } = self.pieces[index];
         if !entry || self.store.dead {
             return false;
         }
         let offset = u64::from(frame) * self.keys.metadata_bytes.0 / PAGE * PAGE;
-        let piece = &mut self.pieces.all[index as usize];
+        let piece = &mut self.pieces[index];
         (piece.entry, piece.stage, piece.ios) = (false, Stage::Entry, 1);
         self.counts.entries += 1;
-        self.budget.charge(self.now, PAGE);
-        let stamp = self.stamp_blank(PAGE);
-        let io = Io {
-            device: CACHE,
-            op: Op::Write,
-            offset,
-            len: PAGE,
-            at: 0,
-            owner: index,
-            pieces: 1,
-            ..Io::default()
-        };
-        self.send(io, stamp, 0);
+        self.budget.charge(self.fleet.now, PAGE);
+        let stamp = self.fleet.stamp_blank(PAGE);
+        let (op, purpose) = (Op::Write, Purpose::Pieces(index, 1, 0));
+        self.fleet.send(Io { member: CACHE, op, offset, len: PAGE, purpose }, stamp, 0);
         true
     }
 
     /// A write is done.
-    pub(super) fn write_done(&mut self, index: u32) {
+    pub(super) fn write_done(&mut self, index: PieceId) {
         self.promise_kept(index);
-        let Piece { key, begin, end, cached, dirty: dirties, .. } = self.pieces.all[index as usize];
+        let Piece { key, begin, end, cached, dirty: dirties, .. } = self.pieces[index];
         if let Some(frame) = self.store.find(key).filter(|_| cached != 0) {
             let (valid, dirty) = self.store.masks(key);
             // What the pool has too is clean, where nothing older is left beside it.
@@ -183,16 +173,16 @@ impl CacheDevice {
     }
 
     /// Dirty sub-blocks are no longer promised but there.
-    pub(super) fn promise_kept(&mut self, index: u32) {
-        let piece = &mut self.pieces.all[index as usize];
+    pub(super) fn promise_kept(&mut self, index: PieceId) {
+        let piece = &mut self.pieces[index];
         self.promised -= u64::from(std::mem::take(&mut piece.promised));
     }
 
-    /// Lets writes go on that waited for a frame or for room, in their order.
-    pub(super) fn let_wait_end(&mut self) {
+    /// Tries the writes again that wait for a frame or for room, in their order.
+    pub(super) fn retry_waiting(&mut self) {
         while let Some(&index) = self.waiting.front() {
             self.waiting.pop_front();
-            if self.way_again(index) {
+            if self.retry(index) {
                 continue;
             }
             self.waiting.push_front(index);
@@ -201,12 +191,12 @@ impl CacheDevice {
     }
 
     /// Tries a write again that waited.
-    fn way_again(&mut self, index: u32) -> bool {
+    fn retry(&mut self, index: PieceId) -> bool {
         let way = self.way(index, true);
         if way == Way::Wait {
             return false;
         }
-        self.start_alone(index, way);
+        self.start_waiting(index, way);
         true
     }
 
@@ -214,13 +204,13 @@ impl CacheDevice {
     pub(super) fn send_past_waiting(&mut self) {
         while let Some(index) = self.waiting.pop_front() {
             self.counts.sent_past += 1;
-            self.start_alone(index, Way::Pool);
+            self.start_waiting(index, Way::Pool);
         }
     }
 
-    fn start_alone(&mut self, index: u32, way: Way) {
-        let now = self.now;
-        let piece = &mut self.pieces.all[index as usize];
+    fn start_waiting(&mut self, index: PieceId, way: Way) {
+        let now = self.fleet.now;
+        let piece = &mut self.pieces[index];
         debug_assert_eq!((piece.kind, piece.stage), (Kind::Write, Stage::Waits));
         piece.spend(now, &Parts::default());
         let mut run = Run::new(Op::Write);

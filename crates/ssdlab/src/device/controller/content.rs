@@ -1,59 +1,46 @@
-//! What a card's RAM and the devices below it hold, in tests. What is written below gets versions of
-//! its own, since one command may carry sectors of many writes; a table tells what they stand for.
+//! What a card's RAM holds, in tests, over what the devices below it hold. What is written below gets versions of
+//! its own, since one command may carry sectors of many writes.
 
 use super::ram::Run;
-use crate::device::{Device, SECTOR, mix};
+use super::{Progress, Purpose};
+use crate::contract::{SECTOR, mix};
+use crate::fleet::{Fleet, sectors};
 use crate::persist::persistent;
 use std::collections::BTreeMap;
 
+type Below = Fleet<Progress, Purpose>;
+
 /// See the module.
+#[derive(Default)]
 pub(super) struct Contents {
-    /// Content by version below; version 0 is zeros.
-    payload: Vec<u64>,
     /// Content by sector, of those in RAM.
     ram: BTreeMap<u64, u64>,
 }
-persistent!(Contents { state { payload, ram } });
+persistent!(Contents { state { ram } });
 
 impl Contents {
-    pub fn new() -> Self {
-        Contents { payload: vec![0], ram: BTreeMap::new() }
-    }
-
-    fn sectors(run: Run) -> impl Iterator<Item = u64> {
-        run.offset / SECTOR..run.end() / SECTOR
-    }
-
     /// Content of the sector at `offset`.
-    pub fn of(&self, offset: u64, below: &dyn Device) -> u64 {
+    pub fn of(&self, offset: u64, below: &Below) -> u64 {
         let ram = self.ram.get(&(offset / SECTOR)).copied();
-        ram.unwrap_or_else(|| self.payload[below.content(offset) as usize])
+        ram.unwrap_or_else(|| below.content(0, offset))
     }
 
     /// What a read of the run answers.
-    pub fn digest(&self, run: Run, below: &dyn Device) -> u64 {
-        Self::sectors(run).zip(0..).fold(0u64, |sum, (sector, i)| {
-            sum.wrapping_add(mix(self.of(sector * SECTOR, below), i))
-        })
-    }
-
-    /// What the devices below answer to a read of the run.
-    pub fn digest_below(run: Run, below: &dyn Device) -> u64 {
-        Self::sectors(run)
+    pub fn digest(&self, run: Run, below: &Below) -> u64 {
+        sectors(run.offset, run.end())
             .zip(0..)
-            .fold(0u64, |sum, (sector, i)| sum.wrapping_add(mix(below.content(sector * SECTOR), i)))
+            .fold(0u64, |sum, (at, i)| sum.wrapping_add(mix(self.of(at, below), i)))
     }
 
     /// A write has come into RAM; its first sector has version `stamp`.
     pub fn write(&mut self, run: Run, stamp: u64) {
-        self.ram.extend(Self::sectors(run).zip(stamp..));
+        self.ram.extend((run.offset / SECTOR..run.end() / SECTOR).zip(stamp..));
     }
 
     /// RAM holds what is below.
-    pub fn keep(&mut self, run: Run, below: &dyn Device) {
-        for sector in Self::sectors(run) {
-            let content = self.payload[below.content(sector * SECTOR) as usize];
-            self.ram.entry(sector).or_insert(content);
+    pub fn keep(&mut self, run: Run, below: &Below) {
+        for at in sectors(run.offset, run.end()) {
+            self.ram.entry(at / SECTOR).or_insert_with(|| below.content(0, at));
         }
     }
 
@@ -66,19 +53,9 @@ impl Contents {
         }
     }
 
-    /// Versions for a write from RAM.
-    pub fn stamp_of_ram(&mut self, run: Run) -> u64 {
-        let first = self.payload.len() as u64;
-        for sector in Self::sectors(run) {
-            self.payload.push(*self.ram.get(&sector).expect("in RAM"));
-        }
-        first
-    }
-
-    /// Versions for a write of the host's that passes RAM by.
-    pub fn stamp_of_host(&mut self, run: Run, stamp: u64) -> u64 {
-        let first = self.payload.len() as u64;
-        self.payload.extend(stamp..stamp + run.len / SECTOR);
-        first
+    /// Takes versions for a write from RAM.
+    pub fn stamp_of_ram(&self, run: Run, below: &mut Below) -> u64 {
+        let held = |at: u64| *self.ram.get(&(at / SECTOR)).expect("in RAM");
+        below.stamp(sectors(run.offset, run.end()).map(held))
     }
 }

@@ -21,10 +21,12 @@ mod write_back;
 
 pub use keys::{ControllerKeys, RamKeys, RamOrder, WriteMode};
 
-use super::{Build, Command, Completion, Device, HostCounts, Op};
+use super::Build;
+use crate::contract::{Command, Completion, Device};
 use crate::error::Result;
-use crate::persist::{persistent, persistent_enum};
-use crate::sim::{Lane, Slab};
+use crate::fleet::{Composite, Fleet, HostId, Io, IoId};
+use crate::persist::{persistent, persistent_cases};
+use crate::sim::Lane;
 use crate::stats::Parts;
 use crate::units::{NEVER, Rate};
 use content::Contents;
@@ -32,54 +34,50 @@ use ram::Run;
 use std::collections::VecDeque;
 use write_back::Cache;
 
-/// A command of the host.
+/// How far a command of the host has come.
 #[derive(Clone, Copy, Debug, Default)]
-struct Host {
-    command: Command,
+pub(crate) struct Progress {
     /// Until when its time is accounted for.
     mark: u64,
     parts: Parts,
-    digest: u64,
-    /// Commands below that it waits for.
-    remaining: u32,
     /// What of a write is not yet in RAM.
     left: Run,
 }
-persistent!(Host { state { command, mark, parts, digest, remaining, left } });
+persistent!(Progress { state { mark, parts, left } });
 
 /// What a command below is for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Purpose {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Purpose {
     /// What a read of the host's misses in RAM.
-    #[default]
-    Read,
+    Read(HostId),
     /// A command of the host's as it is.
-    Pass,
-    /// Writing RAM below.
-    Destage,
+    Pass(HostId),
+    /// Writing RAM below; how much that shrinks.
+    Destage(u8),
 }
-persistent_enum!(Purpose { Read, Pass, Destage });
+persistent_cases!(Purpose { Read(host), Pass(host), Destage(compressible) });
 
-/// A command below.
-#[derive(Clone, Copy, Debug, Default)]
-struct Io {
-    purpose: Purpose,
-    host: u32,
-    run: Run,
-    active: bool,
-    compressible: u8,
-    /// Version of what is written, or what a read must answer; in tests.
-    digest: u64,
+impl Default for Purpose {
+    fn default() -> Self {
+        Purpose::Destage(0)
+    }
 }
-persistent!(Io { state { purpose, host, run, active, compressible, digest } });
 
-/// What a core works on: a command of the host's, or one that writes RAM below.
-#[derive(Clone, Copy, Debug, Default)]
-struct Work {
-    index: u32,
-    destage: bool,
+/// What a core works on.
+#[derive(Clone, Copy, Debug)]
+enum Work {
+    /// A command of the host's.
+    Host(HostId),
+    /// One that writes RAM below.
+    Destage(IoId),
 }
-persistent!(Work { state { index, destage } });
+persistent_cases!(Work { Host(host), Destage(io) });
+
+impl Default for Work {
+    fn default() -> Self {
+        Work::Host(HostId::NONE)
+    }
+}
 
 /// Cores that take one time for anything: the first to begin is the first to end.
 struct Cores {
@@ -105,25 +103,6 @@ impl Cores {
     }
 }
 
-#[derive(Default)]
-struct Counts {
-    host: HostCounts,
-    commands: u64,
-    read_hits: u64,
-    reads: u64,
-    bytes_read: u64,
-    writes: u64,
-    bytes_written: u64,
-    trims: u64,
-    flushes: u64,
-    purges: u64,
-}
-persistent!(Counts {
-    state {
-        host, commands, read_hits, reads, bytes_read, writes, bytes_written, trims, flushes, purges,
-    }
-});
-
 const NAMES: [&str; 6] = [
     "card_reads",
     "card_writes",
@@ -133,46 +112,27 @@ const NAMES: [&str; 6] = [
     "card_bytes_written",
 ];
 
-impl Counts {
-    /// A command below, timed or not.
-    fn below(&mut self, op: Op, len: u64) {
-        match op {
-            Op::Read => (self.reads, self.bytes_read) = (self.reads + 1, self.bytes_read + len),
-            Op::Write => {
-                (self.writes, self.bytes_written) = (self.writes + 1, self.bytes_written + len);
-            }
-            Op::Trim => self.trims += 1,
-            Op::Flush => self.flushes += 1,
-            Op::Purge => self.purges += 1,
-        }
-    }
-}
-
 /// See the module.
 pub struct Controller {
-    below: Box<dyn Device>,
+    fleet: Fleet<Progress, Purpose>,
     bandwidth: Rate,
     /// Places that are free, and who waits for one.
     places: u32,
-    waiting: VecDeque<u32>,
+    waiting: VecDeque<HostId>,
     cores: Cores,
-    wire: Lane<u32>,
-    hosts: Slab<Host>,
-    ios: Slab<Io>,
+    wire: Lane<HostId>,
     cache: Option<Cache>,
+    /// What RAM holds, in tests.
     contents: Option<Contents>,
-    counts: Counts,
-    now: u64,
-    ready: Vec<Completion>,
-    arrived: Vec<Completion>,
+    read_hits: u64,
     /// Runs that a read misses, and that left RAM.
     runs: Vec<Run>,
     lost: Vec<Run>,
 }
 persistent!(Controller {
-    state { below, places, waiting, cores, wire, hosts, ios, counts, now, ready }
+    state { fleet, places, waiting, cores, wire, read_hits }
     parts { cache, contents }
-    built { bandwidth, arrived, runs, lost }
+    built { bandwidth, runs, lost }
 });
 
 impl Controller {
@@ -183,7 +143,8 @@ impl Controller {
     pub fn new(keys: &ControllerKeys, below: Box<dyn Device>, build: &Build) -> Result<Self> {
         keys.check()?;
         Ok(Controller {
-            below,
+            fleet: Fleet::new(below.capacity(), vec![below], 1, true)
+                .with_payload(build.keep_versions),
             bandwidth: keys.bandwidth,
             places: keys.queue,
             waiting: VecDeque::new(),
@@ -195,32 +156,65 @@ impl Controller {
                 busy: 0,
             },
             wire: Lane::default(),
-            hosts: Slab::new(),
-            ios: Slab::new(),
             cache: keys.cache.as_ref().map(Cache::new),
-            contents: build.keep_versions.then(Contents::new),
-            counts: Counts::default(),
-            now: 0,
-            ready: Vec::new(),
-            arrived: Vec::new(),
+            contents: build.keep_versions.then(Contents::default),
+            read_hits: 0,
             runs: Vec::new(),
             lost: Vec::new(),
         })
     }
 
-    /// When the card itself does something next.
-    fn own_event(&self) -> u64 {
+    /// Plans when the card itself does something next.
+    #[inline]
+    fn plan(&mut self) {
         let due = self.cache.as_ref().map_or(NEVER, |cache| cache.due);
-        self.cores.due().min(self.wire.next()).min(due)
+        self.fleet.set_timer(0, self.cores.due().min(self.wire.next()).min(due));
+    }
+}
+
+impl Composite for Controller {
+    type Own = Progress;
+    type Purpose = Purpose;
+    const KIND: &'static str = "controller";
+    const SOLE: bool = true;
+
+    #[inline]
+    fn fleet(&self) -> &Fleet<Progress, Purpose> {
+        &self.fleet
     }
 
-    /// Lets the card's own next event happen.
-    fn happen(&mut self, time: u64) {
-        self.now = time;
-        if self.cores.due() == time {
-            let Some((_, work)) = self.cores.queue.pop_front() else { return };
-            if work.destage { self.send_destage(work.index) } else { self.handled(work.index) }
-        } else if self.wire.next() == time {
+    #[inline]
+    fn fleet_mut(&mut self) -> &mut Fleet<Progress, Purpose> {
+        &mut self.fleet
+    }
+
+    fn begin(&mut self, host: HostId) {
+        let now = self.fleet.now;
+        self.fleet.hosts[host].own.mark = now;
+        if self.places == 0 {
+            self.waiting.push_back(host);
+        } else {
+            self.places -= 1;
+            self.cores.send(now, Work::Host(host));
+        }
+    }
+
+    fn answered(&mut self, io: Io<Purpose>, completion: &Completion) {
+        match io.purpose {
+            Purpose::Destage(_) => self.landed(Run { offset: io.offset, len: io.len }),
+            Purpose::Read(host) | Purpose::Pass(host) => self.host_answered(host, completion),
+        }
+    }
+
+    fn timer(&mut self, _which: u32) {
+        let now = self.fleet.now;
+        if self.cores.due() == now {
+            match self.cores.queue.pop_front() {
+                Some((_, Work::Host(host))) => self.handled(host),
+                Some((_, Work::Destage(io))) => self.send_destage(io),
+                None => {}
+            }
+        } else if self.wire.next() == now {
             let Some(host) = self.wire.pop() else { return };
             self.crossed(host);
         } else {
@@ -228,120 +222,70 @@ impl Controller {
         }
     }
 
-    /// Lets the next event happen, of the card's or below, up to `limit`; whether there was one.
-    fn step(&mut self, limit: u64) -> bool {
-        let own = self.own_event();
-        let time = own.min(self.below.next_event());
-        if time > limit || time == NEVER {
-            return false;
-        }
-        if own == time {
-            self.happen(time);
-            return true;
-        }
-        // The devices below may go on by themselves until something of the card's is due.
-        let bound = if self.ready.is_empty() { own.min(limit) } else { self.now };
-        let mut arrived = std::mem::take(&mut self.arrived);
-        let reached = self.below.advance(bound, &mut arrived);
-        if !arrived.is_empty() {
-            self.now = reached;
-        }
-        for completion in arrived.drain(..) {
-            self.answer(&completion);
-        }
-        self.arrived = arrived;
-        true
-    }
-}
-
-impl Device for Controller {
-    fn kind(&self) -> &'static str {
-        "controller"
+    #[inline]
+    fn after_submit(&mut self) {
+        self.plan();
     }
 
-    fn capacity(&self) -> u64 {
-        self.below.capacity()
+    #[inline]
+    fn after_event(&mut self) {
+        self.plan();
     }
 
-    fn submit(&mut self, now: u64, command: Command) {
-        self.now = now;
-        self.counts.commands += 1;
-        self.counts.host.count(&command);
-        let host = self.hosts.insert(Host { command, mark: now, ..Host::default() });
-        if self.places == 0 {
-            self.waiting.push_back(host);
-        } else {
-            self.places -= 1;
-            self.cores.send(now, Work { index: host, destage: false });
+    fn after_untimed(&mut self) {
+        self.plan();
+    }
+
+    fn begin_settling(&mut self) {
+        self.destage();
+        self.plan();
+    }
+
+    fn is_working(&self) -> bool {
+        self.cache.as_ref().is_some_and(|cache| cache.ram.pinned() > 0)
+    }
+
+    fn end_settling(&mut self) {
+        if let Some(cache) = &mut self.cache {
+            (cache.due, cache.sweep) = (NEVER, None);
         }
     }
 
-    fn next_event(&self) -> u64 {
-        if !self.ready.is_empty() {
-            return self.now;
-        }
-        self.own_event().min(self.below.next_event())
-    }
-
-    fn advance(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64 {
-        loop {
-            let time = self.own_event().min(self.below.next_event());
-            if !self.ready.is_empty() && time > self.now {
-                done.append(&mut self.ready);
-                return self.now;
-            }
-            if !self.step(limit) {
-                return limit;
-            }
-        }
-    }
-
-    fn settle(&mut self, now: u64) -> u64 {
-        debug_assert!(self.hosts.is_empty(), "something is in flight");
-        self.now = self.now.max(now);
-        self.write_all();
-        self.now = self.below.settle(self.now);
-        self.now
-    }
-
-    fn apply(&mut self, command: &Command) {
-        debug_assert!(self.hosts.is_empty(), "something is in flight");
-        self.counts.host.count(command);
+    fn apply_untimed(&mut self, command: &Command) {
         self.apply_below(command);
     }
 
-    fn content(&self, offset: u64) -> u64 {
-        self.contents.as_ref().map_or(0, |contents| contents.of(offset, &*self.below))
+    fn content_of(&self, offset: u64) -> u64 {
+        self.contents.as_ref().map_or(0, |contents| contents.of(offset, &self.fleet))
     }
 
-    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        let counts = &self.counts;
-        counts.host.visit(NAMES, visit);
-        visit("commands", counts.commands);
+    fn visit_counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        let below = &self.fleet.members[0];
+        self.fleet.counts.visit(NAMES, visit);
+        visit("commands", self.fleet.commands);
         visit("cores", self.cores.free_at.len() as u64);
         visit("busy_cores_ns", self.cores.busy);
         visit("busy_bus_ns", self.wire.busy_ns());
-        visit("below_reads", counts.reads);
-        visit("below_bytes_read", counts.bytes_read);
-        visit("below_writes", counts.writes);
-        visit("below_bytes_written", counts.bytes_written);
-        visit("below_trims", counts.trims);
-        visit("below_flushes", counts.flushes);
-        visit("below_purges", counts.purges);
+        visit("below_reads", below.reads);
+        visit("below_bytes_read", below.bytes_read);
+        visit("below_writes", below.writes);
+        visit("below_bytes_written", below.bytes_written);
+        visit("below_trims", below.trims);
+        visit("below_flushes", below.flushes);
+        visit("below_purges", below.purges);
         if let Some(cache) = &self.cache {
-            visit("read_hits", counts.read_hits);
+            visit("read_hits", self.read_hits);
             cache.counters(visit);
         }
     }
 
-    fn children(&self) -> Vec<(String, &dyn Device)> {
-        vec![("below".into(), &*self.below)]
+    fn place_name(&self, _member: usize) -> String {
+        "below".into()
     }
 
-    fn verify(&self) {
+    fn verify_own(&self) {
         if let Some(cache) = &self.cache {
             cache.ram.verify();
         }
-        self.below.verify();
     }
 }

@@ -42,7 +42,7 @@ persistent!(Line {
 
 /// A run of sectors: bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Run {
+pub(crate) struct Run {
     pub offset: u64,
     pub len: u64,
 }

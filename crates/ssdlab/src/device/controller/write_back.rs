@@ -2,8 +2,9 @@
 
 use super::keys::RamKeys;
 use super::ram::{Ram, Run};
-use super::{Controller, Io, Purpose, Work};
-use crate::device::Op;
+use super::{Controller, Purpose, Work};
+use crate::contract::{Op, SECTOR};
+use crate::fleet::{HostId, Io, IoId};
 use crate::persist::persistent;
 use crate::units::NEVER;
 use std::collections::VecDeque;
@@ -23,17 +24,15 @@ pub(super) struct Cache {
     /// When all that is dirty is to go below.
     pub due: u64,
     /// The epoch that is going below because of that.
-    sweep: Option<u64>,
+    pub sweep: Option<u64>,
     /// Flushes and what they wait for, TRIMs and purges, writes without room.
-    flushes: VecDeque<(u64, u32)>,
-    trims: VecDeque<u32>,
-    full: VecDeque<u32>,
-    /// Everything goes below, on the way to rest.
-    settling: bool,
+    flushes: VecDeque<(u64, HostId)>,
+    trims: VecDeque<HostId>,
+    full: VecDeque<HostId>,
     counts: Counts,
 }
 persistent!(Cache {
-    state { ram, in_flight, due, sweep, flushes, trims, full, settling, counts }
+    state { ram, in_flight, due, sweep, flushes, trims, full, counts }
     built { writes_back, battery, keeps_reads, low, delay, depth }
 });
 
@@ -65,7 +64,6 @@ impl Cache {
             flushes: VecDeque::new(),
             trims: VecDeque::new(),
             full: VecDeque::new(),
-            settling: false,
             counts: Counts::default(),
         }
     }
@@ -86,7 +84,6 @@ impl Cache {
     /// Whether something of RAM is to go below now.
     fn is_urgent(&self) -> bool {
         self.ram.waiting() > self.low
-            || self.settling
             || self.sweep.is_some()
             || !(self.flushes.is_empty() && self.trims.is_empty() && self.full.is_empty())
     }
@@ -107,8 +104,8 @@ impl Controller {
     }
 
     /// A write goes into RAM, after those that wait for room.
-    pub(super) fn buffer(&mut self, host: u32) {
-        self.hosts.all[host as usize].left = self.range(host);
+    pub(super) fn buffer(&mut self, host: HostId) {
+        self.fleet.hosts[host].own.left = self.range(host);
         let cache = self.cache.as_mut().expect("RAM");
         cache.full.push_back(host);
         self.fill();
@@ -123,24 +120,24 @@ impl Controller {
         let mut lost = std::mem::take(&mut self.lost);
         let mut done = 0;
         'writes: for &host in &cache.full {
-            let active = &mut self.hosts.all[host as usize];
-            while active.left.len > 0 {
+            let active = &mut self.fleet.hosts[host];
+            while active.own.left.len > 0 {
                 let compressible = active.command.compressible;
-                let taken = cache.ram.absorb(&active.left, compressible, &mut lost);
+                let taken = cache.ram.absorb(&active.own.left, compressible, &mut lost);
                 let Some(len) = taken else { break 'writes };
                 cache.counts.bytes_buffered += len;
-                let Run { offset, .. } = active.left;
+                let Run { offset, .. } = active.own.left;
                 if let Some(contents) = &mut self.contents {
                     lost.iter().for_each(|&run| contents.forget(run));
-                    let nth = (offset - active.command.offset) / crate::device::SECTOR;
+                    let nth = (offset - active.command.offset) / SECTOR;
                     contents.write(Run { offset, len }, active.command.stamp + nth);
                 }
                 lost.clear();
-                active.left = Run { offset: offset + len, len: active.left.len - len };
+                active.own.left = Run { offset: offset + len, len: active.own.left.len - len };
             }
             done += 1;
         }
-        cache.plan(self.now);
+        cache.plan(self.fleet.now);
         self.lost = lost;
         for _ in 0..done {
             let host = self.cache.as_mut().and_then(|cache| cache.full.pop_front());
@@ -151,12 +148,14 @@ impl Controller {
     }
 
     /// Begins to write RAM below as far as that is called for.
-    fn destage(&mut self) {
+    pub(super) fn destage(&mut self) {
+        let settling = self.fleet.settling;
         let Some(cache) = &mut self.cache else { return };
-        while cache.in_flight < cache.depth && cache.ram.waiting() > 0 && cache.is_urgent() {
-            let trim = cache.trims.front().map(|&host| self.hosts.all[host as usize].command);
+        let urgent = |cache: &Cache| settling || cache.is_urgent();
+        while cache.in_flight < cache.depth && cache.ram.waiting() > 0 && urgent(cache) {
+            let trim = cache.trims.front().map(|&host| self.fleet.hosts[host].command);
             let wanted = trim.map(|trim| match trim.op {
-                Op::Purge => Run { offset: 0, len: self.below.capacity() },
+                Op::Purge => Run { offset: 0, len: self.fleet.capacity },
                 _ => Run { offset: trim.offset, len: trim.len },
             });
             let Some((run, lines, compressible)) = cache.ram.next_run(wanted) else { return };
@@ -164,18 +163,20 @@ impl Controller {
             cache.counts.commands += 1;
             cache.counts.bytes += run.len;
             cache.counts.merged += lines - 1;
-            let io =
-                Io { purpose: Purpose::Destage, run, active: true, compressible, ..Io::default() };
-            let index = self.ios.insert(io);
-            self.cores.send(self.now, Work { index, destage: true });
+            let (Run { offset, len }, purpose) = (run, Purpose::Destage(compressible));
+            let io = self.fleet.enlist(Io { member: 0, op: Op::Write, offset, len, purpose });
+            self.cores.send(self.fleet.now, Work::Destage(io));
         }
     }
 
     /// A core has looked at a command that writes RAM below.
-    pub(super) fn send_destage(&mut self, index: u32) {
-        let run = self.ios.all[index as usize].run;
-        let stamp = self.contents.as_mut().map_or(0, |contents| contents.stamp_of_ram(run));
-        self.send(index, Op::Write, stamp);
+    pub(super) fn send_destage(&mut self, id: IoId) {
+        let Io { offset, len, purpose, .. } = self.fleet.ios[id];
+        let run = Run { offset, len };
+        let contents = self.contents.as_ref();
+        let stamp = contents.map_or(0, |contents| contents.stamp_of_ram(run, &mut self.fleet));
+        let compressible = if let Purpose::Destage(share) = purpose { share } else { 0 };
+        self.fleet.deliver(id, stamp, compressible);
     }
 
     /// RAM has been written below.
@@ -186,7 +187,7 @@ impl Controller {
         if cache.sweep.is_some_and(|epoch| cache.ram.is_clean_of(epoch)) {
             cache.sweep = None;
         }
-        cache.plan(self.now);
+        cache.plan(self.fleet.now);
         self.fill();
         while let Some(cache) = &mut self.cache
             && let Some(&(epoch, host)) = cache.flushes.front()
@@ -210,7 +211,7 @@ impl Controller {
         self.destage();
     }
 
-    pub(super) fn flush(&mut self, host: u32) {
+    pub(super) fn flush(&mut self, host: HostId) {
         match &mut self.cache {
             Some(cache) if cache.writes_back && cache.battery => self.complete(host),
             Some(cache) if cache.ram.pinned() > 0 => {
@@ -223,7 +224,7 @@ impl Controller {
     }
 
     /// A TRIM or a purge.
-    pub(super) fn trim(&mut self, host: u32) {
+    pub(super) fn trim(&mut self, host: HostId) {
         if self.is_below(host) {
             return self.pass(host);
         }
@@ -233,15 +234,16 @@ impl Controller {
     }
 
     /// Whether nothing of its range is in RAM alone or on its way.
-    fn is_below(&self, host: u32) -> bool {
+    fn is_below(&self, host: HostId) -> bool {
         let Some(cache) = self.cache.as_ref().filter(|cache| cache.ram.pinned() > 0) else {
             return true;
         };
         // A line of which something is on its way may hold more that waits.
         let range = cache.ram.lines_of(self.range(host));
-        let flies =
-            |io: &Io| io.active && io.purpose == Purpose::Destage && io.run.overlaps(&range);
-        !cache.ram.has_waiting(&range) && !self.ios.all.iter().any(flies)
+        let flies = |io: &Io<Purpose>| {
+            matches!(io.purpose, Purpose::Destage(_)) && io.overlaps(0, range.offset, range.len)
+        };
+        !cache.ram.has_waiting(&range) && !self.fleet.ios.iter().any(flies)
     }
 
     fn release_trims(&mut self) {
@@ -254,19 +256,6 @@ impl Controller {
             } else {
                 at += 1;
             }
-        }
-    }
-
-    /// Writes all of RAM below, in time.
-    pub(super) fn write_all(&mut self) {
-        let Some(cache) = &mut self.cache else { return };
-        cache.settling = true;
-        self.destage();
-        while self.cache.as_ref().is_some_and(|cache| cache.ram.pinned() > 0) {
-            self.step(NEVER - 1);
-        }
-        if let Some(cache) = &mut self.cache {
-            (cache.settling, cache.due, cache.sweep) = (false, NEVER, None);
         }
     }
 }

@@ -1,12 +1,13 @@
-//! A member in its place: the device, and what the array sees of it from outside.
+//! A member in its place: the device, and what is seen of it from outside.
 
-use crate::device::{Built, Command, Completion, Device, Op};
+use crate::contract::{Built, Command, Completion, Device, Op};
 use crate::persist::persistent;
 
 /// See the module. It shows itself as the device that it holds, with a few counters more.
-pub struct Slot {
+pub struct Member {
+    /// What it is.
     pub device: Box<dyn Device>,
-    /// Commands of the array in flight, and chosen to be sent.
+    /// Commands in flight, on their way to it, and chosen to be sent.
     pub pending: u32,
     /// It has failed.
     pub dead: bool,
@@ -15,26 +16,26 @@ pub struct Slot {
     in_flight: u32,
     since: u64,
     busy: u64,
-    reads: u64,
-    writes: u64,
-    bytes_read: u64,
-    bytes_written: u64,
-    trims: u64,
-    flushes: u64,
-    purges: u64,
+    pub reads: u64,
+    pub writes: u64,
+    pub bytes_read: u64,
+    pub bytes_written: u64,
+    pub trims: u64,
+    pub flushes: u64,
+    pub purges: u64,
 }
 
-persistent!(Slot {
+persistent!(Member {
     state {
         device, pending, dead, head, in_flight, since, busy, reads, writes, bytes_read, bytes_written, trims,
         flushes, purges,
     }
 });
 
-impl Slot {
-    /// A slot with a member.
+impl Member {
+    /// A device as a member.
     pub fn new(device: Box<dyn Device>) -> Self {
-        Slot {
+        Member {
             device,
             pending: 0,
             dead: false,
@@ -52,14 +53,9 @@ impl Slot {
         }
     }
 
-    /// Sends a command to the member.
-    #[inline]
-    pub fn send(&mut self, now: u64, command: Command) {
-        self.count(&command);
-        self.note_busy(now);
-        self.in_flight += 1;
-        self.head = command.offset + command.len;
-        self.device.submit(now, command);
+    /// What it is, without the counters of its place.
+    pub fn device(&self) -> &dyn Device {
+        &*self.device
     }
 
     /// Adds the time up to now, so that also a member that is never idle shows when it was busy.
@@ -87,11 +83,6 @@ impl Slot {
         (self.in_flight, self.pending, self.dead) = (0, 0, true);
     }
 
-    /// Writes so far.
-    pub fn writes(&self) -> u64 {
-        self.writes
-    }
-
     /// Counts a command, timed or not.
     #[inline]
     pub fn count(&mut self, command: &Command) {
@@ -111,17 +102,22 @@ impl Slot {
     }
 }
 
-impl Device for Slot {
+impl Device for Member {
     fn kind(&self) -> &'static str {
         self.device.kind()
     }
     fn capacity(&self) -> u64 {
         self.device.capacity()
     }
+    #[inline]
     fn submit(&mut self, now: u64, command: Command) {
-        self.pending += 1;
-        self.send(now, command);
+        self.count(&command);
+        self.note_busy(now);
+        self.in_flight += 1;
+        self.head = command.offset + command.len;
+        self.device.submit(now, command);
     }
+    #[inline]
     fn next_event(&self) -> u64 {
         self.device.next_event()
     }

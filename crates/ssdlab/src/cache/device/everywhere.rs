@@ -1,0 +1,59 @@
+//! Commands that are for all of a device: flush, purge, the pool's part of a TRIM.
+
+use super::{CACHE, CacheDevice, POOL, PieceId, Purpose};
+use crate::contract::Op;
+use crate::fleet::{Composite, HostId, Io};
+use crate::stats::Parts;
+
+impl CacheDevice {
+    /// A flush or a purge: to both devices.
+    pub(super) fn everywhere(&mut self, host: HostId) {
+        let command = self.fleet.hosts[host].command;
+        if command.op == Op::Purge {
+            self.store.clear();
+        }
+        self.send_command(host, POOL, command.op, 0, 0);
+        if !self.store.dead {
+            self.send_command(host, CACHE, command.op, 0, 0);
+        }
+    }
+
+    /// The pool gets all of a TRIM.
+    pub(super) fn trim_pool(&mut self, host: HostId) {
+        let command = self.fleet.hosts[host].command;
+        self.send_command(host, POOL, Op::Trim, command.offset, command.len);
+    }
+
+    fn send_command(&mut self, host: HostId, member: usize, op: Op, offset: u64, len: u64) {
+        self.fleet.hosts[host].remaining += 1;
+        let purpose = Purpose::Command(host);
+        self.fleet.send(Io { member, op, offset, len, purpose }, 0, 0);
+    }
+
+    /// A device has done such a command.
+    pub(super) fn command_answered(&mut self, host: HostId, parts: &Parts) {
+        if !self.fleet.release(host) {
+            return;
+        }
+        let active = &self.fleet.hosts[host];
+        let (op, mut piece, last) = (active.command.op, active.own.first, active.own.ready_last);
+        let mut parts = *parts;
+        if last != PieceId::NONE {
+            parts.add(&self.pieces[last].parts);
+        }
+        if op == Op::Trim {
+            self.trims.retain(|&other| other != host);
+        }
+        self.complete(host, parts);
+        while piece != PieceId::NONE {
+            let sibling = self.pieces[piece].sibling;
+            self.finish(piece);
+            piece = sibling;
+        }
+        if op == Op::Purge {
+            self.purged();
+        }
+        self.purge_if_quiet();
+        self.plan_timer();
+    }
+}

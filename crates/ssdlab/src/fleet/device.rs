@@ -1,0 +1,161 @@
+//! The device contract, kept once for all devices made of devices.
+
+use super::{Composite, Host, IoId, Member};
+use crate::contract::{Command, Completion, Device, Op};
+use crate::units::NEVER;
+
+impl<C: Composite> Device for C {
+    fn kind(&self) -> &'static str {
+        C::KIND
+    }
+
+    #[inline]
+    fn capacity(&self) -> u64 {
+        self.fleet().capacity
+    }
+
+    fn submit(&mut self, now: u64, command: Command) {
+        self.resume_time();
+        let fleet = self.fleet_mut();
+        fleet.now = now;
+        fleet.counts.count(&command);
+        fleet.commands += 1;
+        (fleet.in_flight, fleet.last_host) = (fleet.in_flight + 1, now);
+        let host = fleet.hosts.insert(Host { command, submitted: now, ..Host::default() });
+        if C::PURGES_ALONE && (fleet.purging || command.op == Op::Purge) {
+            fleet.purging = true;
+            fleet.behind.push_back(host);
+            self.purge_comes();
+            self.purge_if_quiet();
+        } else {
+            self.begin(host);
+        }
+        self.after_submit();
+    }
+
+    fn next_event(&self) -> u64 {
+        self.fleet().next_event()
+    }
+
+    fn advance(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64 {
+        self.resume_time();
+        loop {
+            let fleet = self.fleet_mut();
+            let (time, slot) = fleet.calendar.first();
+            if !fleet.ready.is_empty() && time > fleet.now {
+                if done.is_empty() {
+                    std::mem::swap(done, &mut fleet.ready);
+                } else {
+                    done.append(&mut fleet.ready);
+                }
+                return fleet.now;
+            }
+            if time > limit || time == NEVER {
+                return limit;
+            }
+            step(self, time, slot, limit);
+        }
+    }
+
+    fn settle(&mut self, now: u64) -> u64 {
+        let fleet = self.fleet_mut();
+        debug_assert_eq!(fleet.in_flight, 0, "something is in flight");
+        fleet.plan_members();
+        fleet.now = fleet.now.max(now);
+        fleet.settling = true;
+        self.begin_settling();
+        while self.is_working() {
+            let (time, slot) = self.fleet().calendar.first();
+            step(self, time, slot, NEVER - 1);
+        }
+        self.end_settling();
+        let fleet = self.fleet_mut();
+        let now = fleet.now;
+        let settled = |member: &mut Member, at| if member.dead { at } else { member.settle(at) };
+        let end = fleet.members.iter_mut().map(|member| settled(member, now)).max().unwrap_or(now);
+        // All of them have been quiet since the last one was.
+        for member in &mut fleet.members {
+            settled(member, end);
+        }
+        (fleet.now, fleet.settling, fleet.unplanned) = (end, false, true);
+        fleet.last_host = fleet.last_host.max(end);
+        fleet.plan_members();
+        self.after_untimed();
+        end
+    }
+
+    fn apply(&mut self, command: &Command) {
+        debug_assert_eq!(self.fleet().in_flight, 0, "something is in flight");
+        self.fleet_mut().counts.count(command);
+        self.apply_untimed(command);
+        self.after_untimed();
+    }
+
+    fn content(&self, offset: u64) -> u64 {
+        self.content_of(offset)
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.visit_counters(visit);
+    }
+
+    fn children(&self) -> Vec<(String, &dyn Device)> {
+        let shown = |member| if C::SOLE { Member::device(member) } else { member as &dyn Device };
+        let members = self.fleet().members.iter().enumerate();
+        members.map(|(nth, member)| (self.place_name(nth), shown(member))).collect()
+    }
+
+    fn verify(&self) {
+        // What died may have died in the midst of something.
+        self.fleet().members.iter().filter(|member| !member.dead).for_each(Member::verify);
+        self.verify_own();
+    }
+}
+
+/// Lets the next event happen: that of `slot`, at `time`.
+#[inline]
+fn step<C: Composite>(device: &mut C, time: u64, slot: u32, limit: u64) {
+    let fleet = device.fleet_mut();
+    let member = slot.wrapping_sub(fleet.first_member) as usize;
+    if member >= fleet.members.len() {
+        let which = slot - fleet.first_timer;
+        fleet.now = fleet.now.max(time);
+        device.timer(which);
+    } else {
+        // The only member may go on by itself until something of the device's own is due.
+        let bound = match (C::SOLE, fleet.ready.is_empty()) {
+            (true, true) => fleet.calendar.at(fleet.first_timer).min(limit),
+            (true, false) => fleet.now,
+            (false, _) => time,
+        };
+        if !C::SOLE {
+            fleet.now = fleet.now.max(time);
+        }
+        let next = fleet.members[member].device.proceed(bound, &mut fleet.arrived);
+        fleet.calendar.set(slot, next);
+        if let Some(first) = fleet.arrived.first() {
+            fleet.now = fleet.now.max(first.time);
+            answers(device, member);
+        }
+    }
+    device.after_event();
+}
+
+/// Hands on what a member has answered.
+#[inline]
+fn answers<C: Composite>(device: &mut C, member: usize) {
+    let mut arrived = std::mem::take(&mut device.fleet_mut().arrived);
+    for completion in &arrived {
+        let id = IoId::of(completion.tag as u32);
+        let fleet = device.fleet_mut();
+        if !fleet.ios.holds(id) || fleet.ios[id].member != member {
+            // The member failed in the very instant in which it answered.
+            continue;
+        }
+        fleet.members[member].returned(fleet.now);
+        fleet.check_digest(id, completion.digest);
+        device.returned(id, completion);
+    }
+    arrived.clear();
+    device.fleet_mut().arrived = arrived;
+}

@@ -1,0 +1,352 @@
+//! What devices made of devices share.
+//!
+//! An array, a cache, a tier, a card, a link: each has members, sends them commands, waits for their answers and
+//! does some things by the clock. A [`Fleet`] holds what is the same in all of them, and [`Composite`] says what
+//! is not:
+//!
+//! | event | the fleet | the device |
+//! |---|---|---|
+//! | a command of the host | counts it, gives it a place in `hosts`; behind a purge it waits | `begin` |
+//! | a member's own event | moves the member on, plans its next event, drops answers of those that failed | `answered` |
+//! | a timer | finds the earliest | `timer` |
+//! | the end of a command | accounts for the rest of its time, frees its place ([`Fleet::complete`]) | |
+//! | no time passes | settles members, plans anew what changed | `apply_untimed`, `is_working` |
+//!
+//! Whatever implements [`Composite`] is a [`Device`].
+//!
+//! ```text
+//!  host ── submit ──> hosts ── begin ──┐                      ┌── send ──> ios ──> member
+//!                                      ├─ the device's own ───┤
+//!  host <── ready <── complete ────────┘                      └── answered <────── member
+//! ```
+//!
+//! A command for a member is an [`Io`]: where it goes, and in the device's own type what it is for. The calendar has
+//! a slot for each member and each timer; of equal times members go first, except in a device with one member
+//! ([`Composite::SOLE`]), whose own events go first, and whose member may go on by itself until one is due.
+//!
+//! Typed ids name commands of the host ([`HostId`]) and of members ([`IoId`]); members are numbered.
+
+mod device;
+mod host;
+mod member;
+mod payload;
+
+pub use host::{ERROR_TIME, Host, HostId};
+pub use member::Member;
+pub use payload::sectors;
+
+use crate::contract::{Command, Completion, Device, HostCounts, Op};
+use crate::persist::{Persist, persistent};
+use crate::sim::{Calendar, Id, Slab};
+use crate::units::NEVER;
+use payload::Payload;
+use std::collections::VecDeque;
+
+/// Commands of members, among ids.
+pub enum OfIo {}
+/// A command of a member in flight.
+pub type IoId = Id<OfIo>;
+
+/// A command of a member, and what it is for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Io<P> {
+    /// Which member.
+    pub member: usize,
+    /// What is asked of it.
+    pub op: Op,
+    /// First byte on the member.
+    pub offset: u64,
+    /// Bytes.
+    pub len: u64,
+    /// What it is for.
+    pub purpose: P,
+}
+
+impl<P> Io<P> {
+    /// Whether it touches these bytes of a member.
+    #[inline]
+    pub fn overlaps(&self, member: usize, offset: u64, len: u64) -> bool {
+        self.member == member && self.offset < offset + len && offset < self.offset + self.len
+    }
+}
+
+persistent!(impl<P: Persist> Io<P> { state { member, op, offset, len, purpose } });
+
+/// What is a device's own, among those that are made of devices.
+pub(crate) trait Composite: Persist + Send {
+    /// What it knows of a command of the host, besides what all know.
+    type Own: Copy + Default + Persist + Send;
+    /// What a command of a member is for.
+    type Purpose: Copy + Default + std::fmt::Debug + Persist + Send;
+    /// The kind's name in the registry.
+    const KIND: &'static str;
+    /// It has one member and one timer. The timer goes before the member at the same instant, and the member goes
+    /// on by itself until the timer is due; it shows without counters of its place.
+    const SOLE: bool = false;
+    /// A purge begins when nothing else is under way, and what comes after it waits for its end.
+    const PURGES_ALONE: bool = false;
+
+    /// Its members, and what is in flight.
+    fn fleet(&self) -> &Fleet<Self::Own, Self::Purpose>;
+    /// The same, to be changed.
+    fn fleet_mut(&mut self) -> &mut Fleet<Self::Own, Self::Purpose>;
+
+    /// Does what a command of the host asks for.
+    fn begin(&mut self, host: HostId);
+    /// A member has answered; the command's place is free.
+    fn answered(&mut self, io: Io<Self::Purpose>, completion: &Completion);
+    /// A timer is due.
+    fn timer(&mut self, which: u32);
+    /// A member has answered: frees the command's place, unless that comes later.
+    #[inline]
+    fn returned(&mut self, id: IoId, completion: &Completion) {
+        let io = self.fleet_mut().take(id);
+        self.answered(io, completion);
+    }
+
+    /// Time goes on, perhaps after commands without time.
+    #[inline]
+    fn resume_time(&mut self) {
+        self.fleet_mut().plan_members();
+    }
+    /// A command of the host has begun.
+    #[inline]
+    fn after_submit(&mut self) {}
+    /// All of an event has been seen to.
+    #[inline]
+    fn after_event(&mut self) {}
+    /// Commands without time have been done, or all has come to rest.
+    #[inline]
+    fn after_untimed(&mut self) {}
+    /// A purge has come, or something behind one.
+    fn purge_comes(&mut self) {}
+    /// A purge has still to wait.
+    fn purge_waits(&mut self) {}
+
+    /// What is under way is brought to its end, and nothing else begins while `fleet.settling`.
+    fn begin_settling(&mut self) {}
+    /// Whether work of its own is under way.
+    fn is_working(&self) -> bool;
+    /// Nothing is, but members have still to settle.
+    fn end_settling(&mut self) {}
+
+    /// Does a command in no time.
+    fn apply_untimed(&mut self, command: &Command);
+    /// Content of a sector, as [`Device::content`].
+    fn content_of(&self, offset: u64) -> u64;
+    /// Shows all counters but those of members.
+    fn visit_counters(&self, visit: &mut dyn FnMut(&'static str, u64));
+    /// The name of a member's place.
+    fn place_name(&self, member: usize) -> String;
+    /// Asserts that its own bookkeeping agrees with itself.
+    fn verify_own(&self) {}
+
+    /// Begins a purge that waits, when nothing else is under way.
+    fn purge_if_quiet(&mut self) {
+        let fleet = self.fleet();
+        let Some(&first) = fleet.behind.front() else { return };
+        if fleet.hosts.len() == fleet.behind.len() && !self.is_working() {
+            self.fleet_mut().behind.pop_front();
+            self.begin(first);
+        } else {
+            self.purge_waits();
+        }
+    }
+
+    /// A purge is done: what came after it begins.
+    fn purged(&mut self) {
+        self.fleet_mut().purging = false;
+        while let Some(&next) = self.fleet().behind.front() {
+            if self.fleet().hosts[next].command.op == Op::Purge {
+                self.fleet_mut().purging = true;
+                return;
+            }
+            self.fleet_mut().behind.pop_front();
+            self.begin(next);
+        }
+    }
+}
+
+/// Members, commands in flight, and when something happens next. `O`: [`Composite::Own`], `P`:
+/// [`Composite::Purpose`].
+pub struct Fleet<O, P> {
+    /// Bytes that the host can address.
+    pub capacity: u64,
+    /// The devices.
+    pub members: Vec<Member>,
+    /// Their commands in flight.
+    pub ios: Slab<Io<P>, OfIo>,
+    /// Commands of the host.
+    pub hosts: Slab<Host<O>, host::OfHost>,
+    /// The present instant.
+    pub now: u64,
+    /// Commands of the host, counted.
+    pub counts: HostCounts,
+    /// Those of them that took time, purges too.
+    pub commands: u64,
+    /// Those in flight, and when the last of them came or went.
+    pub in_flight: u32,
+    pub last_host: u64,
+    /// Commands of the host that ended in an error: reads, and all others.
+    pub errors: [u64; 2],
+    /// A purge is under way, or waits for its turn.
+    pub purging: bool,
+    /// Nothing new begins.
+    pub settling: bool,
+    /// Slots of the first member and the first timer in the calendar.
+    first_member: u32,
+    first_timer: u32,
+    calendar: Calendar,
+    /// Members changed without time, which the calendar does not know yet.
+    unplanned: bool,
+    /// Commands of the host that will end in an error, and when.
+    failing: VecDeque<(u64, HostId)>,
+    /// Commands behind a purge, which is the first of them.
+    behind: VecDeque<HostId>,
+    /// Contents, in tests.
+    payload: Option<Payload>,
+    ready: Vec<Completion>,
+    arrived: Vec<Completion>,
+}
+
+persistent!(impl<O: Persist, P: Persist> Fleet<O, P> {
+    state {
+        ios, hosts, now, counts, commands, in_flight, last_host, errors, purging, settling, calendar, unplanned,
+        failing, behind, ready,
+    }
+    parts { members, payload }
+    built { capacity, first_member, first_timer, arrived }
+});
+
+impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
+    /// Of devices with so many timers. `sole`: [`Composite::SOLE`]; `payload`: contents are known by version.
+    pub fn new(capacity: u64, devices: Vec<Box<dyn Device>>, timers: u32, sole: bool) -> Self {
+        let members: Vec<Member> = devices.into_iter().map(Member::new).collect();
+        let count = members.len() as u32;
+        let (first_member, first_timer) = if sole { (timers, 0) } else { (0, count) };
+        let mut fleet = Fleet {
+            capacity,
+            members,
+            ios: Slab::new(),
+            hosts: Slab::new(),
+            now: 0,
+            counts: HostCounts::default(),
+            commands: 0,
+            in_flight: 0,
+            last_host: 0,
+            errors: [0; 2],
+            purging: false,
+            settling: false,
+            first_member,
+            first_timer,
+            calendar: Calendar::new((count + timers) as usize),
+            unplanned: true,
+            failing: VecDeque::new(),
+            behind: VecDeque::new(),
+            payload: None,
+            ready: Vec::new(),
+            arrived: Vec::new(),
+        };
+        fleet.plan_members();
+        fleet
+    }
+
+    /// Plans a timer; [`NEVER`] stops it.
+    #[inline]
+    pub fn set_timer(&mut self, which: u32, time: u64) {
+        if self.calendar.at(self.first_timer + which) != time {
+            self.calendar.set(self.first_timer + which, time);
+        }
+    }
+
+    /// Gives a command of a member its place.
+    #[inline]
+    pub fn enlist(&mut self, io: Io<P>) -> IoId {
+        self.members[io.member].pending += 1;
+        self.ios.insert(io)
+    }
+
+    /// Hands a command that has a place to its member. `stamp`: see [`Command::stamp`].
+    #[inline]
+    pub fn deliver(&mut self, id: IoId, stamp: u64, compressible: u8) {
+        let Io { member, op, offset, len, .. } = self.ios[id];
+        let tag = u64::from(id.number());
+        let device = &mut self.members[member];
+        device.submit(self.now, Command { tag, op, offset, len, compressible, stamp });
+        let (slot, next) = (self.first_member + member as u32, device.next_event());
+        // A busy member mostly takes it on later.
+        if self.calendar.at(slot) != next {
+            self.calendar.set(slot, next);
+        }
+    }
+
+    /// Sends a command to a member.
+    #[inline]
+    pub fn send(&mut self, io: Io<P>, stamp: u64, compressible: u8) {
+        let id = self.enlist(io);
+        self.deliver(id, stamp, compressible);
+    }
+
+    /// A command of a member has come to its end; its place is free.
+    #[inline]
+    pub fn take(&mut self, id: IoId) -> Io<P> {
+        self.ios.remove(id);
+        self.ios[id]
+    }
+
+    /// Does a command of a member in no time.
+    #[inline]
+    pub fn apply(&mut self, member: usize, command: &Command) {
+        self.unplanned = true;
+        self.members[member].apply(command);
+    }
+
+    /// The calendar after members changed without time.
+    #[inline]
+    pub fn plan_members(&mut self) {
+        if std::mem::take(&mut self.unplanned) {
+            for (nth, member) in (0u32..).zip(&self.members) {
+                let next = if member.dead { NEVER } else { member.next_event() };
+                self.calendar.set(self.first_member + nth, next);
+            }
+        }
+    }
+
+    /// When something happens next.
+    fn next_event(&self) -> u64 {
+        match (self.ready.is_empty(), self.unplanned) {
+            (false, _) => self.now,
+            (true, false) => self.calendar.first().0,
+            (true, true) => {
+                let members = self.members.iter().filter(|member| !member.dead);
+                let timers = self.calendar.slots() - self.members.len();
+                let timers = (0..timers as u32).map(|n| self.calendar.at(self.first_timer + n));
+                members.map(Member::next_event).chain(timers).min().unwrap_or(NEVER)
+            }
+        }
+    }
+
+    /// A member fails, with what it was doing: see [`Fleet::take_lost`].
+    pub fn fail(&mut self, member: usize) {
+        self.calendar.set(self.first_member + member as u32, NEVER);
+        self.members[member].died(self.now);
+    }
+
+    /// The next command, from number `from` on, that a member which failed will not answer; its place is free.
+    pub fn take_lost(&mut self, member: usize, from: &mut u32) -> Option<Io<P>> {
+        while *from < self.ios.places() {
+            let id = IoId::of(*from);
+            *from += 1;
+            if self.ios.holds(id) && self.ios[id].member == member {
+                return Some(self.take(id));
+            }
+        }
+        None
+    }
+
+    /// All commands that a member which failed will not answer; their places are free.
+    pub fn take_all_lost(&mut self, member: usize) -> Vec<Io<P>> {
+        let mut from = 0;
+        std::iter::from_fn(|| self.take_lost(member, &mut from)).collect()
+    }
+}
