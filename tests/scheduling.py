@@ -1,6 +1,6 @@
 """Which tests run beside which, and what a machine must have that answers for a commit.
 
-`./lab test` runs pytest in two processes. What a test's markers and fixtures say decides where it
+`./lab test` runs pytest in three processes. What a test's markers and fixtures say decides where it
 goes; nobody keeps a list:
 
 - ``real`` and ``root`` (the real fio, loop devices, mounts): one after the other, in one process;
