@@ -37,6 +37,7 @@ mod replay;
 mod session;
 mod shared_paths;
 mod slc_cache;
+mod stationary;
 mod tidy;
 mod tier;
 mod timing;

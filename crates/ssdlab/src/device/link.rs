@@ -16,6 +16,7 @@ use super::{Build, Command, Completion, Device, Op};
 use crate::error::{Error, Result};
 use crate::persist::persistent;
 use crate::rig::at_most_an_hour;
+use crate::rng::Stream;
 use crate::sim::Lane;
 use crate::stats::{Part, Parts};
 use crate::units::{NEVER, Nanos, Rate};
@@ -357,6 +358,10 @@ impl Device for Link {
 
     fn content(&self, offset: u64) -> u64 {
         self.below.content(offset)
+    }
+
+    fn draw_steady(&mut self, write_bytes: u64, stream: &mut Stream) -> bool {
+        self.below.draw_steady(write_bytes, stream)
     }
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
