@@ -121,6 +121,14 @@ pub trait Device: Persist + Send {
     /// settled.
     fn apply(&mut self, command: &Command);
 
+    /// Brings a device that was never written into the state that aligned random writes of so many bytes lead to,
+    /// without writing as much; as on the untimed path nothing is under way. Answers `false`, having done nothing,
+    /// where that state has to be written.
+    fn draw_steady(&mut self, write_bytes: u64, stream: &mut Stream) -> bool {
+        let _ = (write_bytes, stream);
+        false
+    }
+
     /// Version of the sector at `offset`, as a read that begins now answers it; 0 unless the device
     /// was built to keep versions. For devices made of devices, which must know it in tests.
     fn content(&self, offset: u64) -> u64 {

@@ -38,6 +38,7 @@ mod replay;
 mod session;
 mod shared_paths;
 mod slc_cache;
+mod stationary;
 mod tidy;
 mod tier;
 mod timing;

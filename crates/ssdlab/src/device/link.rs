@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::fleet::{Composite, Fleet, HostId, Io};
 use crate::persist::persistent;
 use crate::rig::at_most_an_hour;
+use crate::rng::Stream;
 use crate::sim::Lane;
 use crate::stats::Part;
 use crate::units::{NEVER, Nanos, Rate};
@@ -305,6 +306,10 @@ impl Composite for Link {
 
     fn apply_untimed(&mut self, command: &Command) {
         self.fleet.apply(0, command);
+    }
+
+    fn draw_steady_untimed(&mut self, write_bytes: u64, stream: &mut Stream) -> bool {
+        self.fleet.draw_steady(0, write_bytes, stream)
     }
 
     fn content_of(&self, offset: u64) -> u64 {

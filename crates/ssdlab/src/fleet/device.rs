@@ -2,6 +2,7 @@
 
 use super::{Composite, Host, IoId, Member};
 use crate::contract::{Command, Completion, Device, Op};
+use crate::rng::Stream;
 use crate::units::NEVER;
 
 impl<C: Composite> Device for C {
@@ -89,6 +90,10 @@ impl<C: Composite> Device for C {
         self.fleet_mut().counts.count(command);
         self.apply_untimed(command);
         self.after_untimed();
+    }
+
+    fn draw_steady(&mut self, write_bytes: u64, stream: &mut Stream) -> bool {
+        self.draw_steady_untimed(write_bytes, stream)
     }
 
     fn content(&self, offset: u64) -> u64 {

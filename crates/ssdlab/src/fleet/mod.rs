@@ -37,6 +37,7 @@ pub use payload::sectors;
 
 use crate::contract::{Command, Completion, Device, HostCounts, Op};
 use crate::persist::{Persist, persistent};
+use crate::rng::Stream;
 use crate::sim::{Calendar, Id, Slab};
 use crate::units::NEVER;
 use payload::Payload;
@@ -132,6 +133,10 @@ pub(crate) trait Composite: Persist + Send {
 
     /// Does a command in no time.
     fn apply_untimed(&mut self, command: &Command);
+    /// Takes its steady state at once, as [`Device::draw_steady`].
+    fn draw_steady_untimed(&mut self, _write_bytes: u64, _stream: &mut Stream) -> bool {
+        false
+    }
     /// Content of a sector, as [`Device::content`].
     fn content_of(&self, offset: u64) -> u64;
     /// Shows all counters but those of members.
@@ -299,6 +304,12 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
     pub fn apply(&mut self, member: usize, command: &Command) {
         self.unplanned = true;
         self.members[member].apply(command);
+    }
+
+    /// Lets a member take its steady state at once, where it can.
+    pub fn draw_steady(&mut self, member: usize, write_bytes: u64, stream: &mut Stream) -> bool {
+        self.unplanned = true;
+        self.members[member].device.draw_steady(write_bytes, stream)
     }
 
     /// The calendar after members changed without time.

@@ -45,6 +45,11 @@ pub(super) struct Collecting {
 persistent!(Collecting { state { victim, cursor, valid, gain, owed, cause } });
 
 impl Collecting {
+    /// The same of another victim with its valid units at the same offsets.
+    pub(super) fn of(self, victim: u32) -> Self {
+        Collecting { victim, ..self }
+    }
+
     /// Where it is, as one number.
     pub(super) fn position(&self) -> u64 {
         u64::from(self.victim) << 32 ^ u64::from(self.cursor) << 16 ^ self.owed

@@ -77,6 +77,10 @@ impl Layout {
         debug_assert!(granules <= self.units_per_program());
         Layout { granules, ..self }
     }
+    /// One region of it, with so many superblocks.
+    pub fn one_region(self, superblocks: u32) -> Self {
+        Layout { regions: 1, superblocks, by_region: FastDiv::new(superblocks), ..self }
+    }
     /// Physical units that a mapping unit takes at most: 1 unless the drive compresses.
     #[inline]
     pub fn granules(&self) -> u32 {

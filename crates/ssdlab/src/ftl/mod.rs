@@ -24,6 +24,7 @@ mod page_map;
 mod parity;
 pub mod placement;
 mod slc_cache;
+mod stationary;
 pub mod victim;
 pub mod wear_leveling;
 

@@ -172,7 +172,7 @@ pub struct PageMap {
     pub(super) batches: Option<Batches>,
     pub(super) victim: Box<dyn VictimPolicy>,
     pub(super) wear: Option<Box<dyn WearLeveling>>,
-    placement: Box<dyn Placement>,
+    pub(super) placement: Box<dyn Placement>,
     /// Superblocks in SLC mode.
     pub(super) cache: Option<Box<SlcCache>>,
     pub(super) last_region: u32,

@@ -47,6 +47,11 @@ const RANDOM_BYTES: u64 = 4 << 10;
 const STEADY_WINDOWS: usize = 3;
 /// ... lie within this share of their mean. Two would do at the turning point of an overshoot.
 const STEADY_SHARE: f64 = 0.005;
+/// Devices of more random-write blocks than this (4 GiB) take their steady state at once where they can; others
+/// are written, which takes no longer than a second or two.
+const DRAWN_FROM: u64 = 1 << 20;
+/// Times the capacity that is then written, for what a drawn state has in common all over the device to part.
+const SETTLING: f64 = 0.0625;
 /// Windows before a drive may count as steady (two capacities), and after which it does in any
 /// case (16 capacities).
 const WINDOWS: std::ops::RangeInclusive<usize> = 4..=32;
@@ -158,8 +163,9 @@ impl Prepared {
 /// they took, ns: that of idle steps, and what the device needs after one to come to rest.
 ///
 /// The data does not shrink unless `compressible:N` says so. `random:N` and `steady` begin with a
-/// sequential fill unless the device has been filled before them. A device without counters of flash writes has no write amplification to watch and is
-/// steady after the first window.
+/// sequential fill unless the device has been filled before them. `steady` of a large SSD that was never written is
+/// drawn where that can be ([`Device::draw_steady`]), and a sixteenth of the capacity written on top. A
+/// device without counters of flash writes has no write amplification to watch and is steady after the first window.
 ///
 /// # Errors
 /// [`Error::Cancelled`] if the observer says so.
@@ -203,6 +209,9 @@ impl Work<'_> {
     fn step(&mut self, step: Step) -> Result<()> {
         if !matches!(step, Step::Idle(_) | Step::Compressible(_)) {
             self.prepared.settle(self.device);
+        }
+        if step == Step::Steady && self.draw_steady()? {
+            return Ok(());
         }
         if matches!(step, Step::Random(_) | Step::Steady) && !self.prepared.filled {
             self.fill()?;
@@ -284,6 +293,20 @@ impl Work<'_> {
             self.look("random writes", from + (to - from) * done as f64 / writes as f64)?;
         }
         Ok(())
+    }
+
+    /// Takes the steady state at once where the device can; answers whether it could.
+    fn draw_steady(&mut self) -> Result<bool> {
+        let prepared = &mut *self.prepared;
+        let long = self.device.capacity() / RANDOM_BYTES > DRAWN_FROM;
+        let fits = long && !prepared.filled && self.compressible == 0;
+        if !fits || !self.device.draw_steady(RANDOM_BYTES, &mut prepared.stream) {
+            return Ok(false);
+        }
+        prepared.filled = true;
+        let writes = (self.blocks() as f64 * SETTLING).round() as u64;
+        self.random(writes, 0.0, 1.0)?;
+        Ok(true)
     }
 
     fn until_steady(&mut self) -> Result<()> {

@@ -13,6 +13,7 @@ mod persist;
 mod purge;
 mod read_ahead;
 mod settle;
+mod steady;
 mod trim;
 mod write_limit;
 
@@ -25,6 +26,7 @@ use super::{Build, Built, Command, Completion, Device, Op, SECTOR};
 use crate::error::Result;
 use crate::ftl::PageMap;
 use crate::nand::{FastDiv, Finished, Geometry, NONE, OpKind};
+use crate::rng::Stream;
 use crate::stats::{Part, Parts};
 use crate::units::NEVER;
 use counters::HostCounters;
@@ -349,16 +351,8 @@ impl Device for Ssd {
 
     fn submit(&mut self, now: u64, command: Command) {
         self.engine.now = now;
-        let active = Active {
-            command,
-            submitted: now,
-            handled: now,
-            entered: now,
-            limited: 0,
-            placed: 0,
-            remaining: 0,
-            digest: 0,
-        };
+        let active =
+            Active { command, submitted: now, handled: now, entered: now, ..Active::default() };
         let index = self.free.pop().unwrap_or(self.commands.len() as u32);
         match self.commands.get_mut(index as usize) {
             Some(place) => *place = active,
@@ -475,6 +469,10 @@ impl Device for Ssd {
 
     fn built(&self) -> Option<Built> {
         Some(counters::built(self))
+    }
+
+    fn draw_steady(&mut self, write_bytes: u64, stream: &mut Stream) -> bool {
+        self.draw_steady_map(write_bytes, stream)
     }
 
     fn verify(&self) {

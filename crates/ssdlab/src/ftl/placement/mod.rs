@@ -21,6 +21,11 @@ pub trait Placement: Persist + Send {
         regions: u32,
         backlog: &dyn Fn(u32) -> u32,
     ) -> u32;
+
+    /// Whether a unit always goes to the same region.
+    fn binds(&self) -> bool {
+        false
+    }
 }
 
 /// Known placement policies.

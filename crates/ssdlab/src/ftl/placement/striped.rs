@@ -18,4 +18,8 @@ impl Placement for Striped {
     ) -> u32 {
         lpn % regions
     }
+
+    fn binds(&self) -> bool {
+        true
+    }
 }

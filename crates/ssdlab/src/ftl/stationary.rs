@@ -1,0 +1,284 @@
+//! The steady state of uniform random writes, drawn instead of written.
+//!
+//! In the mean field (Van Houdt, SIGMETRICS 2013; Li, Lee & Lui, SIGMETRICS 2013) what a superblock holds, and how
+//! that goes with its age, follows one law that depends on the victim policy, on the units of a superblock and on
+//! the share of the space that is valid, but neither on how many superblocks there are nor on what the others hold.
+//! So a model of one region is written until it is steady, by the very code of the drive, and each region of the
+//! drive becomes a sample of it: its superblocks, in order of their age, are those of the model, each as often as
+//! the drive is larger, at random places, with random units in them. Counters are those of a drive that was written
+//! as often as the model.
+//!
+//! Simplified: all regions hold equally much, and the copies of a superblock have their valid units at the same
+//! offsets. The model is written on between the regions, and the drive should be afterwards, so that they differ. Cost: the writes of the model, and a random permutation of the
+//! logical units.
+
+use super::blocks::OPEN;
+use super::mapping::Mapping;
+use super::page_map::{CLOSED, Frontier, PageMap, Policies, Region};
+use super::{Pace, Sink, UnitWrite, placement, victim};
+use crate::nand::NONE;
+use crate::rng::Stream;
+use std::collections::VecDeque;
+
+/// A model has about so many units ...
+const MODEL_UNITS: u32 = 1 << 18;
+/// ... and so many superblocks at least, unless a region of the drive has fewer: what is open in it is then next to
+/// nothing.
+const MODEL_SUPERBLOCKS: u32 = 1024;
+/// A model that is not smaller than the drive by this factor gains too little.
+const GAIN: u32 = 4;
+/// Times that the model is overwritten: what was filled in order is then a share of `exp(-8)` of the data.
+const OVERWRITES: u32 = 8;
+
+/// Times that the model is overwritten while the regions of the drive become samples of it one after the other, so
+/// that they do not all have what is chance in it.
+const PASSING: u32 = 2;
+
+/// A closed superblock of the drive, and the age of that of the model which it is a copy of, in writes to the model.
+type Copy = (u32, u64);
+
+impl PageMap {
+    /// Brings an empty map that was never written into the state in which random writes of whole units leave it in
+    /// the long run; `pads` says whether each write programs what it has placed. `sink` sees the operations of the
+    /// model. Answers how many times as much the drive was written, or `None`, having done nothing, where a state
+    /// cannot be drawn: other maps than a plain one, compression, an SLC cache, wear levelling, collection in
+    /// batches, units bound to regions, contents that are kept; and where writing is about as quick.
+    pub fn draw_steady<S: Sink>(
+        &mut self,
+        stream: &mut Stream,
+        pads: bool,
+        sink: &mut S,
+    ) -> Option<f64> {
+        let bound = self.placement.binds() && self.layout.regions > 1;
+        let plain = matches!(self.mapping, Mapping::Page) && self.cache.is_none() && !self.packs();
+        let simple = self.wear.is_none() && self.settings.pace != Pace::Periodic && !bound;
+        let new = self.counters.host_units_written == 0 && self.counters.superblocks_erased == 0;
+        if !(plain && simple && new && self.content.is_none()) {
+            return None;
+        }
+        let mut model = self.model()?;
+        std::mem::swap(&mut self.victim, &mut model.victim);
+        model.fill(pads, sink);
+        let writes = u64::from(model.units()) * u64::from(OVERWRITES);
+        model.overwrite(writes, stream, pads, sink);
+        let times = self.resemble(&mut model, stream, pads, sink);
+        std::mem::swap(&mut self.victim, &mut model.victim);
+        Some(times)
+    }
+
+    /// A region as of this drive, with fewer superblocks where it has many; empty.
+    fn model(&self) -> Option<PageMap> {
+        let (layout, settings) = (self.layout, self.settings);
+        let units = layout.units_per_superblock();
+        let superblocks = layout.superblocks.min(MODEL_SUPERBLOCKS.max(MODEL_UNITS / units));
+        let of_model = layout.one_region(superblocks);
+        if of_model.units() * u64::from(GAIN) > layout.units() {
+            return None;
+        }
+        // As densely as in the drive lies what is in closed superblocks; one at a frontier is half full.
+        let frontiers = 1 + u32::from(settings.separate_frontier);
+        let open = f64::from(settings.reserve() + frontiers);
+        let data = f64::from(layout.data_units_per_superblock());
+        let at_frontiers = f64::from(frontiers) * data / 2.0;
+        let share = (f64::from(superblocks) - open) / (f64::from(layout.superblocks) - open);
+        let per_region = f64::from(self.units()) / f64::from(layout.regions);
+        let held = at_frontiers + (per_region - at_frontiers) * share;
+        let held = (held.round() as u32).min(Self::region_limit(&of_model, &settings));
+        let policies = Policies {
+            victim: (victim::VICTIMS.entries[0].build)(
+                &victim::Parameters::default(),
+                Stream::new(0, ""),
+            ),
+            placement: (placement::PLACEMENTS.entries[0].build)(),
+            wear: None,
+        };
+        Some(PageMap::new(of_model, held, settings, policies, self.sectors_per_unit, false))
+    }
+
+    /// Fills the map in order.
+    fn fill<S: Sink>(&mut self, pads: bool, sink: &mut S) {
+        (0..self.units()).for_each(|lpn| self.write_whole(lpn, pads, sink));
+    }
+
+    /// Overwrites so many units at random.
+    fn overwrite<S: Sink>(&mut self, units: u64, stream: &mut Stream, pads: bool, sink: &mut S) {
+        for _ in 0..units {
+            let lpn = stream.below(u64::from(self.units())) as u32;
+            self.write_whole(lpn, pads, sink);
+        }
+    }
+
+    fn write_whole<S: Sink>(&mut self, lpn: u32, pads: bool, sink: &mut S) {
+        let sectors = self.sectors_per_unit;
+        let write = UnitWrite { lpn, first_sector: 0, sectors, stamp: 0, compressible: 0 };
+        self.write(write, sink);
+        if pads {
+            self.pad_all(sink);
+        }
+    }
+
+    /// Becomes a sample of the model, which is in a steady state; answers how much larger it is.
+    fn resemble<S: Sink>(
+        &mut self,
+        model: &mut PageMap,
+        stream: &mut Stream,
+        pads: bool,
+        sink: &mut S,
+    ) -> f64 {
+        let regions = self.layout.regions;
+        let between = u64::from(model.units()) * u64::from(PASSING) / u64::from(regions);
+        let mut closed: Vec<Vec<Copy>> = Vec::new();
+        for region in 0..regions {
+            closed.push(self.cast_region(region, model, stream));
+            model.overwrite(between, stream, pads, sink);
+        }
+        self.free = self.regions.iter().map(|r| r.free.len() as u32).sum();
+        self.hold_all(&closed, stream);
+        let times = self.count_as(model);
+        let now = self.counters.host_units_written;
+        for (region, copies) in closed.iter().enumerate() {
+            for &(superblock, age) in copies {
+                let at = now.saturating_sub((age as f64 * times) as u64);
+                self.blocks.close(region as u32, superblock, at);
+            }
+        }
+        self.place_units(stream);
+        times
+    }
+
+    /// Deals the parts of the model's superblocks to those of a region; answers the closed ones, the oldest first.
+    fn cast_region(&mut self, region: u32, model: &PageMap, stream: &mut Stream) -> Vec<Copy> {
+        let mut places: Vec<u32> = self.blocks.of_region(region).collect();
+        shuffle(&mut places, stream);
+        let mut places = places.into_iter();
+        let r = &model.regions[0];
+        let mut next = |this: &mut Self, of: u32| {
+            let superblock = places.next().expect("no more parts than superblocks");
+            this.copy_superblock(superblock, model, of);
+            superblock
+        };
+        let free: VecDeque<u32> = r.free.iter().map(|&of| next(self, of)).collect();
+        let mut frontier = |this: &mut Self, f: Frontier| match f.superblock {
+            NONE => CLOSED,
+            of => Frontier { superblock: next(this, of), ..f },
+        };
+        let (host, collected) = (frontier(self, r.host), frontier(self, r.collected));
+        let collecting = r.collecting.map(|c| c.of(next(self, c.victim)));
+        let of: Vec<u32> = model.blocks.oldest_first(0).collect();
+        let places: Vec<u32> = places.collect();
+        let begin = stream.below(places.len() as u64) as usize;
+        let mut copies = Vec::with_capacity(places.len());
+        for (i, &superblock) in places.iter().enumerate() {
+            let of = of[(i * of.len() + begin) / places.len() % of.len()];
+            self.copy_superblock(superblock, model, of);
+            let closed_at = model.blocks.closed_at[of as usize];
+            copies.push((superblock, model.counters.host_units_written - closed_at));
+        }
+        let slc = CLOSED;
+        self.regions[region as usize] =
+            Region { free, host, collected, slc, collecting, owed: r.owed, valid_units: 0 };
+        copies
+    }
+
+    /// Valid units and wear of a superblock of the model.
+    fn copy_superblock(&mut self, superblock: u32, model: &PageMap, of: u32) {
+        let (first, mut offset) = (self.layout.first_unit(superblock), 0);
+        while let Some(valid) = model.next_valid(of, offset) {
+            self.mark(first + valid, 1);
+            self.blocks.fill(superblock, 1);
+            offset = valid + 1;
+        }
+        self.blocks.erases[superblock as usize] = model.blocks.erases[of as usize];
+    }
+
+    /// Makes as many units valid as there are logical ones: rounding leaves some too few or too many, which is
+    /// corrected in superblocks drawn from the closed ones.
+    fn hold_all(&mut self, closed: &[Vec<Copy>], stream: &mut Stream) {
+        let units = u64::from(self.units());
+        let mut held: u64 = self.valid.iter().map(|word| u64::from(word.count_ones())).sum();
+        while held != units {
+            let region = &closed[stream.below(closed.len() as u64) as usize];
+            let (superblock, _) = region[stream.below(region.len() as u64) as usize];
+            let offset = stream.below(u64::from(self.layout.units_per_superblock())) as u32;
+            let ppn = self.layout.first_unit(superblock) + offset;
+            if held > units && self.is_valid(ppn) {
+                self.valid[(ppn >> 6) as usize] &= !(1 << (ppn & 63));
+                self.blocks.valid[superblock as usize] -= 1;
+                held -= 1;
+            } else if held < units && !self.is_valid(ppn) && !self.layout.is_parity(offset) {
+                self.mark(ppn, 1);
+                self.blocks.fill(superblock, 1);
+                held += 1;
+            }
+        }
+        for r in 0..self.layout.regions {
+            let all = self.blocks.of_region(r);
+            let valid = |s: u32| self.blocks.valid[s as usize] & !OPEN;
+            self.regions[r as usize].valid_units = all.map(valid).sum();
+        }
+    }
+
+    /// Counts as the model did, as often as has been programmed and erased here; answers how many times as much.
+    fn count_as(&mut self, model: &PageMap) -> f64 {
+        let per_superblock = u64::from(self.layout.units_per_superblock());
+        let erased: u64 = self.blocks.erases.iter().map(|&n| u64::from(n)).sum();
+        let (mut filled, mut collecting) = (0, 0);
+        for (r, region) in self.regions.iter().enumerate() {
+            let open = [region.host, region.collected].map(|f| f.superblock != NONE);
+            let open = open.into_iter().filter(|&open| open).count() + region.free.len();
+            let full = self.blocks.of_region(r as u32).len() - open;
+            let offsets = u64::from(region.host.offset) + u64::from(region.collected.offset);
+            filled += full as u64 * per_superblock + offsets;
+            collecting += u64::from(region.collecting.is_some());
+        }
+        let programmed = erased * per_superblock + filled;
+        let m = &model.counters;
+        let kinds = [m.programs_collection, m.programs_padding, m.programs_parity];
+        let of_model = m.programs_host + kinds.iter().sum::<u64>();
+        let times = programmed as f64 / of_model as f64;
+        let [collection, padding, parity] = kinds.map(|n| (n as f64 * times).round() as u64);
+        let c = &mut self.counters;
+        c.programs_collection = collection;
+        c.programs_padding = padding;
+        c.programs_parity = parity;
+        c.programs_host = programmed - collection - padding - parity;
+        c.host_units_written = c.programs_host;
+        c.units_mapped = self.map.len() as u64;
+        c.superblocks_erased = erased;
+        c.collections = erased + collecting;
+        times
+    }
+
+    /// Deals the logical units to the valid places.
+    fn place_units(&mut self, stream: &mut Stream) {
+        self.map.iter_mut().zip(0..).for_each(|(place, lpn)| *place = lpn);
+        shuffle(&mut self.map, stream);
+        for (ppn, &lpn) in set_bits(&self.valid).zip(&self.map) {
+            self.owner[ppn] = lpn;
+        }
+        for ppn in set_bits(&self.valid) {
+            self.map[self.owner[ppn] as usize] = ppn as u32;
+        }
+        // Those that have no program unit which is filled in part are passed over.
+        self.partial.fill(u64::MAX);
+    }
+}
+
+/// Where ones stand in a bitmap.
+fn set_bits(words: &[u64]) -> impl Iterator<Item = usize> {
+    words.iter().enumerate().flat_map(|(at, &word)| {
+        let mut left = word;
+        std::iter::from_fn(move || {
+            let bit = left.trailing_zeros() as usize;
+            left &= left.checked_sub(1)?;
+            Some(at * 64 + bit)
+        })
+    })
+}
+
+/// A random order (Fisher and Yates).
+fn shuffle(values: &mut [u32], stream: &mut Stream) {
+    for n in (1..values.len()).rev() {
+        values.swap(n, stream.below(n as u64 + 1) as usize);
+    }
+}
