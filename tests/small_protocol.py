@@ -25,7 +25,7 @@ name = "small"
 kind = "ssd"
 capacity = "64MiB"
 nand = { channels = 2, ways = 1, page = "8KiB", pages_per_block = 64, t_read = "60us", t_program = "600us", t_erase = "3ms", transfer_mts = 400 }
-ftl = { over_provisioning = 0.15 }
+ftl = { over_provisioning = 0.15, gc = { pace = "blocking" } }
 """  # noqa: E501
 
 

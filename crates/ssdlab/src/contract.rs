@@ -11,6 +11,7 @@ mod built;
 mod counts;
 
 pub use built::Built;
+pub(crate) use counts::host_counts;
 pub use counts::{HOST, HostCounts};
 
 use crate::persist::{Persist, persistent, persistent_enum};
@@ -77,6 +78,11 @@ persistent!(Completion { state { tag, time, parts, digest } });
 pub fn mix(content: u64, index: u64) -> u64 {
     let x = (content ^ index.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (x ^ (x >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+}
+
+/// The part of a read's digest that comes from these sectors, of which the first has index `first` in the command.
+pub fn digest(first: u64, contents: impl Iterator<Item = u64>) -> u64 {
+    contents.zip(first..).fold(0, |sum: u64, (content, i)| sum.wrapping_add(mix(content, i)))
 }
 
 /// A storage device in virtual time.

@@ -202,7 +202,7 @@ impl Array {
         for member in 0..self.seats.len() as u32 {
             if self.alive(member) {
                 let stamp = self.stamp_blank(ROW);
-                let io = self.errand(Task::Bitmap(), member, Op::Write, offset, ROW);
+                let io = self.io(Task::Bitmap(), member, Op::Write, offset, ROW);
                 self.send(io, stamp, 0);
             }
         }

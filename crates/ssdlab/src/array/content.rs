@@ -7,8 +7,8 @@ use super::plan::{How, Part, Segment};
 use super::stripe_cache::Span;
 use super::stripes::Kind;
 use super::{Array, Io, Piece, galois};
-use crate::contract::{Command, Device, Op, SECTOR, mix};
-use crate::fleet::{HostId, IoId};
+use crate::contract::{Command, Device, Op, SECTOR, digest, mix};
+use crate::fleet::{HostId, IoId, sectors};
 use crate::persist::persistent;
 use std::collections::BTreeMap;
 
@@ -69,7 +69,7 @@ impl Array {
         if io.op != Op::Write || !self.power.is_planned() {
             return;
         }
-        for at in (io.offset..io.offset + io.len).step_by(SECTOR as usize) {
+        for at in sectors(io.offset, io.offset + io.len) {
             let old = self.payload(io.purpose.seat, at);
             let versions = self.versions.as_mut().expect("the caller has seen it");
             versions.before.insert(key(id.number(), at - io.offset), old);
@@ -82,7 +82,7 @@ impl Array {
         let slot = self.seats[member as usize].slot;
         let Some(versions) = &mut self.versions else { return };
         if !versions.undone.is_empty() {
-            for at in (offset..offset + len).step_by(SECTOR as usize) {
+            for at in sectors(offset, offset + len) {
                 versions.undone.remove(&key(slot, at));
             }
         }
@@ -91,7 +91,7 @@ impl Array {
     /// A write did not reach its member.
     pub(super) fn undo_content(&mut self, id: IoId, io: &Io) {
         let Some(versions) = &mut self.versions else { return };
-        for at in (io.offset..io.offset + io.len).step_by(SECTOR as usize) {
+        for at in sectors(io.offset, io.offset + io.len) {
             let old = versions.before[&key(id.number(), at - io.offset)];
             versions.undone.insert(key(io.member as u32, at), old);
         }
@@ -120,14 +120,10 @@ impl Array {
     }
 
     /// Asserts that a member's read answered what the member says that it holds.
-    pub(super) fn check_digest(&self, io: &Io, digest: u64) {
-        if self.versions.is_none() {
-            return;
-        }
-        let member = self.member(io.purpose.seat);
-        let held = (0..io.len / SECTOR)
-            .fold(0u64, |sum, i| sum.wrapping_add(mix(member.content(io.offset + i * SECTOR), i)));
-        assert_eq!(held, digest, "a member answered another content than it holds: {io:?}");
+    pub(super) fn check_digest(&self, io: &Io, found: u64) {
+        let member = &self.fleet.members[io.member];
+        let held = digest(0, sectors(io.offset, io.offset + io.len).map(|at| member.content(at)));
+        assert_eq!(held, found, "a member answered another content than it holds: {io:?}");
     }
 
     /// Adds what a member has read of a host's command to its digest.
@@ -159,10 +155,8 @@ impl Array {
             return;
         }
         let begin = self.fleet.hosts[host].command.offset;
-        let mut digest = 0u64;
-        for at in (offset..offset + len).step_by(SECTOR as usize) {
-            digest = digest.wrapping_add(mix(self.content_at(at), (at - begin) / SECTOR));
-        }
+        let held = sectors(offset, offset + len).map(|at| self.content_at(at));
+        let digest = digest((offset - begin) / SECTOR, held);
         let host = &mut self.fleet.hosts[host];
         host.digest = host.digest.wrapping_add(digest);
     }
@@ -238,11 +232,9 @@ impl Array {
         let (Part { role, span }, host) = (own.wanted, own.hosts[0]);
         let begin = own.stripe * parity.width() + u64::from(role) * parity.chunk;
         let first = self.fleet.hosts[host].command.offset;
-        let mut digest = 0u64;
-        for at in (span.lo..span.hi).step_by(SECTOR as usize) {
-            let content = self.recovered(index, at)[role as usize];
-            digest = digest.wrapping_add(mix(content, (begin + at - first) / SECTOR));
-        }
+        let content = |at| self.recovered(index, at)[role as usize];
+        let digest =
+            digest((begin + span.lo - first) / SECTOR, sectors(span.lo, span.hi).map(content));
         let host = &mut self.fleet.hosts[host];
         host.digest = host.digest.wrapping_add(digest);
     }
@@ -291,7 +283,7 @@ impl Array {
         let parity = self.layout.parity().expect("stripes");
         let (rows, stripe) = (own.rows, own.stripe);
         let mut kept = Vec::new();
-        for at in (rows.lo..rows.hi).step_by(SECTOR as usize) {
+        for at in sectors(rows.lo, rows.hi) {
             let mut chunks = self.chunks(stripe, at);
             let known = keep && galois::recover(&mut chunks, parity.parities as usize);
             for role in 0..parity.data() {
@@ -322,7 +314,7 @@ impl Array {
         let mut stamps = Vec::new();
         for part in parts {
             stamps.push(content.len() as u64);
-            for at in (part.span.lo..part.span.hi).step_by(SECTOR as usize) {
+            for at in sectors(part.span.lo, part.span.hi) {
                 if self.stripes.all[index as usize].kind == Kind::Rebuild {
                     content.push(self.recovered(index, at)[part.role as usize]);
                     continue;
@@ -365,7 +357,7 @@ impl Array {
             let data: Vec<u64> = (0..parity.data()).map(content).collect();
             galois::parities(&data)[which]
         };
-        let content: Vec<u64> = (span.lo..span.hi).step_by(SECTOR as usize).map(sector).collect();
+        let content: Vec<u64> = sectors(span.lo, span.hi).map(sector).collect();
         let versions = self.versions.as_mut().expect("checked above");
         let first = versions.payload.len() as u64;
         versions.payload.extend(content);
@@ -382,7 +374,7 @@ impl Array {
 
     /// Takes versions for a copy of what a member has read.
     pub(super) fn stamp_copy(&mut self, io: &Io) -> u64 {
-        let sectors = (io.offset..io.offset + io.len).step_by(SECTOR as usize);
+        let sectors = sectors(io.offset, io.offset + io.len);
         let content: Vec<u64> = match self.versions {
             Some(_) => sectors.map(|at| self.payload(io.purpose.seat, at)).collect(),
             None => return 0,
@@ -407,7 +399,7 @@ impl Array {
         }
         let parity = self.layout.parity().expect("stripes").clone();
         let mut content: [Vec<u64>; 3] = Default::default();
-        for (nth, at) in (span.lo..span.hi).step_by(SECTOR as usize).enumerate() {
+        for (nth, at) in sectors(span.lo, span.hi).enumerate() {
             let mut chunks = self.chunks(stripe, at);
             assert!(galois::recover(&mut chunks, parity.parities as usize), "a stripe is lost");
             chunks[role as usize] = Some(stamp + nth as u64);
@@ -457,7 +449,7 @@ impl Array {
         let stale = |stripe: u64| self.resync.touches(stripe, stripe + 1);
         let whole = |s: &u64| Some(*s) != unfinished && !self.is_lost(*s) && !stale(*s);
         for stripe in (0..parity.rows).filter(whole) {
-            for within in (0..parity.chunk).step_by(SECTOR as usize) {
+            for within in sectors(0, parity.chunk) {
                 let stored = self.chunks(stripe, within);
                 let mut whole = stored.clone();
                 if galois::recover(&mut whole, parity.parities as usize) {

@@ -1,19 +1,12 @@
 //! What an array counts.
 
 use super::Array;
-const NAMES: [&str; 6] = [
-    "array_reads",
-    "array_writes",
-    "array_trims",
-    "array_flushes",
-    "array_bytes_read",
-    "array_bytes_written",
-];
+use crate::contract::host_counts;
 
 impl Array {
     pub(super) fn show_counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         let [errors_read, errors_write] = self.fleet.errors;
-        self.fleet.counts.visit(NAMES, visit);
+        self.fleet.counts.visit(host_counts!("array", "array"), visit);
         visit("array_trims_dropped", self.trims_dropped);
         visit("wasted_bytes", self.wasted);
         visit("bitmap_writes", self.bitmap.as_ref().map_or(0, |bitmap| bitmap.written));

@@ -99,7 +99,7 @@ impl Array {
                 self.stamp_of_piece(&command, &Piece { member, offset, len })
             }
         };
-        let io = self.errand(Task::Host(host), member, op, offset, len);
+        let io = self.io(Task::Host(host), member, op, offset, len);
         self.send(io, stamp, compressible);
         if op == Op::Write && self.watches_wear {
             self.look_at_wear(member);
@@ -221,7 +221,7 @@ impl Array {
         for &piece in &pieces {
             let stamp = self.stamp_of_piece(&command, &piece);
             let Piece { member, offset, len } = piece;
-            let io = self.errand(Task::Host(host), member, op, offset, len);
+            let io = self.io(Task::Host(host), member, op, offset, len);
             self.send(io, stamp, compressible);
         }
         if op == Op::Write && self.watches_wear {

@@ -4,7 +4,7 @@ use super::Array;
 use crate::contract::Op;
 use crate::fleet::{Host, HostId};
 use crate::persist::persistent;
-use crate::stats::{PARTS, Part, Parts};
+use crate::stats::{Part, Parts};
 
 /// What an array knows of a command of the host.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,15 +30,6 @@ impl Array {
         if self.rebuild.looks_again(self.fleet.now) {
             self.plan_timers();
         }
-        let mut parts = if ios == 1 { *sum } else { Parts::default() };
-        if ios > 1 {
-            for i in 0..PARTS {
-                parts.0[i] = sum.0[i] / u64::from(ios);
-            }
-        }
-        before.iter().for_each(|&(part, time)| parts[part] += time);
-        parts[Part::StripeWait] += held;
-        parts[Part::Bitmap] += logged - held.min(logged);
         self.resync_looks_again();
         if command.op == Op::Write {
             self.power.last_write = self.fleet.now;
@@ -46,7 +37,16 @@ impl Array {
                 bitmap.end(command.offset, command.len);
             }
         }
-        self.fleet.complete(host, parts, Part::SlowestMember);
+        let waited = [(Part::StripeWait, held), (Part::Bitmap, logged - held.min(logged))];
+        let before = before.iter().copied().chain(waited);
+        if ios == 1 {
+            return self.fleet.complete(host, sum, before, Part::SlowestMember);
+        }
+        let mut mean = Parts::default();
+        if ios > 1 {
+            mean.0.iter_mut().zip(sum.0).for_each(|(mean, sum)| *mean = sum / u64::from(ios));
+        }
+        self.fleet.complete(host, &mean, before, Part::SlowestMember);
     }
 
     /// Does what a command of the host asks for.

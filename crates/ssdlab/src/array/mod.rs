@@ -3,7 +3,7 @@
 //! A command splits into commands of members; neighbouring pieces on one member go as one. Levels
 //! without parity send them at once (`direct.rs`); writes of RAID 5 and 6 go through stripes
 //! (`stripes.rs`), which are locked by rows of 4 KiB, read what parity needs (`plan.rs`) and then
-//! write data and parity. `content.rs` is what tests know of contents.
+//! write data and parity. `content.rs` has what tests know of contents.
 //!
 //! The time of a command goes to what its members needed on the average, and the rest to waiting for
 //! the slowest of them; before that, for its turn at the stripe and for old data and parity.
@@ -33,7 +33,7 @@ pub use keys::{ArrayKeys, FailKeys, Level, MEMBERS_MAX, ReadBalance};
 
 use crate::contract::{Build, Command, Completion, Device, Op};
 use crate::error::Result;
-use crate::fleet::{Composite, Fleet, HostId, IoId, Member};
+use crate::fleet::{Composite, Fleet, HostId, IoId, Member, fleet_of};
 use crate::persist::{persistent, persistent_cases};
 use crate::stats::Parts;
 use bitmap::Bitmap;
@@ -77,24 +77,18 @@ persistent_cases!(Task {
     SyncWrite(block),
 });
 
-impl Default for Task {
-    fn default() -> Self {
-        Task::Bitmap()
-    }
-}
-
 /// A command of a member: of the device that has its seat.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Errand {
+pub(crate) struct Purpose {
     task: Task,
     seat: u32,
     /// Power went meanwhile: nobody waits for it.
     cut: bool,
 }
-persistent!(Errand { state { task, seat, cut } });
+persistent!(Purpose { state { task, seat, cut } });
 
 /// In the fleet, a member is a device, whichever seat it has.
-type Io = crate::fleet::Io<Errand>;
+type Io = crate::fleet::Io<Purpose>;
 
 impl Io {
     /// Whether it touches so many bytes from a place on.
@@ -123,7 +117,7 @@ pub struct Array {
     /// Bytes of the members that no layout reaches.
     wasted: u64,
     /// Members and spares.
-    fleet: Fleet<Own, Errand>,
+    fleet: Fleet<Own, Purpose>,
     /// Which of them has the place of each member.
     seats: Vec<Seat>,
     /// A member is missing, or not yet rebuilt.
@@ -226,14 +220,17 @@ impl Array {
 
     /// A command for what has a seat.
     #[inline]
-    fn errand(&self, task: Task, seat: u32, op: Op, offset: u64, len: u64) -> Io {
+    fn io(&self, task: Task, seat: u32, op: Op, offset: u64, len: u64) -> Io {
         let member = self.seats[seat as usize].slot as usize;
-        Io { member, op, offset, len, purpose: Errand { task, seat, cut: false } }
+        Io { member, op, offset, len, purpose: Purpose { task, seat, cut: false } }
     }
 
     /// Sends a command to a member.
     #[inline]
     fn send(&mut self, io: Io, stamp: u64, compressible: u8) {
+        if self.bus.is_none() && self.versions.is_none() {
+            return self.fleet.send(io, stamp, compressible);
+        }
         let id = self.fleet.enlist(io);
         if self.bus.is_some() {
             return self.send_across(id, stamp, compressible);
@@ -263,19 +260,8 @@ impl Array {
 }
 
 impl Composite for Array {
-    type Own = Own;
-    type Purpose = Errand;
+    fleet_of!(Own, Purpose);
     const KIND: &'static str = "array";
-
-    #[inline]
-    fn fleet(&self) -> &Fleet<Own, Errand> {
-        &self.fleet
-    }
-
-    #[inline]
-    fn fleet_mut(&mut self) -> &mut Fleet<Own, Errand> {
-        &mut self.fleet
-    }
 
     fn begin(&mut self, host: HostId) {
         if self.sums.len() <= host.index() {
@@ -322,7 +308,9 @@ impl Composite for Array {
 
     #[inline]
     fn resume_time(&mut self) {
-        self.finish_untimed();
+        if self.unfinished.is_some() {
+            self.finish_untimed();
+        }
         self.fleet.plan_members();
     }
 

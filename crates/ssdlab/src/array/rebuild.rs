@@ -266,7 +266,7 @@ impl Array {
         }
         let len = block.to - block.from;
         self.rebuild.in_flight += 1;
-        let io = self.errand(Task::CopyRead(owner), member, Op::Read, offset, len);
+        let io = self.io(Task::CopyRead(owner), member, Op::Read, offset, len);
         self.send(io, 0, 0);
     }
 
@@ -289,7 +289,7 @@ impl Array {
         let stamp = self.stamp_copy(io);
         self.rebuild.in_flight += 1;
         let task = Task::CopyWrite(block.copy);
-        let io = self.errand(task, member, Op::Write, block.from, io.len);
+        let io = self.io(task, member, Op::Write, block.from, io.len);
         self.send(io, stamp, 0);
     }
 

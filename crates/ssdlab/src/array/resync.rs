@@ -164,7 +164,7 @@ impl Array {
         (self.resync.busy, self.resync.window) = (true, (from, from + len));
         self.resync.block = self.resync.block.wrapping_add(1);
         let Place { member, offset } = source;
-        let io = self.errand(Task::SyncRead(self.resync.block), member, Op::Read, offset, len);
+        let io = self.io(Task::SyncRead(self.resync.block), member, Op::Read, offset, len);
         self.send(io, 0, 0);
     }
 
@@ -194,7 +194,7 @@ impl Array {
                 self.resync.writes += 1;
                 self.resync.bytes_written += len;
                 let task = Task::SyncWrite(self.resync.block);
-                let io = self.errand(task, member, Op::Write, offset, io.len);
+                let io = self.io(task, member, Op::Write, offset, io.len);
                 self.send(io, stamp, 0);
             }
         } else {

@@ -17,15 +17,23 @@ pub struct HostCounts {
 }
 persistent!(HostCounts { state { reads, writes, trims, flushes, bytes_read, bytes_written } });
 
+/// Names of [`HostCounts`] that begin with a word: commands by kind, and bytes with a word of their own.
+macro_rules! host_counts {
+    ($word:literal, $bytes:literal) => {
+        [
+            concat!($word, "_reads"),
+            concat!($word, "_writes"),
+            concat!($word, "_trims"),
+            concat!($word, "_flushes"),
+            concat!($bytes, "_bytes_read"),
+            concat!($bytes, "_bytes_written"),
+        ]
+    };
+}
+pub(crate) use host_counts;
+
 /// Names of the counters of a device that ends a stack: reads, writes, TRIMs, flushes, bytes read and written.
-pub const HOST: [&str; 6] = [
-    "host_reads",
-    "host_writes",
-    "host_trims",
-    "host_flushes",
-    "host_bytes_read",
-    "host_bytes_written",
-];
+pub const HOST: [&str; 6] = host_counts!("host", "host");
 
 impl HostCounts {
     /// Counts a command.

@@ -10,6 +10,8 @@ use crate::error::Result;
 use crate::registry::{Entry, Registry};
 use crate::rig::{keys_of, memory_below, memory_members, take_below, take_members, take_part};
 use crate::tier::{Tier, TierKeys};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 
 /// How a kind of device is made from its table in the rig (`kind` taken out).
 #[derive(Clone, Copy)]
@@ -24,6 +26,17 @@ pub struct Kind {
     pub build: fn(toml::Table, &Build) -> Result<Box<dyn Device>>,
 }
 
+impl Kind {
+    /// A kind with the keys `K`.
+    const fn of<K: DeserializeOwned + JsonSchema>(
+        memory: fn(toml::Table) -> Result<u64>,
+        build: fn(toml::Table, &Build) -> Result<Box<dyn Device>>,
+    ) -> Self {
+        let check = |table| keys_of::<K>(table).map(drop);
+        Kind { check, schema: || schemars::schema_for!(K), memory, build }
+    }
+}
+
 /// Known kinds of devices.
 pub const DEVICES: Registry<Kind> = Registry {
     what: "device",
@@ -32,105 +45,80 @@ pub const DEVICES: Registry<Kind> = Registry {
             name: "ssd",
             summary: "a solid-state drive: flash, translation layer, write buffer, controller",
             reference: "",
-            build: Kind {
-                check: |table| keys_of::<ssd::SsdKeys>(table).map(|_| ()),
-                schema: || schemars::schema_for!(ssd::SsdKeys),
-                memory: |table| keys_of::<ssd::SsdKeys>(table)?.memory(),
-                build: |table, build| Ok(Box::new(ssd::Ssd::new(&keys_of(table)?, build)?)),
-            },
+            build: Kind::of::<ssd::SsdKeys>(
+                |table| keys_of::<ssd::SsdKeys>(table)?.memory(),
+                |table, build| Ok(Box::new(ssd::Ssd::new(&keys_of(table)?, build)?)),
+            ),
         },
         Entry {
             name: "null",
             summary: "k servers with a fixed service time and no memory of what they do",
             reference: "",
-            build: Kind {
-                check: |table| keys_of::<NullKeys>(table).map(|_| ()),
-                schema: || schemars::schema_for!(NullKeys),
-                memory: |_| Ok(0),
-                build: |table, build| Ok(Box::new(Null::new(keys_of(table)?, build)?)),
-            },
+            build: Kind::of::<NullKeys>(
+                |_| Ok(0),
+                |table, build| Ok(Box::new(Null::new(keys_of(table)?, build)?)),
+            ),
         },
         Entry {
             name: "measured",
             summary: "a drive given by measured latencies alone: histograms, logs, or distributions",
             reference: "",
-            build: Kind {
-                check: |table| keys_of::<MeasuredKeys>(table).map(|_| ()),
-                schema: || schemars::schema_for!(MeasuredKeys),
-                memory: |_| Ok(0),
-                build: |table, build| Ok(Box::new(Measured::new(&keys_of(table)?, build)?)),
-            },
+            build: Kind::of::<MeasuredKeys>(
+                |_| Ok(0),
+                |table, build| Ok(Box::new(Measured::new(&keys_of(table)?, build)?)),
+            ),
         },
         Entry {
             name: "hdd",
             summary: "a hard disk: seeks, rotation, zones, read-ahead, write cache, queue",
             reference: "Ruemmler & Wilkes, An introduction to disk drive modeling, IEEE Computer 27:3 (1994)",
-            build: Kind {
-                check: |table| keys_of::<HddKeys>(table).map(|_| ()),
-                schema: || schemars::schema_for!(HddKeys),
-                memory: |_| Ok(0),
-                build: |table, build| Ok(Box::new(Hdd::new(&keys_of(table)?, build)?)),
-            },
+            build: Kind::of::<HddKeys>(
+                |_| Ok(0),
+                |table, build| Ok(Box::new(Hdd::new(&keys_of(table)?, build)?)),
+            ),
         },
         Entry {
             name: "partition",
             summary: "a slice of the device below; what it never writes acts as spare there",
             reference: "",
-            build: Kind {
-                check: |table| keys_of::<PartitionKeys>(table).map(|_| ()),
-                schema: || schemars::schema_for!(PartitionKeys),
-                memory: memory_below,
-                build: |mut table, build| {
-                    let below = take_below(&mut table, build)?;
-                    Ok(Box::new(Partition::new(&keys_of(table)?, below)?))
-                },
-            },
+            build: Kind::of::<PartitionKeys>(memory_below, |mut table, build| {
+                let below = take_below(&mut table, build)?;
+                Ok(Box::new(Partition::new(&keys_of(table)?, below)?))
+            }),
         },
         Entry {
             name: "link",
             summary: "a host interface: bandwidth, command overhead, queue slots",
             reference: "",
-            build: Kind {
-                check: |table| keys_of::<LinkKeys>(table).map(|_| ()),
-                schema: || schemars::schema_for!(LinkKeys),
-                memory: memory_below,
-                build: |mut table, build| {
-                    let below = take_below(&mut table, build)?;
-                    Ok(Box::new(Link::new(&keys_of(table)?, below, build)?))
-                },
-            },
+            build: Kind::of::<LinkKeys>(memory_below, |mut table, build| {
+                let below = take_below(&mut table, build)?;
+                Ok(Box::new(Link::new(&keys_of(table)?, below, build)?))
+            }),
         },
         Entry {
             name: "controller",
             summary: "an HBA or RAID card: cores, a shared bandwidth, a queue, RAM with write-back",
             reference: "",
-            build: Kind {
-                check: |table| keys_of::<ControllerKeys>(table).map(|_| ()),
-                schema: || schemars::schema_for!(ControllerKeys),
-                memory: |table| {
+            build: Kind::of::<ControllerKeys>(
+                |table| {
                     let mut own = table.clone();
                     own.remove("below");
                     Ok(keys_of::<ControllerKeys>(own)?.memory()? + memory_below(table)?)
                 },
-                build: |mut table, build| {
+                |mut table, build| {
                     let below = take_below(&mut table, build)?;
                     Ok(Box::new(Controller::new(&keys_of(table)?, below, build)?))
                 },
-            },
+            ),
         },
         Entry {
             name: "array",
             summary: "several devices as one: RAID 0, 1, 10, 5, 6 or linear, laid out as by Linux md",
             reference: "md(4), mdadm(8)",
-            build: Kind {
-                check: |table| keys_of::<ArrayKeys>(table).map(|_| ()),
-                schema: || schemars::schema_for!(ArrayKeys),
-                memory: memory_members,
-                build: |mut table, build| {
-                    let members = take_members(&mut table, build)?;
-                    Ok(Box::new(Array::new(&keys_of(table)?, members, build)?))
-                },
-            },
+            build: Kind::of::<ArrayKeys>(memory_members, |mut table, build| {
+                let members = take_members(&mut table, build)?;
+                Ok(Box::new(Array::new(&keys_of(table)?, members, build)?))
+            }),
         },
         Entry {
             name: "cache",
@@ -151,16 +139,11 @@ pub const DEVICES: Registry<Kind> = Registry {
             name: "tier",
             summary: "a fast and a slow device as one of their sum, extents moving between them by heat",
             reference: "Guerra et al., Cost effective storage using extent based dynamic tiering, FAST 2011",
-            build: Kind {
-                check: |table| keys_of::<TierKeys>(table).map(|_| ()),
-                schema: || schemars::schema_for!(TierKeys),
-                memory: crate::tier::memory,
-                build: |mut table, build| {
-                    let below = take_below(&mut table, build)?;
-                    let fast = take_part(&mut table, "fast", build)?;
-                    Ok(Box::new(Tier::new(&keys_of(table)?, fast, below, build)?))
-                },
-            },
+            build: Kind::of::<TierKeys>(crate::tier::memory, |mut table, build| {
+                let below = take_below(&mut table, build)?;
+                let fast = take_part(&mut table, "fast", build)?;
+                Ok(Box::new(Tier::new(&keys_of(table)?, fast, below, build)?))
+            }),
         },
     ],
 };

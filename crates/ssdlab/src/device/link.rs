@@ -14,7 +14,7 @@
 use super::measured::{Drawn, LatencyKeys};
 use super::{Build, Command, Completion, Device, Op};
 use crate::error::{Error, Result};
-use crate::fleet::{Composite, Fleet, HostId, Io};
+use crate::fleet::{Composite, Fleet, HostId, Io, fleet_of};
 use crate::persist::persistent;
 use crate::rig::at_most_an_hour;
 use crate::rng::Stream;
@@ -92,6 +92,9 @@ pub enum Duplex {
     Full,
 }
 
+/// The timer of answers, after those of the lanes.
+const ANSWERS: u32 = 2;
+
 /// How far a command has come.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Passage {
@@ -147,7 +150,7 @@ impl Link {
             latency: latency.map_err(|e| e.under("latency"))?,
             answers: VecDeque::new(),
             answered: Vec::new(),
-            fleet: Fleet::new(below.capacity(), vec![below], 1, true),
+            fleet: Fleet::new(below.capacity(), vec![below], ANSWERS + 1, true),
             slots_free: keys.queue_slots,
             keys: keys.clone(),
             lanes: [Lane::default(), Lane::default()],
@@ -160,12 +163,22 @@ impl Link {
         if command.op == direction { self.keys.bandwidth.time(command.len) } else { 0 }
     }
 
-    fn lane(&mut self, inbound: bool) -> &mut Lane<HostId> {
-        let full = self.keys.duplex == Duplex::Full;
-        &mut self.lanes[usize::from(inbound && full)]
+    /// A command begins to cross, for so long.
+    #[inline]
+    fn cross(&mut self, host: HostId, inbound: bool, time: u64) {
+        let nth = usize::from(inbound && self.keys.duplex == Duplex::Full);
+        self.lanes[nth].send(self.fleet.now, time, host);
+        self.fleet.set_timer(nth as u32, self.lanes[nth].next());
+    }
+
+    #[inline]
+    fn plan_answers(&mut self) {
+        let next = self.answers.front().map_or(NEVER, |&(time, _)| time);
+        self.fleet.set_timer(ANSWERS, next);
     }
 
     /// The command has a slot: it crosses, with its data if it is a write.
+    #[inline]
     fn admit(&mut self, host: HostId) {
         let now = self.fleet.now;
         let active = &mut self.fleet.hosts[host];
@@ -175,10 +188,11 @@ impl Link {
         if time == 0 {
             self.deliver(host);
         } else {
-            self.lane(false).send(now, time, host);
+            self.cross(host, false, time);
         }
     }
 
+    #[inline]
     fn deliver(&mut self, host: HostId) {
         let active = &mut self.fleet.hosts[host];
         active.own.delivered = true;
@@ -187,6 +201,7 @@ impl Link {
     }
 
     /// The answer is there: the data of a read crosses back.
+    #[inline]
     fn bring_data(&mut self, host: HostId, answer: &Completion) {
         let command = self.fleet.hosts[host].command;
         let time = self.data_time(&command, Op::Read);
@@ -194,8 +209,7 @@ impl Link {
             return self.complete(host, answer);
         }
         self.put_by(host, answer);
-        let now = self.fleet.now;
-        self.lane(true).send(now, time, host);
+        self.cross(host, true, time);
     }
 
     /// Keeps what the device has answered until it is back.
@@ -206,13 +220,13 @@ impl Link {
         self.answered[host.index()] = *answer;
     }
 
+    #[inline]
     fn complete(&mut self, host: HostId, answer: &Completion) {
         let active = &mut self.fleet.hosts[host];
         active.digest = answer.digest;
-        let mut parts = answer.parts;
-        parts[Part::LinkWait] += active.own.admitted - active.submitted;
+        let waited = active.own.admitted - active.submitted;
         // What is left after the device's own parts is the way there and back.
-        self.fleet.complete(host, parts, Part::Link);
+        self.fleet.complete(host, &answer.parts, [(Part::LinkWait, waited)], Part::Link);
         self.slots_free += 1;
         if let Some(next) = self.waiting.pop_front() {
             self.slots_free -= 1;
@@ -220,16 +234,9 @@ impl Link {
         }
     }
 
-    /// Plans when the link itself does something next.
-    #[inline]
-    fn plan(&mut self) {
-        let answer = self.answers.front().map_or(NEVER, |&(time, _)| time);
-        let due = self.lanes[0].next().min(self.lanes[1].next()).min(answer);
-        self.fleet.set_timer(0, due);
-    }
-
     fn crossed(&mut self, lane: usize) {
         let Some(host) = self.lanes[lane].pop() else { return };
+        self.fleet.set_timer(lane as u32, self.lanes[lane].next());
         if self.fleet.hosts[host].own.delivered {
             let answer = self.answered[host.index()];
             self.complete(host, &answer);
@@ -240,21 +247,11 @@ impl Link {
 }
 
 impl Composite for Link {
-    type Own = Passage;
-    type Purpose = HostId;
+    fleet_of!(Passage, HostId);
     const KIND: &'static str = "link";
     const SOLE: bool = true;
 
     #[inline]
-    fn fleet(&self) -> &Fleet<Passage, HostId> {
-        &self.fleet
-    }
-
-    #[inline]
-    fn fleet_mut(&mut self) -> &mut Fleet<Passage, HostId> {
-        &mut self.fleet
-    }
-
     fn begin(&mut self, host: HostId) {
         if self.slots_free == 0 {
             self.waiting.push_back(host);
@@ -273,31 +270,21 @@ impl Composite for Link {
                 let there = self.fleet.now + latency.draw();
                 let place = self.answers.partition_point(|&(time, _)| time <= there);
                 self.answers.insert(place, (there, host));
+                self.plan_answers();
                 self.put_by(host, completion);
             }
         }
     }
 
-    fn timer(&mut self, _which: u32) {
-        let now = self.fleet.now;
-        match self.lanes.iter().position(|lane| lane.next() == now) {
-            Some(lane) => self.crossed(lane),
-            None => {
-                let (_, host) = self.answers.pop_front().expect("an answer is due");
-                let answer = self.answered[host.index()];
-                self.bring_data(host, &answer);
-            }
+    #[inline]
+    fn timer(&mut self, which: u32) {
+        if which != ANSWERS {
+            return self.crossed(which as usize);
         }
-    }
-
-    #[inline]
-    fn after_submit(&mut self) {
-        self.plan();
-    }
-
-    #[inline]
-    fn after_event(&mut self) {
-        self.plan();
+        let (_, host) = self.answers.pop_front().expect("an answer is due");
+        self.plan_answers();
+        let answer = self.answered[host.index()];
+        self.bring_data(host, &answer);
     }
 
     fn is_working(&self) -> bool {
@@ -320,9 +307,5 @@ impl Composite for Link {
         visit("commands", self.fleet.commands);
         visit("busy_out_ns", self.lanes[0].busy_ns());
         visit("busy_in_ns", self.lanes[1].busy_ns());
-    }
-
-    fn place_name(&self, _member: usize) -> String {
-        "below".into()
     }
 }

@@ -4,7 +4,8 @@
 //! in closed form (M/D/k without randomness), so drivers and layers are tested on it. O(1) per
 //! command.
 
-use super::{Build, Command, Completion, Device, HOST, HostCounts, Op, SECTOR, mix};
+use super::versions::Versions;
+use super::{Build, Command, Completion, Device, HOST, HostCounts, SECTOR};
 use crate::error::{Error, Result};
 use crate::persist::persistent;
 use crate::rig::at_most_an_hour;
@@ -12,7 +13,7 @@ use crate::stats::{Part, Parts};
 use crate::units::{Bytes, NEVER, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// Keys of the null device in a rig.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -73,14 +74,13 @@ pub struct Null {
     next: usize,
     /// In flight, in order of completion.
     queue: VecDeque<Completion>,
-    /// Version of each sector written, if versions are kept.
-    versions: Option<BTreeMap<u64, u64>>,
+    versions: Versions,
     counts: HostCounts,
 }
 
 persistent!(Null {
-    state { next, queue, counts }
-    parts { free_at, versions }
+    state { next, queue, versions, counts }
+    parts { free_at }
     built { keys }
 });
 
@@ -95,7 +95,7 @@ impl Null {
             free_at: vec![0; keys.servers as usize],
             next: 0,
             queue: VecDeque::new(),
-            versions: build.keep_versions.then(BTreeMap::new),
+            versions: Versions::new(build.keep_versions),
             counts: HostCounts::default(),
             keys,
         })
@@ -104,30 +104,7 @@ impl Null {
     /// Counts the command and changes content; returns the digest of what it read.
     fn perform(&mut self, command: &Command) -> u64 {
         self.counts.count(command);
-        let Some(versions) = &mut self.versions else { return 0 };
-        let first = command.offset / SECTOR;
-        let sectors = command.len / SECTOR;
-        match command.op {
-            Op::Read => (0..sectors).fold(0u64, |digest, i| {
-                let version = versions.get(&(first + i)).copied().unwrap_or(0);
-                digest.wrapping_add(mix(version, i))
-            }),
-            Op::Write => {
-                versions.extend((0..sectors).map(|i| (first + i, command.stamp + i)));
-                0
-            }
-            Op::Trim => {
-                for sector in first..first + sectors {
-                    versions.remove(&sector);
-                }
-                0
-            }
-            Op::Purge => {
-                versions.clear();
-                0
-            }
-            Op::Flush => 0,
-        }
+        self.versions.perform(command)
     }
 }
 
@@ -174,8 +151,7 @@ impl Device for Null {
     }
 
     fn content(&self, offset: u64) -> u64 {
-        let versions = self.versions.as_ref();
-        versions.and_then(|v| v.get(&(offset / SECTOR)).copied()).unwrap_or(0)
+        self.versions.content(offset)
     }
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
@@ -186,6 +162,7 @@ impl Device for Null {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::{Op, mix};
 
     fn device(servers: u32, keep_versions: bool) -> Null {
         let keys = NullKeys { capacity: Bytes::mib(1), service_time: Nanos(100), servers };

@@ -1,6 +1,6 @@
 //! Versions of sectors, for devices that have no map of their own. Tests only.
 
-use super::{Command, Op, SECTOR, mix};
+use crate::contract::{Command, Op, SECTOR, digest};
 use crate::persist::persistent;
 use std::collections::BTreeMap;
 
@@ -29,13 +29,15 @@ impl Versions {
         let (first, sectors) = (command.offset / SECTOR, command.len / SECTOR);
         match command.op {
             Op::Read => {
-                return (0..sectors).fold(0u64, |digest, i| {
-                    let version = kept.get(&(first + i)).copied().unwrap_or(0);
-                    digest.wrapping_add(mix(version, i))
-                });
+                let version = |sector| kept.get(&sector).copied().unwrap_or(0);
+                return digest(0, (first..first + sectors).map(version));
             }
             Op::Write => kept.extend((0..sectors).map(|i| (first + i, command.stamp + i))),
-            Op::Trim => kept.retain(|s, _| !(first..first + sectors).contains(s)),
+            Op::Trim => {
+                for sector in first..first + sectors {
+                    kept.remove(&sector);
+                }
+            }
             Op::Purge => kept.clear(),
             Op::Flush => {}
         }

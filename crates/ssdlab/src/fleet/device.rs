@@ -129,7 +129,7 @@ fn step<C: Composite>(device: &mut C, time: u64, slot: u32, limit: u64) {
     } else {
         // The only member may go on by itself until something of the device's own is due.
         let bound = match (C::SOLE, fleet.ready.is_empty()) {
-            (true, true) => fleet.calendar.at(fleet.first_timer).min(limit),
+            (true, true) => fleet.first_of_timers().min(limit),
             (true, false) => fleet.now,
             (false, _) => time,
         };

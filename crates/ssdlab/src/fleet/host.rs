@@ -43,14 +43,23 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
         host.remaining == 0
     }
 
-    /// A command is done: `parts` of its time are accounted for, the rest went to `rest`.
+    /// A command is done: `parts` and `more` of its time are accounted for, the rest went to `rest`.
     #[inline]
-    pub fn complete(&mut self, host: HostId, mut parts: Parts, rest: Part) {
-        let Host { command, submitted, digest, .. } = self.hosts[host];
-        self.hosts.remove(host);
-        (self.in_flight, self.last_host) = (self.in_flight - 1, self.now);
-        parts[rest] += self.now - submitted - parts.total();
-        self.ready.push(Completion { tag: command.tag, time: self.now, parts, digest });
+    pub fn complete(
+        &mut self,
+        id: HostId,
+        parts: &Parts,
+        more: impl IntoIterator<Item = (Part, u64)>,
+        rest: Part,
+    ) {
+        let Host { command: Command { tag, .. }, submitted, digest, .. } = self.hosts[id];
+        self.hosts.remove(id);
+        let time = self.now;
+        (self.in_flight, self.last_host) = (self.in_flight - 1, time);
+        self.ready.push(Completion { tag, time, parts: *parts, digest });
+        let parts = &mut self.ready.last_mut().expect("just put there").parts;
+        more.into_iter().for_each(|(part, time)| parts[part] += time);
+        parts[rest] += time - submitted - parts.total();
     }
 
     /// A command touches what is lost: it ends in an error after [`ERROR_TIME`], and not before.

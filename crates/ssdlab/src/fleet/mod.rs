@@ -81,8 +81,10 @@ pub(crate) trait Composite: Persist + Send {
     type Purpose: Copy + Default + std::fmt::Debug + Persist + Send;
     /// The kind's name in the registry.
     const KIND: &'static str;
-    /// It has one member and one timer. The timer goes before the member at the same instant, and the member goes
-    /// on by itself until the timer is due; it shows without counters of its place.
+    /// The names of the members' places, where they are always the same.
+    const PLACES: &'static [&'static str] = &["below"];
+    /// It has one member. Its timers go before the member at the same instant, and the member goes on by itself until
+    /// one of them is due; it shows without counters of its place.
     const SOLE: bool = false;
     /// A purge begins when nothing else is under way, and what comes after it waits for its end.
     const PURGES_ALONE: bool = false;
@@ -141,8 +143,10 @@ pub(crate) trait Composite: Persist + Send {
     fn content_of(&self, offset: u64) -> u64;
     /// Shows all counters but those of members.
     fn visit_counters(&self, visit: &mut dyn FnMut(&'static str, u64));
-    /// The name of a member's place.
-    fn place_name(&self, member: usize) -> String;
+    /// The name of a member's place: that in `PLACES`.
+    fn place_name(&self, member: usize) -> String {
+        Self::PLACES[member].into()
+    }
     /// Asserts that its own bookkeeping agrees with itself.
     fn verify_own(&self) {}
 
@@ -171,6 +175,23 @@ pub(crate) trait Composite: Persist + Send {
         }
     }
 }
+
+/// The part of an implementation of [`Composite`] that says where its fleet is, and of what.
+macro_rules! fleet_of {
+    ($own:ty, $purpose:ty) => {
+        type Own = $own;
+        type Purpose = $purpose;
+        #[inline]
+        fn fleet(&self) -> &$crate::fleet::Fleet<$own, $purpose> {
+            &self.fleet
+        }
+        #[inline]
+        fn fleet_mut(&mut self) -> &mut $crate::fleet::Fleet<$own, $purpose> {
+            &mut self.fleet
+        }
+    };
+}
+pub(crate) use fleet_of;
 
 /// Members, commands in flight, and when something happens next. `O`: [`Composite::Own`], `P`:
 /// [`Composite::Purpose`].
@@ -264,6 +285,12 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
         }
     }
 
+    /// When the first timer of a device with one member is due.
+    #[inline]
+    fn first_of_timers(&self) -> u64 {
+        (0..self.first_member).fold(NEVER, |least, slot| least.min(self.calendar.at(slot)))
+    }
+
     /// Gives a command of a member its place.
     #[inline]
     pub fn enlist(&mut self, io: Io<P>) -> IoId {
@@ -274,7 +301,20 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
     /// Hands a command that has a place to its member. `stamp`: see [`Command::stamp`].
     #[inline]
     pub fn deliver(&mut self, id: IoId, stamp: u64, compressible: u8) {
-        let Io { member, op, offset, len, .. } = self.ios[id];
+        let io = self.ios[id];
+        self.hand_over(id, &io, stamp, compressible);
+    }
+
+    /// Sends a command to a member.
+    #[inline]
+    pub fn send(&mut self, io: Io<P>, stamp: u64, compressible: u8) {
+        let id = self.enlist(io);
+        self.hand_over(id, &io, stamp, compressible);
+    }
+
+    #[inline]
+    fn hand_over(&mut self, id: IoId, io: &Io<P>, stamp: u64, compressible: u8) {
+        let &Io { member, op, offset, len, .. } = io;
         let tag = u64::from(id.number());
         let device = &mut self.members[member];
         device.submit(self.now, Command { tag, op, offset, len, compressible, stamp });
@@ -285,11 +325,24 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
         }
     }
 
-    /// Sends a command to a member.
-    #[inline]
-    pub fn send(&mut self, io: Io<P>, stamp: u64, compressible: u8) {
-        let id = self.enlist(io);
-        self.deliver(id, stamp, compressible);
+    /// Sends all that is live what a command of the host asks of all: a flush, a purge.
+    pub fn send_to_all(&mut self, host: HostId, purpose: P) {
+        let op = self.hosts[host].command.op;
+        for member in 0..self.members.len() {
+            if !self.members[member].dead {
+                self.hosts[host].remaining += 1;
+                self.send(Io { member, op, purpose, ..Io::default() }, 0, 0);
+            }
+        }
+    }
+
+    /// The same in no time.
+    pub fn apply_to_all(&mut self, op: Op) {
+        for member in 0..self.members.len() {
+            if !self.members[member].dead {
+                self.apply(member, &Command { op, ..Command::default() });
+            }
+        }
     }
 
     /// A command of a member has come to its end; its place is free.
@@ -315,11 +368,17 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
     /// The calendar after members changed without time.
     #[inline]
     pub fn plan_members(&mut self) {
-        if std::mem::take(&mut self.unplanned) {
-            for (nth, member) in (0u32..).zip(&self.members) {
-                let next = if member.dead { NEVER } else { member.next_event() };
-                self.calendar.set(self.first_member + nth, next);
-            }
+        if self.unplanned {
+            self.plan_all();
+        }
+    }
+
+    #[cold]
+    fn plan_all(&mut self) {
+        self.unplanned = false;
+        for (nth, member) in (0u32..).zip(&self.members) {
+            let next = if member.dead { NEVER } else { member.next_event() };
+            self.calendar.set(self.first_member + nth, next);
         }
     }
 

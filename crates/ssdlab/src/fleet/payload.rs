@@ -2,7 +2,7 @@
 //! here, because what a device copies from one member to another is what many writes have left.
 
 use super::{Fleet, HostId, Io, IoId};
-use crate::contract::{Command, Device, Op, SECTOR, mix};
+use crate::contract::{Command, Device, Op, SECTOR, digest};
 use crate::persist::persistent;
 
 /// Content by version of the members; version 0 is zeros.
@@ -57,17 +57,15 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
 
     /// Asserts that a member's read answered what the member says that it holds.
     #[inline]
-    pub(super) fn check_digest(&self, id: IoId, digest: u64) {
-        let Io { member, op, offset, len, .. } = self.ios[id];
-        if self.payload.is_none() || op != Op::Read {
+    pub(super) fn check_digest(&self, id: IoId, found: u64) {
+        if self.payload.is_none() || self.ios[id].op != Op::Read {
             return;
         }
+        let Io { member, offset, len, .. } = self.ios[id];
         let member = &self.members[member];
-        let held = sectors(offset, offset + len)
-            .zip(0..)
-            .fold(0u64, |sum, (at, i)| sum.wrapping_add(mix(member.content(at), i)));
+        let held = digest(0, sectors(offset, offset + len).map(|at| member.content(at)));
         assert_eq!(
-            held, digest,
+            held, found,
             "a member answered another content than it holds: {:?}",
             self.ios[id]
         );
@@ -79,9 +77,8 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
             return;
         }
         let first = (at - self.hosts[host].command.offset) / SECTOR;
-        let digest = sectors(io.offset, io.offset + io.len)
-            .zip(first..)
-            .fold(0u64, |sum, (at, i)| sum.wrapping_add(mix(self.content(io.member, at), i)));
+        let held = sectors(io.offset, io.offset + io.len).map(|at| self.content(io.member, at));
+        let digest = digest(first, held);
         let host = &mut self.hosts[host];
         host.digest = host.digest.wrapping_add(digest);
     }

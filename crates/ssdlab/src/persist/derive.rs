@@ -69,9 +69,20 @@ pub(crate) fn persist_case(own: usize, count: usize, archive: &mut Archive<'_>) 
     if at < count { Ok(at) } else { Err(mismatch("is none of the values known")) }
 }
 
-/// Implements [`Persist`] for an enum all of whose cases have fields.
+/// Implements [`Persist`] for an enum all of whose cases have fields, and `Default`, which is the first case.
 macro_rules! persistent_cases {
-    ($type:ty { $($case:ident($($field:ident),*)),* $(,)? }) => {
+    ($type:ty { $first:ident($($ff:ident),*) $(, $case:ident($($field:ident),*))* $(,)? }) => {
+        impl Default for $type {
+            fn default() -> Self {
+                $(let $ff = Default::default();)*
+                Self::$first($($ff),*)
+            }
+        }
+        $crate::persist::persistent_cases!(@persist $type {
+            $first($($ff),*) $(, $case($($field),*))*
+        });
+    };
+    (@persist $type:ty { $($case:ident($($field:ident),*)),* }) => {
         impl $crate::persist::Persist for $type {
             fn persist(
                 &mut self,

@@ -1,7 +1,7 @@
 //! What tiers count.
 
 use super::{BELOW, FAST, Tier};
-use crate::contract::Op;
+use crate::contract::{Op, host_counts};
 use crate::persist::persistent;
 
 /// Parts of the host's commands on one tier.
@@ -35,15 +35,6 @@ persistent!(Counts {
         cancelled, map_writes, writes_held, writes_doubled, lost_bytes,
     }
 });
-
-const NAMES: [&str; 6] = [
-    "tier_reads",
-    "tier_writes",
-    "tier_trims",
-    "tier_flushes",
-    "tier_host_bytes_read",
-    "tier_host_bytes_written",
-];
 
 impl Counts {
     /// Counts a part of one that goes to a tier.
@@ -82,7 +73,7 @@ impl Tier {
         let dead = |tier: usize| u64::from(self.is_dead(tier));
         let [errors_read, errors_write] = self.fleet.errors;
         let free = self.map.free.iter().map(Vec::len).sum::<usize>();
-        self.fleet.counts.visit(NAMES, visit);
+        self.fleet.counts.visit(host_counts!("tier", "tier_host"), visit);
         visit("tier_trims_dropped", c.trims_dropped);
         visit("fast_reads", fast.reads);
         visit("fast_writes", fast.writes);

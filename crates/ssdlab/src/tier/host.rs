@@ -42,11 +42,11 @@ impl Tier {
     pub(super) fn begin_command(&mut self, host: HostId) {
         let command = self.fleet.hosts[host].command;
         match command.op {
-            Op::Flush => self.everywhere(host),
+            Op::Flush => self.fleet.send_to_all(host, Purpose::Host(host, 0)),
             Op::Purge => {
                 self.map.reset();
                 self.heat.reset(self.fleet.now);
-                self.everywhere(host);
+                self.fleet.send_to_all(host, Purpose::Host(host, 0));
             }
             Op::Read | Op::Write | Op::Trim => {
                 let (mut at, end) = self.range(&command);
@@ -166,19 +166,6 @@ impl Tier {
             if self.map.leave(slot) {
                 self.vacate(slot);
             }
-        }
-    }
-
-    /// A flush or a purge: to both devices.
-    fn everywhere(&mut self, host: HostId) {
-        let op = self.fleet.hosts[host].command.op;
-        for member in 0..2 {
-            if self.is_dead(member) {
-                continue;
-            }
-            self.fleet.hosts[host].remaining += 1;
-            let purpose = Purpose::Host(host, 0);
-            self.fleet.send(Io { member, op, purpose, ..Io::default() }, 0, 0);
         }
     }
 

@@ -24,7 +24,7 @@ pub use build::memory;
 pub use keys::{HeatOf, MapIn, Placement, TierKeys};
 
 use crate::contract::{Command, Completion, Op};
-use crate::fleet::{Composite, Fleet, HostId, Io};
+use crate::fleet::{Composite, Fleet, HostId, Io, fleet_of};
 use crate::persist::{persistent, persistent_cases};
 use crate::sim::{Id, Slab};
 use crate::stats::{Part, Parts};
@@ -54,12 +54,6 @@ pub(crate) enum Purpose {
     Vacate(u32),
 }
 persistent_cases!(Purpose { Host(host, at), Mirror(host, at), Copy(id), Entry(id), Vacate(slot) });
-
-impl Default for Purpose {
-    fn default() -> Self {
-        Purpose::Vacate(0)
-    }
-}
 
 /// Two tiers.
 pub struct Tier {
@@ -120,7 +114,7 @@ impl Tier {
     /// A command is done, its last part in so much time.
     fn complete(&mut self, host: HostId, parts: &Parts) {
         let op = self.fleet.hosts[host].command.op;
-        self.fleet.complete(host, *parts, Part::MoveWait);
+        self.fleet.complete(host, parts, [], Part::MoveWait);
         if op == Op::Purge {
             self.purged();
         }
@@ -128,18 +122,10 @@ impl Tier {
 }
 
 impl Composite for Tier {
-    type Own = ();
-    type Purpose = Purpose;
+    fleet_of!((), Purpose);
     const KIND: &'static str = "tier";
+    const PLACES: &'static [&'static str] = &["fast", "below"];
     const PURGES_ALONE: bool = true;
-
-    fn fleet(&self) -> &Fleet<(), Purpose> {
-        &self.fleet
-    }
-
-    fn fleet_mut(&mut self) -> &mut Fleet<(), Purpose> {
-        &mut self.fleet
-    }
 
     fn begin(&mut self, host: HostId) {
         self.begin_command(host);
@@ -203,10 +189,6 @@ impl Composite for Tier {
 
     fn visit_counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         self.show_counters(visit);
-    }
-
-    fn place_name(&self, tier: usize) -> String {
-        ["fast", "below"][tier].into()
     }
 
     fn verify_own(&self) {

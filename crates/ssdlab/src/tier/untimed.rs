@@ -10,11 +10,7 @@ impl Tier {
         debug_assert!(!self.is_working(), "something is under way");
         match command.op {
             Op::Flush | Op::Purge => {
-                for tier in 0..2 {
-                    if !self.is_dead(tier) {
-                        self.fleet.apply(tier, &Command { op: command.op, ..Command::default() });
-                    }
-                }
+                self.fleet.apply_to_all(command.op);
                 if command.op == Op::Purge {
                     self.map.reset();
                     self.heat.reset(self.fleet.now);

@@ -201,7 +201,7 @@ impl Array {
         let compressible = if part.role < parity.data() { compressible } else { 0 };
         let task = if op == Op::Read { Task::StripeRead(index) } else { Task::StripeWrite(index) };
         let len = part.span.hi - part.span.lo;
-        let io = self.errand(task, member, op, offset, len);
+        let io = self.io(task, member, op, offset, len);
         self.send(io, stamp, compressible);
     }
 

@@ -1,6 +1,7 @@
 //! What a cache counts.
 
 use super::{CACHE, CacheDevice, POOL};
+use crate::contract::host_counts;
 use crate::persist::persistent;
 
 /// Pieces of requests (one per block) by what they found.
@@ -38,15 +39,6 @@ persistent!(Counts {
     }
 });
 
-const NAMES: [&str; 6] = [
-    "cache_reads",
-    "cache_writes",
-    "cache_trims",
-    "cache_flushes",
-    "cache_host_bytes_read",
-    "cache_host_bytes_written",
-];
-
 impl Counts {
     /// Counts what a request found at a block.
     #[inline]
@@ -72,7 +64,7 @@ impl CacheDevice {
         let c = &self.counts;
         let sub = self.keys.sub_block.0;
         let [pool, cache] = [POOL, CACHE].map(|member| &self.fleet.members[member]);
-        self.fleet.counts.visit(NAMES, visit);
+        self.fleet.counts.visit(host_counts!("cache", "cache_host"), visit);
         visit("read_hits", c.read.hits);
         visit("read_partial", c.read.partial);
         visit("read_misses", c.read.misses);

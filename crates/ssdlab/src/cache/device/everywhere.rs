@@ -1,33 +1,26 @@
 //! Commands that are for all of a device: flush, purge, the pool's part of a TRIM.
 
-use super::{CACHE, CacheDevice, POOL, PieceId, Purpose};
-use crate::contract::Op;
+use super::{CacheDevice, POOL, PieceId, Purpose};
+use crate::contract::{Command, Op};
 use crate::fleet::{Composite, HostId, Io};
 use crate::stats::Parts;
 
 impl CacheDevice {
     /// A flush or a purge: to both devices.
     pub(super) fn everywhere(&mut self, host: HostId) {
-        let command = self.fleet.hosts[host].command;
-        if command.op == Op::Purge {
+        if self.fleet.hosts[host].command.op == Op::Purge {
             self.store.clear();
         }
-        self.send_command(host, POOL, command.op, 0, 0);
-        if !self.store.dead {
-            self.send_command(host, CACHE, command.op, 0, 0);
-        }
+        self.fleet.send_to_all(host, Purpose::Command(host));
     }
 
     /// The pool gets all of a TRIM.
     pub(super) fn trim_pool(&mut self, host: HostId) {
         let command = self.fleet.hosts[host].command;
-        self.send_command(host, POOL, Op::Trim, command.offset, command.len);
-    }
-
-    fn send_command(&mut self, host: HostId, member: usize, op: Op, offset: u64, len: u64) {
+        let (op, Command { offset, len, .. }) = (Op::Trim, command);
         self.fleet.hosts[host].remaining += 1;
         let purpose = Purpose::Command(host);
-        self.fleet.send(Io { member, op, offset, len, purpose }, 0, 0);
+        self.fleet.send(Io { member: POOL, op, offset, len, purpose }, 0, 0);
     }
 
     /// A device has done such a command.
@@ -44,7 +37,7 @@ impl CacheDevice {
         if op == Op::Trim {
             self.trims.retain(|&other| other != host);
         }
-        self.complete(host, parts);
+        self.complete(host, &parts);
         while piece != PieceId::NONE {
             let sibling = self.pieces[piece].sibling;
             self.finish(piece);

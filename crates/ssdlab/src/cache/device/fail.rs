@@ -7,11 +7,6 @@ use crate::stats::Parts;
 use crate::units::NEVER;
 
 impl CacheDevice {
-    /// The devices that are there.
-    pub(super) fn live(&self) -> std::ops::Range<usize> {
-        0..if self.store.dead { 1 } else { 2 }
-    }
-
     /// When something happens by the clock.
     pub(super) fn plan_timer(&mut self) {
         let due = self.switch_at().min(self.fails_at()).min(self.clean_due());

@@ -196,13 +196,13 @@ impl CacheDevice {
         let cut = &mut self.fleet.hosts[host].own;
         cut.pieces -= 1;
         if cut.pieces == 0 {
-            self.complete(host, parts);
+            self.complete(host, &parts);
         }
     }
 
     /// A command of the host is done.
-    pub(super) fn complete(&mut self, host: HostId, parts: Parts) {
-        self.fleet.complete(host, parts, Part::Cache);
+    pub(super) fn complete(&mut self, host: HostId, parts: &Parts) {
+        self.fleet.complete(host, parts, [], Part::Cache);
         self.plan_timer();
     }
 

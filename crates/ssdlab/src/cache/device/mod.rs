@@ -32,7 +32,7 @@ pub use keys::{CacheKeys, DestageOrder, FillSize, Metadata, Mode, SwitchKeys, Wr
 pub use presets::{PRESETS, Preset};
 
 use crate::contract::{Command, Completion, Op};
-use crate::fleet::{Composite, Fleet, HostId, Io};
+use crate::fleet::{Composite, Fleet, HostId, Io, fleet_of};
 use crate::persist::persistent;
 use crate::sim::Slab;
 use crate::stats::Parts;
@@ -213,18 +213,10 @@ impl CacheDevice {
 }
 
 impl Composite for CacheDevice {
-    type Own = Cut;
-    type Purpose = Purpose;
+    fleet_of!(Cut, Purpose);
     const KIND: &'static str = "cache";
+    const PLACES: &'static [&'static str] = &["below", "cache"];
     const PURGES_ALONE: bool = true;
-
-    fn fleet(&self) -> &Fleet<Cut, Purpose> {
-        &self.fleet
-    }
-
-    fn fleet_mut(&mut self) -> &mut Fleet<Cut, Purpose> {
-        &mut self.fleet
-    }
 
     fn begin(&mut self, host: HostId) {
         self.begin_command(host);
@@ -278,10 +270,6 @@ impl Composite for CacheDevice {
 
     fn visit_counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         self.show_counters(visit);
-    }
-
-    fn place_name(&self, member: usize) -> String {
-        ["below", "cache"][member].into()
     }
 
     fn verify_own(&self) {

@@ -128,12 +128,6 @@ pub(crate) enum Purpose {
 }
 persistent_cases!(Purpose { Pieces(first, count, at), Command(host) });
 
-impl Default for Purpose {
-    fn default() -> Self {
-        Purpose::Command(HostId::NONE)
-    }
-}
-
 /// Neighbouring parts of pieces on their way to the pool, as one command.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {

@@ -16,9 +16,7 @@ impl CacheDevice {
                 if command.op == Op::Purge {
                     self.store.clear();
                 }
-                for device in self.live() {
-                    self.apply_to(device, command.op, 0, 0, 0);
-                }
+                self.fleet.apply_to_all(command.op);
             }
             Op::Trim => {
                 self.drop_untimed(begin, end, 0);

@@ -3,7 +3,7 @@
 
 use super::ram::Run;
 use super::{Progress, Purpose};
-use crate::contract::{SECTOR, mix};
+use crate::contract::{SECTOR, digest};
 use crate::fleet::{Fleet, sectors};
 use crate::persist::persistent;
 use std::collections::BTreeMap;
@@ -27,9 +27,7 @@ impl Contents {
 
     /// What a read of the run answers.
     pub fn digest(&self, run: Run, below: &Below) -> u64 {
-        sectors(run.offset, run.end())
-            .zip(0..)
-            .fold(0u64, |sum, (at, i)| sum.wrapping_add(mix(self.of(at, below), i)))
+        digest(0, sectors(run.offset, run.end()).map(|at| self.of(at, below)))
     }
 
     /// A write has come into RAM; its first sector has version `stamp`.

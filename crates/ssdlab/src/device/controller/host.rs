@@ -1,21 +1,21 @@
 //! Commands of the host on their way through a card.
 
 use super::ram::Run;
-use super::{Controller, Purpose, Work};
+use super::{Controller, Purpose, SPENT, WIRE, Work};
 use crate::contract::{Command, Completion, Op};
 use crate::fleet::{HostId, Io};
-use crate::stats::Part;
+use crate::stats::{Part, Parts};
 
 fn run_of(command: &Command) -> Run {
     Run { offset: command.offset, len: command.len }
 }
 
 impl Controller {
-    /// The time since it was last looked at went to `part`.
-    fn lap(&mut self, host: HostId, part: Part) {
+    /// The time since it was last looked at went to `SPENT[nth]`.
+    fn lap(&mut self, host: HostId, nth: usize) {
         let now = self.fleet.now;
         let own = &mut self.fleet.hosts[host].own;
-        own.parts[part] += now - own.mark;
+        own.spent[nth] += now - own.mark;
         own.mark = now;
     }
 
@@ -30,7 +30,7 @@ impl Controller {
 
     /// A core has looked at it.
     pub(super) fn handled(&mut self, host: HostId) {
-        self.lap(host, Part::Card);
+        self.lap(host, 0);
         match self.fleet.hosts[host].command.op {
             Op::Read => self.read(host),
             Op::Write => self.transfer(host),
@@ -69,11 +69,12 @@ impl Controller {
     fn transfer(&mut self, host: HostId) {
         let len = self.fleet.hosts[host].command.len;
         self.wire.send(self.fleet.now, self.bandwidth.time(len), host);
+        self.fleet.set_timer(WIRE, self.wire.next());
     }
 
     /// Its data has crossed.
     pub(super) fn crossed(&mut self, host: HostId) {
-        self.lap(host, Part::Bus);
+        self.lap(host, 1);
         match self.fleet.hosts[host].command.op {
             Op::Write if self.writes_back() => self.buffer(host),
             Op::Write => self.pass(host),
@@ -115,9 +116,12 @@ impl Controller {
         // All of them were sent in one instant, so the last one took all of the time.
         let now = self.fleet.now;
         let active = &mut self.fleet.hosts[host];
-        active.own.parts.add(&completion.parts);
-        active.own.mark = now;
+        (active.own.answered, active.own.mark) = (true, now);
         let op = active.command.op;
+        if self.below.len() <= host.index() {
+            self.below.resize(host.index() + 1, Parts::default());
+        }
+        self.below[host.index()] = completion.parts;
         if matches!(op, Op::Read | Op::Write) {
             self.keep(host);
         }
@@ -143,16 +147,17 @@ impl Controller {
     pub(super) fn complete(&mut self, host: HostId) {
         let own = self.fleet.hosts[host].own;
         debug_assert_eq!(own.mark, self.fleet.now, "its time is not accounted for");
-        self.fleet.complete(host, own.parts, Part::Card);
+        let below = if own.answered { &self.below[host.index()] } else { &Parts::default() };
+        self.fleet.complete(host, below, SPENT.into_iter().zip(own.spent), Part::Card);
         match self.waiting.pop_front() {
-            Some(next) => self.cores.send(self.fleet.now, Work::Host(next)),
+            Some(next) => self.assign_core(Work::Host(next)),
             None => self.places += 1,
         }
     }
 
     /// It has waited for RAM.
     pub(super) fn waited(&mut self, host: HostId) {
-        self.lap(host, Part::Cache);
+        self.lap(host, 2);
     }
 
     /// Does at once what a command leaves behind; RAM holds nothing that is not below.

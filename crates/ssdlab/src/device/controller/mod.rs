@@ -22,12 +22,12 @@ mod write_back;
 pub use keys::{ControllerKeys, RamKeys, RamOrder, WriteMode};
 
 use super::Build;
-use crate::contract::{Command, Completion, Device};
+use crate::contract::{Command, Completion, Device, host_counts};
 use crate::error::Result;
-use crate::fleet::{Composite, Fleet, HostId, Io, IoId};
+use crate::fleet::{Composite, Fleet, HostId, Io, IoId, fleet_of};
 use crate::persist::{persistent, persistent_cases};
 use crate::sim::Lane;
-use crate::stats::Parts;
+use crate::stats::{Part, Parts};
 use crate::units::{NEVER, Rate};
 use content::Contents;
 use ram::Run;
@@ -39,11 +39,17 @@ use write_back::Cache;
 pub(crate) struct Progress {
     /// Until when its time is accounted for.
     mark: u64,
-    parts: Parts,
+    /// What went to cores, wire and RAM.
+    spent: [u64; 3],
+    /// What the devices below needed is in `below`.
+    answered: bool,
     /// What of a write is not yet in RAM.
     left: Run,
 }
-persistent!(Progress { state { mark, parts, left } });
+persistent!(Progress { state { mark, spent, answered, left } });
+
+/// Where the time of a card goes, in the order of `spent`.
+const SPENT: [Part; 3] = [Part::Card, Part::Bus, Part::Cache];
 
 /// What a command below is for.
 #[derive(Clone, Copy, Debug)]
@@ -57,12 +63,6 @@ pub(crate) enum Purpose {
 }
 persistent_cases!(Purpose { Read(host), Pass(host), Destage(compressible) });
 
-impl Default for Purpose {
-    fn default() -> Self {
-        Purpose::Destage(0)
-    }
-}
-
 /// What a core works on.
 #[derive(Clone, Copy, Debug)]
 enum Work {
@@ -72,12 +72,6 @@ enum Work {
     Destage(IoId),
 }
 persistent_cases!(Work { Host(host), Destage(io) });
-
-impl Default for Work {
-    fn default() -> Self {
-        Work::Host(HostId::NONE)
-    }
-}
 
 /// Cores that take one time for anything: the first to begin is the first to end.
 struct Cores {
@@ -103,14 +97,10 @@ impl Cores {
     }
 }
 
-const NAMES: [&str; 6] = [
-    "card_reads",
-    "card_writes",
-    "card_trims",
-    "card_flushes",
-    "card_bytes_read",
-    "card_bytes_written",
-];
+/// Timers, in the order in which they go at one instant.
+const CORES: u32 = 0;
+const WIRE: u32 = 1;
+const SWEEP: u32 = 2;
 
 /// See the module.
 pub struct Controller {
@@ -125,12 +115,14 @@ pub struct Controller {
     /// What RAM holds, in tests.
     contents: Option<Contents>,
     read_hits: u64,
+    /// What the devices below needed for commands of the host, by their places.
+    below: Vec<Parts>,
     /// Runs that a read misses, and that left RAM.
     runs: Vec<Run>,
     lost: Vec<Run>,
 }
 persistent!(Controller {
-    state { fleet, places, waiting, cores, wire, read_hits }
+    state { fleet, places, waiting, cores, wire, read_hits, below }
     parts { cache, contents }
     built { bandwidth, runs, lost }
 });
@@ -143,7 +135,7 @@ impl Controller {
     pub fn new(keys: &ControllerKeys, below: Box<dyn Device>, build: &Build) -> Result<Self> {
         keys.check()?;
         Ok(Controller {
-            fleet: Fleet::new(below.capacity(), vec![below], 1, true)
+            fleet: Fleet::new(below.capacity(), vec![below], SWEEP + 1, true)
                 .with_payload(build.keep_versions),
             bandwidth: keys.bandwidth,
             places: keys.queue,
@@ -159,43 +151,32 @@ impl Controller {
             cache: keys.cache.as_ref().map(Cache::new),
             contents: build.keep_versions.then(Contents::default),
             read_hits: 0,
+            below: Vec::new(),
             runs: Vec::new(),
             lost: Vec::new(),
         })
     }
 
-    /// Plans when the card itself does something next.
+    /// A core has one thing more to do.
     #[inline]
-    fn plan(&mut self) {
-        let due = self.cache.as_ref().map_or(NEVER, |cache| cache.due);
-        self.fleet.set_timer(0, self.cores.due().min(self.wire.next()).min(due));
+    fn assign_core(&mut self, work: Work) {
+        self.cores.send(self.fleet.now, work);
+        self.fleet.set_timer(CORES, self.cores.due());
     }
 }
 
 impl Composite for Controller {
-    type Own = Progress;
-    type Purpose = Purpose;
+    fleet_of!(Progress, Purpose);
     const KIND: &'static str = "controller";
     const SOLE: bool = true;
 
-    #[inline]
-    fn fleet(&self) -> &Fleet<Progress, Purpose> {
-        &self.fleet
-    }
-
-    #[inline]
-    fn fleet_mut(&mut self) -> &mut Fleet<Progress, Purpose> {
-        &mut self.fleet
-    }
-
     fn begin(&mut self, host: HostId) {
-        let now = self.fleet.now;
-        self.fleet.hosts[host].own.mark = now;
+        self.fleet.hosts[host].own.mark = self.fleet.now;
         if self.places == 0 {
             self.waiting.push_back(host);
         } else {
             self.places -= 1;
-            self.cores.send(now, Work::Host(host));
+            self.assign_core(Work::Host(host));
         }
     }
 
@@ -206,39 +187,27 @@ impl Composite for Controller {
         }
     }
 
-    fn timer(&mut self, _which: u32) {
-        let now = self.fleet.now;
-        if self.cores.due() == now {
-            match self.cores.queue.pop_front() {
-                Some((_, Work::Host(host))) => self.handled(host),
-                Some((_, Work::Destage(io))) => self.send_destage(io),
-                None => {}
+    fn timer(&mut self, which: u32) {
+        match which {
+            CORES => {
+                let Some((_, work)) = self.cores.queue.pop_front() else { return };
+                self.fleet.set_timer(CORES, self.cores.due());
+                match work {
+                    Work::Host(host) => self.handled(host),
+                    Work::Destage(io) => self.send_destage(io),
+                }
             }
-        } else if self.wire.next() == now {
-            let Some(host) = self.wire.pop() else { return };
-            self.crossed(host);
-        } else {
-            self.begin_sweep();
+            WIRE => {
+                let Some(host) = self.wire.pop() else { return };
+                self.fleet.set_timer(WIRE, self.wire.next());
+                self.crossed(host);
+            }
+            _ => self.begin_sweep(),
         }
-    }
-
-    #[inline]
-    fn after_submit(&mut self) {
-        self.plan();
-    }
-
-    #[inline]
-    fn after_event(&mut self) {
-        self.plan();
-    }
-
-    fn after_untimed(&mut self) {
-        self.plan();
     }
 
     fn begin_settling(&mut self) {
         self.destage();
-        self.plan();
     }
 
     fn is_working(&self) -> bool {
@@ -249,6 +218,7 @@ impl Composite for Controller {
         if let Some(cache) = &mut self.cache {
             (cache.due, cache.sweep) = (NEVER, None);
         }
+        self.fleet.set_timer(SWEEP, NEVER);
     }
 
     fn apply_untimed(&mut self, command: &Command) {
@@ -261,7 +231,7 @@ impl Composite for Controller {
 
     fn visit_counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         let below = &self.fleet.members[0];
-        self.fleet.counts.visit(NAMES, visit);
+        self.fleet.counts.visit(host_counts!("card", "card"), visit);
         visit("commands", self.fleet.commands);
         visit("cores", self.cores.free_at.len() as u64);
         visit("busy_cores_ns", self.cores.busy);
@@ -277,10 +247,6 @@ impl Composite for Controller {
             visit("read_hits", self.read_hits);
             cache.counters(visit);
         }
-    }
-
-    fn place_name(&self, _member: usize) -> String {
-        "below".into()
     }
 
     fn verify_own(&self) {

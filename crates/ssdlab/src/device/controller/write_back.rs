@@ -2,7 +2,7 @@
 
 use super::keys::RamKeys;
 use super::ram::{Ram, Run};
-use super::{Controller, Purpose, Work};
+use super::{CORES, Controller, Purpose, SWEEP, Work};
 use crate::contract::{Op, SECTOR};
 use crate::fleet::{HostId, Io, IoId};
 use crate::persist::persistent;
@@ -138,6 +138,7 @@ impl Controller {
             done += 1;
         }
         cache.plan(self.fleet.now);
+        self.fleet.set_timer(SWEEP, cache.due);
         self.lost = lost;
         for _ in 0..done {
             let host = self.cache.as_mut().and_then(|cache| cache.full.pop_front());
@@ -166,6 +167,7 @@ impl Controller {
             let (Run { offset, len }, purpose) = (run, Purpose::Destage(compressible));
             let io = self.fleet.enlist(Io { member: 0, op: Op::Write, offset, len, purpose });
             self.cores.send(self.fleet.now, Work::Destage(io));
+            self.fleet.set_timer(CORES, self.cores.due());
         }
     }
 
@@ -205,6 +207,7 @@ impl Controller {
     pub(super) fn begin_sweep(&mut self) {
         let Some(cache) = &mut self.cache else { return };
         cache.due = NEVER;
+        self.fleet.set_timer(SWEEP, NEVER);
         if cache.ram.pinned() > 0 {
             cache.sweep = Some(cache.ram.begin_epoch());
         }
