@@ -304,10 +304,15 @@ pub fn keys_of<T: DeserializeOwned>(table: Table) -> Result<T> {
 
 /// Refuses times that no device has, so that sums of them stay far from the end of virtual time.
 pub fn at_most_an_hour(key: &str, time: Nanos) -> Result<()> {
-    if time <= Nanos::millis(3_600_000) {
+    at_most(key, time, Nanos::millis(3_600_000), "an hour")
+}
+
+/// Refuses times beyond `most`, which is `said` in words.
+pub fn at_most(key: &str, time: Nanos, most: Nanos, said: &str) -> Result<()> {
+    if time <= most {
         return Ok(());
     }
-    Err(Error::rig(key, format!("found {time}, expected at most an hour")))
+    Err(Error::rig(key, format!("found {time}, expected at most {said}")))
 }
 
 /// Whether a device's own keys can be read (what is below is not looked at).

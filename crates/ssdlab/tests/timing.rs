@@ -95,7 +95,16 @@ fn a_drive_whose_controller_takes_no_time_still_has_a_rate_of_trims() {
     let mut device = lab_reference(&[("capacity", "64MiB")]).build(1, false).unwrap();
     fill_sequentially(&mut *device, 1 << 20);
     let next = || command(Op::Trim, 0, 4096);
-    near("trims", closed_loop(&mut *device, 4, 1000, 0, next, |_, _| {}).per_second(), 1e8, 1e-9);
+    let trims = closed_loop(&mut *device, 4, 1000, 0, next, |_, _| {});
+    near("trims", trims.per_second(), 1e8, 1e-9);
+    // What comes behind a large one waits for it here too.
+    device.submit(trims.end, command(Op::Trim, 0, 4 << 20));
+    device.submit(trims.end, command(Op::Read, 0, 4096));
+    let mut done = Vec::new();
+    while done.len() < 2 {
+        device.advance(u64::MAX - 1, &mut done);
+    }
+    assert_eq!(done.iter().map(|c| c.time - trims.end).collect::<Vec<_>>(), [10_240; 2]);
 }
 
 fn buffered() -> Rig {

@@ -19,24 +19,17 @@ struct Row {
     new: Vec<f64>,
 }
 
-/// Takes an option with its value out of the arguments.
-pub fn take(arguments: &mut Vec<String>, option: &str) -> Option<String> {
-    let at = arguments.iter().position(|a| a == option)?;
-    let value = arguments.get(at + 1).cloned();
-    arguments.drain(at..(at + 2).min(arguments.len()));
-    Some(value.unwrap_or_else(|| panic!("{option} needs a value")))
-}
-
-/// Runs the program `old` and this one in turn with the same arguments and prints the ratios of their rows.
-pub fn compare(old: &str, mut arguments: Vec<String>) {
-    let rounds = take(&mut arguments, "--rounds").map_or(ROUNDS, |n| n.parse().expect("a number"));
-    let json = take(&mut arguments, "--json");
+/// Runs the program `old` and this one in turn with the same `arguments` and prints the ratios of their rows; with
+/// `json` appends them to that file.
+pub fn compare(old: &str, rounds: Option<&str>, json: Option<&str>, arguments: &[String]) {
+    let wrong = || super::refuse("--rounds: expected a number from 1 on");
+    let rounds = rounds.map_or(ROUNDS, |n| n.parse().ok().filter(|&n| n > 0).unwrap_or_else(wrong));
     let new = std::env::current_exe().expect("the path of this program");
     let mut rows: Vec<Row> = Vec::new();
     for round in 1..=rounds {
         eprintln!("round {round} of {rounds}");
         for (figures, is_new) in
-            [(measure(Path::new(old), &arguments), false), (measure(&new, &arguments), true)]
+            [(measure(Path::new(old), arguments), false), (measure(&new, arguments), true)]
         {
             for (name, value) in figures {
                 let at = rows.iter().position(|row| row.name == name).unwrap_or_else(|| {
@@ -55,7 +48,7 @@ pub fn compare(old: &str, mut arguments: Vec<String>) {
             .iter()
             .filter_map(|row| Some((row.name.clone(), median(&row.ratios())?.into())))
             .collect();
-        super::append(&path, &serde_json::json!({ "rounds": rounds, "new_over_old": ratios }));
+        super::append(path, &serde_json::json!({ "rounds": rounds, "new_over_old": ratios }));
     }
 }
 

@@ -20,44 +20,70 @@ const REFERENCE: &str = include_str!("../../../../python/ssdlab/profiles/lab-ref
 const WRITES: [(&str, f64, f64); 3] =
     [("0.28", 1e6, 3e6), ("0.127", 0.5e6, 1.5e6), ("0.07", 0.3e6, 0.8e6)];
 
+/// Requests of a row, and those of one with `--quick`.
+const REQUESTS: [u32; 2] = [3_000_000, 300_000];
+
+/// Measures a part of the table with so many requests for a row.
+type Group = fn(&mut Table, u32);
+/// The parts by name.
+const GROUPS: [(&str, Group); 7] = [
+    ("write", writes),
+    ("read", reads),
+    ("untimed", untimed_writes),
+    ("array", arrays),
+    ("tier", tiers),
+    ("layer", layers),
+    ("precondition", large),
+];
+
 fn main() {
     let mut arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
-    if let Some(old) = against::take(&mut arguments, "--against") {
-        return against::compare(&old, arguments);
+    let old = take(&mut arguments, "--against");
+    let rounds = take(&mut arguments, "--rounds");
+    let json = take(&mut arguments, "--json");
+    let passed_on = arguments.clone();
+    let only = take(&mut arguments, "--only");
+    let quick = arguments.iter().position(|a| a == "--quick").map(|at| arguments.remove(at));
+    if let Some(unknown) = arguments.first() {
+        refuse(&format!("{unknown}: is no option of the bench; see ./lab"));
     }
-    let quick = arguments.iter().any(|a| a == "--quick");
-    let json = arguments.iter().position(|a| a == "--json").and_then(|i| arguments.get(i + 1));
-    let only = arguments.iter().position(|a| a == "--only").and_then(|i| arguments.get(i + 1));
-    let wanted = |group: &str| only.is_none_or(|o| o == group);
-    let requests = if quick { 300_000 } else { 3_000_000 };
+    let names = GROUPS.map(|(name, _)| name);
+    if let Some(group) = only.as_deref().filter(|group| !names.contains(group)) {
+        refuse(&format!("--only {group}: expected one of {}", names.join(", ")));
+    }
+    if let Some(old) = old {
+        return against::compare(&old, rounds.as_deref(), json.as_deref(), &passed_on);
+    }
+    if rounds.is_some() {
+        refuse("--rounds: counts those of --against, which is missing");
+    }
+    let requests = REQUESTS[usize::from(quick.is_some())];
     let mut table = Table::default();
-
     println!("lab-reference, one core, 4 KiB, full channel and die timing");
     println!("{:<44} {:>10} {:>13} {:>13}", "", "measured", "first target", "aim");
-    if wanted("write") {
-        writes(&mut table, requests);
-    }
-    if wanted("read") {
-        reads(&mut table, requests);
-    }
-    if wanted("untimed") {
-        untimed_writes(&mut table, requests);
-    }
-    if wanted("array") {
-        arrays(&mut table, requests);
-    }
-    if wanted("tier") {
-        tiers(&mut table, requests);
-    }
-    if wanted("layer") {
-        layers(&mut table, requests);
-    }
-    if wanted("precondition") {
-        large(&mut table, if quick { "4GiB" } else { "64GiB" });
+    for (name, measure) in GROUPS {
+        if only.as_deref().is_none_or(|group| group == name) {
+            measure(&mut table, requests);
+        }
     }
     if let Some(path) = json {
-        table.append(path);
+        append(&path, &table.line());
     }
+}
+
+/// Takes an option with its value out of the arguments.
+fn take(arguments: &mut Vec<String>, option: &str) -> Option<String> {
+    let at = arguments.iter().position(|a| a == option)?;
+    if at + 1 == arguments.len() {
+        refuse(&format!("{option}: a value is missing"));
+    }
+    arguments.drain(at..at + 2).nth(1)
+}
+
+/// Ends with a sentence about what was asked for.
+fn refuse(sentence: &str) -> ! {
+    eprintln!("lab: {sentence}");
+    std::process::exit(2)
 }
 
 fn writes(table: &mut Table, requests: u32) {
@@ -244,7 +270,8 @@ fn member_ios(array: &dyn Device) -> u64 {
 }
 
 /// Preconditions a large drive to steady state; its memory is that of the process before and after.
-fn large(table: &mut Table, capacity: &str) {
+fn large(table: &mut Table, requests: u32) {
+    let capacity = if requests == REQUESTS[0] { "64GiB" } else { "4GiB" };
     let before = resident();
     let start = Cpu::now();
     let mut device = drive(capacity, "0.28");
@@ -336,7 +363,8 @@ impl Table {
         self.rows.push((name.to_string(), value, unit));
     }
     /// Appends one JSON line with every figure.
-    fn append(&self, path: &str) {
+    /// The line of a file of tables.
+    fn line(&self) -> serde_json::Value {
         let rows: serde_json::Map<String, serde_json::Value> = self
             .rows
             .iter()
@@ -344,7 +372,7 @@ impl Table {
                 (format!("{name} [{unit}]"), ((value * 1e4).round() / 1e4).into())
             })
             .collect();
-        append(path, &serde_json::json!({ "version": env!("CARGO_PKG_VERSION"), "figures": rows }));
+        serde_json::json!({ "version": env!("CARGO_PKG_VERSION"), "figures": rows })
     }
 }
 
@@ -353,7 +381,7 @@ fn append(path: &str, line: &serde_json::Value) {
     let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
     match file.and_then(|mut f| writeln!(f, "{line}")) {
         Ok(()) => println!("appended to {path}"),
-        Err(e) => eprintln!("cannot append to {path}: {e}"),
+        Err(e) => refuse(&format!("--json {path}: {e}")),
     }
 }
 

@@ -206,7 +206,7 @@ impl Array {
         if self.failures.worn.is_empty() {
             return;
         }
-        if !self.member(member).writes.is_multiple_of(WRITES_PER_LOOK) {
+        if !self.member(member).counts.writes.is_multiple_of(WRITES_PER_LOOK) {
             return;
         }
         let limit = self.failures.worn.iter().position(|&(m, _)| m == member);

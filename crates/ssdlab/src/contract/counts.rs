@@ -10,10 +10,14 @@ pub struct HostCounts {
     pub reads: u64,
     /// Commands that write.
     pub writes: u64,
-    trims: u64,
-    flushes: u64,
-    bytes_read: u64,
-    bytes_written: u64,
+    /// TRIMs.
+    pub trims: u64,
+    /// Flushes.
+    pub flushes: u64,
+    /// Bytes read.
+    pub bytes_read: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
 }
 persistent!(HostCounts { state { reads, writes, trims, flushes, bytes_read, bytes_written } });
 

@@ -1,6 +1,6 @@
 //! A member in its place: the device, and what is seen of it from outside.
 
-use crate::contract::{Built, Command, Completion, Device, Op};
+use crate::contract::{Built, Command, Completion, Device, HostCounts, Op, host_counts};
 use crate::persist::persistent;
 
 /// See the module. It shows itself as the device that it holds, with a few counters more.
@@ -16,20 +16,14 @@ pub struct Member {
     in_flight: u32,
     since: u64,
     busy: u64,
-    pub reads: u64,
-    pub writes: u64,
-    pub bytes_read: u64,
-    pub bytes_written: u64,
-    pub trims: u64,
-    pub flushes: u64,
+    /// What has come to it, timed or not.
+    pub counts: HostCounts,
+    /// Purges that have.
     pub purges: u64,
 }
 
 persistent!(Member {
-    state {
-        device, pending, dead, head, in_flight, since, busy, reads, writes, bytes_read, bytes_written, trims,
-        flushes, purges,
-    }
+    state { device, pending, dead, head, in_flight, since, busy, counts, purges }
 });
 
 impl Member {
@@ -43,12 +37,7 @@ impl Member {
             in_flight: 0,
             since: 0,
             busy: 0,
-            reads: 0,
-            writes: 0,
-            bytes_read: 0,
-            bytes_written: 0,
-            trims: 0,
-            flushes: 0,
+            counts: HostCounts::default(),
             purges: 0,
         }
     }
@@ -86,19 +75,8 @@ impl Member {
     /// Counts a command, timed or not.
     #[inline]
     pub fn count(&mut self, command: &Command) {
-        match command.op {
-            Op::Read => {
-                self.reads += 1;
-                self.bytes_read += command.len;
-            }
-            Op::Write => {
-                self.writes += 1;
-                self.bytes_written += command.len;
-            }
-            Op::Trim => self.trims += 1,
-            Op::Flush => self.flushes += 1,
-            Op::Purge => self.purges += 1,
-        }
+        self.counts.count(command);
+        self.purges += u64::from(command.op == Op::Purge);
     }
 }
 
@@ -136,12 +114,7 @@ impl Device for Member {
         self.device.content(offset)
     }
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        visit("member_reads", self.reads);
-        visit("member_writes", self.writes);
-        visit("member_bytes_read", self.bytes_read);
-        visit("member_bytes_written", self.bytes_written);
-        visit("member_trims", self.trims);
-        visit("member_flushes", self.flushes);
+        self.counts.visit(host_counts!("member", "member"), visit);
         visit("member_purges", self.purges);
         visit("member_busy_ns", self.busy);
         self.device.counters(visit);

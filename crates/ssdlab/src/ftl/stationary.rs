@@ -9,8 +9,8 @@
 //! as often as the model.
 //!
 //! Simplified: all regions hold equally much, and the copies of a superblock have their valid units at the same
-//! offsets. The model is written on between the regions, and the drive should be afterwards, so that they differ. Cost: the writes of the model, and a random permutation of the
-//! logical units.
+//! offsets. The model is written on between the regions, and the drive should be afterwards, so that they differ.
+//! Cost: the writes of the model, and a random permutation of the logical units.
 
 use super::blocks::OPEN;
 use super::mapping::Mapping;
@@ -29,7 +29,6 @@ const MODEL_SUPERBLOCKS: u32 = 1024;
 const GAIN: u32 = 4;
 /// Times that the model is overwritten: what was filled in order is then a share of `exp(-8)` of the data.
 const OVERWRITES: u32 = 8;
-
 /// Times that the model is overwritten while the regions of the drive become samples of it one after the other, so
 /// that they do not all have what is chance in it.
 const PASSING: u32 = 2;

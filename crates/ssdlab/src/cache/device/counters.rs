@@ -71,10 +71,10 @@ impl CacheDevice {
         visit("write_hits", c.write.hits);
         visit("write_partial", c.write.partial);
         visit("write_misses", c.write.misses);
-        visit("cache_bytes_read", cache.bytes_read);
-        visit("cache_bytes_written", cache.bytes_written);
-        visit("pool_bytes_read", pool.bytes_read);
-        visit("pool_bytes_written", pool.bytes_written);
+        visit("cache_bytes_read", cache.counts.bytes_read);
+        visit("cache_bytes_written", cache.counts.bytes_written);
+        visit("pool_bytes_read", pool.counts.bytes_read);
+        visit("pool_bytes_written", pool.counts.bytes_written);
         visit("bypassed_sequential", c.sequential);
         visit("bypassed_congested", c.congested);
         visit("bypassed_bytes", c.past_bytes);

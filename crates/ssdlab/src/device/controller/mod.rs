@@ -236,12 +236,7 @@ impl Composite for Controller {
         visit("cores", self.cores.free_at.len() as u64);
         visit("busy_cores_ns", self.cores.busy);
         visit("busy_bus_ns", self.wire.busy_ns());
-        visit("below_reads", below.reads);
-        visit("below_bytes_read", below.bytes_read);
-        visit("below_writes", below.writes);
-        visit("below_bytes_written", below.bytes_written);
-        visit("below_trims", below.trims);
-        visit("below_flushes", below.flushes);
+        below.counts.visit(host_counts!("below", "below"), visit);
         visit("below_purges", below.purges);
         if let Some(cache) = &self.cache {
             visit("read_hits", self.read_hits);

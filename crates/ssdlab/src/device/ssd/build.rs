@@ -8,8 +8,8 @@ use crate::ftl::{
     Batch, Layout, Pace, PageMap, Policies, Settings, placement, victim, wear_leveling,
 };
 use crate::nand::{Flash, Geometry, Suspend, Timing, schedule};
-use crate::rig::at_most_an_hour;
-use crate::units::Bytes;
+use crate::rig::{at_most, at_most_an_hour};
+use crate::units::{Bytes, Nanos};
 
 /// Largest physical / logical - 1.
 const OVER_PROVISIONING_MAX: f64 = 20.0;
@@ -49,9 +49,9 @@ impl SsdKeys {
         ] {
             at_most_an_hour(key, time)?;
         }
-        let trim = self.controller.trim_unit_time.0 as f64;
-        between("controller.trim_unit_time", trim, 0.0, 1e6)
-            .map_err(|_| Error::rig("controller.trim_unit_time", "expected at most 1ms"))?;
+        // There may be 2^32 of them in a command.
+        let trim = self.controller.trim_unit_time;
+        at_most("controller.trim_unit_time", trim, Nanos::millis(1), "1ms")?;
         between("ftl.gc.idle_superblocks", f64::from(self.ftl.gc.idle_superblocks), 0.0, 65_536.0)?;
         between("nand.transfer_mts", nand.transfer_mts, 1.0, 10_000.0)?;
         between("ftl.over_provisioning", self.ftl.over_provisioning, 0.001, OVER_PROVISIONING_MAX)?;

@@ -73,6 +73,14 @@ struct Controller {
     queue: VecDeque<(u64, u32)>,
 }
 
+impl Controller {
+    /// Whether a command that takes it no time need not wait for it.
+    #[inline]
+    fn is_free(&self, now: u64) -> bool {
+        self.time == 0 && self.cores[0] <= now && self.queue.is_empty()
+    }
+}
+
 struct Buffer {
     units: u32,
     used: u32,
@@ -367,7 +375,7 @@ impl Device for Ssd {
             self.cancel_fold();
         }
         self.in_flight += 1;
-        if self.controller.time == 0 {
+        if self.controller.is_free(now) {
             self.handled(index);
             return;
         }
