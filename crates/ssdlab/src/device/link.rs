@@ -351,6 +351,18 @@ impl Device for Link {
         self.below.settle(now)
     }
 
+    fn power_cut(&mut self, now: u64) -> Option<u64> {
+        let ready = self.below.power_cut(now)?;
+        self.lanes.iter_mut().for_each(|lane| lane.cut(now).for_each(drop));
+        (self.active, self.free) = (Vec::new(), Vec::new());
+        self.slots_free = self.keys.queue_slots;
+        self.waiting.clear();
+        self.answers.clear();
+        self.ready.clear();
+        self.now = now;
+        Some(ready)
+    }
+
     fn apply(&mut self, command: &Command) {
         self.below.apply(command);
     }

@@ -92,6 +92,7 @@ pub(super) fn visit(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     visit("busy_fold_ns", busy[Cause::Fold as usize]);
     visit("busy_parity_ns", busy[Cause::Parity as usize]);
     visit("busy_channels_ns", channels);
+    ssd.power.visit(visit);
     visit_wear(ssd, visit);
 }
 

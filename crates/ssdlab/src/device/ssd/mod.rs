@@ -10,6 +10,8 @@ mod keys;
 mod page_reads;
 mod parts;
 mod persist;
+mod power;
+mod purge;
 mod read_ahead;
 mod settle;
 mod write_limit;
@@ -19,7 +21,7 @@ pub use keys::{
     ParityKeys, ReadAheadKeys, SlcCacheKeys, SsdKeys, SuspendKeys, WearKeys,
 };
 
-use super::{Build, Command, Completion, Device, Op, SECTOR};
+use super::{Build, Command, Completion, Device, Op, PowerCounts, SECTOR};
 use crate::error::Result;
 use crate::ftl::PageMap;
 use crate::nand::{FastDiv, Finished, Geometry, NONE, OpKind};
@@ -67,6 +69,14 @@ struct Controller {
     queue: VecDeque<(u64, u32)>,
 }
 
+impl Controller {
+    /// Whether a command need not wait for it.
+    #[inline]
+    fn is_free(&self, now: u64) -> bool {
+        self.cores[0] <= now && self.queue.is_empty()
+    }
+}
+
 struct Buffer {
     units: u32,
     used: u32,
@@ -109,6 +119,7 @@ pub struct Ssd {
     read_ahead: Option<Box<ReadAhead>>,
     ready: Vec<Completion>,
     host: HostCounters,
+    power: PowerCounts,
 }
 
 impl Ssd {
@@ -165,6 +176,7 @@ impl Ssd {
             }),
             ready: Vec::new(),
             host: HostCounters::default(),
+            power: PowerCounts::default(),
         })
     }
 
@@ -185,28 +197,6 @@ impl Ssd {
 
     fn slot(&self, extra: u32) -> u32 {
         self.dies + extra
-    }
-
-    fn try_purge(&mut self) {
-        if self.engine.quiet() && self.engine.open == 0 {
-            let erases = self.purge();
-            let time = self.engine.now + u64::from(erases) * self.t_erase;
-            self.engine.flash.calendar.set(self.slot(PURGE), time);
-        }
-    }
-
-    /// Erases every superblock in use; answers the number of erases on the busiest die.
-    fn purge(&mut self) -> u32 {
-        if let Some(ahead) = &mut self.read_ahead {
-            ahead.forget_all();
-        }
-        let erased =
-            |ftl: &PageMap| ftl.counters.superblocks_erased + ftl.map_counters().superblocks_erased;
-        let before = erased(&self.ftl);
-        let most = self.ftl.purge();
-        let erased = erased(&self.ftl) - before;
-        self.engine.untimed.erases += erased * u64::from(self.ftl.layout.dies_per_region);
-        most
     }
 
     /// Completes a command that needs nothing more from the flash.
@@ -264,12 +254,16 @@ impl Ssd {
         }
     }
 
-    /// A flash operation has ended.
+    /// A flash operation of a die has ended.
     #[inline]
-    fn finished(&mut self, f: &Finished) {
+    fn finished(&mut self, die: u32, f: &Finished) {
+        if self.keep_versions {
+            self.note_content(die, f);
+        }
         if f.kind == OpKind::Program {
             self.engine.release(f.first, f.units);
-            if f.host_units > 0 {
+            self.engine.replaced(f);
+            if f.epoch != NONE {
                 self.programmed(f);
             }
         } else if fetches(f) {
@@ -393,7 +387,8 @@ impl Device for Ssd {
             self.cancel_fold();
         }
         self.in_flight += 1;
-        if self.controller.time == 0 {
+        // Without time in the controller a queue is that of a drive which is not ready yet.
+        if self.controller.time == 0 && self.controller.is_free(now) {
             self.handled(index);
             return;
         }
@@ -427,13 +422,17 @@ impl Device for Ssd {
             if slot >= self.dies {
                 self.own_event(slot);
             } else if let Some(f) = self.engine.flash.step(slot, time) {
-                self.finished(&f);
+                self.finished(slot, &f);
             }
         }
     }
 
     fn settle(&mut self, now: u64) -> u64 {
         self.settle_flash(now)
+    }
+
+    fn power_cut(&mut self, now: u64) -> Option<u64> {
+        Some(self.lose_power(now))
     }
 
     fn apply(&mut self, command: &Command) {
@@ -466,6 +465,7 @@ impl Device for Ssd {
             }
             Op::Flush => {
                 self.host.flushes += 1;
+                self.ftl.trims_are_durable();
                 if self.buffer.as_ref().is_some_and(|b| !b.protected) {
                     self.ftl.pad_all(&mut self.engine.untimed());
                 }
