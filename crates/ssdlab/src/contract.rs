@@ -12,7 +12,7 @@ mod counts;
 
 pub use built::Built;
 pub(crate) use counts::host_counts;
-pub use counts::{HOST, HostCounts};
+pub use counts::{HOST, HostCounts, PowerCounts};
 
 use crate::persist::{Persist, persistent, persistent_enum};
 use crate::rng::Stream;
@@ -121,6 +121,15 @@ pub trait Device: Persist + Send {
     /// `now` if nothing was. No command may be in flight. The quiet time before idle work
     /// begins counts from there.
     fn settle(&mut self, now: u64) -> u64;
+
+    /// Power goes at `now`, when all that was due by then has happened. Commands in flight are never
+    /// answered and may have been done in part, what was volatile is gone, what is durable stays. Answers when
+    /// the device is ready again; commands that it is given before wait until then. [`None`]: this kind of
+    /// device does not model it, and nothing has changed.
+    fn power_cut(&mut self, now: u64) -> Option<u64> {
+        let _ = now;
+        None
+    }
 
     /// Does at once, in no time, what the command would leave behind: the untimed path for
     /// preconditioning. Nothing may be in flight, and a device that has worked in time has been

@@ -306,9 +306,9 @@ impl Persist for String {
     }
 }
 
-impl Persist for BTreeMap<u64, u64> {
+impl<K: Persist + Default + Ord, V: Persist + Default> Persist for BTreeMap<K, V> {
     fn persist(&mut self, archive: &mut Archive<'_>) -> Result<()> {
-        let mut entries: Vec<(u64, u64)> = std::mem::take(self).into_iter().collect();
+        let mut entries: Vec<(K, V)> = std::mem::take(self).into_iter().collect();
         entries.persist(archive)?;
         self.extend(entries);
         Ok(())

@@ -26,7 +26,7 @@ fn known(kind: &str) -> bool {
     DEVICES.names().any(|name| name == kind)
 }
 
-fn samples(below: bool) -> impl Iterator<Item = &'static Sample> + Clone {
+pub fn samples(below: bool) -> impl Iterator<Item = &'static Sample> + Clone {
     SAMPLES.iter().filter(move |s| s.below == below && known(s.kind))
 }
 
@@ -186,7 +186,7 @@ fn saved(device: &mut dyn Device) -> Vec<u8> {
 
 /// A device that now and then, with whatever is in flight, goes on as a copy of itself: one that was built
 /// the same way and loaded what this one saved, after it had done something else or nothing.
-struct Relay<'a> {
+pub struct Relay<'a> {
     build: &'a (dyn Fn() -> Box<dyn Device> + Sync),
     inner: Box<dyn Device>,
     spare: Box<dyn Device>,
@@ -249,6 +249,15 @@ impl Device for Relay<'_> {
         self.hand_over();
         self.inner.settle(now)
     }
+    fn power_cut(&mut self, now: u64) -> Option<u64> {
+        self.hand_over();
+        let ready = self.inner.power_cut(now);
+        self.hand_over();
+        ready
+    }
+    fn content(&self, offset: u64) -> u64 {
+        self.inner.content(offset)
+    }
     fn apply(&mut self, command: &Command) {
         self.hand_over();
         self.inner.apply(command);
@@ -265,7 +274,7 @@ impl Device for Relay<'_> {
 }
 
 /// Whether a device that goes on from what it saved, again and again, shows what it shows otherwise.
-fn goes_on(
+pub fn goes_on(
     rig: &Rig,
     build: &(dyn Fn() -> Box<dyn Device> + Sync),
     script: &[Step],

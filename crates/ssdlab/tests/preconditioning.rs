@@ -26,7 +26,7 @@ fn commands(seed: u64, capacity: u64, number: usize) -> Vec<Command> {
                 let compressible = (offset / 4096 * 37 % 101) as u8;
                 Some(Command { compressible, ..command(op, offset, len) })
             }
-            Step::Idle(_) => None,
+            Step::Idle(_) | Step::Cut(_) => None,
         })
         .collect()
 }

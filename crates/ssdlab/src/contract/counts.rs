@@ -65,3 +65,37 @@ impl HostCounts {
         names.into_iter().zip(values).for_each(|(name, value)| visit(name, value));
     }
 }
+
+/// What losses of power have cost a device that ends a stack.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PowerCounts {
+    /// Losses of power.
+    pub losses: u64,
+    /// Commands in flight, which were never answered.
+    pub commands_cut: u64,
+    /// Of those, writes of which a part arrived.
+    pub commands_torn: u64,
+    /// Bytes that volatile memory held of what was written, and lost.
+    pub lost_bytes: u64,
+    /// Time until the device was ready again, ns.
+    pub startup_ns: u64,
+}
+persistent!(PowerCounts { state { losses, commands_cut, commands_torn, lost_bytes, startup_ns } });
+
+impl PowerCounts {
+    /// A write of so many sectors is cut after `landed` of them.
+    pub fn cut_write(&mut self, landed: u64, sectors: u64) {
+        self.commands_torn += u64::from(landed > 0 && landed < sectors);
+    }
+
+    /// Shows the counters of a device that has lost power.
+    pub fn visit(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        if self.losses > 0 {
+            visit("power_losses", self.losses);
+            visit("power_commands_cut", self.commands_cut);
+            visit("power_commands_torn", self.commands_torn);
+            visit("power_lost_bytes", self.lost_bytes);
+            visit("power_startup_ns", self.startup_ns);
+        }
+    }
+}

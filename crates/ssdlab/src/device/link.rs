@@ -291,6 +291,16 @@ impl Composite for Link {
         false
     }
 
+    fn lose_power(&mut self, now: u64) -> Option<u64> {
+        let ready = self.fleet.members[0].power_cut(now)?;
+        self.lanes.iter_mut().for_each(|lane| lane.cut(now).for_each(drop));
+        self.slots_free = self.keys.queue_slots;
+        self.waiting.clear();
+        self.answers.clear();
+        self.fleet.cut(now);
+        Some(ready)
+    }
+
     fn apply_untimed(&mut self, command: &Command) {
         self.fleet.apply(0, command);
     }

@@ -5,10 +5,11 @@
 //! command.
 
 use super::versions::Versions;
-use super::{Build, Command, Completion, Device, HOST, HostCounts, SECTOR};
+use super::{Build, Command, Completion, Device, HOST, HostCounts, Op, PowerCounts, SECTOR};
 use crate::error::{Error, Result};
 use crate::persist::persistent;
 use crate::rig::at_most_an_hour;
+use crate::rng::Stream;
 use crate::stats::{Part, Parts};
 use crate::units::{Bytes, NEVER, Nanos};
 use schemars::JsonSchema;
@@ -73,13 +74,16 @@ pub struct Null {
     free_at: Vec<u64>,
     next: usize,
     /// In flight, in order of completion.
-    queue: VecDeque<Completion>,
+    queue: VecDeque<(Completion, Command)>,
     versions: Versions,
     counts: HostCounts,
+    power: PowerCounts,
+    /// How far writes get that a loss of power cuts.
+    torn: Stream,
 }
 
 persistent!(Null {
-    state { next, queue, versions, counts }
+    state { next, queue, versions, counts, power, torn }
     parts { free_at }
     built { keys }
 });
@@ -97,14 +101,10 @@ impl Null {
             queue: VecDeque::new(),
             versions: Versions::new(build.keep_versions),
             counts: HostCounts::default(),
+            power: PowerCounts::default(),
+            torn: build.stream("power"),
             keys,
         })
-    }
-
-    /// Counts the command and changes content; returns the digest of what it read.
-    fn perform(&mut self, command: &Command) -> u64 {
-        self.counts.count(command);
-        self.versions.perform(command)
     }
 }
 
@@ -118,24 +118,31 @@ impl Device for Null {
     }
 
     fn submit(&mut self, now: u64, command: Command) {
-        let digest = self.perform(&command);
+        self.counts.count(&command);
+        let digest = self.versions.perform(&command);
         let free_at = &mut self.free_at[self.next];
         let time = now.max(*free_at) + self.keys.service_time.0;
         *free_at = time;
         self.next = if self.next + 1 == self.free_at.len() { 0 } else { self.next + 1 };
         let mut parts = Parts::default();
         parts[Part::Service] = time - now;
-        self.queue.push_back(Completion { tag: command.tag, time, parts, digest });
+        self.queue.push_back((Completion { tag: command.tag, time, parts, digest }, command));
     }
 
     fn next_event(&self) -> u64 {
-        self.queue.front().map_or(NEVER, |completion| completion.time)
+        self.queue.front().map_or(NEVER, |(completion, _)| completion.time)
     }
 
     fn advance(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64 {
         let now = self.next_event().min(limit);
-        while self.queue.front().is_some_and(|completion| completion.time <= now) {
-            done.extend(self.queue.pop_front());
+        while let Some(&(completion, command)) = self.queue.front()
+            && completion.time <= now
+        {
+            self.queue.pop_front();
+            if command.op == Op::Write {
+                self.versions.land(&command, command.len / SECTOR);
+            }
+            done.push(completion);
         }
         now
     }
@@ -145,9 +152,27 @@ impl Device for Null {
         now
     }
 
+    fn power_cut(&mut self, now: u64) -> Option<u64> {
+        self.power.losses += 1;
+        self.power.commands_cut += self.queue.len() as u64;
+        for (completion, command) in std::mem::take(&mut self.queue) {
+            let begun = completion.time < now + self.keys.service_time.0;
+            if command.op == Op::Write && begun {
+                let sectors = command.len / SECTOR;
+                let landed = self.torn.below(sectors + 1);
+                self.versions.land(&command, landed);
+                self.power.cut_write(landed, sectors);
+            }
+        }
+        self.versions.power_cut();
+        self.free_at.fill(now);
+        Some(now)
+    }
+
     fn apply(&mut self, command: &Command) {
         debug_assert!(self.queue.is_empty(), "something is in flight");
-        self.perform(command);
+        self.counts.count(command);
+        self.versions.apply(command);
     }
 
     fn content(&self, offset: u64) -> u64 {
@@ -156,13 +181,14 @@ impl Device for Null {
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         self.counts.visit(HOST, visit);
+        self.power.visit(visit);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::{Op, mix};
+    use crate::contract::mix;
 
     fn device(servers: u32, keep_versions: bool) -> Null {
         let keys = NullKeys { capacity: Bytes::mib(1), service_time: Nanos(100), servers };

@@ -93,6 +93,9 @@ impl Device for Partition {
     fn settle(&mut self, now: u64) -> u64 {
         self.below.settle(now)
     }
+    fn power_cut(&mut self, now: u64) -> Option<u64> {
+        self.below.power_cut(now)
+    }
     fn apply(&mut self, command: &Command) {
         let inner = self.translate(command);
         self.below.apply(&inner);

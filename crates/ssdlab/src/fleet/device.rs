@@ -85,6 +85,10 @@ impl<C: Composite> Device for C {
         end
     }
 
+    fn power_cut(&mut self, now: u64) -> Option<u64> {
+        self.lose_power(now)
+    }
+
     fn apply(&mut self, command: &Command) {
         debug_assert_eq!(self.fleet().in_flight, 0, "something is in flight");
         self.fleet_mut().counts.count(command);

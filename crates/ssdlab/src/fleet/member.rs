@@ -64,12 +64,16 @@ impl Member {
         self.pending -= 1;
     }
 
+    /// What was in flight is gone.
+    pub fn cut(&mut self, now: u64) {
+        self.note_busy(now);
+        (self.in_flight, self.pending) = (0, 0);
+    }
+
     /// The device has died, with all that was in flight.
     pub fn died(&mut self, now: u64) {
-        if self.in_flight > 0 {
-            self.busy += now - self.since;
-        }
-        (self.in_flight, self.pending, self.dead) = (0, 0, true);
+        self.cut(now);
+        self.dead = true;
     }
 
     /// Counts a command, timed or not.
@@ -105,6 +109,9 @@ impl Device for Member {
     }
     fn settle(&mut self, now: u64) -> u64 {
         self.device.settle(now)
+    }
+    fn power_cut(&mut self, now: u64) -> Option<u64> {
+        self.device.power_cut(now)
     }
     fn apply(&mut self, command: &Command) {
         self.count(command);

@@ -133,6 +133,10 @@ pub(crate) trait Composite: Persist + Send {
     /// Nothing is, but members have still to settle.
     fn end_settling(&mut self) {}
 
+    /// Loses power, as [`Device::power_cut`]; [`None`]: not modelled.
+    fn lose_power(&mut self, _now: u64) -> Option<u64> {
+        None
+    }
     /// Does a command in no time.
     fn apply_untimed(&mut self, command: &Command);
     /// Takes its steady state at once, as [`Device::draw_steady`].
@@ -357,6 +361,21 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
     pub fn apply(&mut self, member: usize, command: &Command) {
         self.unplanned = true;
         self.members[member].apply(command);
+    }
+
+    /// Forgets at `now` everything in flight, after a loss of power; what members hold is theirs.
+    pub fn cut(&mut self, now: u64) {
+        self.now = now;
+        (self.ios, self.hosts) = (Slab::new(), Slab::new());
+        (self.in_flight, self.last_host, self.purging) = (0, now, false);
+        self.failing.clear();
+        self.behind.clear();
+        self.ready.clear();
+        self.members.iter_mut().for_each(|member| member.cut(now));
+        let timers = self.calendar.slots() - self.members.len();
+        (0..timers as u32).for_each(|which| self.set_timer(which, NEVER));
+        self.unplanned = true;
+        self.plan_members();
     }
 
     /// Lets a member take its steady state at once, where it can.

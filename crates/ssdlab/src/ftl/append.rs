@@ -1,15 +1,37 @@
 //! Write frontiers: appending units, closing and padding program units.
 
 use super::mapping::Mapping;
-use super::page_map::{CLOSED, Frontier, Lane, PageMap};
+use super::open::beginnings;
+use super::page_map::{CLOSED, Frontier, Lane, PageMap, Region};
 use super::{Filled, Sink};
 use crate::nand::{Cause, NONE};
+
+/// A logical unit about to be placed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unit {
+    pub lpn: u32,
+    /// Where it lay before, and in how many physical units.
+    pub from: u32,
+    pub length: u32,
+}
+
+impl Unit {
+    /// One that held no data.
+    pub fn new(lpn: u32) -> Self {
+        Unit { lpn, from: NONE, length: 0 }
+    }
+
+    /// The same with a place where it lay before.
+    pub fn from(self, from: u32, length: u32) -> Self {
+        Unit { from, length, ..self }
+    }
+}
 
 /// Physical units of one logical unit about to be placed in one program unit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     /// Whose they are.
-    pub lpn: u32,
+    pub unit: Unit,
     /// How many.
     pub units: u32,
     /// Whether the logical unit begins with them.
@@ -42,12 +64,12 @@ impl PageMap {
         &mut self,
         region: u32,
         collected: bool,
-        lpn: u32,
+        unit: Unit,
         cause: Cause,
         read: u32,
         sink: &mut S,
     ) -> u32 {
-        let piece = Piece { lpn, units: 1, first: true, cause, reads: [read, NONE] };
+        let piece = Piece { unit, units: 1, first: true, cause, reads: [read, NONE] };
         self.append_piece(region, collected, piece, sink)
     }
 
@@ -69,12 +91,12 @@ impl PageMap {
     pub(super) fn append_slc<S: Sink>(
         &mut self,
         region: u32,
-        lpn: u32,
+        unit: Unit,
         read: u32,
         sink: &mut S,
     ) -> u32 {
         let cause = Cause::HostWrite;
-        let piece = Piece { lpn, units: 1, first: true, cause, reads: [read, NONE] };
+        let piece = Piece { unit, units: 1, first: true, cause, reads: [read, NONE] };
         self.append_to(region, Lane::Slc, piece, sink)
     }
 
@@ -82,19 +104,18 @@ impl PageMap {
     /// Inlined, so that native data is not asked for its mode.
     #[inline(always)]
     fn append_to<S: Sink>(&mut self, region: u32, lane: Lane, piece: Piece, sink: &mut S) -> u32 {
-        let Piece { lpn, units, first, cause, reads } = piece;
+        let Piece { unit, units, first, cause, reads } = piece;
         let layout = self.layout;
-        let r = &mut self.regions[region as usize];
-        if r.frontier(lane).superblock == NONE {
-            let superblock = r.free.pop_front().expect("a reserve superblock");
-            *r.frontier_mut(lane) = Frontier { superblock, ..CLOSED };
-            self.free -= 1;
+        if self.regions[region as usize].frontier(lane).superblock == NONE {
+            self.open_superblock(region, lane, sink);
         }
+        let r = &mut self.regions[region as usize];
         let frontier = r.frontier_mut(lane);
         let per_program = layout.units_per_program();
         let superblock = frontier.superblock;
         let ppn = layout.first_unit(superblock) + frontier.offset;
-        if per_program == 1 || frontier.offset.is_multiple_of(per_program) {
+        let within = if per_program == 1 { 0 } else { frontier.offset % per_program };
+        if within == 0 {
             frontier.handle = sink.open_program(layout.die_of(ppn));
             frontier.host_units = 0;
         } else if frontier.handle == NONE {
@@ -122,9 +143,10 @@ impl PageMap {
         }
         let mut frontier = *frontier;
         r.valid_units += units;
+        self.note(region, lane, within, ppn, &piece);
         if first {
-            self.remap(lpn, ppn);
-            self.owner[ppn as usize] = lpn;
+            self.remap(unit.lpn, ppn);
+            self.owner[ppn as usize] = unit.lpn;
         }
         self.mark(ppn, units);
         self.counters.units_mapped += count;
@@ -134,8 +156,8 @@ impl PageMap {
         {
             cache.count(region, superblock, true);
         }
-        if per_program == 1 || frontier.offset.is_multiple_of(per_program) {
-            self.close_unit(frontier, lane, per_program, cause, sink);
+        if within + units == per_program {
+            self.close_unit(region, frontier, lane, cause, sink);
             if layout.has_parity() {
                 frontier.offset = self.append_parity(region, lane, sink);
             }
@@ -152,8 +174,15 @@ impl PageMap {
     pub(super) fn relocate<S: Sink>(&mut self, lpn: u32, read: u32, sink: &mut S) {
         let from = self.lookup(lpn);
         self.invalidate(from);
-        let to = self.append(0, false, lpn, Cause::Merge, read, sink);
-        self.copy_content(from, to);
+        let to = self.append(0, false, Unit::new(lpn).from(from, 1), Cause::Merge, read, sink);
+        self.copy_content(from, to, sink);
+    }
+
+    /// Takes the next free superblock for a frontier.
+    fn open_superblock<S: Sink>(&mut self, region: u32, lane: Lane, sink: &mut S) {
+        let superblock = self.take_free(region);
+        self.see_to_erase(superblock, sink);
+        *self.regions[region as usize].frontier_mut(lane) = Frontier { superblock, ..CLOSED };
     }
 
     #[inline(always)]
@@ -164,16 +193,35 @@ impl PageMap {
     #[inline]
     fn close_unit<S: Sink>(
         &mut self,
+        region: u32,
         frontier: Frontier,
         lane: Lane,
-        units: u32,
         cause: Cause,
         sink: &mut S,
     ) {
-        let first = self.layout.first_unit(frontier.superblock) + frontier.offset - units;
+        self.close_filled(region, frontier, lane, (self.layout.units_per_program(), cause), sink);
+    }
+
+    /// Closes the program unit that ends at a frontier, with so many units in it, on whose behalf.
+    #[inline]
+    fn close_filled<S: Sink>(
+        &mut self,
+        region: u32,
+        frontier: Frontier,
+        lane: Lane,
+        (units, cause): (u32, Cause),
+        sink: &mut S,
+    ) {
+        let end = self.layout.first_unit(frontier.superblock) + frontier.offset;
+        let first = end - self.layout.units_per_program();
         let cause = if frontier.host_units > 0 { Cause::HostWrite } else { cause };
         let (host_units, slc) = (frontier.host_units, lane == Lane::Slc);
-        sink.close_program(frontier.handle, Filled { first, units, host_units, cause, slc });
+        let filled = Filled { first, units, host_units, cause, slc };
+        sink.close_program(frontier.handle, filled, self.placed(region, lane, units));
+        if !sink.timed() && self.content.is_some() {
+            let units: Vec<u32> = beginnings(first, self.placed(region, lane, units)).collect();
+            self.programmed(units.into_iter());
+        }
     }
 
     fn close_superblock(&mut self, region: u32, lane: Lane, superblock: u32) {
@@ -211,11 +259,7 @@ impl PageMap {
         frontier.offset += per_program - used;
         self.counters.programs_padding += u64::from(per_program - used);
         let mut frontier = *frontier;
-        let first = self.layout.first_unit(frontier.superblock) + frontier.offset - per_program;
-        let cause = if frontier.host_units > 0 { Cause::HostWrite } else { cause };
-        let (host_units, slc) = (frontier.host_units, lane == Lane::Slc);
-        let filled = Filled { first, units: used, host_units, cause, slc };
-        sink.close_program(frontier.handle, filled);
+        self.close_filled(region, frontier, lane, (used, cause), sink);
         if self.layout.has_parity() {
             frontier.offset = self.append_parity(region, lane, sink);
         }
@@ -230,6 +274,14 @@ impl PageMap {
         if let Mapping::Cached(cached) = &mut self.mapping {
             cached.pad_all(sink);
         }
+    }
+
+    /// Units placed in program units that are not full yet: counted as programs, not yet in flash.
+    pub fn open_units(&self) -> u64 {
+        let per_program = self.layout.units_per_program();
+        let open = |f: &Frontier| if f.superblock == NONE { 0 } else { f.offset % per_program };
+        let of = |r: &Region| open(&r.host) + open(&r.collected) + open(&r.slc);
+        self.regions.iter().map(|r| u64::from(of(r))).sum()
     }
 
     /// Programs everything that waits for a full program unit.

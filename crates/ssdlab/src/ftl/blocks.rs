@@ -104,6 +104,18 @@ impl Blocks {
         *least = (*least).min(valid);
     }
 
+    /// Whether the superblock may be collected.
+    pub fn is_closed(&self, superblock: u32) -> bool {
+        self.valid[superblock as usize] & OPEN == 0
+    }
+
+    /// `units` more of `superblock`, which is closed, hold data again.
+    pub fn refill(&mut self, region: u32, superblock: u32, units: u32) {
+        self.valid[superblock as usize] += units;
+        let group = self.group_of(region, superblock);
+        self.least[group] = self.scan(region, group as u32 - region * self.groups).0;
+    }
+
     /// The superblock is full and may be collected from now on.
     pub fn close(&mut self, region: u32, superblock: u32, at: u64) {
         let s = superblock as usize;

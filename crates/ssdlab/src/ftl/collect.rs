@@ -1,9 +1,10 @@
 //! Garbage collection: making room in a region.
 
+use super::append::Unit;
 use super::blocks::OPEN;
 use super::mapping::Mapping;
 use super::page_map::{PageMap, Region, Settings};
-use super::{Sink, Untimed};
+use super::{Filled, Placed, Sink};
 use crate::nand::{Cause, NONE};
 use crate::persist::persistent;
 
@@ -43,6 +44,28 @@ pub(super) struct Collecting {
 }
 
 persistent!(Collecting { state { victim, cursor, valid, gain, owed, cause } });
+
+/// Gathers the single programs of a run of copies.
+struct Run {
+    timed: bool,
+    /// First unit in the drive of those that the map numbers from 0.
+    base: u32,
+    units: Vec<(u32, Placed)>,
+    /// Late ones: die, superblock and cause.
+    erases: Vec<(u32, u32, Cause)>,
+}
+
+impl Sink for Run {
+    fn timed(&self) -> bool {
+        self.timed
+    }
+    fn close_program(&mut self, _: u32, program: Filled, placed: &[Placed]) {
+        self.units.extend(placed.iter().map(|&unit| (self.base + program.first, unit)));
+    }
+    fn erase(&mut self, die: u32, superblock: u32, cause: Cause) {
+        self.erases.push((die, superblock, cause));
+    }
+}
 
 impl Collecting {
     /// The same of another victim with its valid units at the same offsets.
@@ -227,8 +250,9 @@ impl PageMap {
         self.blocks.valid[c.victim as usize] -= units;
         self.regions[region as usize].valid_units -= units;
         self.counters.units_mapped -= u64::from(units);
-        let to = self.append_unit::<S, PACKED>(region, true, lpn, c.cause, reads, sink);
-        self.copy_content(from, to);
+        let unit = Unit::new(lpn).from(from, units);
+        let to = self.append_unit::<S, PACKED>(region, true, unit, c.cause, reads, sink);
+        self.copy_content(from, to, sink);
         if let Mapping::Cached(cached) = &mut self.mapping {
             cached.moved(region, lpn);
         }
@@ -251,7 +275,10 @@ impl PageMap {
         let first = self.layout.first_unit(c.victim);
         let (mut cursor, mut moved) = (c.cursor, 0);
         // Queued as one run below, so the single programs are not announced.
-        let mut silent = Untimed;
+        let memory = std::mem::take(&mut self.open.run);
+        let base = self.layout.first_unit(self.open.first_superblock);
+        let mut run = Run { timed: sink.timed(), base, units: memory, erases: Vec::new() };
+        run.units.clear();
         let mut next = self.next_valid(c.victim, cursor);
         while moved < units
             && let Some(offset) = next
@@ -261,12 +288,17 @@ impl PageMap {
             if let Some(next) = next {
                 self.expect(self.owner[(first + next) as usize]);
             }
-            self.move_unit::<_, false>(region, first + offset, &c, [NONE; 2], &mut silent);
+            self.move_unit::<_, false>(region, first + offset, &c, [NONE; 2], &mut run);
             moved += 1;
         }
-        if moved > 0 {
-            sink.copy(region, moved, c.cause);
+        // Before what is copied into them.
+        for (die, superblock, cause) in run.erases {
+            sink.erase(die, superblock, cause);
         }
+        if moved > 0 {
+            sink.copy(region, &run.units, c.cause);
+        }
+        self.open.run = run.units;
         cursor
     }
 
@@ -317,11 +349,7 @@ impl PageMap {
         if let Mapping::Cached(cached) = &mut self.mapping {
             cached.settle(region, sink);
         }
-        for k in 0..self.layout.dies_per_region {
-            sink.erase(self.layout.die_in_region(region, k), cause);
-        }
-        self.blocks.erases[superblock as usize] += 1;
-        self.counters.superblocks_erased += 1;
+        self.erase_in_turn(superblock, cause, sink);
     }
 
     pub(super) fn level_wear<S: Sink>(&mut self, region: u32, sink: &mut S) {

@@ -14,7 +14,7 @@
 //! cached map do not shrink. Cost: constant for each program unit that a unit lies in.
 
 use super::Sink;
-use super::append::Piece;
+use super::append::{Piece, Unit};
 use super::collect::Collecting;
 use super::page_map::{PageMap, UnitWrite};
 use crate::nand::{Cause, NONE};
@@ -161,12 +161,12 @@ impl PageMap {
         &mut self,
         region: u32,
         collected: bool,
-        lpn: u32,
+        unit: Unit,
         cause: Cause,
         reads: [u32; 2],
         sink: &mut S,
     ) -> u32 {
-        let piece = Piece { lpn, units: 1, first: true, cause, reads };
+        let piece = Piece { unit, units: 1, first: true, cause, reads };
         if PACKED {
             self.append_pieces(region, collected, piece, sink)
         } else {
@@ -182,7 +182,7 @@ impl PageMap {
         mut piece: Piece,
         sink: &mut S,
     ) -> u32 {
-        let mut left = self.length(piece.lpn);
+        let mut left = self.length(piece.unit.lpn);
         self.close_short(region, collected, left, piece.cause, sink);
         let per_program = self.layout.units_per_program();
         let mut begin = NONE;

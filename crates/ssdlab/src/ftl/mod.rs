@@ -19,10 +19,12 @@ mod compression;
 mod content;
 mod layout;
 pub mod mapping;
+mod open;
 mod pace;
 mod page_map;
 mod parity;
 pub mod placement;
+mod power;
 mod slc_cache;
 mod stationary;
 pub mod victim;
@@ -32,8 +34,10 @@ pub use blocks::{Blocks, OPEN};
 pub use collect::Pace;
 pub use compression::compressed;
 pub use layout::{Layout, Scope};
+pub use open::{NOTHING, Placed, beginnings};
 pub use pace::Batch;
 pub use page_map::{FtlCounters, PageMap, Policies, Settings, UnitWrite};
+pub use power::{Cut, Lost};
 pub use slc_cache::{SlcCache, SlcCounters, SlcSettings, WhenFull};
 
 use crate::nand::{Cause, NONE};
@@ -53,33 +57,50 @@ pub struct Filled {
     pub slc: bool,
 }
 
-/// Receives the flash operations that the translation layer decides on.
+/// Receives the flash operations that the translation layer decides on. What a sink has no word for, it
+/// lets pass: nothing takes time, nothing is counted.
 pub trait Sink {
     /// Whether host data that is placed waits for a program in time, in the write buffer until then.
-    fn timed(&self) -> bool;
+    fn timed(&self) -> bool {
+        false
+    }
     /// Backlog of a die, for placement that looks at it: 0 idle, more is busier.
-    fn backlog(&self, die: u32) -> u32;
+    fn backlog(&self, _die: u32) -> u32 {
+        0
+    }
     /// Whether the data of a unit is still in the controller's RAM.
-    fn in_ram(&self, ppn: u32) -> bool;
+    fn in_ram(&self, _ppn: u32) -> bool {
+        false
+    }
     /// The data of `units` from `ppn` on, just placed, is in the controller's RAM until it has been
     /// programmed.
-    fn hold(&mut self, ppn: u32, units: u32);
+    fn hold(&mut self, _ppn: u32, _units: u32) {}
     /// A program unit opens on `die`; the handle serves until it is closed. [`NONE`] is answered by
     /// a sink that queues nothing; a sink that does opens such a unit anew when it comes to it.
-    fn open_program(&mut self, die: u32) -> u32;
-    /// The program unit is full, or padded.
-    fn close_program(&mut self, handle: u32, program: Filled);
+    fn open_program(&mut self, _die: u32) -> u32 {
+        NONE
+    }
+    /// The program unit is full, or padded, with these units from its first on; none for parity.
+    fn close_program(&mut self, _handle: u32, _program: Filled, _placed: &[Placed]) {}
     /// A read of `units` of one program unit on `die`, for collection or folding.
-    fn collect_read(&mut self, die: u32, units: u32, cause: Cause) -> u32;
+    fn collect_read(&mut self, _die: u32, _units: u32, _cause: Cause) -> u32 {
+        NONE
+    }
     /// A read of `units` of one program unit from `ppn` on, of which a write replaces a part, with
     /// `slc` from a superblock in SLC mode, once the read `fetch` is done, if there is one. Answers
     /// [`NONE`] where they are still in the controller's RAM.
-    fn modify_read(&mut self, die: u32, ppn: u32, units: u32, slc: bool, fetch: u32) -> u32;
+    fn modify_read(&mut self, _die: u32, _ppn: u32, _units: u32, _slc: bool, _fetch: u32) -> u32 {
+        NONE
+    }
     /// A read of the translation unit `unit`, which is `units` from `ppn` on, for a command. Answers
     /// [`NONE`] where it is still in the controller's RAM.
-    fn map_read(&mut self, die: u32, ppn: u32, units: u32, unit: u32) -> u32;
+    fn map_read(&mut self, _die: u32, _ppn: u32, _units: u32, _unit: u32) -> u32 {
+        NONE
+    }
     /// The read of a translation unit that is under way, or [`NONE`].
-    fn map_arriving(&self, unit: u32) -> u32;
+    fn map_arriving(&self, _unit: u32) -> u32 {
+        NONE
+    }
     /// What tells the read `read` from others that will have its number.
     fn stamp(&self, _read: u32) -> u64 {
         0
@@ -89,44 +110,14 @@ pub trait Sink {
         false
     }
     /// `program` needs what `read` brings.
-    fn feed(&mut self, read: u32, program: u32);
-    /// `count` single-unit copies within `die`.
-    fn copy(&mut self, die: u32, count: u32, cause: Cause);
-    /// Erases a block of every plane of `die`.
-    fn erase(&mut self, die: u32, cause: Cause);
+    fn feed(&mut self, _read: u32, _program: u32) {}
+    /// Single-unit copies within `die`: where they go, and what they are.
+    fn copy(&mut self, _die: u32, _run: &[(u32, Placed)], _cause: Cause) {}
+    /// Erases a block of every plane of `die`: its part of a superblock of the drive.
+    fn erase(&mut self, _die: u32, _superblock: u32, _cause: Cause) {}
 }
 
-/// A sink without flash behind it: nothing takes time, nothing is counted.
+/// A sink without flash behind it.
 pub struct Untimed;
 
-impl Sink for Untimed {
-    fn timed(&self) -> bool {
-        false
-    }
-    fn backlog(&self, _: u32) -> u32 {
-        0
-    }
-    fn in_ram(&self, _: u32) -> bool {
-        false
-    }
-    fn hold(&mut self, _: u32, _: u32) {}
-    fn open_program(&mut self, _: u32) -> u32 {
-        NONE
-    }
-    fn close_program(&mut self, _: u32, _: Filled) {}
-    fn collect_read(&mut self, _: u32, _: u32, _: Cause) -> u32 {
-        NONE
-    }
-    fn modify_read(&mut self, _: u32, _: u32, _: u32, _: bool, _: u32) -> u32 {
-        NONE
-    }
-    fn map_read(&mut self, _: u32, _: u32, _: u32, _: u32) -> u32 {
-        NONE
-    }
-    fn map_arriving(&self, _: u32) -> u32 {
-        NONE
-    }
-    fn feed(&mut self, _: u32, _: u32) {}
-    fn copy(&mut self, _: u32, _: u32, _: Cause) {}
-    fn erase(&mut self, _: u32, _: Cause) {}
-}
+impl Sink for Untimed {}

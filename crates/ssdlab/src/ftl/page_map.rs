@@ -3,11 +3,14 @@
 mod persist;
 
 use super::Sink;
+use super::append::Unit;
 use super::blocks::Blocks;
 use super::collect::{Collecting, Pace};
 use super::compression::Packing;
+use super::content::Contents;
 use super::layout::Layout;
 use super::mapping::{MapCounters, Mapping};
+use super::open::OpenUnits;
 use super::pace::{Batch, Batches};
 use super::placement::Placement;
 use super::slc_cache::SlcCache;
@@ -179,10 +182,11 @@ pub struct PageMap {
     /// Physical units of the unit that the host placed last.
     pub(super) last_length: u32,
     pub(super) packing: Packing,
-    region_limit: u32,
+    pub(super) region_limit: u32,
     pub(super) sectors_per_unit: u32,
-    /// Content by physical unit and sector, where versions are kept.
-    pub(super) content: Option<Vec<u64>>,
+    pub(super) open: OpenUnits,
+    /// Where versions are kept.
+    pub(super) content: Option<Contents>,
 }
 
 impl PageMap {
@@ -221,16 +225,16 @@ impl PageMap {
             packing: Packing::new(layout.granules(), units, layout.regions),
             region_limit: Self::region_limit(&layout, &settings),
             sectors_per_unit,
-            content: keep_versions.then(|| vec![0; physical * sectors_per_unit as usize]),
+            open: OpenUnits::new(&layout),
+            content: keep_versions.then(|| Contents::new(physical, sectors_per_unit)),
         };
         ftl.reset_regions();
         ftl
     }
 
     /// The same, still empty, with another kind of map.
-    pub fn with_mapping(mut self, mapping: Mapping) -> Self {
-        self.mapping = mapping;
-        self
+    pub fn with_mapping(self, mapping: Mapping) -> Self {
+        PageMap { mapping, ..self }
     }
 
     /// Units of data that a region can hold and still collect: all but the reserve, the write
@@ -285,7 +289,8 @@ impl PageMap {
             let set_aside = self.layout.set_aside_of(r as u32);
             let idle = self.cache.as_ref().map(|cache| cache.free(r as u32));
             for s in self.blocks.of_region(r as u32).chain(set_aside) {
-                if !region.free.contains(&s) && !idle.is_some_and(|idle| idle.contains(&s)) {
+                let free = region.free.contains(&s) || idle.is_some_and(|idle| idle.contains(&s));
+                if !free || self.open.is_late(s) {
                     counts[r] += 1;
                     erases[s as usize] += 1;
                     self.counters.superblocks_erased += 1;
@@ -303,6 +308,7 @@ impl PageMap {
         self.last_region = layout.regions - 1;
         self.last_length = 1;
         self.packing.purge();
+        self.open.purge();
         self.reset_regions();
         self.purge_slc();
     }
@@ -368,14 +374,6 @@ impl PageMap {
         u64::from(self.free)
     }
 
-    /// Units placed in program units that are not full yet: counted as programs, not yet in flash.
-    pub fn open_units(&self) -> u64 {
-        let per_program = self.layout.units_per_program();
-        let open = |f: &Frontier| if f.superblock == NONE { 0 } else { f.offset % per_program };
-        let of = |r: &Region| open(&r.host) + open(&r.collected) + open(&r.slc);
-        self.regions.iter().map(|r| u64::from(of(r))).sum()
-    }
-
     #[inline]
     pub(super) fn is_valid(&self, ppn: u32) -> bool {
         self.valid[(ppn >> 6) as usize] >> (ppn & 63) & 1 != 0
@@ -412,6 +410,7 @@ impl PageMap {
             self.remap(lpn, NONE);
             self.invalidate(old);
             self.counters.units_trimmed += 1;
+            self.note_trim(lpn, old);
         }
     }
 
@@ -430,19 +429,18 @@ impl PageMap {
         let old = self.map[lpn as usize];
         let length = self.length_after(&write);
         let mut reads = [read, NONE];
-        let mut kept = None;
+        let mut unit = Unit::new(lpn);
+        let kept = self.unit_content(old);
         if old != NONE {
             if write.sectors != self.sectors_per_unit {
                 self.counters.read_modify_writes += 1;
                 reads = self.modify_reads(old, read, sink);
             }
-            if let Some(content) = &self.content {
-                let n = self.sectors_per_unit as usize;
-                kept = Some(content[old as usize * n..][..n].to_vec());
-            }
+            unit = unit.from(old, self.length_at(old));
             self.invalidate(old);
             self.remap(lpn, NONE);
         }
+        self.open.next = unit;
         let region = self.choose_region(lpn, sink);
         if self.packs() {
             self.packing.lengths[lpn as usize] = length as u8;
@@ -451,17 +449,20 @@ impl PageMap {
         }
         // Nothing shrinks where there is an SLC cache.
         let ppn = if self.cache.is_some() {
-            self.write_cached(region, lpn, reads[0], sink)
-        } else if self.packs() {
-            self.make_room(region, length, sink);
-            self.append_unit::<S, true>(region, false, lpn, Cause::HostWrite, reads, sink)
+            self.write_cached(region, reads[0], sink)
         } else {
             self.make_room(region, length, sink);
-            self.append_unit::<S, false>(region, false, lpn, Cause::HostWrite, reads, sink)
+            let (unit, cause) = (self.open.next, Cause::HostWrite);
+            if self.packs() {
+                self.append_unit::<S, true>(region, false, unit, cause, reads, sink)
+            } else {
+                self.append_unit::<S, false>(region, false, unit, cause, reads, sink)
+            }
         };
+        self.open.next = Unit::new(NONE);
         self.counters.host_units_written += 1;
-        if self.content.is_some() {
-            self.stamp(ppn, write, kept);
+        if let Some(kept) = kept {
+            self.put_content(ppn, write.over(kept), sink);
         }
         ppn
     }

@@ -32,6 +32,7 @@ impl PageMap {
                     cause: Cause::Parity,
                     slc: lane == Lane::Slc,
                 },
+                &[],
             );
             frontier.offset += units;
             self.counters.programs_parity += u64::from(units);

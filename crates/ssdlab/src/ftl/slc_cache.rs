@@ -23,7 +23,8 @@ use super::Sink;
 use super::blocks::OPEN;
 use super::collect::Pace;
 use super::layout::Layout;
-use super::page_map::{CLOSED, Lane, PageMap, Settings};
+use super::open::KEPT;
+use super::page_map::{CLOSED, Frontier, Lane, PageMap, Settings};
 use crate::nand::{Cause, NONE};
 use crate::persist::persistent;
 use std::collections::VecDeque;
@@ -298,23 +299,17 @@ impl PageMap {
     }
 
     /// Places a unit of host data in the cache, or past it.
-    pub(super) fn write_cached<S: Sink>(
-        &mut self,
-        region: u32,
-        lpn: u32,
-        read: u32,
-        sink: &mut S,
-    ) -> u32 {
+    pub(super) fn write_cached<S: Sink>(&mut self, region: u32, read: u32, sink: &mut S) -> u32 {
         let cached = self.slc_room(region, sink);
         if let Some(cache) = &mut self.cache {
             cache.last = cached;
             cache.written += u64::from(cached);
         }
         if cached {
-            return self.append_slc(region, lpn, read, sink);
+            return self.append_slc(region, self.open.next, read, sink);
         }
         self.native_room(region, sink);
-        self.append(region, false, lpn, Cause::HostWrite, read, sink)
+        self.append(region, false, self.open.next, Cause::HostWrite, read, sink)
     }
 
     /// Lets the next host unit find room in the cache; `false` where it must go past it.
@@ -325,9 +320,12 @@ impl PageMap {
             if paced && !direct {
                 self.pace_fold(region, sink);
             }
-            return true;
+            // A late erase may have padded it to its end.
+            if self.regions[region as usize].slc.superblock != NONE {
+                return true;
+            }
         }
-        while !self.open_slc(region) {
+        while !self.open_slc(region, sink) {
             if direct || !self.fold_one(region, false, sink) {
                 return false;
             }
@@ -361,23 +359,27 @@ impl PageMap {
     }
 
     /// Opens a frontier in SLC mode; `false` where nothing is left for it.
-    fn open_slc(&mut self, region: u32) -> bool {
+    fn open_slc<S: Sink>(&mut self, region: u32, sink: &mut S) -> bool {
         let may_borrow = self.may_borrow(region);
+        let from = self.open.next.from;
+        let next = (from < KEPT).then(|| self.layout.superblock_of(from));
         let Some(cache) = &mut self.cache else { return false };
-        let r = &mut self.regions[region as usize];
-        let own = cache.parts[region as usize].free.pop_front();
+        let free = &mut cache.parts[region as usize].free;
+        // Not the one with the old copy of what is about to be placed, if there is another.
+        let at = free.iter().position(|&s| Some(s) != next).unwrap_or(0);
+        let own = free.remove(at);
         let superblock = match own {
             Some(superblock) => superblock,
-            None if may_borrow => {
-                cache.lend(region, cache.parts[region as usize].borrowed + 1);
-                self.free -= 1;
-                r.free.pop_front().expect("one above those kept")
-            }
+            None if may_borrow => self.take_free(region),
             None => return false,
         };
+        let Some(cache) = &mut self.cache else { return false };
+        if own.is_none() {
+            cache.lend(region, cache.parts[region as usize].borrowed + 1);
+        }
         cache.slc[superblock as usize] = true;
-        r.slc.superblock = superblock;
-        r.slc.offset = 0;
+        self.see_to_erase(superblock, sink);
+        self.regions[region as usize].slc = Frontier { superblock, ..CLOSED };
         true
     }
 

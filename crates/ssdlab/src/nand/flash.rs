@@ -7,12 +7,16 @@
 //! pending event each in the [`Calendar`].
 
 mod cause;
+mod counters;
 mod execute;
 mod feed;
 mod persist;
+mod power;
 
 pub use cause::Cause;
 use cause::{CAUSES, OwnWork};
+pub use counters::FlashCounters;
+pub use power::{Dropped, Work};
 
 use super::geometry::{Geometry, Timing};
 use super::schedule::Policy;
@@ -44,13 +48,14 @@ pub struct Finished {
     pub owner: u32,
     /// Its number while it was queued.
     pub op: u32,
-    /// First unit it programmed; of a fetch by [`Flash::map_read`], the translation unit.
+    /// First unit it programmed; of a fetch by [`Flash::map_read`], the translation unit; of an erase, the
+    /// superblock.
     pub first: u32,
     /// Units it programmed.
     pub units: u32,
     /// Units of those that occupied the write buffer.
     pub host_units: u32,
-    /// Flush epoch it belongs to.
+    /// Flush epoch it belongs to, [`NONE`]: to none.
     pub epoch: u32,
     /// When the flash could have begun.
     pub ready: u64,
@@ -87,7 +92,7 @@ pub struct Program {
     pub owner: u32,
     /// Units that leave the write buffer when it is done.
     pub host_units: u32,
-    /// Flush epoch.
+    /// Flush epoch, [`NONE`]: no flush waits for it.
     pub epoch: u32,
     /// Into a block in SLC mode.
     pub slc: bool,
@@ -170,6 +175,24 @@ struct Die {
     suspended_phase: Phase,
 }
 
+/// A die that has never done anything, on the first channel.
+const IDLE: Die = Die {
+    stream: EMPTY,
+    moving: EMPTY,
+    reads: EMPTY,
+    current: NONE,
+    suspended: NONE,
+    since: 0,
+    filled: 0,
+    remaining: 0,
+    busy: [0; CAUSES],
+    own: OwnWork { collection: 0, map: 0, parity: 0, fold: 0 },
+    stuck: None,
+    channel: 0,
+    phase: Phase::Idle,
+    suspended_phase: Phase::Idle,
+};
+
 #[derive(Clone, Copy, Debug, Default)]
 struct Channel {
     /// When all transfers asked for so far are over.
@@ -191,27 +214,6 @@ impl Channel {
     fn busy(&self, now: u64) -> u64 {
         self.booked - self.free_at.saturating_sub(now)
     }
-}
-
-/// What the flash has executed so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FlashCounters {
-    /// Sense operations.
-    pub reads: u64,
-    /// Units read out.
-    pub units_read: u64,
-    /// Program operations.
-    pub programs: u64,
-    /// Of the sense operations: in SLC mode.
-    pub reads_slc: u64,
-    /// Of the program operations: in SLC mode.
-    pub programs_slc: u64,
-    /// Units programmed, padding included.
-    pub units_programmed: u64,
-    /// Erase operations.
-    pub erases: u64,
-    /// Suspensions.
-    pub suspensions: u64,
 }
 
 /// All dies and channels of a drive.
@@ -238,22 +240,7 @@ impl Flash {
     /// Idle flash with `extra` calendar slots for its owner.
     pub fn new(geometry: &Geometry, timing: Timing, policy: Policy, extra: u32) -> Self {
         let dies = (0..geometry.dies())
-            .map(|d| Die {
-                stream: EMPTY,
-                moving: EMPTY,
-                reads: EMPTY,
-                current: NONE,
-                suspended: NONE,
-                since: 0,
-                filled: 0,
-                remaining: 0,
-                busy: [0; CAUSES],
-                own: OwnWork::default(),
-                stuck: None,
-                channel: (d % geometry.channels) as u16,
-                phase: Phase::Idle,
-                suspended_phase: Phase::Idle,
-            })
+            .map(|d| Die { channel: (d % geometry.channels) as u16, ..IDLE })
             .collect();
         Flash {
             calendar: Calendar::new((geometry.dies() + extra) as usize),
@@ -428,19 +415,24 @@ impl Flash {
     }
 
     /// Queues `repeat` copies of single units within a die.
-    pub fn copy(&mut self, now: u64, die: u32, repeat: u32, cause: Cause) {
+    pub fn copy(&mut self, now: u64, die: u32, repeat: u32, cause: Cause) -> u32 {
         let mut op = self.template(now, die, OpKind::Copy, cause);
         op.units = 2;
         op.repeat = repeat;
         let index = self.allocate(op);
         self.enqueue(now, die, index);
+        index
     }
 
-    /// Queues an erase.
-    pub fn erase(&mut self, now: u64, die: u32, cause: Cause) {
-        let op = self.template(now, die, OpKind::Erase, cause);
+    /// Queues the erase of a part of a superblock; where it is `held`, it does not begin before
+    /// [`Flash::release`].
+    pub fn erase(&mut self, now: u64, die: u32, superblock: u32, cause: Cause, held: bool) -> u32 {
+        let mut op = self.template(now, die, OpKind::Erase, cause);
+        op.first = superblock;
+        op.awaits = u16::from(held);
         let index = self.allocate(op);
         self.enqueue(now, die, index);
+        index
     }
 
     fn push(queue: &mut Queue, ops: &mut [FlashOp], index: u32) {

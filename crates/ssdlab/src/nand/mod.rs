@@ -4,5 +4,5 @@ mod flash;
 mod geometry;
 pub mod schedule;
 
-pub use flash::{Cause, Finished, Flash, FlashCounters, NONE, OpKind, Program};
+pub use flash::{Cause, Dropped, Finished, Flash, FlashCounters, NONE, OpKind, Program, Work};
 pub use geometry::{FastDiv, Geometry, Suspend, Timing};

@@ -21,6 +21,10 @@ pub enum Violation {
     Parts { completion: Box<Completion>, latency: u64 },
     /// A read that did not answer what was written last.
     Stale { command: Command },
+    /// A sector that holds what it must not after a loss of power.
+    Forgotten { sector: u64, holds: u64 },
+    /// A command that was answered before the device was ready again.
+    Unready { time: u64, ready: u64 },
     /// Commands in flight, integrated over time, differ from the sum of the latencies reported.
     Little { in_flight_ns: u128, latencies_ns: u128 },
     /// The device is at rest but does not stop.
@@ -42,6 +46,8 @@ pub enum Step {
     Apply(Op, u64, u64),
     /// Wait for everything, then for so many ns more.
     Idle(u64),
+    /// Cut the power after so many ns, with whatever is in flight then.
+    Cut(u64),
 }
 
 /// What was asked of a device, in commands and bytes.
@@ -64,7 +70,12 @@ pub struct Audit<'a> {
     pub asked: Asked,
     /// Every completion in order.
     pub trace: Vec<Completion>,
+    /// By tag: when it was submitted, and its place in the order of the oracle.
     in_flight: BTreeMap<u64, (u64, Command, u64)>,
+    /// Whether commands in flight may overlap.
+    pub overlap: bool,
+    /// When the device is ready after a loss of power.
+    ready: u64,
     /// Whether the parts of every single completion are checked, and not only their sum.
     pub check_parts: bool,
     next_tag: u64,
@@ -73,12 +84,12 @@ pub struct Audit<'a> {
     latencies_ns: u128,
 }
 
-fn conflict(a: &Command, b: &Command) -> bool {
+fn conflict(a: &Command, b: &Command, overlap: bool) -> bool {
     if a.op == Op::Purge || b.op == Op::Purge {
         return true;
     }
     let both_read = a.op == Op::Read && b.op == Op::Read;
-    !both_read && a.offset < b.offset + b.len && b.offset < a.offset + a.len
+    !overlap && !both_read && a.offset < b.offset + b.len && b.offset < a.offset + a.len
 }
 
 impl<'a> Audit<'a> {
@@ -90,6 +101,8 @@ impl<'a> Audit<'a> {
             asked: Asked::default(),
             trace: Vec::new(),
             in_flight: BTreeMap::new(),
+            overlap: false,
+            ready: 0,
             check_parts: true,
             next_tag: 0,
             next_stamp: 1,
@@ -98,8 +111,8 @@ impl<'a> Audit<'a> {
         }
     }
 
-    /// Runs a script with up to `depth` commands in flight, none of which conflict, reads
-    /// everything at the end and lets the device come to rest.
+    /// Runs a script with up to `depth` commands in flight, reads everything at the end and lets the
+    /// device come to rest.
     pub fn run(&mut self, script: &[Step], depth: usize) -> Result<(), Violation> {
         for step in script {
             match *step {
@@ -107,8 +120,11 @@ impl<'a> Audit<'a> {
                 Step::Apply(op, offset, len) => {
                     self.settle()?;
                     let command = self.command(op, offset, len);
-                    self.note(&command);
+                    let place = self.note(&command);
                     self.device.apply(&command);
+                    if let Some(oracle) = &mut self.oracle {
+                        oracle.answer(&command, place, u64::MAX);
+                    }
                 }
                 Step::Idle(time) => {
                     self.drain()?;
@@ -117,6 +133,7 @@ impl<'a> Audit<'a> {
                         self.advance(until)?;
                     }
                 }
+                Step::Cut(after) => self.cut(after)?,
             }
         }
         self.read_all()?;
@@ -142,9 +159,29 @@ impl<'a> Audit<'a> {
         Command { tag, op, offset, len, compressible, stamp }
     }
 
-    /// Notes what the command asks for, in the oracle too; answers the digest of a read.
+    /// Cuts the power after so many ns. What is in flight then is never answered.
+    fn cut(&mut self, after: u64) -> Result<(), Violation> {
+        let at = self.now + after;
+        while self.now < at {
+            self.advance(at)?;
+        }
+        // All of that instant.
+        while self.device.next_event() <= at {
+            self.advance(at)?;
+        }
+        self.ready = self.device.power_cut(at).expect("a device that models losses of power");
+        let cut = std::mem::take(&mut self.in_flight);
+        self.latencies_ns += cut.values().map(|&(since, ..)| u128::from(at - since)).sum::<u128>();
+        self.device.verify();
+        let Self { device, oracle, .. } = self;
+        match oracle.as_mut().and_then(|oracle| oracle.cut(|at| device.content(at))) {
+            Some((sector, holds)) => Err(Violation::Forgotten { sector, holds }),
+            None => Ok(()),
+        }
+    }
+
+    /// Notes what the command asks for, in the oracle too; answers its place in the order there.
     fn note(&mut self, command: &Command) -> u64 {
-        let (first, sectors) = (command.offset / SECTOR, command.len / SECTOR);
         let asked = &mut self.asked;
         match command.op {
             Op::Read => {
@@ -158,27 +195,20 @@ impl<'a> Audit<'a> {
             Op::Flush => asked.flushes += 1,
             Op::Purge => asked.purges += 1,
         }
-        let Some(oracle) = &mut self.oracle else { return 0 };
-        match command.op {
-            Op::Read => return oracle.digest(first, sectors),
-            Op::Write => oracle.write(first, sectors, command.stamp),
-            Op::Trim => oracle.trim(first, sectors),
-            Op::Purge => oracle.purge(),
-            Op::Flush => {}
-        }
-        0
+        self.oracle.as_mut().map_or(0, |oracle| oracle.submit(command))
     }
 
-    /// Submits a command when there is room and nothing in flight conflicts with it.
+    /// Submits a command when there is room, and nothing in flight conflicts with it where that is
+    /// asked for.
     pub fn issue(&mut self, op: Op, offset: u64, len: u64, depth: usize) -> Result<(), Violation> {
         let command = self.command(op, offset, len);
         while self.in_flight.len() >= depth
-            || self.in_flight.values().any(|(_, other, _)| conflict(&command, other))
+            || self.in_flight.values().any(|(_, other, _)| conflict(&command, other, self.overlap))
         {
             self.advance(NEVER - 1)?;
         }
-        let digest = self.note(&command);
-        self.in_flight.insert(command.tag, (self.now, command, digest));
+        let place = self.note(&command);
+        self.in_flight.insert(command.tag, (self.now, command, place));
         self.device.submit(self.now, command);
         Ok(())
     }
@@ -246,9 +276,12 @@ impl<'a> Audit<'a> {
     }
 
     fn completed(&mut self, c: &Completion, at: u64, before: u64) -> Result<(), Violation> {
-        let Some((submitted, command, digest)) = self.in_flight.remove(&c.tag) else {
+        let Some((submitted, command, place)) = self.in_flight.remove(&c.tag) else {
             return Err(Violation::Unasked(c.tag));
         };
+        if c.time < self.ready {
+            return Err(Violation::Unready { time: c.time, ready: self.ready });
+        }
         if c.time < submitted {
             return Err(Violation::Early(Box::new(*c)));
         }
@@ -260,9 +293,12 @@ impl<'a> Audit<'a> {
             return Err(Violation::Parts { completion: Box::new(*c), latency });
         }
         self.latencies_ns += u128::from(c.parts.total());
-        if self.oracle.is_some() && command.op == Op::Read && c.digest != digest {
+        let horizon = self.in_flight.values().map(|&(_, _, place)| place).min();
+        let Some(oracle) = &mut self.oracle else { return Ok(()) };
+        if command.op == Op::Read && !oracle.may_read(&command, place, c.digest) {
             return Err(Violation::Stale { command });
         }
+        oracle.answer(&command, place, horizon.unwrap_or(u64::MAX));
         Ok(())
     }
 }
@@ -328,4 +364,19 @@ fn random_extent(rng: &mut Stream, capacity: u64) -> (u64, u64) {
     let len = ((1 + rng.below(most / grain)) * grain).min(sectors);
     let first = rng.below(sectors - len + 1) / grain * grain;
     (first * SECTOR, len * SECTOR)
+}
+
+/// The same with losses of power now and then.
+pub fn power_script(seed: u64, capacity: u64, steps: usize) -> Vec<Step> {
+    let mut rng = Stream::new(seed, "power");
+    let mut script = Vec::new();
+    for step in random_script(seed, capacity, steps) {
+        script.push(step);
+        if rng.below(60) == 0 {
+            // At once, or while what was submitted is under way, or when most of it is done.
+            let most = [1, 300_000, 5_000_000][rng.below(3) as usize];
+            script.push(Step::Cut(rng.below(most)));
+        }
+    }
+    script
 }

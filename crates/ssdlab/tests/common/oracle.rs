@@ -1,57 +1,174 @@
-//! The plain map that every device is compared with: a version for each sector.
+//! The plain map that every device is compared with: what each sector may hold.
+//!
+//! A sector may hold what was written last; where writes overlap in flight, what either wrote; and after a
+//! loss of power what was last written for good, or anything that was submitted later.
 
-use ssdlab::device::{SECTOR, mix};
+use ssdlab::device::{Command, Op, SECTOR, mix};
+
+/// What a sector was given by one command.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Version {
+    value: u64,
+    /// Position in the order of all submissions and answers.
+    submitted: u64,
+    answered: u64,
+    /// It outlives a loss of power.
+    durable: bool,
+}
+
+/// Not answered yet.
+const IN_FLIGHT: u64 = u64::MAX;
+
+/// Combinations of what the sectors of a read may hold that are tried; of more, one is taken to be right.
+const COMBINATIONS: usize = 4096;
+
+/// When what was answered outlives a loss of power.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Promise {
+    /// Writes only after a flush.
+    pub volatile_writes: bool,
+    /// TRIMs only after a flush.
+    pub volatile_trims: bool,
+}
 
 /// What a device should hold.
 pub struct Oracle {
-    content: Vec<u64>,
+    content: Vec<Vec<Version>>,
     /// TRIM deallocates units of so many sectors that lie wholly inside its range...
     unit: u64,
     /// ... where the device's first sector is so far into a unit.
     shift: u64,
     /// Purge of a partition is a TRIM of all of it.
     purge_is_trim: bool,
+    promise: Promise,
+    clock: u64,
 }
 
 impl Oracle {
     /// An empty device of `capacity` bytes.
     pub fn new(capacity: u64, unit_bytes: u64, shift_bytes: u64, purge_is_trim: bool) -> Self {
+        let nothing = Version { value: 0, submitted: 0, answered: 0, durable: true };
         Oracle {
-            content: vec![0; (capacity / SECTOR) as usize],
+            content: vec![vec![nothing]; (capacity / SECTOR) as usize],
             unit: unit_bytes / SECTOR,
             shift: shift_bytes / SECTOR,
             purge_is_trim,
+            promise: Promise::default(),
+            clock: 0,
         }
     }
-    /// Sectors.
-    pub fn sectors(&self) -> u64 {
-        self.content.len() as u64
+
+    pub fn promising(self, promise: Promise) -> Self {
+        Oracle { promise, ..self }
     }
-    /// `sectors` from `first` on hold `stamp`, `stamp + 1`, ...
-    pub fn write(&mut self, first: u64, sectors: u64, stamp: u64) {
-        for i in 0..sectors {
-            self.content[(first + i) as usize] = stamp + i;
+
+    /// The sectors that the command changes.
+    fn range(&self, command: &Command) -> std::ops::Range<u64> {
+        let all = self.content.len() as u64;
+        let (first, end) = (command.offset / SECTOR, (command.offset + command.len) / SECTOR);
+        let whole = |first: u64, end: u64| {
+            let begin = (first + self.shift).div_ceil(self.unit) * self.unit;
+            let end = (end + self.shift) / self.unit * self.unit;
+            begin.saturating_sub(self.shift)..end.saturating_sub(self.shift)
+        };
+        match command.op {
+            Op::Read | Op::Flush => 0..0,
+            Op::Write => first..end,
+            Op::Trim => whole(first, end),
+            Op::Purge if self.purge_is_trim => whole(0, all),
+            Op::Purge => 0..all,
         }
     }
-    /// The whole units inside the range hold nothing.
-    pub fn trim(&mut self, first: u64, sectors: u64) {
-        let begin = (first + self.shift).div_ceil(self.unit) * self.unit;
-        let end = (first + sectors + self.shift) / self.unit * self.unit;
-        for sector in begin..end {
-            self.content[(sector - self.shift) as usize] = 0;
+
+    /// The command is submitted; answers its place in the order.
+    pub fn submit(&mut self, command: &Command) -> u64 {
+        self.clock += 1;
+        for sector in self.range(command) {
+            let written = command.stamp + sector.wrapping_sub(command.offset / SECTOR);
+            let value = if command.op == Op::Write { written } else { 0 };
+            let submitted = self.clock;
+            let version = Version { value, submitted, answered: IN_FLIGHT, durable: false };
+            self.content[sector as usize].push(version);
+        }
+        self.clock
+    }
+
+    /// The command is answered, which was submitted at that place in the order; `horizon` is that of the
+    /// oldest command in flight.
+    pub fn answer(&mut self, command: &Command, submitted: u64, horizon: u64) {
+        self.clock += 1;
+        if command.op == Op::Flush {
+            for versions in &mut self.content {
+                let safe = versions.iter_mut().filter(|v| v.answered < submitted);
+                safe.for_each(|v| v.durable = true);
+                forget(versions, horizon);
+            }
+            return;
+        }
+        let durable = match command.op {
+            Op::Write => !self.promise.volatile_writes,
+            Op::Purge if !self.purge_is_trim => true,
+            _ => !self.promise.volatile_trims,
+        };
+        for sector in self.range(command) {
+            let versions = &mut self.content[sector as usize];
+            if let Some(v) = versions.iter_mut().find(|v| v.submitted == submitted) {
+                (v.answered, v.durable) = (self.clock, durable);
+            }
+            forget(versions, horizon);
         }
     }
-    /// Nothing holds anything.
-    pub fn purge(&mut self) {
-        if self.purge_is_trim {
-            self.trim(0, self.sectors());
-        } else {
-            self.content.fill(0);
+
+    /// What a read may find that was submitted at that place in the order.
+    fn readable(versions: &[Version], submitted: u64) -> impl Iterator<Item = u64> + '_ {
+        let last = versions.iter().filter(|v| v.answered <= submitted).map(|v| v.submitted).max();
+        let last = last.unwrap_or(0);
+        versions.iter().filter(move |v| v.answered >= last).map(|v| v.value)
+    }
+
+    /// Whether a read that is answered now may have this digest.
+    pub fn may_read(&self, command: &Command, submitted: u64, digest: u64) -> bool {
+        let mut sums = vec![0u64];
+        for (i, sector) in
+            (command.offset / SECTOR..).take((command.len / SECTOR) as usize).enumerate()
+        {
+            let mut values: Vec<u64> =
+                Self::readable(&self.content[sector as usize], submitted).collect();
+            values.sort_unstable();
+            values.dedup();
+            let add = |value: u64| mix(value, i as u64);
+            sums = values
+                .iter()
+                .flat_map(|&value| sums.iter().map(move |sum| sum.wrapping_add(add(value))))
+                .collect();
+            if sums.len() > COMBINATIONS {
+                return true;
+            }
         }
+        sums.contains(&digest)
     }
-    /// What a read must answer.
-    pub fn digest(&self, first: u64, sectors: u64) -> u64 {
-        (0..sectors)
-            .fold(0u64, |sum, i| sum.wrapping_add(mix(self.content[(first + i) as usize], i)))
+
+    /// Power was lost: takes over what the sectors hold now. Answers the first that must not.
+    pub fn cut(&mut self, content: impl Fn(u64) -> u64) -> Option<(u64, u64)> {
+        self.clock += 1;
+        for (sector, versions) in self.content.iter_mut().enumerate() {
+            let value = content(sector as u64 * SECTOR);
+            let safe =
+                versions.iter().filter(|v| v.durable).map(|v| v.submitted).max().unwrap_or(0);
+            if !versions.iter().any(|v| v.value == value && v.answered >= safe) {
+                return Some((sector as u64, value));
+            }
+            let answered = self.clock;
+            *versions = vec![Version { value, submitted: answered, answered, durable: true }];
+        }
+        None
     }
+}
+
+/// Drops what nobody can find any more: what was answered before something durable was submitted that
+/// itself was answered before the horizon.
+fn forget(versions: &mut Vec<Version>, horizon: u64) {
+    let safe = versions.iter().filter(|v| v.durable && v.answered < horizon);
+    let Some(safe) = safe.map(|v| v.submitted).max() else { return };
+    versions.retain(|v| v.answered >= safe);
 }

@@ -1,7 +1,7 @@
 //! Sample rigs of every device in the registry, stacks of them, and random ones.
 
 use super::audit::{Asked, Audit, Step, Violation};
-use super::oracle::Oracle;
+use super::oracle::{Oracle, Promise};
 use proptest::prelude::*;
 use ssdlab::device::Device;
 use ssdlab::ftl::placement::PLACEMENTS;
@@ -515,6 +515,8 @@ pub struct Shape {
     pub dies_per_superblock: u64,
     pub units_per_program: u64,
     pub buffered: bool,
+    /// What outlives a loss of power.
+    pub promise: Promise,
     /// Are host writes held to a rate?
     pub limited: bool,
     /// Is the map cached?
@@ -551,6 +553,9 @@ impl Shape {
             }
             if kind == "ssd" {
                 shape.ssd(device);
+            }
+            if kind == "hdd" {
+                shape.promise.volatile_writes = size_of(device.get("write_cache"), 0) > 0;
             }
             // A card has a table of that name, too.
             let fast = device.get(if kind == "tier" { "fast" } else { "cache" });
@@ -608,6 +613,10 @@ impl Shape {
                 .any(|k| s.get(*k).and_then(toml::Value::as_bool) == Some(true))
         });
         self.buffered = device.contains_key("write_buffer");
+        let protected = |b: &toml::Value| b.get("power_loss_protected")?.as_bool();
+        let protected = device.get("write_buffer").and_then(protected).unwrap_or(false);
+        self.promise =
+            Promise { volatile_writes: self.buffered && !protected, volatile_trims: !protected };
         let controller = device.get("controller").and_then(toml::Value::as_table);
         self.limited = controller.is_some_and(|c| c.contains_key("write_limit"));
     }
@@ -619,6 +628,13 @@ impl Shape {
     /// The plain map for a device of this shape.
     pub fn oracle(&self, capacity: u64) -> Oracle {
         Oracle::new(capacity, self.unit, self.shift % self.unit, self.purge_is_trim)
+            .promising(self.promise)
+    }
+
+    /// Whether all of it is of kinds that model losses of power, and take commands that overlap.
+    pub fn is_plain(&self) -> bool {
+        let plain = ["ssd", "hdd", "null", "measured", "link", "partition"];
+        self.kinds.iter().all(|kind| plain.contains(&kind.as_str()))
     }
 }
 
@@ -706,6 +722,7 @@ pub fn run_once(
 ) -> Result<Shown, Violation> {
     let oracle = versions.then(|| shape.oracle(device.capacity()));
     let mut audit = Audit::new(device, oracle);
+    audit.overlap = shape.is_plain();
     audit.run(script, depth)?;
     audit.device.verify();
     let shown = show(&audit);
@@ -811,14 +828,22 @@ fn equal<T: PartialEq + std::fmt::Display>(what: &str, left: T, right: T) -> Res
     Err(Violation::Counters(format!("{what}: {left} is not {right}")))
 }
 
-fn check_ssd(device: &dyn Device, shape: &Shape, a: &Asked, now: u64) -> Result<(), Violation> {
-    let c = super::counters(device);
+/// Whether the drive counts what it was asked for, all of which it has done.
+fn check_host(c: &BTreeMap<&'static str, u64>, a: &Asked) -> Result<(), Violation> {
     equal("reads", c["host_reads"], a.reads)?;
     equal("bytes read", c["host_bytes_read"], a.bytes_read)?;
     equal("writes", c["host_writes"], a.writes)?;
     equal("bytes written", c["host_bytes_written"], a.bytes_written)?;
     equal("trims", c["host_trims"], a.trims)?;
     equal("flushes", c["host_flushes"], a.flushes)?;
+    equal("data units", c["data_units_written"], a.bytes_written.div_ceil(512_000))
+}
+
+fn check_ssd(device: &dyn Device, shape: &Shape, a: &Asked, now: u64) -> Result<(), Violation> {
+    let c = super::counters(device);
+    if !c.contains_key("power_losses") {
+        check_host(&c, a)?;
+    }
     let saved = c.get("host_units_saved").copied().unwrap_or(0);
     equal("units written for the host", c["programs_host"] + saved, c["host_units_written"])?;
     let programs: u64 =
@@ -842,7 +867,6 @@ fn check_ssd(device: &dyn Device, shape: &Shape, a: &Asked, now: u64) -> Result<
     let erased = c["superblocks_erased"];
     equal("erases", c["flash_erases"], erased * shape.dies_per_superblock)?;
     equal("erase counts", c["erases_sum"], erased)?;
-    equal("data units", c["data_units_written"], a.bytes_written.div_ceil(512_000))?;
     at_most("dies", die_time(&c), now * shape.dies)?;
     at_most("channels", c["busy_channels_ns"], now * shape.channels)
 }

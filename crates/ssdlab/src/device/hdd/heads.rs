@@ -144,6 +144,7 @@ impl Hdd {
     fn destage(&mut self, now: u64, start: u64) {
         let sectors = self.dirty.take(start, DESTAGE_SECTORS) - start;
         self.destaging = sectors;
+        self.versions.leave(start, start + sectors);
         // Its address is where the heads will be.
         let command =
             Command { offset: start * SECTOR, len: sectors * SECTOR, ..Command::default() };
@@ -175,8 +176,12 @@ impl Hdd {
         self.work.task = Task::Idle;
         if task == Task::Destage {
             self.destaging = 0;
+            self.versions.arrive(active.end());
             self.relieved(end);
         } else {
+            if active.command.op == Op::Write {
+                self.versions.land(&active.command, active.end() - active.start());
+            }
             let mut parts = Parts::default();
             parts[Part::Controller] = self.keys.command_time.0;
             parts[Part::DiskWait] = begin - active.submitted - self.keys.command_time.0;

@@ -57,6 +57,9 @@ pub struct HddKeys {
     /// Stretches of the disk that it holds.
     #[serde(default = "default_segments")]
     pub segments: u32,
+    /// From power to ready, after a loss of power.
+    #[serde(default = "default_spin_up")]
+    pub spin_up: Nanos,
     /// RAM in which writes are finished before they are on the platters; 0: write-through.
     #[serde(default)]
     pub write_cache: Bytes,
@@ -88,6 +91,10 @@ fn default_schedule() -> String {
 }
 fn default_read_cache() -> Bytes {
     Bytes::mib(16)
+}
+/// Power-on to ready, at most: Seagate Barracuda 7200.8 Serial ATA product manual, rev. B, 2.7.
+fn default_spin_up() -> Nanos {
+    Nanos::millis(10_000)
 }
 fn default_segments() -> u32 {
     16

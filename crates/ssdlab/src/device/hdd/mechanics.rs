@@ -290,6 +290,7 @@ fn check(keys: &HddKeys) -> Result<()> {
         ("head_switch", keys.head_switch),
         ("write_settle", keys.write_settle),
         ("command_time", keys.command_time),
+        ("spin_up", keys.spin_up),
     ];
     times.iter().try_for_each(|(key, time)| at_most_an_hour(key, *time))?;
     if keys.seek_track.0 == 0 || keys.seek_average < keys.seek_track {

@@ -10,10 +10,11 @@ mod buffer;
 mod heads;
 mod keys;
 mod mechanics;
+mod power;
 pub mod schedule;
 
 use super::versions::Versions;
-use super::{Build, Command, Completion, Device, HOST, HostCounts, Op, SECTOR};
+use super::{Build, Command, Completion, Device, HOST, HostCounts, Op, PowerCounts, SECTOR};
 use crate::error::{Error, Result};
 use crate::persist::{persistent, persistent_enum};
 use crate::stats::{Part, Parts};
@@ -123,6 +124,9 @@ pub struct Hdd {
     flushes: VecDeque<Active>,
     versions: Versions,
     counts: Counts,
+    /// When it is ready after a loss of power.
+    ready_at: u64,
+    power: PowerCounts,
 }
 
 persistent_enum!(Task { Idle, Host, Destage });
@@ -138,7 +142,7 @@ persistent!(Counts {
 persistent!(Hdd {
     state {
         track, work, choose_at, ahead, queue, arrivals, answers, electronics_free, segments, dirty, destaging,
-        waiting, flushes, versions, counts,
+        waiting, flushes, versions, counts, ready_at, power,
     }
     built { keys, policy, mechanics }
 });
@@ -185,6 +189,8 @@ impl Hdd {
             flushes: VecDeque::new(),
             versions: Versions::new(build.keep_versions),
             counts: Counts::default(),
+            ready_at: 0,
+            power: PowerCounts::default(),
             keys: keys.clone(),
         })
     }
@@ -306,7 +312,7 @@ impl Device for Hdd {
             }
         }
         if self.work.task == Task::Idle {
-            self.choose_at = now;
+            self.choose_at = now.max(self.ready_at);
         }
     }
 
@@ -350,9 +356,13 @@ impl Device for Hdd {
         settled
     }
 
+    fn power_cut(&mut self, now: u64) -> Option<u64> {
+        Some(self.lose_power(now))
+    }
+
     fn apply(&mut self, command: &Command) {
         self.counts.host.count(command);
-        self.versions.perform(command);
+        self.versions.apply(command);
         match command.op {
             Op::Write => self
                 .segments
@@ -376,5 +386,6 @@ impl Device for Hdd {
         visit("heads_busy_ns", counts.busy);
         visit("heads_seek_ns", counts.seeking);
         visit("heads_rotation_ns", counts.rotating);
+        self.power.visit(visit);
     }
 }

@@ -10,7 +10,7 @@ pub(super) use latency::Drawn;
 pub use latency::{Distribution, LatencyKeys};
 
 use super::versions::Versions;
-use super::{Build, Command, Completion, Device, HOST, HostCounts, Op, SECTOR};
+use super::{Build, Command, Completion, Device, HOST, HostCounts, Op, PowerCounts, SECTOR};
 use crate::error::{Error, Result};
 use crate::persist::persistent;
 use crate::rig::at_most_an_hour;
@@ -75,11 +75,14 @@ pub struct Measured {
     versions: Versions,
     counts: HostCounts,
     busy: u64,
+    power: PowerCounts,
+    /// How far writes get that a loss of power cuts.
+    torn: Stream,
 }
 
 persistent!(Active { state { command, submitted, digest } });
 persistent!(Measured {
-    state { read, write, stream, idle, waiting, versions, counts, busy, calendar }
+    state { read, write, stream, idle, waiting, versions, counts, busy, calendar, power, torn }
     parts { servers }
     built { capacity, other_time }
 });
@@ -113,6 +116,8 @@ impl Measured {
             versions: Versions::new(build.keep_versions),
             counts: HostCounts::default(),
             busy: 0,
+            power: PowerCounts::default(),
+            torn: build.stream("power"),
         })
     }
 
@@ -163,6 +168,9 @@ impl Device for Measured {
             let Active { command, submitted, digest } = self.servers[server as usize];
             let mut parts = Parts::default();
             parts[Part::Service] = now - submitted;
+            if command.op == Op::Write {
+                self.versions.land(&command, command.len / SECTOR);
+            }
             done.push(Completion { tag: command.tag, time: now, parts, digest });
             match self.waiting.pop_front() {
                 Some(next) => self.serve(now, server, next),
@@ -180,9 +188,34 @@ impl Device for Measured {
         now
     }
 
+    fn power_cut(&mut self, now: u64) -> Option<u64> {
+        self.power.losses += 1;
+        self.power.commands_cut += self.waiting.len() as u64;
+        self.waiting.clear();
+        for server in 0..self.servers.len() as u32 {
+            let end = self.calendar.at(server);
+            if end == NEVER {
+                continue;
+            }
+            self.busy -= end - now;
+            self.calendar.set(server, NEVER);
+            self.idle.push(server);
+            self.power.commands_cut += 1;
+            let command = self.servers[server as usize].command;
+            if command.op == Op::Write {
+                let sectors = command.len / SECTOR;
+                let landed = self.torn.below(sectors + 1);
+                self.versions.land(&command, landed);
+                self.power.cut_write(landed, sectors);
+            }
+        }
+        self.versions.power_cut();
+        Some(now)
+    }
+
     fn apply(&mut self, command: &Command) {
         self.counts.count(command);
-        self.versions.perform(command);
+        self.versions.apply(command);
     }
 
     fn content(&self, offset: u64) -> u64 {
@@ -192,5 +225,6 @@ impl Device for Measured {
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         self.counts.visit(HOST, visit);
         visit("busy_servers_ns", self.busy);
+        self.power.visit(visit);
     }
 }

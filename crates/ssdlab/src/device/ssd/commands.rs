@@ -246,6 +246,7 @@ impl Ssd {
 
     fn flush(&mut self, index: u32) {
         self.host.flushes += 1;
+        self.ftl.trims_are_durable();
         self.commands[index as usize].entered = self.engine.now;
         let volatile = self.buffer.as_ref().is_some_and(|b| !b.protected);
         if volatile {

@@ -93,7 +93,20 @@ pub(super) fn visit(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     visit("busy_fold_ns", busy[Cause::Fold as usize]);
     visit("busy_parity_ns", busy[Cause::Parity as usize]);
     visit("busy_channels_ns", channels);
+    ssd.power.visit(visit);
     visit_wear(ssd, visit);
+}
+
+impl Ssd {
+    /// Physical / logical - 1 as built: superblocks are whole, so it differs a little from the
+    /// number asked for in small drives.
+    pub fn over_provisioning(&self, reserve: u32) -> f64 {
+        let layout = &self.ftl.layout;
+        let data = f64::from(layout.superblocks - layout.set_aside - reserve)
+            * f64::from(layout.regions)
+            * f64::from(layout.data_units_per_superblock());
+        data / f64::from(self.ftl.units()) / f64::from(layout.granules()) - 1.0
+    }
 }
 
 /// What was built.

@@ -1,7 +1,7 @@
 //! The two sinks of the translation layer: into the queues of the dies, or into the counters only.
 
-use crate::ftl::{Filled, PageMap, Sink};
-use crate::nand::{Cause, Flash, FlashCounters, NONE, Program};
+use crate::ftl::{Cut, Filled, NOTHING, PageMap, Placed, Sink, beginnings};
+use crate::nand::{Cause, Dropped, FastDiv, Finished, Flash, FlashCounters, NONE, OpKind, Program};
 use crate::persist::persistent;
 use std::collections::VecDeque;
 
@@ -33,21 +33,54 @@ pub struct Engine {
     arriving: Vec<u32>,
     /// One bit per physical unit: host data still in the controller's RAM.
     pending: Vec<u64>,
+    /// By flash operation: the units of a program, in as many places as it has units, and its order.
+    placed: Vec<Placed>,
+    closed: Vec<u64>,
+    /// By flash operation: the run of a copy.
+    runs: Vec<Vec<(u32, Placed)>>,
+    /// Program units closed so far.
+    sequence: u64,
+    /// By superblock: units closed and not programmed that replace something in it, and [`HELD`].
+    replaced: Vec<u32>,
+    held: Vec<HeldErase>,
     units_per_program: u32,
+    by_superblock: FastDiv,
 }
+
+/// Set where the erase of a superblock waits.
+const HELD: u32 = 1 << 31;
+
+/// An erase that waits until what replaces data of its superblock has been programmed.
+#[derive(Clone, Debug, Default)]
+struct HeldErase {
+    superblock: u32,
+    /// Units that it waits for, all closed before so many program units were.
+    units: u32,
+    closed: u64,
+    /// On whose behalf, and where.
+    cause: Cause,
+    dies: Vec<u32>,
+    /// The erases of its dies, once they are queued: before what is written there next.
+    ops: Vec<u32>,
+}
+
+persistent!(HeldErase { state { superblock, units, closed, cause, dies, ops } });
 
 persistent!(Engine {
     state {
         flash, now, owner, queued, open, epochs, first_epoch, returned, untimed, fetch_owner, fetches,
+        placed, closed, runs, sequence, held,
     }
-    parts { arriving, pending }
-    built { units_per_program }
+    parts { arriving, pending, replaced }
+    built { units_per_program, by_superblock }
 });
 
 impl Engine {
     /// An idle engine for all flash that the translation layer uses.
     pub fn new(flash: Flash, ftl: &PageMap) -> Self {
-        let translation = ftl.mapping().table().map_or(0, PageMap::units);
+        let table = ftl.mapping().table();
+        let translation = table.map_or(0, PageMap::units);
+        let superblocks = |map: &PageMap| map.blocks.valid.len();
         Engine {
             flash,
             now: 0,
@@ -62,7 +95,14 @@ impl Engine {
             fetches: 0,
             arriving: vec![NONE; translation as usize],
             pending: vec![0; ftl.physical_units().div_ceil(64) as usize],
+            placed: Vec::new(),
+            closed: Vec::new(),
+            runs: Vec::new(),
+            sequence: 0,
+            replaced: vec![0; superblocks(ftl) + table.map_or(0, superblocks)],
+            held: Vec::new(),
             units_per_program: ftl.layout.units_per_program(),
+            by_superblock: FastDiv::new(ftl.layout.units_per_superblock()),
         }
     }
 
@@ -81,6 +121,145 @@ impl Engine {
         for ppn in first..first + units {
             self.pending[(ppn >> 6) as usize] &= !(1 << (ppn & 63));
         }
+    }
+
+    /// Remembers the units of a program that is queued.
+    #[inline]
+    fn note(&mut self, op: u32, placed: &[Placed]) {
+        let (op, units) = (op as usize, self.units_per_program as usize);
+        if op >= self.closed.len() {
+            self.closed.resize(op + 1, 0);
+            self.placed.resize((op + 1) * units, NOTHING);
+        }
+        self.closed[op] = self.sequence;
+        let places = &mut self.placed[op * units..(op + 1) * units];
+        places[..placed.len()].copy_from_slice(placed);
+        places[placed.len()..].fill(NOTHING);
+        for unit in placed {
+            if unit.holds != NONE {
+                self.replaced[unit.holds as usize] += 1;
+            }
+        }
+    }
+
+    /// A program has ended: what it replaced need not be kept.
+    #[inline]
+    pub fn replaced(&mut self, f: &Finished) {
+        let first = f.op as usize * self.units_per_program as usize;
+        for at in first..first + f.units as usize {
+            let superblock = self.placed[at].holds;
+            if superblock == NONE {
+                continue;
+            }
+            if self.replaced[superblock as usize] & HELD == 0 {
+                self.replaced[superblock as usize] -= 1;
+            } else {
+                self.replaced_in_held(superblock, self.closed[f.op as usize]);
+            }
+        }
+    }
+
+    /// One unit less that replaces something in a superblock whose erase waits for those closed before it.
+    fn replaced_in_held(&mut self, superblock: u32, closed: u64) {
+        let waits = |e: &HeldErase| e.superblock == superblock && closed <= e.closed;
+        let Some(at) = self.held.iter().position(waits) else {
+            self.replaced[superblock as usize] -= 1;
+            return;
+        };
+        self.held[at].units -= 1;
+        if self.held[at].units > 0 {
+            return;
+        }
+        let erase = self.held.remove(at);
+        if !self.held.iter().any(|e| e.superblock == superblock) {
+            self.replaced[superblock as usize] &= !HELD;
+        }
+        if erase.ops.is_empty() {
+            for die in erase.dies {
+                self.flash.erase(self.now, die, superblock, erase.cause, false);
+            }
+        }
+        erase.ops.into_iter().for_each(|op| self.flash.release(op, self.now));
+    }
+
+    /// What is queued next is written from `ppn` on: behind the erase of its superblock.
+    #[inline]
+    fn queue_held(&mut self, ppn: u32) {
+        if self.held.is_empty() {
+            return;
+        }
+        let superblock = self.by_superblock.quotient(ppn);
+        for erase in &mut self.held {
+            if erase.superblock == superblock && erase.ops.is_empty() {
+                let (now, flash, cause) = (self.now, &mut self.flash, erase.cause);
+                let dies = erase.dies.iter();
+                erase.ops = dies.map(|&d| flash.erase(now, d, superblock, cause, true)).collect();
+            }
+        }
+    }
+
+    /// Erases that are held and not queued: superblock and die.
+    pub fn unqueued(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let unqueued = self.held.iter().filter(|erase| erase.ops.is_empty());
+        unqueued.flat_map(|erase| erase.dies.iter().map(|&die| (erase.superblock, die)))
+    }
+
+    /// Where units begin that a program which has ended has brought into flash.
+    pub fn programmed(&self, f: &Finished) -> impl Iterator<Item = u32> + '_ {
+        let at = f.op as usize * self.units_per_program as usize;
+        beginnings(f.first, &self.placed[at..at + f.units as usize])
+    }
+
+    /// The units of a copy that has ended, and of the copies made so far by one that has not.
+    pub fn copied(&self, op: u32, left: u32) -> impl Iterator<Item = u32> + '_ {
+        let run = &self.runs[op as usize];
+        run[..run.len() - left as usize].iter().map(|&(ppn, _)| ppn)
+    }
+
+    /// Program units that were dropped.
+    pub fn cut(&self, dropped: &[Dropped]) -> Vec<Cut> {
+        let units = self.units_per_program as usize;
+        let mut cut = Vec::new();
+        for d in dropped {
+            let op = d.op as usize;
+            match d.kind {
+                OpKind::Program => cut.push(Cut {
+                    first: d.first,
+                    placed: self.placed[op * units..(op + 1) * units].to_vec(),
+                }),
+                OpKind::Copy => {
+                    let made = self.runs[op].len() - d.repeat as usize;
+                    let left = self.runs[op][made..].iter();
+                    cut.extend(left.map(|&(first, unit)| Cut { first, placed: vec![unit] }));
+                }
+                OpKind::Read | OpKind::Erase => {}
+            }
+        }
+        cut
+    }
+
+    /// After what was under way has been dropped: nothing waits, and what was dropped counts as done without time.
+    pub fn power_cut(&mut self, dropped: &[Dropped]) {
+        let untimed = &mut self.untimed;
+        for d in dropped {
+            match d.kind {
+                OpKind::Program => {
+                    untimed.programs += 1;
+                    untimed.programs_slc += u64::from(d.slc);
+                    untimed.units_programmed += u64::from(self.units_per_program);
+                }
+                OpKind::Copy => untimed.count_copies(u64::from(d.repeat)),
+                OpKind::Erase => untimed.erases += 1,
+                OpKind::Read => {}
+            }
+        }
+        self.untimed.erases += self.unqueued().count() as u64;
+        (self.owner, self.queued, self.fetch_owner, self.fetches) = (NONE, 0, NONE, 0);
+        self.epochs = VecDeque::from([0]);
+        self.arriving.fill(NONE);
+        self.pending.fill(0);
+        self.replaced.fill(0);
+        self.held.clear();
     }
 
     /// Whether no flash operation is queued or under way.
@@ -120,13 +299,16 @@ impl Sink for Engine {
         self.flash.open_program(self.now, die)
     }
     #[inline]
-    fn close_program(&mut self, handle: u32, filled: Filled) {
+    fn close_program(&mut self, handle: u32, filled: Filled, placed: &[Placed]) {
+        self.queue_held(filled.first);
+        self.sequence += 1;
+        self.note(handle, placed);
         let host = filled.host_units > 0;
-        if host {
-            self.queued += 1;
-            if let Some(count) = self.epochs.back_mut() {
-                *count += 1;
-            }
+        self.queued += u32::from(host);
+        // A flush waits for data of the host that was placed without time, too.
+        let new = host || filled.cause != Cause::Map && placed.iter().any(|unit| unit.new);
+        if new && let Some(count) = self.epochs.back_mut() {
+            *count += 1;
         }
         self.open -= 1;
         let program = Program {
@@ -135,7 +317,7 @@ impl Sink for Engine {
             cause: filled.cause,
             owner: if host { self.owner } else { NONE },
             host_units: filled.host_units,
-            epoch: self.first_epoch + self.epochs.len() as u32 - 1,
+            epoch: if new { self.first_epoch + self.epochs.len() as u32 - 1 } else { NONE },
             slc: filled.slc,
         };
         self.flash.close_program(self.now, handle, program);
@@ -174,11 +356,35 @@ impl Sink for Engine {
     fn feed(&mut self, read: u32, program: u32) {
         self.flash.feed(read, program);
     }
-    fn copy(&mut self, die: u32, count: u32, cause: Cause) {
-        self.flash.copy(self.now, die, count, cause);
+    fn copy(&mut self, die: u32, run: &[(u32, Placed)], cause: Cause) {
+        run.iter().for_each(|&(ppn, _)| self.queue_held(ppn));
+        let op = self.flash.copy(self.now, die, run.len() as u32, cause);
+        self.sequence += 1;
+        self.note(op, &[]);
+        if op as usize >= self.runs.len() {
+            self.runs.resize(op as usize + 1, Vec::new());
+        }
+        self.runs[op as usize].clear();
+        self.runs[op as usize].extend_from_slice(run);
     }
-    fn erase(&mut self, die: u32, cause: Cause) {
-        self.flash.erase(self.now, die, cause);
+    fn erase(&mut self, die: u32, superblock: u32, cause: Cause) {
+        let waits = self.replaced[superblock as usize];
+        // The dies of a superblock follow each other.
+        let sequence = self.sequence;
+        let known = self
+            .held
+            .last()
+            .is_some_and(|e| e.superblock == superblock && e.closed == sequence && waits == HELD);
+        if known {
+            self.held.last_mut().expect("just seen").dies.push(die);
+        } else if waits & !HELD > 0 {
+            let (units, dies) = (waits & !HELD, vec![die]);
+            self.replaced[superblock as usize] = HELD;
+            let closed = sequence;
+            self.held.push(HeldErase { superblock, units, closed, cause, dies, ops: Vec::new() });
+        } else {
+            self.flash.erase(self.now, die, superblock, cause, false);
+        }
     }
 }
 
@@ -188,20 +394,7 @@ pub struct Instantly<'a> {
 }
 
 impl Sink for Instantly<'_> {
-    fn timed(&self) -> bool {
-        false
-    }
-    fn backlog(&self, _: u32) -> u32 {
-        0
-    }
-    fn in_ram(&self, _: u32) -> bool {
-        false
-    }
-    fn hold(&mut self, _: u32, _: u32) {}
-    fn open_program(&mut self, _: u32) -> u32 {
-        NONE
-    }
-    fn close_program(&mut self, handle: u32, filled: Filled) {
+    fn close_program(&mut self, handle: u32, filled: Filled, _: &[Placed]) {
         let engine = &mut *self.engine;
         if handle != NONE {
             // Begun in time, ended without: the data is in flash now.
@@ -227,19 +420,10 @@ impl Sink for Instantly<'_> {
     fn map_read(&mut self, _: u32, _: u32, units: u32, _: u32) -> u32 {
         self.collect_read(NONE, units, Cause::Map)
     }
-    fn map_arriving(&self, _: u32) -> u32 {
-        NONE
+    fn copy(&mut self, _: u32, run: &[(u32, Placed)], _: Cause) {
+        self.engine.untimed.count_copies(run.len() as u64);
     }
-    fn feed(&mut self, _: u32, _: u32) {}
-    fn copy(&mut self, _: u32, count: u32, _: Cause) {
-        let untimed = &mut self.engine.untimed;
-        let count = u64::from(count);
-        untimed.reads += count;
-        untimed.units_read += count;
-        untimed.programs += count;
-        untimed.units_programmed += count;
-    }
-    fn erase(&mut self, _: u32, _: Cause) {
+    fn erase(&mut self, _: u32, _: u32, _: Cause) {
         self.engine.untimed.erases += 1;
     }
 }

@@ -20,6 +20,11 @@ impl IdleFolding {
     pub fn new(after: Option<u64>) -> Self {
         IdleFolding { after, due: false }
     }
+
+    /// Quiet time before it begins, if it ever does.
+    pub fn after(&self) -> Option<u64> {
+        self.after
+    }
 }
 
 impl Ssd {

@@ -10,6 +10,7 @@ mod keys;
 mod page_reads;
 mod parts;
 mod persist;
+mod power;
 mod purge;
 mod read_ahead;
 mod settle;
@@ -22,7 +23,7 @@ pub use keys::{
     ParityKeys, ReadAheadKeys, SlcCacheKeys, SsdKeys, SuspendKeys, WearKeys,
 };
 
-use super::{Build, Built, Command, Completion, Device, Op, SECTOR};
+use super::{Build, Built, Command, Completion, Device, Op, PowerCounts, SECTOR};
 use crate::error::Result;
 use crate::ftl::PageMap;
 use crate::nand::{FastDiv, Finished, Geometry, NONE, OpKind};
@@ -74,7 +75,8 @@ struct Controller {
 }
 
 impl Controller {
-    /// Whether a command that takes it no time need not wait for it.
+    /// Whether a command that takes it no time need not wait for it: for the TRIM before it,
+    /// say, or for the drive to be ready after a loss of power.
     #[inline]
     fn is_free(&self, now: u64) -> bool {
         self.time == 0 && self.cores[0] <= now && self.queue.is_empty()
@@ -124,6 +126,7 @@ pub struct Ssd {
     read_ahead: Option<Box<ReadAhead>>,
     ready: Vec<Completion>,
     host: HostCounters,
+    power: PowerCounts,
 }
 
 impl Ssd {
@@ -181,22 +184,13 @@ impl Ssd {
             }),
             ready: Vec::new(),
             host: HostCounters::default(),
+            power: PowerCounts::default(),
         })
     }
 
     /// The translation layer, for tests and reports.
     pub fn ftl(&self) -> &PageMap {
         &self.ftl
-    }
-
-    /// Physical / logical - 1 as built: superblocks are whole, so it differs a little from the
-    /// number asked for in small drives.
-    pub fn over_provisioning(&self, reserve: u32) -> f64 {
-        let layout = &self.ftl.layout;
-        let data = f64::from(layout.superblocks - layout.set_aside - reserve)
-            * f64::from(layout.regions)
-            * f64::from(layout.data_units_per_superblock());
-        data / f64::from(self.ftl.units()) / f64::from(layout.granules()) - 1.0
     }
 
     fn slot(&self, extra: u32) -> u32 {
@@ -258,12 +252,16 @@ impl Ssd {
         }
     }
 
-    /// A flash operation has ended.
+    /// A flash operation of a die has ended.
     #[inline]
-    fn finished(&mut self, f: &Finished) {
+    fn finished(&mut self, die: u32, f: &Finished) {
+        if self.keep_versions {
+            self.note_content(die, f);
+        }
         if f.kind == OpKind::Program {
             self.engine.release(f.first, f.units);
-            if f.host_units > 0 {
+            self.engine.replaced(f);
+            if f.epoch != NONE {
                 self.programmed(f);
             }
         } else if fetches(f) {
@@ -409,13 +407,17 @@ impl Device for Ssd {
             if slot >= self.dies {
                 self.own_event(slot);
             } else if let Some(f) = self.engine.flash.step(slot, time) {
-                self.finished(&f);
+                self.finished(slot, &f);
             }
         }
     }
 
     fn settle(&mut self, now: u64) -> u64 {
         self.settle_flash(now)
+    }
+
+    fn power_cut(&mut self, now: u64) -> Option<u64> {
+        Some(self.lose_power(now))
     }
 
     fn apply(&mut self, command: &Command) {
@@ -448,6 +450,7 @@ impl Device for Ssd {
             }
             Op::Flush => {
                 self.host.flushes += 1;
+                self.ftl.trims_are_durable();
                 if self.buffer.as_ref().is_some_and(|b| !b.protected) {
                     self.ftl.pad_all(&mut self.engine.untimed());
                 }

@@ -162,6 +162,16 @@ impl ReadAhead {
         self.streams.iter_mut().for_each(|s| s.held.clear());
     }
 
+    /// RAM is empty, and nothing is on its way into it.
+    pub fn power_cut(&mut self) {
+        self.streams.clear();
+        for fetch in &mut self.fetches {
+            fetch.serial = fetch.serial.wrapping_add(1);
+            fetch.waiting.clear();
+        }
+        self.free = (0..self.fetches.len() as u32).collect();
+    }
+
     fn begin_fetch(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
             self.fetches.push(Fetch::default());

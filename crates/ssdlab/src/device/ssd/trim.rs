@@ -25,6 +25,12 @@ impl Trims {
     pub fn new(unit_time: u64) -> Self {
         Trims { unit_time, free_at: 0, queue: VecDeque::new() }
     }
+
+    /// Those that are not done are never answered; the next begins when the drive is `ready`.
+    pub fn power_cut(&mut self, ready: u64) {
+        self.queue.clear();
+        self.free_at = ready;
+    }
 }
 
 impl Ssd {

@@ -40,6 +40,11 @@ impl WriteLimit {
         self.waited + now.saturating_sub(self.since)
     }
 
+    /// Nobody waits.
+    pub fn power_cut(&mut self) {
+        (self.since, self.passed) = (NEVER, NONE);
+    }
+
     /// Takes the time of so many bytes from `now` on.
     fn charge(&mut self, now: u64, bytes: u64) {
         let rate = u128::from(self.rate.0);

@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::ftl::page_map::Policies;
 use crate::ftl::placement::PLACEMENTS;
 use crate::ftl::victim::{self, VICTIMS};
-use crate::ftl::{Filled, Layout, Pace, PageMap, Settings, Sink, UnitWrite};
+use crate::ftl::{Filled, Layout, Pace, PageMap, Placed, Settings, Sink, UnitWrite};
 use crate::nand::{Cause, NONE};
 use crate::persist::persistent;
 use crate::rng::Stream;
@@ -216,6 +216,21 @@ impl CachedMap {
         self.moved.iter_mut().for_each(Vec::clear);
     }
 
+    /// The cache is gone: what differs from flash is found again and programmed, and what is read next is
+    /// fetched.
+    pub fn power_cut<S: Sink>(&mut self, sink: &mut S) {
+        for slot in 0..self.filled as usize {
+            if self.flags[slot] & DIRTY != 0 {
+                self.program(self.holds[slot], WHOLE, sink);
+            }
+        }
+        self.slot_of.fill(NONE);
+        self.holds.fill(NONE);
+        self.flags.fill(0);
+        (self.filled, self.hand) = (0, 0);
+        self.pad_all(sink);
+    }
+
     pub(super) fn state(&self, add: &mut dyn FnMut(u64)) {
         add(self.table.fingerprint());
         let slots = self.holds.iter().zip(&self.flags);
@@ -275,7 +290,9 @@ fn table(drive: &Drive, units: u32) -> PageMap {
         placement: (PLACEMENTS.entries[0].build)(),
         wear: None,
     };
+    let data = drive.layout.regions * drive.layout.superblocks;
     PageMap::new(layout(superblocks), units, settings, policies, WHOLE, false)
+        .with_first_superblock(data)
 }
 
 /// The drive's sink for what happens to translation units.
@@ -301,10 +318,10 @@ impl Sink for TableSink<'_> {
     fn open_program(&mut self, die: u32) -> u32 {
         self.sink.open_program(die)
     }
-    fn close_program(&mut self, handle: u32, filled: Filled) {
+    fn close_program(&mut self, handle: u32, filled: Filled, placed: &[Placed]) {
         let first = self.base + filled.first;
         let cause = if filled.cause == Cause::Parity { Cause::Parity } else { Cause::Map };
-        self.sink.close_program(handle, Filled { first, cause, ..filled });
+        self.sink.close_program(handle, Filled { first, cause, ..filled }, placed);
     }
     fn collect_read(&mut self, die: u32, units: u32, _: Cause) -> u32 {
         self.sink.collect_read(die, units, Cause::Map)
@@ -327,10 +344,10 @@ impl Sink for TableSink<'_> {
     fn feed(&mut self, read: u32, program: u32) {
         self.sink.feed(read, program);
     }
-    fn copy(&mut self, die: u32, count: u32, _: Cause) {
-        self.sink.copy(die, count, Cause::Map);
+    fn copy(&mut self, die: u32, run: &[(u32, Placed)], _: Cause) {
+        self.sink.copy(die, run, Cause::Map);
     }
-    fn erase(&mut self, die: u32, _: Cause) {
-        self.sink.erase(die, Cause::Map);
+    fn erase(&mut self, die: u32, superblock: u32, _: Cause) {
+        self.sink.erase(die, superblock, Cause::Map);
     }
 }

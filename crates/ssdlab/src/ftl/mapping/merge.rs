@@ -1,6 +1,7 @@
 //! Merging the fragments of an extent map, in the foreground of a write.
 
 use super::Mapping;
+use crate::ftl::append::Unit;
 use crate::ftl::{PageMap, Sink};
 use crate::nand::{Cause, NONE};
 
@@ -36,8 +37,10 @@ impl PageMap {
             self.make_room(0, 1, sink);
             let from = self.lookup(lpn);
             if from == NONE {
-                let to = self.append(0, false, lpn, Cause::Merge, NONE, sink);
-                self.clear_content(to);
+                let to = self.append(0, false, Unit::new(lpn), Cause::Merge, NONE, sink);
+                if let Some(zeros) = self.unit_content(NONE) {
+                    self.put_content(to, zeros, sink);
+                }
                 continue;
             }
             let program = self.layout.program_of(from);

@@ -29,6 +29,7 @@ impl Persist for PageMap {
             packing,
             region_limit: _,
             sectors_per_unit: _,
+            open,
             content,
         } = self;
         blocks.persist(archive)?;
@@ -46,6 +47,7 @@ impl Persist for PageMap {
         last_region.persist(archive)?;
         last_length.persist(archive)?;
         packing.persist(archive)?;
+        open.persist(archive)?;
         content.persist_part(archive)?;
         if archive.loads() {
             // Half of the state, were it stored; of units that hold nothing nobody asks.

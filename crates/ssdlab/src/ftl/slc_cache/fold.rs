@@ -2,6 +2,7 @@
 
 use super::{Folding, RegionCache};
 use crate::ftl::Sink;
+use crate::ftl::append::Unit;
 use crate::ftl::blocks::OPEN;
 use crate::ftl::mapping::Mapping;
 use crate::ftl::page_map::{Lane, PageMap};
@@ -136,8 +137,9 @@ impl PageMap {
     fn fold_unit<S: Sink>(&mut self, region: u32, from: u32, read: u32, sink: &mut S) {
         let lpn = self.owner[from as usize];
         self.invalidate(from);
-        let to = self.append(region, false, lpn, Cause::Fold, read, sink);
-        self.copy_content(from, to);
+        let unit = Unit::new(lpn).from(from, 1);
+        let to = self.append(region, false, unit, Cause::Fold, read, sink);
+        self.copy_content(from, to, sink);
         if let Mapping::Cached(cached) = &mut self.mapping {
             cached.moved(region, lpn);
         }

@@ -77,6 +77,17 @@ impl Flash {
         }
     }
 
+    /// What the held erase `index` has waited for is done.
+    pub fn release(&mut self, index: u32, now: u64) {
+        let die = u32::from(self.ops[index as usize].die);
+        let own = self.own_work(die, now);
+        let op = &mut self.ops[index as usize];
+        (op.awaits, op.ready, op.own_at_ready) = (0, now, own);
+        if self.dies[die as usize].phase == Phase::Idle {
+            self.dispatch(die, now);
+        }
+    }
+
     /// One of the reads that `index` awaits is done.
     fn fed(&mut self, index: u32, read: &FlashOp, now: u64) {
         let op = &mut self.ops[index as usize];

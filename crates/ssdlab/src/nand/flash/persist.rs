@@ -1,7 +1,7 @@
 //! What of dies, channels and queued operations is state.
 
 use super::cause::OwnWork;
-use super::{Cause, Channel, Die, Flash, FlashCounters, FlashOp, OpKind, Phase, Queue};
+use super::{Cause, Channel, Die, Flash, FlashOp, OpKind, Phase, Queue};
 use crate::persist::{persistent, persistent_enum};
 
 persistent!(Flash {
@@ -26,11 +26,6 @@ persistent!(FlashOp {
     }
 });
 persistent!(OwnWork { state { collection, map, parity, fold } });
-persistent!(FlashCounters {
-    state {
-        reads, units_read, programs, reads_slc, programs_slc, units_programmed, erases, suspensions,
-    }
-});
 persistent_enum!(OpKind { Read, Program, Copy, Erase });
 persistent_enum!(Phase { Idle, Sense, Bus, Program, Erase, Suspending });
 persistent_enum!(Cause { HostRead, HostWrite, Collection, Wear, Map, Merge, Fold, Parity });
