@@ -143,7 +143,10 @@ impl PageMap {
         }
         let mut frontier = *frontier;
         r.valid_units += units;
-        self.note(region, lane, within, ppn, &piece);
+        // Without time a program unit of one unit is in flash at once.
+        if per_program > 1 || sink.takes_time() {
+            self.note(region, lane, within, ppn, &piece);
+        }
         if first {
             self.remap(unit.lpn, ppn);
             self.owner[ppn as usize] = unit.lpn;
@@ -179,6 +182,7 @@ impl PageMap {
     }
 
     /// Takes the next free superblock for a frontier.
+    #[cold]
     fn open_superblock<S: Sink>(&mut self, region: u32, lane: Lane, sink: &mut S) {
         let superblock = self.take_free(region);
         self.see_to_erase(superblock, sink);
@@ -218,10 +222,15 @@ impl PageMap {
         let (host_units, slc) = (frontier.host_units, lane == Lane::Slc);
         let filled = Filled { first, units, host_units, cause, slc };
         sink.close_program(frontier.handle, filled, self.placed(region, lane, units));
-        if !sink.timed() && self.content.is_some() {
-            let units: Vec<u32> = beginnings(first, self.placed(region, lane, units)).collect();
-            self.programmed(units.into_iter());
+        if self.content.is_some() && !sink.timed() {
+            self.programmed_at_once(region, lane, first, units);
         }
+    }
+
+    #[cold]
+    fn programmed_at_once(&mut self, region: u32, lane: Lane, first: u32, units: u32) {
+        let units: Vec<u32> = beginnings(first, self.placed(region, lane, units)).collect();
+        self.programmed(units.into_iter());
     }
 
     fn close_superblock(&mut self, region: u32, lane: Lane, superblock: u32) {

@@ -48,6 +48,7 @@ persistent!(Collecting { state { victim, cursor, valid, gain, owed, cause } });
 /// Gathers the single programs of a run of copies.
 struct Run {
     timed: bool,
+    takes_time: bool,
     /// First unit in the drive of those that the map numbers from 0.
     base: u32,
     units: Vec<(u32, Placed)>,
@@ -59,7 +60,14 @@ impl Sink for Run {
     fn timed(&self) -> bool {
         self.timed
     }
+    fn takes_time(&self) -> bool {
+        self.takes_time
+    }
     fn close_program(&mut self, _: u32, program: Filled, placed: &[Placed]) {
+        // Nobody asks for what is done at once.
+        if !self.takes_time {
+            return;
+        }
         self.units.extend(placed.iter().map(|&unit| (self.base + program.first, unit)));
     }
     fn erase(&mut self, die: u32, superblock: u32, cause: Cause) {
@@ -277,7 +285,13 @@ impl PageMap {
         // Queued as one run below, so the single programs are not announced.
         let memory = std::mem::take(&mut self.open.run);
         let base = self.layout.first_unit(self.open.first_superblock);
-        let mut run = Run { timed: sink.timed(), base, units: memory, erases: Vec::new() };
+        let mut run = Run {
+            takes_time: sink.takes_time(),
+            timed: sink.timed(),
+            base,
+            units: memory,
+            erases: Vec::new(),
+        };
         run.units.clear();
         let mut next = self.next_valid(c.victim, cursor);
         while moved < units
@@ -296,7 +310,7 @@ impl PageMap {
             sink.erase(die, superblock, cause);
         }
         if moved > 0 {
-            sink.copy(region, &run.units, c.cause);
+            sink.copy(region, moved, &run.units, c.cause);
         }
         self.open.run = run.units;
         cursor

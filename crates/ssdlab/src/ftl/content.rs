@@ -115,6 +115,13 @@ impl PageMap {
     /// The unit at `to` is a copy of the one at `from`, where versions are kept.
     #[inline]
     pub(super) fn copy_content<S: Sink>(&mut self, from: u32, to: u32, sink: &S) {
+        if self.content.is_some() {
+            self.copy_kept(from, to, sink);
+        }
+    }
+
+    #[cold]
+    fn copy_kept<S: Sink>(&mut self, from: u32, to: u32, sink: &S) {
         if let Some(sectors) = self.unit_content(from) {
             self.put_content(to, sectors, sink);
         }

@@ -64,6 +64,10 @@ pub trait Sink {
     fn timed(&self) -> bool {
         false
     }
+    /// Whether flash operations take time, so that what is placed is not in flash at once.
+    fn takes_time(&self) -> bool {
+        self.timed()
+    }
     /// Backlog of a die, for placement that looks at it: 0 idle, more is busier.
     fn backlog(&self, _die: u32) -> u32 {
         0
@@ -111,8 +115,8 @@ pub trait Sink {
     }
     /// `program` needs what `read` brings.
     fn feed(&mut self, _read: u32, _program: u32) {}
-    /// Single-unit copies within `die`: where they go, and what they are.
-    fn copy(&mut self, _die: u32, _run: &[(u32, Placed)], _cause: Cause) {}
+    /// `count` single-unit copies within `die`; in time, `run` says where they go and what they are.
+    fn copy(&mut self, _die: u32, _count: u32, _run: &[(u32, Placed)], _cause: Cause) {}
     /// Erases a block of every plane of `die`: its part of a superblock of the drive.
     fn erase(&mut self, _die: u32, _superblock: u32, _cause: Cause) {}
 }

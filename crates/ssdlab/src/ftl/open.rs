@@ -140,21 +140,11 @@ impl PageMap {
     #[inline(always)]
     pub(super) fn note(&mut self, region: u32, lane: Lane, within: u32, ppn: u32, piece: &Piece) {
         let (layout, unit) = (&self.layout, piece.unit);
+        let new = matches!(piece.cause, Cause::HostWrite | Cause::HostRead);
         let mut holds = NONE;
-        if unit.from < KEPT {
-            let superblock = layout.superblock_of(unit.from);
-            let die = layout.die_of(ppn);
-            // What is packed may lie on two dies.
-            let apart = if unit.length > 1 {
-                layout
-                    .program_units(unit.from, unit.length)
-                    .any(|(part, _)| layout.die_of(part) != die)
-            } else {
-                layout.die_of(unit.from) != die
-            };
-            if apart {
-                holds = self.open.first_superblock + superblock;
-            }
+        // What moves stays in its region, so where that is one die on its die.
+        if unit.from < KEPT && (new || layout.dies_per_region > 1) && self.is_elsewhere(unit, ppn) {
+            holds = self.open.first_superblock + layout.superblock_of(unit.from);
         }
         let at = OpenUnits::base(region, lane, layout.units_per_program()) + within as usize;
         self.open.order += 1;
@@ -164,11 +154,22 @@ impl PageMap {
             from: unit.from,
             holds,
             length: unit.length as u16,
-            new: matches!(piece.cause, Cause::HostWrite | Cause::HostRead),
+            new,
             first: piece.first,
             order: self.open.order,
         };
         places[1..].fill(NOTHING);
+    }
+
+    /// Whether the copy that a unit at `ppn` replaces lies on another die, at least in part.
+    #[inline(always)]
+    fn is_elsewhere(&self, unit: Unit, ppn: u32) -> bool {
+        let layout = &self.layout;
+        let die = layout.die_of(ppn);
+        if unit.length == 1 {
+            return layout.die_of(unit.from) != die;
+        }
+        layout.program_units(unit.from, unit.length).any(|(part, _)| layout.die_of(part) != die)
     }
 
     /// The first `units` of the program unit at a frontier.

@@ -356,9 +356,9 @@ impl Sink for Engine {
     fn feed(&mut self, read: u32, program: u32) {
         self.flash.feed(read, program);
     }
-    fn copy(&mut self, die: u32, run: &[(u32, Placed)], cause: Cause) {
+    fn copy(&mut self, die: u32, count: u32, run: &[(u32, Placed)], cause: Cause) {
         run.iter().for_each(|&(ppn, _)| self.queue_held(ppn));
-        let op = self.flash.copy(self.now, die, run.len() as u32, cause);
+        let op = self.flash.copy(self.now, die, count, cause);
         self.sequence += 1;
         self.note(op, &[]);
         if op as usize >= self.runs.len() {
@@ -420,8 +420,8 @@ impl Sink for Instantly<'_> {
     fn map_read(&mut self, _: u32, _: u32, units: u32, _: u32) -> u32 {
         self.collect_read(NONE, units, Cause::Map)
     }
-    fn copy(&mut self, _: u32, run: &[(u32, Placed)], _: Cause) {
-        self.engine.untimed.count_copies(run.len() as u64);
+    fn copy(&mut self, _: u32, count: u32, _: &[(u32, Placed)], _: Cause) {
+        self.engine.untimed.count_copies(u64::from(count));
     }
     fn erase(&mut self, _: u32, _: u32, _: Cause) {
         self.engine.untimed.erases += 1;

@@ -306,6 +306,9 @@ impl Sink for TableSink<'_> {
         // Nothing of it waits in the write buffer.
         false
     }
+    fn takes_time(&self) -> bool {
+        self.sink.takes_time()
+    }
     fn backlog(&self, die: u32) -> u32 {
         self.sink.backlog(die)
     }
@@ -344,8 +347,8 @@ impl Sink for TableSink<'_> {
     fn feed(&mut self, read: u32, program: u32) {
         self.sink.feed(read, program);
     }
-    fn copy(&mut self, die: u32, run: &[(u32, Placed)], _: Cause) {
-        self.sink.copy(die, run, Cause::Map);
+    fn copy(&mut self, die: u32, count: u32, run: &[(u32, Placed)], _: Cause) {
+        self.sink.copy(die, count, run, Cause::Map);
     }
     fn erase(&mut self, die: u32, superblock: u32, _: Cause) {
         self.sink.erase(die, superblock, Cause::Map);
