@@ -59,8 +59,9 @@ impl<'a> Columns<'a> {
             blocks: self.blocks.map_or(1, |blocks| blocks[at]),
             write: self.writes.is_some_and(|writes| writes[at]),
         };
-        let go_on = move |(at, _): &(usize, &u64)| watch.is_none_or(|watch| watch.go_on(*at));
-        self.keys.iter().enumerate().take_while(go_on).map(request)
+        let is_wanted =
+            move |(at, _): &(usize, &u64)| watch.is_none_or(|watch| watch.is_wanted(*at));
+        self.keys.iter().enumerate().take_while(is_wanted).map(request)
     }
 }
 
@@ -79,7 +80,7 @@ impl Watch {
     }
 
     /// Whether the request at this place is still wanted.
-    fn go_on(&self, at: usize) -> bool {
+    fn is_wanted(&self, at: usize) -> bool {
         if !at.is_multiple_of(REQUESTS_PER_LOOK) {
             return true;
         }
@@ -87,9 +88,9 @@ impl Watch {
         let fraction = (ios as f64 / self.all.max(1) as f64).min(1.0);
         let progress = Progress { phase: "hit ratios", fraction, simulated_s: 0.0, ios };
         let told = || self.observer.lock().is_ok_and(|mut observer| observer.progress(&progress));
-        let go_on = !self.stopped.load(Relaxed) && told();
-        self.stopped.store(!go_on, Relaxed);
-        go_on
+        let is_wanted = !self.stopped.load(Relaxed) && told();
+        self.stopped.store(!is_wanted, Relaxed);
+        is_wanted
     }
 
     /// What came of the requests, unless they were ended early.

@@ -96,6 +96,7 @@ prop_compose! {
                     between: 0.0,
                 }),
                 separate_frontier,
+                moves_for_wear: WEAR_LEVELINGS.entries[wear].name == "threshold",
             },
             stripe,
             victim, placement, wear, granules, seed,
@@ -105,7 +106,9 @@ prop_compose! {
 
 /// A map that holds as many units as its regions can.
 fn page_map(rules: &Rules) -> PageMap {
-    let superblocks = rules.superblocks + u32::from(rules.settings.pace == Pace::Paced);
+    let superblocks = rules.superblocks
+        + u32::from(rules.settings.pace == Pace::Paced)
+        + u32::from(rules.settings.moves_for_wear);
     let layout = Layout::new(&rules.geometry, rules.scope, superblocks);
     let stripe = rules.stripe.min(layout.programs_per_superblock());
     let mut layout = layout.with_parity(stripe).packed(rules.granules);
@@ -210,6 +213,7 @@ fn a_victim_policy_that_takes_an_open_superblock_is_caught() {
         pace: Pace::Blocking,
         batch: None,
         separate_frontier: false,
+        moves_for_wear: false,
     };
     let policies = Policies {
         victim: Box::new(TakesTheFirst),

@@ -69,7 +69,8 @@ impl Array {
 
     pub(super) fn read(&mut self, host: HostId) {
         let command = self.fleet.hosts[host].command;
-        if self.layout.parity().is_some() && self.in_stripe_cache(&command) {
+        // As in md, reads of an array that has all its members go past the stripe cache.
+        if self.degraded && self.layout.parity().is_some() && self.in_stripe_cache(&command) {
             self.stripes.counts.read_hits += 1;
             self.add_digest_of_range(host, command.offset, command.len);
             return;

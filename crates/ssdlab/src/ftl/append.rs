@@ -2,7 +2,8 @@
 
 use super::mapping::Mapping;
 use super::open::beginnings;
-use super::page_map::{CLOSED, Frontier, Lane, PageMap, Region};
+use super::page_map::PageMap;
+use super::region::{CLOSED, Frontier, LANES, Lane, Region};
 use super::{Filled, Sink};
 use crate::nand::{Cause, NONE};
 
@@ -50,41 +51,40 @@ impl PageMap {
         per_program == 1 || offset % per_program < self.last_length
     }
 
-    /// Where the region appends.
-    #[inline]
-    pub(super) fn frontier(&self, region: u32, collected: bool) -> &Frontier {
-        let r = &self.regions[region as usize];
-        if collected && self.settings.separate_frontier { &r.collected } else { &r.host }
+    /// The frontier, in native mode, of what is placed on this behalf.
+    #[inline(always)]
+    pub(super) fn lane_of(&self, cause: Cause) -> Lane {
+        match cause {
+            Cause::Collection if self.settings.separate_frontier => Lane::Collected,
+            Cause::Wear => Lane::Wear,
+            _ => Lane::Host,
+        }
     }
 
-    /// Appends a unit to the host's data or to what is collected, where there is room or a free
-    /// superblock to go on.
+    /// Where the region appends what is placed on this behalf.
+    #[inline]
+    pub(super) fn frontier(&self, region: u32, cause: Cause) -> &Frontier {
+        self.regions[region as usize].frontier(self.lane_of(cause))
+    }
+
+    /// Appends a unit where there is room or a free superblock to go on.
     #[inline]
     pub(super) fn append<S: Sink>(
         &mut self,
         region: u32,
-        collected: bool,
         unit: Unit,
         cause: Cause,
         read: u32,
         sink: &mut S,
     ) -> u32 {
         let piece = Piece { unit, units: 1, first: true, cause, reads: [read, NONE] };
-        self.append_piece(region, collected, piece, sink)
+        self.append_piece(region, piece, sink)
     }
 
     /// Appends a piece, for which the program unit being filled has room.
     #[inline(always)]
-    pub(super) fn append_piece<S: Sink>(
-        &mut self,
-        region: u32,
-        collected: bool,
-        piece: Piece,
-        sink: &mut S,
-    ) -> u32 {
-        let own = collected && self.settings.separate_frontier;
-        let lane = if own { Lane::Collected } else { Lane::Host };
-        self.append_to(region, lane, piece, sink)
+    pub(super) fn append_piece<S: Sink>(&mut self, region: u32, piece: Piece, sink: &mut S) -> u32 {
+        self.append_to(region, self.lane_of(piece.cause), piece, sink)
     }
 
     /// Appends a unit of host data at the frontier in SLC mode, which is open.
@@ -177,14 +177,14 @@ impl PageMap {
     pub(super) fn relocate<S: Sink>(&mut self, lpn: u32, read: u32, sink: &mut S) {
         let from = self.lookup(lpn);
         self.invalidate(from);
-        let to = self.append(0, false, Unit::new(lpn).from(from, 1), Cause::Merge, read, sink);
+        let to = self.append(0, Unit::new(lpn).from(from, 1), Cause::Merge, read, sink);
         self.copy_content(from, to, sink);
     }
 
     /// Takes the next free superblock for a frontier.
     #[cold]
     fn open_superblock<S: Sink>(&mut self, region: u32, lane: Lane, sink: &mut S) {
-        let superblock = self.take_free(region);
+        let superblock = self.take_free(region, lane);
         self.see_to_erase(superblock, sink);
         *self.regions[region as usize].frontier_mut(lane) = Frontier { superblock, ..CLOSED };
     }
@@ -242,19 +242,7 @@ impl PageMap {
     }
 
     /// Programs a partly filled program unit, leaving the rest empty.
-    pub(super) fn pad<S: Sink>(&mut self, region: u32, own: bool, cause: Cause, sink: &mut S) {
-        let lane = if own { Lane::Collected } else { Lane::Host };
-        self.pad_lane(region, lane, cause, sink);
-    }
-
-    /// The same by frontier.
-    pub(super) fn pad_lane<S: Sink>(
-        &mut self,
-        region: u32,
-        lane: Lane,
-        cause: Cause,
-        sink: &mut S,
-    ) {
+    pub(super) fn pad<S: Sink>(&mut self, region: u32, lane: Lane, cause: Cause, sink: &mut S) {
         let per_program = self.layout.units_per_program();
         let frontier = self.regions[region as usize].frontier_mut(lane);
         let used = frontier.offset % per_program;
@@ -289,8 +277,7 @@ impl PageMap {
     pub fn open_units(&self) -> u64 {
         let per_program = self.layout.units_per_program();
         let open = |f: &Frontier| if f.superblock == NONE { 0 } else { f.offset % per_program };
-        let of = |r: &Region| open(&r.host) + open(&r.collected) + open(&r.slc);
-        self.regions.iter().map(|r| u64::from(of(r))).sum()
+        self.regions.iter().flat_map(Region::frontiers).map(|f| u64::from(open(f))).sum()
     }
 
     /// Programs everything that waits for a full program unit.
@@ -301,9 +288,7 @@ impl PageMap {
                 let region = word as u32 * 64 + left.trailing_zeros();
                 left &= left - 1;
                 if region < self.layout.regions {
-                    self.pad(region, false, Cause::HostWrite, sink);
-                    self.pad(region, true, Cause::Collection, sink);
-                    self.pad_lane(region, Lane::Slc, Cause::HostWrite, sink);
+                    LANES.into_iter().for_each(|lane| self.pad(region, lane, lane.cause(), sink));
                 }
             }
         }

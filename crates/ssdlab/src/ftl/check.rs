@@ -4,6 +4,7 @@ use super::blocks::OPEN;
 use super::mapping::Mapping;
 use super::pace::Batches;
 use super::page_map::PageMap;
+use super::region::LANES;
 use crate::nand::NONE;
 
 /// Odd multiplier of [`PageMap::fingerprint`] (2^64 / golden ratio).
@@ -29,11 +30,12 @@ impl PageMap {
         for (r, region) in self.regions.iter().enumerate() {
             blocks.oldest_first(r as u32).for_each(|s| add(u64::from(s)));
             region.free.iter().for_each(|&s| add(u64::from(s)));
-            for f in [region.host, region.collected, region.slc] {
+            for f in region.frontiers() {
                 add(u64::from(f.superblock));
                 add(u64::from(f.offset));
             }
             add(region.collecting.map_or(0, |c| c.position()));
+            add(region.leveling.map_or(0, |c| c.position()));
             add(region.owed.to_bits());
         }
         add(u64::from(self.last_region));
@@ -101,10 +103,14 @@ impl PageMap {
             let all = self.blocks.of_region(r as u32).chain(self.layout.set_aside_of(r as u32));
             let sum: u32 = all.map(|s| counts[s as usize]).sum();
             assert_eq!(region.valid_units, sum, "valid units of region {r}");
-            let filled = [region.host, region.collected, region.slc]
+            let filled = region
+                .frontiers()
                 .map(|f| f.superblock == NONE || f.offset % self.layout.units_per_program() == 0);
             let listed = self.partial[r >> 6] >> (r & 63) & 1 != 0;
-            assert!(listed || filled == [true; 3], "region {r} has a program unit filled in part");
+            assert!(
+                listed || filled == [true; LANES.len()],
+                "region {r} has a program unit filled in part"
+            );
             for &s in &region.free {
                 assert_eq!(counts[s as usize], 0, "free superblock {s} holds data");
             }

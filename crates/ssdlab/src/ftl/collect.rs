@@ -3,7 +3,8 @@
 use super::append::Unit;
 use super::blocks::OPEN;
 use super::mapping::Mapping;
-use super::page_map::{PageMap, Region, Settings};
+use super::page_map::{PageMap, Settings};
+use super::region::Region;
 use super::{Filled, Placed, Sink};
 use crate::nand::{Cause, NONE};
 use crate::persist::persistent;
@@ -26,6 +27,11 @@ impl Settings {
     /// Superblocks that a region keeps free for collection while the host writes.
     pub fn reserve(&self) -> u32 {
         self.low + u32::from(self.pace == Pace::Paced)
+    }
+
+    /// Superblocks of a region that are being written, at most, in native mode.
+    pub fn frontiers(&self) -> u32 {
+        1 + u32::from(self.separate_frontier) + u32::from(self.moves_for_wear)
     }
 }
 
@@ -92,6 +98,10 @@ impl PageMap {
     #[inline]
     pub(super) fn make_room<S: Sink>(&mut self, region: u32, length: u32, sink: &mut S) {
         let r = &self.regions[region as usize];
+        if r.leveling.is_some() {
+            self.pace_leveling(region, length, sink);
+        }
+        let r = &self.regions[region as usize];
         match self.settings.pace {
             Pace::Blocking => {}
             Pace::Paced => {
@@ -103,7 +113,7 @@ impl PageMap {
         }
         loop {
             if length > 1 {
-                self.close_short(region, false, length, Cause::HostWrite, sink);
+                self.close_short(region, length, Cause::HostWrite, sink);
             }
             if !self.needs_room(&self.regions[region as usize]) {
                 return;
@@ -117,9 +127,14 @@ impl PageMap {
         r.host.superblock == NONE && r.free.len() as u32 <= self.settings.low
     }
 
-    /// Finishes the collection under way, or collects one superblock.
+    /// Finishes the collection or the levelling under way, or collects one superblock.
     fn collect_one<S: Sink>(&mut self, region: u32, sink: &mut S) {
-        if self.regions[region as usize].collecting.is_none() {
+        let r = &self.regions[region as usize];
+        if r.collecting.is_none() {
+            // What moves for wear's sake may be all that there is to gain from.
+            if r.leveling.is_some() {
+                return self.move_for_wear(region, u32::MAX, sink);
+            }
             let victim = self.pick_victim(region);
             self.begin(region, victim, Cause::Collection);
         }
@@ -163,6 +178,10 @@ impl PageMap {
 
     fn collect_one_idle<S: Sink>(&mut self, region: u32, sink: &mut S) -> bool {
         let r = &self.regions[region as usize];
+        if r.leveling.is_some() && r.collecting.is_none() {
+            self.move_for_wear(region, u32::MAX, sink);
+            return true;
+        }
         let free = r.free.len() as u32;
         let wanted =
             free < self.settings.high.max(self.idle_wish(region)) && self.blocks.closed(region) > 0;
@@ -190,38 +209,49 @@ impl PageMap {
         let valid = self.blocks.valid[victim as usize];
         self.blocks.reopen(region, victim);
         let gain = self.layout.data_units_per_superblock() - valid;
-        self.regions[region as usize].collecting =
-            Some(Collecting { victim, cursor: 0, valid, gain, owed: 0, cause });
+        let begun = Some(Collecting { victim, cursor: 0, valid, gain, owed: 0, cause });
         if cause == Cause::Wear {
+            self.regions[region as usize].leveling = begun;
             self.counters.wear_moves += 1;
         } else {
+            self.regions[region as usize].collecting = begun;
             self.counters.collections += 1;
         }
     }
 
-    /// Moves at least `units` valid units of the victim (to the end of a program unit), and erases
-    /// it when all have moved.
+    /// Moves at least so many units of what is being collected, and levels wear when that is erased.
     pub(super) fn move_units<S: Sink>(&mut self, region: u32, units: u32, sink: &mut S) {
         let Some(c) = self.regions[region as usize].collecting else { return };
+        let left = self.move_on(region, c, units, sink);
+        self.regions[region as usize].collecting = left;
+        if left.is_none() {
+            self.level_wear(region, sink);
+        }
+    }
+
+    /// Moves at least `units` valid units of the victim (to the end of a program unit), and erases
+    /// it when all have moved. Answers what is left to do.
+    fn move_on<S: Sink>(
+        &mut self,
+        region: u32,
+        c: Collecting,
+        units: u32,
+        sink: &mut S,
+    ) -> Option<Collecting> {
         let cursor = if self.copies_within_die() {
             self.copy_within_die(region, c, units, sink)
         } else {
             self.copy_through_programs(region, c, units, sink)
         };
         if self.blocks.valid[c.victim as usize] > OPEN {
-            if let Some(c) = &mut self.regions[region as usize].collecting {
-                c.cursor = cursor;
-            }
-            return;
+            return Some(Collecting { cursor, ..c });
         }
-        self.regions[region as usize].collecting = None;
         // What moved must be in flash before its old place is erased.
-        let own = self.settings.separate_frontier;
         if self.layout.units_per_program() > 1 {
-            self.pad(region, own, c.cause, sink);
+            self.pad(region, self.lane_of(c.cause), c.cause, sink);
         }
         self.erase(region, c.victim, c.cause, sink);
-        self.level_wear(region, sink);
+        None
     }
 
     /// The next valid unit of the victim at or after `offset`, as an offset.
@@ -259,7 +289,7 @@ impl PageMap {
         self.regions[region as usize].valid_units -= units;
         self.counters.units_mapped -= u64::from(units);
         let unit = Unit::new(lpn).from(from, units);
-        let to = self.append_unit::<S, PACKED>(region, true, unit, c.cause, reads, sink);
+        let to = self.append_unit::<S, PACKED>(region, unit, c.cause, reads, sink);
         self.copy_content(from, to, sink);
         if let Mapping::Cached(cached) = &mut self.mapping {
             cached.moved(region, lpn);
@@ -366,21 +396,45 @@ impl PageMap {
         self.erase_in_turn(superblock, cause, sink);
     }
 
+    /// After an erase: begins to move what wear levelling picks, if anything. How fast that goes is up to the
+    /// pace of collection; one superblock of a region at a time.
     pub(super) fn level_wear<S: Sink>(&mut self, region: u32, sink: &mut S) {
         let Some(wear) = &mut self.wear else { return };
-        if self.regions[region as usize].free.is_empty() {
+        let r = &self.regions[region as usize];
+        if r.leveling.is_some() || r.free.is_empty() {
             return;
         }
-        let Some(superblock) = wear.pick(&self.blocks, region) else { return };
+        let old = self.counters.host_units_written.saturating_sub(self.map.len() as u64);
+        let mut free = r.free.iter().copied();
+        let Some(superblock) = wear.pick(&self.blocks, region, &mut free, old) else {
+            return;
+        };
         self.begin(region, superblock, Cause::Wear);
-        // Not through `move_units`: one move at a time, and no levelling of the levelling.
-        let Some(c) = self.regions[region as usize].collecting.take() else { return };
-        if self.copies_within_die() {
-            self.copy_within_die(region, c, u32::MAX, sink);
+        if self.settings.pace == Pace::Blocking {
+            self.move_for_wear(region, u32::MAX, sink);
         } else {
-            self.copy_through_programs(region, c, u32::MAX, sink);
-            self.pad(region, self.settings.separate_frontier, c.cause, sink);
+            // Now that there is a superblock more to go to.
+            self.pace_leveling(region, 1, sink);
         }
-        self.erase(region, superblock, Cause::Wear, sink);
+    }
+
+    /// Moves as many units as the host writes, unless that could take the last superblock that collection needs.
+    #[cold]
+    fn pace_leveling<S: Sink>(&mut self, region: u32, length: u32, sink: &mut S) {
+        let r = &self.regions[region as usize];
+        let room = match r.wear.superblock {
+            NONE => 0,
+            _ => self.layout.units_per_superblock() - r.wear.offset,
+        };
+        // What is begun goes on to the end of a program unit, and of a mapping unit.
+        let most = length + self.layout.units_per_program() + self.layout.granules();
+        if r.free.len() as u32 > self.settings.low || room >= most {
+            self.move_for_wear(region, length, sink);
+        }
+    }
+
+    fn move_for_wear<S: Sink>(&mut self, region: u32, units: u32, sink: &mut S) {
+        let Some(c) = self.regions[region as usize].leveling else { return };
+        self.regions[region as usize].leveling = self.move_on(region, c, units, sink);
     }
 }

@@ -160,7 +160,6 @@ impl PageMap {
     pub(super) fn append_unit<S: Sink, const PACKED: bool>(
         &mut self,
         region: u32,
-        collected: bool,
         unit: Unit,
         cause: Cause,
         reads: [u32; 2],
@@ -168,28 +167,22 @@ impl PageMap {
     ) -> u32 {
         let piece = Piece { unit, units: 1, first: true, cause, reads };
         if PACKED {
-            self.append_pieces(region, collected, piece, sink)
+            self.append_pieces(region, piece, sink)
         } else {
-            self.append_piece(region, collected, piece, sink)
+            self.append_piece(region, piece, sink)
         }
     }
 
     /// Appends a unit in as many pieces as it lies in program units.
-    fn append_pieces<S: Sink>(
-        &mut self,
-        region: u32,
-        collected: bool,
-        mut piece: Piece,
-        sink: &mut S,
-    ) -> u32 {
+    fn append_pieces<S: Sink>(&mut self, region: u32, mut piece: Piece, sink: &mut S) -> u32 {
         let mut left = self.length(piece.unit.lpn);
-        self.close_short(region, collected, left, piece.cause, sink);
+        self.close_short(region, left, piece.cause, sink);
         let per_program = self.layout.units_per_program();
         let mut begin = NONE;
         while left > 0 {
-            let offset = self.frontier(region, collected).offset;
+            let offset = self.frontier(region, piece.cause).offset;
             piece.units = left.min(per_program - offset % per_program);
-            let ppn = self.append_piece(region, collected, piece, sink);
+            let ppn = self.append_piece(region, piece, sink);
             if piece.first {
                 begin = ppn;
             }
@@ -203,17 +196,16 @@ impl PageMap {
     pub(super) fn close_short<S: Sink>(
         &mut self,
         region: u32,
-        collected: bool,
         units: u32,
         cause: Cause,
         sink: &mut S,
     ) {
-        let frontier = self.frontier(region, collected);
+        let frontier = self.frontier(region, cause);
         if frontier.superblock != NONE
             && self.layout.room(frontier.superblock, frontier.offset) < units
         {
             // Less than a mapping unit, so that it is in the last program unit.
-            self.pad(region, collected && self.settings.separate_frontier, cause, sink);
+            self.pad(region, self.lane_of(cause), cause, sink);
         }
     }
 

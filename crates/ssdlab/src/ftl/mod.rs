@@ -25,6 +25,7 @@ mod page_map;
 mod parity;
 pub mod placement;
 mod power;
+mod region;
 mod slc_cache;
 mod stationary;
 pub mod victim;

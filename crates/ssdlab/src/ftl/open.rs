@@ -11,12 +11,10 @@
 use super::Sink;
 use super::append::{Piece, Unit};
 use super::layout::Layout;
-use super::page_map::{Lane, PageMap};
+use super::page_map::PageMap;
+use super::region::{LANES, Lane};
 use crate::nand::{Cause, NONE};
 use crate::persist::persistent;
-
-/// Frontiers of a region.
-const LANES: [Lane; 3] = [Lane::Host, Lane::Collected, Lane::Slc];
 
 /// TRIMs that are remembered until they are durable: a page of 4 KiB with eight bytes for each.
 const TRIMS: usize = 512;
@@ -223,17 +221,19 @@ impl PageMap {
         from < KEPT && self.layout.superblock_of(from) == superblock
     }
 
-    /// Takes the next free superblock of a region, another one than what is about to be placed replaces
-    /// something in, if there is one.
-    #[inline]
-    pub(super) fn take_free(&mut self, region: u32) -> u32 {
+    /// Takes a free superblock of a region for a frontier: the one that wear levelling chooses or that became free
+    /// first, another one than what is about to be placed replaces something in, if there is one.
+    #[cold]
+    pub(super) fn take_free(&mut self, region: u32, lane: Lane) -> u32 {
         let free = &self.regions[region as usize].free;
-        let at = match free.front() {
-            Some(&first) if self.replaces_next(first) => usize::from(free.len() > 1),
-            _ => 0,
+        let other = |&(_, superblock): &(usize, u32)| !self.replaces_next(superblock);
+        let mut suitable = free.iter().copied().enumerate().filter(other);
+        let at = match &self.wear {
+            None => suitable.next().map(|(at, _)| at),
+            Some(wear) => wear.choose(&self.blocks, &mut suitable, lane == Lane::Wear),
         };
         self.free -= 1;
-        self.regions[region as usize].free.remove(at).expect("a reserve superblock")
+        self.regions[region as usize].free.remove(at.unwrap_or(0)).expect("a reserve superblock")
     }
 
     /// Erases a superblock of which nothing is valid, at once or when it is written again.
@@ -270,8 +270,7 @@ impl PageMap {
             return;
         };
         while let Some((region, lane)) = self.replaces(superblock) {
-            let cause = if lane == Lane::Collected { Cause::Collection } else { Cause::HostWrite };
-            self.pad_lane(region, lane, cause, sink);
+            self.pad(region, lane, lane.cause(), sink);
         }
         if self.replaces_next(superblock) {
             let Unit { lpn, from, .. } = self.open.next;

@@ -5,7 +5,7 @@ mod persist;
 use super::Sink;
 use super::append::Unit;
 use super::blocks::Blocks;
-use super::collect::{Collecting, Pace};
+use super::collect::Pace;
 use super::compression::Packing;
 use super::content::Contents;
 use super::layout::Layout;
@@ -13,12 +13,12 @@ use super::mapping::{MapCounters, Mapping};
 use super::open::OpenUnits;
 use super::pace::{Batch, Batches};
 use super::placement::Placement;
+use super::region::{CLOSED, Region};
 use super::slc_cache::SlcCache;
 use super::victim::VictimPolicy;
 use super::wear_leveling::WearLeveling;
 use crate::nand::{Cause, NONE};
 use prefetch_index::prefetch_index;
-use std::collections::VecDeque;
 
 /// How the page map reclaims space.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,6 +36,8 @@ pub struct Settings {
     pub batch: Option<Batch>,
     /// Collected data has a write frontier of its own.
     pub separate_frontier: bool,
+    /// Wear levelling moves data, to a frontier of its own.
+    pub moves_for_wear: bool,
 }
 
 /// What the translation layer has done so far; units are physical units, except where they are said
@@ -76,65 +78,13 @@ pub struct FtlCounters {
     pub superblocks_erased: u64,
 }
 
-/// Where data is being appended.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Frontier {
-    pub superblock: u32,
-    pub offset: u32,
-    pub handle: u32,
-    pub host_units: u32,
-}
-pub(super) const CLOSED: Frontier =
-    Frontier { superblock: NONE, offset: 0, handle: NONE, host_units: 0 };
-
-/// The write frontiers of a region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lane {
-    /// Data of the host in native mode, and what is collected unless it is kept apart.
-    Host,
-    /// What is collected, where it is kept apart.
-    Collected,
-    /// Data of the host in SLC mode.
-    Slc,
-}
-
-pub(super) struct Region {
-    pub free: VecDeque<u32>,
-    pub host: Frontier,
-    pub collected: Frontier,
-    pub slc: Frontier,
-    pub collecting: Option<Collecting>,
-    /// Copies of periodic collection that host units have carried and that are still to be made.
-    pub owed: f64,
-    pub valid_units: u32,
-}
-
-impl Region {
-    #[inline(always)]
-    pub fn frontier(&self, lane: Lane) -> &Frontier {
-        match lane {
-            Lane::Host => &self.host,
-            Lane::Collected => &self.collected,
-            Lane::Slc => &self.slc,
-        }
-    }
-    #[inline(always)]
-    pub fn frontier_mut(&mut self, lane: Lane) -> &mut Frontier {
-        match lane {
-            Lane::Host => &mut self.host,
-            Lane::Collected => &mut self.collected,
-            Lane::Slc => &mut self.slc,
-        }
-    }
-}
-
 /// The policies of a page map.
 pub struct Policies {
     /// What is collected next.
     pub victim: Box<dyn VictimPolicy>,
     /// Where host data goes.
     pub placement: Box<dyn Placement>,
-    /// Static wear levelling, if any.
+    /// Wear levelling, if any.
     pub wear: Option<Box<dyn WearLeveling>>,
 }
 
@@ -244,7 +194,7 @@ impl PageMap {
     /// less than the most can be lost where a superblock ends, and stay free in each region for
     /// the next.
     pub fn region_limit(layout: &Layout, settings: &Settings) -> u32 {
-        let frontiers = if settings.separate_frontier { 2 } else { 1 };
+        let frontiers = settings.frontiers();
         let (units, program) = (layout.data_units_per_superblock(), layout.units_per_program());
         let superblocks = layout.superblocks - layout.set_aside;
         let closed = (superblocks + 1).saturating_sub(settings.low + frontiers);
@@ -260,7 +210,9 @@ impl PageMap {
                 host: CLOSED,
                 collected: CLOSED,
                 slc: CLOSED,
+                wear: CLOSED,
                 collecting: None,
+                leveling: None,
                 owed: 0.0,
                 valid_units: 0,
             })
@@ -454,9 +406,9 @@ impl PageMap {
             self.make_room(region, length, sink);
             let (unit, cause) = (self.open.next, Cause::HostWrite);
             if self.packs() {
-                self.append_unit::<S, true>(region, false, unit, cause, reads, sink)
+                self.append_unit::<S, true>(region, unit, cause, reads, sink)
             } else {
-                self.append_unit::<S, false>(region, false, unit, cause, reads, sink)
+                self.append_unit::<S, false>(region, unit, cause, reads, sink)
             }
         };
         self.open.next = Unit::new(NONE);

@@ -8,7 +8,8 @@
 //! stripe is in RAM. It holds no data of the host, is never read here (no page fails) and goes with
 //! the superblock when that is erased. Cost: constant for a program unit.
 
-use super::page_map::{Lane, PageMap};
+use super::page_map::PageMap;
+use super::region::Lane;
 use super::{Filled, Sink};
 use crate::nand::Cause;
 

@@ -24,7 +24,8 @@ use super::blocks::OPEN;
 use super::collect::Pace;
 use super::layout::Layout;
 use super::open::KEPT;
-use super::page_map::{CLOSED, Frontier, Lane, PageMap, Settings};
+use super::page_map::{PageMap, Settings};
+use super::region::{CLOSED, Frontier, Lane};
 use crate::nand::{Cause, NONE};
 use crate::persist::persistent;
 use std::collections::VecDeque;
@@ -309,7 +310,7 @@ impl PageMap {
             return self.append_slc(region, self.open.next, read, sink);
         }
         self.native_room(region, sink);
-        self.append(region, false, self.open.next, Cause::HostWrite, read, sink)
+        self.append(region, self.open.next, Cause::HostWrite, read, sink)
     }
 
     /// Lets the next host unit find room in the cache; `false` where it must go past it.
@@ -370,7 +371,7 @@ impl PageMap {
         let own = free.remove(at);
         let superblock = match own {
             Some(superblock) => superblock,
-            None if may_borrow => self.take_free(region),
+            None if may_borrow => self.take_free(region, Lane::Slc),
             None => return false,
         };
         let Some(cache) = &mut self.cache else { return false };

@@ -14,7 +14,8 @@
 
 use super::blocks::OPEN;
 use super::mapping::Mapping;
-use super::page_map::{CLOSED, Frontier, PageMap, Policies, Region};
+use super::page_map::{PageMap, Policies};
+use super::region::{CLOSED, Frontier, Region};
 use super::{Pace, Sink, UnitWrite, placement, victim};
 use crate::nand::NONE;
 use crate::rng::Stream;
@@ -75,7 +76,7 @@ impl PageMap {
             return None;
         }
         // As densely as in the drive lies what is in closed superblocks; one at a frontier is half full.
-        let frontiers = 1 + u32::from(settings.separate_frontier);
+        let frontiers = settings.frontiers();
         let open = f64::from(settings.reserve() + frontiers);
         let data = f64::from(layout.data_units_per_superblock());
         let at_frontiers = f64::from(frontiers) * data / 2.0;
@@ -173,9 +174,17 @@ impl PageMap {
             let closed_at = model.blocks.closed_at[of as usize];
             copies.push((superblock, model.counters.host_units_written - closed_at));
         }
-        let slc = CLOSED;
-        self.regions[region as usize] =
-            Region { free, host, collected, slc, collecting, owed: r.owed, valid_units: 0 };
+        self.regions[region as usize] = Region {
+            free,
+            host,
+            collected,
+            slc: CLOSED,
+            wear: CLOSED,
+            collecting,
+            leveling: None,
+            owed: r.owed,
+            valid_units: 0,
+        };
         copies
     }
 

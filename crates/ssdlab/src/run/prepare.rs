@@ -176,12 +176,12 @@ pub fn prepare(
     observer: &mut dyn Observer,
 ) -> Result<u64> {
     let mut prepared = Prepared::new(seed);
-    go_on(device, steps, &mut prepared, observer)?;
+    prepare_further(device, steps, &mut prepared, observer)?;
     Ok(prepared.now)
 }
 
 /// The same for a device that has been prepared so far.
-pub(super) fn go_on(
+pub(super) fn prepare_further(
     device: &mut dyn Device,
     steps: &Preconditioning,
     prepared: &mut Prepared,

@@ -1,7 +1,7 @@
 //! A device that lives across several runs.
 
 use super::counters::{self, counter_sum};
-use super::prepare::{Prepared, Step, bare, go_on};
+use super::prepare::{Prepared, Step, bare, prepare_further};
 use super::{Observer, Preconditioning, RunOptions, RunResult, driver, shifted};
 use crate::device::{Device, Op, SECTOR};
 use crate::error::{Error, Result};
@@ -76,7 +76,7 @@ impl Session {
         let idle = steps.0.iter().map(|step| if let Step::Idle(time) = step { time.0 } else { 0 });
         self.check_life(idle.sum())?;
         self.broken = true;
-        go_on(self.device.as_mut(), steps, &mut self.prepared, observer)?;
+        prepare_further(self.device.as_mut(), steps, &mut self.prepared, observer)?;
         self.broken = false;
         self.since.extend(steps.0.iter().map(Step::to_string));
         Ok(())

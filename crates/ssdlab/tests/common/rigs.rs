@@ -1053,6 +1053,7 @@ prop_compose! {
         let blocks = blocks.min((4000 / (superblock * regions)).max(5));
         let units = superblock * regions * blocks + odd;
         // Batches begin and end with more superblocks free than `low` and a little.
+        let frontiers = frontiers + u64::from(wear == "threshold");
         let op = if periodic { op.max((frontiers + 2) as f64 / blocks as f64) } else { op };
         tables.push(("ftl", format!(
             "over_provisioning = {op:.3}\nplacement = \"{placement}\"")));

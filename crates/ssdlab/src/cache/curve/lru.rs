@@ -253,7 +253,7 @@ pub fn lru_curve(
         check_sizes(sizes, rate(limit(wanted, samples), samples))?;
     }
     let (totals, mut passes) = match sampling {
-        Sampling::Whole => whole(requests),
+        Sampling::Whole => every_request(requests),
         Sampling::Rate { rate, samples } => {
             let limit = limit(rate, samples);
             let mut passes: Vec<Pass> = (0..samples).map(|_| Pass::new(limit, true)).collect();
@@ -293,7 +293,7 @@ pub fn lru_curve(
 }
 
 /// All of a trace.
-fn whole(requests: impl IntoIterator<Item = Request>) -> (Totals, Vec<Pass>) {
+fn every_request(requests: impl IntoIterator<Item = Request>) -> (Totals, Vec<Pass>) {
     let mut totals = Totals::default();
     let mut pass = Pass::new(u64::MAX, true);
     for request in requests {

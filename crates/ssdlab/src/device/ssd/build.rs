@@ -1,11 +1,12 @@
 //! From the keys of an SSD to its parts: what fits, what does not, and why.
 
-use super::keys::{BatchKeys, SsdKeys};
+use super::keys::{BatchKeys, SsdKeys, WearKeys};
 use crate::device::{Build, SECTOR};
 use crate::error::{Error, Result};
 use crate::ftl::mapping::{self, MAPS, Mapping};
 use crate::ftl::{
-    Batch, Layout, Pace, PageMap, Policies, Settings, placement, victim, wear_leveling,
+    Batch, Layout, Pace, PageMap, Policies, Settings, placement, victim,
+    wear_leveling::{self, WearLeveling},
 };
 use crate::nand::{Flash, Geometry, Suspend, Timing, schedule};
 use crate::rig::{at_most, at_most_an_hour};
@@ -252,7 +253,7 @@ impl SsdKeys {
         if holds < units {
             return Err(self.too_little(&layout, per_region));
         }
-        let frontiers = if self.ftl.gc.separate_frontier { 2.0 } else { 1.0 };
+        let frontiers = f64::from(self.settings().frontiers());
         self.check_batch(total - frontiers - per_region)?;
         Ok(layout)
     }
@@ -303,7 +304,7 @@ impl SsdKeys {
     /// Superblocks for data that a region needs to hold `data` superblocks full of it: the inverse
     /// of [`PageMap::region_limit`], with a half for rounding.
     fn least_superblocks(&self, layout: &Layout, data: f64) -> f64 {
-        let frontiers = if self.ftl.gc.separate_frontier { 2.0 } else { 1.0 };
+        let frontiers = f64::from(self.settings().frontiers());
         let units = f64::from(layout.data_units_per_superblock());
         let lost = f64::from(layout.granules() - 1);
         let data = data + lost / units;
@@ -319,7 +320,15 @@ impl SsdKeys {
             pace: self.ftl.gc.pace,
             batch: self.batch(),
             separate_frontier: self.ftl.gc.separate_frontier,
+            moves_for_wear: self.wear().is_ok_and(|wear| wear.is_some_and(|w| w.moves_data())),
         }
+    }
+
+    fn wear(&self) -> Result<Option<Box<dyn WearLeveling>>> {
+        let WearKeys { policy, spread } = &self.ftl.wear_leveling;
+        let wear = wear_leveling::WEAR_LEVELINGS.find(policy);
+        let wear = wear.map_err(|e| e.under("ftl.wear_leveling.policy"))?;
+        Ok((wear.build)(&wear_leveling::Parameters { spread: *spread }))
     }
 
     fn batch(&self) -> Option<Batch> {
@@ -336,10 +345,6 @@ impl SsdKeys {
         let victim = victim::VICTIMS.find(&gc.victim).map_err(named("ftl.gc.victim"))?;
         let placement =
             placement::PLACEMENTS.find(&self.ftl.placement).map_err(named("ftl.placement"))?;
-        let wear = wear_leveling::WEAR_LEVELINGS
-            .find(&self.ftl.wear_leveling.policy)
-            .map_err(named("ftl.wear_leveling.policy"))?;
-        let wear_parameters = wear_leveling::Parameters { spread: self.ftl.wear_leveling.spread };
         let units = (self.capacity.0 / self.ftl.mapping_unit.0) as u32;
         let mapping = self.mapping(geometry, layout, units)?;
         let slc = self.slc_settings(&layout)?;
@@ -350,7 +355,7 @@ impl SsdKeys {
             Policies {
                 victim: (victim.build)(&parameters, build.stream("victim")),
                 placement: (placement.build)(),
-                wear: (wear.build)(&wear_parameters),
+                wear: self.wear()?,
             },
             (self.ftl.mapping_unit.0 / SECTOR) as u32,
             build.keep_versions,

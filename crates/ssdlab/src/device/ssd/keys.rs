@@ -113,7 +113,7 @@ pub struct FtlKeys {
     pub gc: GcKeys,
     /// Parity inside the drive.
     pub parity: ParityKeys,
-    /// Static wear levelling.
+    /// Wear levelling.
     pub wear_leveling: WearKeys,
     /// Blocks written with one bit per cell as a fast cache for writes; absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -253,13 +253,13 @@ pub struct ParityKeys {
     pub stripe: u32,
 }
 
-/// Static wear levelling.
+/// Wear levelling.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WearKeys {
     /// Policy.
     pub policy: String,
-    /// `threshold`: largest difference of erase counts that is let be.
+    /// `threshold`: how much more often a free superblock may have been erased than one whose data stays.
     pub spread: u32,
 }
 

@@ -265,6 +265,7 @@ fn table(drive: &Drive, units: u32) -> PageMap {
         pace: Pace::Blocking,
         batch: None,
         separate_frontier: false,
+        moves_for_wear: false,
     };
     let granules = drive.layout.granules();
     let layout = |superblocks| {

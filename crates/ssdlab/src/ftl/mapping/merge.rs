@@ -37,7 +37,7 @@ impl PageMap {
             self.make_room(0, 1, sink);
             let from = self.lookup(lpn);
             if from == NONE {
-                let to = self.append(0, false, Unit::new(lpn), Cause::Merge, NONE, sink);
+                let to = self.append(0, Unit::new(lpn), Cause::Merge, NONE, sink);
                 if let Some(zeros) = self.unit_content(NONE) {
                     self.put_content(to, zeros, sink);
                 }

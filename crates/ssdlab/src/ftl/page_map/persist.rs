@@ -1,6 +1,6 @@
 //! What of the page map is state.
 
-use super::{Frontier, FtlCounters, PageMap, Region};
+use super::{FtlCounters, PageMap};
 use crate::error::Result;
 use crate::nand::NONE;
 use crate::persist::{Archive, Part, Persist, persistent};
@@ -61,10 +61,6 @@ impl Persist for PageMap {
     }
 }
 
-persistent!(Region {
-    state { free, host, collected, slc, collecting, owed, valid_units }
-});
-persistent!(Frontier { state { superblock, offset, handle, host_units } });
 persistent!(FtlCounters {
     state {
         host_units_written, programs_host, programs_collection, programs_wear, programs_merge,

@@ -5,7 +5,8 @@ use crate::ftl::Sink;
 use crate::ftl::append::Unit;
 use crate::ftl::blocks::OPEN;
 use crate::ftl::mapping::Mapping;
-use crate::ftl::page_map::{Lane, PageMap};
+use crate::ftl::page_map::PageMap;
+use crate::ftl::region::Lane;
 use crate::nand::Cause;
 
 /// Stripes of a step in idle time: few, so that the host does not wait for much, but enough for dies
@@ -138,7 +139,7 @@ impl PageMap {
         let lpn = self.owner[from as usize];
         self.invalidate(from);
         let unit = Unit::new(lpn).from(from, 1);
-        let to = self.append(region, false, unit, Cause::Fold, read, sink);
+        let to = self.append(region, unit, Cause::Fold, read, sink);
         self.copy_content(from, to, sink);
         if let Mapping::Cached(cached) = &mut self.mapping {
             cached.moved(region, lpn);
@@ -148,7 +149,7 @@ impl PageMap {
     /// All of the superblock has moved, or was overwritten: it is erased and goes where it came from.
     fn end_fold<S: Sink>(&mut self, region: u32, victim: u32, sink: &mut S) {
         // What moved must be in flash before its old place is erased.
-        self.pad_lane(region, Lane::Host, Cause::Fold, sink);
+        self.pad(region, Lane::Host, Cause::Fold, sink);
         self.erase_blocks(region, victim, Cause::Fold, sink);
         let Some(cache) = &mut self.cache else { return };
         cache.slc[victim as usize] = false;
@@ -162,9 +163,6 @@ impl PageMap {
         cache.lend(region, cache.parts[region as usize].borrowed - 1);
         self.regions[region as usize].free.push_back(victim);
         self.free += 1;
-        // Levelling would take the place of a collection under way.
-        if self.regions[region as usize].collecting.is_none() {
-            self.level_wear(region, sink);
-        }
+        self.level_wear(region, sink);
     }
 }

@@ -103,7 +103,7 @@ impl Blocks {
             None => {
                 self.live += 1;
                 if self.live > self.limit {
-                    self.let_go();
+                    self.halve_sample();
                 } else if self.live * 2 > self.slots.len() {
                     self.rehash(self.slots.len() * 2);
                 }
@@ -182,8 +182,8 @@ impl Blocks {
         }
     }
 
-    /// Lets go of every block in the upper half of the hashes.
-    fn let_go(&mut self) {
+    /// Drops every block in the upper half of the hashes.
+    fn halve_sample(&mut self) {
         self.threshold /= 2;
         self.weight *= 2;
         for slot in &mut self.slots {
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_let_go_stands_for_as_much_as_stays() {
+    fn what_is_dropped_stands_for_as_much_as_stays() {
         let mut stream = Stream::new(2, "sample");
         let (mut exact, mut some) = (Blocks::new(), Blocks::limited(10_000));
         for _ in 0..600_000 {
