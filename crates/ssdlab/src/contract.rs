@@ -9,10 +9,12 @@
 
 mod built;
 mod counts;
+mod drawing;
 
 pub use built::Built;
 pub(crate) use counts::host_counts;
 pub use counts::{HOST, HostCounts, PowerCounts};
+pub use drawing::Drawing;
 
 use crate::persist::{Persist, persistent, persistent_enum};
 use crate::rng::Stream;
@@ -138,9 +140,9 @@ pub trait Device: Persist + Send {
 
     /// Brings a device that was never written into the state that aligned random writes of so many bytes lead to,
     /// without writing as much; as on the untimed path nothing is under way. Answers `false`, having done nothing,
-    /// where that state has to be written.
-    fn draw_steady(&mut self, write_bytes: u64, stream: &mut Stream) -> bool {
-        let _ = (write_bytes, stream);
+    /// where that state has to be written; where it was stopped the device is empty.
+    fn draw_steady(&mut self, write_bytes: u64, drawing: &mut Drawing<'_>) -> bool {
+        let _ = (write_bytes, drawing);
         false
     }
 

@@ -219,24 +219,19 @@ fn scattered_writes_are_as_fast_in_few_stripes_as_in_many() {
 }
 
 #[test]
-fn a_stripe_written_just_now_is_read_from_the_stripe_cache_where_a_member_is_missing() {
-    for (fail, latency, hits) in
-        [("", 100_000, 0), ("\nfail = [{ member = 4, at = \"0s\" }]", 0, 1)]
-    {
-        let keys = format!("level = \"raid5\"\ncount = 5\nchunk = \"16KiB\"{fail}");
-        let mut array = array(&keys, NULL);
-        let mut ops = [
-            command(Op::Write, 0, 64 << 10),
-            command(Op::Read, 8192, 4096),
-            command(Op::Write, 8192, 4096),
-            command(Op::Read, 64 << 10, 4096),
-        ]
-        .into_iter();
-        let mut all = Vec::new();
-        closed_loop(&mut array, 1, 4, 0, || ops.next().unwrap(), |latency, _| all.push(latency));
-        assert_eq!(all, [100_000, latency, 100_000, 100_000], "ns");
-        assert_eq!(counters(&array)["cache_read_hits"], hits);
-    }
+fn reads_go_past_the_stripe_cache() {
+    let mut array = array("level = \"raid5\"\ncount = 5\nchunk = \"16KiB\"", NULL);
+    let mut ops = [
+        command(Op::Write, 0, 64 << 10),
+        command(Op::Read, 8192, 4096),
+        command(Op::Write, 8192, 4096),
+        command(Op::Read, 64 << 10, 4096),
+    ]
+    .into_iter();
+    let mut latencies = Vec::new();
+    closed_loop(&mut array, 1, 4, 0, || ops.next().unwrap(), |latency, _| latencies.push(latency));
+    // The second write finds in the cache what its parity needs.
+    assert_eq!(latencies, [100_000; 4], "ns");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::common::{command, lab_reference, ssd_of};
 use ssdlab::device::ssd::Ssd;
-use ssdlab::device::{Device, Op};
+use ssdlab::device::{Device, Drawing, Op};
 use ssdlab::ftl::OPEN;
 use ssdlab::ftl::victim::VICTIMS;
 use ssdlab::rig::Rig;
@@ -15,6 +15,11 @@ const WRITE: u64 = 4096;
 const BUFFER: &str = "{ size = \"1MiB\", power_loss_protected = true }";
 /// A rig with its exceptions from the reference drive.
 type Keys = &'static [(&'static str, &'static str)];
+
+/// Takes the steady state at once, if it can be drawn.
+fn draw(ssd: &mut Ssd, stream: &mut Stream) -> bool {
+    ssd.draw_steady(WRITE, &mut Drawing::new(stream, &mut |_| true))
+}
 
 fn counter(device: &dyn Device, wanted: &str) -> f64 {
     let mut found = None;
@@ -53,7 +58,7 @@ fn observed(rig: &Rig, seed: u64, drawn: bool) -> [f64; 9] {
     let mut ssd = ssd_of(rig, seed, false);
     let mut stream = Stream::new(seed, "test");
     if drawn {
-        assert!(ssd.draw_steady(WRITE, &mut stream), "a state to be drawn");
+        assert!(draw(&mut ssd, &mut stream), "a state to be drawn");
         ssd.verify();
         write(&mut ssd, 0.0625, &mut stream);
     } else {
@@ -118,7 +123,7 @@ fn a_drawn_drive_has_programmed_and_erased_what_it_counts() {
         &[("capacity", "256MiB"), ("ftl.gc.scope", "channel"), ("ftl.gc.pace", "paced")],
     ] {
         let mut ssd = ssd_of(&lab_reference(keys), 1, false);
-        assert!(ssd.draw_steady(WRITE, &mut Stream::new(1, "test")));
+        assert!(draw(&mut ssd, &mut Stream::new(1, "test")));
         let of = |name: &str| counter(&ssd, name);
         let causes = ["host", "collection", "padding", "parity"];
         let programs: f64 = causes.iter().map(|cause| of(&format!("programs_{cause}"))).sum();
@@ -145,7 +150,7 @@ fn a_drawn_drive_has_programmed_and_erased_what_it_counts() {
 fn the_same_seed_draws_the_same_state() {
     let fingerprint = |seed: u64| {
         let mut ssd = ssd_of(&lab_reference(&[("capacity", "128MiB")]), 1, false);
-        assert!(ssd.draw_steady(WRITE, &mut Stream::new(seed, "test")));
+        assert!(draw(&mut ssd, &mut Stream::new(seed, "test")));
         ssd.ftl().fingerprint()
     };
     assert_eq!(fingerprint(1), fingerprint(1));
@@ -170,15 +175,15 @@ fn what_cannot_be_drawn_is_left_as_it_is() {
         keys.iter().for_each(|(key, value)| rig.set(key, value).unwrap());
         let mut ssd = ssd_of(&rig, 1, false);
         let before = ssd.ftl().fingerprint();
-        assert!(!ssd.draw_steady(WRITE, &mut Stream::new(1, "test")), "{keys:?}");
+        assert!(!draw(&mut ssd, &mut Stream::new(1, "test")), "{keys:?}");
         assert_eq!(ssd.ftl().fingerprint(), before, "{keys:?}");
     }
     // A drive that was written, and one whose content is looked at.
     let rig = lab_reference(&[("capacity", "128MiB")]);
     let mut ssd = ssd_of(&rig, 1, false);
     ssd.apply(&command(Op::Write, 0, WRITE));
-    assert!(!ssd.draw_steady(WRITE, &mut Stream::new(1, "test")));
-    assert!(!ssd_of(&rig, 1, true).draw_steady(WRITE, &mut Stream::new(1, "test")));
+    assert!(!draw(&mut ssd, &mut Stream::new(1, "test")));
+    assert!(!draw(&mut ssd_of(&rig, 1, true), &mut Stream::new(1, "test")));
 }
 
 #[test]
@@ -196,5 +201,30 @@ fn preparing_a_large_drive_draws_its_steady_state_and_a_link_hands_it_on() {
         let writes = counter(ssd, "host_bytes_written") / ssd.capacity() as f64;
         // Those of the model, and those that let it settle.
         assert!((writes - 10.0625).abs() < 0.2, "{writes} drive writes");
+    }
+}
+
+#[test]
+fn drawing_tells_how_far_it_is_and_leaves_an_empty_drive_when_it_is_stopped() {
+    let rig = lab_reference(&[("capacity", "1GiB")]);
+    for after in [usize::MAX, 1, 3, 6] {
+        let mut ssd = ssd_of(&rig, 1, false);
+        let (mut stream, mut told) = (Stream::new(1, "test"), Vec::new());
+        let mut watch = |share| {
+            told.push(share);
+            told.len() <= after
+        };
+        let mut drawing = Drawing::new(&mut stream, &mut watch);
+        let drawn = ssd.draw_steady(WRITE, &mut drawing);
+        assert_eq!((drawn, drawing.is_stopped()), (after == usize::MAX, after != usize::MAX));
+        assert!(told.is_sorted() && told[0] < 0.05, "{told:?}");
+        if drawn {
+            assert!(told.len() > 7 && told[told.len() - 1] > 0.95, "{told:?}");
+        } else {
+            assert_eq!((told.len(), ssd.ftl().counters.units_mapped), (after + 1, 0));
+        }
+        ssd.verify();
+        write(&mut ssd, 0.1, &mut stream);
+        ssd.verify();
     }
 }

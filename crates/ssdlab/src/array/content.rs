@@ -149,18 +149,6 @@ impl Array {
         host.digest = host.digest.wrapping_add(digest);
     }
 
-    /// Adds what is held of a range to the digest of the host's command that reads it.
-    pub(super) fn add_digest_of_range(&mut self, host: HostId, offset: u64, len: u64) {
-        if self.versions.is_none() {
-            return;
-        }
-        let begin = self.fleet.hosts[host].command.offset;
-        let held = sectors(offset, offset + len).map(|at| self.content_at(at));
-        let digest = digest((offset - begin) / SECTOR, held);
-        let host = &mut self.fleet.hosts[host];
-        host.digest = host.digest.wrapping_add(digest);
-    }
-
     /// Content of a sector of the array.
     pub(super) fn content_at(&self, offset: u64) -> u64 {
         for copy in 0..self.layout.copies() {

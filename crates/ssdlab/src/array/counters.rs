@@ -31,6 +31,5 @@ impl Array {
         visit("parity_read_modify_write", s.read_modify_write);
         visit("parity_reconstruct_write", s.reconstruct_write);
         visit("stripes_recovered", s.recovered);
-        visit("cache_read_hits", s.read_hits);
     }
 }

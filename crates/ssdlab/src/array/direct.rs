@@ -69,12 +69,6 @@ impl Array {
 
     pub(super) fn read(&mut self, host: HostId) {
         let command = self.fleet.hosts[host].command;
-        // As in md, reads of an array that has all its members go past the stripe cache.
-        if self.degraded && self.layout.parity().is_some() && self.in_stripe_cache(&command) {
-            self.stripes.counts.read_hits += 1;
-            self.add_digest_of_range(host, command.offset, command.len);
-            return;
-        }
         if self.layout.copies() == 1
             && !self.degraded
             && let (place, run) = self.layout.place(command.offset, 0)

@@ -214,22 +214,4 @@ impl Array {
         self.stripe_parts = parts;
         self.stripes.cache.touch(stripe);
     }
-
-    /// Whether the cache holds all of a read.
-    pub(super) fn in_stripe_cache(&mut self, command: &crate::device::Command) -> bool {
-        let parity = self.layout.parity().expect("stripes");
-        let (chunk, data) = (parity.chunk, u64::from(parity.data()));
-        let (mut at, end) = (command.offset, command.offset + command.len);
-        while at < end {
-            let (index, lo) = (at / chunk, at % chunk);
-            let hi = chunk.min(lo + end - at);
-            let role = (index % data) as u32;
-            if !self.stripes.cache.covers(index / data, role, Span { lo, hi }) {
-                return false;
-            }
-            at += hi - lo;
-        }
-        self.stripes.cache.touch(command.offset / (chunk * data));
-        true
-    }
 }

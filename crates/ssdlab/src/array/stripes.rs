@@ -97,14 +97,12 @@ pub(super) struct StripeCounts {
     pub waited: u64,
     pub read_modify_write: u64,
     pub reconstruct_write: u64,
-    /// Reads of the host answered by the cache.
-    pub read_hits: u64,
     /// Reads of a chunk whose member is missing.
     pub recovered: u64,
 }
 persistent!(StripeCounts {
     state {
-        written, whole, joined, waited, read_modify_write, reconstruct_write, read_hits, recovered,
+        written, whole, joined, waited, read_modify_write, reconstruct_write, recovered,
     }
 });
 

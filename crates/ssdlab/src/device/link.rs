@@ -12,12 +12,11 @@
 //! complete.
 
 use super::measured::{Drawn, LatencyKeys};
-use super::{Build, Command, Completion, Device, Op};
+use super::{Build, Command, Completion, Device, Drawing, Op};
 use crate::error::{Error, Result};
 use crate::fleet::{Composite, Fleet, HostId, Io, fleet_of};
 use crate::persist::persistent;
 use crate::rig::at_most_an_hour;
-use crate::rng::Stream;
 use crate::sim::Lane;
 use crate::stats::Part;
 use crate::units::{NEVER, Nanos, Rate};
@@ -305,8 +304,8 @@ impl Composite for Link {
         self.fleet.apply(0, command);
     }
 
-    fn draw_steady_untimed(&mut self, write_bytes: u64, stream: &mut Stream) -> bool {
-        self.fleet.draw_steady(0, write_bytes, stream)
+    fn draw_steady_untimed(&mut self, write_bytes: u64, drawing: &mut Drawing<'_>) -> bool {
+        self.fleet.draw_steady(0, write_bytes, drawing)
     }
 
     fn content_of(&self, offset: u64) -> u64 {

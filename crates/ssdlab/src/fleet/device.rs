@@ -1,8 +1,7 @@
 //! The device contract, kept once for all devices made of devices.
 
 use super::{Composite, Host, IoId, Member};
-use crate::contract::{Command, Completion, Device, Op};
-use crate::rng::Stream;
+use crate::contract::{Command, Completion, Device, Drawing, Op};
 use crate::units::NEVER;
 
 impl<C: Composite> Device for C {
@@ -96,8 +95,8 @@ impl<C: Composite> Device for C {
         self.after_untimed();
     }
 
-    fn draw_steady(&mut self, write_bytes: u64, stream: &mut Stream) -> bool {
-        self.draw_steady_untimed(write_bytes, stream)
+    fn draw_steady(&mut self, write_bytes: u64, drawing: &mut Drawing<'_>) -> bool {
+        self.draw_steady_untimed(write_bytes, drawing)
     }
 
     fn content(&self, offset: u64) -> u64 {

@@ -35,9 +35,8 @@ pub use host::{ERROR_TIME, Host, HostId};
 pub use member::Member;
 pub use payload::sectors;
 
-use crate::contract::{Command, Completion, Device, HostCounts, Op};
+use crate::contract::{Command, Completion, Device, Drawing, HostCounts, Op};
 use crate::persist::{Persist, persistent};
-use crate::rng::Stream;
 use crate::sim::{Calendar, Id, Slab};
 use crate::units::NEVER;
 use payload::Payload;
@@ -140,7 +139,7 @@ pub(crate) trait Composite: Persist + Send {
     /// Does a command in no time.
     fn apply_untimed(&mut self, command: &Command);
     /// Takes its steady state at once, as [`Device::draw_steady`].
-    fn draw_steady_untimed(&mut self, _write_bytes: u64, _stream: &mut Stream) -> bool {
+    fn draw_steady_untimed(&mut self, _write_bytes: u64, _drawing: &mut Drawing<'_>) -> bool {
         false
     }
     /// Content of a sector, as [`Device::content`].
@@ -379,9 +378,14 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
     }
 
     /// Lets a member take its steady state at once, where it can.
-    pub fn draw_steady(&mut self, member: usize, write_bytes: u64, stream: &mut Stream) -> bool {
+    pub fn draw_steady(
+        &mut self,
+        member: usize,
+        write_bytes: u64,
+        drawing: &mut Drawing<'_>,
+    ) -> bool {
         self.unplanned = true;
-        self.members[member].device.draw_steady(write_bytes, stream)
+        self.members[member].device.draw_steady(write_bytes, drawing)
     }
 
     /// The calendar after members changed without time.

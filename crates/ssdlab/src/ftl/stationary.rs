@@ -17,6 +17,7 @@ use super::mapping::Mapping;
 use super::page_map::{PageMap, Policies};
 use super::region::{CLOSED, Frontier, Region};
 use super::{Pace, Sink, UnitWrite, placement, victim};
+use crate::contract::Drawing;
 use crate::nand::NONE;
 use crate::rng::Stream;
 use std::collections::VecDeque;
@@ -45,7 +46,7 @@ impl PageMap {
     /// batches, units bound to regions, contents that are kept; and where writing is about as quick.
     pub fn draw_steady<S: Sink>(
         &mut self,
-        stream: &mut Stream,
+        drawing: &mut Drawing<'_>,
         pads: bool,
         sink: &mut S,
     ) -> Option<f64> {
@@ -58,12 +59,18 @@ impl PageMap {
         }
         let mut model = self.model()?;
         std::mem::swap(&mut self.victim, &mut model.victim);
+        let (units, of_model) = (u64::from(self.units()), u64::from(model.units()));
+        // Each unit of the drive is dealt to a superblock, shuffled and mapped.
+        drawing.begin(of_model * u64::from(1 + OVERWRITES + PASSING) + 3 * units);
         model.fill(pads, sink);
-        let writes = u64::from(model.units()) * u64::from(OVERWRITES);
-        model.overwrite(writes, stream, pads, sink);
-        let times = self.resemble(&mut model, stream, pads, sink);
+        drawing.advance(of_model);
+        model.overwrite(of_model * u64::from(OVERWRITES), drawing, pads, sink);
+        let times = self.resemble(&mut model, drawing, pads, sink);
         std::mem::swap(&mut self.victim, &mut model.victim);
-        Some(times)
+        if times.is_none() {
+            self.purge();
+        }
+        times
     }
 
     /// A region as of this drive, with fewer superblocks where it has many; empty.
@@ -101,9 +108,18 @@ impl PageMap {
     }
 
     /// Overwrites so many units at random.
-    fn overwrite<S: Sink>(&mut self, units: u64, stream: &mut Stream, pads: bool, sink: &mut S) {
+    fn overwrite<S: Sink>(
+        &mut self,
+        units: u64,
+        drawing: &mut Drawing<'_>,
+        pads: bool,
+        sink: &mut S,
+    ) {
         for _ in 0..units {
-            let lpn = stream.below(u64::from(self.units())) as u32;
+            if !drawing.advance(1) {
+                return;
+            }
+            let lpn = drawing.stream.below(u64::from(self.units())) as u32;
             self.write_whole(lpn, pads, sink);
         }
     }
@@ -117,23 +133,28 @@ impl PageMap {
         }
     }
 
-    /// Becomes a sample of the model, which is in a steady state; answers how much larger it is.
+    /// Becomes a sample of the model, which is in a steady state; answers how much larger it is, `None` if that was
+    /// stopped.
     fn resemble<S: Sink>(
         &mut self,
         model: &mut PageMap,
-        stream: &mut Stream,
+        drawing: &mut Drawing<'_>,
         pads: bool,
         sink: &mut S,
-    ) -> f64 {
+    ) -> Option<f64> {
         let regions = self.layout.regions;
         let between = u64::from(model.units()) * u64::from(PASSING) / u64::from(regions);
         let mut closed: Vec<Vec<Copy>> = Vec::new();
         for region in 0..regions {
-            closed.push(self.cast_region(region, model, stream));
-            model.overwrite(between, stream, pads, sink);
+            closed.push(self.cast_region(region, model, drawing));
+            drawing.advance(u64::from(self.units() / regions));
+            model.overwrite(between, drawing, pads, sink);
+            if drawing.is_stopped() {
+                return None;
+            }
         }
         self.free = self.regions.iter().map(|r| r.free.len() as u32).sum();
-        self.hold_all(&closed, stream);
+        self.hold_all(&closed, drawing.stream);
         let times = self.count_as(model);
         let now = self.counters.host_units_written;
         for (region, copies) in closed.iter().enumerate() {
@@ -142,14 +163,19 @@ impl PageMap {
                 self.blocks.close(region as u32, superblock, at);
             }
         }
-        self.place_units(stream);
-        times
+        self.place_units(drawing);
+        (!drawing.is_stopped()).then_some(times)
     }
 
     /// Deals the parts of the model's superblocks to those of a region; answers the closed ones, the oldest first.
-    fn cast_region(&mut self, region: u32, model: &PageMap, stream: &mut Stream) -> Vec<Copy> {
+    fn cast_region(
+        &mut self,
+        region: u32,
+        model: &PageMap,
+        drawing: &mut Drawing<'_>,
+    ) -> Vec<Copy> {
         let mut places: Vec<u32> = self.blocks.of_region(region).collect();
-        shuffle(&mut places, stream);
+        shuffle(&mut places, drawing);
         let mut places = places.into_iter();
         let r = &model.regions[0];
         let mut next = |this: &mut Self, of: u32| {
@@ -166,7 +192,7 @@ impl PageMap {
         let collecting = r.collecting.map(|c| c.of(next(self, c.victim)));
         let of: Vec<u32> = model.blocks.oldest_first(0).collect();
         let places: Vec<u32> = places.collect();
-        let begin = stream.below(places.len() as u64) as usize;
+        let begin = drawing.stream.below(places.len() as u64) as usize;
         let mut copies = Vec::with_capacity(places.len());
         for (i, &superblock) in places.iter().enumerate() {
             let of = of[(i * of.len() + begin) / places.len() % of.len()];
@@ -258,13 +284,16 @@ impl PageMap {
     }
 
     /// Deals the logical units to the valid places.
-    fn place_units(&mut self, stream: &mut Stream) {
+    fn place_units(&mut self, drawing: &mut Drawing<'_>) {
         self.map.iter_mut().zip(0..).for_each(|(place, lpn)| *place = lpn);
-        shuffle(&mut self.map, stream);
+        shuffle(&mut self.map, drawing);
         for (ppn, &lpn) in set_bits(&self.valid).zip(&self.map) {
             self.owner[ppn] = lpn;
         }
         for ppn in set_bits(&self.valid) {
+            if !drawing.advance(1) {
+                return;
+            }
             self.map[self.owner[ppn] as usize] = ppn as u32;
         }
         // Those that have no program unit which is filled in part are passed over.
@@ -284,9 +313,12 @@ fn set_bits(words: &[u64]) -> impl Iterator<Item = usize> {
     })
 }
 
-/// A random order (Fisher and Yates).
-fn shuffle(values: &mut [u32], stream: &mut Stream) {
+/// A random order (Fisher and Yates), unless that is stopped.
+fn shuffle(values: &mut [u32], drawing: &mut Drawing<'_>) {
     for n in (1..values.len()).rev() {
-        values.swap(n, stream.below(n as u64 + 1) as usize);
+        values.swap(n, drawing.stream.below(n as u64 + 1) as usize);
+        if !drawing.advance(1) {
+            return;
+        }
     }
 }

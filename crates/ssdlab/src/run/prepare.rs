@@ -2,7 +2,7 @@
 
 use super::counters::FlashWrites;
 use super::{IOS_PER_PROGRESS, Observer, Progress};
-use crate::device::{Command, Device, Op, SECTOR};
+use crate::device::{Command, Device, Drawing, Op, SECTOR};
 use crate::error::{Error, Result};
 use crate::persist::persistent;
 use crate::rng::Stream;
@@ -50,6 +50,8 @@ const STEADY_SHARE: f64 = 0.005;
 /// Devices of more random-write blocks than this (4 GiB) take their steady state at once where they can; others
 /// are written, which takes no longer than a second or two.
 const DRAWN_FROM: u64 = 1 << 20;
+/// The share of the time that drawing takes; the rest goes into what is written then.
+const DRAWING: f64 = 0.6;
 /// Times the capacity that is then written, for what a drawn state has in common all over the device to part.
 const SETTLING: f64 = 0.0625;
 /// Windows before a drive may count as steady (two capacities), and after which it does in any
@@ -300,12 +302,25 @@ impl Work<'_> {
         let prepared = &mut *self.prepared;
         let long = self.device.capacity() / RANDOM_BYTES > DRAWN_FROM;
         let fits = long && !prepared.filled && self.compressible == 0;
-        if !fits || !self.device.draw_steady(RANDOM_BYTES, &mut prepared.stream) {
+        if !fits {
+            return Ok(false);
+        }
+        let observer = &mut *self.observer;
+        let mut watch = |done: f64| {
+            let (phase, fraction) = ("steady state", DRAWING * done);
+            observer.progress(&Progress { phase, fraction, simulated_s: 0.0, ios: 0 })
+        };
+        let mut drawing = Drawing::new(&mut prepared.stream, &mut watch);
+        let drawn = self.device.draw_steady(RANDOM_BYTES, &mut drawing);
+        if drawing.is_stopped() {
+            return Err(Error::Cancelled);
+        }
+        if !drawn {
             return Ok(false);
         }
         prepared.filled = true;
         let writes = (self.blocks() as f64 * SETTLING).round() as u64;
-        self.random(writes, 0.0, 1.0)?;
+        self.random(writes, DRAWING, 1.0)?;
         Ok(true)
     }
 

@@ -23,11 +23,10 @@ pub use keys::{
     ParityKeys, ReadAheadKeys, SlcCacheKeys, SsdKeys, SuspendKeys, WearKeys,
 };
 
-use super::{Build, Built, Command, Completion, Device, Op, PowerCounts, SECTOR};
+use super::{Build, Built, Command, Completion, Device, Drawing, Op, PowerCounts, SECTOR};
 use crate::error::Result;
 use crate::ftl::PageMap;
 use crate::nand::{FastDiv, Finished, Geometry, NONE, OpKind};
-use crate::rng::Stream;
 use crate::stats::{Part, Parts};
 use crate::units::NEVER;
 use counters::HostCounters;
@@ -482,8 +481,8 @@ impl Device for Ssd {
         Some(counters::built(self))
     }
 
-    fn draw_steady(&mut self, write_bytes: u64, stream: &mut Stream) -> bool {
-        self.draw_steady_map(write_bytes, stream)
+    fn draw_steady(&mut self, write_bytes: u64, drawing: &mut Drawing<'_>) -> bool {
+        self.draw_steady_map(write_bytes, drawing)
     }
 
     fn verify(&self) {

@@ -1,17 +1,17 @@
 //! The steady state of random writes at once.
 
 use super::Ssd;
-use crate::rng::Stream;
+use crate::contract::Drawing;
 
 impl Ssd {
     /// See [`crate::device::Device::draw_steady`]; each write is counted as one of its own.
-    pub(super) fn draw_steady_map(&mut self, write_bytes: u64, stream: &mut Stream) -> bool {
+    pub(super) fn draw_steady_map(&mut self, write_bytes: u64, drawing: &mut Drawing<'_>) -> bool {
         if write_bytes != self.unit_bytes {
             return false;
         }
         let before = self.engine.untimed;
         let pads = self.buffer.is_none();
-        let drawn = self.ftl.draw_steady(stream, pads, &mut self.engine.untimed());
+        let drawn = self.ftl.draw_steady(drawing, pads, &mut self.engine.untimed());
         let Some(times) = drawn else { return false };
         let (ftl, flash) = (&self.ftl, &mut self.engine.untimed);
         // What the model read, and what the drive programmed and erased.
