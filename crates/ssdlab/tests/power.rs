@@ -13,10 +13,24 @@ use ssdlab::persist::{Archive, Persist};
 use ssdlab::rig::Rig;
 
 /// Kinds that do not model it yet.
-const WITHOUT: &[&str] = &["array", "cache", "controller", "tier"];
+const WITHOUT: &[&str] = &["array", "cache", "tier"];
 
 fn leaves() -> impl Iterator<Item = Layer> {
     samples(false).filter(|leaf| !WITHOUT.contains(&leaf.kind)).map(|leaf| leaf.layer())
+}
+
+fn tops() -> impl Iterator<Item = Layer> {
+    samples(true).filter(|top| !WITHOUT.contains(&top.kind)).map(|top| top.layer())
+}
+
+/// Every device above others, above each of a few leaves, which go by turns.
+fn towers(each: usize) -> impl Iterator<Item = Vec<Layer>> {
+    let leaves: Vec<Layer> = leaves().collect();
+    let below = move |nth: usize| leaves[nth % leaves.len()].clone();
+    tops().enumerate().flat_map(move |(nth, top)| {
+        let below: Vec<Layer> = (0..each).map(|more| below(nth * each + more)).collect();
+        below.into_iter().map(move |leaf| vec![top.clone(), leaf])
+    })
 }
 
 fn hold(rig: &Rig, seed: u64, steps: usize, depth: usize) {
@@ -47,10 +61,20 @@ fn every_leaf_keeps_what_it_promised_over_losses_of_power() {
 }
 
 #[test]
-fn links_and_partitions_hand_losses_of_power_on() {
-    for leaf in leaves() {
-        for top in samples(true).filter(|top| !WITHOUT.contains(&top.kind)) {
-            hold(&stack(&[top.layer(), leaf.clone()]), 4, 1200, 16);
+fn devices_above_others_keep_what_they_promised_over_losses_of_power() {
+    for tower in towers(5) {
+        hold(&stack(&tower), 4, 1200, 16);
+    }
+}
+
+#[test]
+fn so_do_stacks_of_two() {
+    let above: Vec<Layer> = tops().collect();
+    for (nth, tower) in towers(1).enumerate() {
+        let top = above[(nth + 1) % above.len()].clone();
+        let layers = [vec![top], tower].concat();
+        if let Some(rig) = fitting(&layers) {
+            hold(&rig, 5, 800, 16);
         }
     }
 }
@@ -65,8 +89,8 @@ proptest! {
 
 #[test]
 fn a_device_that_lost_power_goes_on_from_a_file() {
-    for leaf in leaves() {
-        let rig = stack(&[leaf]);
+    for layers in leaves().map(|leaf| vec![leaf]).chain(towers(1)) {
+        let rig = stack(&layers);
         let script = power_script(5, build(&rig, 5, false).capacity(), 1000);
         if let Err(violation) = goes_on(&rig, &|| build(&rig, 5, true), &script, 16) {
             panic!("{violation:?}\n{}", rig.to_toml());
@@ -187,8 +211,8 @@ fn what_is_lost_is_counted() {
 
 #[test]
 fn commands_wait_until_the_device_is_ready() {
-    for leaf in leaves() {
-        let rig = stack(&[leaf]);
+    for layers in leaves().map(|leaf| vec![leaf]).chain(towers(2)) {
+        let rig = stack(&layers);
         let mut device = build(&rig, 1, false);
         device.submit(0, Command { tag: 1, ..command(Op::Write, 0, 65536) });
         let mut done = Vec::new();

@@ -292,12 +292,11 @@ impl Composite for Link {
     }
 
     fn lose_power(&mut self, now: u64) -> Option<u64> {
-        let ready = self.fleet.members[0].power_cut(now)?;
+        let ready = self.fleet.cut(now)?;
         self.lanes.iter_mut().for_each(|lane| lane.cut(now).for_each(drop));
         self.slots_free = self.keys.queue_slots;
         self.waiting.clear();
         self.answers.clear();
-        self.fleet.cut(now);
         Some(ready)
     }
 

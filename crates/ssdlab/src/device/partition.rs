@@ -96,6 +96,9 @@ impl Device for Partition {
     fn power_cut(&mut self, now: u64) -> Option<u64> {
         self.below.power_cut(now)
     }
+    fn is_volatile(&self) -> bool {
+        self.below.is_volatile()
+    }
     fn apply(&mut self, command: &Command) {
         let inner = self.translate(command);
         self.below.apply(&inner);

@@ -113,6 +113,9 @@ impl Device for Member {
     fn power_cut(&mut self, now: u64) -> Option<u64> {
         self.device.power_cut(now)
     }
+    fn is_volatile(&self) -> bool {
+        self.device.is_volatile()
+    }
     fn apply(&mut self, command: &Command) {
         self.count(command);
         self.device.apply(command);

@@ -360,6 +360,10 @@ impl Device for Hdd {
         Some(self.lose_power(now))
     }
 
+    fn is_volatile(&self) -> bool {
+        self.keys.write_cache.0 > 0
+    }
+
     fn apply(&mut self, command: &Command) {
         self.counts.host.count(command);
         self.versions.apply(command);

@@ -420,6 +420,10 @@ impl Device for Ssd {
         Some(self.lose_power(now))
     }
 
+    fn is_volatile(&self) -> bool {
+        self.buffer.as_ref().is_some_and(|b| !b.protected)
+    }
+
     fn apply(&mut self, command: &Command) {
         debug_assert_eq!(self.in_flight, 0, "the untimed path needs a drive at rest");
         match command.op {
