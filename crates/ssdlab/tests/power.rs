@@ -13,7 +13,7 @@ use ssdlab::persist::{Archive, Persist};
 use ssdlab::rig::Rig;
 
 /// Kinds that do not model it yet.
-const WITHOUT: &[&str] = &["array", "cache", "tier"];
+const WITHOUT: &[&str] = &["array", "tier"];
 
 fn leaves() -> impl Iterator<Item = Layer> {
     samples(false).filter(|leaf| !WITHOUT.contains(&leaf.kind)).map(|leaf| leaf.layer())

@@ -15,7 +15,7 @@ pub struct Power {
     since: u64,
     /// Commands that wait for the start.
     held: Vec<HostId>,
-    losses: u64,
+    pub losses: u64,
     commands_cut: u64,
     startup_ns: u64,
     /// Bytes that volatile memory of the device itself held of what was written, and lost.

@@ -153,15 +153,16 @@ impl Oracle {
         sums.contains(&digest)
     }
 
-    /// Power was lost: takes over what the sectors hold now. Answers the first that must not.
-    pub fn cut(&mut self, content: impl Fn(u64) -> u64) -> Option<(u64, u64)> {
+    /// Power was lost: takes over what the sectors hold now. Answers those that must not.
+    pub fn cut(&mut self, content: impl Fn(u64) -> u64) -> Vec<(u64, u64)> {
+        let mut forgotten = Vec::new();
         self.clock += 2;
         for (sector, versions) in self.content.iter_mut().enumerate() {
             let value = content(sector as u64 * SECTOR);
             let safe =
                 versions.iter().filter(|v| v.durable).map(|v| v.submitted).max().unwrap_or(0);
             if !versions.iter().any(|v| v.value == value && v.answered >= safe) {
-                return Some((sector as u64, value));
+                forgotten.push((sector as u64, value));
             }
             // What a battery kept has still to go where it is volatile, and the next cut may find what was there before.
             let durable = !(self.promise.volatile_writes && self.promise.idle_flushes);
@@ -172,7 +173,7 @@ impl Oracle {
             let answered = self.clock;
             versions.push(Version { value, submitted: answered, answered, durable });
         }
-        None
+        forgotten
     }
 }
 

@@ -564,7 +564,11 @@ impl Shape {
             let fast = device.get(if kind == "tier" { "fast" } else { "cache" });
             if let ("cache" | "tier", None, Some(fast)) = (kind, &shape.cache, fast) {
                 let inner = |of: &toml::Value| Shape::of_device(of.as_table());
-                shape.cache = Some(Box::new((inner(fast), inner(&device["below"]))));
+                let (fast, below) = (inner(fast), inner(&device["below"]));
+                shape.promise.volatile_writes |= fast.promise.volatile_writes;
+                shape.promise.volatile_trims |= kind == "tier" && fast.promise.volatile_trims;
+                shape.promise.idle_flushes |= fast.promise.idle_flushes;
+                shape.cache = Some(Box::new((fast, below)));
             }
             if kind == "tier" {
                 // Where TRIM does not reach the devices, nothing is ever deallocated.

@@ -8,10 +8,19 @@ use crate::stats::Parts;
 impl CacheDevice {
     /// A flush or a purge: to both devices.
     pub(super) fn everywhere(&mut self, host: HostId) {
-        if self.fleet.hosts[host].command.op == Op::Purge {
-            self.store.clear();
+        let active = &mut self.fleet.hosts[host];
+        if active.command.op == Op::Flush {
+            active.own.flush = self.uncached.begin();
+            self.unpooled.begin();
         }
         self.fleet.send_to_all(host, Purpose::Command(host));
+    }
+
+    /// All has been erased.
+    pub(super) fn forget_all(&mut self) {
+        self.store.clear();
+        self.uncached.clear();
+        self.unpooled.clear();
     }
 
     /// The pool gets all of a TRIM.
@@ -30,6 +39,15 @@ impl CacheDevice {
         }
         let active = &self.fleet.hosts[host];
         let (op, mut piece, last) = (active.command.op, active.own.first, active.own.ready_last);
+        match op {
+            Op::Flush => {
+                let flush = active.own.flush;
+                self.uncached.end(flush);
+                self.unpooled.end(flush);
+            }
+            Op::Purge => self.forget_all(),
+            _ => {}
+        }
         let mut parts = *parts;
         if last != PieceId::NONE {
             parts.add(&self.pieces[last].parts);

@@ -14,7 +14,7 @@ impl CacheDevice {
             Op::Read => self.apply_to(POOL, Op::Read, begin, command.len, 0),
             Op::Flush | Op::Purge => {
                 if command.op == Op::Purge {
-                    self.store.clear();
+                    self.forget_all();
                 }
                 self.fleet.apply_to_all(command.op);
             }
@@ -49,6 +49,7 @@ impl CacheDevice {
                 self.apply_to(POOL, Op::Write, from, to - from, stamp);
             }
             self.store.set(key, frame, valid & !mask, dirty & !mask);
+            self.left(frame, mask);
             self.store.free_if_empty(key);
         }
     }
