@@ -93,7 +93,7 @@ impl Device for Partition {
     fn settle(&mut self, now: u64) -> u64 {
         self.below.settle(now)
     }
-    fn power_cut(&mut self, now: u64) -> Option<u64> {
+    fn power_cut(&mut self, now: u64) -> u64 {
         self.below.power_cut(now)
     }
     fn is_volatile(&self) -> bool {

@@ -81,7 +81,7 @@ impl<C: Composite> Device for C {
         end
     }
 
-    fn power_cut(&mut self, now: u64) -> Option<u64> {
+    fn power_cut(&mut self, now: u64) -> u64 {
         self.lose_power(now)
     }
 

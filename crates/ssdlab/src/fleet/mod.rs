@@ -9,6 +9,7 @@
 //! | a command of the host | counts it, gives it a place in `hosts`; behind a purge it waits | `begin` |
 //! | a member's own event | moves the member on, plans its next event, drops answers of those that failed | `answered` |
 //! | a timer | finds the earliest | `timer` |
+//! | a loss of power | cuts the members, forgets what is in flight, holds what comes meanwhile ([`Fleet::cut`]) | `lose_power`, `start_up` |
 //! | the end of a command | accounts for the rest of its time, frees its place ([`Fleet::complete`]) | |
 //! | no time passes | settles members, plans anew what changed | `apply_untimed`, `is_working` |
 //!
@@ -27,11 +28,13 @@
 //! Typed ids name commands of the host ([`HostId`]) and of members ([`IoId`]); members are numbered.
 
 mod device;
+mod exposed;
 mod host;
 mod member;
 mod payload;
 mod power;
 
+pub use exposed::Exposed;
 pub use host::{ERROR_TIME, Host, HostId};
 pub use member::Member;
 pub use payload::sectors;
@@ -135,10 +138,8 @@ pub(crate) trait Composite: Persist + Send {
     /// Nothing is, but members have still to settle.
     fn end_settling(&mut self) {}
 
-    /// Loses power, as [`Device::power_cut`]; [`None`]: not modelled.
-    fn lose_power(&mut self, _now: u64) -> Option<u64> {
-        None
-    }
+    /// Loses power, as [`Device::power_cut`]: what is its own, besides [`Fleet::cut`].
+    fn lose_power(&mut self, now: u64) -> u64;
     /// The members are ready after a loss of power: does what must be done before commands are taken, and then
     /// [`Composite::started`].
     fn start_up(&mut self) {

@@ -16,7 +16,7 @@ pub struct Power {
     /// Commands that wait for the start.
     held: Vec<HostId>,
     pub losses: u64,
-    commands_cut: u64,
+    pub commands_cut: u64,
     startup_ns: u64,
     /// Bytes that volatile memory of the device itself held of what was written, and lost.
     pub lost_bytes: u64,
@@ -69,11 +69,11 @@ impl Power {
 
 impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
     /// Power goes at `now`, for the members too; everything in flight is forgotten. Answers when all members
-    /// are ready again; [`None`]: one of them does not model it.
-    pub fn cut(&mut self, now: u64) -> Option<u64> {
+    /// are ready again.
+    pub fn cut(&mut self, now: u64) -> u64 {
         let mut ready = now;
         for member in self.members.iter_mut().filter(|member| !member.dead) {
-            ready = ready.max(member.power_cut(now)?);
+            ready = ready.max(member.power_cut(now));
             member.cut(now);
         }
         self.power.losses += 1;
@@ -90,6 +90,6 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
         (0..timers as u32).for_each(|which| self.set_timer(which, NEVER));
         self.unplanned = true;
         self.plan_members();
-        Some(ready)
+        ready
     }
 }

@@ -10,15 +10,14 @@ impl CacheDevice {
     pub(super) fn everywhere(&mut self, host: HostId) {
         let active = &mut self.fleet.hosts[host];
         if active.command.op == Op::Flush {
-            active.own.flush = self.uncached.begin();
-            self.unpooled.begin();
+            active.own.flush = self.uncached.gone.begin();
+            self.unpooled.gone.begin();
         }
         self.fleet.send_to_all(host, Purpose::Command(host));
     }
 
-    /// All has been erased.
-    pub(super) fn forget_all(&mut self) {
-        self.store.clear();
+    /// Nothing waits for a flush any more.
+    pub(super) fn all_safe(&mut self) {
         self.uncached.clear();
         self.unpooled.clear();
     }
@@ -45,7 +44,10 @@ impl CacheDevice {
                 self.uncached.end(flush);
                 self.unpooled.end(flush);
             }
-            Op::Purge => self.forget_all(),
+            Op::Purge => {
+                self.store.clear();
+                self.all_safe();
+            }
             _ => {}
         }
         let mut parts = *parts;

@@ -267,7 +267,7 @@ impl Composite for CacheDevice {
         !self.pieces.is_empty()
     }
 
-    fn lose_power(&mut self, now: u64) -> Option<u64> {
+    fn lose_power(&mut self, now: u64) -> u64 {
         self.cut_power(now)
     }
 

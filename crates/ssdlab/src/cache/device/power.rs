@@ -19,22 +19,21 @@ const TABLE_READ: u64 = 1 << 20;
 
 impl CacheDevice {
     /// Power goes; answers when the devices are ready again.
-    pub(super) fn cut_power(&mut self, now: u64) -> Option<u64> {
+    pub(super) fn cut_power(&mut self, now: u64) -> u64 {
         let volatile = |member: usize| {
             let member = &self.fleet.members[member];
             !member.dead && member.is_volatile()
         };
         // A purge under way has erased one device, perhaps, and not the other.
         let drops_clean = volatile(POOL) || volatile(CACHE) || self.fleet.purging;
-        let ready = self.fleet.cut(now)?;
+        let ready = self.fleet.cut(now);
         let pieces = std::mem::take(&mut self.pieces);
         pieces.iter().for_each(|piece| self.cut_write(piece));
         for frame in 0..self.store.frames.capacity() {
             self.cut_frame(frame, drops_clean);
         }
-        self.counts.exposed_bytes += self.unpooled.gone() * self.keys.sub_block.0;
-        self.uncached.clear();
-        self.unpooled.clear();
+        self.counts.exposed_bytes += self.unpooled.gone.now() * self.keys.sub_block.0;
+        self.all_safe();
         (self.busy, self.pieces) = (Busy::new(), Slab::new());
         self.waiting.clear();
         self.trims.clear();
@@ -42,7 +41,7 @@ impl CacheDevice {
         self.next_destage = self.next_destage.min(now);
         self.draining = !self.mode.defers() && self.store.dirty_now > 0;
         self.plan_timer();
-        Some(ready)
+        ready
     }
 
     /// A write was under way: what it replaces in its frame is neither here nor there, and what it was to drop stays.

@@ -14,8 +14,9 @@ impl CacheDevice {
             Op::Read => self.apply_to(POOL, Op::Read, begin, command.len, 0),
             Op::Flush | Op::Purge => {
                 if command.op == Op::Purge {
-                    self.forget_all();
+                    self.store.clear();
                 }
+                self.all_safe();
                 self.fleet.apply_to_all(command.op);
             }
             Op::Trim => {

@@ -235,13 +235,13 @@ impl Composite for Controller {
         self.fleet.set_timer(SWEEP, NEVER);
     }
 
-    fn lose_power(&mut self, now: u64) -> Option<u64> {
-        let ready = self.fleet.cut(now)?;
+    fn lose_power(&mut self, now: u64) -> u64 {
+        let ready = self.fleet.cut(now);
         self.cores.cut(now);
         self.wire.cut(now).for_each(drop);
         (self.places, self.waiting) = (self.queue, VecDeque::new());
         self.cut_ram();
-        Some(ready)
+        ready
     }
 
     fn start_up(&mut self) {

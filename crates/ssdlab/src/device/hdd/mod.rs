@@ -356,8 +356,8 @@ impl Device for Hdd {
         settled
     }
 
-    fn power_cut(&mut self, now: u64) -> Option<u64> {
-        Some(self.lose_power(now))
+    fn power_cut(&mut self, now: u64) -> u64 {
+        self.lose_power(now)
     }
 
     fn is_volatile(&self) -> bool {
