@@ -96,6 +96,21 @@ def test_a_job_finds_what_the_one_before_left_and_says_so() -> None:
     assert one.state.endswith("then idle:1.5s,trim of 1MiB at 1MiB,trim,purge")
 
 
+def test_a_drive_loses_power_between_runs_and_in_them() -> None:
+    one = drive()
+    one.run(WRITES, job_name="w.fio")
+    assert "power_losses" not in one.counters()
+    assert one.power_cut() > 0
+    assert one.state == "as left by the run before, then loss of power"
+    one.run(WRITES, job_name="w.fio")
+    assert one.counters()["power_losses"] == 1
+    cuts = [*SMALL, ("power_loss", '["250ms", "500ms"]')]
+    other = _core.Drive(RIG, rig_name="lab", overrides=cuts, seed=1)
+    assert 'power_loss = ["250ms", "500ms"]' in other.rig_toml
+    series = other.run(WRITES, job_name="w.fio", interval_ms=100).device_series
+    assert list(series["power_losses"])[::5] == [0, 2, 2]
+
+
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [

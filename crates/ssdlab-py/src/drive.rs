@@ -150,7 +150,8 @@ impl Drive {
                 profile: arguments::profile(&self.rig),
                 preconditioning: session.state(),
             };
-            let options = RunOptions { seed, interval_ns, elapsed_ns: 0 };
+            let power_loss_ns = self.rig.power_loss.iter().map(|time| time.0).collect();
+            let options = RunOptions { seed, interval_ns, elapsed_ns: 0, power_loss_ns };
             let result = session.run(&jobs, &options, &mut observer)?;
             Ok((document(&result, &jobs, &context), result))
         });
@@ -169,6 +170,13 @@ impl Drive {
             self.session()?.idle(Nanos((seconds * 1e9).round() as u64))
         });
         outcome.map_err(|error| to_python(py, error))
+    }
+
+    /// Cuts the power of the drive and gives it back at once: what was volatile is lost. The next run or idle time
+    /// waits for the start-up; answers how long that takes at least, seconds.
+    fn power_cut(&self, py: Python<'_>) -> PyResult<f64> {
+        let outcome = py.detach(|| self.session()?.power_cut());
+        outcome.map(|ns| ns as f64 / 1e9).map_err(|error| to_python(py, error))
     }
 
     /// Deallocates `length` bytes from `offset` on, to the end where it is None; takes no time.

@@ -125,12 +125,13 @@ pub trait Device: Persist + Send {
     fn settle(&mut self, now: u64) -> u64;
 
     /// Power goes at `now`, when all that was due by then has happened. Commands in flight are never
-    /// answered and may have been done in part, what was volatile is gone, what is durable stays. Answers when
-    /// the device is ready again; commands that it is given before wait until then. [`None`]: this kind of
-    /// device does not model it, and nothing has changed.
-    fn power_cut(&mut self, now: u64) -> Option<u64> {
-        let _ = now;
-        None
+    /// answered and may have been done in part, what was volatile is gone, what is durable stays. Answers the
+    /// earliest instant at which it may answer a command again; those that it is given before wait.
+    fn power_cut(&mut self, now: u64) -> u64;
+
+    /// Whether writes that it has answered may be lost with the power until a flush.
+    fn is_volatile(&self) -> bool {
+        false
     }
 
     /// Does at once, in no time, what the command would leave behind: the untimed path for

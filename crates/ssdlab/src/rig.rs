@@ -50,6 +50,8 @@ pub struct Rig {
     pub name: String,
     /// One line: what it stands for.
     pub summary: String,
+    /// When all of it loses power, in the time of a run.
+    pub power_loss: Vec<Nanos>,
     device: Table,
     sources: Vec<Sourced>,
 }
@@ -58,6 +60,7 @@ impl Rig {
     /// Reads a rig; `name` stands in errors and where the rig does not name itself.
     pub fn parse(text: &str, name: &str) -> Result<Self> {
         let (mut table, own_name, summary) = read_table(text, name)?;
+        let power_loss = take_power_loss(&mut table).map_err(|e| e.in_file(name))?;
         let mut device = match table.remove("device") {
             Some(Value::Table(device)) => device,
             _ => return Err(Error::rig(name, "has no [device] table, expected one with a kind")),
@@ -65,12 +68,13 @@ impl Rig {
         if let Some(key) = table.keys().next() {
             return Err(Error::rig(
                 format!("{name}: {key}"),
-                "unknown key, expected name, summary or [device]",
+                "unknown key, expected name, summary, power_loss or [device]",
             ));
         }
         let mut sources = Vec::new();
         strip_sources(&mut device, "", &mut sources).map_err(|e| e.in_file(name))?;
-        Ok(Rig { file: name.to_string(), name: own_name, summary, device, sources })
+        let file = name.to_string();
+        Ok(Rig { file, name: own_name, summary, power_loss, device, sources })
     }
 
     /// Sets a key, `ftl.gc.victim` or `below.queue_slots`, to a value written as in TOML (text needs
@@ -80,6 +84,10 @@ impl Rig {
     /// [`Error::Rig`] where no device knows the key, or the value cannot be its.
     pub fn set(&mut self, key: &str, value: &str) -> Result<()> {
         let (value, source) = read_value(key, value)?;
+        if key == POWER_LOSS {
+            self.power_loss = take_power_loss(&mut Table::from_iter([(key.to_string(), value)]))?;
+            return Ok(());
+        }
         let (mut place, own) = device_of(key);
         if PARTS.contains(&own) {
             return Err(Error::rig(key, "is a device, expected one of its keys"));
@@ -168,8 +176,24 @@ impl Rig {
         let mut table = Table::new();
         table.insert("name".into(), Value::String(self.name.clone()));
         table.insert("summary".into(), Value::String(self.summary.clone()));
+        if !self.power_loss.is_empty() {
+            table.insert(POWER_LOSS.into(), self.power_loss_value());
+        }
         table.insert("device".into(), Value::Table(self.device.clone()));
         toml::to_string(&table).unwrap_or_default()
+    }
+}
+
+/// The key of a rig for losses of power.
+const POWER_LOSS: &str = "power_loss";
+
+/// Takes the losses of power out of a rig's own table.
+fn take_power_loss(table: &mut Table) -> Result<Vec<Nanos>> {
+    match table.remove(POWER_LOSS) {
+        None => Ok(Vec::new()),
+        Some(times) => times.try_into().map_err(|_| {
+            Error::rig(POWER_LOSS, "expected times in a list, such as [\"10s\", \"25s\"]")
+        }),
     }
 }
 

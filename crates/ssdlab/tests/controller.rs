@@ -303,6 +303,10 @@ impl Device for Arm {
     fn settle(&mut self, now: u64) -> u64 {
         now.max(self.free_at)
     }
+    fn power_cut(&mut self, now: u64) -> u64 {
+        self.queue.clear();
+        now
+    }
     fn apply(&mut self, _: &Command) {}
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         visit("travelled", self.travelled);

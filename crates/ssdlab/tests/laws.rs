@@ -249,7 +249,7 @@ impl Device for Relay<'_> {
         self.hand_over();
         self.inner.settle(now)
     }
-    fn power_cut(&mut self, now: u64) -> Option<u64> {
+    fn power_cut(&mut self, now: u64) -> u64 {
         self.hand_over();
         let ready = self.inner.power_cut(now);
         self.hand_over();
@@ -603,6 +603,9 @@ impl Device for Canary {
     }
     fn settle(&mut self, now: u64) -> u64 {
         self.inner.settle(now)
+    }
+    fn power_cut(&mut self, now: u64) -> u64 {
+        self.inner.power_cut(now)
     }
     fn apply(&mut self, command: &Command) {
         self.inner.apply(command);

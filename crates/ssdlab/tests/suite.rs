@@ -30,6 +30,7 @@ mod latencies;
 mod laws;
 mod maps;
 mod measured;
+mod outage;
 mod power;
 mod preconditioning;
 mod prepare;

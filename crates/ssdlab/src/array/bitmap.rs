@@ -76,6 +76,11 @@ impl Bitmap {
         }
     }
 
+    /// Bytes that a bit stands for.
+    pub fn region(&self) -> u64 {
+        self.region
+    }
+
     fn regions(&self, offset: u64, len: u64) -> std::ops::Range<usize> {
         (offset / self.region) as usize..(offset + len).div_ceil(self.region) as usize
     }

@@ -113,7 +113,7 @@ impl Bus {
 
     /// Nothing is on the way any more; the places of commands that were, and whether they came from
     /// their member.
-    fn cut(&mut self, now: u64) -> Vec<(IoId, bool)> {
+    pub fn cut(&mut self, now: u64) -> Vec<(IoId, bool)> {
         let mut cut = Vec::new();
         for lane in &mut self.lanes {
             let held = &self.held;

@@ -15,6 +15,9 @@ impl Array {
         if command.op == Op::Purge {
             self.stripes.forget();
             self.power.heal_stripes(0, u64::MAX);
+            self.unsettled.heal_all(0, u64::MAX);
+        } else {
+            self.fleet.hosts[host].own.flush = self.unsettled.flushes.begin();
         }
         for member in 0..self.seats.len() as u32 {
             if self.alive(member) {
@@ -60,6 +63,7 @@ impl Array {
         }
         self.stripes.forget_range(first, end);
         self.power.heal_stripes(first, end);
+        self.unsettled.heal_all(first, end);
         for member in 0..members {
             if self.alive(member) {
                 self.piece(member, first * chunk, (end - first) * chunk);

@@ -52,8 +52,10 @@ pub(super) struct Seat {
     pub condition: Condition,
     /// While rebuilding: bytes from the beginning that are as they should be.
     pub synced: u64,
+    /// The number of the last flush that had begun when it was rebuilt, and one more; 0: it was not.
+    pub rebuilt: u64,
 }
-persistent!(Seat { state { slot, condition, synced } });
+persistent!(Seat { state { slot, condition, synced, rebuilt } });
 
 /// Failures to come, and what came of those that were.
 pub(super) struct Failures {
@@ -237,6 +239,7 @@ impl Array {
         }
         self.failures.lost = self.failures.lost.max(self.lost_now());
         self.count_write_hole();
+        self.count_untold(member);
         let mut from = 0;
         while let Some(io) = self.fleet.take_lost(slot as usize, &mut from) {
             if io.purpose.cut {

@@ -19,8 +19,10 @@ pub(crate) struct Own {
     pub summed: bool,
     /// The bitmap knows of it.
     pub marked: bool,
+    /// The number of a flush.
+    pub flush: u64,
 }
-persistent!(Own { state { ios, held, logged, summed, marked } });
+persistent!(Own { state { ios, held, logged, summed, marked, flush } });
 
 impl Array {
     /// The command is done: what its last members needed on the average, what it had to wait for
@@ -31,6 +33,11 @@ impl Array {
             self.plan_timers();
         }
         self.resync_looks_again();
+        self.note_change(command.op, command.offset, command.len);
+        if command.op == Op::Flush {
+            let number = self.fleet.hosts[host].own.flush;
+            self.unsettled.flushes.end(number);
+        }
         if command.op == Op::Write {
             self.power.last_write = self.fleet.now;
             if let (Some(bitmap), true) = (&mut self.bitmap, marked) {

@@ -19,6 +19,7 @@ mod galois;
 mod host;
 mod keys;
 pub mod layout;
+mod outage;
 mod plan;
 mod power;
 mod rebuild;
@@ -42,6 +43,7 @@ use content::Versions;
 use failure::{Failures, Seat};
 use host::Own;
 use layout::{Layout, Place};
+use outage::Unsettled;
 use power::Power;
 use rebuild::Rebuild;
 use resync::Resync;
@@ -130,6 +132,9 @@ pub struct Array {
     rebuild: Rebuild,
     power: Power,
     resync: Resync,
+    /// What members may disagree on when power goes, and whether any has a volatile write cache.
+    unsettled: Unsettled,
+    volatile_members: bool,
     bitmap: Option<Bitmap>,
     bus: Option<Bus>,
     /// What the members needed together for each command of the host that took more than one of theirs, by place.
@@ -151,10 +156,11 @@ pub struct Array {
 persistent!(Array {
     state {
         fleet, seats, degraded, failures, rebuild, power, resync, sums, stripes, unfinished, turn, trims_dropped,
+        unsettled,
     }
     parts { versions, bitmap, bus }
     built {
-        layout, read_balance, trims, wasted, watches_wear, may_fail, pieces, last_piece, stripe_parts,
+        layout, volatile_members, read_balance, trims, wasted, watches_wear, may_fail, pieces, last_piece, stripe_parts,
     }
 });
 
@@ -172,6 +178,7 @@ impl Array {
         let total: u64 = members[..n].iter().map(|m| m.capacity()).sum();
         let seats = (0..n as u32).map(|slot| Seat { slot, ..Seat::default() }).collect();
         let rebuild = Rebuild::new(keys, n as u32..members.len() as u32, build.stream("rebuild"));
+        let bitmap = build::bitmap(keys, &layout, &members[..n])?;
         let mut array = Array {
             seats,
             degraded: false,
@@ -181,7 +188,9 @@ impl Array {
             rebuild,
             power: Power::new(keys, build.stream("power")),
             resync: Resync::new(),
-            bitmap: build::bitmap(keys, &layout, &members[..n])?,
+            unsettled: Unsettled::new(&layout, bitmap.as_ref()),
+            volatile_members: members.iter().any(|member| member.is_volatile()),
+            bitmap,
             bus: keys.bus.as_ref().map(Bus::new).transpose()?,
             read_balance: keys.read_balance,
             trims: keys.trim.unwrap_or(layout.parity().is_none()),
@@ -312,6 +321,15 @@ impl Composite for Array {
             self.finish_untimed();
         }
         self.fleet.plan_members();
+    }
+
+    fn lose_power(&mut self, now: u64) -> u64 {
+        self.resume_time();
+        self.lose_all_power(now)
+    }
+
+    fn start_up(&mut self) {
+        self.go_on_after_outage();
     }
 
     fn begin_settling(&mut self) {

@@ -34,8 +34,6 @@ const SAFE_MODE_DELAY: u64 = 200_000_000;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PowerCounts {
     pub losses: u64,
-    /// Commands of the host that were cut.
-    pub commands: u64,
     /// Commands of members cut that write, and those of them that did not reach their member.
     pub writes: u64,
     pub unwritten: u64,
@@ -45,7 +43,7 @@ pub(super) struct PowerCounts {
     /// Bytes lost by the write hole.
     pub hole: u64,
 }
-persistent!(PowerCounts { state { losses, commands, writes, unwritten, open, torn, hole } });
+persistent!(PowerCounts { state { losses, writes, unwritten, open, torn, hole } });
 
 /// See the module.
 pub(super) struct Power {
@@ -54,15 +52,15 @@ pub(super) struct Power {
     restart: u64,
     pub off: bool,
     /// When it comes back.
-    back: u64,
+    pub back: u64,
     /// Commands of members that were cut and are not back.
-    outstanding: u32,
+    pub outstanding: u32,
     stream: Stream,
     /// When the last write of the host ended.
     pub last_write: u64,
     /// Commands of the host that were cut, and those that wait for the power.
-    cut: Vec<HostId>,
-    held: Vec<HostId>,
+    pub cut: Vec<HostId>,
+    pub held: Vec<HostId>,
     pub open: Vec<Run>,
     pub counts: PowerCounts,
 }
@@ -106,6 +104,19 @@ impl Power {
     }
 }
 
+/// Ranges in order, those that touch as one.
+pub(super) fn merged(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    ranges.sort_unstable();
+    let mut merged: Vec<(u64, u64)> = Vec::new();
+    for (from, to) in ranges {
+        match merged.last_mut() {
+            Some(last) if from <= last.1 => last.1 = last.1.max(to),
+            _ => merged.push((from, to)),
+        }
+    }
+    merged
+}
+
 impl Array {
     /// Power goes, or comes back.
     pub(super) fn power_timer(&mut self) {
@@ -128,6 +139,7 @@ impl Array {
         power.done += 1;
         (power.off, power.back) = (true, self.fleet.now + power.restart);
         power.counts.losses += 1;
+        self.fleet.power.losses += 1;
         let between = self.cut_bus();
         let reached = self.cut_ios(&between);
         self.cut_stripes(&reached);
@@ -148,7 +160,7 @@ impl Array {
     }
 
     /// What must be resynchronised if power goes now: stripes, or bytes of mirrors.
-    fn stale_after_cut(&self) -> Vec<(u64, u64)> {
+    pub(super) fn stale_after_cut(&self) -> Vec<(u64, u64)> {
         let capacity = self.layout.capacity();
         let unit = match &self.layout {
             Layout::Parity(parity) => parity.width(),
@@ -168,15 +180,7 @@ impl Array {
                 }
             }
         }
-        stale.sort_unstable();
-        let mut merged: Vec<(u64, u64)> = Vec::new();
-        for (from, to) in stale {
-            match merged.last_mut() {
-                Some(last) if from <= last.1 => last.1 = last.1.max(to),
-                _ => merged.push((from, to)),
-            }
-        }
-        merged
+        merged(stale)
     }
 
     /// Cuts the commands of members, those `between` array and member too; which of them have reached
@@ -239,7 +243,7 @@ impl Array {
             (host.remaining, host.digest, host.own) = (1, 0, Own::default());
             self.power.cut.push(id);
         }
-        self.power.counts.commands += self.power.cut.len() as u64;
+        self.fleet.power.commands_cut += self.power.cut.len() as u64;
     }
 
     /// A command of a member that was cut is back, or never will be.
@@ -286,12 +290,10 @@ impl Array {
     }
 
     pub(super) fn visit_power_counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        if !self.power.is_planned() {
+        if !self.power.is_planned() && self.fleet.power.losses == 0 {
             return;
         }
         let c = &self.power.counts;
-        visit("power_losses", c.losses);
-        visit("power_commands_cut", c.commands);
         visit("power_member_writes_cut", c.writes);
         visit("power_member_writes_lost", c.unwritten);
         visit("power_open_stripes", c.open);

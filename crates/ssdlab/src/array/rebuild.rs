@@ -171,7 +171,8 @@ impl Array {
     pub(super) fn rebuild_step(&mut self) {
         let Some(member) = self.rebuild.member else { return };
         let rebuild = &self.rebuild;
-        if self.power.off || rebuild.paused || rebuild.blocks.len() >= rebuild.blocks_max {
+        let off = self.power.off || self.fleet.power.is_off();
+        if off || rebuild.paused || rebuild.blocks.len() >= rebuild.blocks_max {
             return;
         }
         let used = self.layout.used(member);
@@ -182,6 +183,7 @@ impl Array {
                 self.seats[member as usize].condition = Condition::Whole;
                 self.rebuild.member = None;
                 self.rebuild.done += 1;
+                self.note_rebuilt(member);
                 self.degraded = self.missing() > 0;
                 self.next_rebuild();
                 self.begin_resync();

@@ -97,7 +97,8 @@ impl Array {
 
     /// Begins with the next stripe or block.
     pub(super) fn resync_step(&mut self) {
-        let paused = self.power.off || self.rebuild.paused || self.rebuild.member.is_some();
+        let off = self.power.off || self.fleet.power.is_off();
+        let paused = off || self.rebuild.paused || self.rebuild.member.is_some();
         if self.resync.busy || paused {
             return;
         }
@@ -116,11 +117,13 @@ impl Array {
         match (from..to).find(|&stripe| !self.degraded || gone(stripe) < parities) {
             None => {
                 self.power.heal_stripes(from, to);
+                self.unsettled.heal_all(from, to);
                 self.resync.stale.remove(0);
                 self.begin_resync();
             }
             Some(stripe) => {
                 self.power.heal_stripes(from, stripe);
+                self.unsettled.heal_all(from, stripe);
                 self.resync.stale[0].0 = stripe;
                 self.resync.busy = true;
                 self.sync_stripe(stripe);
@@ -131,7 +134,10 @@ impl Array {
     /// What is written of a stripe to make its parity right: nothing where it is.
     pub(super) fn parts_to_sync(&self, stripe: u64, parts: &mut Vec<Part>) {
         let parity = self.layout.parity().expect("stripes");
-        let Span { lo, hi } = self.power.torn(stripe);
+        let Span { lo, hi } = match self.unsettled.is_torn(stripe) {
+            true => Span { lo: 0, hi: parity.chunk },
+            false => self.power.torn(stripe),
+        };
         let span = Span { lo: lo / ROW * ROW, hi: hi.next_multiple_of(ROW).min(parity.chunk) };
         if span.lo < span.hi {
             let roles =
@@ -143,6 +149,7 @@ impl Array {
     /// A stripe was read, and written where it was wrong.
     pub(super) fn stripe_synced(&mut self, stripe: u64) {
         let chunk = self.layout.parity().expect("stripes").chunk;
+        self.unsettled.heal(stripe);
         if self.resync.busy && self.resync.stale.first().is_some_and(|s| s.0 == stripe) {
             self.block_synced(1, chunk);
         }
@@ -221,6 +228,8 @@ impl Array {
         self.resync.busy = false;
         self.resync.writes = 0;
         self.resync.stripes += 1;
+        let (from, unit) = (self.resync.stale[0].0, self.layout.parity().map_or(1, |p| p.width()));
+        self.note_change(Op::Write, from * unit, units * unit);
         let first = &mut self.resync.stale[0];
         first.0 += units;
         if first.0 >= first.1 {

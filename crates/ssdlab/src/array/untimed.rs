@@ -18,6 +18,7 @@ persistent!(Unfinished { state { stripe, span } });
 impl Array {
     /// Does a command in no time.
     pub(super) fn apply_command(&mut self, command: &Command) {
+        self.note_change(command.op, command.offset, command.len);
         if command.op == Op::Write && self.layout.parity().is_some() {
             self.write_stripes_untimed(command);
             return;
@@ -28,7 +29,9 @@ impl Array {
                 if command.op == Op::Purge {
                     self.stripes.forget();
                     self.power.heal_stripes(0, u64::MAX);
+                    self.unsettled.heal_all(0, u64::MAX);
                 }
+                self.unsettled.flushes.clear();
                 for member in 0..self.seats.len() as u32 {
                     if self.alive(member) {
                         self.apply_to(member, command);

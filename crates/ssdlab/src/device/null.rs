@@ -152,7 +152,7 @@ impl Device for Null {
         now
     }
 
-    fn power_cut(&mut self, now: u64) -> Option<u64> {
+    fn power_cut(&mut self, now: u64) -> u64 {
         self.power.losses += 1;
         self.power.commands_cut += self.queue.len() as u64;
         for (completion, command) in std::mem::take(&mut self.queue) {
@@ -166,7 +166,7 @@ impl Device for Null {
         }
         self.versions.power_cut();
         self.free_at.fill(now);
-        Some(now)
+        now
     }
 
     fn apply(&mut self, command: &Command) {

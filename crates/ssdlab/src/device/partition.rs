@@ -93,8 +93,11 @@ impl Device for Partition {
     fn settle(&mut self, now: u64) -> u64 {
         self.below.settle(now)
     }
-    fn power_cut(&mut self, now: u64) -> Option<u64> {
+    fn power_cut(&mut self, now: u64) -> u64 {
         self.below.power_cut(now)
+    }
+    fn is_volatile(&self) -> bool {
+        self.below.is_volatile()
     }
     fn apply(&mut self, command: &Command) {
         let inner = self.translate(command);

@@ -1,7 +1,7 @@
 //! The device contract, kept once for all devices made of devices.
 
 use super::{Composite, Host, IoId, Member};
-use crate::contract::{Command, Completion, Device, Drawing, Op};
+use crate::contract::{Command, Completion, Device, Drawing};
 use crate::units::NEVER;
 
 impl<C: Composite> Device for C {
@@ -22,13 +22,10 @@ impl<C: Composite> Device for C {
         fleet.commands += 1;
         (fleet.in_flight, fleet.last_host) = (fleet.in_flight + 1, now);
         let host = fleet.hosts.insert(Host { command, submitted: now, ..Host::default() });
-        if C::PURGES_ALONE && (fleet.purging || command.op == Op::Purge) {
-            fleet.purging = true;
-            fleet.behind.push_back(host);
-            self.purge_comes();
-            self.purge_if_quiet();
+        if fleet.power.is_off() {
+            fleet.power.hold(host);
         } else {
-            self.begin(host);
+            self.take_in(host);
         }
         self.after_submit();
     }
@@ -41,7 +38,7 @@ impl<C: Composite> Device for C {
         self.resume_time();
         loop {
             let fleet = self.fleet_mut();
-            let (time, slot) = fleet.calendar.first();
+            let time = fleet.due();
             if !fleet.ready.is_empty() && time > fleet.now {
                 if done.is_empty() {
                     std::mem::swap(done, &mut fleet.ready);
@@ -53,7 +50,7 @@ impl<C: Composite> Device for C {
             if time > limit || time == NEVER {
                 return limit;
             }
-            step(self, time, slot, limit);
+            step(self, limit);
         }
     }
 
@@ -64,9 +61,8 @@ impl<C: Composite> Device for C {
         fleet.now = fleet.now.max(now);
         fleet.settling = true;
         self.begin_settling();
-        while self.is_working() {
-            let (time, slot) = self.fleet().calendar.first();
-            step(self, time, slot, NEVER - 1);
+        while self.is_working() || self.fleet().power.is_off() {
+            step(self, NEVER - 1);
         }
         self.end_settling();
         let fleet = self.fleet_mut();
@@ -84,8 +80,12 @@ impl<C: Composite> Device for C {
         end
     }
 
-    fn power_cut(&mut self, now: u64) -> Option<u64> {
+    fn power_cut(&mut self, now: u64) -> u64 {
         self.lose_power(now)
+    }
+
+    fn is_volatile(&self) -> bool {
+        self.answers_early() || self.fleet().members.iter().any(|m| !m.dead && m.is_volatile())
     }
 
     fn apply(&mut self, command: &Command) {
@@ -105,6 +105,7 @@ impl<C: Composite> Device for C {
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         self.visit_counters(visit);
+        self.fleet().power.counters(visit);
     }
 
     fn children(&self) -> Vec<(String, &dyn Device)> {
@@ -120,10 +121,17 @@ impl<C: Composite> Device for C {
     }
 }
 
-/// Lets the next event happen: that of `slot`, at `time`.
+/// Lets the next event happen.
 #[inline]
-fn step<C: Composite>(device: &mut C, time: u64, slot: u32, limit: u64) {
+fn step<C: Composite>(device: &mut C, limit: u64) {
     let fleet = device.fleet_mut();
+    let (time, slot) = fleet.calendar.first();
+    if fleet.power.back <= time {
+        fleet.now = fleet.now.max(fleet.power.back);
+        fleet.power.back = NEVER;
+        device.start_up();
+        return device.after_event();
+    }
     let member = slot.wrapping_sub(fleet.first_member) as usize;
     if member >= fleet.members.len() {
         let which = slot - fleet.first_timer;
@@ -132,7 +140,7 @@ fn step<C: Composite>(device: &mut C, time: u64, slot: u32, limit: u64) {
     } else {
         // The only member may go on by itself until something of the device's own is due.
         let bound = match (C::SOLE, fleet.ready.is_empty()) {
-            (true, true) => fleet.first_of_timers().min(limit),
+            (true, true) => fleet.first_of_timers().min(fleet.power.back).min(limit),
             (true, false) => fleet.now,
             (false, _) => time,
         };

@@ -110,8 +110,11 @@ impl Device for Member {
     fn settle(&mut self, now: u64) -> u64 {
         self.device.settle(now)
     }
-    fn power_cut(&mut self, now: u64) -> Option<u64> {
+    fn power_cut(&mut self, now: u64) -> u64 {
         self.device.power_cut(now)
+    }
+    fn is_volatile(&self) -> bool {
+        self.device.is_volatile()
     }
     fn apply(&mut self, command: &Command) {
         self.count(command);

@@ -9,6 +9,7 @@
 //! | a command of the host | counts it, gives it a place in `hosts`; behind a purge it waits | `begin` |
 //! | a member's own event | moves the member on, plans its next event, drops answers of those that failed | `answered` |
 //! | a timer | finds the earliest | `timer` |
+//! | a loss of power | cuts the members, forgets what is in flight, holds what comes meanwhile ([`Fleet::cut`]) | `lose_power`, `start_up` |
 //! | the end of a command | accounts for the rest of its time, frees its place ([`Fleet::complete`]) | |
 //! | no time passes | settles members, plans anew what changed | `apply_untimed`, `is_working` |
 //!
@@ -27,10 +28,13 @@
 //! Typed ids name commands of the host ([`HostId`]) and of members ([`IoId`]); members are numbered.
 
 mod device;
+mod exposed;
 mod host;
 mod member;
 mod payload;
+mod power;
 
+pub use exposed::Exposed;
 pub use host::{ERROR_TIME, Host, HostId};
 pub use member::Member;
 pub use payload::sectors;
@@ -40,6 +44,7 @@ use crate::persist::{Persist, persistent};
 use crate::sim::{Calendar, Id, Slab};
 use crate::units::NEVER;
 use payload::Payload;
+use power::Power;
 use std::collections::VecDeque;
 
 /// Commands of members, among ids.
@@ -132,9 +137,23 @@ pub(crate) trait Composite: Persist + Send {
     /// Nothing is, but members have still to settle.
     fn end_settling(&mut self) {}
 
-    /// Loses power, as [`Device::power_cut`]; [`None`]: not modelled.
-    fn lose_power(&mut self, _now: u64) -> Option<u64> {
-        None
+    /// Loses power, as [`Device::power_cut`]: what is its own, besides [`Fleet::cut`].
+    fn lose_power(&mut self, now: u64) -> u64;
+    /// The members are ready after a loss of power: does what must be done before commands are taken, and then
+    /// [`Composite::started`].
+    fn start_up(&mut self) {
+        self.started();
+    }
+    /// Commands are taken again: those that came meanwhile first.
+    fn started(&mut self) {
+        let fleet = self.fleet_mut();
+        for host in fleet.power.started(fleet.now) {
+            self.take_in(host);
+        }
+    }
+    /// Whether writes are answered before they are with the members, in memory that does not outlive the power.
+    fn answers_early(&self) -> bool {
+        false
     }
     /// Does a command in no time.
     fn apply_untimed(&mut self, command: &Command);
@@ -152,6 +171,20 @@ pub(crate) trait Composite: Persist + Send {
     }
     /// Asserts that its own bookkeeping agrees with itself.
     fn verify_own(&self) {}
+
+    /// Begins a command of the host, or puts it behind a purge.
+    #[inline]
+    fn take_in(&mut self, host: HostId) {
+        let fleet = self.fleet_mut();
+        if Self::PURGES_ALONE && (fleet.purging || fleet.hosts[host].command.op == Op::Purge) {
+            fleet.purging = true;
+            fleet.behind.push_back(host);
+            self.purge_comes();
+            self.purge_if_quiet();
+        } else {
+            self.begin(host);
+        }
+    }
 
     /// Begins a purge that waits, when nothing else is under way.
     fn purge_if_quiet(&mut self) {
@@ -232,6 +265,8 @@ pub struct Fleet<O, P> {
     failing: VecDeque<(u64, HostId)>,
     /// Commands behind a purge, which is the first of them.
     behind: VecDeque<HostId>,
+    /// Losses of power.
+    pub power: Power,
     /// Contents, in tests.
     payload: Option<Payload>,
     ready: Vec<Completion>,
@@ -241,7 +276,7 @@ pub struct Fleet<O, P> {
 persistent!(impl<O: Persist, P: Persist> Fleet<O, P> {
     state {
         ios, hosts, now, counts, commands, in_flight, last_host, errors, purging, settling, calendar, unplanned,
-        failing, behind, ready,
+        failing, behind, power, ready,
     }
     parts { members, payload }
     built { capacity, first_member, first_timer, arrived }
@@ -272,6 +307,7 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
             unplanned: true,
             failing: VecDeque::new(),
             behind: VecDeque::new(),
+            power: Power::default(),
             payload: None,
             ready: Vec::new(),
             arrived: Vec::new(),
@@ -362,21 +398,6 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
         self.members[member].apply(command);
     }
 
-    /// Forgets at `now` everything in flight, after a loss of power; what members hold is theirs.
-    pub fn cut(&mut self, now: u64) {
-        self.now = now;
-        (self.ios, self.hosts) = (Slab::new(), Slab::new());
-        (self.in_flight, self.last_host, self.purging) = (0, now, false);
-        self.failing.clear();
-        self.behind.clear();
-        self.ready.clear();
-        self.members.iter_mut().for_each(|member| member.cut(now));
-        let timers = self.calendar.slots() - self.members.len();
-        (0..timers as u32).for_each(|which| self.set_timer(which, NEVER));
-        self.unplanned = true;
-        self.plan_members();
-    }
-
     /// Lets a member take its steady state at once, where it can.
     pub fn draw_steady(
         &mut self,
@@ -405,16 +426,23 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
         }
     }
 
+    /// When the calendar has something, or power is back.
+    #[inline]
+    fn due(&self) -> u64 {
+        self.calendar.first().0.min(self.power.back)
+    }
+
     /// When something happens next.
     fn next_event(&self) -> u64 {
         match (self.ready.is_empty(), self.unplanned) {
             (false, _) => self.now,
-            (true, false) => self.calendar.first().0,
+            (true, false) => self.due(),
             (true, true) => {
                 let members = self.members.iter().filter(|member| !member.dead);
                 let timers = self.calendar.slots() - self.members.len();
                 let timers = (0..timers as u32).map(|n| self.calendar.at(self.first_timer + n));
-                members.map(Member::next_event).chain(timers).min().unwrap_or(NEVER)
+                let members = members.map(Member::next_event);
+                members.chain(timers).chain([self.power.back]).min().unwrap_or(NEVER)
             }
         }
     }

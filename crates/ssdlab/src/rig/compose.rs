@@ -2,11 +2,12 @@
 
 use super::{PARTS, Rig, Sourced, read_table, strip_sources};
 use crate::error::{Error, Result};
+use crate::units::Nanos;
 use toml::{Table, Value};
 
 impl Rig {
     /// A device of a kind around the devices of other rigs: keys as in a rig file, sources and all,
-    /// and by the name of each part what it is made of (several for `members`).
+    /// and by the name of each part what it is made of (several for `members`). When any of them loses power, all do.
     ///
     /// # Errors
     /// [`Error::Rig`] where a part is none, or not given once.
@@ -30,7 +31,11 @@ impl Rig {
             keys.insert((*part).to_string(), value);
         }
         let (file, name) = (kind.to_string(), kind.to_string());
-        Ok(Rig { file, name, summary: String::new(), device: keys, sources })
+        let rigs = parts.iter().flat_map(|(_, rigs)| rigs);
+        let mut power_loss: Vec<Nanos> = rigs.flat_map(|rig| rig.power_loss.clone()).collect();
+        power_loss.sort_unstable();
+        power_loss.dedup();
+        Ok(Rig { file, name, summary: String::new(), power_loss, device: keys, sources })
     }
 
     /// The device at a place that [`Rig::find`] answers, as a rig of its own.
@@ -89,13 +94,15 @@ impl Attachment {
         }
         let mut sources = Vec::new();
         strip_sources(&mut device, "", &mut sources).map_err(|e| e.in_file(file))?;
-        Ok(Attachment { keys: Rig { file: file.into(), name, summary, device, sources } })
+        let (file, power_loss) = (file.into(), Vec::new());
+        Ok(Attachment { keys: Rig { file, name, summary, power_loss, device, sources } })
     }
 
     /// Nothing: each member is at the host by itself.
     pub fn direct() -> Self {
         let (file, name, summary) = Default::default();
-        Attachment { keys: Rig { file, name, summary, device: Table::new(), sources: Vec::new() } }
+        let (power_loss, device, sources) = Default::default();
+        Attachment { keys: Rig { file, name, summary, power_loss, device, sources } }
     }
 
     /// The values, as those of a rig: `controller.cache.size`, `bus.bandwidth`.

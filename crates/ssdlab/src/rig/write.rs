@@ -1,6 +1,6 @@
 //! A rig as a file that reads back as the same rig, with every source.
 
-use super::{PARTS, Rig};
+use super::{PARTS, POWER_LOSS, Rig};
 use std::fmt::Write as _;
 use toml::{Table, Value};
 
@@ -10,9 +10,21 @@ impl Rig {
     pub fn write(&self) -> String {
         let text = |text: &str| Value::String(text.into());
         let mut out = format!("name = {}\nsummary = {}\n", text(&self.name), text(&self.summary));
+        if !self.power_loss.is_empty() {
+            let _ = writeln!(out, "{POWER_LOSS} = {}", self.power_loss_value());
+        }
         out.push_str("\n[device]\n");
         write_table(&self.with_sources(), "device", &mut out);
         out
+    }
+
+    /// The losses of power as a value.
+    pub(super) fn power_loss_value(&self) -> Value {
+        self.power_loss
+            .iter()
+            .map(|time| Value::String(time.to_string()))
+            .collect::<Vec<_>>()
+            .into()
     }
 
     /// The device with values as a rig file says them.
@@ -87,6 +99,7 @@ mod tests {
     const RIG: &str = r#"
         name = "say \"x\""
         summary = "a pair, mixed"
+        power_loss = ["10s", "250ms"]
         [device]
         kind = "array"
         level = "raid0"
@@ -107,7 +120,7 @@ mod tests {
         let rig = Rig::parse(RIG, "t").unwrap();
         let again = Rig::parse(&rig.write(), "again").unwrap();
         assert_eq!((&again.name, &again.summary), (&rig.name, &rig.summary));
-        assert_eq!(again.identity(), rig.identity());
+        assert_eq!((again.identity(), &again.power_loss), (rig.identity(), &rig.power_loss));
         assert_eq!(again.sources(), rig.sources());
         assert_eq!(again.write(), rig.write());
     }

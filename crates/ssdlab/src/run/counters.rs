@@ -84,19 +84,21 @@ pub struct DeviceSeries {
 impl DeviceSeries {
     /// Adds a row.
     pub(super) fn sample(&mut self, now_ns: u64, device: &dyn Device) {
-        let first = self.time_s.is_empty();
+        let before = self.time_s.len();
         self.time_s.push(now_ns as f64 / 1e9);
         let columns = &mut self.columns;
         let mut next = 0;
         walk(device, &mut |path, name, value| {
-            if first {
-                columns.push((format!("{path}{name}"), Vec::new()));
+            let known =
+                columns.get(next).is_some_and(|(of, _)| of.strip_prefix(path) == Some(name));
+            if !known {
+                // Some counters show only when there is something to count.
+                columns.insert(next, (format!("{path}{name}"), vec![0; before]));
             }
-            debug_assert!(columns[next].0.ends_with(name), "counters changed their order");
             columns[next].1.push(value);
             next += 1;
         });
-        assert_eq!(next, columns.len(), "a device changed the number of its counters");
+        assert_eq!(next, columns.len(), "a device has fewer counters, or in another order");
     }
     /// The counters at the end: name and value.
     pub fn last(&self) -> impl Iterator<Item = (&str, u64)> {

@@ -2,7 +2,9 @@
 //!
 //! Order within an instant: completions in the device's order, each followed by the next I/O of
 //! its process; then timers in the order they were set; then jobs that may start now; then the end
-//! of the interval, which thus includes what completed at its very end.
+//! of the interval, which thus includes what completed at its very end; then a loss of power.
+
+mod power;
 
 use super::counters::{FlashWrites, built};
 use super::process::{Next, Process, Stage, direction};
@@ -26,10 +28,13 @@ const INTERVALS_MAX: u64 = 1 << 20;
 #[derive(Clone, Copy)]
 struct Slot {
     issued: u64,
+    /// When it was sent last: again after a loss of power.
+    sent: u64,
     offset: u64,
     len: u64,
     process: u32,
     op: Op,
+    compressible: u8,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,6 +78,8 @@ pub(super) struct Driver<'a> {
     ios: u64,
     /// Flash writes when the first job began to be measured.
     flash_at_measure: Option<FlashWrites>,
+    /// When power is lost, the last first.
+    power_losses: Vec<u64>,
 }
 
 impl<'a> Driver<'a> {
@@ -90,10 +97,12 @@ impl<'a> Driver<'a> {
                 let generator = Generator::new(spec, thread, capacity, options.seed)?;
                 let slot = Slot {
                     issued: 0,
+                    sent: 0,
                     offset: 0,
                     len: 0,
                     process: processes.len() as u32,
                     op: Op::Read,
+                    compressible: 0,
                 };
                 let first = slots.len() as u32;
                 slots.resize(slots.len() + spec.schedule.iodepth.max(1) as usize, slot);
@@ -129,6 +138,7 @@ impl<'a> Driver<'a> {
             launch: true,
             ios: 0,
             flash_at_measure: None,
+            power_losses: power::planned(&options.power_loss_ns),
         })
     }
 
@@ -142,7 +152,7 @@ impl<'a> Driver<'a> {
         let mut look_at = IOS_PER_PROGRESS;
         let mut instant = (0, 0);
         while self.live > 0 {
-            let limit = self.next_timer().min(self.interval_end);
+            let limit = self.next_timer().min(self.interval_end).min(self.next_power_loss());
             done.clear();
             now = self.device.advance(limit, &mut done);
             if now != instant.0 {
@@ -167,6 +177,9 @@ impl<'a> Driver<'a> {
                 self.close_interval(now);
                 self.check_overrun()?;
                 look_at = self.ios;
+            }
+            if now >= self.next_power_loss() && self.device.next_event() > now {
+                self.lose_power(now);
             }
             if self.ios >= look_at {
                 look_at = self.ios + IOS_PER_PROGRESS;
@@ -330,7 +343,9 @@ impl<'a> Driver<'a> {
         if now >= process.record_from && !process.flushing {
             self.recorder.issued(process.unit, process.in_flight);
         }
-        self.slots[tag as usize] = Slot { issued: now, offset, len, process: index as u32, op };
+        let process = index as u32;
+        self.slots[tag as usize] =
+            Slot { issued: now, sent: now, offset, len, process, op, compressible };
         let tag = u64::from(tag);
         self.device.submit(now, Command { tag, op, offset, len, compressible, stamp: 0 });
     }
@@ -341,13 +356,15 @@ impl<'a> Driver<'a> {
         let index = slot.process as usize;
         let process = &mut self.processes[index];
         debug_assert_eq!(completion.time, now);
-        debug_assert_eq!(completion.parts.total(), now - slot.issued, "parts of {:?}", slot.op);
+        debug_assert_eq!(completion.parts.total(), now - slot.sent, "parts of {:?}", slot.op);
         process.in_flight -= 1;
         process.free.push(completion.tag as u32);
         self.ios += 1;
         let ddir = direction(slot.op).unwrap_or(3);
         process.flushing &= ddir != 3;
         if now >= process.record_from {
+            let again = slot.sent > slot.issued;
+            let waited = again.then(|| power::waited(&slot, completion));
             self.recorder.completed(&Done {
                 process: index,
                 unit: process.unit,
@@ -356,7 +373,7 @@ impl<'a> Driver<'a> {
                 bytes: slot.len,
                 lat_ns: now - slot.issued,
                 measured_ns: now - process.measure_from(),
-                parts: &completion.parts,
+                parts: waited.as_ref().unwrap_or(&completion.parts),
             });
         }
         self.fill(index, now);

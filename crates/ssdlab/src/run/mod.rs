@@ -36,11 +36,13 @@ pub struct RunOptions {
     pub interval_ns: u64,
     /// Time that the device has seen already, ns: what [`prepare`] answered.
     pub elapsed_ns: u64,
+    /// When the device loses power, ns since the start of the run (see [`crate::rig::Rig::power_loss`]).
+    pub power_loss_ns: Vec<u64>,
 }
 
 impl Default for RunOptions {
     fn default() -> Self {
-        RunOptions { seed: 1, interval_ns: 1_000_000_000, elapsed_ns: 0 }
+        RunOptions { seed: 1, interval_ns: 1_000_000_000, elapsed_ns: 0, power_loss_ns: Vec::new() }
     }
 }
 

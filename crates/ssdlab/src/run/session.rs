@@ -130,6 +130,24 @@ impl Session {
         self.prepare(&Preconditioning(vec![Step::Purge]), &mut ())
     }
 
+    /// Cuts the power of the device, of all of its parts, and gives it back at once. What was volatile is lost; the
+    /// start-up goes on in the next run or idle time, and commands wait for it. Answers how long it takes at
+    /// least, ns.
+    ///
+    /// # Errors
+    /// [`Error::Unfit`] if the session is of no use any more.
+    pub fn power_cut(&mut self) -> Result<u64> {
+        self.check_life(0)?;
+        let now = self.prepared.now;
+        while self.device.next_event() <= now {
+            self.device.advance(now, &mut Vec::new());
+        }
+        let ready = self.device.power_cut(now);
+        self.prepared.timed = true;
+        self.since.push("loss of power".into());
+        Ok(ready - now)
+    }
+
     /// Plays `jobs` on the device; virtual time of the run begins at 0, the device goes on from where
     /// it was. What it had seen before takes the place of `elapsed_ns` of the options.
     ///

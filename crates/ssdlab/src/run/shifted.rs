@@ -44,6 +44,12 @@ impl Device for Shifted<'_> {
     fn settle(&mut self, now: u64) -> u64 {
         self.device.settle(now + self.by) - self.by
     }
+    fn power_cut(&mut self, now: u64) -> u64 {
+        self.device.power_cut(now + self.by) - self.by
+    }
+    fn is_volatile(&self) -> bool {
+        self.device.is_volatile()
+    }
     fn apply(&mut self, command: &Command) {
         self.device.apply(command);
     }

@@ -8,7 +8,7 @@ use super::map::Map;
 use super::moves::table;
 use crate::contract::{Build, Device};
 use crate::error::{Error, Result};
-use crate::fleet::Fleet;
+use crate::fleet::{Exposed, Fleet};
 use crate::rig::{keys_of, memory_below, memory_of_part};
 use crate::sim::Slab;
 use crate::units::Bytes;
@@ -93,6 +93,7 @@ impl Tier {
             paced: VecDeque::new(),
             next_piece: 0,
             blocked: 0,
+            exposed: Exposed::default(),
             counts: Counts::default(),
         };
         device.plan_timer();

@@ -28,11 +28,12 @@ pub(super) struct Counts {
     pub writes_held: u64,
     pub writes_doubled: u64,
     pub lost_bytes: u64,
+    pub exposed_bytes: u64,
 }
 persistent!(Counts {
     state {
         served, switched, moved, last_move, trims_dropped,
-        cancelled, map_writes, writes_held, writes_doubled, lost_bytes,
+        cancelled, map_writes, writes_held, writes_doubled, lost_bytes, exposed_bytes,
     }
 });
 
@@ -102,5 +103,8 @@ impl Tier {
         visit("errors_read", errors_read);
         visit("errors_write", errors_write);
         visit("lost_bytes", c.lost_bytes);
+        if self.fleet.power.losses > 0 {
+            visit("power_exposed_bytes", c.exposed_bytes);
+        }
     }
 }

@@ -14,7 +14,9 @@ impl Tier {
 
     /// When the heat is looked at.
     fn looks_at(&self) -> u64 {
-        let never = self.keys.moves == 0 || self.fleet.settling || self.fleet.purging;
+        let fleet = &self.fleet;
+        let stopped = fleet.settling || fleet.purging || fleet.power.is_off();
+        let never = self.keys.moves == 0 || stopped;
         if never || (0..2).any(|tier| self.is_dead(tier)) { NEVER } else { self.heat.due() }
     }
 
@@ -54,6 +56,8 @@ impl Tier {
             match io.purpose {
                 Purpose::Copy(id) | Purpose::Entry(id) => self.moves[id].waits = false,
                 Purpose::Vacate(slot) => self.map.free[tier].push(slot),
+                Purpose::Flush(host, _) => self.part_done(host, &Parts::default()),
+                Purpose::Map(_) => self.read_map(0),
                 Purpose::Host(host, _) | Purpose::Mirror(host, _) => {
                     self.leave(&io);
                     let everywhere = matches!(io.op, Op::Flush | Op::Purge);

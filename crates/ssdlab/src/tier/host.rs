@@ -42,9 +42,11 @@ impl Tier {
     pub(super) fn begin_command(&mut self, host: HostId) {
         let command = self.fleet.hosts[host].command;
         match command.op {
-            Op::Flush => self.fleet.send_to_all(host, Purpose::Host(host, 0)),
+            Op::Flush => {
+                let number = self.exposed.begin();
+                self.fleet.send_to_all(host, Purpose::Flush(host, number));
+            }
             Op::Purge => {
-                self.map.reset();
                 self.heat.reset(self.fleet.now);
                 self.fleet.send_to_all(host, Purpose::Host(host, 0));
             }

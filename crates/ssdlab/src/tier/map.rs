@@ -130,6 +130,17 @@ impl Map {
         self.users.iter().filter(|&&users| users & MARK != 0).count()
     }
 
+    /// Nothing is in flight: a slot without an extent is free.
+    pub fn settle(&mut self) {
+        self.users.fill(0);
+        let mut used = vec![false; self.users.len()];
+        (0..self.len()).for_each(|extent| used[self.slot(extent) as usize] = true);
+        self.free.iter_mut().for_each(Vec::clear);
+        for slot in (0..self.users.len() as u32).rev().filter(|&slot| !used[slot as usize]) {
+            self.free[self.tier_of(slot)].push(slot);
+        }
+    }
+
     /// Asserts that every slot has one use, `others` of them neither that of an extent nor none.
     pub fn verify(&self, others: usize, commands: usize) {
         let mut used = vec![false; self.users.len()];

@@ -18,13 +18,14 @@ mod host;
 mod keys;
 mod map;
 mod moves;
+mod power;
 mod untimed;
 
 pub use build::memory;
 pub use keys::{HeatOf, MapIn, Placement, TierKeys};
 
 use crate::contract::{Command, Completion, Op};
-use crate::fleet::{Composite, Fleet, HostId, Io, fleet_of};
+use crate::fleet::{Composite, Exposed, Fleet, HostId, Io, fleet_of};
 use crate::persist::{persistent, persistent_cases};
 use crate::sim::{Id, Slab};
 use crate::stats::{Part, Parts};
@@ -52,8 +53,20 @@ pub(crate) enum Purpose {
     Entry(Id<Move>),
     /// TRIM of a slot that has been left.
     Vacate(u32),
+    /// A flush of the host, and its number.
+    Flush(HostId, u64),
+    /// The map when the tiers start, of which this byte is next.
+    Map(u64),
 }
-persistent_cases!(Purpose { Host(host, at), Mirror(host, at), Copy(id), Entry(id), Vacate(slot) });
+persistent_cases!(Purpose {
+    Host(host, at),
+    Mirror(host, at),
+    Copy(id),
+    Entry(id),
+    Vacate(slot),
+    Flush(host, number),
+    Map(next),
+});
 
 /// Two tiers.
 pub struct Tier {
@@ -74,10 +87,12 @@ pub struct Tier {
     next_piece: u64,
     /// Moves that wait for writes of before.
     blocked: u32,
+    /// What was moved since a tier with a volatile write cache was flushed.
+    exposed: Exposed,
     counts: Counts,
 }
 persistent!(Tier {
-    state { fleet, map, heat, moves, held, paced, next_piece, blocked, counts }
+    state { fleet, map, heat, moves, held, paced, next_piece, blocked, exposed, counts }
     built { keys, shift, data }
 });
 
@@ -116,6 +131,7 @@ impl Tier {
         let op = self.fleet.hosts[host].command.op;
         self.fleet.complete(host, parts, [], Part::MoveWait);
         if op == Op::Purge {
+            self.map.reset();
             self.purged();
         }
     }
@@ -143,6 +159,13 @@ impl Composite for Tier {
             }
             Purpose::Copy(id) | Purpose::Entry(id) => self.move_answered(id),
             Purpose::Vacate(slot) => self.map.free[io.member].push(slot),
+            Purpose::Flush(host, number) => {
+                if self.fleet.hosts[host].remaining == 1 {
+                    self.exposed.end(number);
+                }
+                self.part_done(host, &completion.parts);
+            }
+            Purpose::Map(next) => self.read_map(next),
         }
     }
 
@@ -177,6 +200,14 @@ impl Composite for Tier {
 
     fn is_working(&self) -> bool {
         !self.moves.is_empty() || !self.fleet.ios.is_empty()
+    }
+
+    fn lose_power(&mut self, now: u64) -> u64 {
+        self.cut_power(now)
+    }
+
+    fn start_up(&mut self) {
+        self.read_map(0);
     }
 
     fn apply_untimed(&mut self, command: &Command) {

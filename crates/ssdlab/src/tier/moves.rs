@@ -67,7 +67,7 @@ impl Tier {
 
     /// Begins as many moves as may be under way.
     pub(super) fn start_moves(&mut self) {
-        if self.fleet.settling || self.fleet.purging {
+        if self.fleet.settling || self.fleet.purging || self.fleet.power.is_off() {
             return;
         }
         while self.moves.len() < self.keys.moves as usize {
@@ -217,6 +217,7 @@ impl Tier {
         let Move { extent, from, to, .. } = self.moves[index];
         self.map.switch(extent, to);
         self.counts.switched(to < self.map.fast, self.fleet.now);
+        self.note_moved(self.map.tier_of(to));
         self.end(index);
         self.abandon(from);
     }

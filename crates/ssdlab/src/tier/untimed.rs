@@ -11,6 +11,7 @@ impl Tier {
         match command.op {
             Op::Flush | Op::Purge => {
                 self.fleet.apply_to_all(command.op);
+                self.exposed.clear();
                 if command.op == Op::Purge {
                     self.map.reset();
                     self.heat.reset(self.fleet.now);

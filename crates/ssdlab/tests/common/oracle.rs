@@ -29,6 +29,8 @@ pub struct Promise {
     pub volatile_writes: bool,
     /// TRIMs only after a flush.
     pub volatile_trims: bool,
+    /// A flush does nothing for what is volatile: a card with a battery takes the drives below to be safe.
+    pub idle_flushes: bool,
 }
 
 /// What a device should hold.
@@ -97,6 +99,9 @@ impl Oracle {
     /// oldest command in flight.
     pub fn answer(&mut self, command: &Command, submitted: u64, horizon: u64) {
         self.clock += 1;
+        if command.op == Op::Flush && self.promise.idle_flushes {
+            return;
+        }
         if command.op == Op::Flush {
             for versions in &mut self.content {
                 let safe = versions.iter_mut().filter(|v| v.answered < submitted);
@@ -148,20 +153,27 @@ impl Oracle {
         sums.contains(&digest)
     }
 
-    /// Power was lost: takes over what the sectors hold now. Answers the first that must not.
-    pub fn cut(&mut self, content: impl Fn(u64) -> u64) -> Option<(u64, u64)> {
-        self.clock += 1;
+    /// Power was lost: takes over what the sectors hold now. Answers those that must not.
+    pub fn cut(&mut self, content: impl Fn(u64) -> u64) -> Vec<(u64, u64)> {
+        let mut forgotten = Vec::new();
+        self.clock += 2;
         for (sector, versions) in self.content.iter_mut().enumerate() {
             let value = content(sector as u64 * SECTOR);
             let safe =
                 versions.iter().filter(|v| v.durable).map(|v| v.submitted).max().unwrap_or(0);
             if !versions.iter().any(|v| v.value == value && v.answered >= safe) {
-                return Some((sector as u64, value));
+                forgotten.push((sector as u64, value));
             }
+            // What a battery kept has still to go where it is volatile, and the next cut may find what was there before.
+            let durable = !(self.promise.volatile_writes && self.promise.idle_flushes);
+            if durable {
+                versions.clear();
+            }
+            versions.iter_mut().for_each(|v| v.answered = v.answered.min(self.clock - 1));
             let answered = self.clock;
-            *versions = vec![Version { value, submitted: answered, answered, durable: true }];
+            versions.push(Version { value, submitted: answered, answered, durable });
         }
-        None
+        forgotten
     }
 }
 

@@ -555,13 +555,20 @@ impl Shape {
                 shape.ssd(device);
             }
             if kind == "hdd" {
-                shape.promise.volatile_writes = size_of(device.get("write_cache"), 0) > 0;
+                shape.promise.volatile_writes |= size_of(device.get("write_cache"), 0) > 0;
+            }
+            if kind == "controller" {
+                shape.card(device);
             }
             // A card has a table of that name, too.
             let fast = device.get(if kind == "tier" { "fast" } else { "cache" });
             if let ("cache" | "tier", None, Some(fast)) = (kind, &shape.cache, fast) {
                 let inner = |of: &toml::Value| Shape::of_device(of.as_table());
-                shape.cache = Some(Box::new((inner(fast), inner(&device["below"]))));
+                let (fast, below) = (inner(fast), inner(&device["below"]));
+                shape.promise.volatile_writes |= fast.promise.volatile_writes;
+                shape.promise.volatile_trims |= kind == "tier" && fast.promise.volatile_trims;
+                shape.promise.idle_flushes |= fast.promise.idle_flushes;
+                shape.cache = Some(Box::new((fast, below)));
             }
             if kind == "tier" {
                 // Where TRIM does not reach the devices, nothing is ever deallocated.
@@ -615,10 +622,19 @@ impl Shape {
         self.buffered = device.contains_key("write_buffer");
         let protected = |b: &toml::Value| b.get("power_loss_protected")?.as_bool();
         let protected = device.get("write_buffer").and_then(protected).unwrap_or(false);
-        self.promise =
-            Promise { volatile_writes: self.buffered && !protected, volatile_trims: !protected };
+        self.promise.volatile_writes |= self.buffered && !protected;
+        self.promise.volatile_trims |= !protected;
         let controller = device.get("controller").and_then(toml::Value::as_table);
         self.limited = controller.is_some_and(|c| c.contains_key("write_limit"));
+    }
+
+    /// What a card with RAM promises: with a battery nothing goes further than RAM when it answers a flush.
+    fn card(&mut self, device: &toml::Table) {
+        let Some(cache) = device.get("cache").and_then(toml::Value::as_table) else { return };
+        let is = |key: &str| cache.get(key).and_then(toml::Value::as_bool) == Some(true);
+        let back = cache.get("mode").and_then(toml::Value::as_str) != Some("write-through");
+        self.promise.idle_flushes |= back && is("battery");
+        self.promise.volatile_writes |= back && is("force") && !is("battery");
     }
 
     pub fn has(&self, kind: &str) -> bool {

@@ -6,6 +6,7 @@ use super::busy::Busy;
 use super::counters::Counts;
 use super::keys::CacheKeys;
 use super::store::Store;
+use super::unflushed::Unflushed;
 use super::write::PAGE;
 use crate::cache::policy::CAPACITY_MAX;
 use crate::contract::{Build, Command, Device, Op, SECTOR};
@@ -101,6 +102,8 @@ impl CacheDevice {
             low: mark(keys.dirty_low),
             high: mark(keys.dirty_high),
             store: Store::new(keys, frames, blocks, build)?,
+            uncached: Unflushed::new(frames, cache.is_volatile()),
+            unpooled: Unflushed::new(frames, pool.is_volatile()),
             uses: Uses::new(keys, frames, blocks),
             streams: Streams::new(keys),
             budget: Budget::new(keys),

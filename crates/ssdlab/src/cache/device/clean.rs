@@ -29,8 +29,7 @@ impl CacheDevice {
 
     /// When destaging should be thought of again.
     pub(super) fn clean_due(&self) -> u64 {
-        if self.fleet.settling || self.fleet.purging || self.store.dead || self.store.dirty_now == 0
-        {
+        if self.is_stopped() || self.store.dirty_now == 0 {
             return NEVER;
         }
         if self.destages < self.keys.destage_depth
@@ -43,9 +42,15 @@ impl CacheDevice {
         if idle > self.fleet.now { idle } else { NEVER }
     }
 
+    /// Whether nothing is destaged now.
+    fn is_stopped(&self) -> bool {
+        let fleet = &self.fleet;
+        fleet.settling || fleet.purging || fleet.power.is_off() || self.store.dead
+    }
+
     /// Begins to destage as much as may be under way, if it is time to.
     pub(super) fn clean(&mut self) {
-        let stopped = self.fleet.settling || self.fleet.purging || self.store.dead;
+        let stopped = self.is_stopped();
         let mut limited = false;
         while !stopped && self.destages < self.keys.destage_depth && self.wants_clean() {
             limited = self.fleet.now < self.next_destage && !self.draining;
@@ -185,6 +190,7 @@ impl CacheDevice {
             if let Some(frame) = self.store.find(key) {
                 let (valid, dirty) = self.store.masks(key);
                 self.store.set(key, frame, valid, dirty & !cached);
+                self.pooled(frame, dirty & cached);
             }
             self.pieces[index].entry = self.keys.metadata == Metadata::Written;
             if self.write_entry(index) {
@@ -242,10 +248,12 @@ impl CacheDevice {
 
     /// Drops what a TRIM touches.
     fn trim_drop(&mut self, index: PieceId) {
-        let Piece { key, mask, .. } = self.pieces[index];
+        let Piece { key, mask, cached, .. } = self.pieces[index];
         let (valid, dirty) = self.store.masks(key);
         if let Some(frame) = self.store.find(key) {
             self.store.set(key, frame, valid & !mask, dirty & !mask);
+            self.pooled(frame, cached & dirty);
+            self.left(frame, mask);
             let entry = self.keys.metadata == Metadata::Written && valid & mask != 0;
             let piece = &mut self.pieces[index];
             (piece.entry, piece.frame) = (entry, frame);

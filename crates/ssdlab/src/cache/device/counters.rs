@@ -30,12 +30,13 @@ pub(super) struct Counts {
     pub waits: u64,
     pub sent_past: u64,
     pub lost_bytes: u64,
+    pub exposed_bytes: u64,
     pub drained_ns: u64,
 }
 persistent!(Counts {
     state {
         read, write, sequential, congested, past_bytes, fills,
-        fill_bytes, fills_skipped, destages, destaged_bytes, entries, waits, sent_past, lost_bytes, drained_ns,
+        fill_bytes, fills_skipped, destages, destaged_bytes, entries, waits, sent_past, lost_bytes, exposed_bytes, drained_ns,
     }
 });
 
@@ -96,6 +97,9 @@ impl CacheDevice {
         visit("dirty_bytes", self.store.dirty_now * sub);
         visit("dirty_bytes_most", self.store.dirty_most * sub);
         visit("lost_bytes", c.lost_bytes);
+        if self.fleet.power.losses > 0 {
+            visit("power_exposed_bytes", c.exposed_bytes);
+        }
         visit("cache_failed", u64::from(self.store.dead));
         visit("drained_at_ns", c.drained_ns);
     }

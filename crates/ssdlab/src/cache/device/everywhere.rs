@@ -8,10 +8,18 @@ use crate::stats::Parts;
 impl CacheDevice {
     /// A flush or a purge: to both devices.
     pub(super) fn everywhere(&mut self, host: HostId) {
-        if self.fleet.hosts[host].command.op == Op::Purge {
-            self.store.clear();
+        let active = &mut self.fleet.hosts[host];
+        if active.command.op == Op::Flush {
+            active.own.flush = self.uncached.gone.begin();
+            self.unpooled.gone.begin();
         }
         self.fleet.send_to_all(host, Purpose::Command(host));
+    }
+
+    /// Nothing waits for a flush any more.
+    pub(super) fn all_safe(&mut self) {
+        self.uncached.clear();
+        self.unpooled.clear();
     }
 
     /// The pool gets all of a TRIM.
@@ -30,6 +38,18 @@ impl CacheDevice {
         }
         let active = &self.fleet.hosts[host];
         let (op, mut piece, last) = (active.command.op, active.own.first, active.own.ready_last);
+        match op {
+            Op::Flush => {
+                let flush = active.own.flush;
+                self.uncached.end(flush);
+                self.unpooled.end(flush);
+            }
+            Op::Purge => {
+                self.store.clear();
+                self.all_safe();
+            }
+            _ => {}
+        }
         let mut parts = *parts;
         if last != PieceId::NONE {
             parts.add(&self.pieces[last].parts);

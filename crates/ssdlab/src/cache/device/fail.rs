@@ -47,6 +47,7 @@ impl CacheDevice {
             match io.purpose {
                 Purpose::Command(host) => self.command_answered(host, &Parts::default()),
                 Purpose::Pieces(piece, _, at) => self.never_answered(io, piece, at),
+                Purpose::Table(_) => self.read_table(0),
             }
         }
         self.send_past_waiting();

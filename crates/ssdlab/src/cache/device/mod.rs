@@ -22,8 +22,10 @@ mod fill;
 mod flow;
 mod keys;
 mod piece;
+mod power;
 mod presets;
 mod store;
+mod unflushed;
 mod untimed;
 mod write;
 
@@ -42,6 +44,7 @@ use counters::Counts;
 use piece::{Cut, Hold, Kind, Piece, PieceId, Purpose, Run, Stage};
 use std::collections::VecDeque;
 use store::Store;
+use unflushed::Unflushed;
 
 /// Members of the fleet.
 const POOL: usize = 0;
@@ -61,6 +64,9 @@ pub struct CacheDevice {
     low: u64,
     high: u64,
     store: Store,
+    /// What became dirty, and what was destaged, since a device with a volatile write cache was flushed.
+    uncached: Unflushed,
+    unpooled: Unflushed,
     uses: Uses,
     streams: Streams,
     budget: Budget,
@@ -84,7 +90,7 @@ pub struct CacheDevice {
 }
 persistent!(CacheDevice {
     state {
-        mode, fleet, store, uses, streams, budget, congestion, busy, pieces, waiting, trims, fills, destages, promised,
+        mode, fleet, store, uncached, unpooled, uses, streams, budget, congestion, busy, pieces, waiting, trims, fills, destages, promised,
         cursor, next_destage, draining, switched, counts,
     }
     built { keys, data, low, high }
@@ -229,6 +235,7 @@ impl Composite for CacheDevice {
         }
         let (first, count, at) = match io.purpose {
             Purpose::Command(host) => return self.command_answered(host, &completion.parts),
+            Purpose::Table(next) => return self.read_table(next),
             Purpose::Pieces(first, count, at) => (first, count, at),
         };
         if self.pieces[first].kind == Kind::Read {
@@ -258,6 +265,14 @@ impl Composite for CacheDevice {
 
     fn is_working(&self) -> bool {
         !self.pieces.is_empty()
+    }
+
+    fn lose_power(&mut self, now: u64) -> u64 {
+        self.cut_power(now)
+    }
+
+    fn start_up(&mut self) {
+        self.read_table(0);
     }
 
     fn apply_untimed(&mut self, command: &Command) {

@@ -22,8 +22,10 @@ pub(crate) struct Cut {
     pub unready: u32,
     /// The piece of a TRIM that was ready last.
     pub ready_last: PieceId,
+    /// The number of a flush.
+    pub flush: u64,
 }
-persistent!(Cut { state { past, first, last, pieces, unready, ready_last } });
+persistent!(Cut { state { past, first, last, pieces, unready, ready_last, flush } });
 
 /// What a piece is there for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -94,6 +96,8 @@ pub(crate) struct Piece {
     /// Those that it brings into the cache, and those of them that the pool does not get.
     pub cached: u64,
     pub dirty: u64,
+    /// Those that were in the cache alone, and that it drops because the pool gets them.
+    pub dropped: u64,
     /// Dirty sub-blocks promised to it below the mark.
     pub promised: u32,
     pub frame: u32,
@@ -113,7 +117,7 @@ pub(crate) struct Piece {
 }
 persistent!(Piece {
     state {
-        kind, hold, stage, granted, host, sibling, key, begin, end, mask, cached, dirty, promised, frame,
+        kind, hold, stage, granted, host, sibling, key, begin, end, mask, cached, dirty, dropped, promised, frame,
         fills, entry, ios, since, parts, block, next, prev,
     }
 });
@@ -125,8 +129,10 @@ pub(crate) enum Purpose {
     Pieces(PieceId, u32, u64),
     /// All of a command: a TRIM of the pool, a flush, a purge.
     Command(HostId),
+    /// The table when the cache starts, of which this byte is next.
+    Table(u64),
 }
-persistent_cases!(Purpose { Pieces(first, count, at), Command(host) });
+persistent_cases!(Purpose { Pieces(first, count, at), Command(host), Table(next) });
 
 /// Neighbouring parts of pieces on their way to the pool, as one command.
 #[derive(Clone, Copy, Debug)]

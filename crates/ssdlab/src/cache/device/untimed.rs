@@ -16,6 +16,7 @@ impl CacheDevice {
                 if command.op == Op::Purge {
                     self.store.clear();
                 }
+                self.all_safe();
                 self.fleet.apply_to_all(command.op);
             }
             Op::Trim => {
@@ -49,6 +50,7 @@ impl CacheDevice {
                 self.apply_to(POOL, Op::Write, from, to - from, stamp);
             }
             self.store.set(key, frame, valid & !mask, dirty & !mask);
+            self.left(frame, mask);
             self.store.free_if_empty(key);
         }
     }

@@ -86,12 +86,6 @@ impl CacheDevice {
         if both { Way::Both } else { Way::Cache }
     }
 
-    /// A frame for a block, of one at which nobody is.
-    pub(super) fn frame_for(&mut self, key: u64) -> Option<u32> {
-        let busy = &self.busy;
-        self.store.admit(key, |other| busy.find(other).is_none())
-    }
-
     /// Sends what a write needs.
     fn start_write(&mut self, index: PieceId, way: Way, run: &mut Run) {
         let Piece { key, begin, end, mask, .. } = self.pieces[index];
@@ -111,7 +105,10 @@ impl CacheDevice {
             let dropped = valid & mask & !cached;
             entry |= dropped != 0;
             self.store.set(key, frame, valid & !dropped, dirty & !dropped);
-            self.pieces[index].frame = frame;
+            let dropped_alone = dropped & (dirty | self.unpooled.of(frame));
+            self.left(frame, dropped & !dropped_alone);
+            let piece = &mut self.pieces[index];
+            (piece.frame, piece.dropped) = (frame, dropped_alone);
         }
         if way == Way::Pool && partial != 0 {
             self.budget.charge(self.fleet.now, end - begin);
@@ -167,7 +164,9 @@ impl CacheDevice {
             // What the pool has too is clean, where nothing older is left beside it.
             let clean = cached & !dirties & self.covered(begin, end);
             self.store.set(key, frame, valid | cached, dirty & !clean | dirties);
+            self.note_written(index, frame, dirty, clean);
         }
+        self.note_dropped(index);
         self.host_part_done(index);
         self.fill_or_finish(index);
     }

@@ -51,6 +51,11 @@ impl Contents {
         }
     }
 
+    /// RAM holds only the sectors of which `held` holds, by their offsets.
+    pub fn keep_only(&mut self, held: impl Fn(u64) -> bool) {
+        self.ram.retain(|sector, _| held(sector * SECTOR));
+    }
+
     /// Takes versions for a write from RAM.
     pub fn stamp_of_ram(&self, run: Run, below: &mut Below) -> u64 {
         let held = |at: u64| *self.ram.get(&(at / SECTOR)).expect("in RAM");

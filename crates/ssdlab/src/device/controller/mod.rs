@@ -6,6 +6,9 @@
 //! an elevator that goes one way and begins again) or by age, lines side by side as one command. While RAM is
 //! as full of such data as it may be, writes wait for room, first in, first out.
 //!
+//! After a loss of power RAM with a battery holds what was not below, which goes there at once; all else in RAM
+//! is gone.
+//!
 //! A flush ends when all is below that was written before and the devices below have flushed. With a
 //! battery it ends at once: RAM is as safe as they are, and they are taken to be safe themselves, as
 //! such cards do, which switch the volatile caches of drives off. A TRIM waits until what RAM
@@ -92,6 +95,15 @@ impl Cores {
         self.next = if self.next + 1 == self.free_at.len() { 0 } else { self.next + 1 };
     }
 
+    /// Ends everything at `now`.
+    fn cut(&mut self, now: u64) {
+        self.queue.clear();
+        for free_at in &mut self.free_at {
+            self.busy -= free_at.saturating_sub(now);
+            *free_at = (*free_at).min(now);
+        }
+    }
+
     fn due(&self) -> u64 {
         self.queue.front().map_or(NEVER, |&(time, _)| time)
     }
@@ -106,7 +118,8 @@ const SWEEP: u32 = 2;
 pub struct Controller {
     fleet: Fleet<Progress, Purpose>,
     bandwidth: Rate,
-    /// Places that are free, and who waits for one.
+    /// Places in all, those that are free, and who waits for one.
+    queue: u32,
     places: u32,
     waiting: VecDeque<HostId>,
     cores: Cores,
@@ -124,7 +137,7 @@ pub struct Controller {
 persistent!(Controller {
     state { fleet, places, waiting, cores, wire, read_hits, below }
     parts { cache, contents }
-    built { bandwidth, runs, lost }
+    built { bandwidth, queue, runs, lost }
 });
 
 impl Controller {
@@ -138,6 +151,7 @@ impl Controller {
             fleet: Fleet::new(below.capacity(), vec![below], SWEEP + 1, true)
                 .with_payload(build.keep_versions),
             bandwidth: keys.bandwidth,
+            queue: keys.queue,
             places: keys.queue,
             waiting: VecDeque::new(),
             cores: Cores {
@@ -219,6 +233,25 @@ impl Composite for Controller {
             (cache.due, cache.sweep) = (NEVER, None);
         }
         self.fleet.set_timer(SWEEP, NEVER);
+    }
+
+    fn lose_power(&mut self, now: u64) -> u64 {
+        let ready = self.fleet.cut(now);
+        self.cores.cut(now);
+        self.wire.cut(now).for_each(drop);
+        (self.places, self.waiting) = (self.queue, VecDeque::new());
+        self.cut_ram();
+        ready
+    }
+
+    fn start_up(&mut self) {
+        // What the battery kept goes below.
+        self.begin_sweep();
+        self.started();
+    }
+
+    fn answers_early(&self) -> bool {
+        self.cache.as_ref().is_some_and(Cache::is_volatile)
     }
 
     fn apply_untimed(&mut self, command: &Command) {

@@ -7,6 +7,7 @@
 //! *Epochs* tell what a flush waits for: each begins one, and is done when no line is pinned by what
 //! became dirty before.
 
+mod cut;
 mod elevator;
 
 use super::keys::{RamKeys, RamOrder};
@@ -144,6 +145,12 @@ impl Ram {
     /// Whether there is a line for the byte at `offset`.
     pub fn has_line(&self, offset: u64) -> bool {
         self.find(offset / self.line).is_some()
+    }
+
+    /// Whether the sector at `offset` is here.
+    pub fn holds(&self, offset: u64) -> bool {
+        let bit = 1 << (offset % self.line / SECTOR);
+        self.find(offset / self.line).is_some_and(|slot| self.lines[slot as usize].valid & bit != 0)
     }
 
     /// A run with all of the lines that it touches.

@@ -81,6 +81,11 @@ impl Cache {
         visit("dirty_bytes_max", ram.counts.dirty_bytes_max);
     }
 
+    /// Whether a loss of power loses writes that were answered.
+    pub fn is_volatile(&self) -> bool {
+        self.writes_back && !self.battery
+    }
+
     /// Whether something of RAM is to go below now.
     fn is_urgent(&self) -> bool {
         self.ram.waiting() > self.low
@@ -101,6 +106,19 @@ impl Cache {
 impl Controller {
     pub(super) fn writes_back(&self) -> bool {
         self.cache.as_ref().is_some_and(|cache| cache.writes_back)
+    }
+
+    /// Power goes: RAM keeps what is not below, if there is a battery.
+    pub(super) fn cut_ram(&mut self) {
+        let Some(cache) = &mut self.cache else { return };
+        self.fleet.power.lost_bytes += cache.ram.cut(cache.battery);
+        (cache.in_flight, cache.due, cache.sweep) = (0, NEVER, None);
+        cache.flushes.clear();
+        cache.trims.clear();
+        cache.full.clear();
+        if let Some(contents) = &mut self.contents {
+            contents.keep_only(|offset| cache.ram.holds(offset));
+        }
     }
 
     /// A write goes into RAM, after those that wait for room.

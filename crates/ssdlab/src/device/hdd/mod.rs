@@ -356,8 +356,12 @@ impl Device for Hdd {
         settled
     }
 
-    fn power_cut(&mut self, now: u64) -> Option<u64> {
-        Some(self.lose_power(now))
+    fn power_cut(&mut self, now: u64) -> u64 {
+        self.lose_power(now)
+    }
+
+    fn is_volatile(&self) -> bool {
+        self.keys.write_cache.0 > 0
     }
 
     fn apply(&mut self, command: &Command) {

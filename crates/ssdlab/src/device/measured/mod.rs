@@ -188,7 +188,7 @@ impl Device for Measured {
         now
     }
 
-    fn power_cut(&mut self, now: u64) -> Option<u64> {
+    fn power_cut(&mut self, now: u64) -> u64 {
         self.power.losses += 1;
         self.power.commands_cut += self.waiting.len() as u64;
         self.waiting.clear();
@@ -210,7 +210,7 @@ impl Device for Measured {
             }
         }
         self.versions.power_cut();
-        Some(now)
+        now
     }
 
     fn apply(&mut self, command: &Command) {

@@ -3,7 +3,7 @@
 
 use super::page_reads::{is_in_ram, pages};
 use super::{Active, PageRead, Ssd};
-use crate::device::{Command, Op, SECTOR, mix};
+use crate::device::{Command, Device, Op, SECTOR, mix};
 use crate::ftl::{Sink, UnitWrite};
 use crate::nand::NONE;
 
@@ -248,7 +248,7 @@ impl Ssd {
         self.host.flushes += 1;
         self.ftl.trims_are_durable();
         self.commands[index as usize].entered = self.engine.now;
-        let volatile = self.buffer.as_ref().is_some_and(|b| !b.protected);
+        let volatile = Device::is_volatile(self);
         if volatile {
             self.ftl.pad_all(&mut self.engine);
             if self.engine.epochs.iter().any(|&n| n > 0) {

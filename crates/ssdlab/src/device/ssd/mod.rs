@@ -415,8 +415,12 @@ impl Device for Ssd {
         self.settle_flash(now)
     }
 
-    fn power_cut(&mut self, now: u64) -> Option<u64> {
-        Some(self.lose_power(now))
+    fn power_cut(&mut self, now: u64) -> u64 {
+        self.lose_power(now)
+    }
+
+    fn is_volatile(&self) -> bool {
+        self.buffer.as_ref().is_some_and(|b| !b.protected)
     }
 
     fn apply(&mut self, command: &Command) {

@@ -1,0 +1,95 @@
+//! Losses of power of a device made of devices: all that is in flight is forgotten, the members lose power too, and
+//! what comes until they are ready waits.
+
+use super::{Fleet, HostId};
+use crate::contract::Device;
+use crate::persist::persistent;
+use crate::sim::Slab;
+use crate::units::NEVER;
+
+/// What a fleet knows of losses of power.
+pub struct Power {
+    /// When the members are ready again; [`NEVER`] but between a loss of power and that instant.
+    pub back: u64,
+    /// When power was lost; [`NEVER`] while commands are taken.
+    since: u64,
+    /// Commands that wait for the start.
+    held: Vec<HostId>,
+    pub losses: u64,
+    pub commands_cut: u64,
+    startup_ns: u64,
+    /// Bytes that volatile memory of the device itself held of what was written, and lost.
+    pub lost_bytes: u64,
+}
+persistent!(Power { state { back, since, held, losses, commands_cut, startup_ns, lost_bytes } });
+
+impl Default for Power {
+    fn default() -> Self {
+        Power {
+            back: NEVER,
+            since: NEVER,
+            held: Vec::new(),
+            losses: 0,
+            commands_cut: 0,
+            startup_ns: 0,
+            lost_bytes: 0,
+        }
+    }
+}
+
+impl Power {
+    /// Whether commands have to wait.
+    #[inline]
+    pub fn is_off(&self) -> bool {
+        self.since != NEVER
+    }
+
+    /// A command waits for the start.
+    pub fn hold(&mut self, host: HostId) {
+        self.held.push(host);
+    }
+
+    /// Commands are taken again: those that waited, in their order.
+    pub fn started(&mut self, now: u64) -> Vec<HostId> {
+        self.startup_ns += now - self.since;
+        self.since = NEVER;
+        std::mem::take(&mut self.held)
+    }
+
+    /// Shows the counters of a device that has lost power.
+    pub fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        if self.losses > 0 {
+            visit("power_losses", self.losses);
+            visit("power_commands_cut", self.commands_cut);
+            visit("power_lost_bytes", self.lost_bytes);
+            visit("power_startup_ns", self.startup_ns);
+        }
+    }
+}
+
+impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
+    /// Power goes at `now`, for the members too; everything in flight is forgotten. Answers when all members
+    /// are ready again.
+    pub fn cut(&mut self, now: u64) -> u64 {
+        let mut ready = now;
+        for member in self.members.iter_mut().filter(|member| !member.dead) {
+            ready = ready.max(member.power_cut(now));
+            member.cut(now);
+        }
+        self.power.losses += 1;
+        self.power.commands_cut += u64::from(self.in_flight);
+        self.power.held.clear();
+        (self.power.back, self.power.since) = (ready, self.power.since.min(now));
+        self.now = now;
+        (self.ios, self.hosts) = (Slab::new(), Slab::new());
+        (self.in_flight, self.last_host, self.purging) = (0, now, false);
+        self.failing.clear();
+        self.behind.clear();
+        self.ready.clear();
+        let timers = self.calendar.slots() - self.members.len();
+        (0..timers as u32).for_each(|which| self.set_timer(which, NEVER));
+        self.unplanned = true;
+        self.plan_members();
+        ready
+    }
+}
