@@ -44,3 +44,4 @@ mod tidy;
 mod tier;
 mod timing;
 mod traces;
+mod write_buffer;
