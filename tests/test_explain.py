@@ -95,6 +95,18 @@ def test_every_change_that_is_offered_can_be_tried(result: ssdlab.Result) -> Non
     assert "buffer" in [one.name for one in offered]
 
 
+def test_a_write_buffer_that_holds_data_back_absorbs_a_hot_set() -> None:
+    buffer = {"write_buffer": "{size='4MiB', power_loss_protected=true}"}
+    job = f"{JOB}size=1m\n"
+    keys = {**SMALL, **buffer, "controller.command_time": "10us"}
+    result = ssdlab.run(job, on="lab-reference", set=keys, prepare="steady")
+    direction = trace_of(result).measured
+    tried = [one for one in explain.changes(result) if one.name == "drain"]
+    (after,) = explain.attempt(result, direction, tried)
+    assert after.waf is not None and direction.waf is not None
+    assert after.waf < 0.05 < direction.waf
+
+
 def test_a_try_that_changes_nothing_gives_the_same_numbers(result: ssdlab.Result) -> None:
     direction = trace_of(result).measured
     same = explain.RigChange("same", "the victim policy it has", {"ftl.gc.victim": "greedy"})

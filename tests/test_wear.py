@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import ssdlab
+from ssdlab.answers.run import reasons, traces_of
 from ssdlab.results import Result
 from ssdlab.wear import Stretch, rated_bytes
 
@@ -16,7 +17,7 @@ capacity = "64MiB"
 nand = {{ channels = 1, ways = 2, page = "16KiB", pages_per_block = 64, t_read = "75us", \
 t_program = "750us", t_erase = "3.8ms", transfer_mts = 333, rated_pe_cycles = 1000 }}
 ftl = {{ over_provisioning = 1.5, mapping_unit = "{unit}" }}
-write_buffer = {{ size = "1MiB", power_loss_protected = true }}
+write_buffer = {{ size = "1MiB", power_loss_protected = true, drain = "immediate" }}
 """
 DISK = 'kind = "null"\ncapacity = "256MiB"\nservice_time = "20us"\nservers = 4\n'
 ARRAY = """[device]
@@ -173,6 +174,18 @@ def test_the_rating_of_an_array_is_that_of_its_capacity(
     rated = rated_bytes(counters, result.ssdlab["target"]["capacity_bytes"])
     one = 1000 * result.ssdlab["wear"]["physical_bytes"] / 4
     assert rated == pytest.approx(times * one, rel=0.01)
+
+
+def test_what_is_overwritten_in_the_buffer_is_said_and_not_programmed(tmp_path: Path) -> None:
+    job = "[w]\nrw=randwrite\nbs={bs}\nsize=64k\nnumber_ios=5000\nnorandommap\nio_size=1g\n"
+    rig = "[device]\n" + ssd().replace("immediate", "watermark")
+    rig += 'controller = { command_time = "10us" }\n'
+    result = run(rig, tmp_path, job, bs="4k")
+    assert result.waf == 0
+    life = Stretch.since_new(result.ssdlab["counters"])
+    assert life.absorbed == pytest.approx(1 - 16 / 5000)
+    said = " ".join(reasons(traces_of([result])[0][0]))
+    assert "Write amplification (WA): 0.00. 100 % of the writes replaced data" in said, said
 
 
 def test_a_rig_that_is_not_flash_alone_has_no_rating(tmp_path: Path) -> None:

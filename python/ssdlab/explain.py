@@ -131,6 +131,14 @@ def changes(result: Result) -> list[RigChange]:
                 {"write_buffer": '{size = "4MiB", power_loss_protected = true}'},
             )
         )
+    elif said("write_buffer.drain", "program-unit") in ("program-unit", "immediate"):
+        found.append(
+            RigChange(
+                "drain",
+                "half of the write buffer holds data back, to be overwritten there",
+                {"write_buffer.drain": "watermark", "write_buffer.watermark": "0.5"},
+            )
+        )
     return found
 
 

@@ -222,9 +222,17 @@ class Stretch:
 
     @property
     def amplification(self) -> float | None:
-        """Write amplification: bytes programmed for any cause per byte written to SSDs."""
-        causes = self.causes
-        return sum(causes.values()) if causes else None
+        """Write amplification: bytes programmed for any cause per byte written to SSDs; below 1
+        where a write buffer absorbs overwrites."""
+        return sum(self.causes.values()) if self.written.host > 0 else None
+
+    @property
+    def absorbed(self) -> float | None:
+        """Share of the units written to SSDs that replaced one in a write buffer, and so were never
+        programmed; None if no SSD with a buffer was written to."""
+        own = [one for one in by_path(self.grown).values() if "buffer_overwrites" in one]
+        units = sum(one["host_units_written"] for one in own)
+        return sum(one["buffer_overwrites"] for one in own) / units if units > 0 else None
 
     @property
     def wear(self) -> Wear | None:

@@ -147,6 +147,7 @@ fn data_that_does_not_shrink_is_written_as_by_a_plain_drive() {
             }
             let units = name.contains("units_") && !name.starts_with("data_units")
                 || name.starts_with("programs_")
+                || name.starts_with("buffer_")
                 || name == "superblock_units";
             assert_eq!(value, plain_c[name] * if units { 8 } else { 1 }, "{name}");
         }

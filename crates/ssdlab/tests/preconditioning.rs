@@ -87,7 +87,7 @@ fn both_ways_agree(rig: &Rig, seed: u64, number: usize, depth: u64) {
 }
 
 /// Takes what depends on timing out of a random rig: placement by backlog, collection in idle time,
-/// a buffer too small for the program units that are open at once.
+/// a buffer that absorbs overwrites, or is too small for the program units that are open at once.
 fn independent_of_timing(mut rig: Rig) -> Rig {
     let toml = rig.to_toml();
     if toml.contains("least-busy") {
@@ -102,6 +102,7 @@ fn independent_of_timing(mut rig: Rig) -> Rig {
         // Units may wait in a native frontier and in one in SLC mode.
         let bytes = (2 * shape.units_per_program * shape.granule + shape.unit) * shape.dies;
         rig.set("write_buffer.size", &format!("{}B", bytes + (12 << 10))).unwrap();
+        rig.set("write_buffer.drain", "immediate").unwrap();
     }
     rig
 }

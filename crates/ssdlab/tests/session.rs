@@ -107,7 +107,11 @@ fn before_it_is_prepared_a_drive_finishes_its_work_and_begins_none() {
             ("capacity", "64MiB"),
             ("ftl.gc.idle_after", "1us"),
             ("ftl.gc.high", "6"),
-            ("write_buffer", "{ size = \"4MiB\", power_loss_protected = true }"),
+            // Room for what a buffer holds back may have to be collected, too.
+            (
+                "write_buffer",
+                "{ size = \"4MiB\", power_loss_protected = true, drain = \"immediate\" }",
+            ),
         ];
         sets.extend(cache.map(|cache| ("ftl.slc_cache", cache)));
         let mut session = session(&sets);

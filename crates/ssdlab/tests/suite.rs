@@ -46,3 +46,4 @@ mod tier;
 mod timing;
 mod traces;
 mod wear;
+mod write_buffer;

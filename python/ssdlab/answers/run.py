@@ -338,7 +338,12 @@ def reasons(trace: Trace) -> list[str]:
     said = [units.sentence(cause) for cause in causes if cause]
     if trace.measured.waf is not None:
         by_cause = _by_cause(trace.causes)
-        said.append(f"Write amplification (WA): {trace.measured.waf:.2f}: {by_cause}.")
+        told = f": {by_cause}" if by_cause else ""
+        said.append(f"Write amplification (WA): {trace.measured.waf:.2f}{told}.")
+    absorbed = trace.measured.stretch.absorbed
+    if absorbed is not None and absorbed >= WORTH:
+        share = units.percent(absorbed)
+        said.append(f"{share} of the writes replaced data in the write buffer: never programmed.")
     return said + (_wear_sentences(trace.wear) if trace.wear is not None else [])
 
 

@@ -112,6 +112,15 @@ impl PageMap {
         }
     }
 
+    /// The unit placed last at `ppn` holds that; where versions are kept.
+    pub fn replace_content(&mut self, ppn: u32, sectors: &[u64]) {
+        let Some(content) = &mut self.content else { return };
+        match content.ram.range_mut((ppn, 0)..=(ppn, u64::MAX)).next_back() {
+            Some((_, newest)) => newest.copy_from_slice(sectors),
+            None => content.flash(ppn).copy_from_slice(sectors),
+        }
+    }
+
     /// The unit at `to` is a copy of the one at `from`, where versions are kept.
     #[inline]
     pub(super) fn copy_content<S: Sink>(&mut self, from: u32, to: u32, sink: &S) {

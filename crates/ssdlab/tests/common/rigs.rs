@@ -4,6 +4,7 @@ use super::audit::{Asked, Audit, Step, Violation};
 use super::oracle::{Oracle, Promise};
 use proptest::prelude::*;
 use ssdlab::device::Device;
+use ssdlab::device::ssd::DRAINS;
 use ssdlab::ftl::placement::PLACEMENTS;
 use ssdlab::ftl::victim::VICTIMS;
 use ssdlab::ftl::wear_leveling::WEAR_LEVELINGS;
@@ -93,7 +94,11 @@ pub const SAMPLES: &[Sample] = &[
             ),
             ("ftl", "over_provisioning = 0.3\nmapping_unit = \"1KiB\""),
             ("ftl.map", "kind = \"cached\"\ncache = \"8KiB\""),
-            ("write_buffer", "size = \"256KiB\"\npower_loss_protected = false"),
+            (
+                "write_buffer",
+                "size = \"256KiB\"\npower_loss_protected = false\n\
+                 drain = \"watermark\"\nwatermark = 0.4\nidle_after = \"3ms\"",
+            ),
         ],
     },
     Sample {
@@ -152,7 +157,11 @@ pub const SAMPLES: &[Sample] = &[
                 "dynamic_size = \"2MiB\"\nt_read = \"25us\"\nt_program = \"200us\"\n\
                  fold_idle_after = \"2ms\"",
             ),
-            ("write_buffer", "size = \"256KiB\"\npower_loss_protected = true"),
+            (
+                "write_buffer",
+                "size = \"256KiB\"\npower_loss_protected = true\n\
+                 drain = \"least-recent\"\nwatermark = 0.8",
+            ),
             ("controller.read_ahead", "size = \"128KiB\""),
         ],
     },
@@ -861,7 +870,10 @@ fn check_ssd(device: &dyn Device, shape: &Shape, a: &Asked, now: u64) -> Result<
         check_host(&c, a)?;
     }
     let saved = c.get("host_units_saved").copied().unwrap_or(0);
-    equal("units written for the host", c["programs_host"] + saved, c["host_units_written"])?;
+    let in_buffer: u64 =
+        c.iter().filter(|(name, _)| name.starts_with("buffer_")).map(|(_, units)| units).sum();
+    let placed = c["host_units_written"] - in_buffer;
+    equal("units written for the host", c["programs_host"] + saved, placed)?;
     let programs: u64 =
         c.iter().filter(|(name, _)| name.starts_with("programs_")).map(|(_, n)| n).sum();
     if let Some(&cached) = c.get("slc_units_written") {
@@ -1040,6 +1052,18 @@ prop_compose! {
 }
 
 prop_compose! {
+    /// When a write buffer lets go.
+    fn drain()(
+        drain in names(&DRAINS),
+        watermark in 0.0f64..1.0,
+        idle in proptest::option::of(0u64..20),
+    ) -> String {
+        let idle = idle.map(|ms| format!("\nidle_after = \"{ms}ms\"")).unwrap_or_default();
+        format!("drain = \"{drain}\"\nwatermark = {watermark:.2}{idle}")
+    }
+}
+
+prop_compose! {
     /// The same without compression.
     fn any_plain_ssd()(
         (mut tables, nand) in nand(),
@@ -1050,7 +1074,7 @@ prop_compose! {
         placement in names(&PLACEMENTS),
         wear in names(&WEAR_LEVELINGS),
         spread in 1u64..6,
-        buffer in proptest::option::of((1u64..200, any::<bool>())),
+        buffer in proptest::option::of((1u64..200, any::<bool>(), drain())),
         controller in (0u64..20, 0u64..4),
         ahead in proptest::option::of(1u64..80),
         (map, cache, segment, entries) in (0usize..4, 1u64..12, 1u32..7, 0u64..300),
@@ -1103,9 +1127,9 @@ prop_compose! {
         }
         tables.push(("ftl.parity", format!("stripe = {stripe}")));
         tables.push(("ftl.wear_leveling", format!("policy = \"{wear}\"\nspread = {spread}")));
-        if let Some((units, protected)) = buffer {
+        if let Some((units, protected, drain)) = buffer {
             tables.push(("write_buffer", format!(
-                "size = \"{}KiB\"\npower_loss_protected = {protected}", units * 4)));
+                "size = \"{}KiB\"\npower_loss_protected = {protected}\n{drain}", units * 4)));
         }
         let (time, cores) = controller;
         let time = time.saturating_sub(8);

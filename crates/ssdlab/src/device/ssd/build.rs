@@ -1,5 +1,6 @@
 //! From the keys of an SSD to its parts: what fits, what does not, and why.
 
+use super::buffer::{Buffer, DRAINS, Dirty, DrainParameters};
 use super::keys::{BatchKeys, SsdKeys, WearKeys};
 use crate::device::{Build, SECTOR};
 use crate::error::{Error, Result};
@@ -259,7 +260,8 @@ impl SsdKeys {
     }
 
     /// Memory that the drive takes, bytes: the map and its inverse, the lengths of compressed units, a
-    /// bit for what is valid and one for what is in RAM, and the bookkeeping of superblocks.
+    /// bit for what is valid and one for what is in RAM, and the bookkeeping of superblocks and of the
+    /// write buffer.
     pub fn memory(&self) -> Result<u64> {
         let geometry = self.geometry()?;
         let layout = self.layout(&geometry)?;
@@ -267,7 +269,33 @@ impl SsdKeys {
         let superblocks = u64::from(layout.regions) * u64::from(layout.superblocks);
         let lengths = if layout.granules() > 1 { logical } else { 0 };
         let per_superblock = 48 + u64::from(self.ftl.slc_cache.is_some());
-        Ok(4 * logical + lengths + 17 * layout.units() / 4 + per_superblock * superblocks)
+        let buffer = self.write_buffer.as_ref().map_or(0, |buffer| {
+            let units = buffer.size.0 / u64::from(geometry.unit_bytes);
+            Dirty::memory(units.min(logical), self.ftl.mapping_unit.0)
+        });
+        Ok(4 * logical + lengths + 17 * layout.units() / 4 + per_superblock * superblocks + buffer)
+    }
+
+    /// The write buffer, if there is one.
+    pub fn buffer(&self, geometry: &Geometry, build: &Build) -> Result<Option<Buffer>> {
+        let Some(keys) = &self.write_buffer else { return Ok(None) };
+        between("write_buffer.watermark", keys.watermark, 0.0, 1.0)?;
+        let idle_after = keys.idle_after;
+        at_most_an_hour("write_buffer.idle_after", idle_after.unwrap_or_default())?;
+        let drain = DRAINS.find(&keys.drain).map_err(|e| e.under("write_buffer.drain"))?;
+        let unit = u64::from(geometry.unit_bytes);
+        // At least one mapping unit that does not shrink.
+        let least = self.ftl.mapping_unit.0 / unit;
+        Ok(Some(Buffer {
+            units: (keys.size.0 / unit).clamp(least, u64::from(u32::MAX)) as u32,
+            protected: keys.power_loss_protected,
+            idle_after: idle_after.map(|time| time.0),
+            program: geometry.units_per_program(),
+            ..Buffer::new(
+                (drain.build)(&DrainParameters { watermark: keys.watermark }),
+                Dirty::new(self.ftl.mapping_unit.0, build.keep_versions),
+            )
+        }))
     }
 
     /// The error for a region that cannot collect: `data` superblocks full of data are too many.

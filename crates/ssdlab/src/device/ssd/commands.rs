@@ -111,6 +111,10 @@ impl Ssd {
     /// it newly takes.
     #[inline]
     fn read_unit(&mut self, index: u32, first: u32, lpn: u32) -> u32 {
+        if self.is_buffered(lpn, || self.sectors_in(&self.commands[index as usize].command, lpn)) {
+            self.host.units_read_ram += 1;
+            return 0;
+        }
         let ppn = self.ftl.lookup(lpn);
         if ppn == NONE {
             self.host.units_read_unmapped += 1;
@@ -134,6 +138,14 @@ impl Ssd {
             }
         }
         queued
+    }
+
+    /// The sectors of a unit that a command asks for: the first, and where they end.
+    fn sectors_in(&self, command: &Command, lpn: u32) -> (u32, u32) {
+        let unit = u64::from(lpn) * self.unit_bytes;
+        let first = command.offset.saturating_sub(unit);
+        let end = (command.offset + command.len - unit).min(self.unit_bytes);
+        ((first / SECTOR) as u32, (end / SECTOR) as u32)
     }
 
     /// Gets `units` of one page from `ppn` on for a read.
@@ -173,7 +185,7 @@ impl Ssd {
             let at = command.offset / SECTOR + i;
             let (lpn, sector) = ((at / per_unit) as u32, (at % per_unit) as u32);
             let ahead = stream.and_then(|s| self.content_ahead(s, lpn, sector));
-            sum.wrapping_add(mix(ahead.unwrap_or_else(|| self.ftl.content(lpn, sector)), i))
+            sum.wrapping_add(mix(ahead.unwrap_or_else(|| self.version(lpn, sector)), i))
         })
     }
 
@@ -192,34 +204,31 @@ impl Ssd {
         (write, bytes)
     }
 
-    /// Places as many units as there is room for; `true` when all are placed.
+    /// Takes in as many units as there is room for, or places them; `true` when none is left.
     fn write(&mut self, index: u32) -> bool {
         let Active { command, mut placed, .. } = self.commands[index as usize];
         self.engine.queued = 0;
         self.engine.owner = if self.buffer.is_none() { index } else { NONE };
         while placed < command.len {
             let (write, bytes) = self.unit_write(&command, placed);
-            let length = self.ftl.length_after(&write);
-            if let Some(buffer) = &mut self.buffer {
-                if length > buffer.units - buffer.used {
-                    self.host_bytes_placed(index, placed);
-                    self.unblock();
-                    return false;
-                }
-                buffer.used += length;
+            if self.buffer.is_none() {
+                let length = self.ftl.length_after(&write);
+                let ppn = self.ftl.write(write, &mut self.engine);
+                self.hold(ppn, length);
+            } else if !self.take_in(&write) {
+                self.host_bytes_placed(index, placed);
+                self.unblock();
+                return false;
             }
             if let Some(ahead) = &mut self.read_ahead {
                 ahead.forget(write.lpn, write.lpn + 1);
-            }
-            let ppn = self.ftl.write(write, &mut self.engine);
-            for (ppn, units) in self.ftl.layout.program_units(ppn, length) {
-                self.engine.hold(ppn, units);
             }
             placed += bytes;
         }
         self.host_bytes_placed(index, placed);
         self.commands[index as usize].entered = self.engine.now;
         if self.buffer.is_some() {
+            self.drain(false);
             self.complete_at_once(index);
             return true;
         }
@@ -230,18 +239,12 @@ impl Ssd {
         true
     }
 
-    /// Of a write the bytes up to `placed` are placed: they count with the units that they are in.
+    /// Of a write the bytes up to `placed` are in the buffer, or placed: they count with the units that they
+    /// are in.
     fn host_bytes_placed(&mut self, index: u32, placed: u64) {
         let active = &mut self.commands[index as usize];
         self.host.bytes_written += placed - active.placed;
         active.placed = placed;
-    }
-
-    /// A full buffer whose units all wait for their program units to fill would wait for ever.
-    fn unblock(&mut self) {
-        if self.engine.epochs.iter().all(|&n| n == 0) {
-            self.ftl.pad_all(&mut self.engine);
-        }
     }
 
     fn flush(&mut self, index: u32) {
@@ -250,6 +253,7 @@ impl Ssd {
         self.commands[index as usize].entered = self.engine.now;
         let volatile = Device::is_volatile(self);
         if volatile {
+            self.drain_all();
             self.ftl.pad_all(&mut self.engine);
             if self.engine.epochs.iter().any(|&n| n > 0) {
                 self.engine.epochs.push_back(0);

@@ -1,6 +1,7 @@
 //! What an SSD reports about itself: its own counters, and those a drive's SMART page shows.
 
 use super::Ssd;
+use super::buffer::Buffer;
 use crate::device::Built;
 use crate::nand::Cause;
 use crate::persist::persistent;
@@ -43,7 +44,12 @@ pub(super) fn visit(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     visit("host_bytes_written", host.bytes_written);
     visit("host_trims", host.trims);
     visit("host_flushes", host.flushes);
-    visit("host_units_written", c.host_units_written * granules);
+    visit("host_units_written", (c.host_units_written + buffered(ssd)) * granules);
+    if let Some(buffer) = &ssd.buffer {
+        visit("buffer_overwrites", buffer.overwrites * granules);
+        visit("buffer_dropped", buffer.dropped * granules);
+        visit("buffer_dirty", u64::from(buffer.dirty.count()) * granules);
+    }
     if granules > 1 {
         visit("host_units_saved", c.host_units_saved);
     }
@@ -107,6 +113,12 @@ impl Ssd {
             * f64::from(layout.data_units_per_superblock());
         data / f64::from(self.ftl.units()) / f64::from(layout.granules()) - 1.0
     }
+}
+
+/// Units that the host has written and that were not placed in flash, or not yet.
+fn buffered(ssd: &Ssd) -> u64 {
+    let buffered = |b: &Buffer| b.overwrites + b.dropped + u64::from(b.dirty.count());
+    ssd.buffer.as_ref().map_or(0, buffered)
 }
 
 /// What was built.

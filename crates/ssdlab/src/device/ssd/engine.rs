@@ -1,6 +1,6 @@
 //! The two sinks of the translation layer: into the queues of the dies, or into the counters only.
 
-use crate::ftl::{Cut, Filled, NOTHING, PageMap, Placed, Sink, beginnings};
+use crate::ftl::{Cut, Filled, Layout, NOTHING, PageMap, Placed, Sink, beginnings};
 use crate::nand::{Cause, Dropped, FastDiv, Finished, Flash, FlashCounters, NONE, OpKind, Program};
 use crate::persist::persistent;
 use std::collections::VecDeque;
@@ -17,6 +17,10 @@ pub struct Engine {
     pub queued: u32,
     /// Program units announced but not queued.
     pub open: u32,
+    /// By die: programs of host data from the write buffer that are queued or under way; empty without one.
+    programs: Vec<u32>,
+    /// Dies with less than [`PROGRAMS`] of them.
+    free_dies: u32,
     /// Host programs under way by flush epoch, the oldest in front.
     pub epochs: VecDeque<u32>,
     /// Number of the front epoch.
@@ -44,8 +48,12 @@ pub struct Engine {
     replaced: Vec<u32>,
     held: Vec<HeldErase>,
     units_per_program: u32,
+    layout: Layout,
     by_superblock: FastDiv,
 }
+
+/// Programs of host data that keep a die busy: one under way, and one ready behind it.
+const PROGRAMS: u32 = 2;
 
 /// Set where the erase of a superblock waits.
 const HELD: u32 = 1 << 31;
@@ -69,20 +77,23 @@ persistent!(HeldErase { state { superblock, units, closed, cause, dies, ops } })
 persistent!(Engine {
     state {
         flash, now, owner, queued, open, epochs, first_epoch, returned, untimed, fetch_owner, fetches,
-        placed, closed, runs, sequence, held,
+        placed, closed, runs, sequence, held, free_dies,
     }
-    parts { arriving, pending, replaced }
-    built { units_per_program, by_superblock }
+    parts { arriving, pending, replaced, programs }
+    built { units_per_program, layout, by_superblock }
 });
 
 impl Engine {
     /// An idle engine for all flash that the translation layer uses.
-    pub fn new(flash: Flash, ftl: &PageMap) -> Self {
+    pub fn new(flash: Flash, ftl: &PageMap, buffered: bool) -> Self {
         let table = ftl.mapping().table();
         let translation = table.map_or(0, PageMap::units);
         let superblocks = |map: &PageMap| map.blocks.valid.len();
+        let dies = flash.dies();
         Engine {
             flash,
+            programs: vec![0; if buffered { dies as usize } else { 0 }],
+            free_dies: dies,
             now: 0,
             owner: NONE,
             queued: 0,
@@ -102,8 +113,37 @@ impl Engine {
             replaced: vec![0; superblocks(ftl) + table.map_or(0, superblocks)],
             held: Vec::new(),
             units_per_program: ftl.layout.units_per_program(),
+            layout: ftl.layout,
             by_superblock: FastDiv::new(ftl.layout.units_per_superblock()),
         }
+    }
+
+    /// Whether a die can take another program of host data from the write buffer.
+    #[inline]
+    pub fn has_free_die(&self) -> bool {
+        self.free_dies > 0
+    }
+
+    /// A program of host data is queued.
+    #[inline]
+    fn host_program_queued(&mut self, first: u32) {
+        if self.programs.is_empty() {
+            return;
+        }
+        let programs = &mut self.programs[self.layout.die_of(first) as usize];
+        *programs += 1;
+        self.free_dies -= u32::from(*programs == PROGRAMS);
+    }
+
+    /// A program of host data on `die` has ended.
+    #[inline]
+    pub fn host_program_ended(&mut self, die: u32, f: &Finished) {
+        if f.host_units == 0 || self.programs.is_empty() {
+            return;
+        }
+        let programs = &mut self.programs[die as usize];
+        self.free_dies += u32::from(*programs == PROGRAMS);
+        *programs -= 1;
     }
 
     /// The read `op` has brought the translation unit `unit`.
@@ -258,6 +298,8 @@ impl Engine {
         self.epochs = VecDeque::from([0]);
         self.arriving.fill(NONE);
         self.pending.fill(0);
+        self.programs.fill(0);
+        self.free_dies = self.flash.dies();
         self.replaced.fill(0);
         self.held.clear();
     }
@@ -305,6 +347,9 @@ impl Sink for Engine {
         self.note(handle, placed);
         let host = filled.host_units > 0;
         self.queued += u32::from(host);
+        if host {
+            self.host_program_queued(filled.first);
+        }
         // A flush waits for data of the host that was placed without time, too.
         let new = host || filled.cause != Cause::Map && placed.iter().any(|unit| unit.new);
         if new && let Some(count) = self.epochs.back_mut() {

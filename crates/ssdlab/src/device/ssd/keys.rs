@@ -301,13 +301,25 @@ pub struct SlcCacheKeys {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BufferKeys {
-    /// RAM for data on its way to the flash, compressed where the drive does that. Where it is
+    /// RAM for data on its way to the flash, compressed where the drive does that. What it holds is
+    /// replaced by the next write to the same mapping unit, read from there, dropped by TRIM, and never programmed
+    /// then; what it has let go takes room until it is programmed. Where it is
     /// smaller than the program units that are open at once (one; with `striped` placement or
     /// compression one per region; twice as many with an SLC cache), they are programmed partly
     /// filled, and which are depends on timing.
     pub size: Bytes,
     /// Capacitors keep it over a power failure, so a flush need not wait.
     pub power_loss_protected: bool,
+    /// When it lets go, and of what.
+    #[serde(default = "default_drain")]
+    pub drain: String,
+    /// `watermark`, `least-recent`: share of it that is held while the host is busy.
+    #[serde(default = "half")]
+    pub watermark: f64,
+    /// `watermark`, `least-recent`: quiet time after which whole program units go down to the last; absent:
+    /// never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_after: Option<Nanos>,
 }
 
 /// Command handling.
@@ -369,6 +381,12 @@ fn yes() -> bool {
 }
 fn default_schedule() -> String {
     "reads-first-bounded".into()
+}
+fn default_drain() -> String {
+    "program-unit".into()
+}
+fn half() -> f64 {
+    0.5
 }
 fn default_cycles() -> u32 {
     3000

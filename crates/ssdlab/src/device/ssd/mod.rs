@@ -1,5 +1,7 @@
 //! The simulated SSD: commands, write buffer and controller round a translation layer and flash.
 
+mod absorb;
+mod buffer;
 mod build;
 mod build_slc;
 mod commands;
@@ -18,6 +20,7 @@ mod steady;
 mod trim;
 mod write_limit;
 
+pub use buffer::{BuildDrain, DRAINS, Drain, DrainParameters, Held};
 pub use keys::{
     BatchKeys, BufferKeys, CompressionKeys, ControllerKeys, FtlKeys, GcKeys, MapKeys, NandKeys,
     ParityKeys, ReadAheadKeys, SlcCacheKeys, SsdKeys, SuspendKeys, WearKeys,
@@ -29,6 +32,7 @@ use crate::ftl::PageMap;
 use crate::nand::{FastDiv, Finished, Geometry, NONE, OpKind};
 use crate::stats::{Part, Parts};
 use crate::units::NEVER;
+use buffer::Buffer;
 use counters::HostCounters;
 use engine::Engine;
 use fold::IdleFolding;
@@ -46,7 +50,8 @@ const PURGE: u32 = 2;
 const LIMIT: u32 = 3;
 const FOLD: u32 = 4;
 const TRIM: u32 = 5;
-const EXTRA_SLOTS: u32 = 6;
+const DRAIN: u32 = 6;
+const EXTRA_SLOTS: u32 = 7;
 
 /// A command in the drive.
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,12 +85,6 @@ impl Controller {
     fn is_free(&self, now: u64) -> bool {
         self.time == 0 && self.cores[0] <= now && self.queue.is_empty()
     }
-}
-
-struct Buffer {
-    units: u32,
-    used: u32,
-    protected: bool,
 }
 
 /// A simulated SSD.
@@ -139,20 +138,14 @@ impl Ssd {
         } else {
             geometry.units_per_page
         };
-        let buffer = keys.write_buffer.as_ref().map(|b| Buffer {
-            units: (b.size.0 / u64::from(geometry.unit_bytes))
-                .clamp(u64::from(ftl.layout.granules()), u64::from(u32::MAX))
-                as u32,
-            used: 0,
-            protected: b.power_loss_protected,
-        });
+        let buffer = keys.buffer(&geometry, build)?;
         Ok(Ssd {
             capacity: keys.capacity.0,
             unit_bytes: keys.ftl.mapping_unit.0,
             keep_versions: build.keep_versions,
             rated_cycles: keys.nand.rated_pe_cycles,
             by_read: FastDiv::new(group),
-            engine: Engine::new(flash, &ftl),
+            engine: Engine::new(flash, &ftl, buffer.is_some()),
             ftl,
             dies: geometry.dies(),
             t_erase: keys.nand.t_erase.0,
@@ -245,6 +238,7 @@ impl Ssd {
 
     fn plan_idle(&mut self) {
         self.plan_fold();
+        self.plan_drain(self.engine.now);
         if let Some(after) = self.idle_after {
             let slot = self.slot(IDLE);
             self.engine.flash.calendar.set(slot, self.engine.now + after);
@@ -261,6 +255,7 @@ impl Ssd {
             self.engine.release(f.first, f.units);
             self.engine.replaced(f);
             if f.epoch != NONE {
+                self.engine.host_program_ended(die, f);
                 self.programmed(f);
             }
         } else if fetches(f) {
@@ -292,26 +287,6 @@ impl Ssd {
         }
     }
 
-    /// Host data has reached the flash: buffer room is free, flushes may be done.
-    fn programmed(&mut self, f: &Finished) {
-        self.releasing = Some(*f);
-        let engine = &mut self.engine;
-        engine.epochs[(f.epoch - engine.first_epoch) as usize] -= 1;
-        while self.engine.epochs.len() > 1 && self.engine.epochs[0] == 0 {
-            self.engine.epochs.pop_front();
-            self.engine.first_epoch += 1;
-            let index = self.flushing.pop_front().expect("an epoch ends with a flush");
-            self.complete_at_once(index);
-        }
-        if let Some(buffer) = &mut self.buffer {
-            buffer.used -= f.host_units;
-            if !self.waiting.is_empty() {
-                self.drain_waiting();
-            }
-        }
-        self.releasing = None;
-    }
-
     /// The event of one of the drive's own slots.
     fn own_event(&mut self, slot: u32) {
         let calendar = &mut self.engine.flash.calendar;
@@ -340,6 +315,7 @@ impl Ssd {
             }
             LIMIT => self.drain_waiting(),
             TRIM => self.trim_event(),
+            DRAIN => self.drain_idle(),
             _ => unreachable!("slots of the drive"),
         }
     }
@@ -370,6 +346,7 @@ impl Device for Ssd {
         }
         if self.in_flight == 0 {
             self.cancel_fold();
+            self.cancel_drain();
         }
         self.in_flight += 1;
         if self.controller.is_free(now) {
@@ -425,6 +402,8 @@ impl Device for Ssd {
 
     fn apply(&mut self, command: &Command) {
         debug_assert_eq!(self.in_flight, 0, "the untimed path needs a drive at rest");
+        let dirty = self.buffer.as_ref().map_or(0, |buffer| buffer.dirty.count());
+        debug_assert_eq!(dirty, 0, "a drive at rest has let go of what it held");
         match command.op {
             Op::Read => {
                 self.host.reads += 1;
@@ -474,7 +453,7 @@ impl Device for Ssd {
 
     fn content(&self, offset: u64) -> u64 {
         let sector = (offset % self.unit_bytes / SECTOR) as u32;
-        self.ftl.content((offset / self.unit_bytes) as u32, sector)
+        self.version((offset / self.unit_bytes) as u32, sector)
     }
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
@@ -491,5 +470,8 @@ impl Device for Ssd {
 
     fn verify(&self) {
         self.ftl.check();
+        if let Some(buffer) = &self.buffer {
+            buffer.check();
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What of the drive is state.
 
-use super::{Active, Buffer, Controller, Ssd};
+use super::{Active, Controller, Ssd};
 use crate::persist::persistent;
 
 persistent!(Ssd {
@@ -21,4 +21,3 @@ persistent!(Active {
     }
 });
 persistent!(Controller { state { queue } parts { cores } built { time } });
-persistent!(Buffer { state { used } built { units, protected } });

@@ -39,7 +39,13 @@ impl Ssd {
         let cut = cut.into_iter().filter(|cut| u64::from(cut.first) < data).collect();
         let superblocks = self.ftl.blocks.valid.len() as u32;
         erased.retain(|&(superblock, _)| superblock < superblocks);
-        let lost = self.ftl.power_cut(cut, &erased, protected);
+        let mut lost = self.ftl.power_cut(cut, &erased, protected);
+        if protected {
+            self.program_protected();
+        } else if let Some(buffer) = &mut self.buffer {
+            lost.units.extend(buffer.dirty.units());
+            buffer.drop_all();
+        }
         self.count_cut(&lost);
         self.ftl.pad_all(&mut self.engine.untimed());
         self.ftl.restart_map(&mut self.engine.untimed());
@@ -98,7 +104,7 @@ impl Ssd {
         self.controller.cores.fill(ready);
         self.engine.returned = 0;
         if let Some(buffer) = &mut self.buffer {
-            buffer.used = 0;
+            (buffer.used, buffer.idle) = (0, false);
         }
         self.trims.power_cut(ready);
         if let Some(limit) = &mut self.limit {

@@ -18,6 +18,9 @@ impl Ssd {
         if let Some(ahead) = &mut self.read_ahead {
             ahead.forget_all();
         }
+        if let Some(buffer) = &mut self.buffer {
+            buffer.drop_all();
+        }
         let erased =
             |ftl: &PageMap| ftl.counters.superblocks_erased + ftl.map_counters().superblocks_erased;
         let before = erased(&self.ftl);

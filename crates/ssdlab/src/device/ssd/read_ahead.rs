@@ -283,7 +283,8 @@ impl Ssd {
         for lpn in known..self.ftl.units() {
             let ppn = self.ftl.lookup(lpn);
             let length = self.ftl.length(lpn);
-            let flash = ppn != NONE && !is_in_ram(&layout, &self.engine, ppn, length);
+            let dirty = self.buffer.as_ref().is_some_and(|b| b.dirty.find(lpn).is_some());
+            let flash = ppn != NONE && !dirty && !is_in_ram(&layout, &self.engine, ppn, length);
             let parts = pages(layout, self.by_read, ppn, length);
             let last_page = || parts.last().map_or(NONE, |(ppn, _)| self.by_read.quotient(ppn));
             let group = if flash { last_page() } else { NONE };

@@ -83,6 +83,9 @@ impl Ssd {
             ahead.forget(first as u32, end as u32);
         }
         for lpn in first..end {
+            if let Some(buffer) = &mut self.buffer {
+                buffer.drop_unit(lpn as u32);
+            }
             if timed {
                 self.ftl.trim(lpn as u32, &mut self.engine);
             } else {
