@@ -1,6 +1,6 @@
 //! What of the page map is state.
 
-use super::{Frontier, FtlCounters, PageMap, Region};
+use super::{Frontier, PageMap, Region};
 use crate::error::Result;
 use crate::nand::NONE;
 use crate::persist::{Archive, Part, Persist, persistent};
@@ -65,10 +65,3 @@ persistent!(Region {
     state { free, host, collected, slc, collecting, owed, valid_units }
 });
 persistent!(Frontier { state { superblock, offset, handle, host_units } });
-persistent!(FtlCounters {
-    state {
-        host_units_written, programs_host, programs_collection, programs_wear, programs_merge,
-        programs_fold, programs_parity, programs_padding, read_modify_writes, host_units_saved,
-        units_trimmed, units_mapped, collections, batches, wear_moves, superblocks_erased,
-    }
-});
