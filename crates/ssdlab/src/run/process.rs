@@ -1,14 +1,12 @@
 //! One process of a job: which I/O comes next, and whether its time has come.
 
+use super::LOOK_AHEAD;
 use super::replay::{Due, Replayed};
 use crate::device::Op;
 use crate::job::{Generator, Io, JobSpec, PerDirection};
 use crate::rng::Stream;
 use crate::units::NEVER;
 use std::collections::VecDeque;
-
-/// I/Os that are drawn before their turn: time enough to bring a line of memory, also where many end at one instant.
-const LOOK_AHEAD: usize = 16;
 
 /// Where a process is in its life.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -194,7 +194,7 @@ struct Wear {
 }
 
 impl Wear {
-    /// By stretches of superblocks: one figure at a time, as a compiler can do for several at once.
+    /// One figure after the other over each stretch of superblocks, so that several counts are looked at at once.
     fn of<'a>(erases: impl Iterator<Item = &'a [u32]>) -> Self {
         let mut wear = Wear { min: u32::MAX, ..Wear::default() };
         for erases in erases {
