@@ -75,6 +75,16 @@ persistent_enum!(Op { Read, Write, Trim, Flush, Purge });
 persistent!(Command { state { tag, op, offset, len, compressible, stamp } });
 persistent!(Completion { state { tag, time, parts, digest } });
 
+/// Moves what has completed to those who asked for it.
+#[inline]
+pub(crate) fn hand_over(ready: &mut Vec<Completion>, done: &mut Vec<Completion>) {
+    if done.is_empty() {
+        std::mem::swap(done, ready);
+    } else {
+        done.append(ready);
+    }
+}
+
 /// Contribution of one sector to a read's digest: content and position both matter.
 #[inline]
 pub fn mix(content: u64, index: u64) -> u64 {
@@ -85,6 +95,15 @@ pub fn mix(content: u64, index: u64) -> u64 {
 /// The part of a read's digest that comes from these sectors, of which the first has index `first` in the command.
 pub fn digest(first: u64, contents: impl Iterator<Item = u64>) -> u64 {
     contents.zip(first..).fold(0, |sum: u64, (content, i)| sum.wrapping_add(mix(content, i)))
+}
+
+/// How soon an expected command will come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Distance {
+    /// After some more that were or will be expected: what says where its data lies will be needed.
+    Far,
+    /// It was expected before, and is one of the next: what is known of where its data lies will be needed.
+    Near,
 }
 
 /// A storage device in virtual time.
@@ -102,6 +121,13 @@ pub trait Device: Persist + Send {
     /// as much as it is given. The command lies within the capacity and is not empty, except for
     /// `Flush` and `Purge`.
     fn submit(&mut self, now: u64, command: Command);
+
+    /// A command for what lies at `offset` will come: a hint for the caches of the machine that simulates, which
+    /// changes nothing of what is simulated.
+    #[inline]
+    fn expect(&self, op: Op, offset: u64, ahead: Distance) {
+        let _ = (op, offset, ahead);
+    }
 
     /// The earliest instant at which the device would change by itself; [`crate::units::NEVER`] if none.
     fn next_event(&self) -> u64;

@@ -129,8 +129,14 @@ impl Rate {
             .ok_or_else(|| Error::value(text, "a rate with its unit, such as \"550MB/s\""))
     }
     /// Time that `bytes` take.
+    #[inline]
     pub fn time(self, bytes: u64) -> u64 {
-        ((u128::from(bytes) * 1_000_000_000).div_ceil(u128::from(self.0.max(1)))) as u64
+        let rate = self.0.max(1);
+        // A wider division takes several times as long.
+        match bytes.checked_mul(1_000_000_000) {
+            Some(product) => product.div_ceil(rate),
+            None => (u128::from(bytes) * 1_000_000_000).div_ceil(u128::from(rate)) as u64,
+        }
     }
 }
 

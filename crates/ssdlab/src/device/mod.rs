@@ -11,8 +11,8 @@ pub mod ssd;
 mod versions;
 
 pub use crate::contract::{
-    Build, Built, Command, Completion, Device, Drawing, HOST, HostCounts, Op, PowerCounts, SECTOR,
-    mix,
+    Build, Built, Command, Completion, Device, Distance, Drawing, HOST, HostCounts, Op,
+    PowerCounts, SECTOR, mix,
 };
 pub use controller::{Controller, ControllerKeys, RamKeys, RamOrder, WriteMode};
 pub use hdd::{Hdd, HddKeys};

@@ -74,7 +74,7 @@ pub struct Null {
     free_at: Vec<u64>,
     next: usize,
     /// In flight, in order of completion.
-    queue: VecDeque<(Completion, Command)>,
+    queue: VecDeque<Served>,
     versions: Versions,
     counts: HostCounts,
     power: PowerCounts,
@@ -82,6 +82,16 @@ pub struct Null {
     torn: Stream,
 }
 
+/// A command in flight, and what its completion will say.
+#[derive(Clone, Copy, Debug, Default)]
+struct Served {
+    command: Command,
+    submitted: u64,
+    time: u64,
+    digest: u64,
+}
+
+persistent!(Served { state { command, submitted, time, digest } });
 persistent!(Null {
     state { next, queue, versions, counts, power, torn }
     parts { free_at }
@@ -124,25 +134,25 @@ impl Device for Null {
         let time = now.max(*free_at) + self.keys.service_time.0;
         *free_at = time;
         self.next = if self.next + 1 == self.free_at.len() { 0 } else { self.next + 1 };
-        let mut parts = Parts::default();
-        parts[Part::Service] = time - now;
-        self.queue.push_back((Completion { tag: command.tag, time, parts, digest }, command));
+        self.queue.push_back(Served { command, submitted: now, time, digest });
     }
 
     fn next_event(&self) -> u64 {
-        self.queue.front().map_or(NEVER, |(completion, _)| completion.time)
+        self.queue.front().map_or(NEVER, |served| served.time)
     }
 
     fn advance(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64 {
         let now = self.next_event().min(limit);
-        while let Some(&(completion, command)) = self.queue.front()
-            && completion.time <= now
+        while let Some(&Served { command, submitted, time, digest }) = self.queue.front()
+            && time <= now
         {
             self.queue.pop_front();
             if command.op == Op::Write {
                 self.versions.land(&command, command.len / SECTOR);
             }
-            done.push(completion);
+            let mut parts = Parts::default();
+            parts[Part::Service] = time - submitted;
+            done.push(Completion { tag: command.tag, time, parts, digest });
         }
         now
     }
@@ -155,8 +165,8 @@ impl Device for Null {
     fn power_cut(&mut self, now: u64) -> u64 {
         self.power.losses += 1;
         self.power.commands_cut += self.queue.len() as u64;
-        for (completion, command) in std::mem::take(&mut self.queue) {
-            let begun = completion.time < now + self.keys.service_time.0;
+        for Served { command, time, .. } in std::mem::take(&mut self.queue) {
+            let begun = time < now + self.keys.service_time.0;
             if command.op == Op::Write && begun {
                 let sectors = command.len / SECTOR;
                 let landed = self.torn.below(sectors + 1);

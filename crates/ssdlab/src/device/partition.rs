@@ -1,6 +1,6 @@
 //! A slice of another device. What is never written outside it acts as spare in the device below.
 
-use super::{Command, Completion, Device, Op, SECTOR};
+use super::{Command, Completion, Device, Distance, Op, SECTOR};
 use crate::error::{Error, Result};
 use crate::persist::persistent;
 use crate::units::Bytes;
@@ -83,6 +83,9 @@ impl Device for Partition {
     fn submit(&mut self, now: u64, command: Command) {
         let inner = self.translate(&command);
         self.below.submit(now, inner);
+    }
+    fn expect(&self, op: Op, offset: u64, ahead: Distance) {
+        self.below.expect(op, self.offset + offset, ahead);
     }
     fn next_event(&self) -> u64 {
         self.below.next_event()

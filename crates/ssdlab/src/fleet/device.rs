@@ -1,7 +1,7 @@
 //! The device contract, kept once for all devices made of devices.
 
 use super::{Composite, Host, IoId, Member};
-use crate::contract::{Command, Completion, Device, Drawing};
+use crate::contract::{Command, Completion, Device, Distance, Drawing, Op, hand_over};
 use crate::units::NEVER;
 
 impl<C: Composite> Device for C {
@@ -30,6 +30,12 @@ impl<C: Composite> Device for C {
         self.after_submit();
     }
 
+    fn expect(&self, op: Op, offset: u64, ahead: Distance) {
+        if C::SOLE {
+            self.fleet().members[0].device.expect(op, offset, ahead);
+        }
+    }
+
     fn next_event(&self) -> u64 {
         self.fleet().next_event()
     }
@@ -40,11 +46,7 @@ impl<C: Composite> Device for C {
             let fleet = self.fleet_mut();
             let time = fleet.due();
             if !fleet.ready.is_empty() && time > fleet.now {
-                if done.is_empty() {
-                    std::mem::swap(done, &mut fleet.ready);
-                } else {
-                    done.append(&mut fleet.ready);
-                }
+                hand_over(&mut fleet.ready, done);
                 return fleet.now;
             }
             if time > limit || time == NEVER {

@@ -56,10 +56,14 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
         self.hosts.remove(id);
         let time = self.now;
         (self.in_flight, self.last_host) = (self.in_flight - 1, time);
+        let mut left = time - submitted - parts.total();
         self.ready.push(Completion { tag, time, parts: *parts, digest });
         let parts = &mut self.ready.last_mut().expect("just put there").parts;
-        more.into_iter().for_each(|(part, time)| parts[part] += time);
-        parts[rest] += time - submitted - parts.total();
+        for (part, time) in more {
+            parts[part] += time;
+            left -= time;
+        }
+        parts[rest] += left;
     }
 
     /// A command touches what is lost: it ends in an error after [`ERROR_TIME`], and not before.

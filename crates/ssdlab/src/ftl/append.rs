@@ -1,11 +1,14 @@
 //! Write frontiers: appending units, closing and padding program units.
 
 use super::mapping::Mapping;
-use super::open::beginnings;
+use super::open::{NOTHING, Placed, beginnings};
 use super::page_map::PageMap;
 use super::region::{CLOSED, Frontier, LANES, Lane, Region};
 use super::{Filled, Sink};
 use crate::nand::{Cause, NONE};
+
+/// Entries of the table of owners in a line of the cache of the machine that simulates.
+pub(super) const UNITS_PER_LINE: u32 = 16;
 
 /// A logical unit about to be placed.
 #[derive(Clone, Copy, Debug)]
@@ -115,11 +118,11 @@ impl PageMap {
         let superblock = frontier.superblock;
         let ppn = layout.first_unit(superblock) + frontier.offset;
         let within = if per_program == 1 { 0 } else { frontier.offset % per_program };
+        if within == 0 || frontier.handle == NONE {
+            frontier.handle = sink.open_program(layout.die_at(region, frontier.offset));
+        }
         if within == 0 {
-            frontier.handle = sink.open_program(layout.die_of(ppn));
             frontier.host_units = 0;
-        } else if frontier.handle == NONE {
-            frontier.handle = sink.open_program(layout.die_of(ppn));
         }
         if reads[0] != NONE {
             sink.feed(reads[0], frontier.handle);
@@ -128,30 +131,22 @@ impl PageMap {
             sink.feed(reads[1], frontier.handle);
         }
         frontier.offset += units;
-        let count = u64::from(units);
-        match cause {
-            Cause::HostWrite | Cause::HostRead => {
-                frontier.host_units += if sink.timed() { units } else { 0 };
-                self.counters.programs_host += count;
-            }
-            Cause::Collection => self.counters.programs_collection += count,
-            Cause::Wear => self.counters.programs_wear += count,
-            // Translation units are host data to their own page map.
-            Cause::Merge | Cause::Map => self.counters.programs_merge += count,
-            Cause::Fold => self.counters.programs_fold += count,
-            Cause::Parity => unreachable!("parity is not appended unit by unit"),
+        if matches!(cause, Cause::HostWrite | Cause::HostRead) && sink.timed() {
+            frontier.host_units += units;
         }
         let mut frontier = *frontier;
         r.valid_units += units;
+        let count = u64::from(units);
+        self.counters.count_programs(cause, count);
         // Without time a program unit of one unit is in flash at once.
-        if per_program > 1 || sink.takes_time() {
-            self.note(region, lane, within, ppn, &piece);
-        }
+        let known = per_program > 1 || sink.takes_time();
+        let placed = if known { self.placed_next(&piece) } else { NOTHING };
         if first {
             self.remap(unit.lpn, ppn);
             self.owner[ppn as usize] = unit.lpn;
         }
         self.mark(ppn, units);
+        self.expect_new(ppn.wrapping_add(UNITS_PER_LINE));
         self.counters.units_mapped += count;
         self.blocks.fill(superblock, units);
         if lane == Lane::Slc
@@ -159,8 +154,16 @@ impl PageMap {
         {
             cache.count(region, superblock, true);
         }
+        if per_program > 1 {
+            self.note(region, lane, within, units, placed);
+        }
         if within + units == per_program {
-            self.close_unit(region, frontier, lane, cause, sink);
+            if per_program == 1 {
+                let filled = self.filled(&frontier, lane, 1, cause);
+                self.close_program(frontier.handle, filled, placed, sink);
+            } else {
+                self.close_filled(region, frontier, lane, (per_program, cause), sink);
+            }
             if layout.has_parity() {
                 frontier.offset = self.append_parity(region, lane, sink);
             }
@@ -183,10 +186,13 @@ impl PageMap {
 
     /// Takes the next free superblock for a frontier.
     #[cold]
-    fn open_superblock<S: Sink>(&mut self, region: u32, lane: Lane, sink: &mut S) {
+    pub(super) fn open_superblock<S: Sink>(&mut self, region: u32, lane: Lane, sink: &mut S) {
         let superblock = self.take_free(region, lane);
         self.see_to_erase(superblock, sink);
         *self.regions[region as usize].frontier_mut(lane) = Frontier { superblock, ..CLOSED };
+        if let Some(&next) = self.regions[region as usize].free.front() {
+            self.expect_new(self.layout.first_unit(next));
+        }
     }
 
     #[inline(always)]
@@ -194,16 +200,13 @@ impl PageMap {
         if lane == Lane::Slc { self.slc_units() } else { self.layout.units_per_superblock() }
     }
 
+    /// The program unit that ends at a frontier, with so many units in it, on whose behalf.
     #[inline]
-    fn close_unit<S: Sink>(
-        &mut self,
-        region: u32,
-        frontier: Frontier,
-        lane: Lane,
-        cause: Cause,
-        sink: &mut S,
-    ) {
-        self.close_filled(region, frontier, lane, (self.layout.units_per_program(), cause), sink);
+    fn filled(&self, frontier: &Frontier, lane: Lane, units: u32, cause: Cause) -> Filled {
+        let end = self.layout.first_unit(frontier.superblock) + frontier.offset;
+        let first = end - self.layout.units_per_program();
+        let cause = if frontier.host_units > 0 { Cause::HostWrite } else { cause };
+        Filled { first, units, host_units: frontier.host_units, cause, slc: lane == Lane::Slc }
     }
 
     /// Closes the program unit that ends at a frontier, with so many units in it, on whose behalf.
@@ -216,24 +219,30 @@ impl PageMap {
         (units, cause): (u32, Cause),
         sink: &mut S,
     ) {
-        let end = self.layout.first_unit(frontier.superblock) + frontier.offset;
-        let first = end - self.layout.units_per_program();
-        let cause = if frontier.host_units > 0 { Cause::HostWrite } else { cause };
-        let (host_units, slc) = (frontier.host_units, lane == Lane::Slc);
-        let filled = Filled { first, units, host_units, cause, slc };
+        let filled = self.filled(&frontier, lane, units, cause);
         sink.close_program(frontier.handle, filled, self.placed(region, lane, units));
         if self.content.is_some() && !sink.timed() {
-            self.programmed_at_once(region, lane, first, units);
+            let placed = self.placed(region, lane, units).to_vec();
+            self.programmed(beginnings(filled.first, &placed));
         }
     }
 
-    #[cold]
-    fn programmed_at_once(&mut self, region: u32, lane: Lane, first: u32, units: u32) {
-        let units: Vec<u32> = beginnings(first, self.placed(region, lane, units)).collect();
-        self.programmed(units.into_iter());
+    /// The same of a program unit that is one unit.
+    #[inline]
+    fn close_program<S: Sink>(
+        &mut self,
+        handle: u32,
+        filled: Filled,
+        placed: Placed,
+        sink: &mut S,
+    ) {
+        sink.close_program(handle, filled, &[placed]);
+        if self.content.is_some() && !sink.timed() {
+            self.programmed(std::iter::once(filled.first));
+        }
     }
 
-    fn close_superblock(&mut self, region: u32, lane: Lane, superblock: u32) {
+    pub(super) fn close_superblock(&mut self, region: u32, lane: Lane, superblock: u32) {
         if lane == Lane::Slc {
             return self.close_slc(region, superblock);
         }
@@ -249,9 +258,8 @@ impl PageMap {
         if frontier.superblock == NONE || used == 0 {
             return;
         }
-        let at = self.layout.first_unit(frontier.superblock) + frontier.offset;
         if frontier.handle == NONE {
-            frontier.handle = sink.open_program(self.layout.die_of(at));
+            frontier.handle = sink.open_program(self.layout.die_at(region, frontier.offset));
         }
         frontier.offset += per_program - used;
         self.counters.programs_padding += u64::from(per_program - used);

@@ -1,11 +1,11 @@
 //! Garbage collection: making room in a region.
 
+use super::Sink;
 use super::append::Unit;
 use super::blocks::OPEN;
 use super::mapping::Mapping;
 use super::page_map::{PageMap, Settings};
 use super::region::Region;
-use super::{Filled, Placed, Sink};
 use crate::nand::{Cause, NONE};
 use crate::persist::persistent;
 
@@ -50,36 +50,6 @@ pub(super) struct Collecting {
 }
 
 persistent!(Collecting { state { victim, cursor, valid, gain, owed, cause } });
-
-/// Gathers the single programs of a run of copies.
-struct Run {
-    timed: bool,
-    takes_time: bool,
-    /// First unit in the drive of those that the map numbers from 0.
-    base: u32,
-    units: Vec<(u32, Placed)>,
-    /// Late ones: die, superblock and cause.
-    erases: Vec<(u32, u32, Cause)>,
-}
-
-impl Sink for Run {
-    fn timed(&self) -> bool {
-        self.timed
-    }
-    fn takes_time(&self) -> bool {
-        self.takes_time
-    }
-    fn close_program(&mut self, _: u32, program: Filled, placed: &[Placed]) {
-        // Nobody asks for what is done at once.
-        if !self.takes_time {
-            return;
-        }
-        self.units.extend(placed.iter().map(|&unit| (self.base + program.first, unit)));
-    }
-    fn erase(&mut self, die: u32, superblock: u32, cause: Cause) {
-        self.erases.push((die, superblock, cause));
-    }
-}
 
 impl Collecting {
     /// The same of another victim with its valid units at the same offsets.
@@ -294,56 +264,6 @@ impl PageMap {
         if let Mapping::Cached(cached) = &mut self.mapping {
             cached.moved(region, lpn);
         }
-    }
-
-    /// Whether what moves can be queued as runs of copies: nothing else comes between them.
-    fn copies_within_die(&self) -> bool {
-        let layout = &self.layout;
-        layout.units_per_program() == 1 && layout.dies_per_region == 1 && !layout.has_parity()
-    }
-
-    /// Units are programmed one by one on the die that holds them: runs of copies.
-    fn copy_within_die<S: Sink>(
-        &mut self,
-        region: u32,
-        c: Collecting,
-        units: u32,
-        sink: &mut S,
-    ) -> u32 {
-        let first = self.layout.first_unit(c.victim);
-        let (mut cursor, mut moved) = (c.cursor, 0);
-        // Queued as one run below, so the single programs are not announced.
-        let memory = std::mem::take(&mut self.open.run);
-        let base = self.layout.first_unit(self.open.first_superblock);
-        let mut run = Run {
-            takes_time: sink.takes_time(),
-            timed: sink.timed(),
-            base,
-            units: memory,
-            erases: Vec::new(),
-        };
-        run.units.clear();
-        let mut next = self.next_valid(c.victim, cursor);
-        while moved < units
-            && let Some(offset) = next
-        {
-            cursor = offset + 1;
-            next = self.next_valid(c.victim, cursor);
-            if let Some(next) = next {
-                self.expect(self.owner[(first + next) as usize]);
-            }
-            self.move_unit::<_, false>(region, first + offset, &c, [NONE; 2], &mut run);
-            moved += 1;
-        }
-        // Before what is copied into them.
-        for (die, superblock, cause) in run.erases {
-            sink.erase(die, superblock, cause);
-        }
-        if moved > 0 {
-            sink.copy(region, moved, &run.units, c.cause);
-        }
-        self.open.run = run.units;
-        cursor
     }
 
     /// The general case: a read brings all valid units of a program unit, programs wait for reads.

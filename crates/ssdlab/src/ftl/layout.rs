@@ -221,7 +221,11 @@ impl Layout {
     #[inline]
     pub fn die_of(&self, ppn: u32) -> u32 {
         let (superblock, offset) = self.by_superblock.split(ppn);
-        let region = self.region_of(superblock);
+        self.die_at(self.region_of(superblock), offset)
+    }
+    /// Die of the unit at `offset` of any superblock of a region.
+    #[inline]
+    pub fn die_at(&self, region: u32, offset: u32) -> u32 {
         if self.dies_per_region == 1 {
             return region;
         }

@@ -17,6 +17,7 @@ mod check;
 mod collect;
 mod compression;
 mod content;
+mod copies;
 mod layout;
 pub mod mapping;
 mod open;

@@ -26,8 +26,6 @@ pub struct Placed {
     pub lpn: u32,
     /// Where the copy begins that it replaces, [`NONE`]: there is none.
     pub from: u32,
-    /// Superblock of the drive whose erase must wait for it, [`NONE`]: the order of its die's work sees to that.
-    pub holds: u32,
     /// Physical units of the copy that it replaces.
     pub length: u16,
     /// It is new from the host, not moved.
@@ -38,6 +36,20 @@ pub struct Placed {
     pub order: u64,
 }
 
+impl Placed {
+    /// Whether the erase of the superblock that holds the copy which it replaces must wait until it, at `ppn`, has been
+    /// programmed; otherwise the order of its die's work sees to that.
+    pub fn holds(&self, layout: &Layout, ppn: u32) -> bool {
+        // What moves stays in its region, so where that is one die on its die.
+        if self.from >= KEPT || !self.new && layout.dies_per_region == 1 {
+            return false;
+        }
+        let die = layout.die_of(ppn);
+        let mut parts = layout.program_units(self.from, u32::from(self.length));
+        parts.any(|(part, _)| layout.die_of(part) != die)
+    }
+}
+
 /// In place of where a copy lies: in a block of the drive's own. So is kept the old copy of a unit where no
 /// other superblock than the one that holds it is left to place the new one in. It costs nothing here: that
 /// is rare, and needs a drive with hardly any spare.
@@ -45,7 +57,7 @@ pub(super) const KEPT: u32 = NONE - 1;
 
 /// No unit.
 pub const NOTHING: Placed =
-    Placed { lpn: NONE, from: NONE, holds: NONE, length: 0, new: false, first: false, order: 0 };
+    Placed { lpn: NONE, from: NONE, length: 0, new: false, first: false, order: 0 };
 
 impl Default for Placed {
     fn default() -> Self {
@@ -80,14 +92,16 @@ pub(super) struct OpenUnits {
     pub next: Unit,
     /// The run of copies at hand, empty between two; kept for its memory.
     pub run: Vec<(u32, Placed)>,
+    /// Likewise what it is made of: where units lie, and which.
+    pub moving: Vec<(u32, u32)>,
 }
 
-persistent!(Placed { state { lpn, from, holds, length, new, first, order } });
+persistent!(Placed { state { lpn, from, length, new, first, order } });
 persistent!(Trimmed { state { lpn, ppn, length, erases } });
 persistent!(OpenUnits {
     state { late, order, trimmed }
     parts { placed }
-    built { first_superblock, next, run }
+    built { first_superblock, next, run, moving }
 });
 
 /// Where logical units begin in a program unit: physical units.
@@ -106,6 +120,7 @@ impl OpenUnits {
             first_superblock: 0,
             next: Unit::new(NONE),
             run: Vec::new(),
+            moving: Vec::new(),
         }
     }
 
@@ -134,40 +149,35 @@ impl PageMap {
         self
     }
 
-    /// A piece is placed `within` so many units of the program unit at a frontier, at `ppn`.
+    /// What is to be known of the piece that is placed next.
     #[inline(always)]
-    pub(super) fn note(&mut self, region: u32, lane: Lane, within: u32, ppn: u32, piece: &Piece) {
-        let (layout, unit) = (&self.layout, piece.unit);
-        let new = matches!(piece.cause, Cause::HostWrite | Cause::HostRead);
-        let mut holds = NONE;
-        // What moves stays in its region, so where that is one die on its die.
-        if unit.from < KEPT && (new || layout.dies_per_region > 1) && self.is_elsewhere(unit, ppn) {
-            holds = self.open.first_superblock + layout.superblock_of(unit.from);
-        }
-        let at = OpenUnits::base(region, lane, layout.units_per_program()) + within as usize;
+    pub(super) fn placed_next(&mut self, piece: &Piece) -> Placed {
+        let unit = piece.unit;
         self.open.order += 1;
-        let places = &mut self.open.placed[at..at + piece.units as usize];
-        places[0] = Placed {
+        Placed {
             lpn: unit.lpn,
             from: unit.from,
-            holds,
             length: unit.length as u16,
-            new,
+            new: matches!(piece.cause, Cause::HostWrite | Cause::HostRead),
             first: piece.first,
             order: self.open.order,
-        };
-        places[1..].fill(NOTHING);
+        }
     }
 
-    /// Whether the copy that a unit at `ppn` replaces lies on another die, at least in part.
+    /// A piece of so many units is `within` the program unit at a frontier.
     #[inline(always)]
-    fn is_elsewhere(&self, unit: Unit, ppn: u32) -> bool {
-        let layout = &self.layout;
-        let die = layout.die_of(ppn);
-        if unit.length == 1 {
-            return layout.die_of(unit.from) != die;
-        }
-        layout.program_units(unit.from, unit.length).any(|(part, _)| layout.die_of(part) != die)
+    pub(super) fn note(
+        &mut self,
+        region: u32,
+        lane: Lane,
+        within: u32,
+        units: u32,
+        placed: Placed,
+    ) {
+        let at = OpenUnits::base(region, lane, self.layout.units_per_program()) + within as usize;
+        let places = &mut self.open.placed[at..at + units as usize];
+        places[0] = placed;
+        places[1..].fill(NOTHING);
     }
 
     /// The first `units` of the program unit at a frontier.

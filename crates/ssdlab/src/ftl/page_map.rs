@@ -1,6 +1,9 @@
 //! The page map: every unit can lie anywhere.
 
+mod counters;
 mod persist;
+
+pub use counters::FtlCounters;
 
 use super::Sink;
 use super::append::Unit;
@@ -38,44 +41,6 @@ pub struct Settings {
     pub separate_frontier: bool,
     /// Wear levelling moves data, to a frontier of its own.
     pub moves_for_wear: bool,
-}
-
-/// What the translation layer has done so far; units are physical units, except where they are said
-/// to be logical.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FtlCounters {
-    /// Logical units that the host has written, whole or in part.
-    pub host_units_written: u64,
-    /// Programmed for the host.
-    pub programs_host: u64,
-    /// Programmed for garbage collection.
-    pub programs_collection: u64,
-    /// Programmed for wear levelling.
-    pub programs_wear: u64,
-    /// Programmed to merge the fragments of an extent map.
-    pub programs_merge: u64,
-    /// Programmed to fold the SLC cache.
-    pub programs_fold: u64,
-    /// Programmed as parity of the drive's own stripes.
-    pub programs_parity: u64,
-    /// Left empty in program units that could not wait.
-    pub programs_padding: u64,
-    /// Host writes that replaced a part of a unit and needed its old content.
-    pub read_modify_writes: u64,
-    /// Physical units that compression has saved of those.
-    pub host_units_saved: u64,
-    /// Logical units unmapped by TRIM.
-    pub units_trimmed: u64,
-    /// Units that hold data.
-    pub units_mapped: u64,
-    /// Superblocks collected.
-    pub collections: u64,
-    /// Batches of periodic collection begun.
-    pub batches: u64,
-    /// Superblocks moved by wear levelling.
-    pub wear_moves: u64,
-    /// Superblocks erased.
-    pub superblocks_erased: u64,
 }
 
 /// The policies of a page map.
@@ -275,6 +240,19 @@ impl PageMap {
     #[inline]
     pub fn expect(&self, lpn: u32) {
         prefetch_index(&self.map, lpn as usize);
+    }
+
+    /// The copy of a unit at `ppn` will be replaced soon.
+    #[inline]
+    pub fn expect_old(&self, ppn: u32) {
+        prefetch_index(&self.valid, (ppn >> 6) as usize);
+        prefetch_index(&self.blocks.valid, self.layout.superblock_of(ppn) as usize);
+    }
+
+    /// Something will be placed at `ppn` soon.
+    #[inline]
+    pub(super) fn expect_new(&self, ppn: u32) {
+        prefetch_index(&self.owner, ppn as usize);
     }
 
     /// Logical units.

@@ -186,7 +186,7 @@ const IDLE: Die = Die {
     filled: 0,
     remaining: 0,
     busy: [0; CAUSES],
-    own: OwnWork { collection: 0, map: 0, parity: 0, fold: 0 },
+    own: OwnWork([0; 4]),
     stuck: None,
     channel: 0,
     phase: Phase::Idle,

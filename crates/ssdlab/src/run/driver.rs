@@ -11,7 +11,7 @@ use super::process::{Next, Process, Stage, direction};
 use super::recorder::{Done, JobSpan, Recorder};
 use super::replay::Replayed;
 use super::{DeviceSeries, IOS_PER_PROGRESS, Observer, Progress, RunOptions, RunResult};
-use crate::device::{Command, Completion, Device, Op};
+use crate::device::{Command, Completion, Device, Distance, Op};
 use crate::error::{Error, Result};
 use crate::job::{Generator, Io, JobFile, OPEN_LOOP_DEPTH};
 use crate::units::{NEVER, Nanos};
@@ -347,7 +347,15 @@ impl<'a> Driver<'a> {
         self.slots[tag as usize] =
             Slot { issued: now, sent: now, offset, len, process, op, compressible };
         let tag = u64::from(tag);
-        self.device.submit(now, Command { tag, op, offset, len, compressible, stamp: 0 });
+        let command = Command { tag, op, offset, len, compressible, stamp: 0 };
+        self.device.submit(now, command);
+        let [later, soon] = self.processes[index].look_ahead();
+        if let Some(io) = later {
+            self.device.expect(io.op, io.offset, Distance::Far);
+        }
+        if let Some(io) = soon {
+            self.device.expect(io.op, io.offset, Distance::Near);
+        }
     }
 
     #[inline]

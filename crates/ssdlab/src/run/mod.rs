@@ -73,6 +73,9 @@ impl Observer for () {
     }
 }
 
+/// I/Os that are drawn before their turn: time enough to bring a line of memory, also where many end at one instant.
+const LOOK_AHEAD: usize = 16;
+
 /// I/Os between two looks at the observer.
 pub(crate) const IOS_PER_PROGRESS: u64 = 65_536;
 

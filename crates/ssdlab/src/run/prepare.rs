@@ -1,12 +1,13 @@
 //! Bringing a device into a known state before a run, through its untimed path.
 
 use super::counters::FlashWrites;
-use super::{IOS_PER_PROGRESS, Observer, Progress};
-use crate::device::{Command, Device, Drawing, Op, SECTOR};
+use super::{IOS_PER_PROGRESS, LOOK_AHEAD, Observer, Progress};
+use crate::device::{Command, Device, Distance, Drawing, Op, SECTOR};
 use crate::error::{Error, Result};
 use crate::persist::persistent;
 use crate::rng::Stream;
 use crate::units::Nanos;
+use std::collections::VecDeque;
 use std::fmt;
 use std::str::FromStr;
 
@@ -289,9 +290,21 @@ impl Work<'_> {
         if blocks == 0 {
             return Ok(());
         }
+        let mut ahead = VecDeque::with_capacity(LOOK_AHEAD);
+        let mut drawn = 0;
         for done in 0..writes {
-            let block = self.prepared.stream.below(blocks);
-            self.write(block * RANDOM_BYTES, RANDOM_BYTES);
+            // No more than are written, so that the stream goes on as without looking ahead.
+            while ahead.len() < LOOK_AHEAD && drawn < writes {
+                let offset = self.prepared.stream.below(blocks) * RANDOM_BYTES;
+                self.device.expect(Op::Write, offset, Distance::Far);
+                ahead.push_back(offset);
+                drawn += 1;
+            }
+            if let Some(&soon) = ahead.get(LOOK_AHEAD / 2) {
+                self.device.expect(Op::Write, soon, Distance::Near);
+            }
+            let offset = ahead.pop_front().expect("one is drawn for each");
+            self.write(offset, RANDOM_BYTES);
             self.look("random writes", from + (to - from) * done as f64 / writes as f64)?;
         }
         Ok(())

@@ -1,10 +1,12 @@
 //! One process of a job: which I/O comes next, and whether its time has come.
 
+use super::LOOK_AHEAD;
 use super::replay::{Due, Replayed};
 use crate::device::Op;
 use crate::job::{Generator, Io, JobSpec, PerDirection};
 use crate::rng::Stream;
 use crate::units::NEVER;
+use std::collections::VecDeque;
 
 /// Where a process is in its life.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,6 +64,10 @@ pub(super) struct Process {
     /// Time, not the amount, has ended the issue of I/Os.
     timed_out: bool,
     generator: Generator,
+    /// Drawn before their turn, see [`Process::look_ahead`].
+    ahead: VecDeque<Io>,
+    /// Nothing asks how far the generator has come, nor does time decide what it draws.
+    looks_ahead: bool,
     pacing: Option<Box<Pacing>>,
 }
 
@@ -80,6 +86,7 @@ impl Process {
             0 => least,
             span => least + Stream::new(seed, &label("startdelay")).below(span + 1),
         };
+        let pacing = Pacing::new(spec, Stream::new(seed, &label("rate"))).map(Box::new);
         Process {
             job,
             unit: 0,
@@ -99,7 +106,9 @@ impl Process {
             issued_bytes: 0,
             timed_out: false,
             generator,
-            pacing: Pacing::new(spec, Stream::new(seed, &label("rate"))).map(Box::new),
+            ahead: VecDeque::new(),
+            looks_ahead: !spec.pattern.end_fsync && pacing.is_none(),
+            pacing,
         }
     }
 
@@ -108,6 +117,7 @@ impl Process {
         // As in fio a rate has no meaning for a trace.
         let stream = Stream::new(0, "unused");
         let think = Think::new(spec);
+        self.looks_ahead = false;
         self.pacing = Some(Box::new(Pacing {
             rate: Rate::new(spec, stream),
             think,
@@ -144,7 +154,23 @@ impl Process {
         if self.pacing.is_some() {
             return self.next_paced(now);
         }
-        self.generator.next().map_or(Next::End, Next::Issue)
+        let io = self.ahead.pop_front().or_else(|| self.generator.next());
+        io.map_or(Next::End, Next::Issue)
+    }
+
+    /// An I/O has been issued: those that will follow after a while, as far as they are known before their time, the
+    /// later one first.
+    #[inline]
+    pub fn look_ahead(&mut self) -> [Option<Io>; 2] {
+        if !self.looks_ahead {
+            return [None; 2];
+        }
+        while self.ahead.len() < LOOK_AHEAD
+            && let Some(io) = self.generator.next()
+        {
+            self.ahead.push_back(io);
+        }
+        [self.ahead.get(LOOK_AHEAD - 1).copied(), self.ahead.get(LOOK_AHEAD / 2).copied()]
     }
 
     fn next_paced(&mut self, now: u64) -> Next {

@@ -1,6 +1,6 @@
 //! A device whose time has gone on before the run: to the driver it begins at 0.
 
-use crate::device::{Built, Command, Completion, Device};
+use crate::device::{Built, Command, Completion, Device, Distance, Op};
 use crate::error::Result;
 use crate::persist::{Archive, Persist};
 use crate::units::NEVER;
@@ -26,6 +26,9 @@ impl Device for Shifted<'_> {
     }
     fn submit(&mut self, now: u64, command: Command) {
         self.device.submit(now + self.by, command);
+    }
+    fn expect(&self, op: Op, offset: u64, ahead: Distance) {
+        self.device.expect(op, offset, ahead);
     }
     fn next_event(&self) -> u64 {
         match self.device.next_event() {

@@ -36,11 +36,14 @@ impl Calendar {
     #[inline]
     pub fn set(&mut self, slot: u32, time: u64) {
         let mut i = self.leaves + slot as usize;
-        self.nodes[i] = Node { time, slot };
+        // The winner so far goes up in registers: a level waits for a comparison, not for memory.
+        let mut winner = Node { time, slot };
+        self.nodes[i] = winner;
         while i > 1 {
-            let pair = i & !1;
-            let (left, right) = (self.nodes[pair], self.nodes[pair + 1]);
-            let winner = if right.time < left.time { right } else { left };
+            let other = self.nodes[i ^ 1];
+            // Of equal times the left one wins, whose place is even.
+            let beaten = (other.time < winner.time) | ((other.time == winner.time) & (i & 1 != 0));
+            winner = if beaten { other } else { winner };
             i >>= 1;
             self.nodes[i] = winner;
         }

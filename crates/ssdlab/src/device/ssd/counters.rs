@@ -5,6 +5,7 @@ use super::buffer::Buffer;
 use crate::device::Built;
 use crate::nand::Cause;
 use crate::persist::persistent;
+use std::ops::Range;
 
 /// NVMe counts data in units of 1000 sectors.
 const DATA_UNIT: u64 = 512_000;
@@ -166,11 +167,11 @@ fn visit_programs(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
 fn visit_wear(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     let ftl = &ssd.ftl;
     let regions = 0..ftl.layout.regions;
-    let count = |s: u32| ftl.blocks.erases[s as usize];
-    let data = Wear::of(regions.clone().flat_map(|r| ftl.blocks.of_region(r)).map(count));
-    let set_aside = Wear::of(regions.flat_map(|r| ftl.layout.set_aside_of(r)).map(count));
+    let of = |range: Range<u32>| &ftl.blocks.erases[range.start as usize..range.end as usize];
+    let data = Wear::of(regions.clone().map(|r| of(ftl.blocks.of_region(r))));
+    let set_aside = Wear::of(regions.map(|r| of(ftl.layout.set_aside_of(r))));
     let table = ftl.mapping().table().map_or(&[][..], |t| &t.blocks.erases);
-    let table = Wear::of(table.iter().copied());
+    let table = Wear::of(std::iter::once(table));
     visit("erases_min", u64::from(data.min));
     visit("erases_max", u64::from(data.max.max(table.max).max(set_aside.max)));
     visit("erases_sum", data.sum + table.sum + set_aside.sum);
@@ -205,13 +206,14 @@ struct Wear {
 }
 
 impl Wear {
-    fn of(erases: impl Iterator<Item = u32>) -> Self {
+    /// One figure after the other over each stretch of superblocks, so that several counts are looked at at once.
+    fn of<'a>(erases: impl Iterator<Item = &'a [u32]>) -> Self {
         let mut wear = Wear { min: u32::MAX, ..Wear::default() };
-        for count in erases {
-            wear.sum += u64::from(count);
-            wear.superblocks += 1;
-            wear.min = wear.min.min(count);
-            wear.max = wear.max.max(count);
+        for erases in erases {
+            wear.sum += erases.iter().map(|&count| u64::from(count)).sum::<u64>();
+            wear.superblocks += erases.len() as u64;
+            wear.min = erases.iter().fold(wear.min, |least, &count| least.min(count));
+            wear.max = erases.iter().fold(wear.max, |most, &count| most.max(count));
         }
         Wear { min: wear.min.min(wear.max), ..wear }
     }

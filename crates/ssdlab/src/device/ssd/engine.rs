@@ -1,8 +1,10 @@
 //! The two sinks of the translation layer: into the queues of the dies, or into the counters only.
 
-use crate::ftl::{Cut, Filled, Layout, NOTHING, PageMap, Placed, Sink, beginnings};
-use crate::nand::{Cause, Dropped, FastDiv, Finished, Flash, FlashCounters, NONE, OpKind, Program};
+use super::held_erases::{Closed, HeldErase};
+use crate::ftl::{Cut, Filled, Layout, PageMap, Placed, Sink, beginnings};
+use crate::nand::{Cause, Dropped, Finished, Flash, FlashCounters, NONE, OpKind, Program};
 use crate::persist::persistent;
+use prefetch_index::prefetch_index;
 use std::collections::VecDeque;
 
 /// Flash with the controller's bookkeeping of what is under way.
@@ -37,50 +39,34 @@ pub struct Engine {
     arriving: Vec<u32>,
     /// One bit per physical unit: host data still in the controller's RAM.
     pending: Vec<u64>,
-    /// By flash operation: the units of a program, in as many places as it has units, and its order.
-    placed: Vec<Placed>,
-    closed: Vec<u64>,
+    /// By flash operation: the units of a program, in as many places as it has units.
+    pub(super) placed: Vec<Placed>,
+    /// By flash operation: the program unit that waits to be programmed.
+    pub(super) closed: Vec<Closed>,
     /// By flash operation: the run of a copy.
     runs: Vec<Vec<(u32, Placed)>>,
     /// Program units closed so far.
-    sequence: u64,
-    /// By superblock: units closed and not programmed that replace something in it, and [`HELD`].
-    replaced: Vec<u32>,
-    held: Vec<HeldErase>,
-    units_per_program: u32,
-    layout: Layout,
-    by_superblock: FastDiv,
+    pub(super) sequence: u64,
+    pub(super) held: Vec<HeldErase>,
+    /// The superblock that no erase has to wait for, as long as no more program units are closed.
+    pub(super) unheld: (u32, u64),
+    pub(super) units_per_program: u32,
+    /// Numbering of the units of data, and of translation units, of which the first has this number in the drive.
+    pub(super) data: Layout,
+    pub(super) table: Layout,
+    pub(super) table_first: u32,
 }
 
 /// Programs of host data that keep a die busy: one under way, and one ready behind it.
 const PROGRAMS: u32 = 2;
 
-/// Set where the erase of a superblock waits.
-const HELD: u32 = 1 << 31;
-
-/// An erase that waits until what replaces data of its superblock has been programmed.
-#[derive(Clone, Debug, Default)]
-struct HeldErase {
-    superblock: u32,
-    /// Units that it waits for, all closed before so many program units were.
-    units: u32,
-    closed: u64,
-    /// On whose behalf, and where.
-    cause: Cause,
-    dies: Vec<u32>,
-    /// The erases of its dies, once they are queued: before what is written there next.
-    ops: Vec<u32>,
-}
-
-persistent!(HeldErase { state { superblock, units, closed, cause, dies, ops } });
-
 persistent!(Engine {
     state {
         flash, now, owner, queued, open, epochs, first_epoch, returned, untimed, fetch_owner, fetches,
-        placed, closed, runs, sequence, held, free_dies,
+        placed, closed, runs, sequence, held, unheld, free_dies,
     }
-    parts { arriving, pending, replaced, programs }
-    built { units_per_program, layout, by_superblock }
+    parts { arriving, pending, programs }
+    built { units_per_program, data, table, table_first }
 });
 
 impl Engine {
@@ -88,7 +74,6 @@ impl Engine {
     pub fn new(flash: Flash, ftl: &PageMap, buffered: bool) -> Self {
         let table = ftl.mapping().table();
         let translation = table.map_or(0, PageMap::units);
-        let superblocks = |map: &PageMap| map.blocks.valid.len();
         let dies = flash.dies();
         Engine {
             flash,
@@ -110,11 +95,12 @@ impl Engine {
             closed: Vec::new(),
             runs: Vec::new(),
             sequence: 0,
-            replaced: vec![0; superblocks(ftl) + table.map_or(0, superblocks)],
             held: Vec::new(),
+            unheld: (NONE, 0),
             units_per_program: ftl.layout.units_per_program(),
-            layout: ftl.layout,
-            by_superblock: FastDiv::new(ftl.layout.units_per_superblock()),
+            data: ftl.layout,
+            table: table.map_or(ftl.layout, |table| table.layout),
+            table_first: ftl.layout.units() as u32,
         }
     }
 
@@ -130,7 +116,7 @@ impl Engine {
         if self.programs.is_empty() {
             return;
         }
-        let programs = &mut self.programs[self.layout.die_of(first) as usize];
+        let programs = &mut self.programs[self.data.die_of(first) as usize];
         *programs += 1;
         self.free_dies -= u32::from(*programs == PROGRAMS);
     }
@@ -155,93 +141,18 @@ impl Engine {
         }
     }
 
+    /// It will be asked whether a unit is in RAM.
+    #[inline]
+    pub fn expect(&self, ppn: u32) {
+        prefetch_index(&self.pending, (ppn >> 6) as usize);
+    }
+
     /// The units are in flash now.
     #[inline]
     pub fn release(&mut self, first: u32, units: u32) {
         for ppn in first..first + units {
             self.pending[(ppn >> 6) as usize] &= !(1 << (ppn & 63));
         }
-    }
-
-    /// Remembers the units of a program that is queued.
-    #[inline]
-    fn note(&mut self, op: u32, placed: &[Placed]) {
-        let (op, units) = (op as usize, self.units_per_program as usize);
-        if op >= self.closed.len() {
-            self.closed.resize(op + 1, 0);
-            self.placed.resize((op + 1) * units, NOTHING);
-        }
-        self.closed[op] = self.sequence;
-        let places = &mut self.placed[op * units..(op + 1) * units];
-        places[..placed.len()].copy_from_slice(placed);
-        places[placed.len()..].fill(NOTHING);
-        for unit in placed {
-            if unit.holds != NONE {
-                self.replaced[unit.holds as usize] += 1;
-            }
-        }
-    }
-
-    /// A program has ended: what it replaced need not be kept.
-    #[inline]
-    pub fn replaced(&mut self, f: &Finished) {
-        let first = f.op as usize * self.units_per_program as usize;
-        for at in first..first + f.units as usize {
-            let superblock = self.placed[at].holds;
-            if superblock == NONE {
-                continue;
-            }
-            if self.replaced[superblock as usize] & HELD == 0 {
-                self.replaced[superblock as usize] -= 1;
-            } else {
-                self.replaced_in_held(superblock, self.closed[f.op as usize]);
-            }
-        }
-    }
-
-    /// One unit less that replaces something in a superblock whose erase waits for those closed before it.
-    fn replaced_in_held(&mut self, superblock: u32, closed: u64) {
-        let waits = |e: &HeldErase| e.superblock == superblock && closed <= e.closed;
-        let Some(at) = self.held.iter().position(waits) else {
-            self.replaced[superblock as usize] -= 1;
-            return;
-        };
-        self.held[at].units -= 1;
-        if self.held[at].units > 0 {
-            return;
-        }
-        let erase = self.held.remove(at);
-        if !self.held.iter().any(|e| e.superblock == superblock) {
-            self.replaced[superblock as usize] &= !HELD;
-        }
-        if erase.ops.is_empty() {
-            for die in erase.dies {
-                self.flash.erase(self.now, die, superblock, erase.cause, false);
-            }
-        }
-        erase.ops.into_iter().for_each(|op| self.flash.release(op, self.now));
-    }
-
-    /// What is queued next is written from `ppn` on: behind the erase of its superblock.
-    #[inline]
-    fn queue_held(&mut self, ppn: u32) {
-        if self.held.is_empty() {
-            return;
-        }
-        let superblock = self.by_superblock.quotient(ppn);
-        for erase in &mut self.held {
-            if erase.superblock == superblock && erase.ops.is_empty() {
-                let (now, flash, cause) = (self.now, &mut self.flash, erase.cause);
-                let dies = erase.dies.iter();
-                erase.ops = dies.map(|&d| flash.erase(now, d, superblock, cause, true)).collect();
-            }
-        }
-    }
-
-    /// Erases that are held and not queued: superblock and die.
-    pub fn unqueued(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let unqueued = self.held.iter().filter(|erase| erase.ops.is_empty());
-        unqueued.flat_map(|erase| erase.dies.iter().map(|&die| (erase.superblock, die)))
     }
 
     /// Where units begin that a program which has ended has brought into flash.
@@ -300,7 +211,7 @@ impl Engine {
         self.pending.fill(0);
         self.programs.fill(0);
         self.free_dies = self.flash.dies();
-        self.replaced.fill(0);
+        self.closed.fill(Closed::default());
         self.held.clear();
     }
 
@@ -344,7 +255,7 @@ impl Sink for Engine {
     fn close_program(&mut self, handle: u32, filled: Filled, placed: &[Placed]) {
         self.queue_held(filled.first);
         self.sequence += 1;
-        self.note(handle, placed);
+        self.note(handle, filled.first, placed);
         let host = filled.host_units > 0;
         self.queued += u32::from(host);
         if host {
@@ -402,10 +313,11 @@ impl Sink for Engine {
         self.flash.feed(read, program);
     }
     fn copy(&mut self, die: u32, count: u32, run: &[(u32, Placed)], cause: Cause) {
-        run.iter().for_each(|&(ppn, _)| self.queue_held(ppn));
+        if !self.held.is_empty() {
+            run.iter().for_each(|&(ppn, _)| self.queue_held(ppn));
+        }
         let op = self.flash.copy(self.now, die, count, cause);
         self.sequence += 1;
-        self.note(op, &[]);
         if op as usize >= self.runs.len() {
             self.runs.resize(op as usize + 1, Vec::new());
         }
@@ -413,21 +325,7 @@ impl Sink for Engine {
         self.runs[op as usize].extend_from_slice(run);
     }
     fn erase(&mut self, die: u32, superblock: u32, cause: Cause) {
-        let waits = self.replaced[superblock as usize];
-        // The dies of a superblock follow each other.
-        let sequence = self.sequence;
-        let known = self
-            .held
-            .last()
-            .is_some_and(|e| e.superblock == superblock && e.closed == sequence && waits == HELD);
-        if known {
-            self.held.last_mut().expect("just seen").dies.push(die);
-        } else if waits & !HELD > 0 {
-            let (units, dies) = (waits & !HELD, vec![die]);
-            self.replaced[superblock as usize] = HELD;
-            let closed = sequence;
-            self.held.push(HeldErase { superblock, units, closed, cause, dies, ops: Vec::new() });
-        } else {
+        if !self.hold_erase(die, superblock, cause) {
             self.flash.erase(self.now, die, superblock, cause, false);
         }
     }

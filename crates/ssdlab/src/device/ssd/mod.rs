@@ -8,6 +8,7 @@ mod commands;
 mod counters;
 mod engine;
 mod fold;
+mod held_erases;
 mod keys;
 mod page_reads;
 mod parts;
@@ -26,7 +27,10 @@ pub use keys::{
     ParityKeys, ReadAheadKeys, SlcCacheKeys, SsdKeys, SuspendKeys, WearKeys,
 };
 
-use super::{Build, Built, Command, Completion, Device, Drawing, Op, PowerCounts, SECTOR};
+use super::{
+    Build, Built, Command, Completion, Device, Distance, Drawing, Op, PowerCounts, SECTOR,
+};
+use crate::contract::hand_over;
 use crate::error::Result;
 use crate::ftl::PageMap;
 use crate::nand::{FastDiv, Finished, Geometry, NONE, OpKind};
@@ -208,32 +212,32 @@ impl Ssd {
             }
         }
         parts[Part::BufferWait] += wait;
-        self.complete(index, parts);
+        *self.complete(index) = parts;
     }
 
     /// Completes a command whose last flash operation has just ended.
     fn complete_after(&mut self, index: u32, f: &Finished) {
-        let active = &self.commands[index as usize];
-        let mut parts = Parts::default();
-        parts[Part::Controller] = active.handled - active.submitted;
-        parts[Part::WriteLimit] = active.limited;
-        parts[Part::BufferWait] = active.entered - active.handled - active.limited;
-        for &(part, time) in &flash_parts(f, self.engine.now) {
-            parts[part] += time;
-        }
-        self.complete(index, parts);
+        let now = self.engine.now;
+        let &Active { submitted, handled, entered, limited, .. } = &self.commands[index as usize];
+        let parts = self.complete(index);
+        parts[Part::Controller] = handled - submitted;
+        parts[Part::WriteLimit] = limited;
+        parts[Part::BufferWait] = entered - handled - limited;
+        flash_parts(f, now).iter().for_each(|&(part, time)| parts[part] += time);
+        debug_assert_eq!(parts.total(), now - submitted, "{f:?} {parts:?}");
     }
 
-    fn complete(&mut self, index: u32, parts: Parts) {
-        let active = &self.commands[index as usize];
-        let time = self.engine.now;
-        debug_assert_eq!(parts.total(), time - active.submitted, "{active:?} {parts:?}");
-        self.ready.push(Completion { tag: active.command.tag, time, parts, digest: active.digest });
+    /// Ends a command; where its time went is to be written to where it answers.
+    fn complete(&mut self, index: u32) -> &mut Parts {
+        let Active { command: Command { tag, .. }, digest, .. } = self.commands[index as usize];
         self.free.push(index);
         self.in_flight -= 1;
         if self.in_flight == 0 {
             self.plan_idle();
         }
+        let (time, parts) = (self.engine.now, Parts::default());
+        self.ready.push(Completion { tag, time, parts, digest });
+        &mut self.ready.last_mut().expect("just put there").parts
     }
 
     fn plan_idle(&mut self) {
@@ -365,6 +369,10 @@ impl Device for Ssd {
         self.controller.queue.push_back((done, index));
     }
 
+    fn expect(&self, op: Op, offset: u64, ahead: Distance) {
+        self.expect_unit(op, (offset / self.unit_bytes) as u32, ahead);
+    }
+
     fn next_event(&self) -> u64 {
         if self.ready.is_empty() { self.engine.flash.calendar.first().0 } else { self.engine.now }
     }
@@ -373,7 +381,7 @@ impl Device for Ssd {
         loop {
             let (time, slot) = self.engine.flash.calendar.first();
             if !self.ready.is_empty() && time > self.engine.now {
-                done.append(&mut self.ready);
+                hand_over(&mut self.ready, done);
                 return self.engine.now;
             }
             if time > limit || time == NEVER {

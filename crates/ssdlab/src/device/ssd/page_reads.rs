@@ -1,8 +1,10 @@
 //! Units of one page are read together, wherever they stand in a command.
 
+use super::Ssd;
 use super::engine::Engine;
+use crate::device::{Distance, Op};
 use crate::ftl::{Layout, Sink};
-use crate::nand::FastDiv;
+use crate::nand::{FastDiv, NONE};
 use crate::persist::persistent;
 
 /// Whether all of the logical unit that is `length` from `ppn` on is still in the controller's RAM.
@@ -42,6 +44,22 @@ pub(super) struct PageRead {
 pub(super) struct PageReads {
     serial: u64,
     pub pages: Vec<PageRead>,
+}
+
+impl Ssd {
+    /// A unit will be read or written.
+    #[inline]
+    pub(super) fn expect_unit(&self, op: Op, lpn: u32, ahead: Distance) {
+        if ahead == Distance::Far {
+            return self.ftl.expect(lpn);
+        }
+        let ppn = self.ftl.lookup(lpn);
+        match op {
+            _ if ppn == NONE => {}
+            Op::Read => self.engine.expect(ppn),
+            _ => self.ftl.expect_old(ppn),
+        }
+    }
 }
 
 persistent!(PageReads { state { serial, pages } });

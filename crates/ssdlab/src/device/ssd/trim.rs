@@ -72,7 +72,7 @@ impl Ssd {
             active.handled - active.submitted + (self.engine.now - active.entered);
         parts[Part::WriteLimit] = active.limited;
         parts[Part::BufferWait] = active.entered - active.handled - active.limited;
-        self.complete(index, parts);
+        *self.complete(index) = parts;
     }
 
     /// Unmaps the units that lie wholly inside the command's range; answers how many those are.

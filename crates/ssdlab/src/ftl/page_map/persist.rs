@@ -1,9 +1,9 @@
 //! What of the page map is state.
 
-use super::{FtlCounters, PageMap};
+use super::PageMap;
 use crate::error::Result;
 use crate::nand::NONE;
-use crate::persist::{Archive, Part, Persist, persistent};
+use crate::persist::{Archive, Part, Persist};
 
 impl Persist for PageMap {
     fn persist(&mut self, archive: &mut Archive<'_>) -> Result<()> {
@@ -60,11 +60,3 @@ impl Persist for PageMap {
         Ok(())
     }
 }
-
-persistent!(FtlCounters {
-    state {
-        host_units_written, programs_host, programs_collection, programs_wear, programs_merge,
-        programs_fold, programs_parity, programs_padding, read_modify_writes, host_units_saved,
-        units_trimmed, units_mapped, collections, batches, wear_moves, superblocks_erased,
-    }
-});

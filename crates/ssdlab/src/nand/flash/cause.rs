@@ -30,36 +30,45 @@ pub(super) const CAUSES: usize = 8;
 /// Time that a die has worked on the drive's own behalf, or stood still because the head of its
 /// stream, which is that, waited for data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct OwnWork {
-    /// Garbage collection and wear levelling.
-    pub collection: u64,
-    /// The map: translation units and merging.
-    pub map: u64,
-    /// Parity.
-    pub parity: u64,
-    /// Folding of the SLC cache.
-    pub fold: u64,
-}
+pub(super) struct OwnWork(pub [u64; OWN]);
+
+/// Kinds of what is not for the host.
+const OWN: usize = 4;
+
+/// By cause, which of [`OwnWork`] its time is: the last one is what the host asked for.
+const KIND: [u8; CAUSES] = [HOST as u8, HOST as u8, 0, 0, 1, 1, 3, 2];
+const HOST: usize = 4;
 
 impl OwnWork {
+    /// Which cause comes next cannot be foretold, so that this does not branch.
     #[inline]
     pub fn add(&mut self, cause: Cause, time: u64) {
-        match cause {
-            Cause::HostRead | Cause::HostWrite => {}
-            Cause::Collection | Cause::Wear => self.collection += time,
-            Cause::Map | Cause::Merge => self.map += time,
-            Cause::Parity => self.parity += time,
-            Cause::Fold => self.fold += time,
-        }
+        let kind = usize::from(KIND[cause as usize]);
+        self.0[kind % OWN] += if kind == HOST { 0 } else { time };
     }
     #[inline]
     pub fn since(self, earlier: OwnWork) -> Self {
-        OwnWork {
-            collection: self.collection - earlier.collection,
-            map: self.map - earlier.map,
-            parity: self.parity - earlier.parity,
-            fold: self.fold - earlier.fold,
-        }
+        OwnWork(std::array::from_fn(|kind| self.0[kind] - earlier.0[kind]))
+    }
+    /// Garbage collection and wear levelling.
+    #[inline]
+    pub fn collection(&self) -> u64 {
+        self.0[0]
+    }
+    /// The map: translation units and merging.
+    #[inline]
+    pub fn map(&self) -> u64 {
+        self.0[1]
+    }
+    /// Parity.
+    #[inline]
+    pub fn parity(&self) -> u64 {
+        self.0[2]
+    }
+    /// Folding of the SLC cache.
+    #[inline]
+    pub fn fold(&self) -> u64 {
+        self.0[3]
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::cause::OwnWork;
 use super::{Cause, Channel, Die, Flash, FlashOp, OpKind, Phase, Queue};
-use crate::persist::{persistent, persistent_enum};
+use crate::error::Result;
+use crate::persist::{Archive, Persist, persistent, persistent_enum};
 
 persistent!(Flash {
     state { calendar, counters, ops, free, feeds, free_feed, order, active }
@@ -25,7 +26,12 @@ persistent!(FlashOp {
         in_stream, discarded,
     }
 });
-persistent!(OwnWork { state { collection, map, parity, fold } });
+
+impl Persist for OwnWork {
+    fn persist(&mut self, archive: &mut Archive<'_>) -> Result<()> {
+        self.0.persist(archive)
+    }
+}
 persistent_enum!(OpKind { Read, Program, Copy, Erase });
 persistent_enum!(Phase { Idle, Sense, Bus, Program, Erase, Suspending });
 persistent_enum!(Cause { HostRead, HostWrite, Collection, Wear, Map, Merge, Fold, Parity });

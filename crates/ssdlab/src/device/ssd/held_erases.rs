@@ -1,0 +1,167 @@
+//! Erases that wait until what replaces data of their superblock has been programmed.
+//!
+//! Almost none has to: what a program unit replaces is therefore not counted by superblock as it is queued and as it
+//! ends, but looked for among the program units under way when a superblock is to be erased. Cost: constant for a program,
+//! a look at what is under way for a superblock erased.
+
+use super::engine::Engine;
+use crate::ftl::{Layout, NOTHING, Placed};
+use crate::nand::{Cause, Finished};
+use crate::persist::persistent;
+
+/// A program unit that was closed, so many of which were by then; none of them: there is none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Closed {
+    sequence: u64,
+    /// Its first unit.
+    first: u32,
+}
+
+/// An erase that waits until what replaces data of its superblock has been programmed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HeldErase {
+    superblock: u32,
+    /// Units that it waits for, all closed before so many program units were.
+    units: u32,
+    closed: u64,
+    /// On whose behalf, and where.
+    cause: Cause,
+    dies: Vec<u32>,
+    /// The erases of its dies, once they are queued: before what is written there next.
+    ops: Vec<u32>,
+}
+
+persistent!(Closed { state { sequence, first } });
+persistent!(HeldErase { state { superblock, units, closed, cause, dies, ops } });
+
+impl Engine {
+    /// Remembers the units of a program that is queued.
+    #[inline]
+    pub(super) fn note(&mut self, op: u32, first: u32, placed: &[Placed]) {
+        let (op, units) = (op as usize, self.units_per_program as usize);
+        if op >= self.closed.len() {
+            self.closed.resize(op + 1, Closed::default());
+            self.placed.resize((op + 1) * units, NOTHING);
+        }
+        self.closed[op] = Closed { sequence: self.sequence, first };
+        let places = &mut self.placed[op * units..(op + 1) * units];
+        places[..placed.len()].copy_from_slice(placed);
+        places[placed.len()..].fill(NOTHING);
+    }
+
+    /// A program has ended: what it replaced need not be kept.
+    #[inline]
+    pub fn replaced(&mut self, f: &Finished) {
+        if !self.held.is_empty() {
+            self.replaced_in_held(f.op as usize);
+        }
+        self.closed[f.op as usize].sequence = 0;
+    }
+
+    /// The numbering of the units that a program writes, and the number in the drive of their first superblock and unit.
+    fn numbering(&self, op: usize) -> (&Layout, u32, u32) {
+        match self.table_first {
+            table if self.closed[op].first >= table => {
+                (&self.table, self.data.superblock_of(table), table)
+            }
+            _ => (&self.data, 0, 0),
+        }
+    }
+
+    /// The superblock that a unit of a program holds back from its erase.
+    #[inline]
+    fn held_by(&self, op: usize, nth: usize) -> Option<u32> {
+        let placed = &self.placed[op * self.units_per_program as usize + nth];
+        let (layout, superblock, unit) = self.numbering(op);
+        let holds = placed.holds(layout, self.closed[op].first - unit + nth as u32);
+        holds.then(|| superblock + layout.superblock_of(placed.from))
+    }
+
+    /// Units under way that hold a superblock back, of programs closed after so many.
+    fn holding(&self, superblock: u32, after: u64) -> u32 {
+        let (units, of_map) =
+            (self.units_per_program as usize, self.data.superblock_of(self.table_first));
+        let start = self.data.first_unit(superblock.checked_sub(of_map).unwrap_or(superblock));
+        let size = self.data.units_per_superblock();
+        let programs = self.closed.iter().zip(self.placed.chunks_exact(units)).enumerate();
+        // Most have nothing to do with it, and are passed by at a glance.
+        let inside = |placed: &[Placed]| placed.iter().any(|p| p.from.wrapping_sub(start) < size);
+        let found = programs.filter(|(_, (c, placed))| c.sequence > after && inside(placed));
+        let held = |op: usize| {
+            (0..units).filter(move |&nth| self.held_by(op, nth) == Some(superblock)).count()
+        };
+        found.map(|(op, _)| held(op) as u32).sum()
+    }
+
+    /// Holds an erase back where something under way replaces data of its superblock, and answers whether.
+    pub(super) fn hold_erase(&mut self, die: u32, superblock: u32, cause: Cause) -> bool {
+        let sequence = self.sequence;
+        // The dies of a superblock follow each other.
+        if self.unheld == (superblock, sequence) {
+            return false;
+        }
+        if let Some(last) = self.held.last_mut()
+            && (last.superblock, last.closed) == (superblock, sequence)
+        {
+            last.dies.push(die);
+            return true;
+        }
+        let earlier = self.held.iter().rev().find(|erase| erase.superblock == superblock);
+        let after = earlier.map_or(0, |erase| erase.closed);
+        let units = self.holding(superblock, after);
+        if units == 0 {
+            self.unheld = (superblock, sequence);
+            return false;
+        }
+        let (dies, ops) = (vec![die], Vec::new());
+        self.held.push(HeldErase { superblock, units, closed: sequence, cause, dies, ops });
+        true
+    }
+
+    /// The units of a program are in flash, for some of which erases may have waited.
+    fn replaced_in_held(&mut self, op: usize) {
+        let closed = self.closed[op].sequence;
+        for nth in 0..self.units_per_program as usize {
+            let Some(superblock) = self.held_by(op, nth) else { continue };
+            let waits = |e: &HeldErase| e.superblock == superblock && closed <= e.closed;
+            let Some(at) = self.held.iter().position(waits) else { continue };
+            self.held[at].units -= 1;
+            if self.held[at].units == 0 {
+                self.end_wait(at);
+            }
+        }
+    }
+
+    /// Nothing is left that an erase waits for.
+    fn end_wait(&mut self, at: usize) {
+        let HeldErase { superblock, cause, dies, ops, .. } = self.held.remove(at);
+        if ops.is_empty() {
+            for die in dies {
+                self.flash.erase(self.now, die, superblock, cause, false);
+            }
+        }
+        ops.into_iter().for_each(|op| self.flash.release(op, self.now));
+    }
+
+    /// What is queued next is written from `ppn` on: behind the erase of its superblock.
+    #[inline]
+    pub(super) fn queue_held(&mut self, ppn: u32) {
+        if self.held.is_empty() {
+            return;
+        }
+        let superblock = self.data.superblock_of(ppn);
+        for erase in &mut self.held {
+            if erase.superblock == superblock && erase.ops.is_empty() {
+                let (now, flash, cause) = (self.now, &mut self.flash, erase.cause);
+                let dies = erase.dies.iter();
+                erase.ops = dies.map(|&d| flash.erase(now, d, superblock, cause, true)).collect();
+            }
+        }
+    }
+
+    /// Erases that are held and not queued: superblock and die.
+    pub fn unqueued(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let unqueued = self.held.iter().filter(|erase| erase.ops.is_empty());
+        unqueued.flat_map(|erase| erase.dies.iter().map(|&die| (erase.superblock, die)))
+    }
+}
