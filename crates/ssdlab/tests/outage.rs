@@ -120,3 +120,22 @@ fn rigs_around_one_that_loses_power_lose_it_too() {
     let link = Rig::wrap("link", keys, &[("below", vec![&disk])]).unwrap();
     assert_eq!(link.power_loss, disk.power_loss);
 }
+
+#[test]
+fn a_cache_reads_its_table_before_it_takes_commands_where_it_is_on_the_cache_device() {
+    // 2,040 blocks of 16 KiB have a table of 128 KiB, which a device of one server reads in one command.
+    for (metadata, startup_ns) in [("ram", 0), ("written", 50_000)] {
+        let text = format!(
+            "[device]\nkind = \"cache\"\nmode = \"write-back\"\nblock = \"16KiB\"\nmetadata = \"{metadata}\"\n\
+             [device.cache]\nkind = \"null\"\ncapacity = \"32MiB\"\nservice_time = \"50us\"\n\
+             [device.below]\nkind = \"null\"\ncapacity = \"64MiB\"\nservice_time = \"2ms\"\n"
+        );
+        let mut session = session(&rig(&text));
+        session.power_cut().unwrap();
+        session.idle(Nanos::millis(10)).unwrap();
+        let counters = session.counters();
+        let value = |name: &str| counters.iter().find(|(of, _)| of == name).unwrap().1;
+        assert_eq!(value("power_startup_ns"), startup_ns, "{metadata}");
+        assert_eq!(value("cache_bytes_read"), if startup_ns > 0 { 128 << 10 } else { 0 });
+    }
+}

@@ -239,7 +239,7 @@ impl Array {
         }
         self.failures.lost = self.failures.lost.max(self.lost_now());
         self.count_write_hole();
-        self.count_untold(member);
+        self.lose_torn(member);
         let mut from = 0;
         while let Some(io) = self.fleet.take_lost(slot as usize, &mut from) {
             if io.purpose.cut {

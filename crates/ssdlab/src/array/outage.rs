@@ -162,26 +162,33 @@ impl Array {
     /// Notes which stripes may have a wrong parity, and what of them cannot be told.
     fn tear_stripes(&mut self, disagree: &[(u64, u64)]) {
         let Some(parity) = self.layout.parity() else { return };
-        let width = parity.width();
-        for &(from, _) in disagree {
-            let stripe = from / width;
+        let stripes: Vec<u64> = disagree.iter().map(|&(from, _)| from / parity.width()).collect();
+        for &stripe in &stripes {
             self.unsettled.torn[(stripe / 64) as usize] |= 1 << (stripe % 64);
         }
-        (0..self.seats.len() as u32).for_each(|member| self.count_untold(member));
+        (0..self.seats.len() as u32).for_each(|member| self.count_untold(member, &stripes));
     }
 
-    /// Counts what cannot be told of the chunks of a member that is missing, because their stripe is torn.
-    pub(super) fn count_untold(&mut self, member: u32) {
+    /// A member has failed: what the torn stripes have of it cannot be told.
+    pub(super) fn lose_torn(&mut self, member: u32) {
+        if self.unsettled.torn.iter().any(|&word| word != 0) {
+            let stripes: Vec<u64> = self.unsettled.torn_stripes().collect();
+            self.count_untold(member, &stripes);
+        }
+    }
+
+    /// Counts the chunks of a member, if it is missing, in stripes that have just been torn or lost it.
+    fn count_untold(&mut self, member: u32, stripes: &[u64]) {
         let Some(parity) = self.layout.parity() else { return };
         if self.seats[member as usize].condition == Condition::Whole {
             return;
         }
-        let untold = |stripe: &u64| {
+        let untold = |stripe: &&u64| {
             let mut roles = 0..parity.data();
-            let role = roles.find(|&role| parity.member(*stripe, role) == member);
-            role.is_some_and(|role| !self.has_chunk(*stripe, role)) && !self.is_lost(*stripe)
+            let role = roles.find(|&role| parity.member(**stripe, role) == member);
+            role.is_some_and(|role| !self.has_chunk(**stripe, role)) && !self.is_lost(**stripe)
         };
-        let count = self.unsettled.torn_stripes().filter(untold).count() as u64;
+        let count = stripes.iter().filter(untold).count() as u64;
         self.unsettled.exposed_bytes += count * parity.chunk;
     }
 

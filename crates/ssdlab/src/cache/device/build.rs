@@ -17,8 +17,9 @@ use crate::sim::Slab;
 use crate::units::Bytes;
 use std::collections::VecDeque;
 
-/// Bytes of memory per frame: keys, index, links, masks, and ghosts of the policies that have them.
-const FRAME_BYTES: u64 = 120;
+/// Bytes of memory per frame: keys, index, links, masks, marks of what a flush has to make safe, and ghosts of the
+/// policies that have them.
+const FRAME_BYTES: u64 = 184;
 
 /// Memory that a cache takes, and its two devices; bytes.
 ///

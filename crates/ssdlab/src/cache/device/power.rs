@@ -9,6 +9,7 @@
 //! again; what has left it is counted. In both cases nothing clean stays.
 
 use super::busy::Busy;
+use super::keys::Metadata;
 use super::{CACHE, CacheDevice, Kind, POOL, Piece, PieceId, Purpose, Stage};
 use crate::contract::{Device, Op};
 use crate::fleet::{Composite, Io};
@@ -67,7 +68,9 @@ impl CacheDevice {
 
     /// The devices are ready: the table is read, if it is on the cache device.
     pub(super) fn read_table(&mut self, from: u64) {
-        let len = self.data.saturating_sub(from).min(TABLE_READ);
+        let written = self.keys.metadata == Metadata::Written;
+        let end = if written { self.data } else { 0 };
+        let len = end.saturating_sub(from).min(TABLE_READ);
         if len == 0 || self.store.dead {
             self.started();
             self.clean();
