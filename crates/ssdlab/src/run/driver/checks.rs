@@ -1,0 +1,80 @@
+//! Runs that cannot end, or not as they should: refused before they begin, or ended with the reason.
+
+use super::{Driver, INTERVALS_MAX};
+use crate::error::{Error, Result};
+use crate::job::{JobFile, OPEN_LOOP_DEPTH};
+use crate::run::process::{Process, Stage};
+use crate::units::{NEVER, Nanos};
+
+impl Driver<'_> {
+    /// Nothing can ever happen again, yet not all is done: jobs that wait for each other, or a
+    /// device that lost a command.
+    pub(super) fn check_alive(&self, nothing_done: bool) -> Result<()> {
+        if !nothing_done || !self.timers.is_empty() || self.device.next_event() != NEVER {
+            return Ok(());
+        }
+        let in_flight: u32 = self.processes.iter().map(|p| p.in_flight).sum();
+        assert!(in_flight == 0, "device {} lost {in_flight} commands", self.device.kind());
+        let waiting = self.processes.iter().find(|p| p.stage == Stage::Waiting);
+        let Some(waiting) = waiting.filter(|_| self.running == 0) else { return Ok(()) };
+        let title = self.jobs.jobs[waiting.job as usize].title();
+        let job = title.map_or("a job".to_string(), |name| format!("job \"{name}\""));
+        Err(Error::Unfit(format!(
+            "{job} can never start: what it waits for (wait_for) waits for it"
+        )))
+    }
+
+    /// Latencies of a trace count from its arrivals; they would not if one had to wait to be issued.
+    pub(super) fn check_overrun(&self) -> Result<()> {
+        let Some(process) = self.processes.iter().find(|process| process.overrun) else {
+            return Ok(());
+        };
+        let most = process.in_flight.max(OPEN_LOOP_DEPTH as u32);
+        let problem = format!(
+            "more than {most} requests of the trace wait for the device, which cannot keep up; \
+             slow the trace down (replay_time_scale) or replay it at a depth (replay_no_stall)"
+        );
+        Err(self.jobs.jobs[process.job as usize].error("read_iolog", problem))
+    }
+
+    /// A job that goes on until time is up never ends on a device that answers in no time.
+    pub(super) fn check_time_passes(&self) -> Result<()> {
+        let endless = |process: &&Process| {
+            let schedule = &self.jobs.jobs[process.job as usize].schedule;
+            process.stage == Stage::Running && schedule.time_based
+        };
+        // Of several that run, the one that never waits has issued the most.
+        let busiest = self.processes.iter().filter(endless).max_by_key(|p| p.issued_ios);
+        let Some(process) = busiest else { return Ok(()) };
+        let problem = "the device answers this job in no time at all, so its time is never up; \
+                       write what it reads first, or give the device a command time";
+        Err(self.jobs.jobs[process.job as usize].error("time_based", problem))
+    }
+}
+
+/// Refuses, before it begins, a job that cannot end within what a run can record.
+pub(super) fn check_times(jobs: &JobFile, interval_ns: u64) -> Result<()> {
+    for spec in &jobs.jobs {
+        let schedule = &spec.schedule;
+        let runtime = schedule.runtime_ns.filter(|_| schedule.time_based).unwrap_or(0);
+        let delay = schedule.start_delay_ns.0;
+        let least = delay.saturating_add(schedule.ramp_ns).saturating_add(runtime);
+        if least / interval_ns > INTERVALS_MAX {
+            let of = if runtime > delay { "runtime" } else { "startdelay" };
+            let error = too_long("the job", interval_ns);
+            return Err(spec.error(of, error.to_string()));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn too_long(what: &str, interval_ns: u64) -> Error {
+    let span = match INTERVALS_MAX.saturating_mul(interval_ns) / 1_000_000_000 {
+        seconds if seconds < 172_800 => format!("{seconds} s"),
+        seconds => format!("{:.1} days", seconds as f64 / 86_400.0),
+    };
+    Error::Unfit(format!(
+        "{what} takes longer than the {span} of simulated time that can be recorded, one row every {}",
+        Nanos(interval_ns)
+    ))
+}
