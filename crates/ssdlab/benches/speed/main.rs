@@ -1,6 +1,6 @@
 //! The speed table: requests per CPU-second on `lab-reference`, through ordinary jobs.
 //!
-//! `./lab bench [--json FILE] [--quick] [--only write|read|untimed|array|tier|layer|precondition]` prints it and, with
+//! `./lab bench [--json FILE] [--quick] [--only write|buffer|read|untimed|array|tier|layer|precondition]` prints it and, with
 //! `--json`, appends one line to FILE. The warm-up (preconditioning to steady state) is not counted; what is counted
 //! is everything a run does: job, driver, statistics, device. `--against OLD [--rounds N]` times another build of
 //! this program in turn with this one ([`against`]).
@@ -26,8 +26,9 @@ const REQUESTS: [u32; 2] = [3_000_000, 300_000];
 /// Measures a part of the table with so many requests for a row.
 type Group = fn(&mut Table, u32);
 /// The parts by name.
-const GROUPS: [(&str, Group); 7] = [
+const GROUPS: [(&str, Group); 8] = [
     ("write", writes),
+    ("buffer", buffered_writes),
     ("read", reads),
     ("untimed", untimed_writes),
     ("array", arrays),
@@ -84,6 +85,24 @@ fn take(arguments: &mut Vec<String>, option: &str) -> Option<String> {
 fn refuse(sentence: &str) -> ! {
     eprintln!("lab: {sentence}");
     std::process::exit(2)
+}
+
+fn buffered_writes(table: &mut Table, requests: u32) {
+    for (page, op) in [("4KiB", "0.28"), ("16KiB", "0.28"), ("16KiB", "1")] {
+        let mut rig = Rig::parse(REFERENCE, "lab-reference").expect("a shipped profile");
+        for (key, value) in [
+            ("capacity", "4GiB"),
+            ("nand.page", page),
+            ("ftl.over_provisioning", op),
+            ("write_buffer", "{ size = \"8MiB\", power_loss_protected = true }"),
+        ] {
+            rig.set(key, value).expect("a value");
+        }
+        let mut device = rig.build(1, false).expect("a drive");
+        prepared(&mut *device, "steady");
+        let rate = job(&mut *device, "randwrite", 32, requests);
+        table.row(&format!("random write, buffer, page {page}, OP {op}"), rate, None);
+    }
 }
 
 fn writes(table: &mut Table, requests: u32) {

@@ -20,7 +20,9 @@ impl Rig {
     /// and are erased in less time. The same is done where fewer than `fewest` would remain: a drive
     /// of ten superblocks has no reserve left but those that are being written. The table of an extent
     /// map, an SLC cache and the marks of periodic collection shrink with the drive. So do the caches
-    /// of a hard disk, whose seeks are shares of its stroke.
+    /// of a hard disk, whose seeks are shares of its stroke. A write buffer keeps its size, as it fills the program units
+    /// of as many dies, and absorbs no overwrites: of a load over the whole drive there are next to none at full
+    /// size, and it would find more the less there is to write to.
     ///
     /// # Errors
     /// [`Error::Rig`] where the rig is no single SSD or hard disk, or does not say how large it is.
@@ -106,6 +108,9 @@ impl Rig {
             let begin = (start / factor as f64).max(low + 0.5);
             own.push(("ftl.gc.batch.start", six_digits(begin)));
             own.push(("ftl.gc.batch.end", six_digits(begin + (end - start) / factor as f64)));
+        }
+        if self.get("write_buffer.size").is_some() {
+            own.push(("write_buffer.drain", "immediate".to_string()));
         }
         for key in ["ftl.slc_cache.static_size", "ftl.slc_cache.dynamic_size"] {
             if let Some(size) = self.bytes(key)? {

@@ -1,11 +1,11 @@
 //! The write buffer: RAM in which writes are acknowledged.
 //!
 //! Data enters as *dirty* units, found by logical unit: a write to one replaces it there, a read of it is
-//! answered from there, a TRIM drops it. A policy ([`DRAINS`]) says when the oldest are let go: then
-//! the translation layer places them, and they take room until they have been programmed, but are
-//! not replaced any more. Each policy lets a program unit's worth go at a time. Where dies can take no more than is
-//! let go, data waits here and not in their queues: a die has the programs under way and behind that, and all
-//! that the order of placement puts in front of the next die without any.
+//! answered from there, a TRIM drops it. A policy ([`DRAINS`]) says when the oldest are let go, a program
+//! unit's worth at a time: the translation layer places them then, and they take room until they have been
+//! programmed, but are no longer replaced. By default data is let go while any die has less than two programs of
+//! host data, so that none stands still for want of them; what the order of placement puts before it queues on the
+//! others.
 //!
 //! After Kim & Ahn, BPLRU: a buffer management scheme for improving random writes in flash storage, FAST 2008
 //! (overwrites absorbed in RAM; here by unit, not by block, and nothing is padded with what is read), and the data cache of
