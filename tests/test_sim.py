@@ -269,3 +269,33 @@ def test_ctrl_c_in_a_simulated_run_leaves_nothing(tmp_path: Path) -> None:
     assert "Traceback" not in said
     assert sorted(p.name for p in tmp_path.iterdir() if p.is_file()) == ["job.fio"]
     assert list((tmp_path / "runs").iterdir()) == []
+
+
+def test_a_run_says_what_a_loss_of_power_took(cli: Cli, tmp_path: Path) -> None:
+    job = tmp_path / "w.fio"
+    job.write_text("[w]\nrw=randwrite\nbs=4k\niodepth=8\nsize=64m\ntime_based\nruntime=20\n")
+    table = tmp_path / "w.json"
+    losses = 'power_loss=["5s", "10s"]'
+    ran = cli("run", job, "--on", "demo-client", "--set", losses, "--json", table)
+    assert ran.status == 0, ran.err
+    counters = json.loads(table.read_text())["ssdlab"]["counters"]
+    lost = sum(value for name, value in counters.items() if name.endswith("power_lost_bytes"))
+    found = re.search(
+        r"Power was lost 2 times: 16 I/Os were in flight and sent again, (\S+) MB", ran.out
+    )
+    assert found is not None and float(found[1]) == pytest.approx(lost / 1e6, rel=1e-3)
+    without = cli("run", job, "--on", "demo-client")
+    assert without.status == 0 and "Power was lost" not in without.out
+
+
+@pytest.mark.parametrize("losses", ["10s", '["ten"]', "[-1]", '["5s", 3]'])
+def test_a_wrong_time_of_a_loss_of_power_is_one_sentence(
+    cli: Cli, tmp_path: Path, losses: str
+) -> None:
+    job = tmp_path / "w.fio"
+    job.write_text("[w]\nrw=randwrite\nbs=4k\nsize=1m\n")
+    said = cli("run", job, "--on", "demo-client", "--set", f"power_loss={losses}")
+    assert said.status == 2
+    assert said.err.splitlines() == [
+        'ssdlab: power_loss: expected times in a list, such as ["10s", "25s"]'
+    ]

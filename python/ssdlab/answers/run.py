@@ -46,6 +46,7 @@ from ssdlab.answers.job_tables import (
     time_cell,
     time_table,
 )
+from ssdlab.answers.power import losses_of_power
 from ssdlab.checks import examine, of_result
 from ssdlab.errors import InputError
 from ssdlab.histogram import NOTHING, PERCENTILES
@@ -168,6 +169,10 @@ def _lead(runs: Sequence[Run], jobs: Sequence[Sequence[Trace]], main: Sequence[T
         for kind in ("clat", "lat")
     ]
     said = _compared(main) if len(main) > 1 else [_headline(main[0])] if main else []
+    for run in runs:
+        label = f"{run.label}: " if len(runs) > 1 else ""
+        counters = run.result.ssdlab.get("counters") or {}
+        said += [f"{label}{sentence}" for sentence in losses_of_power(counters)]
     return Section(
         sentences=said,
         numbers=_numbers(main) if len(runs) == 1 else [],

@@ -1,0 +1,33 @@
+"""What losses of power took, in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ssdlab import units
+from ssdlab.wear import by_path
+
+
+def losses_of_power(counters: Mapping[str, Any]) -> list[str]:
+    """A sentence if the rig of a result with these counters (by path and name) ever lost power.
+
+    I/Os are counted where the host's arrive, bytes in all devices.
+    """
+    devices = by_path(counters)
+    own = [devices[path] for path in sorted(devices) if "power_losses" in devices[path]]
+    if not own:
+        return []
+
+    def all_of(name: str) -> float:
+        return sum(float(one.get(name, 0)) for one in own)
+
+    times = max(int(one["power_losses"]) for one in own)
+    often = "once" if times == 1 else f"{times:,} times"
+    cut = max(int(one.get("power_commands_cut", 0)) for one in own)
+    startup = max(float(one.get("power_startup_ns", 0)) for one in own) / times
+    said = f"Power was lost {often}: {cut:,} I/Os were in flight and sent again"
+    said += f", {units.size_text(all_of('power_lost_bytes'))} in volatile memory were lost"
+    if exposed := all_of("power_exposed_bytes"):
+        said += f", {units.size_text(exposed)} may be lost although they had been flushed"
+    return [f"{said}, devices were ready again after {units.latency(startup)}."]
