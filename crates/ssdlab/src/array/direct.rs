@@ -2,13 +2,31 @@
 
 use super::layout::Place;
 use super::{Array, Io, Piece, ReadBalance, Task};
-use crate::contract::{Command, Op};
+use crate::contract::{Command, Distance, Op};
 use crate::fleet::HostId;
 use crate::stats::Parts;
 
 const NO_PIECE: u32 = u32::MAX;
 
 impl Array {
+    /// Members will be asked for the first bytes of a command: where they lie, and what a write changes with them.
+    pub(super) fn expect_of_members(&self, op: Op, offset: u64, ahead: Distance) {
+        let expect = |Place { member, offset }: Place| {
+            self.member(member).device.expect(op, offset, ahead);
+        };
+        let (place, _) = self.layout.place(offset, 0);
+        expect(place);
+        if op != Op::Write {
+            return;
+        }
+        (1..self.layout.copies()).for_each(|copy| expect(self.layout.place(offset, copy).0));
+        if let Some(parity) = self.layout.parity() {
+            let row = place.offset / parity.chunk;
+            let roles = parity.data()..parity.members;
+            roles.for_each(|role| expect(Place { member: parity.member(row, role), ..place }));
+        }
+    }
+
     /// A flush or a purge goes to every member.
     pub(super) fn everywhere(&mut self, host: HostId) {
         let command = self.fleet.hosts[host].command;

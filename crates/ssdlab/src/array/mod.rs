@@ -32,7 +32,7 @@ mod write_hole;
 pub use bus::BusKeys;
 pub use keys::{ArrayKeys, FailKeys, Level, MEMBERS_MAX, ReadBalance};
 
-use crate::contract::{Build, Command, Completion, Device, Op};
+use crate::contract::{Build, Command, Completion, Device, Distance, Op};
 use crate::error::Result;
 use crate::fleet::{Composite, Fleet, HostId, IoId, Member, fleet_of};
 use crate::persist::{persistent, persistent_cases};
@@ -313,6 +313,10 @@ impl Composite for Array {
 
     fn timer(&mut self, which: u32) {
         self.something_is_due(which);
+    }
+
+    fn expect_below(&self, op: Op, offset: u64, ahead: Distance) {
+        self.expect_of_members(op, offset, ahead);
     }
 
     #[inline]

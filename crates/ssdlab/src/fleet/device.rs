@@ -31,9 +31,7 @@ impl<C: Composite> Device for C {
     }
 
     fn expect(&self, op: Op, offset: u64, ahead: Distance) {
-        if C::SOLE {
-            self.fleet().members[0].device.expect(op, offset, ahead);
-        }
+        self.expect_below(op, offset, ahead);
     }
 
     fn next_event(&self) -> u64 {

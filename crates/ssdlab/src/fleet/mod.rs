@@ -39,7 +39,7 @@ pub use host::{ERROR_TIME, Host, HostId};
 pub use member::Member;
 pub use payload::sectors;
 
-use crate::contract::{Command, Completion, Device, Drawing, HostCounts, Op};
+use crate::contract::{Command, Completion, Device, Distance, Drawing, HostCounts, Op};
 use crate::persist::{Persist, persistent};
 use crate::sim::{Calendar, Id, Slab};
 use crate::units::NEVER;
@@ -154,6 +154,13 @@ pub(crate) trait Composite: Persist + Send {
     /// Whether writes are answered before they are with the members, in memory that does not outlive the power.
     fn answers_early(&self) -> bool {
         false
+    }
+    /// Hands a hint to the members that it concerns, as [`Device::expect`].
+    #[inline]
+    fn expect_below(&self, op: Op, offset: u64, ahead: Distance) {
+        if Self::SOLE {
+            self.fleet().members[0].device.expect(op, offset, ahead);
+        }
     }
     /// Does a command in no time.
     fn apply_untimed(&mut self, command: &Command);
