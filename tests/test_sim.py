@@ -288,14 +288,17 @@ def test_a_run_says_what_a_loss_of_power_took(cli: Cli, tmp_path: Path) -> None:
     assert without.status == 0 and "Power was lost" not in without.out
 
 
-@pytest.mark.parametrize("losses", ["10s", '["ten"]', "[-1]", '["5s", 3]'])
+@pytest.mark.parametrize(
+    ("losses", "found"),
+    [("10s", '"10s"'), ('["ten"]', '["ten"]'), ("[-1]", "[-1]"), ('["5s", 3]', '["5s", 3]')],
+)
 def test_a_wrong_time_of_a_loss_of_power_is_one_sentence(
-    cli: Cli, tmp_path: Path, losses: str
+    cli: Cli, tmp_path: Path, losses: str, found: str
 ) -> None:
     job = tmp_path / "w.fio"
     job.write_text("[w]\nrw=randwrite\nbs=4k\nsize=1m\n")
     said = cli("run", job, "--on", "demo-client", "--set", f"power_loss={losses}")
     assert said.status == 2
     assert said.err.splitlines() == [
-        'ssdlab: power_loss: expected times in a list, such as ["10s", "25s"]'
+        f'ssdlab: power_loss: found {found}, expected times in a list, such as ["10s", "25s"]'
     ]

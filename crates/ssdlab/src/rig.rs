@@ -191,8 +191,9 @@ const POWER_LOSS: &str = "power_loss";
 fn take_power_loss(table: &mut Table) -> Result<Vec<Nanos>> {
     match table.remove(POWER_LOSS) {
         None => Ok(Vec::new()),
-        Some(times) => times.try_into().map_err(|_| {
-            Error::rig(POWER_LOSS, "expected times in a list, such as [\"10s\", \"25s\"]")
+        Some(times) => times.clone().try_into().map_err(|_| {
+            let expected = "expected times in a list, such as [\"10s\", \"25s\"]";
+            Error::rig(POWER_LOSS, format!("found {times}, {expected}"))
         }),
     }
 }
