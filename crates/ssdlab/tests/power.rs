@@ -91,21 +91,33 @@ fn a_device_that_lost_power_goes_on_from_a_file() {
     }
 }
 
-/// Answers flushes at once when it is ready, whatever the drive below still has to do.
-struct Hasty {
+/// A device that breaks a promise.
+struct Liar {
     inner: Box<dyn Device>,
+    /// It answers flushes at once when it is ready, whatever the drive below still has to do.
+    hasty: bool,
+    /// What it says of its write cache, true or not.
+    volatile: bool,
     answered: Vec<Completion>,
     now: u64,
     ready: u64,
 }
 
-impl Persist for Hasty {
+impl Liar {
+    /// One that tells the truth so far.
+    fn of(inner: Box<dyn Device>) -> Self {
+        let volatile = inner.is_volatile();
+        Liar { inner, hasty: false, volatile, answered: Vec::new(), now: 0, ready: 0 }
+    }
+}
+
+impl Persist for Liar {
     fn persist(&mut self, archive: &mut Archive<'_>) -> ssdlab::Result<()> {
         self.inner.persist(archive)
     }
 }
 
-impl Device for Hasty {
+impl Device for Liar {
     fn kind(&self) -> &'static str {
         self.inner.kind()
     }
@@ -114,7 +126,7 @@ impl Device for Hasty {
     }
     fn submit(&mut self, now: u64, command: Command) {
         self.now = now;
-        if command.op == Op::Flush && now >= self.ready {
+        if self.hasty && command.op == Op::Flush && now >= self.ready {
             self.answered.push(Completion { tag: command.tag, time: now, ..Default::default() });
         } else {
             self.inner.submit(now, command);
@@ -137,6 +149,9 @@ impl Device for Hasty {
     fn power_cut(&mut self, now: u64) -> u64 {
         self.ready = self.inner.power_cut(now);
         self.ready
+    }
+    fn is_volatile(&self) -> bool {
+        self.volatile
     }
     fn apply(&mut self, command: &Command) {
         self.inner.apply(command);
@@ -161,59 +176,11 @@ fn a_drive_that_answers_a_flush_at_once_is_caught() {
         tried += 1;
         let inner = build(&rig, 1, true);
         let script = power_script(1, inner.capacity(), 2000);
-        let mut hasty = Hasty { inner, answered: Vec::new(), now: 0, ready: 0 };
+        let mut hasty = Liar { hasty: true, ..Liar::of(inner) };
         let verdict = run_once(&mut hasty, &shape, &script, 16, true);
         assert!(matches!(verdict, Err(Violation::Forgotten { .. })), "{verdict:?}");
     }
     assert!(tried >= 4, "only {tried} drives with a volatile cache");
-}
-
-/// Says of itself what is not so: whether it has a volatile write cache.
-struct Claims {
-    inner: Box<dyn Device>,
-    volatile: bool,
-}
-
-impl Persist for Claims {
-    fn persist(&mut self, archive: &mut Archive<'_>) -> ssdlab::Result<()> {
-        self.inner.persist(archive)
-    }
-}
-
-impl Device for Claims {
-    fn kind(&self) -> &'static str {
-        self.inner.kind()
-    }
-    fn capacity(&self) -> u64 {
-        self.inner.capacity()
-    }
-    fn submit(&mut self, now: u64, command: Command) {
-        self.inner.submit(now, command);
-    }
-    fn next_event(&self) -> u64 {
-        self.inner.next_event()
-    }
-    fn advance(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64 {
-        self.inner.advance(limit, done)
-    }
-    fn settle(&mut self, now: u64) -> u64 {
-        self.inner.settle(now)
-    }
-    fn power_cut(&mut self, now: u64) -> u64 {
-        self.inner.power_cut(now)
-    }
-    fn is_volatile(&self) -> bool {
-        self.volatile
-    }
-    fn apply(&mut self, command: &Command) {
-        self.inner.apply(command);
-    }
-    fn content(&self, offset: u64) -> u64 {
-        self.inner.content(offset)
-    }
-    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        self.inner.counters(visit);
-    }
 }
 
 /// What the audit says of a write-back cache over a pool, one of which may make false claims.
@@ -223,7 +190,7 @@ fn cache_of(pool: &Layer, cache: &Layer, claims: [Option<bool>; 2]) -> Result<()
     for (device, claim) in [(&mut below, claims[0]), (&mut fast, claims[1])] {
         if let Some(volatile) = claim {
             let inner = std::mem::replace(device, build(&stack(&[nothing()]), 1, true));
-            *device = Box::new(Claims { inner, volatile });
+            *device = Box::new(Liar { volatile, ..Liar::of(inner) });
         }
     }
     let keys = "mode = \"write-back\"\nblock = \"16KiB\"\nidle_after = \"2ms\"\n";
@@ -438,7 +405,7 @@ fn array_of(keys: &str, leaf: &Layer, claim: Option<bool>) -> Result<(), Violati
     let member = || {
         let inner = build(&stack(std::slice::from_ref(leaf)), 1, true);
         match claim {
-            Some(volatile) => Box::new(Claims { inner, volatile }) as Box<dyn Device>,
+            Some(volatile) => Box::new(Liar { volatile, ..Liar::of(inner) }) as Box<dyn Device>,
             None => inner,
         }
     };
