@@ -46,4 +46,5 @@ mod tier;
 mod timing;
 mod traces;
 mod wear;
+mod work;
 mod write_buffer;

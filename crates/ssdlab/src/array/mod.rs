@@ -92,16 +92,6 @@ persistent!(Purpose { state { task, seat, cut } });
 /// In the fleet, a member is a device, whichever seat it has.
 type Io = crate::fleet::Io<Purpose>;
 
-impl Io {
-    /// Whether it touches so many bytes from a place on.
-    fn touches(&self, place: Place, len: u64) -> bool {
-        let end = place.offset + len;
-        self.purpose.seat == place.member
-            && self.offset < end
-            && place.offset < self.offset + self.len
-    }
-}
-
 /// Part of a command, on one member.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
@@ -237,14 +227,28 @@ impl Array {
     /// Sends a command to a member.
     #[inline]
     fn send(&mut self, io: Io, stamp: u64, compressible: u8) {
+        // The copies of a mirror must not differ by a write that is on its way while they are made equal.
+        let watched = io.op == Op::Write && self.layout.copies() > 1;
         if self.bus.is_none() && self.versions.is_none() {
-            return self.fleet.send(io, stamp, compressible);
+            let id = self.fleet.send(io, stamp, compressible);
+            if watched {
+                self.fleet.watch(id, io.purpose.seat, io.offset, io.len);
+            }
+            return;
         }
         let id = self.fleet.enlist(io);
+        if watched {
+            self.fleet.watch(id, io.purpose.seat, io.offset, io.len);
+        }
         if self.bus.is_some() {
             return self.send_across(id, stamp, compressible);
         }
         self.deliver(id, stamp, compressible);
+    }
+
+    /// Whether a write of so many bytes from a place of a mirror on is in flight.
+    fn is_written_to(&self, Place { member, offset }: Place, len: u64) -> bool {
+        self.fleet.is_touched(member, offset, len)
     }
 
     /// Hands a command to its member.

@@ -56,6 +56,8 @@ pub(super) struct Rebuild {
     max: Rate,
     /// Commands of the host that wait for the block.
     pub held: Vec<HostId>,
+    /// Those of them that TRIM or purge.
+    held_clears: u32,
     /// Errors per bit read.
     uber: f64,
     stream: Stream,
@@ -66,8 +68,8 @@ pub(super) struct Rebuild {
 }
 persistent!(Rebuild {
     state {
-        member, spares, due, blocks, copies, in_flight, paced, waits, paused, host_seen, held, stream, bytes,
-        errors, lost, done,
+        member, spares, due, blocks, copies, in_flight, paced, waits, paused, host_seen, held, held_clears, stream,
+        bytes, errors, lost, done,
     }
     built { block, blocks_max, min, max, uber }
 });
@@ -91,6 +93,7 @@ impl Rebuild {
             min: keys.rebuild_min,
             max: keys.rebuild_max,
             held: Vec::new(),
+            held_clears: 0,
             uber: keys.uber,
             stream,
             bytes: 0,
@@ -190,10 +193,7 @@ impl Array {
             }
             return;
         }
-        let clear = |op: Op| matches!(op, Op::Trim | Op::Purge);
-        let waits = |&host: &HostId| clear(self.fleet.hosts[host].command.op);
-        let clears = |io: &Io| clear(io.op);
-        if self.fleet.ios.iter().any(clears) || self.rebuild.held.iter().any(waits) {
+        if self.fleet.is_clearing() || self.rebuild.held_clears > 0 {
             // What is read and written must not change meanwhile; and they have their turn.
             self.rebuild.waits = true;
             return;
@@ -245,14 +245,10 @@ impl Array {
     /// Whether a write of a block is on the way: one that began before the spare took its place is on
     /// the way to the source alone.
     fn is_written(&self, member: u32, block: Block) -> bool {
-        let source = self.source_of(member, block);
-        let spare = Place { member, offset: block.from };
-        let written = |io: &Io| {
-            let overlaps = |place: Place| io.touches(place, block.to - block.from);
-            let hit = overlaps(spare) || source.is_some_and(overlaps);
-            io.op == Op::Write && hit
-        };
-        self.fleet.ios.iter().any(written)
+        let len = block.to - block.from;
+        let written = |place: Place| self.is_written_to(place, len);
+        written(Place { member, offset: block.from })
+            || self.source_of(member, block).is_some_and(written)
     }
 
     /// Copies a block of a mirror.
@@ -383,11 +379,13 @@ impl Array {
         (self.rebuild.due, self.rebuild.in_flight, self.rebuild.waits) = (NEVER, 0, false);
         self.rebuild.blocks.clear();
         self.rebuild.held.clear();
+        self.rebuild.held_clears = 0;
     }
 
     /// Commands of the host that waited for a block go on.
     pub(super) fn resume_held(&mut self) {
         let mut held = std::mem::take(&mut self.rebuild.held);
+        self.rebuild.held_clears = 0;
         for &host in &held {
             let active = &mut self.fleet.hosts[host];
             active.own.held = self.fleet.now - active.submitted;
@@ -420,6 +418,7 @@ impl Array {
         if waits {
             self.fleet.hosts[host].remaining += 1;
             self.rebuild.held.push(host);
+            self.rebuild.held_clears += u32::from(command.op != Op::Write);
         }
         waits
     }

@@ -102,9 +102,8 @@ impl Array {
         if self.resync.busy || paused {
             return;
         }
-        let clears = |io: &Io| matches!(io.op, Op::Trim | Op::Purge);
         let Some(&(from, to)) = self.resync.stale.first() else { return };
-        if self.fleet.ios.iter().any(clears) {
+        if self.fleet.is_clearing() {
             // Looked at again when they are answered.
             return;
         }
@@ -160,9 +159,7 @@ impl Array {
         let len = (to - from).min(self.rebuild.block).min(self.layout.place(from, 0).1);
         let places: Vec<Place> =
             (0..self.layout.copies()).map(|copy| self.layout.place(from, copy).0).collect();
-        let written =
-            |io: &Io| io.op == Op::Write && places.iter().any(|&place| io.touches(place, len));
-        if self.fleet.ios.iter().any(written) {
+        if places.iter().any(|&place| self.is_written_to(place, len)) {
             return;
         }
         let Some(&source) = places.iter().find(|&&place| self.holds(place, len)) else {

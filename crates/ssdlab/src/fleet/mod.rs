@@ -33,6 +33,7 @@ mod host;
 mod member;
 mod payload;
 mod power;
+mod watch;
 
 pub use exposed::Exposed;
 pub use host::{ERROR_TIME, Host, HostId};
@@ -41,11 +42,12 @@ pub use payload::sectors;
 
 use crate::contract::{Command, Completion, Device, Distance, Drawing, HostCounts, Op};
 use crate::persist::{Persist, persistent};
-use crate::sim::{Calendar, Id, Slab};
+use crate::sim::{Calendar, Id, Slab, Stretches};
 use crate::units::NEVER;
 use payload::Payload;
 use power::Power;
 use std::collections::VecDeque;
+use watch::clears;
 
 /// Commands of members, among ids.
 pub enum OfIo {}
@@ -65,14 +67,6 @@ pub struct Io<P> {
     pub len: u64,
     /// What it is for.
     pub purpose: P,
-}
-
-impl<P> Io<P> {
-    /// Whether it touches these bytes of a member.
-    #[inline]
-    pub fn overlaps(&self, member: usize, offset: u64, len: u64) -> bool {
-        self.member == member && self.offset < offset + len && offset < self.offset + self.len
-    }
 }
 
 persistent!(impl<P: Persist> Io<P> { state { member, op, offset, len, purpose } });
@@ -245,6 +239,10 @@ pub struct Fleet<O, P> {
     pub members: Vec<Member>,
     /// Their commands in flight.
     pub ios: Slab<Io<P>, OfIo>,
+    /// Those of them that are watched: where they change what others must not see changing.
+    watched: Stretches,
+    /// Those of them that TRIM or purge.
+    clearing: u32,
     /// Commands of the host.
     pub hosts: Slab<Host<O>, host::OfHost>,
     /// The present instant.
@@ -282,7 +280,7 @@ pub struct Fleet<O, P> {
 
 persistent!(impl<O: Persist, P: Persist> Fleet<O, P> {
     state {
-        ios, hosts, now, counts, commands, in_flight, last_host, errors, purging, settling, calendar, unplanned,
+        ios, watched, clearing, hosts, now, counts, commands, in_flight, last_host, errors, purging, settling, calendar, unplanned,
         failing, behind, power, ready,
     }
     parts { members, payload }
@@ -299,6 +297,8 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
             capacity,
             members,
             ios: Slab::new(),
+            watched: Stretches::default(),
+            clearing: 0,
             hosts: Slab::new(),
             now: 0,
             counts: HostCounts::default(),
@@ -341,6 +341,7 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
     #[inline]
     pub fn enlist(&mut self, io: Io<P>) -> IoId {
         self.members[io.member].pending += 1;
+        self.clearing += u32::from(clears(io.op));
         self.ios.insert(io)
     }
 
@@ -351,11 +352,12 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
         self.hand_over(id, &io, stamp, compressible);
     }
 
-    /// Sends a command to a member.
+    /// Sends a command to a member; the place that it has.
     #[inline]
-    pub fn send(&mut self, io: Io<P>, stamp: u64, compressible: u8) {
+    pub fn send(&mut self, io: Io<P>, stamp: u64, compressible: u8) -> IoId {
         let id = self.enlist(io);
         self.hand_over(id, &io, stamp, compressible);
+        id
     }
 
     #[inline]
@@ -395,7 +397,10 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
     #[inline]
     pub fn take(&mut self, id: IoId) -> Io<P> {
         self.ios.remove(id);
-        self.ios[id]
+        self.watched.remove(id.number());
+        let io = self.ios[id];
+        self.clearing -= u32::from(clears(io.op));
+        io
     }
 
     /// Does a command of a member in no time.

@@ -82,6 +82,8 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
         (self.power.back, self.power.since) = (ready, self.power.since.min(now));
         self.now = now;
         (self.ios, self.hosts) = (Slab::new(), Slab::new());
+        self.watched.clear();
+        self.clearing = 0;
         (self.in_flight, self.last_host, self.purging) = (0, now, false);
         self.failing.clear();
         self.behind.clear();

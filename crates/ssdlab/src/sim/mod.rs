@@ -3,7 +3,10 @@
 mod calendar;
 mod lane;
 mod slab;
+pub mod steps;
+mod stretches;
 
 pub use calendar::Calendar;
 pub use lane::Lane;
 pub use slab::{Id, Slab};
+pub use stretches::Stretches;

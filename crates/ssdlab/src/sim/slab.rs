@@ -1,5 +1,6 @@
 //! Things in places that are used again: what is in flight, without an allocation for each.
 
+use super::steps::look;
 use crate::persist::persistent;
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
@@ -124,12 +125,12 @@ impl<T, K> Slab<T, K> {
 
     /// All places that are used, by number.
     pub fn ids(&self) -> impl Iterator<Item = Id<K>> + use<'_, T, K> {
-        (0..self.places()).map(Id::of).filter(|&id| self.holds(id))
+        (0..self.places()).map(Id::of).inspect(|_| look()).filter(|&id| self.holds(id))
     }
 
     /// All things, by the number of their places.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.places.iter().filter(|place| place.used).map(|place| &place.thing)
+        self.places.iter().inspect(|_| look()).filter(|place| place.used).map(|place| &place.thing)
     }
 
     /// The first thing of which something holds.

@@ -117,7 +117,11 @@ impl Tier {
             _ => 0,
         };
         let io = Io { member: tier, op: command.op, offset, len, purpose };
-        self.fleet.send(io, stamp, command.compressible);
+        let id = self.fleet.send(io, stamp, command.compressible);
+        if command.op != Op::Read && self.keys.moves > 0 {
+            // A move reads nothing that is still being written.
+            self.fleet.watch(id, 0, at, len);
+        }
     }
 
     /// A write or a TRIM within an extent that is being moved.

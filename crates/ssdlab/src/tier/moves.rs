@@ -141,13 +141,7 @@ impl Tier {
         let Move { extent, from, copied, piece_end, .. } = self.moves[index];
         let base = u64::from(extent) << self.shift;
         let (begin, end) = (base + copied, base + piece_end);
-        let written = |io: &Io<Purpose>| match io.purpose {
-            Purpose::Host(_, at) | Purpose::Mirror(_, at) => {
-                io.op != Op::Read && at < end && begin < at + io.len
-            }
-            _ => false,
-        };
-        if self.fleet.ios.iter().any(written) {
+        if self.fleet.is_touched(0, begin, end - begin) {
             return;
         }
         self.blocked -= 1;

@@ -184,6 +184,7 @@ impl Controller {
             cache.counts.merged += lines - 1;
             let (Run { offset, len }, purpose) = (run, Purpose::Destage(compressible));
             let io = self.fleet.enlist(Io { member: 0, op: Op::Write, offset, len, purpose });
+            self.fleet.watch(io, 0, offset, len);
             self.cores.send(self.fleet.now, Work::Destage(io));
             self.fleet.set_timer(CORES, self.cores.due());
         }
@@ -261,10 +262,7 @@ impl Controller {
         };
         // A line of which something is on its way may hold more that waits.
         let range = cache.ram.lines_of(self.range(host));
-        let flies = |io: &Io<Purpose>| {
-            matches!(io.purpose, Purpose::Destage(_)) && io.overlaps(0, range.offset, range.len)
-        };
-        !cache.ram.has_waiting(&range) && !self.fleet.ios.iter().any(flies)
+        !cache.ram.has_waiting(&range) && !self.fleet.is_touched(0, range.offset, range.len)
     }
 
     fn release_trims(&mut self) {
