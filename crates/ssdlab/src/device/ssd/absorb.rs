@@ -89,7 +89,7 @@ impl Ssd {
             ppn
         };
         if let Some(content) = content {
-            self.ftl.replace_content(ppn, &content);
+            self.ftl.contents.replace(ppn, &content);
         }
         Some(length)
     }
