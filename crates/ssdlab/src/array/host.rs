@@ -49,10 +49,7 @@ impl Array {
         if ios == 1 {
             return self.fleet.complete(host, sum, before, Part::SlowestMember);
         }
-        let mut mean = Parts::default();
-        if ios > 1 {
-            mean.0.iter_mut().zip(sum.0).for_each(|(mean, sum)| *mean = sum / u64::from(ios));
-        }
+        let mean = if ios > 1 { sum.divided_by(ios.into()) } else { Parts::default() };
         self.fleet.complete(host, &mean, before, Part::SlowestMember);
     }
 

@@ -191,11 +191,12 @@ impl CacheDevice {
 
     /// The host has what it wanted of a piece.
     pub(super) fn host_part_done(&mut self, index: PieceId) {
-        let Piece { host, parts, .. } = self.pieces[index];
-        self.pieces[index].host = HostId::NONE;
+        let piece = &mut self.pieces[index];
+        let host = std::mem::replace(&mut piece.host, HostId::NONE);
         let cut = &mut self.fleet.hosts[host].own;
         cut.pieces -= 1;
         if cut.pieces == 0 {
+            let parts = self.pieces[index].parts.clone();
             self.complete(host, &parts);
         }
     }
