@@ -148,7 +148,7 @@ impl Array {
     }
 
     /// A member has answered a read: its data crosses.
-    pub(super) fn bring_across(&mut self, io: IoId, completion: &Completion) {
+    pub(super) fn transfer_read(&mut self, io: IoId, completion: &Completion) {
         let Some(bus) = &mut self.bus else { return };
         let mut parts = completion.parts.clone();
         parts.add_all(&bus.held[io.index()].parts);

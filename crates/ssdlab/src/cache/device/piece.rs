@@ -53,7 +53,7 @@ pub(crate) enum Hold {
 persistent_enum!(Hold { Read, Copy, Alone });
 
 impl Hold {
-    pub fn bears(self, other: Hold) -> bool {
+    pub fn is_compatible(self, other: Hold) -> bool {
         matches!((self, other), (Hold::Read, Hold::Read | Hold::Copy) | (Hold::Copy, Hold::Read))
     }
 }

@@ -283,7 +283,7 @@ impl Ssd {
             self.idle_due = false;
             self.collect_idle();
         }
-        self.go_on_folding();
+        self.fold_if_quiet();
     }
 
     /// Collects a superblock of each region that wants it, and goes on after another quiet while.
