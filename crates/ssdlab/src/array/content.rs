@@ -8,7 +8,7 @@ use super::stripe_cache::Span;
 use super::stripes::Kind;
 use super::{Array, Io, Piece, galois};
 use crate::contract::{Command, Device, Op, SECTOR, digest, mix};
-use crate::fleet::{HostId, IoId, sectors};
+use crate::fleet::{HostId, sectors};
 use crate::persist::persistent;
 use std::collections::BTreeMap;
 
@@ -21,13 +21,9 @@ pub(super) struct Versions {
     /// Content, by sector of the array, of chunks whose member is missing while their stripe is being
     /// written: what is left of the stripe does not agree in the meantime.
     kept: BTreeMap<u64, u64>,
-    /// Where power is lost: what was held before each write of a member in flight, by its number and
-    /// sector; and what is held in place of writes that did not reach their slot, by slot and sector.
-    before: BTreeMap<u64, u64>,
-    undone: BTreeMap<u64, u64>,
 }
 
-persistent!(Versions { state { payload, stamps, kept, before, undone } });
+persistent!(Versions { state { payload, stamps, kept } });
 
 impl Versions {
     /// Stripes that were being written are no more.
@@ -36,15 +32,9 @@ impl Versions {
     }
 }
 
-/// Key of a sector (byte `at`) of a slot or a command.
-fn key(of: u32, at: u64) -> u64 {
-    (u64::from(of) << 44) | (at / SECTOR)
-}
-
 impl Default for Versions {
     fn default() -> Self {
-        let (kept, before, undone) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Versions { payload: vec![0], stamps: Vec::new(), kept, before, undone }
+        Versions { payload: vec![0], stamps: Vec::new(), kept: BTreeMap::new() }
     }
 }
 
@@ -52,49 +42,7 @@ impl Array {
     /// Content of a sector of a member.
     pub(super) fn payload(&self, member: u32, offset: u64) -> u64 {
         let Some(versions) = &self.versions else { return 0 };
-        let version = self.member(member).content(offset) as usize;
-        // What was deallocated since is zeros.
-        if version > 0 && !versions.undone.is_empty() {
-            let slot = self.seats[member as usize].slot;
-            if let Some(&content) = versions.undone.get(&key(slot, offset)) {
-                return content;
-            }
-        }
-        versions.payload[version]
-    }
-
-    /// A command is about to be sent: what a write replaces may have to stay.
-    pub(super) fn note_old_content(&mut self, id: IoId) {
-        let io = self.fleet.ios[id];
-        if io.op != Op::Write || !self.power.is_planned() {
-            return;
-        }
-        for at in sectors(io.offset, io.offset + io.len) {
-            let old = self.payload(io.purpose.seat, at);
-            let versions = self.versions.as_mut().expect("the caller has seen it");
-            versions.before.insert(key(id.number(), at - io.offset), old);
-        }
-        self.forget_undone(io.purpose.seat, io.offset, io.len);
-    }
-
-    /// These bytes of a member are written anew.
-    pub(super) fn forget_undone(&mut self, member: u32, offset: u64, len: u64) {
-        let slot = self.seats[member as usize].slot;
-        let Some(versions) = &mut self.versions else { return };
-        if !versions.undone.is_empty() {
-            for at in sectors(offset, offset + len) {
-                versions.undone.remove(&key(slot, at));
-            }
-        }
-    }
-
-    /// A write did not reach its member.
-    pub(super) fn undo_content(&mut self, id: IoId, io: &Io) {
-        let Some(versions) = &mut self.versions else { return };
-        for at in sectors(io.offset, io.offset + io.len) {
-            let old = versions.before[&key(id.number(), at - io.offset)];
-            versions.undone.insert(key(io.member as u32, at), old);
-        }
+        versions.payload[self.member(member).content(offset) as usize]
     }
 
     /// Version of the first sector of a piece of a host's write.
