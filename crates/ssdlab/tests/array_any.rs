@@ -299,7 +299,7 @@ proptest! {
         let depth = if deep { 20 } else { 1 };
         // What is written after the last loss of power may make good what was lost.
         let once = cuts.len() == 1;
-        host.write(&mut *device, depth, if once { cuts[0] + 1 } else { 30_000_000 });
+        host.write(&mut *device, depth, if once { cuts[0] } else { 30_000_000 });
         host.wait(&mut *device, 2_000_000_000);
         let c = counters(&*device);
         let toml = rig.to_toml();

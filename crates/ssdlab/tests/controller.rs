@@ -303,7 +303,7 @@ impl Device for Arm {
     fn settle(&mut self, now: u64) -> u64 {
         now.max(self.free_at)
     }
-    fn power_cut(&mut self, now: u64, missed: &mut Missed) -> u64 {
+    fn power_cut(&mut self, now: u64, _: &mut Missed) -> u64 {
         self.queue.clear();
         now
     }

@@ -32,6 +32,22 @@ impl Versions {
     }
 }
 
+/// Versions of neighbouring sectors are consecutive numbers, of which a parity may be 0. As a content a version stands
+/// spread over all bits, so that sums cancel only where they should.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Its inverse modulo 2^64.
+const GATHER: u64 = 0xf1de_83e1_9937_733d;
+
+fn spread(version: u64) -> u64 {
+    let x = version.wrapping_mul(SPREAD);
+    x ^ x >> 32
+}
+
+/// The version of a content.
+fn gathered(content: u64) -> u64 {
+    (content ^ content >> 32).wrapping_mul(GATHER)
+}
+
 impl Default for Versions {
     fn default() -> Self {
         Versions { payload: vec![0], stamps: Vec::new(), kept: BTreeMap::new() }
@@ -60,7 +76,7 @@ impl Array {
                     && (piece.offset..piece.offset + piece.len).contains(&place.offset)
                 {
                     let at = first + ((place.offset - piece.offset) / SECTOR) as usize;
-                    versions.payload[at] = command.stamp + nth;
+                    versions.payload[at] = spread(command.stamp + nth);
                 }
             }
         }
@@ -87,8 +103,8 @@ impl Array {
                 if place.member == io.purpose.seat
                     && (io.offset..io.offset + io.len).contains(&place.offset)
                 {
-                    digest =
-                        digest.wrapping_add(mix(self.payload(place.member, place.offset), nth));
+                    let content = gathered(self.payload(place.member, place.offset));
+                    digest = digest.wrapping_add(mix(content, nth));
                     break;
                 }
             }
@@ -104,19 +120,19 @@ impl Array {
             let by_stripe = self.layout.parity().is_some();
             let whole = by_stripe && self.has_chunk_at(offset);
             if whole || (!by_stripe && self.holds(place, SECTOR)) {
-                return self.payload(place.member, place.offset);
+                return gathered(self.payload(place.member, place.offset));
             }
         }
         let Some(parity) = self.layout.parity() else { return 0 };
         let kept = self.versions.as_ref().and_then(|v| v.kept.get(&(offset / SECTOR)));
         if let Some(&kept) = kept {
-            return kept;
+            return gathered(kept);
         }
         let (index, within) = (offset / parity.chunk, offset % parity.chunk);
         let data = u64::from(parity.data());
         let mut chunks = self.chunks(index / data, within);
         let recovered = galois::recover(&mut chunks, parity.parities as usize);
-        if recovered { chunks[(index % data) as usize].unwrap_or(0) } else { 0 }
+        if recovered { gathered(chunks[(index % data) as usize].unwrap_or(0)) } else { 0 }
     }
 
     /// Content of a sector of every chunk of a stripe, as far as it can be read.
@@ -168,7 +184,7 @@ impl Array {
         let (Part { role, span }, host) = (own.wanted, own.hosts[0]);
         let begin = own.stripe * parity.width() + u64::from(role) * parity.chunk;
         let first = self.fleet.hosts[host].command.offset;
-        let content = |at| self.recovered(index, at)[role as usize];
+        let content = |at| gathered(self.recovered(index, at)[role as usize]);
         let digest =
             digest((begin + span.lo - first) / SECTOR, sectors(span.lo, span.hi).map(content));
         let host = &mut self.fleet.hosts[host];
@@ -181,7 +197,7 @@ impl Array {
         let sector = Span { lo: at, hi: at + SECTOR };
         let found =
             own.fresh.iter().rev().find(|(p, _)| p.role == role && p.span.covers(sector))?;
-        Some(found.1 + (at - found.0.span.lo) / SECTOR)
+        Some(spread(found.1 + (at - found.0.span.lo) / SECTOR))
     }
 
     /// New parity (0: P, 1: Q) of a sector.
@@ -338,11 +354,12 @@ impl Array {
         for (nth, at) in sectors(span.lo, span.hi).enumerate() {
             let mut chunks = self.chunks(stripe, at);
             assert!(galois::recover(&mut chunks, parity.parities as usize), "a stripe is lost");
-            chunks[role as usize] = Some(stamp + nth as u64);
+            let fresh = spread(stamp + nth as u64);
+            chunks[role as usize] = Some(fresh);
             let data: Vec<u64> =
                 chunks[..parity.data() as usize].iter().map(|c| c.unwrap_or(0)).collect();
             let [p, q] = galois::parities(&data);
-            content.iter_mut().zip([stamp + nth as u64, p, q]).for_each(|(c, value)| c.push(value));
+            content.iter_mut().zip([fresh, p, q]).for_each(|(c, value)| c.push(value));
         }
         let versions = self.versions.as_mut().expect("checked above");
         content.map(|content| {
@@ -374,7 +391,7 @@ impl Array {
                 for copy in 1..self.layout.copies() {
                     let (place, _) = self.layout.place(at, copy);
                     if self.holds(place, SECTOR) {
-                        let other = self.payload(place.member, place.offset);
+                        let other = gathered(self.payload(place.member, place.offset));
                         assert_eq!(content, other, "copies of the byte at {at} differ");
                     }
                 }

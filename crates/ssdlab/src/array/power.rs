@@ -96,6 +96,7 @@ impl Array {
 
     /// Power goes; answers when the members are ready again.
     pub(super) fn lose_all_power(&mut self, now: u64) -> u64 {
+        self.fleet.now = now;
         let mut unsure = self.under_way(|op| matches!(op, Op::Trim | Op::Purge));
         unsure.extend(self.unsettled.unsafe_now());
         let writes = self.under_way(|op| op == Op::Write);

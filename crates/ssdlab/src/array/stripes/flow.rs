@@ -277,13 +277,12 @@ impl Array {
                 let bytes = |parts: &[StripePart]| -> u64 {
                     parts.iter().map(|part| part.span.hi - part.span.lo).sum()
                 };
-                let (stripe, rows, read) = (own.stripe, own.rows, bytes(&own.reads));
+                let read = bytes(&own.reads);
                 let mut parts = std::mem::take(&mut self.stripe_parts);
                 self.parts_to_write(index, &mut parts);
                 self.resync.bytes_written += bytes(&parts);
                 self.resync.bytes_read += read;
                 self.stripe_parts = parts;
-                self.hole.heal(stripe, rows);
             }
         }
         self.end_stripe(index);
