@@ -110,7 +110,7 @@ fn the_write_hole_is_counted_exactly_over_drives_that_keep_what_they_have_answer
     let disk = "kind = \"hdd\"\ncapacity = \"6MiB\"\nrpm = 7200\nseek_average = \"8.5ms\"\n\
                 sustained_outer = \"2MB/s\"\nsustained_inner = \"1MB/s\"\nspin_up = \"20ms\"";
     let link = format!(
-        "kind = \"link\"\nbandwidth = \"20MB/s\"\nbelow = {{ kind = \"partition\", offset = \"12KiB\", \
+        "kind = \"link\"\nbandwidth = \"20MB/s\"\nqueue_slots = 4\nbelow = {{ kind = \"partition\", offset = \"12KiB\", \
                         below = {{ {} }} }}",
         NULL.replace('\n', ", ")
     );

@@ -198,7 +198,7 @@ impl Array {
         let of_data = || arrived.iter().filter(|&&(role, _)| role < data);
         let (all, none) = (of_data().all(|&(_, there)| there), of_data().all(|&(_, there)| !there));
         for (role, wrong) in (data..parity.members).zip(&mut stretch.wrong) {
-            let there = arrived.iter().any(|&of| of == (role, true));
+            let there = arrived.contains(&(role, true));
             *wrong = match there {
                 _ if missing => true,
                 true if all => anew(*wrong),
