@@ -275,7 +275,7 @@ impl Composite for Array {
         }
         match &self.bus {
             None => self.finish_io(id, completion),
-            Some(_) if io.op == Op::Read => self.bring_across(id, completion),
+            Some(_) if io.op == Op::Read => self.transfer_read(id, completion),
             Some(_) => self.finish_io(id, &self.with_bus(id, completion)),
         }
     }
@@ -315,7 +315,7 @@ impl Composite for Array {
     }
 
     fn start_up(&mut self) {
-        self.go_on_after_outage();
+        self.resume_after_outage();
     }
 
     fn begin_settling(&mut self) {

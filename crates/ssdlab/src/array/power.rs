@@ -198,7 +198,7 @@ impl Array {
     }
 
     /// The members are ready.
-    pub(super) fn go_on_after_outage(&mut self) {
+    pub(super) fn resume_after_outage(&mut self) {
         let now = self.fleet.now;
         if self.rebuild.member.is_some() {
             self.rebuild.due = now;

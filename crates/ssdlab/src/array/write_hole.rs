@@ -206,7 +206,8 @@ impl Array {
                 _ => true,
             };
         }
-        stretch.spared.extend(written);
+        // What was counted before is lost once more.
+        stretch.spared = written;
         self.hole.put(stripe, stretch);
     }
 
