@@ -10,11 +10,13 @@
 mod built;
 mod counts;
 mod drawing;
+mod missed;
 
 pub use built::Built;
 pub(crate) use counts::host_counts;
 pub use counts::{HOST, HostCounts, PowerCounts};
 pub use drawing::Drawing;
+pub use missed::Missed;
 
 use crate::persist::{Persist, persistent, persistent_enum};
 use crate::rng::Stream;
@@ -152,8 +154,9 @@ pub trait Device: Persist + Send {
 
     /// Power goes at `now`, when all that was due by then has happened. Commands in flight are never
     /// answered and may have been done in part, what was volatile is gone, what is durable stays. Answers the
-    /// earliest instant at which it may answer a command again; those that it is given before wait.
-    fn power_cut(&mut self, now: u64) -> u64;
+    /// earliest instant at which it may answer a command again; those that it is given before wait. What of the
+    /// writes in flight has not arrived goes to `missed`.
+    fn power_cut(&mut self, now: u64, missed: &mut Missed) -> u64;
 
     /// Whether writes that it has answered may be lost with the power until a flush.
     fn is_volatile(&self) -> bool {

@@ -5,7 +5,7 @@ use crate::common;
 use common::rigs::build;
 use common::{closed_loop, command, counters};
 use ssdlab::device::{
-    Build, Command, Completion, Controller, ControllerKeys, Device, Op, RamKeys, RamOrder,
+    Build, Command, Completion, Controller, ControllerKeys, Device, Missed, Op, RamKeys, RamOrder,
     WriteMode,
 };
 use ssdlab::persist::{Archive, Persist};
@@ -303,7 +303,7 @@ impl Device for Arm {
     fn settle(&mut self, now: u64) -> u64 {
         now.max(self.free_at)
     }
-    fn power_cut(&mut self, now: u64) -> u64 {
+    fn power_cut(&mut self, now: u64, _: &mut Missed) -> u64 {
         self.queue.clear();
         now
     }

@@ -187,7 +187,6 @@ fn raid5_that_loses_a_member_and_rebuilds() {
         &format!(
             "[device]\nkind = \"array\"\nlevel = \"raid5\"\ncount = 4\nspares = 1\nchunk = \"16KiB\"\n\
              bitmap = \"1MiB\"\nbitmap_delay = \"30ms\"\nfail = [{{ member = 2, at = \"50ms\" }}]\n\
-             power_loss = [\"150ms\"]\nrestart_after = \"5ms\"\n\
              bus = {{ bandwidth = \"1GB/s\", command_time = \"1us\" }}\nmember = {DRIVE}"
         ),
         5,

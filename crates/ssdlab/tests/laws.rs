@@ -11,7 +11,7 @@ use common::rigs::{
 };
 use common::{cases, lab_reference, long};
 use proptest::prelude::*;
-use ssdlab::device::{Command, Completion, DEVICES, Device, Op};
+use ssdlab::device::{Command, Completion, DEVICES, Device, Missed, Op};
 use ssdlab::persist::{Archive, Persist};
 use ssdlab::rig::Rig;
 use ssdlab::rng::Stream;
@@ -249,9 +249,9 @@ impl Device for Relay<'_> {
         self.hand_over();
         self.inner.settle(now)
     }
-    fn power_cut(&mut self, now: u64) -> u64 {
+    fn power_cut(&mut self, now: u64, missed: &mut Missed) -> u64 {
         self.hand_over();
-        let ready = self.inner.power_cut(now);
+        let ready = self.inner.power_cut(now, missed);
         self.hand_over();
         ready
     }
@@ -610,8 +610,8 @@ impl Device for Canary {
     fn settle(&mut self, now: u64) -> u64 {
         self.inner.settle(now)
     }
-    fn power_cut(&mut self, now: u64) -> u64 {
-        self.inner.power_cut(now)
+    fn power_cut(&mut self, now: u64, missed: &mut Missed) -> u64 {
+        self.inner.power_cut(now, missed)
     }
     fn apply(&mut self, command: &Command) {
         self.inner.apply(command);

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use serde::Deserialize;
 use ssdlab::array::Array;
 use ssdlab::cache::device::{CacheDevice, CacheKeys};
-use ssdlab::device::{Command, Completion, Device, Op};
+use ssdlab::device::{Command, Completion, Device, Missed, Op};
 use ssdlab::persist::{Archive, Persist};
 use ssdlab::rig::Rig;
 
@@ -146,8 +146,8 @@ impl Device for Liar {
     fn settle(&mut self, now: u64) -> u64 {
         self.inner.settle(now)
     }
-    fn power_cut(&mut self, now: u64) -> u64 {
-        self.ready = self.inner.power_cut(now);
+    fn power_cut(&mut self, now: u64, missed: &mut Missed) -> u64 {
+        self.ready = self.inner.power_cut(now, missed);
         self.ready
     }
     fn is_volatile(&self) -> bool {
@@ -291,7 +291,7 @@ fn commands_wait_until_the_device_is_ready() {
         let mut done = Vec::new();
         while device.advance(1000, &mut done) < 1000 {}
         done.clear();
-        let ready = device.power_cut(1000);
+        let ready = device.power_cut(1000, &mut Missed::default());
         device.submit(1500.min(ready), Command { tag: 2, ..command(Op::Read, 0, 4096) });
         let time = device.advance(u64::MAX - 1, &mut done);
         assert_eq!(done.iter().map(|c| c.tag).collect::<Vec<_>>(), [2]);

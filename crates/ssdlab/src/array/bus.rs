@@ -6,8 +6,8 @@
 //! its command, data of reads after the member has it; first in, first out, one transfer at a time and
 //! direction. An array without one does not know of it.
 
-use super::Array;
 use super::failure::BUS;
+use super::{Array, Io};
 use crate::contract::{Completion, Op};
 use crate::device::Duplex;
 use crate::error::{Error, Result};
@@ -166,13 +166,12 @@ impl Array {
         all
     }
 
-    /// Everything on the bus is cut: places of commands, and whether they came from their member.
-    pub(super) fn cut_bus(&mut self) -> Vec<(IoId, bool)> {
-        let now = self.fleet.now;
-        let mut cut = self.bus.as_mut().map(|bus| bus.cut(now)).unwrap_or_default();
-        cut.retain(|&(io, _)| self.fleet.ios.holds(io));
-        self.plan_bus();
-        cut
+    /// Everything on the bus is cut: writes that were on their way to their member.
+    pub(super) fn cut_bus(&mut self, now: u64) -> Vec<Io> {
+        let cut = self.bus.as_mut().map(|bus| bus.cut(now)).unwrap_or_default();
+        let there = cut.into_iter().filter(|&(io, back)| !back && self.fleet.ios.holds(io));
+        let commands = there.map(|(io, _)| self.fleet.ios[io]);
+        commands.filter(|io| io.op == Op::Write).collect()
     }
 
     /// Something has crossed the bus.
@@ -190,7 +189,7 @@ impl Array {
             let parts = std::mem::take(&mut held.parts);
             self.finish_io(io, &Completion { tag: 0, time: now, parts, digest });
         } else {
-            self.deliver(io, stamp, compressible);
+            self.fleet.deliver(io, stamp, compressible);
         }
     }
 }

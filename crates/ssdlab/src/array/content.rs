@@ -8,7 +8,7 @@ use super::stripe_cache::Span;
 use super::stripes::Kind;
 use super::{Array, Io, Piece, galois};
 use crate::contract::{Command, Device, Op, SECTOR, digest, mix};
-use crate::fleet::{HostId, IoId, sectors};
+use crate::fleet::{HostId, sectors};
 use crate::persist::persistent;
 use std::collections::BTreeMap;
 
@@ -21,13 +21,9 @@ pub(super) struct Versions {
     /// Content, by sector of the array, of chunks whose member is missing while their stripe is being
     /// written: what is left of the stripe does not agree in the meantime.
     kept: BTreeMap<u64, u64>,
-    /// Where power is lost: what was held before each write of a member in flight, by its number and
-    /// sector; and what is held in place of writes that did not reach their slot, by slot and sector.
-    before: BTreeMap<u64, u64>,
-    undone: BTreeMap<u64, u64>,
 }
 
-persistent!(Versions { state { payload, stamps, kept, before, undone } });
+persistent!(Versions { state { payload, stamps, kept } });
 
 impl Versions {
     /// Stripes that were being written are no more.
@@ -36,15 +32,25 @@ impl Versions {
     }
 }
 
-/// Key of a sector (byte `at`) of a slot or a command.
-fn key(of: u32, at: u64) -> u64 {
-    (u64::from(of) << 44) | (at / SECTOR)
+/// Versions of neighbouring sectors are consecutive numbers, of which a parity may be 0. As a content a version stands
+/// spread over all bits, so that sums cancel only where they should.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Its inverse modulo 2^64.
+const GATHER: u64 = 0xf1de_83e1_9937_733d;
+
+fn spread(version: u64) -> u64 {
+    let x = version.wrapping_mul(SPREAD);
+    x ^ x >> 32
+}
+
+/// The version of a content.
+fn gathered(content: u64) -> u64 {
+    (content ^ content >> 32).wrapping_mul(GATHER)
 }
 
 impl Default for Versions {
     fn default() -> Self {
-        let (kept, before, undone) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Versions { payload: vec![0], stamps: Vec::new(), kept, before, undone }
+        Versions { payload: vec![0], stamps: Vec::new(), kept: BTreeMap::new() }
     }
 }
 
@@ -52,49 +58,7 @@ impl Array {
     /// Content of a sector of a member.
     pub(super) fn payload(&self, member: u32, offset: u64) -> u64 {
         let Some(versions) = &self.versions else { return 0 };
-        let version = self.member(member).content(offset) as usize;
-        // What was deallocated since is zeros.
-        if version > 0 && !versions.undone.is_empty() {
-            let slot = self.seats[member as usize].slot;
-            if let Some(&content) = versions.undone.get(&key(slot, offset)) {
-                return content;
-            }
-        }
-        versions.payload[version]
-    }
-
-    /// A command is about to be sent: what a write replaces may have to stay.
-    pub(super) fn note_old_content(&mut self, id: IoId) {
-        let io = self.fleet.ios[id];
-        if io.op != Op::Write || !self.power.is_planned() {
-            return;
-        }
-        for at in sectors(io.offset, io.offset + io.len) {
-            let old = self.payload(io.purpose.seat, at);
-            let versions = self.versions.as_mut().expect("the caller has seen it");
-            versions.before.insert(key(id.number(), at - io.offset), old);
-        }
-        self.forget_undone(io.purpose.seat, io.offset, io.len);
-    }
-
-    /// These bytes of a member are written anew.
-    pub(super) fn forget_undone(&mut self, member: u32, offset: u64, len: u64) {
-        let slot = self.seats[member as usize].slot;
-        let Some(versions) = &mut self.versions else { return };
-        if !versions.undone.is_empty() {
-            for at in sectors(offset, offset + len) {
-                versions.undone.remove(&key(slot, at));
-            }
-        }
-    }
-
-    /// A write did not reach its member.
-    pub(super) fn undo_content(&mut self, id: IoId, io: &Io) {
-        let Some(versions) = &mut self.versions else { return };
-        for at in sectors(io.offset, io.offset + io.len) {
-            let old = versions.before[&key(id.number(), at - io.offset)];
-            versions.undone.insert(key(io.member as u32, at), old);
-        }
+        versions.payload[self.member(member).content(offset) as usize]
     }
 
     /// Version of the first sector of a piece of a host's write.
@@ -112,7 +76,7 @@ impl Array {
                     && (piece.offset..piece.offset + piece.len).contains(&place.offset)
                 {
                     let at = first + ((place.offset - piece.offset) / SECTOR) as usize;
-                    versions.payload[at] = command.stamp + nth;
+                    versions.payload[at] = spread(command.stamp + nth);
                 }
             }
         }
@@ -139,8 +103,8 @@ impl Array {
                 if place.member == io.purpose.seat
                     && (io.offset..io.offset + io.len).contains(&place.offset)
                 {
-                    digest =
-                        digest.wrapping_add(mix(self.payload(place.member, place.offset), nth));
+                    let content = gathered(self.payload(place.member, place.offset));
+                    digest = digest.wrapping_add(mix(content, nth));
                     break;
                 }
             }
@@ -156,19 +120,19 @@ impl Array {
             let by_stripe = self.layout.parity().is_some();
             let whole = by_stripe && self.has_chunk_at(offset);
             if whole || (!by_stripe && self.holds(place, SECTOR)) {
-                return self.payload(place.member, place.offset);
+                return gathered(self.payload(place.member, place.offset));
             }
         }
         let Some(parity) = self.layout.parity() else { return 0 };
         let kept = self.versions.as_ref().and_then(|v| v.kept.get(&(offset / SECTOR)));
         if let Some(&kept) = kept {
-            return kept;
+            return gathered(kept);
         }
         let (index, within) = (offset / parity.chunk, offset % parity.chunk);
         let data = u64::from(parity.data());
         let mut chunks = self.chunks(index / data, within);
         let recovered = galois::recover(&mut chunks, parity.parities as usize);
-        if recovered { chunks[(index % data) as usize].unwrap_or(0) } else { 0 }
+        if recovered { gathered(chunks[(index % data) as usize].unwrap_or(0)) } else { 0 }
     }
 
     /// Content of a sector of every chunk of a stripe, as far as it can be read.
@@ -220,7 +184,7 @@ impl Array {
         let (Part { role, span }, host) = (own.wanted, own.hosts[0]);
         let begin = own.stripe * parity.width() + u64::from(role) * parity.chunk;
         let first = self.fleet.hosts[host].command.offset;
-        let content = |at| self.recovered(index, at)[role as usize];
+        let content = |at| gathered(self.recovered(index, at)[role as usize]);
         let digest =
             digest((begin + span.lo - first) / SECTOR, sectors(span.lo, span.hi).map(content));
         let host = &mut self.fleet.hosts[host];
@@ -233,7 +197,7 @@ impl Array {
         let sector = Span { lo: at, hi: at + SECTOR };
         let found =
             own.fresh.iter().rev().find(|(p, _)| p.role == role && p.span.covers(sector))?;
-        Some(found.1 + (at - found.0.span.lo) / SECTOR)
+        Some(spread(found.1 + (at - found.0.span.lo) / SECTOR))
     }
 
     /// New parity (0: P, 1: Q) of a sector.
@@ -390,11 +354,12 @@ impl Array {
         for (nth, at) in sectors(span.lo, span.hi).enumerate() {
             let mut chunks = self.chunks(stripe, at);
             assert!(galois::recover(&mut chunks, parity.parities as usize), "a stripe is lost");
-            chunks[role as usize] = Some(stamp + nth as u64);
+            let fresh = spread(stamp + nth as u64);
+            chunks[role as usize] = Some(fresh);
             let data: Vec<u64> =
                 chunks[..parity.data() as usize].iter().map(|c| c.unwrap_or(0)).collect();
             let [p, q] = galois::parities(&data);
-            content.iter_mut().zip([stamp + nth as u64, p, q]).for_each(|(c, value)| c.push(value));
+            content.iter_mut().zip([fresh, p, q]).for_each(|(c, value)| c.push(value));
         }
         let versions = self.versions.as_mut().expect("checked above");
         content.map(|content| {
@@ -426,7 +391,7 @@ impl Array {
                 for copy in 1..self.layout.copies() {
                     let (place, _) = self.layout.place(at, copy);
                     if self.holds(place, SECTOR) {
-                        let other = self.payload(place.member, place.offset);
+                        let other = gathered(self.payload(place.member, place.offset));
                         assert_eq!(content, other, "copies of the byte at {at} differ");
                     }
                 }

@@ -19,7 +19,6 @@ impl Array {
         visit("rebuilt_members", self.rebuild.done);
         visit("rebuild_read_errors", self.rebuild.errors);
         self.visit_power_counters(visit);
-        self.visit_outage_counters(visit);
         if self.layout.parity().is_none() {
             return;
         }

@@ -32,8 +32,7 @@ impl Array {
         let command = self.fleet.hosts[host].command;
         if command.op == Op::Purge {
             self.stripes.forget();
-            self.power.heal_stripes(0, u64::MAX);
-            self.unsettled.heal_all(0, u64::MAX);
+            self.hole.heal_stripes(0, u64::MAX);
         } else {
             self.fleet.hosts[host].own.flush = self.unsettled.flushes.begin();
         }
@@ -80,8 +79,7 @@ impl Array {
             return;
         }
         self.stripes.forget_range(first, end);
-        self.power.heal_stripes(first, end);
-        self.unsettled.heal_all(first, end);
+        self.hole.heal_stripes(first, end);
         for member in 0..members {
             if self.alive(member) {
                 self.piece(member, first * chunk, (end - first) * chunk);

@@ -6,7 +6,7 @@
 //!
 //! The write hole is the other danger: where power fails while a stripe is written, its parity may be
 //! of neither the old nor the new data, and a member lost before the stripe is made good takes data
-//! with it that nobody wrote (`power.rs`). `write_hole_stripes` counts the stripes that were open to it:
+//! with it that nobody wrote (`write_hole.rs`). `write_hole_stripes` counts the stripes that were open to it:
 //! those being written when a member failed.
 
 use super::keys::FailKeys;
@@ -26,10 +26,9 @@ pub(super) const FAIL: u32 = 0;
 pub(super) const ERROR: u32 = 1;
 pub(super) const REBUILD: u32 = 2;
 pub(super) const BITMAP: u32 = 3;
-pub(super) const POWER: u32 = 4;
-pub(super) const RESYNC: u32 = 5;
-pub(super) const BUS: u32 = 6;
-pub(super) const TIMERS: u32 = 7;
+pub(super) const RESYNC: u32 = 4;
+pub(super) const BUS: u32 = 5;
+pub(super) const TIMERS: u32 = 6;
 
 /// How far a member can be relied on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -156,7 +155,6 @@ impl Array {
             (ERROR, self.fleet.next_error()),
             (REBUILD, self.rebuild.due),
             (BITMAP, bitmap),
-            (POWER, self.power.due()),
             (RESYNC, self.resync.due),
         ] {
             self.fleet.set_timer(timer, due);
@@ -178,7 +176,6 @@ impl Array {
                 }
             }
             BITMAP => self.look_at_bitmap(),
-            POWER => self.power_timer(),
             RESYNC => {
                 self.resync.due = NEVER;
                 self.resync_step();
@@ -238,15 +235,10 @@ impl Array {
             self.abandon_rebuild();
         }
         self.failures.lost = self.failures.lost.max(self.lost_now());
-        self.count_write_hole();
-        self.lose_torn(member);
+        self.count_exposed();
         let mut from = 0;
         while let Some(io) = self.fleet.take_lost(slot as usize, &mut from) {
-            if io.purpose.cut {
-                self.cut_returned();
-            } else {
-                self.never_answered(io);
-            }
+            self.never_answered(io);
         }
         self.take_spare(member);
         self.plan_timers();

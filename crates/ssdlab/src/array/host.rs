@@ -39,7 +39,7 @@ impl Array {
             self.unsettled.flushes.end(number);
         }
         if command.op == Op::Write {
-            self.power.last_write = self.fleet.now;
+            self.unsettled.last_write = self.fleet.now;
             if let (Some(bitmap), true) = (&mut self.bitmap, marked) {
                 bitmap.end(command.offset, command.len);
             }

@@ -3,7 +3,6 @@
 use super::bus::BusKeys;
 use super::layout::{Copies, Rotation};
 use crate::error::{Error, Result};
-use crate::rig::at_most_an_hour;
 use crate::units::{Bytes, Nanos, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -138,14 +137,6 @@ pub struct ArrayKeys {
     /// Failures of members: each `{ member, at }` or `{ member, worn }`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fail: Vec<FailKeys>,
-    /// Losses of power, each in virtual time since the array was new: what is in flight is cut, writes of
-    /// members reach them or not. What the members lose of their own is not modelled.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub power_loss: Vec<Nanos>,
-    /// How long after a loss of power the array is back; stripes and copies that may disagree are then
-    /// resynchronised, at the rate of rebuilding.
-    #[serde(default = "default_restart_after")]
-    pub restart_after: Nanos,
 }
 
 /// A member that fails.
@@ -164,10 +155,6 @@ pub struct FailKeys {
 
 fn default_bitmap_delay() -> Nanos {
     Nanos::millis(5000)
-}
-
-fn default_restart_after() -> Nanos {
-    Nanos::millis(30_000)
 }
 
 fn default_rebuild_window() -> Bytes {
@@ -222,7 +209,6 @@ impl ArrayKeys {
             let problem = format!("found {}, expected from 0 to {UBER_MAX} per bit", self.uber);
             return Err(Error::rig("uber", problem));
         }
-        at_most_an_hour("restart_after", self.restart_after)?;
         for (key, rate) in [("rebuild_min", self.rebuild_min), ("rebuild_max", self.rebuild_max)] {
             if rate.0 < 1000 {
                 let problem = format!("found {rate}, expected at least 1kB/s");

@@ -19,7 +19,6 @@ mod galois;
 mod host;
 mod keys;
 pub mod layout;
-mod outage;
 mod plan;
 mod power;
 mod rebuild;
@@ -32,7 +31,7 @@ mod write_hole;
 pub use bus::BusKeys;
 pub use keys::{ArrayKeys, FailKeys, Level, MEMBERS_MAX, ReadBalance};
 
-use crate::contract::{Build, Command, Completion, Device, Distance, Op};
+use crate::contract::{Build, Command, Completion, Device, Distance, Missed, Op};
 use crate::error::Result;
 use crate::fleet::{Composite, Fleet, HostId, IoId, Member, fleet_of};
 use crate::persist::{persistent, persistent_cases};
@@ -43,12 +42,12 @@ use content::Versions;
 use failure::{Failures, Seat};
 use host::Own;
 use layout::{Layout, Place};
-use outage::Unsettled;
-use power::Power;
+use power::Unsettled;
 use rebuild::Rebuild;
 use resync::Resync;
 use stripes::Stripes;
 use untimed::Unfinished;
+use write_hole::WriteHole;
 
 /// What a command of a member is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,10 +83,8 @@ persistent_cases!(Task {
 pub(crate) struct Purpose {
     task: Task,
     seat: u32,
-    /// Power went meanwhile: nobody waits for it.
-    cut: bool,
 }
-persistent!(Purpose { state { task, seat, cut } });
+persistent!(Purpose { state { task, seat } });
 
 /// In the fleet, a member is a device, whichever seat it has.
 type Io = crate::fleet::Io<Purpose>;
@@ -120,11 +117,11 @@ pub struct Array {
     may_fail: bool,
     failures: Failures,
     rebuild: Rebuild,
-    power: Power,
     resync: Resync,
-    /// What members may disagree on when power goes, and whether any has a volatile write cache.
+    /// What members may disagree on when power goes, whether any has a volatile write cache, and what was torn.
     unsettled: Unsettled,
     volatile_members: bool,
+    hole: WriteHole,
     bitmap: Option<Bitmap>,
     bus: Option<Bus>,
     /// What the members needed together for each command of the host that took more than one of theirs, by place.
@@ -145,8 +142,8 @@ pub struct Array {
 }
 persistent!(Array {
     state {
-        fleet, seats, degraded, failures, rebuild, power, resync, sums, stripes, unfinished, turn, trims_dropped,
-        unsettled,
+        fleet, seats, degraded, failures, rebuild, resync, sums, stripes, unfinished, turn, trims_dropped,
+        unsettled, hole,
     }
     parts { versions, bitmap, bus }
     built {
@@ -176,10 +173,10 @@ impl Array {
             watches_wear: keys.fail.iter().any(|fail| fail.worn.is_some()),
             failures: Failures::new(&keys.fail),
             rebuild,
-            power: Power::new(keys, build.stream("power")),
             resync: Resync::new(),
             unsettled: Unsettled::new(&layout, bitmap.as_ref()),
             volatile_members: members.iter().any(|member| member.is_volatile()),
+            hole: WriteHole::default(),
             bitmap,
             bus: keys.bus.as_ref().map(Bus::new).transpose()?,
             read_balance: keys.read_balance,
@@ -221,7 +218,7 @@ impl Array {
     #[inline]
     fn io(&self, task: Task, seat: u32, op: Op, offset: u64, len: u64) -> Io {
         let member = self.seats[seat as usize].slot as usize;
-        Io { member, op, offset, len, purpose: Purpose { task, seat, cut: false } }
+        Io { member, op, offset, len, purpose: Purpose { task, seat } }
     }
 
     /// Sends a command to a member.
@@ -229,35 +226,22 @@ impl Array {
     fn send(&mut self, io: Io, stamp: u64, compressible: u8) {
         // The copies of a mirror must not differ by a write that is on its way while they are made equal.
         let watched = io.op == Op::Write && self.layout.copies() > 1;
-        if self.bus.is_none() && self.versions.is_none() {
-            let id = self.fleet.send(io, stamp, compressible);
-            if watched {
-                self.fleet.watch(id, io.purpose.seat, io.offset, io.len);
-            }
-            return;
-        }
-        let id = self.fleet.enlist(io);
+        let id = if self.bus.is_none() {
+            self.fleet.send(io, stamp, compressible)
+        } else {
+            self.fleet.enlist(io)
+        };
         if watched {
             self.fleet.watch(id, io.purpose.seat, io.offset, io.len);
         }
         if self.bus.is_some() {
-            return self.send_across(id, stamp, compressible);
+            self.send_across(id, stamp, compressible);
         }
-        self.deliver(id, stamp, compressible);
     }
 
     /// Whether a write of so many bytes from a place of a mirror on is in flight.
     fn is_written_to(&self, Place { member, offset }: Place, len: u64) -> bool {
         self.fleet.is_touched(member, offset, len)
-    }
-
-    /// Hands a command to its member.
-    #[inline]
-    fn deliver(&mut self, id: IoId, stamp: u64, compressible: u8) {
-        if self.versions.is_some() {
-            self.note_old_content(id);
-        }
-        self.fleet.deliver(id, stamp, compressible);
     }
 
     /// Does a command in no time on what has a seat.
@@ -281,7 +265,7 @@ impl Composite for Array {
             self.sums.push(Parts::default());
         }
         self.rebuild.host_seen = true;
-        if !self.waits_for_power(host) && !self.waits_for_block(host) {
+        if !self.waits_for_block(host) {
             self.dispatch(host);
         }
     }
@@ -289,10 +273,6 @@ impl Composite for Array {
     #[inline]
     fn returned(&mut self, id: IoId, completion: &Completion) {
         let io = self.fleet.ios[id];
-        if io.purpose.cut {
-            self.fleet.take(id);
-            return self.cut_returned();
-        }
         if self.versions.is_some() && io.op == Op::Read {
             self.check_digest(&io, completion.digest);
         }
@@ -331,7 +311,8 @@ impl Composite for Array {
         self.fleet.plan_members();
     }
 
-    fn lose_power(&mut self, now: u64) -> u64 {
+    fn lose_power(&mut self, now: u64, missed: &mut Missed) -> u64 {
+        missed.cannot_tell();
         self.resume_time();
         self.lose_all_power(now)
     }
@@ -346,7 +327,8 @@ impl Composite for Array {
     }
 
     fn is_working(&self) -> bool {
-        self.has_own_work()
+        let bitmap = self.bitmap.as_ref().is_some_and(Bitmap::is_busy);
+        bitmap || self.rebuild.is_under_way() || self.resync.busy
     }
 
     fn end_settling(&mut self) {

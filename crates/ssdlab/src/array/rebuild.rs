@@ -174,8 +174,8 @@ impl Array {
     pub(super) fn rebuild_step(&mut self) {
         let Some(member) = self.rebuild.member else { return };
         let rebuild = &self.rebuild;
-        let off = self.power.off || self.fleet.power.is_off();
-        if off || rebuild.paused || rebuild.blocks.len() >= rebuild.blocks_max {
+        if self.fleet.power.is_off() || rebuild.paused || rebuild.blocks.len() >= rebuild.blocks_max
+        {
             return;
         }
         let used = self.layout.used(member);

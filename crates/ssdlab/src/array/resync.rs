@@ -84,7 +84,7 @@ impl Array {
     /// A command was answered, for which the next stripe or block may have waited.
     #[inline]
     pub(super) fn resume_resync(&mut self) {
-        if !self.resync.stale.is_empty() && self.resync.due == NEVER && !self.power.off {
+        if !self.resync.stale.is_empty() && self.resync.due == NEVER {
             self.begin_resync();
             self.plan_timers();
         }
@@ -97,8 +97,8 @@ impl Array {
 
     /// Begins with the next stripe or block.
     pub(super) fn resync_step(&mut self) {
-        let off = self.power.off || self.fleet.power.is_off();
-        let paused = off || self.rebuild.paused || self.rebuild.member.is_some();
+        let paused =
+            self.fleet.power.is_off() || self.rebuild.paused || self.rebuild.member.is_some();
         if self.resync.busy || paused {
             return;
         }
@@ -115,14 +115,12 @@ impl Array {
             |stripe: u64| (0..parity.members).filter(|&role| !self.has_chunk(stripe, role)).count();
         match (from..to).find(|&stripe| !self.degraded || gone(stripe) < parities) {
             None => {
-                self.power.heal_stripes(from, to);
-                self.unsettled.heal_all(from, to);
+                self.hole.heal_stripes(from, to);
                 self.resync.stale.remove(0);
                 self.begin_resync();
             }
             Some(stripe) => {
-                self.power.heal_stripes(from, stripe);
-                self.unsettled.heal_all(from, stripe);
+                self.hole.heal_stripes(from, stripe);
                 self.resync.stale[0].0 = stripe;
                 self.resync.busy = true;
                 self.sync_stripe(stripe);
@@ -133,10 +131,7 @@ impl Array {
     /// What is written of a stripe to make its parity right: nothing where it is.
     pub(super) fn parts_to_sync(&self, stripe: u64, parts: &mut Vec<Part>) {
         let parity = self.layout.parity().expect("stripes");
-        let Span { lo, hi } = match self.unsettled.is_torn(stripe) {
-            true => Span { lo: 0, hi: parity.chunk },
-            false => self.power.torn(stripe),
-        };
+        let Span { lo, hi } = self.hole.span(stripe);
         let span = Span { lo: lo / ROW * ROW, hi: hi.next_multiple_of(ROW).min(parity.chunk) };
         if span.lo < span.hi {
             let roles =
@@ -148,7 +143,7 @@ impl Array {
     /// A stripe was read, and written where it was wrong.
     pub(super) fn stripe_synced(&mut self, stripe: u64) {
         let chunk = self.layout.parity().expect("stripes").chunk;
-        self.unsettled.heal(stripe);
+        self.hole.heal_stripes(stripe, stripe + 1);
         if self.resync.busy && self.resync.stale.first().is_some_and(|s| s.0 == stripe) {
             self.block_synced(1, chunk);
         }

@@ -28,8 +28,7 @@ impl Array {
             Op::Flush | Op::Purge => {
                 if command.op == Op::Purge {
                     self.stripes.forget();
-                    self.power.heal_stripes(0, u64::MAX);
-                    self.unsettled.heal_all(0, u64::MAX);
+                    self.hole.heal_stripes(0, u64::MAX);
                 }
                 self.unsettled.flushes.clear();
                 for member in 0..self.seats.len() as u32 {
@@ -49,7 +48,6 @@ impl Array {
         for piece in &pieces {
             let stamp = self.stamp_of_piece(command, piece);
             let Piece { member, offset, len } = *piece;
-            self.forget_undone(member, offset, len);
             self.apply_to(member, &Command { offset, len, stamp, ..*command });
         }
         self.give_back(pieces);
@@ -76,7 +74,6 @@ impl Array {
             let piece = Piece { member: place.member, offset: place.offset, len: hi - lo };
             let stamp = self.stamp_of_piece(command, &piece);
             let Piece { member, offset, len } = piece;
-            self.forget_undone(member, offset, len);
             self.apply_to(member, &Command { offset, len, stamp, ..*command });
             let span = open.map_or(span, |u| u.span.hull(span));
             self.unfinished = Some(Unfinished { stripe, span });
@@ -101,11 +98,10 @@ impl Array {
             if self.has_chunk(stripe, role) {
                 let compressible = if nth == 0 { command.compressible } else { 0 };
                 let write = Command { offset, len, stamp: stamps[nth], compressible, ..*command };
-                self.forget_undone(parity.member(stripe, role), offset, len);
                 self.apply_to(parity.member(stripe, role), &write);
             }
         }
-        self.power.heal(stripe, span);
+        self.hole.heal(stripe, span);
     }
 
     /// Writes the parity that the untimed path still owes.
@@ -116,10 +112,9 @@ impl Array {
             let member = parity.member(stripe, parity.data() + which);
             let stamp = self.stamp_parity(stripe, which as usize, span);
             let (offset, len) = (stripe * parity.chunk + span.lo, span.hi - span.lo);
-            self.forget_undone(member, offset, len);
             let command = Command { tag: 0, op: Op::Write, offset, len, compressible: 0, stamp };
             self.apply_to(member, &command);
         }
-        self.power.heal(stripe, span);
+        self.hole.heal(stripe, span);
     }
 }

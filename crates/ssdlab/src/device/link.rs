@@ -12,7 +12,7 @@
 //! complete.
 
 use super::measured::{Drawn, LatencyKeys};
-use super::{Build, Command, Completion, Device, Drawing, Op};
+use super::{Build, Command, Completion, Device, Drawing, Missed, Op};
 use crate::error::{Error, Result};
 use crate::fleet::{Composite, Fleet, HostId, Io, fleet_of};
 use crate::persist::persistent;
@@ -290,8 +290,11 @@ impl Composite for Link {
         false
     }
 
-    fn lose_power(&mut self, now: u64) -> u64 {
-        let ready = self.fleet.cut(now);
+    fn lose_power(&mut self, now: u64, missed: &mut Missed) -> u64 {
+        let waiting = self.fleet.hosts.iter().filter(|host| !host.own.delivered);
+        waiting.for_each(|host| missed.write(&host.command, 0));
+        let (ready, below) = self.fleet.cut(now);
+        below.into_iter().for_each(|below| missed.append(below));
         self.lanes.iter_mut().for_each(|lane| lane.cut(now).for_each(drop));
         self.slots_free = self.keys.queue_slots;
         self.waiting.clear();

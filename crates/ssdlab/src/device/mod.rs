@@ -11,7 +11,7 @@ pub mod ssd;
 mod versions;
 
 pub use crate::contract::{
-    Build, Built, Command, Completion, Device, Distance, Drawing, HOST, HostCounts, Op,
+    Build, Built, Command, Completion, Device, Distance, Drawing, HOST, HostCounts, Missed, Op,
     PowerCounts, SECTOR, mix,
 };
 pub use controller::{Controller, ControllerKeys, RamKeys, RamOrder, WriteMode};

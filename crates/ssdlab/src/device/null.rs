@@ -5,7 +5,9 @@
 //! command.
 
 use super::versions::Versions;
-use super::{Build, Command, Completion, Device, HOST, HostCounts, Op, PowerCounts, SECTOR};
+use super::{
+    Build, Command, Completion, Device, HOST, HostCounts, Missed, Op, PowerCounts, SECTOR,
+};
 use crate::error::{Error, Result};
 use crate::persist::persistent;
 use crate::rig::at_most_an_hour;
@@ -161,17 +163,20 @@ impl Device for Null {
         now
     }
 
-    fn power_cut(&mut self, now: u64) -> u64 {
+    fn power_cut(&mut self, now: u64, missed: &mut Missed) -> u64 {
         self.power.losses += 1;
         self.power.commands_cut += self.queue.len() as u64;
         for Served { command, time, .. } in std::mem::take(&mut self.queue) {
             let begun = time < now + self.keys.service_time.0;
-            if command.op == Op::Write && begun {
-                let sectors = command.len / SECTOR;
-                let landed = self.torn.below(sectors + 1);
-                self.versions.land(&command, landed);
-                self.power.cut_write(landed, sectors);
+            if command.op != Op::Write || !begun {
+                missed.write(&command, 0);
+                continue;
             }
+            let sectors = command.len / SECTOR;
+            let landed = self.torn.below(sectors + 1);
+            self.versions.land(&command, landed);
+            self.power.cut_write(landed, sectors);
+            missed.write_from(&command, landed);
         }
         self.versions.power_cut();
         self.free_at.fill(now);

@@ -1,6 +1,6 @@
 //! A slice of another device. What is never written outside it acts as spare in the device below.
 
-use super::{Command, Completion, Device, Distance, Op, SECTOR};
+use super::{Command, Completion, Device, Distance, Missed, Op, SECTOR};
 use crate::error::{Error, Result};
 use crate::persist::persistent;
 use crate::units::Bytes;
@@ -96,8 +96,11 @@ impl Device for Partition {
     fn settle(&mut self, now: u64) -> u64 {
         self.below.settle(now)
     }
-    fn power_cut(&mut self, now: u64) -> u64 {
-        self.below.power_cut(now)
+    fn power_cut(&mut self, now: u64, missed: &mut Missed) -> u64 {
+        let mut below = Missed::default();
+        let ready = self.below.power_cut(now, &mut below);
+        missed.append(below.behind(self.offset));
+        ready
     }
     fn is_volatile(&self) -> bool {
         self.below.is_volatile()

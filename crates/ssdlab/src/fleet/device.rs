@@ -1,7 +1,7 @@
 //! The device contract, kept once for all devices made of devices.
 
 use super::{Composite, Host, IoId, Member};
-use crate::contract::{Command, Completion, Device, Distance, Drawing, Op, hand_over};
+use crate::contract::{Command, Completion, Device, Distance, Drawing, Missed, Op, hand_over};
 use crate::units::NEVER;
 
 impl<C: Composite> Device for C {
@@ -80,8 +80,8 @@ impl<C: Composite> Device for C {
         end
     }
 
-    fn power_cut(&mut self, now: u64) -> u64 {
-        self.lose_power(now)
+    fn power_cut(&mut self, now: u64, missed: &mut Missed) -> u64 {
+        self.lose_power(now, missed)
     }
 
     fn is_volatile(&self) -> bool {

@@ -90,9 +90,4 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
         }
         self.failing.pop_front().map(|(_, host)| host)
     }
-
-    /// No command ends in an error by itself any more.
-    pub fn forget_errors(&mut self) {
-        self.failing.clear();
-    }
 }

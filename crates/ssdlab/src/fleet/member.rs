@@ -1,6 +1,6 @@
 //! A member in its place: the device, and what is seen of it from outside.
 
-use crate::contract::{Built, Command, Completion, Device, HostCounts, Op, host_counts};
+use crate::contract::{Built, Command, Completion, Device, HostCounts, Missed, Op, host_counts};
 use crate::persist::persistent;
 
 /// See the module. It shows itself as the device that it holds, with a few counters more.
@@ -110,8 +110,8 @@ impl Device for Member {
     fn settle(&mut self, now: u64) -> u64 {
         self.device.settle(now)
     }
-    fn power_cut(&mut self, now: u64) -> u64 {
-        self.device.power_cut(now)
+    fn power_cut(&mut self, now: u64, missed: &mut Missed) -> u64 {
+        self.device.power_cut(now, missed)
     }
     fn is_volatile(&self) -> bool {
         self.device.is_volatile()

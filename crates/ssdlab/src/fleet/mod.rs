@@ -40,7 +40,7 @@ pub use host::{ERROR_TIME, Host, HostId};
 pub use member::Member;
 pub use payload::sectors;
 
-use crate::contract::{Command, Completion, Device, Distance, Drawing, HostCounts, Op};
+use crate::contract::{Command, Completion, Device, Distance, Drawing, HostCounts, Missed, Op};
 use crate::persist::{Persist, persistent};
 use crate::sim::{Calendar, Id, Slab, Stretches};
 use crate::units::NEVER;
@@ -132,7 +132,7 @@ pub(crate) trait Composite: Persist + Send {
     fn end_settling(&mut self) {}
 
     /// Loses power, as [`Device::power_cut`]: what is its own, besides [`Fleet::cut`].
-    fn lose_power(&mut self, now: u64) -> u64;
+    fn lose_power(&mut self, now: u64, missed: &mut Missed) -> u64;
     /// The members are ready after a loss of power: does what must be done before commands are taken, and then
     /// [`Composite::started`].
     fn start_up(&mut self) {

@@ -2,7 +2,7 @@
 //! what comes until they are ready waits.
 
 use super::{Fleet, HostId};
-use crate::contract::Device;
+use crate::contract::{Device, Missed};
 use crate::persist::persistent;
 use crate::sim::Slab;
 use crate::units::NEVER;
@@ -69,11 +69,13 @@ impl Power {
 
 impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
     /// Power goes at `now`, for the members too; everything in flight is forgotten. Answers when all members
-    /// are ready again.
-    pub fn cut(&mut self, now: u64) -> u64 {
+    /// are ready again, and what has not arrived at each.
+    pub fn cut(&mut self, now: u64) -> (u64, Vec<Missed>) {
         let mut ready = now;
-        for member in self.members.iter_mut().filter(|member| !member.dead) {
-            ready = ready.max(member.power_cut(now));
+        let mut missed = vec![Missed::default(); self.members.len()];
+        let members = self.members.iter_mut().zip(&mut missed);
+        for (member, missed) in members.filter(|(member, _)| !member.dead) {
+            ready = ready.max(member.power_cut(now, missed));
             member.cut(now);
         }
         self.power.losses += 1;
@@ -92,6 +94,6 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
         (0..timers as u32).for_each(|which| self.set_timer(which, NEVER));
         self.unplanned = true;
         self.plan_members();
-        ready
+        (ready, missed)
     }
 }

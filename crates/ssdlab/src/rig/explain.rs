@@ -4,6 +4,17 @@ use crate::error::{Error, nearest};
 
 const UNKNOWN: &str = "unknown key";
 const KNOWN: &str = " (known here: ";
+/// Keys that devices had once, and what to write instead.
+const GONE: [(&str, &str); 2] = [
+    (
+        "power_loss",
+        "expected power_loss beside name, above [device]: all of a rig loses power at once",
+    ),
+    (
+        "restart_after",
+        "expected none: after a loss of power a device is back when all its members are ready",
+    ),
+];
 
 /// The error for `message`, which serde has about the value at `path`.
 pub(super) fn explain(path: &str, message: &str) -> Error {
@@ -22,6 +33,9 @@ pub(super) fn explain(path: &str, message: &str) -> Error {
 
 /// What is said of a key that is not among `known`.
 fn unknown_key(field: &str, known: &[String]) -> String {
+    if let Some((_, instead)) = GONE.iter().find(|(gone, _)| *gone == field) {
+        return format!("{UNKNOWN} of a device, {instead}");
+    }
     let hint = nearest(field, known.iter().map(String::as_str))
         .map(|near| format!(", did you mean {near}?"))
         .unwrap_or_default();

@@ -3,7 +3,7 @@
 use super::counters::{self, counter_sum};
 use super::prepare::{Prepared, Step, bare, prepare_further};
 use super::{Observer, Preconditioning, RunOptions, RunResult, driver, shifted};
-use crate::device::{Device, Op, SECTOR};
+use crate::device::{Device, Missed, Op, SECTOR};
 use crate::error::{Error, Result};
 use crate::job::JobFile;
 use crate::persist::persistent;
@@ -142,7 +142,7 @@ impl Session {
         while self.device.next_event() <= now {
             self.device.advance(now, &mut Vec::new());
         }
-        let ready = self.device.power_cut(now);
+        let ready = self.device.power_cut(now, &mut Missed::default());
         self.prepared.timed = true;
         self.since.push("loss of power".into());
         Ok(ready - now)

@@ -1,6 +1,6 @@
 //! A device whose time has gone on before the run: to the driver it begins at 0.
 
-use crate::device::{Built, Command, Completion, Device, Distance, Op};
+use crate::device::{Built, Command, Completion, Device, Distance, Missed, Op};
 use crate::error::Result;
 use crate::persist::{Archive, Persist};
 use crate::units::NEVER;
@@ -47,8 +47,8 @@ impl Device for Shifted<'_> {
     fn settle(&mut self, now: u64) -> u64 {
         self.device.settle(now + self.by) - self.by
     }
-    fn power_cut(&mut self, now: u64) -> u64 {
-        self.device.power_cut(now + self.by) - self.by
+    fn power_cut(&mut self, now: u64, missed: &mut Missed) -> u64 {
+        self.device.power_cut(now + self.by, missed) - self.by
     }
     fn is_volatile(&self) -> bool {
         self.device.is_volatile()

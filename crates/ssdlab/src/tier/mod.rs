@@ -24,7 +24,7 @@ mod untimed;
 pub use build::memory;
 pub use keys::{HeatOf, MapIn, Placement, TierKeys};
 
-use crate::contract::{Command, Completion, Op};
+use crate::contract::{Command, Completion, Missed, Op};
 use crate::fleet::{Composite, Exposed, Fleet, HostId, Io, fleet_of};
 use crate::persist::{persistent, persistent_cases};
 use crate::sim::{Id, Slab};
@@ -202,7 +202,8 @@ impl Composite for Tier {
         !self.moves.is_empty() || !self.fleet.ios.is_empty()
     }
 
-    fn lose_power(&mut self, now: u64) -> u64 {
+    fn lose_power(&mut self, now: u64, missed: &mut Missed) -> u64 {
+        missed.cannot_tell();
         self.cut_power(now)
     }
 

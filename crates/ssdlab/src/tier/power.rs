@@ -15,7 +15,7 @@ const MAP_READ: u64 = 1 << 20;
 impl Tier {
     /// Power goes; answers when both tiers are ready again.
     pub(super) fn cut_power(&mut self, now: u64) -> u64 {
-        let ready = self.fleet.cut(now);
+        let (ready, _) = self.fleet.cut(now);
         for id in self.moves.ids() {
             let extent = self.moves[id].extent;
             self.map.mark(extent, false);

@@ -1,7 +1,7 @@
 //! A driver that holds a device to its promises while it runs a script.
 
 use super::oracle::Oracle;
-use ssdlab::device::{Command, Completion, Device, Op, SECTOR};
+use ssdlab::device::{Command, Completion, Device, Missed, Op, SECTOR};
 use ssdlab::rng::Stream;
 use ssdlab::units::NEVER;
 use std::collections::BTreeMap;
@@ -179,7 +179,7 @@ impl<'a> Audit<'a> {
         while self.device.next_event() <= at {
             self.advance(at)?;
         }
-        self.ready = self.device.power_cut(at);
+        self.ready = self.device.power_cut(at, &mut Missed::default());
         let cut = std::mem::take(&mut self.in_flight);
         self.latencies_ns += cut.values().map(|&(since, ..)| u128::from(at - since)).sum::<u128>();
         self.device.verify();

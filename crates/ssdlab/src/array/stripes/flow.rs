@@ -255,7 +255,7 @@ impl Array {
         match own.kind {
             Kind::Write => {
                 self.stripes.counts.written += 1;
-                if self.power.is_torn() {
+                if self.hole.is_open() {
                     self.note_written(index);
                 }
                 self.hold_in_cache(index);
@@ -277,13 +277,12 @@ impl Array {
                 let bytes = |parts: &[StripePart]| -> u64 {
                     parts.iter().map(|part| part.span.hi - part.span.lo).sum()
                 };
-                let (stripe, rows, read) = (own.stripe, own.rows, bytes(&own.reads));
+                let read = bytes(&own.reads);
                 let mut parts = std::mem::take(&mut self.stripe_parts);
                 self.parts_to_write(index, &mut parts);
                 self.resync.bytes_written += bytes(&parts);
                 self.resync.bytes_read += read;
                 self.stripe_parts = parts;
-                self.power.heal(stripe, rows);
             }
         }
         self.end_stripe(index);
@@ -295,12 +294,12 @@ impl Array {
         let own = &self.stripes.all[index as usize];
         for segment in &own.segments {
             if segment.how != How::Modify {
-                self.power.heal(own.stripe, segment.span);
+                self.hole.heal(own.stripe, segment.span);
                 continue;
             }
             let written = |&role: &u32| self.stripes.span(index, role).covers(segment.span);
             let roles: Vec<u32> = (0..data).filter(written).collect();
-            self.power.rewritten(own.stripe, segment.span, &roles, data as usize);
+            self.hole.rewritten(own.stripe, segment.span, &roles);
         }
     }
 

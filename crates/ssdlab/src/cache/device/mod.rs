@@ -33,7 +33,7 @@ pub use build::memory;
 pub use keys::{CacheKeys, DestageOrder, FillSize, Metadata, Mode, SwitchKeys, WriteMiss};
 pub use presets::{PRESETS, Preset};
 
-use crate::contract::{Command, Completion, Op};
+use crate::contract::{Command, Completion, Missed, Op};
 use crate::fleet::{Composite, Fleet, HostId, Io, fleet_of};
 use crate::persist::persistent;
 use crate::sim::Slab;
@@ -267,7 +267,8 @@ impl Composite for CacheDevice {
         !self.pieces.is_empty()
     }
 
-    fn lose_power(&mut self, now: u64) -> u64 {
+    fn lose_power(&mut self, now: u64, missed: &mut Missed) -> u64 {
+        missed.cannot_tell();
         self.cut_power(now)
     }
 

@@ -27,7 +27,7 @@ impl CacheDevice {
         };
         // A purge under way has erased one device, perhaps, and not the other.
         let drops_clean = volatile(POOL) || volatile(CACHE) || self.fleet.purging;
-        let ready = self.fleet.cut(now);
+        let (ready, _) = self.fleet.cut(now);
         let pieces = std::mem::take(&mut self.pieces);
         pieces.iter().for_each(|piece| self.cut_write(piece));
         for frame in 0..self.store.frames.capacity() {

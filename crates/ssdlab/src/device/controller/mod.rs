@@ -25,7 +25,7 @@ mod write_back;
 pub use keys::{ControllerKeys, RamKeys, RamOrder, WriteMode};
 
 use super::Build;
-use crate::contract::{Command, Completion, Device, host_counts};
+use crate::contract::{Command, Completion, Device, Missed, host_counts};
 use crate::error::Result;
 use crate::fleet::{Composite, Fleet, HostId, Io, IoId, fleet_of};
 use crate::persist::{persistent, persistent_cases};
@@ -235,8 +235,9 @@ impl Composite for Controller {
         self.fleet.set_timer(SWEEP, NEVER);
     }
 
-    fn lose_power(&mut self, now: u64) -> u64 {
-        let ready = self.fleet.cut(now);
+    fn lose_power(&mut self, now: u64, missed: &mut Missed) -> u64 {
+        missed.cannot_tell();
+        let (ready, _) = self.fleet.cut(now);
         self.cores.cut(now);
         self.wire.cut(now).for_each(drop);
         (self.places, self.waiting) = (self.queue, VecDeque::new());

@@ -14,7 +14,9 @@ mod power;
 pub mod schedule;
 
 use super::versions::Versions;
-use super::{Build, Command, Completion, Device, HOST, HostCounts, Op, PowerCounts, SECTOR};
+use super::{
+    Build, Command, Completion, Device, HOST, HostCounts, Missed, Op, PowerCounts, SECTOR,
+};
 use crate::error::{Error, Result};
 use crate::persist::{persistent, persistent_enum};
 use crate::stats::{Part, Parts};
@@ -354,8 +356,8 @@ impl Device for Hdd {
         settled
     }
 
-    fn power_cut(&mut self, now: u64) -> u64 {
-        self.lose_power(now)
+    fn power_cut(&mut self, now: u64, missed: &mut Missed) -> u64 {
+        self.lose_power(now, missed)
     }
 
     fn is_volatile(&self) -> bool {

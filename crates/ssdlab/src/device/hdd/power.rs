@@ -1,13 +1,13 @@
 //! Loss of power: what has passed under the heads by then is on the platters.
 
 use super::{Ahead, Hdd, Task, Work};
-use crate::device::{Op, SECTOR};
+use crate::device::{Missed, Op, SECTOR};
 use crate::units::NEVER;
 
 impl Hdd {
     /// Power goes at `now`: the write cache is lost, a write under way ends after the sector under the
     /// head. Answers when the disk is up to speed again.
-    pub(super) fn lose_power(&mut self, now: u64) -> u64 {
+    pub(super) fn lose_power(&mut self, now: u64, missed: &mut Missed) -> u64 {
         let Work { task, active, begin, seek, rotation, .. } = self.work;
         let in_queues =
             self.queue.len() + self.answers.len() + self.waiting.len() + self.flushes.len();
@@ -24,7 +24,10 @@ impl Hdd {
             let landed = passed(self) - start;
             self.versions.land(&active.command, landed);
             self.power.cut_write(landed, end - start);
+            missed.write_from(&active.command, landed);
         }
+        let waiting = self.queue.iter().chain(&self.waiting);
+        waiting.for_each(|active| missed.write(&active.command, 0));
         if task != Task::Idle {
             self.counts.busy += now.saturating_sub(begin);
         }

@@ -10,7 +10,9 @@ pub(super) use latency::Drawn;
 pub use latency::{Distribution, LatencyKeys};
 
 use super::versions::Versions;
-use super::{Build, Command, Completion, Device, HOST, HostCounts, Op, PowerCounts, SECTOR};
+use super::{
+    Build, Command, Completion, Device, HOST, HostCounts, Missed, Op, PowerCounts, SECTOR,
+};
 use crate::error::{Error, Result};
 use crate::persist::persistent;
 use crate::rig::at_most_an_hour;
@@ -187,10 +189,10 @@ impl Device for Measured {
         now
     }
 
-    fn power_cut(&mut self, now: u64) -> u64 {
+    fn power_cut(&mut self, now: u64, missed: &mut Missed) -> u64 {
         self.power.losses += 1;
         self.power.commands_cut += self.waiting.len() as u64;
-        self.waiting.clear();
+        self.waiting.drain(..).for_each(|active| missed.write(&active.command, 0));
         for server in 0..self.servers.len() as u32 {
             let end = self.calendar.at(server);
             if end == NEVER {
@@ -206,6 +208,7 @@ impl Device for Measured {
                 let landed = self.torn.below(sectors + 1);
                 self.versions.land(&command, landed);
                 self.power.cut_write(landed, sectors);
+                missed.write_from(&command, landed);
             }
         }
         self.versions.power_cut();

@@ -28,7 +28,7 @@ pub use keys::{
 };
 
 use super::{
-    Build, Built, Command, Completion, Device, Distance, Drawing, Op, PowerCounts, SECTOR,
+    Build, Built, Command, Completion, Device, Distance, Drawing, Missed, Op, PowerCounts, SECTOR,
 };
 use crate::contract::hand_over;
 use crate::error::Result;
@@ -402,8 +402,8 @@ impl Device for Ssd {
         self.settle_flash(now)
     }
 
-    fn power_cut(&mut self, now: u64) -> u64 {
-        self.lose_power(now)
+    fn power_cut(&mut self, now: u64, missed: &mut Missed) -> u64 {
+        self.lose_power(now, missed)
     }
 
     fn is_volatile(&self) -> bool {

@@ -8,7 +8,7 @@
 //! flash what was being written. All dies work on that together, and commands wait for it.
 
 use super::{EXTRA_SLOTS, FOLD, IDLE, Ssd};
-use crate::device::{Op, SECTOR};
+use crate::device::{Missed, Op, SECTOR};
 use crate::ftl::Lost;
 use crate::nand::{Finished, FlashCounters, NONE, OpKind, Work};
 use crate::units::NEVER;
@@ -18,7 +18,7 @@ const ENTRY_BYTES: u64 = 4;
 
 impl Ssd {
     /// Power goes at `now`; answers when the drive is ready again.
-    pub(super) fn lose_power(&mut self, now: u64) -> u64 {
+    pub(super) fn lose_power(&mut self, now: u64, missed: &mut Missed) -> u64 {
         self.engine.now = now;
         let protected = self.buffer.as_ref().is_some_and(|b| b.protected);
         let scan = self.scan(protected);
@@ -46,7 +46,7 @@ impl Ssd {
             lost.units.extend(buffer.dirty.units());
             buffer.drop_all();
         }
-        self.count_cut(&lost);
+        self.count_cut(&lost, missed);
         self.ftl.pad_all(&mut self.engine.untimed());
         self.ftl.restart_map(&mut self.engine.untimed());
         let ready = now + self.engine.flash.time_of(sum(scan, work(&before, &self.engine.untimed)));
@@ -71,7 +71,7 @@ impl Ssd {
     }
 
     /// Counts what is never answered, and what is lost.
-    fn count_cut(&mut self, lost: &Lost) {
+    fn count_cut(&mut self, lost: &Lost, missed: &mut Missed) {
         self.power.losses += 1;
         self.power.commands_cut += u64::from(self.in_flight) + self.ready.len() as u64;
         if self.buffer.is_some() {
@@ -80,12 +80,17 @@ impl Ssd {
         let mut waits = vec![true; self.commands.len()];
         self.free.iter().for_each(|&index| waits[index as usize] = false);
         for active in self.commands.iter().zip(waits).filter(|(_, waits)| *waits).map(|(a, _)| a) {
+            missed.write(&active.command, active.placed);
             if active.command.op != Op::Write || active.placed == 0 {
                 continue;
             }
             let first = active.command.offset / self.unit_bytes;
             let end = (active.command.offset + active.placed).div_ceil(self.unit_bytes);
-            let gone = lost.units.range(first as u32..end as u32).count() as u64;
+            let mut gone = 0;
+            for &unit in lost.units.range(first as u32..end as u32) {
+                missed.range(u64::from(unit) * self.unit_bytes, self.unit_bytes);
+                gone += 1;
+            }
             let landed = (end - first - gone) * self.unit_bytes / SECTOR;
             self.power.cut_write(
                 landed,

@@ -3,7 +3,7 @@
 //! latency counts from when it was first sent.
 
 use super::{Driver, Slot};
-use crate::device::{Command, Completion};
+use crate::device::{Command, Completion, Missed};
 use crate::stats::{Part, Parts};
 use crate::units::NEVER;
 
@@ -33,7 +33,7 @@ impl Driver<'_> {
     /// Power is lost now.
     pub(super) fn lose_power(&mut self, now: u64) {
         self.power_losses.pop();
-        self.device.power_cut(now);
+        self.device.power_cut(now, &mut Missed::default());
         let mut in_flight = vec![true; self.slots.len()];
         let free = self.processes.iter().flat_map(|process| &process.free);
         free.for_each(|&tag| in_flight[tag as usize] = false);
