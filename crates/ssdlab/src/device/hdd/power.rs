@@ -47,6 +47,6 @@ impl Hdd {
         self.flushes.clear();
         self.segments.clear();
         self.dirty.clear();
-        self.destaging = 0;
+        (self.destaging, self.destaged, self.quiet_at) = (0, false, 0);
     }
 }
