@@ -127,7 +127,7 @@ kind = "partition"
 size = "100GB"
 [device.below]
 kind = "array"
-level = "raid0"
+level = "linear"
 [[device.below.members]]
 kind = "hdd"
 capacity = "100GB"
@@ -172,8 +172,10 @@ def test_keys_are_set_after_a_drive_was_made_smaller() -> None:
     whole = capacity_of("demo-client")
     assert found.ssdlab["target"]["capacity_bytes"] == pytest.approx(whole / 4, rel=0.05)
     assert found.document["jobs"][0]["write"]["io_bytes"] == 8 << 20
-    set_too = ssdlab.run(job, on="demo-client", scale=4, set={"capacity": "128MiB"})
-    assert set_too.ssdlab["target"]["capacity_bytes"] == 128 << 20
+    assert found.ssdlab["built"]["below"]["over_provisioning"] == pytest.approx(0.07, rel=0.05)
+    more = {"ftl.over_provisioning": 0.3}
+    set_too = ssdlab.run(job, on="demo-client", scale=4, set=more)
+    assert set_too.ssdlab["built"]["below"]["over_provisioning"] == pytest.approx(0.3, rel=0.02)
 
 
 def test_what_cannot_be_made_smaller_says_why(tmp_path: Path) -> None:
