@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import ssdlab
 from ssdlab import _core
 from ssdlab.errors import InputError
-from ssdlab.rig import capacity_of, profile, profiles, reduced
+from ssdlab.rig import SUPERBLOCKS_MIN, capacity_of, profile, profiles, reduced
 
 CACHED = """
 name = "cached"
@@ -101,11 +104,88 @@ def test_a_drive_of_its_own_size_needs_no_changes() -> None:
     assert reduced("intel-x25-m-g2-160", 1) == {}
 
 
-def test_what_cannot_be_made_smaller_says_why() -> None:
+SHIPPED = [(one.name, 16) for one in profiles() if one.rig().find("ssd")] + [
+    (one.name, 64)
+    for one in profiles()
+    if one.rig().find("ssd") and capacity_of(one.name) >= 960_000_000_000
+]
+
+
+@pytest.mark.parametrize(("name", "factor"), SHIPPED)
+def test_shipped_ssds_run_at_reduced_size(name: str, factor: int) -> None:
+    rig = profile(name).rig()
+    changes = rig.scale(factor, fewest=SUPERBLOCKS_MIN)
+    assert int(dict(changes)["capacity"].removesuffix("B")) == pytest.approx(
+        capacity_of(name) / factor, rel=0.01
+    )
+    _core.rig_check(profile(name).text, rig_name=name, overrides=changes)
+
+
+STACK = """
+[device]
+kind = "partition"
+size = "100GB"
+[device.below]
+kind = "array"
+level = "linear"
+[[device.below.members]]
+kind = "hdd"
+capacity = "100GB"
+rpm = 7200
+seek_average = "8.5ms"
+sustained_outer = "180MB/s"
+sustained_inner = "90MB/s"
+[[device.below.members]]
+kind = "ssd"
+capacity = "64GiB"
+[device.below.members.nand]
+channels = 2
+ways = 2
+page = "16KiB"
+pages_per_block = 256
+t_read = "50us"
+t_program = "600us"
+t_erase = "3ms"
+transfer_mts = 400
+"""
+
+
+def test_whatever_a_rig_is_made_of_is_made_smaller() -> None:
+    rig = _core.Rig(STACK, rig_name="stack")
+    before = rig.capacity_bytes
+    over_provisioning = rig.get("below.members.1.ftl.over_provisioning")
+    for key, value in rig.scale(10, fewest=SUPERBLOCKS_MIN):
+        rig.set(key, value)
+    assert rig.capacity_bytes == pytest.approx(before / 10, abs=4096)
+    assert rig.bytes("below.members.0.capacity") == pytest.approx(10e9, abs=4096)
+    assert rig.bytes("below.members.1.capacity") == pytest.approx((64 << 30) / 10, rel=0.01)
+    assert rig.get("below.members.1.ftl.over_provisioning") == over_provisioning
+    # Each is as it would be alone.
+    alone = _core.Rig(STACK, rig_name="stack").part("below.members.1")
+    assert alone is not None
+    assert dict(alone.scale(10))["capacity"] == rig.get("below.members.1.capacity")
+
+
+def test_keys_are_set_after_a_drive_was_made_smaller() -> None:
+    job = "[w]\nrw=randwrite\nsize=8m\n"
+    found = ssdlab.run(job, on="demo-client", scale=4, set={"write_buffer.size": "1MiB"})
+    whole = capacity_of("demo-client")
+    assert found.ssdlab["target"]["capacity_bytes"] == pytest.approx(whole / 4, rel=0.05)
+    assert found.document["jobs"][0]["write"]["io_bytes"] == 8 << 20
+    assert found.ssdlab["built"]["below"]["over_provisioning"] == pytest.approx(0.07, rel=0.05)
+    more = {"ftl.over_provisioning": 0.3}
+    set_too = ssdlab.run(job, on="demo-client", scale=4, set=more)
+    assert set_too.ssdlab["built"]["below"]["over_provisioning"] == pytest.approx(0.3, rel=0.02)
+
+
+def test_what_cannot_be_made_smaller_says_why(tmp_path: Path) -> None:
     null = _core.Rig('[device]\nkind = "null"\ncapacity = "1GiB"\n', rig_name="n")
-    with pytest.raises(InputError, match="only an ssd or hdd can be made smaller"):
-        null.scale(2)
-    with pytest.raises(InputError, match=r"ftl\.over_provisioning: is not set"):
-        _core.Rig('[device]\nkind = "ssd"\ncapacity = "1GiB"\n', rig_name="n").scale(2)
+    assert null.scale(2) == [("capacity", f"{1 << 29}B")]
     with pytest.raises(InputError, match="0 times smaller"):
         null.scale(0)
+    drive = profile("micron-5200-eco-960").rig()
+    with pytest.raises(InputError, match=r"cannot be made 100000 times smaller: .* times can be"):
+        drive.scale(100000, fewest=SUPERBLOCKS_MIN)
+    with pytest.raises(InputError, match="a real one is as it is"):
+        ssdlab.run("[w]\nrw=read\n", on=tmp_path / "x.bin", scale=2)
+    assert not list(tmp_path.iterdir())

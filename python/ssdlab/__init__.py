@@ -70,6 +70,7 @@ def run(
     on: str | Path | Target,
     *,
     set: Mapping[str, object] | None = None,
+    scale: int = 1,
     seed: int = 1,
     prepare: str | None = None,
     destroy: str | None = None,
@@ -82,6 +83,7 @@ def run(
         job: Path of a fio job file, or the text of one (a string with a line break).
         on: A profile's name, a rig file, a plain file, a block device, or a :class:`Target`.
         set: Rig keys to change, such as ``{"ftl.over_provisioning": 0.28}``; simulated only.
+        scale: How many times smaller simulated drives are made; ``set`` is applied to them then.
         seed: Seed of all random streams of a simulated run.
         prepare: State of a simulated drive at the start: ``"fob"`` (fresh, the default),
             or steps joined by commas: ``"sequential"``, ``"random:N"``, ``"steady"``,
@@ -99,12 +101,14 @@ def run(
         Interrupted: the run was stopped; nothing half-written remains.
     """
     from ssdlab.jobfile import read_job
-    from ssdlab.rig import resolve
+    from ssdlab.rig import SUPERBLOCKS_MIN, resolve
     from ssdlab.target import Settings
 
-    overrides = {key: _toml_value(value) for key, value in (set or {}).items()}
+    target = resolve(on, destroy=destroy, setup=setup)
+    overrides = target.smaller(scale, fewest=SUPERBLOCKS_MIN)
+    overrides |= {key: _toml_value(value) for key, value in (set or {}).items()}
     settings = Settings(seed=seed, prepare=prepare, overrides=overrides, progress=progress)
-    return resolve(on, destroy=destroy, setup=setup).run(read_job(job), settings)
+    return target.run(read_job(job), settings)
 
 
 def _toml_value(value: object) -> str:

@@ -225,6 +225,7 @@ _ABOUT = _object(
     jobs=_list(_JOB_SPAN),
     waf=Number | None,
     waf_lifetime=Number | None,
+    volatile_writes=bool | None,
     built=GenericAlias(dict, (str, _BUILT)) | None,
     counters=dict[str, Number] | None,
     wear=dict[str, Any] | None,

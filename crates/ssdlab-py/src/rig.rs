@@ -120,12 +120,7 @@ impl PyRig {
 
     /// Keys and values that make its drive `factor` times smaller, of at least `fewest` superblocks.
     #[pyo3(signature = (factor, *, fewest=1))]
-    fn scale(
-        &self,
-        py: Python<'_>,
-        factor: u64,
-        fewest: u64,
-    ) -> PyResult<Vec<(&'static str, String)>> {
+    fn scale(&self, py: Python<'_>, factor: u64, fewest: u64) -> PyResult<Vec<(String, String)>> {
         self.0.scale(factor, fewest).map_err(|error| to_python(py, error))
     }
 

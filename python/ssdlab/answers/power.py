@@ -1,4 +1,4 @@
-"""What losses of power took, in a sentence."""
+"""What losses of power took, or may take, in a sentence."""
 
 from __future__ import annotations
 
@@ -31,3 +31,14 @@ def losses_of_power(counters: Mapping[str, Any]) -> list[str]:
     if exposed := all_of("power_exposed_bytes"):
         said += f", {units.size_text(exposed)} may be lost although they had been flushed"
     return [f"{said}, devices were ready again after {units.latency(startup)}."]
+
+
+def volatile_writes(about: Mapping[str, Any]) -> str | None:
+    """What a simulated drive promises of the writes that it answers; None where that is not known.
+
+    ``about`` is what a result says of its run."""
+    if (volatile := about.get("volatile_writes")) is None:
+        return None
+    if volatile:
+        return "answered from volatile memory: until a flush a loss of power may take them"
+    return "safe from a loss of power once they are answered"

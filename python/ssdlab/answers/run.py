@@ -46,7 +46,7 @@ from ssdlab.answers.job_tables import (
     time_cell,
     time_table,
 )
-from ssdlab.answers.power import losses_of_power
+from ssdlab.answers.power import losses_of_power, volatile_writes
 from ssdlab.checks import examine, of_result
 from ssdlab.errors import InputError
 from ssdlab.histogram import NOTHING, PERCENTILES
@@ -447,6 +447,7 @@ def _facts(run: Run, *, several: bool) -> dict[str, Mapping[str, str]]:
         if "capacity_bytes" in target
         else "",
         "state at the start": about.get("preconditioning"),
+        "writes": volatile_writes(about),
         "seed": about.get("seed"),
         "simulated": units.duration(s) if (s := about.get("simulated_seconds")) else None,
         "WA of the whole run": None if run.result.waf is None else f"{run.result.waf:.2f}",

@@ -73,6 +73,15 @@ SetKeys = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the simulated rig."),
 ]
+Scale = Annotated[
+    int,
+    typer.Option(
+        "--scale",
+        min=1,
+        metavar="N",
+        help="Make the simulated drives N times smaller, with all ratios kept; the job stays as it is.",
+    ),
+]
 Seed = Annotated[
     int, typer.Option("--seed", min=0, max=SEED_MAX, metavar="N", help="Seed of a simulated run.")
 ]
@@ -190,7 +199,7 @@ class ProtocolOptions:
             "--scale",
             min=1,
             metavar="N",
-            help="Scale a shipped drive and all durations down by N.",
+            help="Scale a simulated drive and all durations down by N.",
         ),
     ] = 1
 

@@ -17,6 +17,7 @@ from ssdlab.cli.options import (
     LogFolder,
     PlanOnly,
     Prepare,
+    Scale,
     Seed,
     SetKeys,
     keys,
@@ -33,6 +34,7 @@ if light.BODIES:
     from ssdlab.rating import Rating
     from ssdlab.results import Result
     from ssdlab.store import RunStore, label
+    from ssdlab.rig import SUPERBLOCKS_MIN
     from ssdlab.target import Settings, Target
 
 
@@ -52,6 +54,7 @@ def command(
         ),
     ],
     set_: SetKeys = None,
+    scale: Scale = 1,
     seed: Seed = 1,
     prepare: Prepare = None,
     out: KeptBelow = None,
@@ -64,9 +67,10 @@ def command(
     """Run fio jobs on a simulated or real drive."""
     if view.json_ is not None and len(jobs) > 1:
         raise InputError("--json takes the document of one job; give one job file")
-    overrides = keys(set_)
     texts = [read_job(job) for job in jobs]
     target, rating = drive.resolve(on)
+    # Keys are those of the drive as it is then.
+    overrides = {**target.smaller(scale, fewest=SUPERBLOCKS_MIN), **keys(set_)}
     if plan:
         _say_plans(target, texts, rating, view.json_)
         return

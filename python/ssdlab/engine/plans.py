@@ -19,7 +19,7 @@ from ssdlab.engine.setup import MIB, Setup
 from ssdlab.engine.speed import GUESS, Speeds, read
 from ssdlab.errors import InputError
 from ssdlab.rating import Rating
-from ssdlab.rig import capacity_of, is_profile, reduced
+from ssdlab.rig import capacity_of, is_profile
 from ssdlab.store import MANIFEST, RunStore
 from ssdlab.store.folder import RunFolder
 from ssdlab.target import Session, Target, real
@@ -240,19 +240,15 @@ def check(order: Order) -> None:
     sim = order.target.simulated
     if not sim and order.overrides:
         raise InputError("--set changes simulated drives; a real one is as it is")
-    if not sim and order.scale != 1:
-        raise InputError("--scale makes simulated drives smaller; a real one is as it is")
     if sim and order.size is not None:
         raise InputError("--size is that of a file; a simulated drive has --set capacity=...")
-    if order.scale != 1 and not is_profile(order.target.name):
-        raise InputError("--scale needs one of the shipped drives; a rig file is as it is")
     if order.assume is not None and order.like is not None:
         raise InputError("--assume-speed and --like both say how fast the drive is; give one")
 
 
 def opened(order: Order) -> Opening:
     """The target of an order, to be opened."""
-    own = {**(_smaller(order) if order.target.simulated else {}), **order.overrides}
+    own = {**_smaller(order), **order.overrides}
     return opening.of(
         order.target,
         own,
@@ -264,15 +260,13 @@ def opened(order: Order) -> Opening:
 
 
 def _smaller(order: Order) -> dict[str, str]:
-    """Overrides that make a shipped drive smaller, where that is asked for."""
-    if not is_profile(order.target.name) or "capacity" in order.overrides:
-        return {}
+    """Overrides that make a drive smaller, where that is asked for; a shipped one for a quick run too."""
     factor = order.scale
-    capacity = capacity_of(order.target.name)
-    if order.quick:
-        factor = max(factor, round(order.protocol.quick_divisor), capacity // QUICK_CAPACITY)
-    factor = max(1, min(factor, capacity // LEAST_CAPACITY))
-    return reduced(order.target.name, factor, fewest=LEAST_SUPERBLOCKS)
+    if order.quick and order.target.simulated and is_profile(order.target.name) and "capacity" not in order.overrides:
+        capacity = capacity_of(order.target.name)
+        wanted = max(round(order.protocol.quick_divisor), capacity // QUICK_CAPACITY)
+        factor = max(factor, min(wanted, capacity // LEAST_CAPACITY))
+    return order.target.smaller(factor, fewest=LEAST_SUPERBLOCKS)
 
 
 def setup_of(

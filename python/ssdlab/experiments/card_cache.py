@@ -19,7 +19,7 @@ DISK = "seagate-constellation-es3-1000"
 SSD = "intel-dc-s4600-240"
 CHUNK = 256 << 10
 """Strip of both cards by default."""
-POOL = Members("10", 6, DISK, CHUNK, (("write_cache", "0B"),))
+POOL = Members("10", 6, DISK, CHUNK, (("write_cache_enabled", "false"),))
 """The cards switch the volatile caches of disks off."""
 CACHE = Members("1", 2, SSD)
 HOT_BYTES = 20_000_000 * 512

@@ -21,7 +21,7 @@ DISK = "seagate-constellation-es3-1000"
 """Stands for the 7200 rpm SATA disks of 1 TB, whose model the article does not give."""
 SSD = "intel-dc-s3510-480"
 """Stands for the SSDs of 480 GB."""
-POOL = Members("5", 8, DISK, 64 << 10, (("write_cache", "0B"),))
+POOL = Members("5", 8, DISK, 64 << 10, (("write_cache_enabled", "false"),))
 CACHE = Members("0", 5, SSD, 64 << 10, factor_max=200)
 """A read cache needs no redundancy: what it holds is on the disks."""
 FORMULA_BYTES = 2 << 40

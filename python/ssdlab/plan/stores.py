@@ -105,7 +105,7 @@ class Store:
         """
         rig = self.tree.copy()
         if not disk_cache:
-            set_all(rig, "hdd", {"write_cache": "0B"})
+            set_all(rig, "hdd", {"write_cache_enabled": "false"})
         if bytes_min is not None and self.profile is not None and self.flash:
             set_all(rig, "ssd", smaller_ssd(self.profile, bytes_min))
         return rig

@@ -110,6 +110,11 @@ class Target(Protocol):
         """The same with the write cache as the PTS asks for it of drives for clients."""
         ...
 
+    def smaller(self, factor: int, *, fewest: int = 1) -> dict[str, str]:
+        """Overrides that make simulated drives ``factor`` times smaller, of at least ``fewest`` superblocks each;
+        none for 1. Raises InputError where they cannot be that small, and for a real target."""
+        ...
+
 
 def _as_it_is(_session: RealSession) -> None:
     """For a run that starts: the target is what was named."""

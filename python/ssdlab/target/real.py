@@ -69,6 +69,12 @@ class Fio:
         """The target's path; only its last part where identities are redacted."""
         return self.path.name if self.redact else str(self.path)
 
+    def smaller(self, factor: int, *, fewest: int = 1) -> dict[str, str]:
+        """Nothing; a real target cannot be made smaller."""
+        if factor != 1:
+            raise InputError("--scale makes simulated drives smaller; a real one is as it is")
+        return {}
+
     def check(self, job: JobText) -> None:
         """Raises where ``job`` is no job for a real target, or could reach beyond it."""
         self.shapes(job)

@@ -33,6 +33,15 @@ class Sim:
     setup: ClassVar[str] = tuning.NONE
     logical_block: ClassVar[int] = 512
 
+    def smaller(self, factor: int, *, fewest: int = 1) -> dict[str, str]:
+        """Overrides that make its drives ``factor`` times smaller, of at least ``fewest`` superblocks each
+        (:meth:`ssdlab._core.Rig.scale`); none for a factor of 1.
+
+        Raises InputError where they cannot be that small.
+        """
+        rig = _core.Rig(self.rig, rig_name=self.source or self.name)
+        return dict(rig.scale(factor, fewest=fewest))
+
     def for_client(self) -> Sim:
         """Itself: nothing is set on a simulated drive."""
         return self

@@ -11,13 +11,14 @@ use crate::registry::{Entry, Registry};
 use crate::rig::{keys_of, memory_below, memory_members, take_below, take_members, take_part};
 use crate::tier::{Tier, TierKeys};
 use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 
 /// How a kind of device is made from its table in the rig (`kind` taken out).
 #[derive(Clone, Copy)]
 pub struct Kind {
-    /// Reads the keys only, and says what is wrong with them; `below` is left out.
-    pub check: fn(toml::Table) -> Result<()>,
+    /// Reads the keys only, and says what is wrong with them, or answers all of them, with defaults; `below` is
+    /// left out.
+    pub read: fn(toml::Table) -> Result<toml::Table>,
     /// JSON schema of the keys, from which their documentation is made.
     pub schema: fn() -> schemars::Schema,
     /// Memory that the device takes, and the one below it, bytes.
@@ -28,13 +29,18 @@ pub struct Kind {
 
 impl Kind {
     /// A kind with the keys `K`.
-    const fn of<K: DeserializeOwned + JsonSchema>(
+    const fn of<K: DeserializeOwned + Serialize + JsonSchema>(
         memory: fn(toml::Table) -> Result<u64>,
         build: fn(toml::Table, &Build) -> Result<Box<dyn Device>>,
     ) -> Self {
-        let check = |table| keys_of::<K>(table).map(drop);
-        Kind { check, schema: || schemars::schema_for!(K), memory, build }
+        let read = |table| written(&keys_of::<K>(table)?);
+        Kind { read, schema: || schemars::schema_for!(K), memory, build }
     }
+}
+
+/// Keys as a table of a rig.
+fn written(keys: &impl Serialize) -> Result<toml::Table> {
+    Ok(toml::Table::try_from(keys).expect("keys of a rig can be written as one"))
 }
 
 /// Known kinds of devices.
@@ -125,7 +131,7 @@ pub const DEVICES: Registry<Kind> = Registry {
             summary: "a fast device as cache before a slow one: fills, write modes, destaging, bypasses",
             reference: "Linux bcache, dm-cache(8), dm-writecache; Open CAS; controllers with SSD cache",
             build: Kind {
-                check: |table| CacheKeys::read(table).map(|_| ()),
+                read: |table| written(&CacheKeys::read(table)?),
                 schema: || schemars::schema_for!(CacheKeys),
                 memory: crate::cache::device::memory,
                 build: |mut table, build| {

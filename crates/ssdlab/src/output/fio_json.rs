@@ -251,6 +251,7 @@ fn ssdlab(result: &RunResult, jobs: &JobFile, context: &Context) -> Value {
             entry[name] = real(waf);
         }
     }
+    entry["volatile_writes"] = result.volatile.into();
     if !result.built.is_empty() {
         let built = result.built.iter().map(|(path, one)| (path.clone(), built(one)));
         entry["built"] = Value::Object(built.collect());

@@ -69,20 +69,27 @@ fn find_below(device: &Table, kind: &str, place: &str, found: &mut Vec<String>) 
     if device.get("kind").and_then(Value::as_str) == Some(kind) {
         found.push(place.to_string());
     }
+    for (step, part) in parts_of(device) {
+        find_below(part, kind, &format!("{place}{step}."), found);
+    }
+}
+
+/// The devices that one is made of, with the step to each in a key.
+pub(super) fn parts_of(device: &Table) -> Vec<(String, &Table)> {
+    let mut found = Vec::new();
     for part in PARTS {
         match device.get(part) {
-            Some(Value::Table(inner)) => {
-                find_below(inner, kind, &format!("{place}{part}."), found);
-            }
+            Some(Value::Table(inner)) => found.push((part.to_string(), inner)),
             Some(Value::Array(all)) => {
-                for (i, inner) in all.iter().enumerate() {
-                    let Some(inner) = inner.as_table() else { continue };
-                    find_below(inner, kind, &format!("{place}{part}.{i}."), found);
-                }
+                let inner = all.iter().enumerate();
+                found.extend(
+                    inner.filter_map(|(i, one)| Some((format!("{part}.{i}"), one.as_table()?))),
+                );
             }
             _ => {}
         }
     }
+    found
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! Drives at reduced size: fewer blocks per plane, every ratio kept.
 
-use super::Rig;
+use super::look::parts_of;
+use super::{Rig, take_kind};
 use crate::error::{Error, Result};
+use toml::Table;
 
 /// Capacities are whole mapping units.
 const UNIT: u64 = 4096;
@@ -11,7 +13,7 @@ const UNIT: u64 = 4096;
 const SUPERBLOCKS_TOGETHER: u64 = 400;
 
 impl Rig {
-    /// Keys and values that make a drive `factor` times smaller; none for 1.
+    /// Keys and values that make its drives `factor` times smaller; none for 1.
     ///
     /// A die keeps its planes, pages and timing and has fewer blocks. Blocks are whole, so the
     /// capacity is not quite the full one divided by `factor`, but chosen such that reserve and data
@@ -22,11 +24,12 @@ impl Rig {
     /// map, an SLC cache and the marks of periodic collection shrink with the drive. So do the caches
     /// of a hard disk, whose seeks are shares of its stroke. A write buffer keeps its size, as it fills the program units
     /// of as many dies, and absorbs no overwrites: of a load over the whole drive there are next to none at full
-    /// size, and it would find more the less there is to write to.
+    /// size, and it would find more the less there is to write to. Partitions shrink with what they are of; cards and
+    /// the tables of arrays, caches and tiers stay as they are.
     ///
     /// # Errors
-    /// [`Error::Rig`] where the rig is no single SSD or hard disk, or does not say how large it is.
-    pub fn scale(&self, factor: u64, fewest: u64) -> Result<Vec<(&'static str, String)>> {
+    /// [`Error::Rig`] where a drive does not say how large it is, or cannot be that small.
+    pub fn scale(&self, factor: u64, fewest: u64) -> Result<Vec<(String, String)>> {
         if factor == 0 {
             return Err(Error::rig(
                 &self.file,
@@ -36,34 +39,50 @@ impl Rig {
         if factor == 1 {
             return Ok(Vec::new());
         }
-        match self.drive_kind().as_str() {
-            "hdd" => self.scaled_disk(factor),
-            "ssd" => self.scaled_ssd(factor, fewest),
-            kind => {
-                let problem = format!("is {kind}, and only an ssd or hdd can be made smaller");
-                Err(Error::rig(format!("{}: kind", self.file), problem))
+        let mut all = Vec::new();
+        let mut places = Vec::new();
+        leaves(&self.device, "", &mut places);
+        for place in &places {
+            let mut drive = self.part(place).expect("it was found there");
+            let kind = drive.get("kind");
+            // Where the rig says nothing a default does.
+            drive.device = (take_kind(&mut drive.device)?.read)(drive.device)?;
+            let own = match kind.as_deref() {
+                Some("hdd") => drive.scaled_disk(factor),
+                Some("ssd") => drive.scaled_ssd(factor, fewest),
+                _ => drive.scaled_sizes(&["capacity"], factor),
+            }?;
+            // Of a drive alone, behind a link perhaps, the keys are known as they are.
+            let alone =
+                places.len() == 1 && place.split('.').all(|step| matches!(step, "below" | ""));
+            let before = if alone { "" } else { place.as_str() };
+            all.extend(own.into_iter().map(|(key, value)| (format!("{before}{key}"), value)));
+        }
+        for place in self.find("partition") {
+            let slice = self.part(&place).expect("it was found there");
+            for key in ["offset", "size"] {
+                let size = slice.device.get(key).map(|_| slice.bytes(key)).transpose()?.flatten();
+                let smaller = size.map(|size| (format!("{place}{key}"), scaled_size(size, factor)));
+                all.extend(smaller);
             }
         }
-    }
-
-    /// The kind of the innermost device.
-    fn drive_kind(&self) -> String {
-        let mut place = Vec::new();
-        while self.device_at(&place).is_some_and(|device| device.contains_key("below")) {
-            place.push("below");
-        }
-        let device = self.device_at(&place);
-        device.and_then(|d| d.get("kind")?.as_str()).unwrap_or("nothing").to_string()
+        Ok(all)
     }
 
     fn scaled_disk(&self, factor: u64) -> Result<Vec<(&'static str, String)>> {
-        let mut own = Vec::new();
-        for key in ["read_cache", "write_cache", "capacity"] {
-            let size = self.needed(key, self.bytes(key)?)? / factor;
-            let size = if key == "capacity" { size / UNIT * UNIT } else { size };
-            own.push((key, format!("{size}B")));
-        }
-        Ok(own)
+        self.scaled_sizes(&["read_cache", "write_cache", "capacity"], factor)
+    }
+
+    fn scaled_sizes(
+        &self,
+        keys: &[&'static str],
+        factor: u64,
+    ) -> Result<Vec<(&'static str, String)>> {
+        let scaled = |key: &&'static str| {
+            let size = self.needed(key, self.bytes(key)?)?;
+            Ok((*key, scaled_size(size, factor)))
+        };
+        keys.iter().map(scaled).collect()
     }
 
     fn scaled_ssd(&self, factor: u64, fewest: u64) -> Result<Vec<(&'static str, String)>> {
@@ -85,6 +104,16 @@ impl Rig {
         while remain(pages) < fewest && pages.is_multiple_of(2) {
             pages /= 2;
             shorter *= 2;
+        }
+        if remain(pages) < fewest {
+            let most = remain(pages) * factor as f64 / fewest;
+            let problem = format!(
+                "cannot be made {factor} times smaller: {:.0} superblocks would be left, expected at least \
+                 {fewest}; {} times can be",
+                remain(pages),
+                (most as u64).max(1)
+            );
+            return Err(Error::rig(format!("{}: capacity", self.file), problem));
         }
         let mut own = Vec::new();
         if shorter > 1 {
@@ -136,6 +165,22 @@ impl Rig {
         let text = self.needed(key, self.get(key))?;
         let count = text.parse().ok().filter(|count| *count > 0);
         count.ok_or_else(|| Error::value(text, "a whole number above 0").under(key))
+    }
+}
+
+/// In whole units, and something of what there is.
+fn scaled_size(size: u64, factor: u64) -> String {
+    format!("{}B", (size / factor / UNIT * UNIT).max(size.min(UNIT)))
+}
+
+/// Where devices are that are made of no others, with the dot behind.
+fn leaves(device: &Table, place: &str, found: &mut Vec<String>) {
+    let before = found.len();
+    for (step, part) in parts_of(device) {
+        leaves(part, &format!("{place}{step}."), found);
+    }
+    if found.len() == before {
+        found.push(place.to_string());
     }
 }
 

@@ -205,6 +205,7 @@ impl<'a> Driver<'a> {
             latencies: recorded.latencies,
             device_series: self.device_series,
             built: built(self.device),
+            volatile: self.device.is_volatile(),
             attribution: recorded.attribution,
             simulated_ns: now,
             interval_ns: self.interval_ns,

@@ -94,6 +94,8 @@ pub struct RunResult {
     pub device_series: DeviceSeries,
     /// What was built of each SSD, by its path in the rig.
     pub built: Vec<(String, Built)>,
+    /// Whether writes that were answered may be lost with the power until a flush.
+    pub volatile: bool,
     /// Where the time went, by job of the job file and direction (see [`crate::stats::DIRECTIONS`]).
     pub attribution: Vec<[Attribution; 4]>,
     /// Virtual time from the start to the last completion, ns.

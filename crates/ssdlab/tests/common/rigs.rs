@@ -565,7 +565,10 @@ impl Shape {
                 shape.ssd(device);
             }
             if kind == "hdd" {
-                shape.promise.volatile_writes |= size_of(device.get("write_cache"), 0) > 0;
+                let enabled =
+                    device.get("write_cache_enabled").is_none_or(|on| on.as_bool() == Some(true));
+                shape.promise.volatile_writes |=
+                    enabled && size_of(device.get("write_cache"), 0) > 0;
             }
             if kind == "controller" {
                 shape.card(device);

@@ -112,6 +112,17 @@ impl Dirty {
         self.sectors
     }
 
+    /// Stretches that wait.
+    pub fn stretches(&self) -> usize {
+        self.stretches.len()
+    }
+
+    /// Whether `start..end` touches a stretch that waits, and so becomes a part of it.
+    pub fn touches(&self, start: u64, end: u64) -> bool {
+        let last = self.stretches.range(..=end).next_back();
+        last.is_some_and(|(_, &until)| until >= start)
+    }
+
     /// Whether all of `start..end` is waiting.
     pub fn holds(&self, start: u64, end: u64) -> bool {
         let before = self.stretches.range(..=start).next_back();

@@ -5,6 +5,7 @@ use super::schedule::Candidate;
 use super::{Active, Ahead, Hdd, Task, Work};
 use crate::device::{Command, Completion, Op, SECTOR};
 use crate::stats::{Part, Parts};
+use crate::units::NEVER;
 
 /// Sectors of one transfer from the write cache: longer stretches go in several.
 const DESTAGE_SECTORS: u64 = (1 << 20) / SECTOR;
@@ -54,6 +55,7 @@ impl Hdd {
                 there + self.mechanics.cylinders() - here
             },
             positioning: seek + rotation,
+            waited: 0,
         }
     }
 
@@ -63,6 +65,7 @@ impl Hdd {
         }
         let write = active.command.op == Op::Write;
         let mut candidate = self.candidate(now, active.order, active.start(), write);
+        candidate.waited = now - active.submitted;
         if self.follows(active) {
             (candidate.distance, candidate.inwards, candidate.positioning) = (0, 0, 0);
         }
@@ -99,24 +102,37 @@ impl Hdd {
         near.map(|(start, _)| ((self.policy)(&self.candidate(now, 0, start, true)), start)).min()
     }
 
+    /// When the heads turn to the write cache though nothing waits for room in it: when no read has come for a
+    /// while, so that a reader with pauses keeps the heads, or when its oldest data is too old to wait for that.
+    fn destage_at(&self) -> u64 {
+        if !self.waiting.is_empty() || !self.flushes.is_empty() {
+            return 0;
+        }
+        self.quiet_at.min(self.dirty_since + self.keys.destage_age.0)
+    }
+
     /// Gives the heads something to do, if they have nothing and there is something.
     pub(super) fn start(&mut self, now: u64) {
-        if self.work.task != Task::Idle || (self.queue.is_empty() && self.dirty.sectors() == 0) {
+        let cached = self.dirty.sectors() > 0;
+        if self.work.task != Task::Idle || (self.queue.is_empty() && !cached) {
             return;
         }
         self.read_on(now);
         self.answer_hits(now);
         let command = self.best_command(now);
-        // What is in the cache can wait until something waits for it.
-        let pressed = !self.waiting.is_empty() || !self.flushes.is_empty();
-        let stretch = if command.is_none() || pressed { self.best_stretch(now) } else { None };
-        match (command, stretch) {
-            (Some((score, place)), other) if other.is_none_or(|(least, _)| score <= least) => {
+        let destage_at = if cached { self.destage_at() } else { NEVER };
+        let old = now >= destage_at;
+        // Commands go first; of what has to be destaged a stretch goes behind each of them.
+        match command {
+            Some((_, place)) if !old || self.destaged => {
                 let active = self.queue.remove(place);
                 self.start_command(now, active);
             }
-            (_, Some((_, start))) => self.destage(now, start),
-            _ => {}
+            _ if old => {
+                let (_, start) = self.best_stretch(now).expect("the write cache is not empty");
+                self.destage(now, start);
+            }
+            _ => self.choose_at = destage_at,
         }
     }
 
@@ -174,13 +190,16 @@ impl Hdd {
         let Work { task, active, begin, end, seek, rotation, segment, .. } = self.work;
         self.counts.busy += end - begin;
         self.work.task = Task::Idle;
-        if task == Task::Destage {
+        self.destaged = task == Task::Destage;
+        if self.destaged {
             self.destaging = 0;
             self.versions.arrive(active.end());
             self.relieved(end);
         } else {
             if active.command.op == Op::Write {
                 self.versions.land(&active.command, active.end() - active.start());
+            } else {
+                self.quiet_at = end + self.keys.destage_after.0;
             }
             let handling = self.keys.command_time.0;
             let parts = Parts::of([

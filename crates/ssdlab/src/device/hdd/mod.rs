@@ -30,6 +30,7 @@ pub use keys::HddKeys;
 
 const QUEUE_DEPTH_MAX: u32 = 4096;
 const SEGMENTS_MAX: u32 = 1024;
+const WRITE_CACHE_SEGMENTS_MAX: u32 = 1 << 20;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Active {
@@ -121,6 +122,12 @@ pub struct Hdd {
     dirty: Dirty,
     /// Sectors on their way from the write cache to the platters.
     destaging: u64,
+    /// Since when the write cache has not been empty.
+    dirty_since: u64,
+    /// When reads will have been absent for `destage_after`.
+    quiet_at: u64,
+    /// Whether the last transfer was from the write cache.
+    destaged: bool,
     /// Writes that wait for room in the write cache, or for a flush.
     waiting: VecDeque<Active>,
     flushes: VecDeque<Active>,
@@ -144,7 +151,7 @@ persistent!(Counts {
 persistent!(Hdd {
     state {
         track, work, choose_at, ahead, queue, arrivals, answers, electronics_free, segments, dirty, destaging,
-        waiting, flushes, versions, counts, ready_at, power,
+        dirty_since, quiet_at, destaged, waiting, flushes, versions, counts, ready_at, power,
     }
     built { keys, policy, mechanics }
 });
@@ -162,6 +169,7 @@ impl Hdd {
         let counts = [
             ("queue_depth", keys.queue_depth, QUEUE_DEPTH_MAX),
             ("segments", keys.segments, SEGMENTS_MAX),
+            ("write_cache_segments", keys.write_cache_segments, WRITE_CACHE_SEGMENTS_MAX),
         ];
         for (key, found, most) in counts {
             if !(1..=most).contains(&found) {
@@ -187,6 +195,9 @@ impl Hdd {
             segments: Segments::new(keys.read_cache.0 / SECTOR, keys.segments),
             dirty: Dirty::new(),
             destaging: 0,
+            dirty_since: 0,
+            quiet_at: 0,
+            destaged: false,
             waiting: VecDeque::new(),
             flushes: VecDeque::new(),
             versions: Versions::new(build.keep_versions),
@@ -240,7 +251,7 @@ impl Hdd {
             self.work.segment = None;
         }
         self.segments.invalidate(start, end);
-        if self.keys.write_cache.0 == 0 {
+        if !self.caches_writes() {
             self.queue.push(active);
         } else if self.waiting.is_empty() && self.room_for(&active) {
             self.accept(now, &active);
@@ -249,13 +260,23 @@ impl Hdd {
         }
     }
 
+    fn caches_writes(&self) -> bool {
+        self.keys.write_cache_enabled && self.keys.write_cache.0 > 0
+    }
+
     fn room_for(&self, active: &Active) -> bool {
         let held = self.dirty.sectors() + self.destaging;
         let fits = held + active.command.len / SECTOR <= self.keys.write_cache.0 / SECTOR;
-        self.flushes.is_empty() && (fits || held == 0)
+        let stretches = self.dirty.stretches() + usize::from(self.destaging > 0);
+        let tracked = stretches < self.keys.write_cache_segments as usize
+            || self.dirty.touches(active.start(), active.end());
+        self.flushes.is_empty() && (fits && tracked || held == 0)
     }
 
     fn accept(&mut self, now: u64, active: &Active) {
+        if self.dirty.sectors() + self.destaging == 0 {
+            self.dirty_since = now;
+        }
         self.dirty.insert(active.start(), active.end());
         self.answer(now, active);
     }
@@ -290,6 +311,9 @@ impl Device for Hdd {
         let digest = self.versions.perform(&command);
         self.arrivals += 1;
         let active = Active { command, submitted: now, order: self.arrivals, digest };
+        if command.op == Op::Read {
+            self.quiet_at = now + self.keys.destage_after.0;
+        }
         match command.op {
             Op::Read if self.hit(now, &active) => {
                 self.counts.hits += 1;
@@ -361,7 +385,7 @@ impl Device for Hdd {
     }
 
     fn is_volatile(&self) -> bool {
-        self.keys.write_cache.0 > 0
+        self.caches_writes()
     }
 
     fn apply(&mut self, command: &Command) {

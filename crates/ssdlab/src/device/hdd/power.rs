@@ -50,6 +50,6 @@ impl Hdd {
         self.flushes.clear();
         self.segments.clear();
         self.dirty.clear();
-        self.destaging = 0;
+        (self.destaging, self.destaged, self.quiet_at) = (0, false, 0);
     }
 }
