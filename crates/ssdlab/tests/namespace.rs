@@ -53,7 +53,7 @@ fn a_namespace_that_does_not_fit_is_answered_with_what_would() {
     };
     for namespace in ["2GiB", "0B", "1000B"] {
         let expected =
-            "expected a multiple of the mapping unit (4 KiB) above 0, at most the capacity (1 GiB)";
+            "expected a multiple of the mapping unit (4KiB) above 0, at most the capacity (1GiB)";
         assert!(said(namespace).contains(expected), "{namespace}: {}", said(namespace));
     }
     assert!(said("4MiB").contains("expected a larger one"), "{}", said("4MiB"));

@@ -10,7 +10,6 @@ from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task
 from ssdlab.experiments.measured.cells import Cell, table
 from ssdlab.experiments.measured.procedures import Bench
 from ssdlab.experiments.measured.readings import read
-from ssdlab.units import listed
 
 DRIVES: tuple[str, ...] = tuple(table().runs)
 AXES = {
@@ -102,10 +101,8 @@ EXPERIMENT = Experiment(
     name="measured",
     title="Drives that others measured",
     article=_sources(DRIVES),
-    procedure="Each drive by the procedure of those who measured it, on its profile: "
-    f"{listed(DRIVES)}. Left out: "
-    + "; ".join(f"{what} ({why})" for what, why in table().excluded.items())
-    + ".",
+    procedure="Each drive by the procedure of those who measured it, on its profile. What was "
+    "measured and is left out stands in docs/scorecard.md, with the reasons.",
     scaling="capacity (blocks per plane, and pages per block where too few would be left), run "
     "time, and the size of zones with that of a superblock; steady states are drawn. Drives with "
     "large dies are divided by more, and those of some procedures by less. Rates and depths stay",

@@ -15,11 +15,11 @@ DIE_BYTES = 30 * 10**9
 """Drives with larger dies are divided by so many times more."""
 LATENCY_BYTES = 480 * 10**9
 """The same for drives of which latencies are read, by all they hold."""
-LARGER = {"steady": 10, "latency": 5, "streams": 5, "overwrite": 2}
+LARGER = {"steady": 5, "latency": 5, "streams": 5}
 """How much larger than others drives of these procedures are. Of its reserve a die loses the
 superblocks being written, and of each one that is collected part of a program unit; so both have to
 be many."""
-SUPERBLOCKS = {"steady": 160, "latency": 16, "streams": 64}
+SUPERBLOCKS = {"steady": 128, "latency": 16, "streams": 64}
 """Of a die of theirs, at least."""
 SUPERBLOCKS_ELSE = 96
 SETTLED = 0.06
