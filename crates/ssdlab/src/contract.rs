@@ -58,7 +58,7 @@ pub struct Command {
 }
 
 /// The end of a command.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Completion {
     /// The command's tag.
     pub tag: u64,

@@ -278,7 +278,7 @@ fn under_greedy_the_occupancy_falls_off_as_one_over_the_valid_count() {
         let mut all = 0u64;
         for _ in 0..400 {
             (0..units / 20).for_each(|_| write(&mut ssd, rng.below(units)));
-            for &valid in ssd.ftl().blocks.valid.iter().filter(|&&v| v <= B) {
+            for &valid in ssd.ftl().blocks().valid.iter().filter(|&&v| v <= B) {
                 seen[valid as usize] += 1;
                 all += 1;
             }

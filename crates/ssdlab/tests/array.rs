@@ -296,7 +296,7 @@ fn a_write_takes_as_long_as_its_slowest_member_and_the_others_idle() {
     let mut array = array_of(format!("{members}]").parse().unwrap());
     let mut parts = None;
     let next = || command(Op::Write, 0, 4 << 20);
-    let measured = closed_loop(&mut array, 1, 1, 0, next, |_, c| parts = Some(c.parts));
+    let measured = closed_loop(&mut array, 1, 1, 0, next, |_, c| parts = Some(c.parts.clone()));
     assert_eq!(measured.latency_max, 9_700_000, "ns");
     for (time, (place, member)) in TIMES_US.iter().zip(array.children()) {
         assert_eq!(counters(member)["member_busy_ns"], time * 1000, "{place}");
@@ -389,7 +389,7 @@ fn raid0_of_one_member_is_the_member() {
         };
         let mut seen = Vec::new();
         closed_loop(&mut *device, 16, 20_000, 0, next, |latency, c| {
-            seen.push((c.tag, c.time, c.parts, latency));
+            seen.push((c.tag, c.time, c.parts.clone(), latency));
         });
         (device.capacity(), seen)
     };

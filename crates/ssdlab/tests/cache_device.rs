@@ -37,7 +37,7 @@ fn alone(device: &mut dyn Device, now: &mut u64, command: Command) -> (u64, Comp
     let end = device.advance(NEVER - 1, &mut done);
     let latency = end - *now;
     *now = end;
-    let completion = done[0];
+    let completion = done[0].clone();
     assert_eq!((done.len(), completion.parts.total()), (1, latency));
     while device.next_event() < *now + 60_000_000_000 {
         *now = device.next_event();

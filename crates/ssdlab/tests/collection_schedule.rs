@@ -10,7 +10,7 @@ use ssdlab::device::ssd::Ssd;
 use ssdlab::device::{Command, Device, Op};
 use ssdlab::rig::Rig;
 use ssdlab::rng::Stream;
-use ssdlab::stats::{Part, Parts};
+use ssdlab::stats::{Part, PartSums};
 
 const UNIT: u64 = 4096;
 
@@ -166,7 +166,7 @@ fn rates(sets: Sets, margin: usize) -> ([f64; 2], [f64; 2], f64) {
     let number = 250_000;
     let batches = batches_in(&carried(&mut untimed, number), 200);
     let mut next = random_writes(units_of(&timed), "measured");
-    let (mut times, mut waited) = (Vec::new(), [Parts::default(); 2]);
+    let (mut times, mut waited) = (Vec::new(), [PartSums::default(); 2]);
     closed_loop(&mut timed, 128, number, 0, &mut next, |_, c| {
         times.push(c.time);
         let done = times.len();
@@ -404,7 +404,7 @@ fn parity_takes_its_share_of_the_dies_and_says_so() {
             ("ftl.parity.stripe", stripe),
         ]);
         let mut ssd = ssd_of(&rig, 1, false);
-        let (mut at, mut parts) = (0, Parts::default());
+        let (mut at, mut parts) = (0, PartSums::default());
         let next = || {
             at += UNIT;
             command(Op::Write, at - UNIT, UNIT)
@@ -453,7 +453,7 @@ fn a_limit_on_host_writes_is_their_steady_rate_and_where_their_time_goes() {
                 fill_sequentially(&mut ssd, 1 << 20);
                 let blocks = ssd.capacity() / block;
                 let mut rng = Stream::new(1, "limited");
-                let mut parts = Parts::default();
+                let mut parts = PartSums::default();
                 let next = || command(Op::Write, rng.below(blocks) * block, block);
                 // Twice the drive, of which the first commands find no bytes before them.
                 let done =
@@ -476,7 +476,7 @@ fn writes_that_keep_below_the_limit_never_wait_for_it() {
     for (apart, waits) in [(270_000, false), (240_000, true)] {
         // 4096 B at 16 MB/s are 256 us.
         let mut ssd = ssd_of(&limited("16MB/s", true), 1, false);
-        let (mut done, mut total) = (Vec::new(), Parts::default());
+        let (mut done, mut total) = (Vec::new(), PartSums::default());
         for n in 0..2_000u64 {
             let write = command(Op::Write, n * UNIT, UNIT);
             let now = n * apart;

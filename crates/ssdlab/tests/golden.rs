@@ -6,6 +6,7 @@ use common::{Measured, Sets, closed_loop, command, fill_sequentially, lab_refere
 use ssdlab::device::{Command, Completion, Device, Op};
 use ssdlab::rig::Rig;
 use ssdlab::rng::Stream;
+use ssdlab::stats::PartSums;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -43,7 +44,11 @@ fn composed(text: &str, seed: u64, depth: u64) -> String {
         |value: u64| hash = (hash ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     let text = watched(&rig, seed, depth, skewed, |completion| {
         [completion.tag, completion.time].into_iter().for_each(&mut note);
-        completion.parts.0.into_iter().filter(|&part| part > 0).for_each(&mut note);
+        PartSums::from(&completion.parts)
+            .0
+            .into_iter()
+            .filter(|&part| part > 0)
+            .for_each(&mut note);
     });
     format!("{text}completions {hash:016x}\n")
 }

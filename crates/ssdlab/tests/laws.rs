@@ -16,7 +16,7 @@ use ssdlab::persist::{Archive, Persist};
 use ssdlab::rig::Rig;
 use ssdlab::rng::Stream;
 use ssdlab::run::{Report, RunOptions, RunResult, Session};
-use ssdlab::stats::Part;
+use ssdlab::stats::{Part, PartSums, Parts};
 use ssdlab::units::Nanos;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -515,6 +515,14 @@ struct Canary {
 /// Something outside the simulation.
 static WORLD: AtomicU64 = AtomicU64::new(0);
 
+/// So much time of the cells counts as the channel's.
+fn shifted(parts: &Parts, ns: u64) -> Parts {
+    let mut sums = PartSums::from(parts);
+    sums[Part::Cells] -= ns;
+    sums[Part::Channel] += ns;
+    Parts::from(&sums)
+}
+
 impl Canary {
     fn due(&mut self) -> bool {
         self.seen += 1;
@@ -525,21 +533,19 @@ impl Canary {
         let due = self.due();
         match self.fault {
             Fault::LosesCompletions if due => return,
-            Fault::CompletesTwice if due => done.push(c),
+            Fault::CompletesTwice if due => done.push(c.clone()),
             Fault::CompletesBeforeSubmission if due && c.parts.total() > 0 => {
                 c.time -= c.parts.total() + 1;
             }
             Fault::DatesCompletionsLater if due => c.time += 1,
-            Fault::PartsDoNotAddUp if due => c.parts[Part::Cells] += 1,
+            Fault::PartsDoNotAddUp if due => c.parts.add(Part::Cells, 1),
             Fault::CountsSaved | Fault::CountsUnsaved if due && c.parts[Part::Cells] > 0 => {
-                c.parts[Part::Cells] -= 1;
-                c.parts[Part::Channel] += 1;
+                c.parts = shifted(&c.parts, 1);
             }
             Fault::LooksAtTheWorld => {
                 let shift = WORLD.fetch_add(1, Ordering::Relaxed) % 3;
                 if c.parts[Part::Cells] > shift {
-                    c.parts[Part::Cells] -= shift;
-                    c.parts[Part::Channel] += shift;
+                    c.parts = shifted(&c.parts, shift);
                 }
             }
             _ => {}

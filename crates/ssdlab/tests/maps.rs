@@ -30,7 +30,7 @@ fn shown(sets: Sets, seed: u64) -> Shown {
     };
     let mut trace = Vec::new();
     closed_loop(&mut device, 16, 20_000, 0, next, |latency, c| {
-        trace.push((c.tag, latency, c.parts, c.digest));
+        trace.push((c.tag, latency, c.parts.clone(), c.digest));
     });
     device.verify();
     let counters = common::counters(&device).into_iter();

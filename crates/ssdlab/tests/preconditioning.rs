@@ -205,7 +205,7 @@ struct Seen {
 fn watch(ssd: &mut Ssd, mut now: u64, seed: u64, pause: u64) -> Seen {
     let units = ssd.capacity() / 4096;
     let mut rng = Stream::new(seed, "watch");
-    let b = ssd.ftl().blocks.units_per_superblock;
+    let b = ssd.ftl().blocks().units_per_superblock;
     let mut seen = vec![0u64; b as usize + 1];
     let programs = |ssd: &Ssd| {
         let c = &ssd.ftl().counters;
@@ -216,7 +216,7 @@ fn watch(ssd: &mut Ssd, mut now: u64, seed: u64, pause: u64) -> Seen {
         let next = || command(Op::Write, rng.below(units) * 4096, 4096);
         now = closed_loop(ssd, 32, units / 12, now, next, |_, _| {}).end + pause;
         until(ssd, now);
-        ssd.ftl().blocks.valid.iter().filter(|&&v| v <= b).for_each(|&v| seen[v as usize] += 1);
+        ssd.ftl().blocks().valid.iter().filter(|&&v| v <= b).for_each(|&v| seen[v as usize] += 1);
     }
     let after = programs(ssd);
     let all: u64 = seen.iter().sum();

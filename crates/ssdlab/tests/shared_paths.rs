@@ -97,7 +97,7 @@ fn waiting_for_the_bus_is_told_from_the_members_time() {
     let mut array = array("raid0", 4, BUS, "100us");
     let next = || command(Op::Write, 0, 4 * 65_536);
     let mut parts = None;
-    let found = closed_loop(&mut *array, 1, 1, 0, next, |_, c| parts = Some(c.parts));
+    let found = closed_loop(&mut *array, 1, 1, 0, next, |_, c| parts = Some(c.parts.clone()));
     let parts = parts.unwrap();
     assert_eq!(found.elapsed, 4 * 65_536 + 100_000);
     // On the average of the four: 1, 2, 3, 4 crossings, and the rest is the slowest's.

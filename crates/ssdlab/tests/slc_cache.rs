@@ -280,7 +280,9 @@ fn a_cache_of_no_size_is_none() {
             command(op, rng.below(units - 8) * UNIT, (1 + rng.below(8)) * UNIT)
         };
         let mut times = Vec::new();
-        closed_loop(&mut ssd, 16, 20_000, 0, next, |latency, c| times.push((latency, c.parts.0)));
+        closed_loop(&mut ssd, 16, 20_000, 0, next, |latency, c| {
+            times.push((latency, c.parts.clone()))
+        });
         rest(&mut ssd, 0);
         (counters(&ssd), ssd.ftl().fingerprint(), times)
     };
@@ -334,7 +336,7 @@ fn idle_time_empties_the_cache_at_the_dies_speed_and_stops_for_the_host() {
     assert!(before > 0);
     let mut parts = Vec::new();
     let next = || command(Op::Read, (size - 1) * UNIT, UNIT);
-    let run = closed_loop(&mut ssd, 1, 1, start, next, |_, c| parts.push(c.parts));
+    let run = closed_loop(&mut ssd, 1, 1, start, next, |_, c| parts.push(c.parts.clone()));
     let longest = PAGE * T_TRANSFER + T_PROGRAM.max(T_ERASE);
     assert!(run.latency_max <= longest + T_READ_SLC + T_TRANSFER, "{}", run.latency_max);
     assert!(parts[0][Part::DieFold] > 0, "{parts:?}");

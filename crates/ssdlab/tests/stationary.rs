@@ -45,7 +45,7 @@ fn write(device: &mut dyn Device, times: f64, stream: &mut Stream) -> f64 {
 
 /// Adds the shares of superblocks by the valid units that they hold, in eighths of what they have room for.
 fn add_occupancy(ssd: &Ssd, shares: &mut [f64; 8]) {
-    let blocks = &ssd.ftl().blocks;
+    let blocks = ssd.ftl().blocks();
     for valid in &blocks.valid {
         let eighth = (valid & !OPEN) * 8 / (blocks.units_per_superblock + 1);
         shares[eighth as usize] += 1.0 / blocks.valid.len() as f64;

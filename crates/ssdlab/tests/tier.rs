@@ -52,7 +52,7 @@ fn alone(device: &mut dyn Device, now: &mut u64, command: Command) -> (u64, Comp
     let latency = end - *now;
     *now = end;
     assert_eq!((done.len(), done[0].parts.total()), (1, latency));
-    (latency, done[0])
+    (latency, done[0].clone())
 }
 
 /// Keys of any tiers that agree about TRIM.

@@ -30,7 +30,7 @@ fn full(policy: &str, more: Sets) -> Ssd {
 /// mean.
 fn overwrite(ssd: &mut Ssd, cold: u64, erases: u64) {
     let (units, mut rng) = (ssd.capacity() / UNIT, Stream::new(1, "overwrite"));
-    let superblocks = ssd.ftl().blocks.erases.len() as u64;
+    let superblocks = ssd.ftl().blocks().erases.len() as u64;
     let until = ssd.ftl().counters.superblocks_erased + erases * superblocks;
     while ssd.ftl().counters.superblocks_erased < until {
         let unit = cold + rng.below(units - cold);
@@ -41,7 +41,7 @@ fn overwrite(ssd: &mut Ssd, cold: u64, erases: u64) {
 
 /// Least, mean and most erases of a superblock.
 fn wear(ssd: &Ssd) -> [f64; 3] {
-    let erases = &ssd.ftl().blocks.erases;
+    let erases = &ssd.ftl().blocks().erases;
     let mean = f64::from(erases.iter().sum::<u32>()) / erases.len() as f64;
     [f64::from(*erases.iter().min().unwrap()), mean, f64::from(*erases.iter().max().unwrap())]
 }
@@ -59,7 +59,7 @@ fn moving_cold_data_costs_its_share_over_the_spread() {
             // Moves come in waves of so many erases.
             overwrite(&mut ssd, cold, 8 * (spread + 1));
             let after = ssd.ftl().counters;
-            let share = cold as f64 / B / ssd.ftl().blocks.erases.len() as f64;
+            let share = cold as f64 / B / ssd.ftl().blocks().erases.len() as f64;
             let moves = (after.wear_moves - before.wear_moves) as f64;
             let erases = (after.superblocks_erased - before.superblocks_erased) as f64;
             let (measured, expected) = (moves / erases, share / (spread + 1) as f64);
@@ -82,7 +82,7 @@ fn only_what_moves_cold_data_levels_the_wear_of_its_blocks() {
             assert!(most - least <= 2.0 * 8.0, "{least} to {most}");
             continue;
         }
-        let all = ssd.ftl().blocks.erases.len() as f64;
+        let all = ssd.ftl().blocks().erases.len() as f64;
         let expected = all / (all - cold as f64 / B);
         assert_eq!(least, 0.0, "{policy}");
         assert!((most / mean / expected - 1.0).abs() < 0.05, "{policy}: {most}, mean {mean}");

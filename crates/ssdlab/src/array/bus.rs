@@ -39,7 +39,7 @@ fn full() -> Duplex {
 }
 
 /// A command of a member between array and member.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Held {
     /// Of this crossing; another one of the same place has another.
     serial: u64,
@@ -148,21 +148,20 @@ impl Array {
     }
 
     /// A member has answered a read: its data crosses.
-    pub(super) fn bring_across(&mut self, io: IoId, completion: &Completion) {
+    pub(super) fn transfer_read(&mut self, io: IoId, completion: &Completion) {
         let Some(bus) = &mut self.bus else { return };
-        let parts = bus.held[io.index()].parts;
-        let mut held = Held { parts, back: true, ..Held::default() };
-        held.parts.add(&completion.parts);
-        held.digest = completion.digest;
+        let mut parts = completion.parts.clone();
+        parts.add_all(&bus.held[io.index()].parts);
+        let held = Held { parts, back: true, digest: completion.digest, ..Held::default() };
         bus.send(self.fleet.now, io, held, bus.bandwidth.time(self.fleet.ios[io].len));
         self.plan_bus();
     }
 
     /// What the bus took of a command that has been answered, added to what its member took.
     pub(super) fn with_bus(&self, io: IoId, completion: &Completion) -> Completion {
-        let mut all = *completion;
+        let mut all = completion.clone();
         if let Some(bus) = &self.bus {
-            all.parts.add(&bus.held[io.index()].parts);
+            all.parts.add_all(&bus.held[io.index()].parts);
         }
         all
     }
@@ -185,9 +184,10 @@ impl Array {
         // A member that failed in the meantime has given its commands up.
         let Some(bus) = self.bus.as_mut().filter(|_| self.fleet.ios.holds(io)) else { return };
         let held = &mut bus.held[io.index()];
-        held.parts[Part::Bus] += now - held.since;
-        let Held { back, stamp, compressible, parts, digest, .. } = *held;
+        held.parts.add(Part::Bus, now - held.since);
+        let &mut Held { back, stamp, compressible, digest, .. } = held;
         if back {
+            let parts = std::mem::take(&mut held.parts);
             self.finish_io(io, &Completion { tag: 0, time: now, parts, digest });
         } else {
             self.deliver(io, stamp, compressible);

@@ -278,12 +278,12 @@ impl Array {
         }
         let sum = &mut self.sums[id.index()];
         if summed {
-            sum.add(parts);
+            sum.add_all(parts);
         } else {
-            *sum = *parts;
+            *sum = parts.clone();
         }
         if last {
-            let sum = *sum;
+            let sum = std::mem::take(sum);
             self.complete(id, ios, &sum, &[]);
         }
     }

@@ -269,8 +269,8 @@ impl Array {
                     self.fail_command(host);
                 }
                 let own = &self.fleet.hosts[host].own;
-                let sum = if own.summed { self.sums[host.index()] } else { Parts::default() };
-                self.release(host, own.ios, &sum, Part::SlowestMember);
+                let summed = own.summed.then(|| self.sums[host.index()].clone());
+                self.release(host, own.ios, &summed.unwrap_or_default(), Part::SlowestMember);
             }
             // Planned again, or it goes on without.
             Task::StripeRead(stripe) => self.stripe_answered(stripe, false, &Parts::default()),

@@ -29,10 +29,10 @@ impl Array {
     /// before that, and what came on top.
     pub(super) fn complete(&mut self, host: HostId, ios: u32, sum: &Parts, before: &[(Part, u64)]) {
         let Host { command, own: Own { held, logged, marked, .. }, .. } = self.fleet.hosts[host];
-        if self.rebuild.looks_again(self.fleet.now) {
+        if self.rebuild.resume_if_waiting(self.fleet.now) {
             self.plan_timers();
         }
-        self.resync_looks_again();
+        self.resume_resync();
         self.note_change(command.op, command.offset, command.len);
         if command.op == Op::Flush {
             let number = self.fleet.hosts[host].own.flush;
@@ -49,10 +49,7 @@ impl Array {
         if ios == 1 {
             return self.fleet.complete(host, sum, before, Part::SlowestMember);
         }
-        let mut mean = Parts::default();
-        if ios > 1 {
-            mean.0.iter_mut().zip(sum.0).for_each(|(mean, sum)| *mean = sum / u64::from(ios));
-        }
+        let mean = if ios > 1 { sum.divided_by(ios.into()) } else { Parts::default() };
         self.fleet.complete(host, &mean, before, Part::SlowestMember);
     }
 

@@ -294,7 +294,7 @@ impl Composite for Array {
         }
         match &self.bus {
             None => self.finish_io(id, completion),
-            Some(_) if io.op == Op::Read => self.bring_across(id, completion),
+            Some(_) if io.op == Op::Read => self.transfer_read(id, completion),
             Some(_) => self.finish_io(id, &self.with_bus(id, completion)),
         }
     }
@@ -333,7 +333,7 @@ impl Composite for Array {
     }
 
     fn start_up(&mut self) {
-        self.go_on_after_outage();
+        self.resume_after_outage();
     }
 
     fn begin_settling(&mut self) {
@@ -342,7 +342,7 @@ impl Composite for Array {
     }
 
     fn is_working(&self) -> bool {
-        self.acts_by_itself()
+        self.has_own_work()
     }
 
     fn end_settling(&mut self) {

@@ -166,19 +166,19 @@ impl Array {
         for &stripe in &stripes {
             self.unsettled.torn[(stripe / 64) as usize] |= 1 << (stripe % 64);
         }
-        (0..self.seats.len() as u32).for_each(|member| self.count_untold(member, &stripes));
+        (0..self.seats.len() as u32).for_each(|member| self.count_exposed(member, &stripes));
     }
 
     /// A member has failed: what the torn stripes have of it cannot be told.
     pub(super) fn lose_torn(&mut self, member: u32) {
         if self.unsettled.torn.iter().any(|&word| word != 0) {
             let stripes: Vec<u64> = self.unsettled.torn_stripes().collect();
-            self.count_untold(member, &stripes);
+            self.count_exposed(member, &stripes);
         }
     }
 
     /// Counts the chunks of a member, if it is missing, in stripes that have just been torn or lost it.
-    fn count_untold(&mut self, member: u32, stripes: &[u64]) {
+    fn count_exposed(&mut self, member: u32, stripes: &[u64]) {
         let Some(parity) = self.layout.parity() else { return };
         if self.seats[member as usize].condition == Condition::Whole {
             return;
@@ -220,7 +220,7 @@ impl Array {
     }
 
     /// The members are ready.
-    pub(super) fn go_on_after_outage(&mut self) {
+    pub(super) fn resume_after_outage(&mut self) {
         let now = self.fleet.now;
         if self.rebuild.member.is_some() {
             self.rebuild.due = now;

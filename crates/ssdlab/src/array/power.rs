@@ -307,7 +307,7 @@ impl Array {
     }
 
     /// Whether power is off, or the bitmap is being written, or a block is being brought up to date.
-    pub(super) fn acts_by_itself(&self) -> bool {
+    pub(super) fn has_own_work(&self) -> bool {
         let bitmap = self.bitmap.as_ref().is_some_and(Bitmap::is_busy);
         self.power.off || bitmap || self.rebuild.is_under_way() || self.resync.busy
     }

@@ -126,7 +126,7 @@ impl Rebuild {
 
     /// Something ended for which the next block may have waited; whether it did.
     #[inline]
-    pub fn looks_again(&mut self, now: u64) -> bool {
+    pub fn resume_if_waiting(&mut self, now: u64) -> bool {
         let looks = std::mem::take(&mut self.waits) && self.member.is_some() && !self.paused;
         if looks {
             self.due = now;

@@ -83,7 +83,7 @@ impl Array {
 
     /// A command was answered, for which the next stripe or block may have waited.
     #[inline]
-    pub(super) fn resync_looks_again(&mut self) {
+    pub(super) fn resume_resync(&mut self) {
         if !self.resync.stale.is_empty() && self.resync.due == NEVER && !self.power.off {
             self.begin_resync();
             self.plan_timers();
@@ -219,7 +219,7 @@ impl Array {
         } else if self.resync.busy && self.is_of_block(io) {
             (self.resync.busy, self.resync.due) = (false, self.fleet.now);
             self.resume_held();
-            self.rebuild.looks_again(self.fleet.now);
+            self.rebuild.resume_if_waiting(self.fleet.now);
         }
     }
 
@@ -242,7 +242,7 @@ impl Array {
         };
         self.resume_held();
         // A spare may have waited for the copies.
-        self.rebuild.looks_again(self.fleet.now);
+        self.rebuild.resume_if_waiting(self.fleet.now);
         self.plan_timers();
     }
 

@@ -216,7 +216,7 @@ impl Link {
         if self.answered.len() <= host.index() {
             self.answered.resize(host.index() + 1, Completion::default());
         }
-        self.answered[host.index()] = *answer;
+        self.answered[host.index()] = answer.clone();
     }
 
     #[inline]
@@ -237,7 +237,7 @@ impl Link {
         let Some(host) = self.lanes[lane].pop() else { return };
         self.fleet.set_timer(lane as u32, self.lanes[lane].next());
         if self.fleet.hosts[host].own.delivered {
-            let answer = self.answered[host.index()];
+            let answer = std::mem::take(&mut self.answered[host.index()]);
             self.complete(host, &answer);
         } else {
             self.deliver(host);
@@ -282,7 +282,7 @@ impl Composite for Link {
         }
         let (_, host) = self.answers.pop_front().expect("an answer is due");
         self.plan_answers();
-        let answer = self.answered[host.index()];
+        let answer = std::mem::take(&mut self.answered[host.index()]);
         self.bring_data(host, &answer);
     }
 

@@ -150,8 +150,7 @@ impl Device for Null {
             if command.op == Op::Write {
                 self.versions.land(&command, command.len / SECTOR);
             }
-            let mut parts = Parts::default();
-            parts[Part::Service] = time - submitted;
+            let parts = Parts::only(Part::Service, time - submitted);
             done.push(Completion { tag: command.tag, time, parts, digest });
         }
         now

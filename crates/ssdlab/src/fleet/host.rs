@@ -57,13 +57,13 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
         let time = self.now;
         (self.in_flight, self.last_host) = (self.in_flight - 1, time);
         let mut left = time - submitted - parts.total();
-        self.ready.push(Completion { tag, time, parts: *parts, digest });
+        self.ready.push(Completion { tag, time, parts: parts.clone(), digest });
         let parts = &mut self.ready.last_mut().expect("just put there").parts;
         for (part, time) in more {
-            parts[part] += time;
+            parts.add(part, time);
             left -= time;
         }
-        parts[rest] += left;
+        parts.add(rest, left);
     }
 
     /// A command touches what is lost: it ends in an error after [`ERROR_TIME`], and not before.

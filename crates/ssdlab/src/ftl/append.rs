@@ -1,9 +1,17 @@
 //! Write frontiers: appending units, closing and padding program units.
+//!
+//! Parity inside the drive (Micron calls it RAIN): a superblock is cut into stripes of program units,
+//! the last of each is parity of those before it. Consecutive program units of a superblock lie on consecutive dies of
+//! its region, so a stripe spans as many dies as it is long, or all of the region; where collection works inside a die,
+//! it lies on that die and protects against the loss of pages, not of the die. Parity is programmed as soon as
+//! its stripe is full, after a flush left partly filled units in it too; the rest of an unfinished
+//! stripe is in RAM. It holds no data of the host, is never read here (no page fails) and goes with
+//! the superblock when that is erased. Cost: constant for a program unit.
 
 use super::mapping::Mapping;
 use super::open::{NOTHING, Placed, beginnings};
 use super::page_map::PageMap;
-use super::region::{CLOSED, Frontier, LANES, Lane, Region};
+use super::space::{CLOSED, Frontier, LANES, Lane};
 use super::{Filled, Sink};
 use crate::nand::{Cause, NONE};
 
@@ -47,73 +55,66 @@ pub(super) struct Piece {
 }
 
 impl PageMap {
-    /// Whether the unit placed last, which ends at `offset`, filled a program unit.
-    #[inline]
-    pub(super) fn program_boundary(&self, offset: u32) -> bool {
-        let per_program = self.layout.units_per_program();
-        per_program == 1 || offset % per_program < self.last_length
-    }
-
-    /// The frontier, in native mode, of what is placed on this behalf.
+    /// Appends a logical unit where there is room or a free superblock to go on; answers its first physical unit. On
+    /// whose behalf, and what brings it; `PACKED` says whether units are packed.
     #[inline(always)]
-    pub(super) fn lane_of(&self, cause: Cause) -> Lane {
-        match cause {
-            Cause::Collection if self.settings.separate_frontier => Lane::Collected,
-            Cause::Wear => Lane::Wear,
-            _ => Lane::Host,
+    pub(super) fn append_unit<S: Sink, const PACKED: bool>(
+        &mut self,
+        region: u32,
+        lane: Lane,
+        unit: Unit,
+        (cause, reads): (Cause, [u32; 2]),
+        sink: &mut S,
+    ) -> u32 {
+        let piece = Piece { unit, units: 1, first: true, cause, reads };
+        if PACKED {
+            self.append_pieces(region, lane, piece, sink)
+        } else {
+            self.append_piece(region, lane, piece, sink)
         }
     }
 
-    /// Where the region appends what is placed on this behalf.
-    #[inline]
-    pub(super) fn frontier(&self, region: u32, cause: Cause) -> &Frontier {
-        self.regions[region as usize].frontier(self.lane_of(cause))
-    }
-
-    /// Appends a unit where there is room or a free superblock to go on.
-    #[inline]
-    pub(super) fn append<S: Sink>(
+    /// Appends a unit in as many pieces as it lies in program units.
+    fn append_pieces<S: Sink>(
         &mut self,
         region: u32,
-        unit: Unit,
-        cause: Cause,
-        read: u32,
+        lane: Lane,
+        mut piece: Piece,
         sink: &mut S,
     ) -> u32 {
-        let piece = Piece { unit, units: 1, first: true, cause, reads: [read, NONE] };
-        self.append_piece(region, piece, sink)
+        let mut left = self.map.length(piece.unit.lpn);
+        self.close_short(region, left, piece.cause, sink);
+        let per_program = self.layout.units_per_program();
+        let mut begin = NONE;
+        while left > 0 {
+            let offset = self.space.frontier(region, lane).offset;
+            piece.units = left.min(per_program - offset % per_program);
+            let ppn = self.append_piece(region, lane, piece, sink);
+            if piece.first {
+                begin = ppn;
+            }
+            piece.first = false;
+            left -= piece.units;
+        }
+        begin
     }
 
     /// Appends a piece, for which the program unit being filled has room.
-    #[inline(always)]
-    pub(super) fn append_piece<S: Sink>(&mut self, region: u32, piece: Piece, sink: &mut S) -> u32 {
-        self.append_to(region, self.lane_of(piece.cause), piece, sink)
-    }
-
-    /// Appends a unit of host data at the frontier in SLC mode, which is open.
-    pub(super) fn append_slc<S: Sink>(
-        &mut self,
-        region: u32,
-        unit: Unit,
-        read: u32,
-        sink: &mut S,
-    ) -> u32 {
-        let cause = Cause::HostWrite;
-        let piece = Piece { unit, units: 1, first: true, cause, reads: [read, NONE] };
-        self.append_to(region, Lane::Slc, piece, sink)
-    }
-
-    /// Appends a piece at a frontier of the region, which has room or a free superblock to go on.
     /// Inlined, so that native data is not asked for its mode.
     #[inline(always)]
-    fn append_to<S: Sink>(&mut self, region: u32, lane: Lane, piece: Piece, sink: &mut S) -> u32 {
+    fn append_piece<S: Sink>(
+        &mut self,
+        region: u32,
+        lane: Lane,
+        piece: Piece,
+        sink: &mut S,
+    ) -> u32 {
         let Piece { unit, units, first, cause, reads } = piece;
         let layout = self.layout;
-        if self.regions[region as usize].frontier(lane).superblock == NONE {
+        if self.space.frontier(region, lane).superblock == NONE {
             self.open_superblock(region, lane, sink);
         }
-        let r = &mut self.regions[region as usize];
-        let frontier = r.frontier_mut(lane);
+        let frontier = self.space.frontier_mut(region, lane);
         let per_program = layout.units_per_program();
         let superblock = frontier.superblock;
         let ppn = layout.first_unit(superblock) + frontier.offset;
@@ -124,92 +125,102 @@ impl PageMap {
         if within == 0 {
             frontier.host_units = 0;
         }
-        if reads[0] != NONE {
-            sink.feed(reads[0], frontier.handle);
-        }
-        if reads[1] != NONE {
-            sink.feed(reads[1], frontier.handle);
+        for read in reads.into_iter().filter(|&read| read != NONE) {
+            sink.feed(read, frontier.handle);
         }
         frontier.offset += units;
         if matches!(cause, Cause::HostWrite | Cause::HostRead) && sink.timed() {
             frontier.host_units += units;
         }
         let mut frontier = *frontier;
-        r.valid_units += units;
         let count = u64::from(units);
         self.counters.count_programs(cause, count);
+        self.counters.units_mapped += count;
         // Without time a program unit of one unit is in flash at once.
-        let known = per_program > 1 || sink.takes_time();
-        let placed = if known { self.placed_next(&piece) } else { NOTHING };
+        let known = per_program > 1 || sink.takes_time() || self.contents.are_kept();
+        let placed = if known { self.space.place(&piece) } else { NOTHING };
         if first {
             self.remap(unit.lpn, ppn);
-            self.owner[ppn as usize] = unit.lpn;
+            self.map.set_owner(ppn, unit.lpn);
         }
-        self.mark(ppn, units);
-        self.expect_new(ppn.wrapping_add(UNITS_PER_LINE));
-        self.counters.units_mapped += count;
-        self.blocks.fill(superblock, units);
+        self.map.mark(ppn, units);
+        self.map.expect_new(ppn.wrapping_add(UNITS_PER_LINE));
+        self.space.fill(region, superblock, units);
         if lane == Lane::Slc
             && let Some(cache) = &mut self.cache
         {
             cache.count(region, superblock, true);
         }
         if per_program > 1 {
-            self.note(region, lane, within, units, placed);
+            self.space.note(region, lane, within, units, placed);
         }
         if within + units == per_program {
-            if per_program == 1 {
-                let filled = self.filled(&frontier, lane, 1, cause);
-                self.close_program(frontier.handle, filled, placed, sink);
-            } else {
-                self.close_filled(region, frontier, lane, (per_program, cause), sink);
-            }
+            let single = (per_program == 1).then_some(placed);
+            self.close_filled(region, frontier, lane, (per_program, cause), single, sink);
             if layout.has_parity() {
                 frontier.offset = self.append_parity(region, lane, sink);
             }
         } else {
-            self.partial[(region >> 6) as usize] |= 1 << (region & 63);
+            self.space.note_partial(region);
         }
-        if frontier.offset == self.units_of(lane) {
+        if frontier.offset == self.space.end_of(lane) {
             self.close_superblock(region, lane, superblock);
         }
         ppn
     }
 
-    /// Moves a unit to the host's frontier, where there is room for it, for merging.
-    pub(super) fn relocate<S: Sink>(&mut self, lpn: u32, read: u32, sink: &mut S) {
-        let from = self.lookup(lpn);
-        self.invalidate(from);
-        let to = self.append(0, Unit::new(lpn).from(from, 1), Cause::Merge, read, sink);
-        self.copy_content(from, to, sink);
+    /// Programs the parity of the stripe that is complete at a frontier, if one is. Answers where
+    /// the frontier is then.
+    fn append_parity<S: Sink>(&mut self, region: u32, lane: Lane, sink: &mut S) -> u32 {
+        let (end, units) = (self.space.end_of(lane), self.layout.units_per_program());
+        let frontier = self.space.frontier_mut(region, lane);
+        // Twice where the superblock ends with a stripe of a single program unit.
+        while frontier.offset < end && self.layout.is_parity(frontier.offset) {
+            let first = self.layout.first_unit(frontier.superblock) + frontier.offset;
+            let handle = sink.open_program(self.layout.die_of(first));
+            let slc = lane == Lane::Slc;
+            let filled = Filled { first, units, host_units: 0, cause: Cause::Parity, slc };
+            sink.close_program(handle, filled, &[]);
+            frontier.offset += units;
+            self.counters.programs_parity += u64::from(units);
+        }
+        frontier.offset
     }
 
     /// Takes the next free superblock for a frontier.
     #[cold]
     pub(super) fn open_superblock<S: Sink>(&mut self, region: u32, lane: Lane, sink: &mut S) {
-        let superblock = self.take_free(region, lane);
-        self.see_to_erase(superblock, sink);
-        *self.regions[region as usize].frontier_mut(lane) = Frontier { superblock, ..CLOSED };
-        if let Some(&next) = self.regions[region as usize].free.front() {
-            self.expect_new(self.layout.first_unit(next));
+        let superblock = self.space.take_free(region, lane, self.reclaim.wear.as_deref());
+        self.start_superblock(region, lane, superblock, sink);
+        if let Some(next) = self.space.free_of(region).next() {
+            self.map.expect_new(self.layout.first_unit(next));
         }
     }
 
-    #[inline(always)]
-    pub(super) fn units_of(&self, lane: Lane) -> u32 {
-        if lane == Lane::Slc { self.slc_units() } else { self.layout.units_per_superblock() }
+    /// A frontier goes on in a superblock, which was free.
+    pub(super) fn start_superblock<S: Sink>(
+        &mut self,
+        region: u32,
+        lane: Lane,
+        superblock: u32,
+        sink: &mut S,
+    ) {
+        if !self.space.late.is_empty() {
+            self.erase_deferred(superblock, sink);
+        }
+        *self.space.frontier_mut(region, lane) = Frontier::at(superblock);
     }
 
-    /// The program unit that ends at a frontier, with so many units in it, on whose behalf.
-    #[inline]
-    fn filled(&self, frontier: &Frontier, lane: Lane, units: u32, cause: Cause) -> Filled {
-        let end = self.layout.first_unit(frontier.superblock) + frontier.offset;
-        let first = end - self.layout.units_per_program();
-        let cause = if frontier.host_units > 0 { Cause::HostWrite } else { cause };
-        Filled { first, units, host_units: frontier.host_units, cause, slc: lane == Lane::Slc }
+    pub(super) fn close_superblock(&mut self, region: u32, lane: Lane, superblock: u32) {
+        *self.space.frontier_mut(region, lane) = CLOSED;
+        match &mut self.cache {
+            Some(cache) if lane == Lane::Slc => cache.filled(region, superblock),
+            _ => self.space.blocks.close(region, superblock, self.counters.host_units_written),
+        }
     }
 
-    /// Closes the program unit that ends at a frontier, with so many units in it, on whose behalf.
+    /// Closes the program unit that ends at a frontier, with so many units in it, on whose behalf; `single`: what it
+    /// holds, where that is one unit.
     #[inline]
     fn close_filled<S: Sink>(
         &mut self,
@@ -217,43 +228,44 @@ impl PageMap {
         frontier: Frontier,
         lane: Lane,
         (units, cause): (u32, Cause),
+        single: Option<Placed>,
         sink: &mut S,
     ) {
-        let filled = self.filled(&frontier, lane, units, cause);
-        sink.close_program(frontier.handle, filled, self.placed(region, lane, units));
-        if self.content.is_some() && !sink.timed() {
-            let placed = self.placed(region, lane, units).to_vec();
-            self.programmed(beginnings(filled.first, &placed));
+        let end = self.layout.first_unit(frontier.superblock) + frontier.offset;
+        let first = end - self.layout.units_per_program();
+        let host_units = frontier.host_units;
+        let cause = if host_units > 0 { Cause::HostWrite } else { cause };
+        let filled = Filled { first, units, host_units, cause, slc: lane == Lane::Slc };
+        let placed = match &single {
+            Some(single) => std::slice::from_ref(single),
+            None => self.space.placed(region, lane, units),
+        };
+        sink.close_program(frontier.handle, filled, placed);
+        if self.contents.are_kept() && !sink.timed() {
+            self.contents.programmed(beginnings(first, placed));
         }
     }
 
-    /// The same of a program unit that is one unit.
-    #[inline]
-    fn close_program<S: Sink>(
+    /// Pads the superblock being filled to its end where it has no room for `units` more.
+    pub(super) fn close_short<S: Sink>(
         &mut self,
-        handle: u32,
-        filled: Filled,
-        placed: Placed,
+        region: u32,
+        units: u32,
+        cause: Cause,
         sink: &mut S,
     ) {
-        sink.close_program(handle, filled, &[placed]);
-        if self.content.is_some() && !sink.timed() {
-            self.programmed(std::iter::once(filled.first));
+        let lane = self.settings.lane_of(cause);
+        let Frontier { superblock, offset, .. } = *self.space.frontier(region, lane);
+        if superblock != NONE && self.layout.room(superblock, offset) < units {
+            // Less than a mapping unit, so that it is in the last program unit.
+            self.pad(region, lane, cause, sink);
         }
-    }
-
-    pub(super) fn close_superblock(&mut self, region: u32, lane: Lane, superblock: u32) {
-        if lane == Lane::Slc {
-            return self.close_slc(region, superblock);
-        }
-        *self.regions[region as usize].frontier_mut(lane) = CLOSED;
-        self.blocks.close(region, superblock, self.counters.host_units_written);
     }
 
     /// Programs a partly filled program unit, leaving the rest empty.
     pub(super) fn pad<S: Sink>(&mut self, region: u32, lane: Lane, cause: Cause, sink: &mut S) {
         let per_program = self.layout.units_per_program();
-        let frontier = self.regions[region as usize].frontier_mut(lane);
+        let frontier = self.space.frontier_mut(region, lane);
         let used = frontier.offset % per_program;
         if frontier.superblock == NONE || used == 0 {
             return;
@@ -264,11 +276,11 @@ impl PageMap {
         frontier.offset += per_program - used;
         self.counters.programs_padding += u64::from(per_program - used);
         let mut frontier = *frontier;
-        self.close_filled(region, frontier, lane, (used, cause), sink);
+        self.close_filled(region, frontier, lane, (used, cause), None, sink);
         if self.layout.has_parity() {
             frontier.offset = self.append_parity(region, lane, sink);
         }
-        if frontier.offset == self.units_of(lane) {
+        if frontier.offset == self.space.end_of(lane) {
             self.close_superblock(region, lane, frontier.superblock);
         }
     }
@@ -281,24 +293,10 @@ impl PageMap {
         }
     }
 
-    /// Units placed in program units that are not full yet: counted as programs, not yet in flash.
-    pub fn open_units(&self) -> u64 {
-        let per_program = self.layout.units_per_program();
-        let open = |f: &Frontier| if f.superblock == NONE { 0 } else { f.offset % per_program };
-        self.regions.iter().flat_map(Region::frontiers).map(|f| u64::from(open(f))).sum()
-    }
-
     /// Programs everything that waits for a full program unit.
     pub fn pad_all<S: Sink>(&mut self, sink: &mut S) {
-        for word in 0..self.partial.len() {
-            let mut left = std::mem::take(&mut self.partial[word]);
-            while left != 0 {
-                let region = word as u32 * 64 + left.trailing_zeros();
-                left &= left - 1;
-                if region < self.layout.regions {
-                    LANES.into_iter().for_each(|lane| self.pad(region, lane, lane.cause(), sink));
-                }
-            }
+        while let Some(region) = self.space.take_partial() {
+            LANES.into_iter().for_each(|lane| self.pad(region, lane, lane.cause(), sink));
         }
     }
 }

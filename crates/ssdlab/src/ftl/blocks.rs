@@ -4,6 +4,7 @@
 //! superblocks, which an invalidation lowers in place: exact greedy at the cost of one comparison
 //! per invalidation and a scan of N/64 + 64 counters per collection.
 
+use super::layout::Layout;
 use crate::nand::NONE;
 use crate::persist::persistent;
 
@@ -40,16 +41,17 @@ pub struct Blocks {
 
 impl Blocks {
     /// All superblocks free and never erased.
-    pub fn new(regions: u32, per_region: u32, units_per_superblock: u32) -> Self {
+    pub fn new(layout: &Layout) -> Self {
+        let (regions, per_region) = (layout.regions, layout.superblocks);
         let n = (regions * per_region) as usize;
         let groups = per_region.div_ceil(GROUP);
         Blocks {
             valid: vec![OPEN; n],
             erases: vec![0; n],
             closed_at: vec![0; n],
-            units_per_superblock,
+            units_per_superblock: layout.data_units_per_superblock(),
             per_region,
-            set_aside: 0,
+            set_aside: layout.set_aside,
             groups,
             least: vec![OPEN; (regions * groups) as usize],
             hand: vec![0; regions as usize],
@@ -59,11 +61,6 @@ impl Blocks {
             newest: vec![NONE; regions as usize],
             closed: vec![0; regions as usize],
         }
-    }
-
-    /// The same with the last so many superblocks of each region set aside, beside those for data.
-    pub fn with_set_aside(self, set_aside: u32) -> Self {
-        Blocks { set_aside, ..self }
     }
 
     /// Superblocks of a region for data.

@@ -208,6 +208,12 @@ impl Layout {
     pub fn first_unit(&self, superblock: u32) -> u32 {
         superblock * self.units_per_superblock()
     }
+    /// Units of a superblock.
+    #[inline]
+    pub fn units_of(&self, superblock: u32) -> std::ops::Range<u32> {
+        let first = self.first_unit(superblock);
+        first..first + self.units_per_superblock()
+    }
     /// The `k`-th die of a region.
     #[inline]
     pub fn die_in_region(&self, region: u32, k: u32) -> u32 {

@@ -20,9 +20,7 @@
 //! region that is not written keeps what it has; the batch ends when those that are have their share.
 //! Cost: constant for a unit of the host.
 
-use super::Sink;
-use super::page_map::PageMap;
-use crate::nand::Cause;
+use super::layout::Layout;
 use crate::persist::persistent;
 
 /// When batches of collection begin and end, and how fast they go.
@@ -48,6 +46,9 @@ pub(super) struct Batches {
     share: f64,
     copies: f64,
     between: f64,
+    regions: u32,
+    /// Physical units of the host that see all regions once.
+    round: u32,
     on: bool,
     /// Running mean of what the regions of host units lack of the end mark, and one more.
     lacking: f64,
@@ -56,7 +57,8 @@ pub(super) struct Batches {
 }
 
 impl Batches {
-    pub fn new(batch: &Batch, regions: u32) -> Self {
+    pub fn new(batch: &Batch, layout: &Layout) -> Self {
+        let regions = layout.regions;
         let all = f64::from(regions);
         Batches {
             start: (batch.start * all).floor() as u32,
@@ -64,16 +66,50 @@ impl Batches {
             share: batch.end,
             copies: batch.copies,
             between: batch.between,
+            regions,
+            round: regions * layout.units_per_program(),
             on: false,
             lacking: 0.0,
             satisfied: 0,
         }
     }
 
-    /// A batch begins with so many free superblocks in the drive.
-    fn begin(&mut self, free: u32, regions: u32) {
-        (self.on, self.satisfied) = (true, 0);
-        self.lacking = f64::from(self.end - free) / f64::from(regions) + 1.0;
+    /// Copies that the next host unit, of so many physical ones, carries: `all` superblocks are free in the drive, `free`
+    /// of them in its region, which with `scarce` needs them; `begun` counts batches.
+    pub fn carry(
+        &mut self,
+        all: u32,
+        (free, scarce): (u32, bool),
+        length: u32,
+        begun: &mut u64,
+    ) -> f64 {
+        let lacks = all < self.end;
+        if self.on {
+            self.on = lacks;
+        } else if all <= self.start || scarce && lacks {
+            (self.on, self.satisfied) = (true, 0);
+            self.lacking = f64::from(self.end - all) / f64::from(self.regions) + 1.0;
+            *begun += 1;
+        }
+        let round = (self.round / length).max(1);
+        let copies = match self.on {
+            true => self.copies(free, round),
+            false if lacks => self.between,
+            false => 0.0,
+        } * f64::from(length);
+        if copies > 0.0 {
+            self.satisfied = 0;
+        } else {
+            // The others lack free superblocks but are not written.
+            self.satisfied += 1;
+            self.on &= self.satisfied < round;
+        }
+        copies
+    }
+
+    /// Whether the drive has its share with so many free superblocks.
+    pub fn is_full(&self, all: u32) -> bool {
+        all >= self.end
     }
 
     /// Copies that a host unit carries in a region with so many free superblocks; `round` host units
@@ -86,93 +122,9 @@ impl Batches {
         self.lacking += (lacking - self.lacking) / f64::from(round);
         self.copies * lacking / self.lacking.max(0.25)
     }
-
-    /// All that decides what is collected next, as numbers.
-    pub fn state(&self) -> [u64; 3] {
-        [u64::from(self.on), u64::from(self.satisfied), self.lacking.to_bits()]
-    }
-}
-
-impl PageMap {
-    /// Lets the next host unit, of so many physical ones, which goes to `region`, carry its copies.
-    pub(super) fn carry_batch<S: Sink>(&mut self, region: u32, length: u32, sink: &mut S) {
-        let Some(batches) = &mut self.batches else { return };
-        let r = &mut self.regions[region as usize];
-        // Where others are not written and keep their share, the last superblocks of a region decide.
-        let scarce = r.free.len() as u32 <= self.settings.low + 1;
-        if batches.on {
-            batches.on = self.free < batches.end;
-        } else if self.free <= batches.start || (scarce && self.free < batches.end) {
-            batches.begin(self.free, self.layout.regions);
-            self.counters.batches += 1;
-        }
-        let round = (self.layout.regions * self.layout.units_per_program() / length).max(1);
-        let end = batches.end;
-        let copies = if batches.on {
-            batches.copies(r.free.len() as u32, round)
-        } else if self.free < end {
-            batches.between
-        } else {
-            0.0
-        } * f64::from(length);
-        if copies > 0.0 {
-            batches.satisfied = 0;
-        } else {
-            // The others lack free superblocks but are not written.
-            batches.satisfied += 1;
-            batches.on &= batches.satisfied < round;
-            return;
-        }
-        // Empty victims make no copies, and one of them goes for a host unit; meanwhile copies are
-        // not saved up for more than a superblock.
-        let most = f64::from(self.layout.units_per_superblock()).max(copies);
-        let mut owed = (r.owed + copies).min(most);
-        while owed >= 1.0 {
-            if !self.begin_in_batch(region) {
-                owed = 0.0;
-                break;
-            }
-            let before = self.counters.programs_collection;
-            self.move_units(region, owed as u32, sink);
-            self.refill_reserve(region, sink);
-            let moved = self.counters.programs_collection - before;
-            // Below 0 where copies go on to the end of a program unit.
-            owed -= moved as f64;
-            if moved == 0 || self.free >= end {
-                break;
-            }
-        }
-        self.regions[region as usize].owed = owed;
-    }
-
-    /// Sees to it that there is a collection under way in `region`; `false` if it would gain nothing.
-    fn begin_in_batch(&mut self, region: u32) -> bool {
-        if self.regions[region as usize].collecting.is_some() {
-            return true;
-        }
-        if self.blocks.closed(region) == 0 {
-            return false;
-        }
-        let victim = self.pick_victim(region);
-        if !self.gains(victim) {
-            return false;
-        }
-        self.begin(region, victim, Cause::Collection);
-        true
-    }
-
-    /// Where the last free superblock is in use, what it was opened for must be finished before the
-    /// host goes on.
-    #[inline]
-    pub(super) fn refill_reserve<S: Sink>(&mut self, region: u32, sink: &mut S) {
-        let r = &self.regions[region as usize];
-        if r.free.is_empty() && r.collecting.is_some() {
-            self.move_units(region, u32::MAX, sink);
-        }
-    }
 }
 
 persistent!(Batches {
     state { on, lacking, satisfied }
-    built { start, end, share, copies, between }
+    built { start, end, share, copies, between, regions, round }
 });

@@ -1,26 +1,25 @@
 //! The page map: every unit can lie anywhere.
 
-mod counters;
-mod persist;
-
-pub use counters::FtlCounters;
-
 use super::Sink;
 use super::append::Unit;
 use super::blocks::Blocks;
 use super::collect::Pace;
-use super::compression::Packing;
-use super::content::Contents;
+use super::compression::compressed;
+use super::content::{Contents, Sectors};
+use super::counters::FtlCounters;
 use super::layout::Layout;
+use super::map::Map;
 use super::mapping::{MapCounters, Mapping};
-use super::open::OpenUnits;
 use super::pace::{Batch, Batches};
 use super::placement::Placement;
-use super::region::{CLOSED, Region};
-use super::slc_cache::SlcCache;
+use super::power::Trimmed;
+use super::reclaim::Reclaim;
+use super::slc_cache::{SlcCache, SlcCounters, SlcSettings};
+use super::space::{Lane, Space};
 use super::victim::VictimPolicy;
 use super::wear_leveling::WearLeveling;
 use crate::nand::{Cause, NONE};
+use crate::persist::persistent;
 use prefetch_index::prefetch_index;
 
 /// How the page map reclaims space.
@@ -69,40 +68,41 @@ pub struct UnitWrite {
 }
 
 /// Page-mapped translation layer.
+///
+/// Its parts own what they know: where every unit lies ([`Map`]), what superblocks are for ([`Space`]), what is moved
+/// ([`Reclaim`]), what a look-up costs ([`Mapping`]), the SLC cache, and in tests what units hold. What takes several
+/// of them is done here and in [`append`](super::append), [`collect`](super::collect), [`relocate`](super::relocate).
 pub struct PageMap {
     /// Numbering of physical units.
     pub layout: Layout,
-    /// Superblocks.
-    pub blocks: Blocks,
     /// Counted so far.
     pub counters: FtlCounters,
+    /// What units hold, where versions are kept.
+    pub contents: Contents,
     pub(super) settings: Settings,
-    /// What a look-up and an update cost.
+    pub(super) map: Map,
     pub(super) mapping: Mapping,
-    pub(super) map: Vec<u32>,
-    pub(super) owner: Vec<u32>,
-    pub(super) valid: Vec<u64>,
-    pub(super) regions: Vec<Region>,
-    /// A bit for each region that may have a program unit which is filled in part.
-    pub(super) partial: Vec<u64>,
-    /// Free superblocks of all regions.
-    pub(super) free: u32,
-    pub(super) batches: Option<Batches>,
-    pub(super) victim: Box<dyn VictimPolicy>,
-    pub(super) wear: Option<Box<dyn WearLeveling>>,
-    pub(super) placement: Box<dyn Placement>,
+    pub(super) space: Space,
+    pub(super) reclaim: Reclaim,
     /// Superblocks in SLC mode.
     pub(super) cache: Option<Box<SlcCache>>,
+    /// TRIMs that are not durable yet.
+    pub(super) trims: Vec<Trimmed>,
+    pub(super) placement: Box<dyn Placement>,
     pub(super) last_region: u32,
     /// Physical units of the unit that the host placed last.
     pub(super) last_length: u32,
-    pub(super) packing: Packing,
     pub(super) region_limit: u32,
     pub(super) sectors_per_unit: u32,
-    pub(super) open: OpenUnits,
-    /// Where versions are kept.
-    pub(super) content: Option<Contents>,
+    /// Number in the drive of the first superblock.
+    pub(super) first_superblock: u32,
 }
+
+persistent!(PageMap {
+    state { counters, contents, map, mapping, space, reclaim, trims, placement, last_region, last_length }
+    parts { cache }
+    built { layout, settings, region_limit, sectors_per_unit, first_superblock }
+});
 
 impl PageMap {
     /// An empty map of `units` logical units.
@@ -114,42 +114,43 @@ impl PageMap {
         sectors_per_unit: u32,
         keep_versions: bool,
     ) -> Self {
-        let physical = layout.units() as usize;
-        let per_superblock = layout.data_units_per_superblock();
-        let mut ftl = PageMap {
-            blocks: Blocks::new(layout.regions, layout.superblocks, per_superblock)
-                .with_set_aside(layout.set_aside),
-            layout,
+        let Policies { victim, placement, wear } = policies;
+        let batches = settings.batch.map(|batch| Batches::new(&batch, &layout));
+        PageMap {
             counters: FtlCounters::default(),
+            contents: Contents::new(layout, if keep_versions { sectors_per_unit } else { 0 }),
             settings,
+            map: Map::new(units, &layout),
             mapping: Mapping::Page,
-            map: vec![NONE; units as usize],
-            // Zeros take no memory until they are overwritten.
-            owner: vec![0; physical],
-            valid: vec![0; physical.div_ceil(64)],
-            regions: Vec::new(),
-            partial: vec![0; layout.regions.div_ceil(64) as usize],
-            free: 0,
-            batches: None,
-            victim: policies.victim,
-            placement: policies.placement,
-            wear: policies.wear,
+            space: Space::new(layout),
+            reclaim: Reclaim::new(victim, wear, batches, layout.regions),
             cache: None,
+            trims: Vec::new(),
+            placement,
             last_region: layout.regions - 1,
             last_length: 1,
-            packing: Packing::new(layout.granules(), units, layout.regions),
             region_limit: Self::region_limit(&layout, &settings),
             sectors_per_unit,
-            open: OpenUnits::new(&layout),
-            content: keep_versions.then(|| Contents::new(physical, sectors_per_unit)),
-        };
-        ftl.reset_regions();
-        ftl
+            first_superblock: 0,
+            layout,
+        }
     }
 
     /// The same, still empty, with another kind of map.
     pub fn with_mapping(self, mapping: Mapping) -> Self {
         PageMap { mapping, ..self }
+    }
+
+    /// The same, still empty, with an SLC cache.
+    pub fn with_slc_cache(self, slc: SlcSettings) -> Self {
+        let cache = SlcCache::new(&self.layout, self.units(), &self.settings, slc);
+        let space = self.space.with_slc_units(cache.units_per_superblock());
+        PageMap { space, cache: Some(Box::new(cache)), ..self }
+    }
+
+    /// The same, still empty, whose superblocks are numbered from there in the drive.
+    pub(super) fn with_first_superblock(self, first_superblock: u32) -> Self {
+        PageMap { first_superblock, ..self }
     }
 
     /// Units of data that a region can hold and still collect: all but the reserve, the write
@@ -168,24 +169,6 @@ impl PageMap {
         (closed.saturating_sub(1) * units).min(closed * room).saturating_sub(lost)
     }
 
-    fn reset_regions(&mut self) {
-        self.regions = (0..self.layout.regions)
-            .map(|r| Region {
-                free: self.blocks.of_region(r).collect(),
-                host: CLOSED,
-                collected: CLOSED,
-                slc: CLOSED,
-                wear: CLOSED,
-                collecting: None,
-                leveling: None,
-                owed: 0.0,
-                valid_units: 0,
-            })
-            .collect();
-        self.free = self.layout.regions * (self.layout.superblocks - self.layout.set_aside);
-        self.batches = self.settings.batch.map(|b| Batches::new(&b, self.layout.regions));
-    }
-
     /// Back to the state fresh out of the box; every superblock that held data is erased once.
     /// Answers the number of erases on the busiest die.
     pub fn purge(&mut self) -> u32 {
@@ -201,68 +184,96 @@ impl PageMap {
 
     /// The same without the kind of map; adds the erases of each region.
     pub(super) fn purge_regions(&mut self, counts: &mut [u32]) {
-        let mut erases = std::mem::take(&mut self.blocks.erases);
-        for (r, region) in self.regions.iter().enumerate() {
-            let set_aside = self.layout.set_aside_of(r as u32);
-            let idle = self.cache.as_ref().map(|cache| cache.free(r as u32));
-            for s in self.blocks.of_region(r as u32).chain(set_aside) {
-                let free = region.free.contains(&s) || idle.is_some_and(|idle| idle.contains(&s));
-                if !free || self.open.is_late(s) {
-                    counts[r] += 1;
-                    erases[s as usize] += 1;
-                    self.counters.superblocks_erased += 1;
-                }
-            }
+        let mut erased = vec![0; counts.len()];
+        self.space.purge(self.cache.as_deref(), &mut erased);
+        for (count, erased) in counts.iter_mut().zip(erased) {
+            *count += erased;
+            self.counters.superblocks_erased += u64::from(erased);
         }
-        let layout = self.layout;
-        self.blocks =
-            Blocks::new(layout.regions, layout.superblocks, layout.data_units_per_superblock())
-                .with_set_aside(layout.set_aside);
-        self.blocks.erases = erases;
-        self.map.fill(NONE);
-        self.valid.fill(0);
+        self.map.purge();
+        self.reclaim.purge(self.settings.batch.map(|batch| Batches::new(&batch, &self.layout)));
+        if let Some(cache) = &mut self.cache {
+            cache.reset(&self.layout);
+        }
+        self.trims.clear();
         self.counters.units_mapped = 0;
-        self.last_region = layout.regions - 1;
+        self.last_region = self.layout.regions - 1;
         self.last_length = 1;
-        self.packing.purge();
-        self.open.purge();
-        self.reset_regions();
-        self.purge_slc();
     }
 
     /// First physical unit of a logical one, [`NONE`] if it holds no data.
     #[inline]
     pub fn lookup(&self, lpn: u32) -> u32 {
-        self.map[lpn as usize]
+        self.map.lookup(lpn)
+    }
+
+    /// Physical units that a logical unit takes, where it holds data: 1 without compression.
+    #[inline]
+    pub fn length(&self, lpn: u32) -> u32 {
+        self.map.length(lpn)
+    }
+
+    /// Physical units that a unit will take when it has been written.
+    #[inline]
+    pub fn length_after(&self, write: &UnitWrite) -> u32 {
+        if !self.map.packs() {
+            return 1;
+        }
+        let old = if self.lookup(write.lpn) == NONE { 0 } else { self.length(write.lpn) };
+        let (of, granules) = (self.sectors_per_unit, self.layout.granules());
+        compressed(granules, write.sectors, of, write.compressible, old)
     }
 
     /// The map entry of a unit will be needed soon.
     #[inline]
     pub fn expect(&self, lpn: u32) {
-        prefetch_index(&self.map, lpn as usize);
+        self.map.expect(lpn);
     }
 
     /// The copy of a unit at `ppn` will be replaced soon.
     #[inline]
     pub fn expect_old(&self, ppn: u32) {
-        prefetch_index(&self.valid, (ppn >> 6) as usize);
-        prefetch_index(&self.blocks.valid, self.layout.superblock_of(ppn) as usize);
+        self.map.expect_old(ppn);
+        prefetch_index(&self.space.blocks.valid, self.layout.superblock_of(ppn) as usize);
     }
 
-    /// Something will be placed at `ppn` soon.
+    /// Content of a sector of a logical unit (0: never written), where versions are kept.
+    pub fn content(&self, lpn: u32, sector: u32) -> u64 {
+        match self.lookup(lpn) {
+            ppn if ppn != NONE && self.contents.are_kept() => {
+                self.contents.newest(ppn)[sector as usize]
+            }
+            _ => 0,
+        }
+    }
+
+    /// The unit just placed at `ppn` holds that.
+    pub(super) fn put_content<S: Sink>(&mut self, ppn: u32, sectors: Sectors, sink: &S) {
+        let waits = sink.timed() || self.space.is_open(ppn);
+        self.contents.put(ppn, sectors, waits);
+    }
+
+    /// The unit at `to` is a copy of the one at `from`, where versions are kept.
     #[inline]
-    pub(super) fn expect_new(&self, ppn: u32) {
-        prefetch_index(&self.owner, ppn as usize);
+    pub(super) fn copy_content<S: Sink>(&mut self, from: u32, to: u32, sink: &S) {
+        if let Some(sectors) = self.contents.unit(from) {
+            self.put_content(to, sectors, sink);
+        }
     }
 
     /// Logical units.
     pub fn units(&self) -> u32 {
-        self.map.len() as u32
+        self.map.places().len() as u32
     }
 
     /// How space is reclaimed.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// Superblocks.
+    pub fn blocks(&self) -> &Blocks {
+        &self.space.blocks
     }
 
     /// The kind of map.
@@ -275,49 +286,68 @@ impl PageMap {
         self.mapping.counters()
     }
 
+    /// Whether the unit lies in a superblock in SLC mode.
+    #[inline]
+    pub fn in_slc(&self, ppn: u32) -> bool {
+        let superblock = self.layout.superblock_of(ppn);
+        self.cache.as_ref().is_some_and(|cache| cache.has(superblock))
+    }
+
+    /// What the SLC cache has done, if there is one.
+    pub fn slc_counters(&self) -> Option<SlcCounters> {
+        self.cache.as_ref().map(|cache| cache.counters())
+    }
+
     /// Physical units, those of the map included.
     pub fn physical_units(&self) -> u64 {
         self.layout.units() + self.mapping.table().map_or(0, |t| t.layout.units())
+    }
+
+    /// Free superblocks in all regions.
+    pub fn free_superblocks(&self) -> u64 {
+        u64::from(self.space.free())
+    }
+
+    /// Units placed in program units that are not full yet: counted as programs, not yet in flash.
+    pub fn open_units(&self) -> u64 {
+        self.space.open_programs().map(|(.., placed)| placed.len() as u64).sum()
+    }
+
+    /// Program units of superblocks that are being written, up to where that has come.
+    pub fn programs_of_open_superblocks(&self) -> u64 {
+        let per_program = self.layout.units_per_program();
+        let programs = |offset: u32| u64::from(offset.div_ceil(per_program));
+        self.space.frontiers().map(|(.., frontier)| programs(frontier.offset)).sum()
     }
 
     /// Sees to it that the entry of `lpn` is in RAM for a read; answers the flash read that brings it,
     /// or [`NONE`].
     #[inline]
     pub fn fetch<S: Sink>(&mut self, lpn: u32, sink: &mut S) -> u32 {
-        match &mut self.mapping {
-            Mapping::Cached(cached) => cached.fetch(lpn, false, sink),
-            Mapping::Page | Mapping::Extent(_) => NONE,
-        }
+        self.mapping.fetch(lpn, false, sink)
     }
 
     /// Puts a unit somewhere in the map, or nowhere.
     #[inline]
     pub(super) fn remap(&mut self, lpn: u32, ppn: u32) {
-        match &mut self.mapping {
-            Mapping::Extent(table) => table.remap(&mut self.map, lpn, ppn),
-            Mapping::Page | Mapping::Cached(_) => self.map[lpn as usize] = ppn,
+        if let Mapping::Extent(table) = &mut self.mapping {
+            table.count(self.map.places(), lpn, ppn);
         }
+        self.map.set(lpn, ppn);
     }
 
-    /// Free superblocks in all regions.
-    pub fn free_superblocks(&self) -> u64 {
-        u64::from(self.free)
-    }
-
+    /// The logical unit at `ppn`, of so many physical ones, holds no data there any more.
     #[inline]
-    pub(super) fn is_valid(&self, ppn: u32) -> bool {
-        self.valid[(ppn >> 6) as usize] >> (ppn & 63) & 1 != 0
-    }
-
-    /// The logical unit at `ppn` holds no data there any more.
-    #[inline]
-    pub(super) fn invalidate(&mut self, ppn: u32) {
-        let units = self.length_at(ppn);
+    pub(super) fn invalidate(&mut self, ppn: u32, units: u32) {
         let superblock = self.layout.superblock_of(ppn);
-        let region = self.layout.region_of(superblock);
-        self.unmark(ppn, units);
-        self.blocks.invalidate(region, superblock, units);
-        self.regions[region as usize].valid_units -= units;
+        self.vacate(self.layout.region_of(superblock), superblock, ppn, units);
+    }
+
+    /// The same where the superblock is known.
+    #[inline(always)]
+    pub(super) fn vacate(&mut self, region: u32, superblock: u32, ppn: u32, units: u32) {
+        self.map.unmark(&self.layout, ppn, units);
+        self.space.vacate(region, superblock, units);
         self.counters.units_mapped -= u64::from(units);
         if let Some(cache) = &mut self.cache {
             cache.count(region, superblock, false);
@@ -326,75 +356,99 @@ impl PageMap {
 
     /// Unmaps a unit.
     pub fn trim<S: Sink>(&mut self, lpn: u32, sink: &mut S) {
-        match &mut self.mapping {
-            Mapping::Page => {}
-            Mapping::Cached(cached) => {
-                cached.fetch(lpn, self.map[lpn as usize] != NONE, sink);
-            }
-            // A unit without data is an entry too.
-            Mapping::Extent(_) if self.map[lpn as usize] != NONE => self.make_entries(sink),
-            Mapping::Extent(_) => {}
+        let old = self.lookup(lpn);
+        self.mapping.fetch(lpn, old != NONE, sink);
+        if old == NONE {
+            return;
         }
-        let old = self.map[lpn as usize];
-        if old != NONE {
-            self.remap(lpn, NONE);
-            self.invalidate(old);
-            self.counters.units_trimmed += 1;
-            self.note_trim(lpn, old);
-        }
+        // A unit without data is an entry too.
+        self.make_entries(sink);
+        // Which may have moved it.
+        let old = self.lookup(lpn);
+        self.remap(lpn, NONE);
+        self.invalidate(old, self.length(lpn));
+        self.counters.units_trimmed += 1;
+        self.note_trim(lpn, old);
     }
 
     /// Places one unit of host data; answers its first physical unit.
     #[inline]
     pub fn write<S: Sink>(&mut self, write: UnitWrite, sink: &mut S) -> u32 {
+        if self.map.packs() {
+            self.write_unit::<S, true>(write, sink)
+        } else {
+            self.write_unit::<S, false>(write, sink)
+        }
+    }
+
+    /// The same; `PACKED` says whether units are packed, so that those that are not are not asked for their length.
+    #[inline(always)]
+    fn write_unit<S: Sink, const PACKED: bool>(&mut self, write: UnitWrite, sink: &mut S) -> u32 {
         let lpn = write.lpn;
-        let read = match &mut self.mapping {
-            Mapping::Page => NONE,
-            Mapping::Cached(cached) => cached.fetch(lpn, true, sink),
-            Mapping::Extent(_) => {
-                self.make_entries(sink);
-                NONE
-            }
-        };
-        let old = self.map[lpn as usize];
-        let length = self.length_after(&write);
+        let read = self.mapping.fetch(lpn, true, sink);
+        self.make_entries(sink);
+        let old = self.lookup(lpn);
+        let length = if PACKED { self.length_after(&write) } else { 1 };
         let mut reads = [read, NONE];
         let mut unit = Unit::new(lpn);
-        let kept = self.unit_content(old);
+        let kept = self.contents.unit(old);
         if old != NONE {
             if write.sectors != self.sectors_per_unit {
                 self.counters.read_modify_writes += 1;
                 reads = self.modify_reads(old, read, sink);
             }
-            unit = unit.from(old, self.length_at(old));
-            self.invalidate(old);
+            let units = if PACKED { self.length(lpn) } else { 1 };
+            unit = unit.from(old, units);
+            self.invalidate(old, units);
             self.remap(lpn, NONE);
         }
-        self.open.next = unit;
+        self.space.next = unit;
         let region = self.choose_region(lpn, sink);
-        if self.packs() {
-            self.packing.lengths[lpn as usize] = length as u8;
+        if PACKED {
+            self.map.set_length(lpn, length);
             self.last_length = length;
             self.counters.host_units_saved += u64::from(self.layout.granules() - length);
         }
         // Nothing shrinks where there is an SLC cache.
         let ppn = if self.cache.is_some() {
-            self.write_cached(region, reads[0], sink)
+            self.write_cached(region, reads, sink)
         } else {
             self.make_room(region, length, sink);
-            let (unit, cause) = (self.open.next, Cause::HostWrite);
-            if self.packs() {
-                self.append_unit::<S, true>(region, unit, cause, reads, sink)
-            } else {
-                self.append_unit::<S, false>(region, unit, cause, reads, sink)
-            }
+            let (unit, why) = (self.space.next, (Cause::HostWrite, reads));
+            self.append_unit::<S, PACKED>(region, Lane::Host, unit, why, sink)
         };
-        self.open.next = Unit::new(NONE);
+        self.space.next = Unit::new(NONE);
         self.counters.host_units_written += 1;
         if let Some(kept) = kept {
             self.put_content(ppn, write.over(kept), sink);
         }
         ppn
+    }
+
+    /// Queues the reads of the old content of a unit of which a write replaces a part, after that of
+    /// its map entry: one for each program unit that it lies in.
+    fn modify_reads<S: Sink>(&self, old: u32, fetch: u32, sink: &mut S) -> [u32; 2] {
+        let mut reads = [NONE; 2];
+        let mut queued = 0;
+        for (ppn, units) in self.layout.program_units(old, self.map.length_at(old)) {
+            let slc = self.in_slc(ppn);
+            let read = sink.modify_read(self.layout.die_of(ppn), ppn, units, slc, fetch);
+            if read != NONE {
+                reads[queued] = read;
+                queued += 1;
+            }
+        }
+        if queued == 0 {
+            reads[0] = fetch;
+        }
+        reads
+    }
+
+    /// Whether the unit placed last, which ends at `offset`, filled a program unit.
+    #[inline]
+    pub(super) fn program_boundary(&self, offset: u32) -> bool {
+        let per_program = self.layout.units_per_program();
+        per_program == 1 || offset % per_program < self.last_length
     }
 
     #[inline]
@@ -403,8 +457,10 @@ impl PageMap {
         if regions == 1 {
             return 0;
         }
-        let last = &self.regions[self.last_region as usize];
-        let open = !self.program_boundary(last.frontier(self.last_lane()).offset);
+        // Where the host unit before went.
+        let cached = self.cache.as_ref().is_some_and(|cache| cache.took_last());
+        let lane = if cached { Lane::Slc } else { Lane::Host };
+        let open = !self.program_boundary(self.space.frontier(self.last_region, lane).offset);
         let layout = self.layout;
         let backlog = |region: u32| {
             (0..layout.dies_per_region)
@@ -414,7 +470,7 @@ impl PageMap {
         };
         let mut region = self.placement.pick(lpn, self.last_region, open, regions, &backlog);
         // A region that is full of valid data could not collect; the next one takes the unit.
-        while self.regions[region as usize].valid_units >= self.region_limit {
+        while self.space.valid_units(region) >= self.region_limit {
             region = (region + 1) % regions;
         }
         self.last_region = region;

@@ -9,10 +9,26 @@
 
 use super::Sink;
 use super::mapping::Mapping;
-use super::open::{KEPT, Placed, Trimmed};
+use super::open::{KEPT, Placed};
 use super::page_map::PageMap;
 use crate::nand::NONE;
+use crate::persist::persistent;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// TRIMs that are remembered until they are durable: a page of 4 KiB with eight bytes for each.
+const TRIMS: usize = 512;
+
+/// A unit that was trimmed: where it lay, in how many physical units, and how often its superblock had been
+/// erased.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Trimmed {
+    lpn: u32,
+    ppn: u32,
+    length: u32,
+    erases: u32,
+}
+
+persistent!(Trimmed { state { lpn, ppn, length, erases } });
 
 /// A program unit that is not in flash.
 #[derive(Clone, Debug)]
@@ -78,16 +94,14 @@ impl PageMap {
     /// erased. Program units that are not full are closed next.
     pub fn power_cut(&mut self, cut: Vec<Cut>, erased: &[(u32, u32)], protected: bool) -> Lost {
         let mut missing = Missing(BTreeMap::new());
-        let open = self.open_programs();
+        let open = self.space.open_programs();
         let open = open.map(|(.., first, placed)| Cut { first, placed: placed.to_vec() });
         for Cut { first, placed } in open.chain(cut) {
             missing.0.insert((self.layout.program_of(first), placed[0].order), placed);
         }
         let mut lost = Lost::default();
         if protected {
-            if let Some(content) = &mut self.content {
-                content.empty_ram(true);
-            }
+            self.contents.empty_ram(true);
         } else {
             lost = self.put_back(&missing, erased);
             self.bring_back_trimmed(&missing);
@@ -114,21 +128,19 @@ impl PageMap {
             }
             if from == NONE {
                 without.push(lpn);
-            } else if let Some(content) = &mut self.content {
-                copies.push((ppn, content.copy(lpn, from)));
+            } else if self.contents.are_kept() {
+                copies.push((ppn, self.contents.copy(lpn, from)));
             }
         }
-        erased.iter().for_each(|&(superblock, die)| self.erased(superblock, die));
-        if let Some(content) = &mut self.content {
-            content.empty_ram(false);
-            for (ppn, sectors) in copies {
-                content.flash(ppn).copy_from_slice(&sectors);
-            }
+        erased.iter().for_each(|&(superblock, die)| self.contents.erased(superblock, die));
+        self.contents.empty_ram(false);
+        for (ppn, sectors) in copies {
+            self.contents.put(ppn, sectors, false);
         }
         for lpn in without {
             let ppn = self.lookup(lpn);
             self.remap(lpn, NONE);
-            self.invalidate(ppn);
+            self.invalidate(ppn, self.length(lpn));
         }
         lost
     }
@@ -136,32 +148,44 @@ impl PageMap {
     /// Finds units again that were trimmed since the map was written last.
     fn bring_back_trimmed(&mut self, missing: &Missing) {
         let mut seen = BTreeSet::new();
-        let trimmed = std::mem::take(&mut self.open.trimmed);
+        let trimmed = std::mem::take(&mut self.trims);
         for Trimmed { lpn, ppn, length, erases } in trimmed.into_iter().rev() {
             let superblock = self.layout.superblock_of(ppn);
             let region = self.layout.region_of(superblock);
-            let intact = self.blocks.erases[superblock as usize] == erases
-                && self.blocks.is_closed(superblock)
+            let intact = self.blocks().erases[superblock as usize] == erases
+                && self.blocks().is_closed(superblock)
                 && missing.newest_in_flash(self, ppn, length).is_none();
             // Where data may be in either mode, the map is written with every TRIM.
             let room = self.cache.is_none()
-                && self.regions[region as usize].valid_units + length <= self.region_limit;
+                && self.space.valid_units(region) + length <= self.region_limit;
             // What lay elsewhere before is older than what was last in flash.
             if !seen.insert(lpn) || self.lookup(lpn) != NONE || !intact || !room {
                 continue;
             }
             self.remap(lpn, ppn);
-            self.owner[ppn as usize] = lpn;
-            if self.packs() {
-                self.packing.lengths[lpn as usize] = length as u8;
-            }
+            self.map.set_owner(ppn, lpn);
+            self.map.set_length(lpn, length);
             for (ppn, units) in self.layout.program_units(ppn, length) {
-                self.mark(ppn, units);
+                self.map.mark(ppn, units);
             }
-            self.blocks.refill(region, superblock, length);
-            self.regions[region as usize].valid_units += length;
+            self.space.refill(region, superblock, length);
             self.counters.units_mapped += u64::from(length);
         }
+    }
+
+    /// A unit was trimmed that lay at `ppn`.
+    #[inline]
+    pub(super) fn note_trim(&mut self, lpn: u32, ppn: u32) {
+        if self.trims.len() == TRIMS {
+            self.trims_are_durable();
+        }
+        let erases = self.blocks().erases[self.layout.superblock_of(ppn) as usize];
+        self.trims.push(Trimmed { lpn, ppn, length: self.length(lpn), erases });
+    }
+
+    /// A loss of power does not undo the TRIMs so far.
+    pub fn trims_are_durable(&mut self) {
+        self.trims.clear();
     }
 
     /// After the units that are not full have been closed: what the cache of the map held is in flash.

@@ -17,15 +17,15 @@
 //! part. Simplified: data moves through the controller; every mode of a block erases alike.
 //! Cost: constant for a write; folding as collection.
 
-mod fold;
+mod flow;
 
-use super::Sink;
 use super::blocks::OPEN;
 use super::collect::Pace;
 use super::layout::Layout;
-use super::open::KEPT;
+use super::map::Map;
 use super::page_map::{PageMap, Settings};
-use super::region::{CLOSED, Frontier, Lane};
+use super::relocate::Relocation;
+use super::space::{Lane, Space};
 use crate::nand::{Cause, NONE};
 use crate::persist::persistent;
 use std::collections::VecDeque;
@@ -72,32 +72,17 @@ pub struct SlcCounters {
     pub dynamic: u64,
 }
 
-/// A superblock being folded.
-#[derive(Clone, Copy, Debug, Default)]
-struct Folding {
-    victim: u32,
-    /// Next offset to look at.
-    cursor: u32,
-    /// Valid units at the start, and host units for which the fold makes room.
-    valid: u32,
-    gain: u32,
-    /// Paced: copies owed, times `gain`; negative when ahead.
-    owed: i64,
-}
-
 /// The part of the cache in one region.
+#[derive(Clone)]
 struct RegionCache {
     /// Erased superblocks of the static part.
     free: VecDeque<u32>,
     /// Full superblocks in SLC mode, the oldest in front.
     full: VecDeque<u32>,
-    folding: Option<Folding>,
     /// Superblocks borrowed, the one being folded included.
     borrowed: u32,
     /// Valid units in SLC mode.
     valid: u32,
-    /// Native units that the region may hold while so much is borrowed.
-    limit: Limit,
 }
 
 /// Native units that a region may hold.
@@ -110,20 +95,25 @@ struct Limit {
 }
 
 /// The SLC cache of a page map.
+///
+/// Owns which superblocks are in SLC mode, the erased ones of the static part and the full ones in the order in which
+/// they were filled, and how many are borrowed in each region. One that is being filled is at the region's frontier in
+/// SLC mode, one that is being folded is in [`Reclaim`](super::reclaim::Reclaim).
+#[derive(Clone)]
 pub struct SlcCache {
     settings: SlcSettings,
     /// Units of a superblock in SLC mode, and those that hold data.
     units: u32,
     data_units: u32,
     /// Free superblocks of a region that are never lent.
-    keep: usize,
+    keep: u32,
     /// Whether folding is spread over host writes.
     paced: bool,
     /// Logical units of a region, and superblocks that hold them.
     share: (u64, u64),
     /// Logical units of a region in use at which nothing is lent.
     until: u64,
-    /// By number of superblocks borrowed: see `RegionCache::limit`.
+    /// By number of superblocks borrowed: native units that a region may hold meanwhile.
     limits: Vec<Limit>,
     /// By superblock: in SLC mode.
     slc: Vec<bool>,
@@ -139,9 +129,7 @@ persistent!(SlcCache {
     parts { slc, parts }
     built { settings, units, data_units, keep, paced, share, until, limits }
 });
-persistent!(RegionCache { state { free, full, folding, borrowed, valid, limit } });
-persistent!(Folding { state { victim, cursor, valid, gain, owed } });
-persistent!(Limit { state { share, safe } });
+persistent!(RegionCache { state { free, full, borrowed, valid } });
 
 impl SlcCache {
     /// An empty cache of a page map of `units` logical units.
@@ -150,7 +138,7 @@ impl SlcCache {
         let data = layout.superblocks - layout.set_aside;
         let lendable = data.saturating_sub(settings.low + u32::from(paced));
         let share = (u64::from(units.div_ceil(layout.regions)), u64::from(lendable));
-        let size = Self::units_per_superblock(layout, slc.bits);
+        let size = Self::units_of(layout, slc.bits);
         let dynamic = slc.dynamic.min(lendable);
         let until = (share.0 as f64 * slc.until) as u64;
         let limit = |borrowed: u32| {
@@ -168,7 +156,7 @@ impl SlcCache {
             data_units: Self::data_units_per_superblock(layout, slc.bits),
             // Folding opens a native superblock before it gives one back; paced collection would
             // begin with the last but one.
-            keep: keep.max(settings.low + 1 + 2 * u32::from(paced)) as usize,
+            keep: keep.max(settings.low + 1 + 2 * u32::from(paced)),
             paced,
             share,
             until,
@@ -184,29 +172,33 @@ impl SlcCache {
     }
 
     /// Units of a superblock in SLC mode: those of whole pages.
-    pub fn units_per_superblock(layout: &Layout, bits: u32) -> u32 {
+    pub fn units_of(layout: &Layout, bits: u32) -> u32 {
         let stripe = layout.units_per_program() * layout.dies_per_region;
         layout.units_per_superblock() / stripe / bits * stripe
     }
 
     /// Of those, the ones that hold data: all but parity, of whole stripes.
     pub fn data_units_per_superblock(layout: &Layout, bits: u32) -> u32 {
-        let programs = Self::units_per_superblock(layout, bits) / layout.units_per_program();
+        let programs = Self::units_of(layout, bits) / layout.units_per_program();
         let parity = programs.checked_div(layout.stripe()).unwrap_or(0);
         (programs - parity) * layout.units_per_program()
     }
 
-    fn reset(&mut self, layout: &Layout) {
+    /// The same of this cache.
+    pub(super) fn units_per_superblock(&self) -> u32 {
+        self.units
+    }
+
+    /// Back to an empty cache.
+    pub(super) fn reset(&mut self, layout: &Layout) {
         self.slc = vec![false; (layout.regions * layout.superblocks) as usize];
         self.last = false;
         self.parts = (0..layout.regions)
             .map(|region| RegionCache {
                 free: layout.set_aside_of(region).collect(),
                 full: VecDeque::new(),
-                folding: None,
                 borrowed: 0,
                 valid: 0,
-                limit: self.limits[0],
             })
             .collect();
     }
@@ -225,218 +217,129 @@ impl SlcCache {
         }
     }
 
-    /// Borrows or gives back.
-    fn lend(&mut self, region: u32, borrowed: u32) {
-        let limit = self.limits[borrowed as usize];
+    /// Whether a superblock is in SLC mode.
+    #[inline]
+    pub(super) fn has(&self, superblock: u32) -> bool {
+        self.slc[superblock as usize]
+    }
+
+    /// Whether the host unit before went to the cache.
+    #[inline]
+    pub(super) fn took_last(&self) -> bool {
+        self.last
+    }
+
+    /// What it has done.
+    pub(super) fn counters(&self) -> SlcCounters {
+        SlcCounters {
+            units_written: self.written,
+            folds: self.folds,
+            superblocks: self.slc.iter().filter(|&&slc| slc).count() as u64,
+            units_valid: self.parts.iter().map(|p| u64::from(p.valid)).sum(),
+            bits: u64::from(self.settings.bits),
+            dynamic: u64::from(self.settings.dynamic) * self.parts.len() as u64,
+        }
+    }
+
+    /// A superblock in SLC mode is full.
+    pub(super) fn filled(&mut self, region: u32, superblock: u32) {
+        self.parts[region as usize].full.push_back(superblock);
+    }
+
+    /// Units in native mode, of so many in a region.
+    fn native(&self, region: u32, valid_units: u32) -> u32 {
+        valid_units - self.parts[region as usize].valid
+    }
+
+    /// Whether a region, with so many units and free superblocks, may lend one more.
+    fn may_borrow(&self, region: u32, valid_units: u32, free: u32) -> bool {
+        let part = &self.parts[region as usize];
+        part.borrowed < self.settings.dynamic
+            && free > self.keep
+            && self.native(region, valid_units) < self.limits[part.borrowed as usize + 1].share
+    }
+
+    /// Whether what is lent must come back, as the region holds so many units or, with `short`, needs a superblock.
+    fn is_due(&self, region: u32, valid_units: u32, short: bool) -> bool {
+        let borrowed = self.parts[region as usize].borrowed;
+        let share = self.limits[borrowed as usize].share;
+        borrowed > 0 && (short || self.native(region, valid_units) >= share)
+    }
+
+    /// Takes the superblock of a region, which holds so many units, that is folded next, if there is one: the oldest,
+    /// but with `lent`, or where native data is close to what it may be, the oldest that gives a superblock back.
+    fn take_full(
+        &mut self,
+        region: u32,
+        valid_units: u32,
+        lent: bool,
+        layout: &Layout,
+    ) -> Option<u32> {
+        let native = self.native(region, valid_units);
         let part = &mut self.parts[region as usize];
-        (part.borrowed, part.limit) = (borrowed, limit);
+        let safe = self.limits[part.borrowed as usize].safe;
+        let any = part.borrowed == 0 || !lent && native + self.units <= safe;
+        let suits = |&s: &u32| any || !layout.is_set_aside(s);
+        let at = part.full.iter().position(suits)?;
+        part.full.remove(at)
     }
 
-    /// Superblocks that could be borrowed if all data were native: what idle-time collection should
-    /// make free.
-    fn lendable(&self, valid_units: u32) -> u32 {
-        let unused = self.until.saturating_sub(u64::from(valid_units));
-        let superblocks = unused * self.share.1 / self.share.0.max(1);
-        superblocks.min(u64::from(self.settings.dynamic)) as u32
-    }
-
-    /// All that decides what it does next, for fingerprints.
-    pub(super) fn state(&self, add: &mut dyn FnMut(u64)) {
-        self.slc.iter().for_each(|&slc| add(u64::from(slc)));
-        for part in &self.parts {
-            part.free.iter().chain(&part.full).for_each(|&s| add(u64::from(s)));
-            let f = part
-                .folding
-                .map_or([0; 3], |f| [u64::from(f.victim), u64::from(f.cursor), f.owed as u64]);
-            f.into_iter().for_each(&mut *add);
-            [part.borrowed, part.valid].into_iter().for_each(|n| add(u64::from(n)));
-        }
-        [self.written, self.folds, u64::from(self.last)].into_iter().for_each(add);
-    }
-}
-
-impl PageMap {
-    /// The same, still empty, with an SLC cache.
-    pub fn with_slc_cache(mut self, slc: SlcSettings) -> Self {
-        let cache = SlcCache::new(&self.layout, self.units(), &self.settings, slc);
-        self.cache = Some(Box::new(cache));
-        self
-    }
-
-    /// Whether the unit lies in a superblock in SLC mode.
-    #[inline]
-    pub fn in_slc(&self, ppn: u32) -> bool {
-        match &self.cache {
-            Some(cache) => cache.slc[self.layout.superblock_of(ppn) as usize],
-            None => false,
-        }
-    }
-
-    /// What the SLC cache has done, if there is one.
-    pub fn slc_counters(&self) -> Option<SlcCounters> {
-        self.cache.as_ref().map(|cache| SlcCounters {
-            units_written: cache.written,
-            folds: cache.folds,
-            superblocks: cache.slc.iter().filter(|&&slc| slc).count() as u64,
-            units_valid: cache.parts.iter().map(|p| u64::from(p.valid)).sum(),
-            bits: u64::from(cache.settings.bits),
-            dynamic: u64::from(cache.settings.dynamic) * u64::from(self.layout.regions),
-        })
-    }
-
-    /// Units of a superblock in SLC mode; of one in native mode where there is no cache.
-    #[inline]
-    pub(super) fn slc_units(&self) -> u32 {
-        self.cache.as_ref().map_or(self.layout.units_per_superblock(), |cache| cache.units)
-    }
-
-    /// Where the host unit before went, for placement.
-    #[inline]
-    pub(super) fn last_lane(&self) -> Lane {
-        match &self.cache {
-            Some(cache) if cache.last => Lane::Slc,
-            _ => Lane::Host,
-        }
-    }
-
-    /// Places a unit of host data in the cache, or past it.
-    pub(super) fn write_cached<S: Sink>(&mut self, region: u32, read: u32, sink: &mut S) -> u32 {
-        let cached = self.slc_room(region, sink);
-        if let Some(cache) = &mut self.cache {
-            cache.last = cached;
-            cache.written += u64::from(cached);
-        }
-        if cached {
-            return self.append_slc(region, self.open.next, read, sink);
-        }
-        self.native_room(region, sink);
-        self.append(region, self.open.next, Cause::HostWrite, read, sink)
-    }
-
-    /// Lets the next host unit find room in the cache; `false` where it must go past it.
-    fn slc_room<S: Sink>(&mut self, region: u32, sink: &mut S) -> bool {
-        let Some(cache) = &self.cache else { return false };
-        let (direct, paced) = (cache.settings.when_full == WhenFull::Direct, cache.paced);
-        if self.regions[region as usize].slc.superblock != NONE {
-            if paced && !direct {
-                self.pace_fold(region, sink);
+    /// The folding of a superblock with so many valid units, and the host units for which it makes room.
+    fn folding(&self, victim: u32, valid: u32, layout: &Layout) -> Relocation {
+        let units = layout.data_units_per_superblock();
+        // Of a borrowed superblock, the native units that take the data do not come back.
+        let gain = match layout.is_set_aside(victim) {
+            true => self.data_units,
+            false => {
+                (u64::from(self.data_units) * u64::from(units - valid) / u64::from(units)) as u32
             }
-            // A late erase may have padded it to its end.
-            if self.regions[region as usize].slc.superblock != NONE {
-                return true;
-            }
-        }
-        while !self.open_slc(region, sink) {
-            if direct || !self.fold_one(region, false, sink) {
-                return false;
-            }
-        }
-        true
-    }
-
-    /// Room in the native frontier for a host unit. Before anything is collected for it, and where
-    /// it is needed for the data at hand, what has been lent comes back.
-    fn native_room<S: Sink>(&mut self, region: u32, sink: &mut S) {
-        while let Some(cache) = &self.cache {
-            let part = &cache.parts[region as usize];
-            let native = self.regions[region as usize].valid_units - part.valid;
-            let r = &self.regions[region as usize];
-            let short = r.host.superblock == NONE && r.free.len() <= cache.keep;
-            let back = part.borrowed > 0 && (short || native >= part.limit.share);
-            if !back || !self.fold_one(region, true, sink) {
-                break;
-            }
-        }
-        self.make_room(region, 1, sink);
-    }
-
-    /// Whether a free superblock may be borrowed.
-    fn may_borrow(&self, region: u32) -> bool {
-        let Some(cache) = &self.cache else { return false };
-        let (part, r) = (&cache.parts[region as usize], &self.regions[region as usize]);
-        part.borrowed < cache.settings.dynamic
-            && r.free.len() > cache.keep
-            && r.valid_units - part.valid < cache.limits[part.borrowed as usize + 1].share
-    }
-
-    /// Opens a frontier in SLC mode; `false` where nothing is left for it.
-    fn open_slc<S: Sink>(&mut self, region: u32, sink: &mut S) -> bool {
-        let may_borrow = self.may_borrow(region);
-        let from = self.open.next.from;
-        let next = (from < KEPT).then(|| self.layout.superblock_of(from));
-        let Some(cache) = &mut self.cache else { return false };
-        let free = &mut cache.parts[region as usize].free;
-        // Not the one with the old copy of what is about to be placed, if there is another.
-        let at = free.iter().position(|&s| Some(s) != next).unwrap_or(0);
-        let own = free.remove(at);
-        let superblock = match own {
-            Some(superblock) => superblock,
-            None if may_borrow => self.take_free(region, Lane::Slc),
-            None => return false,
         };
-        let Some(cache) = &mut self.cache else { return false };
-        if own.is_none() {
-            cache.lend(region, cache.parts[region as usize].borrowed + 1);
-        }
-        cache.slc[superblock as usize] = true;
-        self.see_to_erase(superblock, sink);
-        self.regions[region as usize].slc = Frontier { superblock, ..CLOSED };
-        true
+        Relocation::new(victim, valid, gain.max(1), Cause::Fold)
     }
 
-    /// The region's frontier in SLC mode is full.
-    pub(super) fn close_slc(&mut self, region: u32, superblock: u32) {
-        self.regions[region as usize].slc = CLOSED;
-        if let Some(cache) = &mut self.cache {
-            cache.parts[region as usize].full.push_back(superblock);
+    /// A superblock has been folded; `false` where it was borrowed, and is not the cache's any more.
+    pub(super) fn take_back(&mut self, region: u32, superblock: u32, layout: &Layout) -> bool {
+        self.slc[superblock as usize] = false;
+        self.folds += 1;
+        let own = layout.is_set_aside(superblock);
+        let part = &mut self.parts[region as usize];
+        if own {
+            part.free.push_back(superblock);
+        } else {
+            part.borrowed -= 1;
         }
+        own
     }
 
-    /// Free superblocks that idle-time collection should see to in a region, for the cache to borrow.
-    pub(super) fn idle_wish(&self, region: u32) -> u32 {
-        let Some(cache) = &self.cache else { return 0 };
-        let part = &cache.parts[region as usize];
-        let wish = cache.lendable(self.regions[region as usize].valid_units);
-        match wish.saturating_sub(part.borrowed) {
+    /// Free superblocks that idle-time collection should see to in a region with so many units: what could be
+    /// borrowed if all data were native.
+    fn idle_wish(&self, region: u32, valid_units: u32) -> u32 {
+        let unused = self.until.saturating_sub(u64::from(valid_units));
+        let lendable = unused * self.share.1 / self.share.0.max(1);
+        let lendable = lendable.min(u64::from(self.settings.dynamic)) as u32;
+        match lendable.saturating_sub(self.parts[region as usize].borrowed) {
             0 => 0,
-            wish => wish + cache.keep as u32,
+            wish => wish + self.keep,
         }
     }
 
-    /// Back to an empty cache.
-    pub(super) fn purge_slc(&mut self) {
-        if let Some(cache) = &mut self.cache {
-            cache.reset(&self.layout);
-        }
-    }
-
-    /// Checks the cache against the superblocks. For tests.
-    pub(super) fn check_slc(&self) {
-        let Some(cache) = &self.cache else { return };
-        for (region, part) in cache.parts.iter().enumerate() {
-            let r = &self.regions[region];
-            let open = Some(r.slc.superblock).filter(|&s| s != NONE);
-            let folding = part.folding.map(|f| f.victim);
-            let mut slc: Vec<u32> = part.full.iter().copied().chain(open).chain(folding).collect();
-            slc.sort_unstable();
-            let all =
-                self.blocks.of_region(region as u32).chain(self.layout.set_aside_of(region as u32));
-            let marked: Vec<u32> = all.filter(|&s| cache.slc[s as usize]).collect();
-            assert_eq!(slc, marked, "superblocks in SLC mode of region {region}");
-            let borrowed = slc.iter().filter(|&&s| !self.layout.is_set_aside(s)).count();
-            assert_eq!(part.borrowed as usize, borrowed, "superblocks borrowed in region {region}");
-            let own = slc.len() - borrowed + part.free.len();
-            assert_eq!(own, self.layout.set_aside as usize, "superblocks set aside in {region}");
-            let valid: u32 = slc.iter().map(|&s| self.blocks.valid[s as usize] & !OPEN).sum();
-            assert_eq!(part.valid, valid, "valid units in SLC mode of region {region}");
-            for &s in &slc {
-                let beyond = cache.units..self.layout.units_per_superblock();
-                let first = self.layout.first_unit(s);
-                assert!(
-                    !beyond.clone().any(|o| self.is_valid(first + o)),
-                    "data beyond SLC in {s}"
-                );
-            }
+    /// Checks a region's part against its superblocks; `folding`: the one that is being folded. For tests.
+    pub(super) fn check(&self, region: u32, space: &Space, map: &Map, folding: Option<u32>) {
+        let (part, layout) = (&self.parts[region as usize], &space.layout);
+        let open = Some(space.frontier(region, Lane::Slc).superblock).filter(|&s| s != NONE);
+        let mut slc: Vec<u32> = part.full.iter().copied().chain(open).chain(folding).collect();
+        slc.sort_unstable();
+        let marked: Vec<u32> = space.superblocks_of(region).filter(|&s| self.has(s)).collect();
+        assert_eq!(slc, marked, "superblocks in SLC mode of region {region}");
+        let borrowed = slc.iter().filter(|&&s| !layout.is_set_aside(s)).count();
+        assert_eq!(part.borrowed as usize, borrowed, "superblocks borrowed in region {region}");
+        let own = slc.len() - borrowed + part.free.len();
+        assert_eq!(own, layout.set_aside as usize, "superblocks set aside in {region}");
+        let valid: u32 = slc.iter().map(|&s| space.blocks.valid[s as usize] & !OPEN).sum();
+        assert_eq!(part.valid, valid, "valid units in SLC mode of region {region}");
+        for &s in &slc {
+            let beyond = layout.first_unit(s) + self.units..layout.units_of(s).end;
+            assert_eq!(map.next_valid(beyond), None, "data beyond SLC in {s}");
         }
     }
 }

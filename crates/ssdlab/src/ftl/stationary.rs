@@ -12,13 +12,12 @@
 //! offsets. The model is written on between the regions, and the drive should be afterwards, so that they differ.
 //! Cost: the writes of the model, and a random permutation of the logical units.
 
-use super::blocks::OPEN;
 use super::mapping::Mapping;
 use super::page_map::{PageMap, Policies};
-use super::region::{CLOSED, Frontier, Region};
+use super::space::{CLOSED, Frontier, Lane};
 use super::{Pace, Sink, UnitWrite, placement, victim};
 use crate::contract::Drawing;
-use crate::nand::NONE;
+use crate::nand::{Cause, NONE};
 use crate::rng::Stream;
 use std::collections::VecDeque;
 
@@ -51,22 +50,23 @@ impl PageMap {
         sink: &mut S,
     ) -> Option<f64> {
         let bound = self.placement.binds() && self.layout.regions > 1;
-        let plain = matches!(self.mapping, Mapping::Page) && self.cache.is_none() && !self.packs();
-        let simple = self.wear.is_none() && self.settings.pace != Pace::Periodic && !bound;
+        let plain =
+            matches!(self.mapping, Mapping::Page) && self.cache.is_none() && !self.map.packs();
+        let simple = self.reclaim.wear.is_none() && self.settings.pace != Pace::Periodic && !bound;
         let new = self.counters.host_units_written == 0 && self.counters.superblocks_erased == 0;
-        if !(plain && simple && new && self.content.is_none()) {
+        if !(plain && simple && new && !self.contents.are_kept()) {
             return None;
         }
         let mut model = self.model()?;
-        std::mem::swap(&mut self.victim, &mut model.victim);
+        std::mem::swap(&mut self.reclaim.victim, &mut model.reclaim.victim);
         let (units, of_model) = (u64::from(self.units()), u64::from(model.units()));
         // Each unit of the drive is dealt to a superblock, shuffled and mapped.
         drawing.begin(of_model * u64::from(1 + OVERWRITES + PASSING) + 3 * units);
-        model.fill(pads, sink);
+        (0..model.units()).for_each(|lpn| model.write_full(lpn, pads, sink));
         drawing.advance(of_model);
         model.overwrite(of_model * u64::from(OVERWRITES), drawing, pads, sink);
-        let times = self.resemble(&mut model, drawing, pads, sink);
-        std::mem::swap(&mut self.victim, &mut model.victim);
+        let times = self.sample_model(&mut model, drawing, pads, sink);
+        std::mem::swap(&mut self.reclaim.victim, &mut model.reclaim.victim);
         if times.is_none() {
             self.purge();
         }
@@ -102,11 +102,6 @@ impl PageMap {
         Some(PageMap::new(of_model, held, settings, policies, self.sectors_per_unit, false))
     }
 
-    /// Fills the map in order.
-    fn fill<S: Sink>(&mut self, pads: bool, sink: &mut S) {
-        (0..self.units()).for_each(|lpn| self.write_whole(lpn, pads, sink));
-    }
-
     /// Overwrites so many units at random.
     fn overwrite<S: Sink>(
         &mut self,
@@ -120,11 +115,11 @@ impl PageMap {
                 return;
             }
             let lpn = drawing.stream.below(u64::from(self.units())) as u32;
-            self.write_whole(lpn, pads, sink);
+            self.write_full(lpn, pads, sink);
         }
     }
 
-    fn write_whole<S: Sink>(&mut self, lpn: u32, pads: bool, sink: &mut S) {
+    fn write_full<S: Sink>(&mut self, lpn: u32, pads: bool, sink: &mut S) {
         let sectors = self.sectors_per_unit;
         let write = UnitWrite { lpn, first_sector: 0, sectors, stamp: 0, compressible: 0 };
         self.write(write, sink);
@@ -135,7 +130,7 @@ impl PageMap {
 
     /// Becomes a sample of the model, which is in a steady state; answers how much larger it is, `None` if that was
     /// stopped.
-    fn resemble<S: Sink>(
+    fn sample_model<S: Sink>(
         &mut self,
         model: &mut PageMap,
         drawing: &mut Drawing<'_>,
@@ -146,124 +141,110 @@ impl PageMap {
         let between = u64::from(model.units()) * u64::from(PASSING) / u64::from(regions);
         let mut closed: Vec<Vec<Copy>> = Vec::new();
         for region in 0..regions {
-            closed.push(self.cast_region(region, model, drawing));
+            closed.push(self.sample_region(region, model, drawing));
             drawing.advance(u64::from(self.units() / regions));
             model.overwrite(between, drawing, pads, sink);
             if drawing.is_stopped() {
                 return None;
             }
         }
-        self.free = self.regions.iter().map(|r| r.free.len() as u32).sum();
         self.hold_all(&closed, drawing.stream);
+        self.space.recount();
         let times = self.count_as(model);
         let now = self.counters.host_units_written;
         for (region, copies) in closed.iter().enumerate() {
             for &(superblock, age) in copies {
                 let at = now.saturating_sub((age as f64 * times) as u64);
-                self.blocks.close(region as u32, superblock, at);
+                self.space.blocks.close(region as u32, superblock, at);
             }
         }
-        self.place_units(drawing);
+        self.map.deal(drawing);
         (!drawing.is_stopped()).then_some(times)
     }
 
     /// Deals the parts of the model's superblocks to those of a region; answers the closed ones, the oldest first.
-    fn cast_region(
+    fn sample_region(
         &mut self,
         region: u32,
         model: &PageMap,
         drawing: &mut Drawing<'_>,
     ) -> Vec<Copy> {
-        let mut places: Vec<u32> = self.blocks.of_region(region).collect();
+        let mut places: Vec<u32> = self.blocks().of_region(region).collect();
         shuffle(&mut places, drawing);
         let mut places = places.into_iter();
-        let r = &model.regions[0];
         let mut next = |this: &mut Self, of: u32| {
             let superblock = places.next().expect("no more parts than superblocks");
             this.copy_superblock(superblock, model, of);
             superblock
         };
-        let free: VecDeque<u32> = r.free.iter().map(|&of| next(self, of)).collect();
-        let mut frontier = |this: &mut Self, f: Frontier| match f.superblock {
-            NONE => CLOSED,
-            of => Frontier { superblock: next(this, of), ..f },
+        let free: VecDeque<u32> = model.space.free_of(0).map(|of| next(self, of)).collect();
+        let mut frontier = |this: &mut Self, lane: Lane| match *model.space.frontier(0, lane) {
+            Frontier { superblock: NONE, .. } => CLOSED,
+            f => Frontier { superblock: next(this, f.superblock), ..f },
         };
-        let (host, collected) = (frontier(self, r.host), frontier(self, r.collected));
-        let collecting = r.collecting.map(|c| c.of(next(self, c.victim)));
-        let of: Vec<u32> = model.blocks.oldest_first(0).collect();
+        let (host, collected) = (frontier(self, Lane::Host), frontier(self, Lane::Collected));
+        let victim = model.reclaim.moving(0, Cause::Collection).map(|job| next(self, job.victim));
+        self.space.set_region(region, free, host, collected);
+        self.reclaim.resume_as(region, &model.reclaim, victim);
+        let of: Vec<u32> = model.blocks().oldest_first(0).collect();
         let places: Vec<u32> = places.collect();
         let begin = drawing.stream.below(places.len() as u64) as usize;
         let mut copies = Vec::with_capacity(places.len());
         for (i, &superblock) in places.iter().enumerate() {
             let of = of[(i * of.len() + begin) / places.len() % of.len()];
             self.copy_superblock(superblock, model, of);
-            let closed_at = model.blocks.closed_at[of as usize];
+            let closed_at = model.blocks().closed_at[of as usize];
             copies.push((superblock, model.counters.host_units_written - closed_at));
         }
-        self.regions[region as usize] = Region {
-            free,
-            host,
-            collected,
-            slc: CLOSED,
-            wear: CLOSED,
-            collecting,
-            leveling: None,
-            owed: r.owed,
-            valid_units: 0,
-        };
         copies
     }
 
     /// Valid units and wear of a superblock of the model.
     fn copy_superblock(&mut self, superblock: u32, model: &PageMap, of: u32) {
-        let (first, mut offset) = (self.layout.first_unit(superblock), 0);
-        while let Some(valid) = model.next_valid(of, offset) {
-            self.mark(first + valid, 1);
-            self.blocks.fill(superblock, 1);
-            offset = valid + 1;
+        self.space.blocks.erases[superblock as usize] = model.blocks().erases[of as usize];
+        let (first, of) = (self.layout.first_unit(superblock), model.layout.units_of(of));
+        let mut left = of.clone();
+        while let Some(valid) = model.map.next_valid(left.clone()) {
+            self.map.mark(first + valid - of.start, 1);
+            self.space.blocks.fill(superblock, 1);
+            left.start = valid + 1;
         }
-        self.blocks.erases[superblock as usize] = model.blocks.erases[of as usize];
     }
 
     /// Makes as many units valid as there are logical ones: rounding leaves some too few or too many, which is
     /// corrected in superblocks drawn from the closed ones.
     fn hold_all(&mut self, closed: &[Vec<Copy>], stream: &mut Stream) {
         let units = u64::from(self.units());
-        let mut held: u64 = self.valid.iter().map(|word| u64::from(word.count_ones())).sum();
+        let mut held = self.map.valid_units();
         while held != units {
             let region = &closed[stream.below(closed.len() as u64) as usize];
             let (superblock, _) = region[stream.below(region.len() as u64) as usize];
             let offset = stream.below(u64::from(self.layout.units_per_superblock())) as u32;
             let ppn = self.layout.first_unit(superblock) + offset;
-            if held > units && self.is_valid(ppn) {
-                self.valid[(ppn >> 6) as usize] &= !(1 << (ppn & 63));
-                self.blocks.valid[superblock as usize] -= 1;
+            if held > units && self.map.is_valid(ppn) {
+                self.map.unmark(&self.layout, ppn, 1);
+                self.space.blocks.valid[superblock as usize] -= 1;
                 held -= 1;
-            } else if held < units && !self.is_valid(ppn) && !self.layout.is_parity(offset) {
-                self.mark(ppn, 1);
-                self.blocks.fill(superblock, 1);
+            } else if held < units && !self.map.is_valid(ppn) && !self.layout.is_parity(offset) {
+                self.map.mark(ppn, 1);
+                self.space.blocks.fill(superblock, 1);
                 held += 1;
             }
-        }
-        for r in 0..self.layout.regions {
-            let all = self.blocks.of_region(r);
-            let valid = |s: u32| self.blocks.valid[s as usize] & !OPEN;
-            self.regions[r as usize].valid_units = all.map(valid).sum();
         }
     }
 
     /// Counts as the model did, as often as has been programmed and erased here; answers how many times as much.
     fn count_as(&mut self, model: &PageMap) -> f64 {
         let per_superblock = u64::from(self.layout.units_per_superblock());
-        let erased: u64 = self.blocks.erases.iter().map(|&n| u64::from(n)).sum();
+        let erased: u64 = self.blocks().erases.iter().map(|&n| u64::from(n)).sum();
         let (mut filled, mut collecting) = (0, 0);
-        for (r, region) in self.regions.iter().enumerate() {
-            let open = [region.host, region.collected].map(|f| f.superblock != NONE);
-            let open = open.into_iter().filter(|&open| open).count() + region.free.len();
-            let full = self.blocks.of_region(r as u32).len() - open;
-            let offsets = u64::from(region.host.offset) + u64::from(region.collected.offset);
-            filled += full as u64 * per_superblock + offsets;
-            collecting += u64::from(region.collecting.is_some());
+        for r in 0..self.layout.regions {
+            let full = self.blocks().of_region(r).len() as u64 - u64::from(self.space.free_in(r));
+            filled += full * per_superblock;
+            collecting += u64::from(self.reclaim.is_moving(r, Cause::Collection));
+        }
+        for (.., frontier) in self.space.frontiers() {
+            filled -= per_superblock - u64::from(frontier.offset);
         }
         let programmed = erased * per_superblock + filled;
         let m = &model.counters;
@@ -271,50 +252,22 @@ impl PageMap {
         let of_model = m.programs_host + kinds.iter().sum::<u64>();
         let times = programmed as f64 / of_model as f64;
         let [collection, padding, parity] = kinds.map(|n| (n as f64 * times).round() as u64);
+        let units = u64::from(self.units());
         let c = &mut self.counters;
         c.programs_collection = collection;
         c.programs_padding = padding;
         c.programs_parity = parity;
         c.programs_host = programmed - collection - padding - parity;
         c.host_units_written = c.programs_host;
-        c.units_mapped = self.map.len() as u64;
+        c.units_mapped = units;
         c.superblocks_erased = erased;
         c.collections = erased + collecting;
         times
     }
-
-    /// Deals the logical units to the valid places.
-    fn place_units(&mut self, drawing: &mut Drawing<'_>) {
-        self.map.iter_mut().zip(0..).for_each(|(place, lpn)| *place = lpn);
-        shuffle(&mut self.map, drawing);
-        for (ppn, &lpn) in set_bits(&self.valid).zip(&self.map) {
-            self.owner[ppn] = lpn;
-        }
-        for ppn in set_bits(&self.valid) {
-            if !drawing.advance(1) {
-                return;
-            }
-            self.map[self.owner[ppn] as usize] = ppn as u32;
-        }
-        // Those that have no program unit which is filled in part are passed over.
-        self.partial.fill(u64::MAX);
-    }
-}
-
-/// Where ones stand in a bitmap.
-fn set_bits(words: &[u64]) -> impl Iterator<Item = usize> {
-    words.iter().enumerate().flat_map(|(at, &word)| {
-        let mut left = word;
-        std::iter::from_fn(move || {
-            let bit = left.trailing_zeros() as usize;
-            left &= left.checked_sub(1)?;
-            Some(at * 64 + bit)
-        })
-    })
 }
 
 /// A random order (Fisher and Yates), unless that is stopped.
-fn shuffle(values: &mut [u32], drawing: &mut Drawing<'_>) {
+pub(super) fn shuffle(values: &mut [u32], drawing: &mut Drawing<'_>) {
     for n in (1..values.len()).rev() {
         values.swap(n, drawing.stream.below(n as u64 + 1) as usize);
         if !drawing.advance(1) {

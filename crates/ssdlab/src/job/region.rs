@@ -170,7 +170,7 @@ impl Region {
         }
         let sequential = match order {
             Order::Random => None,
-            Order::Next => self.behind_last(direction, rules),
+            Order::Next => self.end_of_last(direction, rules),
             Order::Same => Some(self.last_start[direction]),
         };
         let (offset, len) = match (sequential, order) {
@@ -224,7 +224,7 @@ impl Region {
 
     /// The offset behind the last I/O of the direction, skips included.
     #[inline]
-    fn behind_last(&self, direction: usize, rules: Rules) -> Option<u64> {
+    fn end_of_last(&self, direction: usize, rules: Rules) -> Option<u64> {
         let end = self.last_end[direction];
         if let Some(strips) = &self.strips {
             // Within a strip the walk goes round until the strip has had its bytes.

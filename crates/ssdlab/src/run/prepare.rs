@@ -347,7 +347,7 @@ impl Work<'_> {
                 return Ok(());
             };
             windows.push(waf);
-            if windows.len() >= *WINDOWS.start() && holds_still(&windows) {
+            if windows.len() >= *WINDOWS.start() && is_steady(&windows) {
                 return Ok(());
             }
         }
@@ -356,7 +356,7 @@ impl Work<'_> {
 }
 
 /// Whether the last windows lie within the share allowed of their mean.
-fn holds_still(windows: &[f64]) -> bool {
+fn is_steady(windows: &[f64]) -> bool {
     let last = &windows[windows.len().saturating_sub(STEADY_WINDOWS)..];
     let mean = last.iter().sum::<f64>() / last.len() as f64;
     last.iter().all(|waf| (waf - mean).abs() <= STEADY_SHARE * mean)

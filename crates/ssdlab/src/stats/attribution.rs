@@ -4,7 +4,7 @@
 //! parts summed in each. Cut at any latency, it says where the time of the requests beyond went.
 
 use super::histogram::{BINS, lower_bound_ns};
-use super::{PARTS, Parts};
+use super::{PARTS, PartSums, Parts};
 
 /// fio bins per row, as a shift.
 const ROW_SHIFT: usize = 4;
@@ -17,7 +17,7 @@ pub struct Row {
     /// Requests.
     pub ios: u64,
     /// Their time by part, ns.
-    pub parts: Parts,
+    pub parts: PartSums,
 }
 
 /// The table for one direction.
@@ -44,13 +44,13 @@ impl Attribution {
     pub fn merge(&mut self, other: &Attribution) {
         for (row, others) in self.rows.iter_mut().zip(other.rows.iter()) {
             row.ios += others.ios;
-            row.parts.add(&others.parts);
+            row.parts.merge(&others.parts);
         }
     }
     /// All requests together, ns by part.
     pub fn total(&self) -> [u64; PARTS] {
-        let mut total = Parts::default();
-        self.rows.iter().for_each(|row| total.add(&row.parts));
+        let mut total = PartSums::default();
+        self.rows.iter().for_each(|row| total.merge(&row.parts));
         total.0
     }
     /// The rows that hold requests, each with its upper latency in ns.
@@ -69,13 +69,9 @@ mod tests {
     fn slow_requests_can_be_told_from_fast_ones() {
         let mut table = Attribution::default();
         for (latency, part) in [(100_000, Part::Cells), (100_000, Part::Cells)] {
-            let mut parts = Parts::default();
-            parts[part] = latency;
-            table.add(bin_of(latency), &parts);
+            table.add(bin_of(latency), &Parts::only(part, latency));
         }
-        let mut slow = Parts::default();
-        slow[Part::DieCollection] = 5_000_000;
-        table.add(bin_of(5_000_000), &slow);
+        table.add(bin_of(5_000_000), &Parts::only(Part::DieCollection, 5_000_000));
 
         let rows: Vec<_> = table.rows().collect();
         assert_eq!(rows.len(), 2);

@@ -6,7 +6,7 @@ use std::ops::{Index, IndexMut};
 
 /// One place where a command spends time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(usize)]
+#[repr(u8)]
 pub enum Part {
     /// Transfer over the host link and its per-command overhead.
     Link,
@@ -101,32 +101,152 @@ pub const PART_NAMES: [&str; PARTS] = [
     "service",
 ];
 
-/// Nanoseconds by part.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Parts(pub [u64; PARTS]);
+/// Parts of a command that have room in [`Parts`] itself: nearly all commands have no more.
+const FEW: usize = 7;
+
+/// Where the time of one command went, ns. Most commands have two to six parts, and are handed on often.
+#[derive(Clone, Debug, Default)]
+pub struct Parts {
+    /// Parts in `few`.
+    count: u8,
+    /// Which those are, in the order in which they came.
+    which: [u8; FEW],
+    few: [u64; FEW],
+    /// The others, where there are more.
+    more: Option<Box<[u64; PARTS]>>,
+}
 
 impl Parts {
+    /// These times, each of another part.
+    #[inline]
+    pub fn of(times: impl IntoIterator<Item = (Part, u64)>) -> Self {
+        let mut parts = Parts::default();
+        times.into_iter().for_each(|(part, ns)| {
+            let at = usize::from(parts.count);
+            if at == FEW {
+                return parts.add(part, ns);
+            }
+            // Which parts have taken time cannot be foretold, so that this does not branch.
+            (parts.which[at], parts.few[at]) = (part as u8, ns);
+            parts.count += u8::from(ns > 0);
+        });
+        parts
+    }
+
+    /// All time of a command went to one part.
+    #[inline]
+    pub fn only(part: Part, ns: u64) -> Self {
+        Parts::of([(part, ns)])
+    }
+
     /// All parts together.
     #[inline]
     pub fn total(&self) -> u64 {
-        // Four sums that do not wait for each other.
-        let mut sums = [0; 4];
-        for part in self.0.chunks_exact(4) {
-            sums.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
-        }
-        const { assert!(PARTS.is_multiple_of(4)) };
-        sums.iter().sum()
+        self.few.iter().sum::<u64>() + self.more.as_ref().map_or(0, |more| more.iter().sum())
     }
+
+    /// Adds time of a part.
+    #[inline]
+    pub fn add(&mut self, part: Part, ns: u64) {
+        self.add_by_number(part as u8, ns);
+    }
+
+    #[inline]
+    fn add_by_number(&mut self, part: u8, ns: u64) {
+        if ns == 0 {
+            return;
+        }
+        let count = usize::from(self.count);
+        if let Some(at) = self.which[..count.min(FEW)].iter().position(|&p| p == part) {
+            self.few[at] += ns;
+        } else if count < FEW {
+            (self.which[count], self.few[count]) = (part, ns);
+            self.count += 1;
+        } else {
+            let more = self.more.get_or_insert_with(|| Box::new([0; PARTS]));
+            more[usize::from(part)] += ns;
+        }
+    }
+
     /// Adds `other` part by part.
     #[inline]
-    pub fn add(&mut self, other: &Parts) {
-        for (a, b) in self.0.iter_mut().zip(other.0) {
-            *a += b;
+    pub fn add_all(&mut self, other: &Parts) {
+        if (self.count, self.which) == (other.count, other.which) && other.more.is_none() {
+            self.few.iter_mut().zip(other.few).for_each(|(sum, ns)| *sum += ns);
+        } else {
+            other.each(|part, ns| self.add_by_number(part, ns));
         }
+    }
+
+    /// Calls with each part that has taken time.
+    #[inline]
+    fn each(&self, mut call: impl FnMut(u8, u64)) {
+        let few = self.which.iter().zip(self.few).take(usize::from(self.count));
+        few.for_each(|(&part, ns)| call(part, ns));
+        if let Some(more) = &self.more {
+            (0u8..).zip(more.iter()).for_each(|(part, &ns)| call(part, ns));
+        }
+    }
+
+    /// A share of all parts: one of so many, rounded down.
+    pub fn divided_by(&self, shares: u64) -> Self {
+        let mut parts = self.clone();
+        parts.few.iter_mut().for_each(|ns| *ns /= shares);
+        parts.more.iter_mut().flat_map(|more| more.iter_mut()).for_each(|ns| *ns /= shares);
+        parts
     }
 }
 
 impl Index<Part> for Parts {
+    type Output = u64;
+    fn index(&self, part: Part) -> &u64 {
+        let which = &self.which[..usize::from(self.count)];
+        match (which.iter().position(|&p| p == part as u8), &self.more) {
+            (Some(at), _) => &self.few[at],
+            (None, Some(more)) => &more[part as usize],
+            (None, None) => &0,
+        }
+    }
+}
+
+/// The order in which parts came means nothing.
+impl PartialEq for Parts {
+    fn eq(&self, other: &Self) -> bool {
+        PartSums::from(self) == PartSums::from(other)
+    }
+}
+impl Eq for Parts {}
+
+impl Persist for Parts {
+    fn persist(&mut self, archive: &mut Archive<'_>) -> Result<()> {
+        let mut sums = PartSums::from(&*self);
+        sums.0.persist(archive)?;
+        *self = Parts::from(&sums);
+        Ok(())
+    }
+}
+
+/// Time by part, of any number of commands, ns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PartSums(pub [u64; PARTS]);
+
+impl PartSums {
+    /// All parts together.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+    /// Adds the time of a command.
+    #[inline]
+    pub fn add(&mut self, parts: &Parts) {
+        parts.each(|part, ns| self.0[usize::from(part)] += ns);
+    }
+    /// Adds those of `other`.
+    pub fn merge(&mut self, other: &PartSums) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, ns)| *sum += ns);
+    }
+}
+
+impl Index<Part> for PartSums {
     type Output = u64;
     #[inline]
     fn index(&self, part: Part) -> &u64 {
@@ -134,15 +254,86 @@ impl Index<Part> for Parts {
     }
 }
 
-impl IndexMut<Part> for Parts {
+impl IndexMut<Part> for PartSums {
     #[inline]
     fn index_mut(&mut self, part: Part) -> &mut u64 {
         &mut self.0[part as usize]
     }
 }
 
-impl Persist for Parts {
-    fn persist(&mut self, archive: &mut Archive<'_>) -> Result<()> {
-        self.0.persist(archive)
+impl From<&Parts> for PartSums {
+    fn from(parts: &Parts) -> Self {
+        let mut sums = PartSums::default();
+        sums.add(parts);
+        sums
+    }
+}
+
+impl From<&PartSums> for Parts {
+    fn from(sums: &PartSums) -> Self {
+        let mut parts = Parts::default();
+        (0u8..).zip(sums.0).for_each(|(part, ns)| parts.add_by_number(part, ns));
+        parts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Stream;
+
+    /// The parts by number, for draws.
+    const SOME: [Part; 12] = [
+        Part::Link,
+        Part::Controller,
+        Part::BufferWait,
+        Part::DieHost,
+        Part::Cells,
+        Part::Channel,
+        Part::StripeWait,
+        Part::SlowestMember,
+        Part::Cache,
+        Part::Card,
+        Part::Bus,
+        Part::Service,
+    ];
+
+    #[test]
+    fn parts_are_those_that_a_plain_table_holds_however_many_there_are() {
+        let mut rng = Stream::new(1, "parts");
+        for _ in 0..2000 {
+            let (mut parts, mut table) = (Parts::default(), PartSums::default());
+            let kinds = 1 + rng.below(SOME.len() as u64);
+            for _ in 0..rng.below(20) {
+                let (part, ns) = (SOME[rng.below(kinds) as usize], rng.below(3) * rng.below(1000));
+                parts.add(part, ns);
+                table[part] += ns;
+                assert_eq!(parts.total(), table.total());
+            }
+            SOME.iter().for_each(|&part| assert_eq!(parts[part], table[part]));
+            assert_eq!(PartSums::from(&parts), table);
+            assert_eq!(Parts::from(&table), parts);
+            let mut twice = parts.clone();
+            twice.add_all(&parts);
+            assert_eq!(twice.total(), 2 * parts.total());
+            assert_eq!(twice.divided_by(2), parts);
+            let mut reversed = Parts::default();
+            SOME.iter().rev().for_each(|&part| reversed.add(part, table[part]));
+            assert_eq!(reversed, parts);
+            reversed.add_all(&parts);
+            assert_eq!(reversed, twice);
+        }
+    }
+
+    #[test]
+    fn parts_given_at_once_are_those_given_one_by_one() {
+        let mut rng = Stream::new(2, "parts");
+        for _ in 0..2000 {
+            let times = SOME.map(|part| (part, rng.below(2) * rng.below(1000)));
+            let mut parts = Parts::default();
+            times.iter().for_each(|&(part, ns)| parts.add(part, ns));
+            assert_eq!(Parts::of(times), parts);
+            assert_eq!(Parts::of(times).total(), parts.total());
+        }
     }
 }

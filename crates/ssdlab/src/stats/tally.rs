@@ -1,7 +1,7 @@
 //! What is counted of the I/Os of one direction over some time.
 
 use super::histogram::Histogram;
-use super::{Parts, Summary};
+use super::{PartSums, Parts, Summary};
 
 /// Counts of one direction: how many, how much, how long, and where the time went.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Tally {
     /// Latencies by fio's bins.
     pub bins: Histogram,
     /// Time by part, ns.
-    pub parts: Parts,
+    pub parts: PartSums,
 }
 
 impl Tally {
@@ -37,7 +37,7 @@ impl Tally {
         self.bytes += other.bytes;
         self.lat.merge(&other.lat);
         self.bins.merge(&other.bins);
-        self.parts.add(&other.parts);
+        self.parts.merge(&other.parts);
     }
     /// Forgets everything.
     pub fn clear(&mut self) {
@@ -45,7 +45,7 @@ impl Tally {
             self.bytes = 0;
             self.lat = Summary::default();
             self.bins.clear();
-            self.parts = Parts::default();
+            self.parts = PartSums::default();
         }
     }
 }

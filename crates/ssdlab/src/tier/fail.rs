@@ -37,9 +37,7 @@ impl Tier {
             }
         }
         while let Some(host) = self.fleet.take_error() {
-            let mut parts = Parts::default();
-            parts[Part::Controller] = ERROR_TIME;
-            self.part_done(host, &parts);
+            self.part_done(host, &Parts::only(Part::Controller, ERROR_TIME));
         }
         if self.looks_at() <= self.fleet.now {
             self.look();

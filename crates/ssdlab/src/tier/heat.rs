@@ -85,7 +85,7 @@ impl Heat {
     /// What was to be moved is thought over at the next look.
     pub fn postpone(&mut self, now: u64) {
         if self.forget() {
-            self.wake(now);
+            self.catch_up(now);
         }
     }
 
@@ -96,14 +96,14 @@ impl Heat {
             return;
         }
         if !self.touched {
-            self.wake(now);
+            self.catch_up(now);
         }
         let heat = &mut self.heat[extent as usize];
         *heat = heat.saturating_add(ONE);
     }
 
     /// The first I/O after a quiet time: the periods that nobody looked at.
-    fn wake(&mut self, now: u64) {
+    fn catch_up(&mut self, now: u64) {
         self.touched = true;
         let missed = now / self.period - self.seen;
         if missed > 0 {

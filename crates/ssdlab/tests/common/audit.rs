@@ -297,14 +297,14 @@ impl<'a> Audit<'a> {
             return Err(Violation::Unready { time: c.time, ready: self.ready });
         }
         if c.time < submitted {
-            return Err(Violation::Early(Box::new(*c)));
+            return Err(Violation::Early(Box::new(c.clone())));
         }
         if c.time != at {
             return Err(Violation::OutOfOrder { time: c.time, handed_out: at, before });
         }
         let latency = c.time - submitted;
         if self.check_parts && c.parts.total() != latency {
-            return Err(Violation::Parts { completion: Box::new(*c), latency });
+            return Err(Violation::Parts { completion: Box::new(c.clone()), latency });
         }
         self.latencies_ns += u128::from(c.parts.total());
         let horizon = self.in_flight.values().map(|&(_, _, place)| place).min();

@@ -11,6 +11,7 @@ use ssdlab::ftl::wear_leveling::WEAR_LEVELINGS;
 use ssdlab::nand::schedule::SCHEDULES;
 use ssdlab::registry::Registry;
 use ssdlab::rig::Rig;
+use ssdlab::stats::PartSums;
 use ssdlab::units::{Bytes, Nanos};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -733,7 +734,7 @@ pub fn build(rig: &Rig, seed: u64, keep_versions: bool) -> Box<dyn Device> {
 #[derive(PartialEq, Debug)]
 pub struct Shown {
     pub counters: BTreeMap<String, u64>,
-    pub times: Vec<(u64, u64, [u64; ssdlab::stats::PARTS])>,
+    pub times: Vec<(u64, u64, PartSums)>,
     pub digests: Vec<u64>,
 }
 
@@ -760,7 +761,7 @@ fn show(audit: &Audit) -> Shown {
     super::all_counters(audit.device, "", &mut counters);
     Shown {
         counters,
-        times: audit.trace.iter().map(|c| (c.tag, c.time, c.parts.0)).collect(),
+        times: audit.trace.iter().map(|c| (c.tag, c.time, PartSums::from(&c.parts))).collect(),
         digests: audit.trace.iter().map(|c| c.digest).collect(),
     }
 }

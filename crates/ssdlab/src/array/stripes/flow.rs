@@ -237,7 +237,7 @@ impl Array {
         let own = &mut self.stripes.all[index as usize];
         own.remaining -= 1;
         if written || own.kind == Kind::Read {
-            own.parts.add(parts);
+            own.parts.add_all(parts);
         }
         if own.remaining > 0 {
             return;
@@ -320,7 +320,7 @@ impl Array {
         let own = &mut self.stripes.all[index as usize];
         let (kind, slot) = (own.kind, own.slot);
         let (stripe, rows, started, read) = (own.stripe, own.rows.rows(), own.started, own.read);
-        let (ios, sum) = (own.ios, own.parts);
+        let (ios, sum) = (own.ios, std::mem::take(&mut own.parts));
         let hosts = std::mem::take(&mut own.hosts);
         for &host in &hosts {
             if self.fleet.release(host) {

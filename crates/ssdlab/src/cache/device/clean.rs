@@ -72,7 +72,7 @@ impl CacheDevice {
     /// Dirty sub-blocks of a block that can be destaged now.
     fn cleanable(&self, key: u64) -> u64 {
         let (_, dirty) = self.store.masks(key);
-        dirty & !self.busy.find(key).map_or(0, |block| self.kept_by_others(block, PieceId::NONE))
+        dirty & !self.busy.find(key).map_or(0, |block| self.held_by_others(block, PieceId::NONE))
     }
 
     /// Begins to destage a run of neighbours.

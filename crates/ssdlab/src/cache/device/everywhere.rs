@@ -50,9 +50,9 @@ impl CacheDevice {
             }
             _ => {}
         }
-        let mut parts = *parts;
+        let mut parts = parts.clone();
         if last != PieceId::NONE {
-            parts.add(&self.pieces[last].parts);
+            parts.add_all(&self.pieces[last].parts);
         }
         if op == Op::Trim {
             self.trims.retain(|&other| other != host);

@@ -86,7 +86,7 @@ impl CacheDevice {
 
     /// A command of the cache device for a piece, from byte `at` of the pool on, will not be answered.
     fn never_answered(&mut self, io: Io<Purpose>, index: PieceId, at: u64) {
-        let piece = self.pieces[index];
+        let piece = self.pieces[index].clone();
         let mut run = Run::new(io.op);
         match (piece.kind, piece.stage) {
             (Kind::Read, Stage::Data) => self.join(&mut run, index, at, at + io.len),

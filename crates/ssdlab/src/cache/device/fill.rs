@@ -20,7 +20,7 @@ impl CacheDevice {
             FillSize::Request => mask,
             FillSize::Block => self.sub_blocks_of(key),
         };
-        let wanted = wanted & !valid & !self.kept_by_others(block, index);
+        let wanted = wanted & !valid & !self.held_by_others(block, index);
         if wanted == 0 {
             return false;
         }

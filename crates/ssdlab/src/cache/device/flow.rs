@@ -88,7 +88,7 @@ impl CacheDevice {
         let Piece { mask, hold, mut prev, .. } = self.pieces[index];
         while prev != PieceId::NONE {
             let other = &self.pieces[prev];
-            if other.mask & mask != 0 && !hold.bears(other.hold) {
+            if other.mask & mask != 0 && !hold.is_compatible(other.hold) {
                 return false;
             }
             prev = other.prev;
@@ -148,7 +148,7 @@ impl CacheDevice {
         self.counts.looked_up(false, mask, valid);
         let missing = mask & !valid != 0;
         let filling = !past && !matches!(self.mode, Mode::WriteOnly) && missing;
-        let fills = filling && self.let_in(uses, self.keys.read_threshold);
+        let fills = filling && self.admits(uses, self.keys.read_threshold);
         let piece = &mut self.pieces[index];
         piece.frame = frame.unwrap_or(NONE);
         piece.fills = fills;
@@ -164,7 +164,7 @@ impl CacheDevice {
     }
 
     /// Whether so many uses are enough for a threshold.
-    pub(super) fn let_in(&self, uses: u32, threshold: u32) -> bool {
+    pub(super) fn admits(&self, uses: u32, threshold: u32) -> bool {
         let frames = &self.store.frames;
         let eager = f64::from(frames.len()) < self.keys.eager_until * f64::from(frames.capacity());
         !self.store.dead && threshold > 0 && (uses >= threshold || eager)
@@ -191,11 +191,12 @@ impl CacheDevice {
 
     /// The host has what it wanted of a piece.
     pub(super) fn host_part_done(&mut self, index: PieceId) {
-        let Piece { host, parts, .. } = self.pieces[index];
-        self.pieces[index].host = HostId::NONE;
+        let piece = &mut self.pieces[index];
+        let host = std::mem::replace(&mut piece.host, HostId::NONE);
         let cut = &mut self.fleet.hosts[host].own;
         cut.pieces -= 1;
         if cut.pieces == 0 {
+            let parts = self.pieces[index].parts.clone();
             self.complete(host, &parts);
         }
     }
@@ -232,7 +233,7 @@ impl CacheDevice {
     }
 
     /// Sub-blocks of a block that others want or have in another way than to read.
-    pub(super) fn kept_by_others(&self, block: u32, index: PieceId) -> u64 {
+    pub(super) fn held_by_others(&self, block: u32, index: PieceId) -> u64 {
         let mut kept = 0;
         let mut at = self.busy.first(block);
         while at != PieceId::NONE {

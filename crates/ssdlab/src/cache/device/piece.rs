@@ -53,7 +53,7 @@ pub(crate) enum Hold {
 persistent_enum!(Hold { Read, Copy, Alone });
 
 impl Hold {
-    pub fn bears(self, other: Hold) -> bool {
+    pub fn is_compatible(self, other: Hold) -> bool {
         matches!((self, other), (Hold::Read, Hold::Read | Hold::Copy) | (Hold::Copy, Hold::Read))
     }
 }
@@ -78,7 +78,7 @@ pub(crate) enum Stage {
 persistent_enum!(Stage { Waits, Data, CopyRead, Ready, CopyWrite, Entry });
 
 /// A part of a command within one block, or work of the cache's own on it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Piece {
     pub kind: Kind,
     pub hold: Hold,
@@ -156,8 +156,8 @@ impl Piece {
     /// waiting.
     #[inline]
     pub fn spend(&mut self, now: u64, parts: &Parts) {
-        self.parts.add(parts);
-        self.parts[Part::Cache] += now - self.since - parts.total();
+        self.parts.add_all(parts);
+        self.parts.add(Part::Cache, now - self.since - parts.total());
         self.since = now;
     }
 }

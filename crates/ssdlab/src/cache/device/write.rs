@@ -31,7 +31,7 @@ impl CacheDevice {
         {
             self.store.frames.hit(frame);
         }
-        let admitted = self.let_in(uses, self.keys.write_threshold);
+        let admitted = self.admits(uses, self.keys.write_threshold);
         // What it may do is kept where it waits.
         self.pieces[index].fills = admitted;
         self.try_write(index, run);

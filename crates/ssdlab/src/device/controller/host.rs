@@ -121,7 +121,7 @@ impl Controller {
         if self.below.len() <= host.index() {
             self.below.resize(host.index() + 1, Parts::default());
         }
-        self.below[host.index()] = completion.parts;
+        self.below[host.index()] = completion.parts.clone();
         if matches!(op, Op::Read | Op::Write) {
             self.keep(host);
         }

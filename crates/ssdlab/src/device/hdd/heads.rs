@@ -182,11 +182,14 @@ impl Hdd {
             if active.command.op == Op::Write {
                 self.versions.land(&active.command, active.end() - active.start());
             }
-            let mut parts = Parts::default();
-            parts[Part::Controller] = self.keys.command_time.0;
-            parts[Part::DiskWait] = begin - active.submitted - self.keys.command_time.0;
-            (parts[Part::Seek], parts[Part::Rotation]) = (seek, rotation);
-            parts[Part::Platter] = end - begin - seek - rotation;
+            let handling = self.keys.command_time.0;
+            let parts = Parts::of([
+                (Part::Controller, handling),
+                (Part::DiskWait, begin - active.submitted - handling),
+                (Part::Seek, seek),
+                (Part::Rotation, rotation),
+                (Part::Platter, end - begin - seek - rotation),
+            ]);
             let tag = active.command.tag;
             done.push(Completion { tag, time: end, parts, digest: active.digest });
         }

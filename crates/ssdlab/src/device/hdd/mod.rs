@@ -207,10 +207,8 @@ impl Hdd {
         let begin = now.max(self.electronics_free);
         let time = begin + (self.keys.command_time.0 + data).max(1);
         self.electronics_free = time;
-        let mut parts = Parts::default();
         let waited = if active.command.op == Op::Read { Part::DiskWait } else { Part::BufferWait };
-        parts[waited] = now - active.submitted;
-        parts[Part::Controller] = time - now;
+        let parts = Parts::of([(waited, now - active.submitted), (Part::Controller, time - now)]);
         let tag = active.command.tag;
         self.answers.push_back(Completion { tag, time, parts, digest: active.digest });
     }

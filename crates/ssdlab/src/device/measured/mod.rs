@@ -166,8 +166,7 @@ impl Device for Measured {
             && time == now
         {
             let Active { command, submitted, digest } = self.servers[server as usize];
-            let mut parts = Parts::default();
-            parts[Part::Service] = now - submitted;
+            let parts = Parts::only(Part::Service, now - submitted);
             if command.op == Op::Write {
                 self.versions.land(&command, command.len / SECTOR);
             }

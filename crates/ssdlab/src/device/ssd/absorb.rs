@@ -39,19 +39,19 @@ impl Ssd {
     #[inline]
     pub(super) fn drain(&mut self, full: bool) {
         while let Some(buffer) = &self.buffer
-            && buffer.lets_go(self.engine.has_free_die(), full)
+            && buffer.drains(self.engine.has_free_die(), full)
         {
-            self.let_go();
+            self.drain_next();
         }
     }
 
     /// Lets go of everything.
     pub(super) fn drain_all(&mut self) {
-        while self.let_go() {}
+        while self.drain_next() {}
     }
 
     /// Places a program unit's worth of the oldest units in flash; `false` if there are none.
-    fn let_go(&mut self) -> bool {
+    fn drain_next(&mut self) -> bool {
         let Some(buffer) = &self.buffer else { return false };
         let mut left = buffer.program;
         let any = buffer.dirty.count() > 0;
@@ -89,7 +89,7 @@ impl Ssd {
             ppn
         };
         if let Some(content) = content {
-            self.ftl.replace_content(ppn, &content);
+            self.ftl.contents.replace(ppn, &content);
         }
         Some(length)
     }
@@ -107,7 +107,7 @@ impl Ssd {
     pub(super) fn unblock(&mut self) {
         self.drain(true);
         while self.engine.epochs.iter().all(|&n| n == 0) {
-            if !self.let_go() {
+            if !self.drain_next() {
                 self.ftl.pad_all(&mut self.engine);
                 return;
             }

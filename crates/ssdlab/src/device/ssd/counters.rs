@@ -126,7 +126,7 @@ fn buffered(ssd: &Ssd) -> u64 {
 pub(super) fn built(ssd: &Ssd) -> Built {
     let layout = &ssd.ftl.layout;
     let regions = u64::from(layout.regions);
-    let superblocks = regions * u64::from(ssd.ftl.blocks.per_region());
+    let superblocks = regions * u64::from(ssd.ftl.blocks().per_region());
     let reserve = regions * u64::from(ssd.ftl.settings().reserve());
     let unit_bytes = ssd.unit_bytes / u64::from(layout.granules());
     let bytes = |units: u32| u64::from(units) * unit_bytes;
@@ -167,10 +167,10 @@ fn visit_programs(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
 fn visit_wear(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     let ftl = &ssd.ftl;
     let regions = 0..ftl.layout.regions;
-    let of = |range: Range<u32>| &ftl.blocks.erases[range.start as usize..range.end as usize];
-    let data = Wear::of(regions.clone().map(|r| of(ftl.blocks.of_region(r))));
+    let of = |range: Range<u32>| &ftl.blocks().erases[range.start as usize..range.end as usize];
+    let data = Wear::of(regions.clone().map(|r| of(ftl.blocks().of_region(r))));
     let set_aside = Wear::of(regions.map(|r| of(ftl.layout.set_aside_of(r))));
-    let table = ftl.mapping().table().map_or(&[][..], |t| &t.blocks.erases);
+    let table = ftl.mapping().table().map_or(&[][..], |t| &t.blocks().erases);
     let table = Wear::of(std::iter::once(table));
     visit("erases_min", u64::from(data.min));
     visit("erases_max", u64::from(data.max.max(table.max).max(set_aside.max)));

@@ -49,13 +49,13 @@ impl Ssd {
     /// It has been quiet for long enough: as soon as the flash is quiet too.
     pub(super) fn begin_fold(&mut self) {
         self.folding.due = true;
-        self.go_on_folding();
+        self.fold_if_quiet();
     }
 
     /// Folds a little of each region whenever the flash has done the last bit, so that a command
     /// that comes meanwhile does not wait for much.
     #[inline]
-    pub(super) fn go_on_folding(&mut self) {
+    pub(super) fn fold_if_quiet(&mut self) {
         if self.folding.due && self.engine.quiet() {
             self.folding.due = self.ftl.fold_idle(&mut self.engine);
             if self.buffer.is_none() {

@@ -127,13 +127,13 @@ impl Engine {
             let Some(at) = self.held.iter().position(waits) else { continue };
             self.held[at].units -= 1;
             if self.held[at].units == 0 {
-                self.end_wait(at);
+                self.release_held(at);
             }
         }
     }
 
     /// Nothing is left that an erase waits for.
-    fn end_wait(&mut self, at: usize) {
+    fn release_held(&mut self, at: usize) {
         let HeldErase { superblock, cause, dies, ops, .. } = self.held.remove(at);
         if ops.is_empty() {
             for die in dies {

@@ -201,44 +201,46 @@ impl Ssd {
     /// What is left was spent behind other data in the buffer.
     fn complete_at_once(&mut self, index: u32) {
         let active = self.commands[index as usize];
-        let mut parts = Parts::default();
-        parts[Part::Controller] = active.handled - active.submitted;
-        parts[Part::WriteLimit] = active.limited;
+        let mut parts = Parts::of([
+            (Part::Controller, active.handled - active.submitted),
+            (Part::WriteLimit, active.limited),
+        ]);
         let mut wait = self.engine.now - active.handled - active.limited;
         if let (Some(f), true) = (&self.releasing, wait > 0) {
             for &(part, time) in &flash_parts(f, self.engine.now) {
                 let share = time.min(wait);
-                parts[part] += share;
+                parts.add(part, share);
                 wait -= share;
             }
         }
-        parts[Part::BufferWait] += wait;
-        *self.complete(index) = parts;
+        parts.add(Part::BufferWait, wait);
+        self.complete(index, parts);
     }
 
     /// Completes a command whose last flash operation has just ended.
     fn complete_after(&mut self, index: u32, f: &Finished) {
         let now = self.engine.now;
         let &Active { submitted, handled, entered, limited, .. } = &self.commands[index as usize];
-        let parts = self.complete(index);
-        parts[Part::Controller] = handled - submitted;
-        parts[Part::WriteLimit] = limited;
-        parts[Part::BufferWait] = entered - handled - limited;
-        flash_parts(f, now).iter().for_each(|&(part, time)| parts[part] += time);
+        let before = [
+            (Part::Controller, handled - submitted),
+            (Part::WriteLimit, limited),
+            (Part::BufferWait, entered - handled - limited),
+        ];
+        let parts = Parts::of(before.into_iter().chain(flash_parts(f, now)));
         debug_assert_eq!(parts.total(), now - submitted, "{f:?} {parts:?}");
+        self.complete(index, parts);
     }
 
-    /// Ends a command; where its time went is to be written to where it answers.
-    fn complete(&mut self, index: u32) -> &mut Parts {
+    /// Ends a command, whose time went there.
+    fn complete(&mut self, index: u32, parts: Parts) {
         let Active { command: Command { tag, .. }, digest, .. } = self.commands[index as usize];
         self.free.push(index);
         self.in_flight -= 1;
         if self.in_flight == 0 {
             self.plan_idle();
         }
-        let (time, parts) = (self.engine.now, Parts::default());
+        let time = self.engine.now;
         self.ready.push(Completion { tag, time, parts, digest });
-        &mut self.ready.last_mut().expect("just put there").parts
     }
 
     fn plan_idle(&mut self) {
@@ -282,7 +284,7 @@ impl Ssd {
             self.idle_due = false;
             self.collect_idle();
         }
-        self.go_on_folding();
+        self.fold_if_quiet();
     }
 
     /// Collects a superblock of each region that wants it, and goes on after another quiet while.

@@ -28,7 +28,7 @@ impl Ssd {
         let mut erased = Vec::new();
         for d in &dropped {
             match d.kind {
-                OpKind::Copy => self.ftl.programmed(self.engine.copied(d.op, d.repeat)),
+                OpKind::Copy => self.ftl.contents.programmed(self.engine.copied(d.op, d.repeat)),
                 OpKind::Erase => erased.push((d.first, d.die)),
                 OpKind::Read | OpKind::Program => {}
             }
@@ -37,7 +37,7 @@ impl Ssd {
         self.engine.power_cut(&dropped);
         let data = self.ftl.layout.units();
         let cut = cut.into_iter().filter(|cut| u64::from(cut.first) < data).collect();
-        let superblocks = self.ftl.blocks.valid.len() as u32;
+        let superblocks = self.ftl.blocks().valid.len() as u32;
         erased.retain(|&(superblock, _)| superblock < superblocks);
         let mut lost = self.ftl.power_cut(cut, &erased, protected);
         if protected {
@@ -134,11 +134,11 @@ impl Ssd {
         let data = self.ftl.layout.units();
         match f.kind {
             OpKind::Program if u64::from(f.first) < data => {
-                self.ftl.programmed(self.engine.programmed(f));
+                self.ftl.contents.programmed(self.engine.programmed(f));
             }
-            OpKind::Copy => self.ftl.programmed(self.engine.copied(f.op, 0)),
-            OpKind::Erase if (f.first as usize) < self.ftl.blocks.valid.len() => {
-                self.ftl.erased(f.first, die);
+            OpKind::Copy => self.ftl.contents.programmed(self.engine.copied(f.op, 0)),
+            OpKind::Erase if (f.first as usize) < self.ftl.blocks().valid.len() => {
+                self.ftl.contents.erased(f.first, die);
             }
             _ => {}
         }

@@ -350,18 +350,17 @@ impl Ssd {
         debug_assert_eq!(f.kind, OpKind::Read);
         let active = &self.commands[index as usize];
         debug_assert_eq!(active.command.op, Op::Read);
-        let mut parts = Parts::default();
-        parts[Part::Controller] = active.handled - active.submitted;
+        let mut parts = Parts::only(Part::Controller, active.handled - active.submitted);
         let mut wait = self.engine.now - active.handled;
         // In a read the transfer comes last, and the cells are sensed before it.
         let mut times = flash_parts(f, self.engine.now);
         times[..3].rotate_left(1);
         for (part, time) in times {
             let share = time.min(wait);
-            parts[part] += share;
+            parts.add(part, share);
             wait -= share;
         }
         debug_assert_eq!(wait, 0);
-        *self.complete(index) = parts;
+        self.complete(index, parts);
     }
 }

@@ -67,12 +67,13 @@ impl Ssd {
 
     fn trim_done(&mut self, index: u32) {
         let active = &self.commands[index as usize];
-        let mut parts = Parts::default();
-        parts[Part::Controller] =
-            active.handled - active.submitted + (self.engine.now - active.entered);
-        parts[Part::WriteLimit] = active.limited;
-        parts[Part::BufferWait] = active.entered - active.handled - active.limited;
-        *self.complete(index) = parts;
+        let after = self.engine.now - active.entered;
+        let parts = Parts::of([
+            (Part::Controller, active.handled - active.submitted + after),
+            (Part::WriteLimit, active.limited),
+            (Part::BufferWait, active.entered - active.handled - active.limited),
+        ]);
+        self.complete(index, parts);
     }
 
     /// Unmaps the units that lie wholly inside the command's range; answers how many those are.

@@ -67,7 +67,7 @@ impl Ssd {
 
     /// Whether the command in front may go on. If it may not, the drive wakes up at its turn; if it
     /// may, its wait for the limit is known.
-    pub(super) fn has_turn(&mut self, index: u32) -> bool {
+    pub(super) fn may_proceed(&mut self, index: u32) -> bool {
         let (now, slot) = (self.engine.now, self.slot(super::LIMIT));
         let Some(limit) = &mut self.limit else { return true };
         if limit.passed == index {

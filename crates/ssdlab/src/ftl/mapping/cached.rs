@@ -209,10 +209,7 @@ impl CachedMap {
     /// Forgets everything; `erases` counts the erases of each region.
     pub fn purge(&mut self, erases: &mut [u32]) {
         self.table.purge_regions(erases);
-        self.slot_of.fill(NONE);
-        self.holds.fill(NONE);
-        self.flags.fill(0);
-        (self.filled, self.hand) = (0, 0);
+        self.empty();
         self.moved.iter_mut().for_each(Vec::clear);
     }
 
@@ -224,11 +221,16 @@ impl CachedMap {
                 self.program(self.holds[slot], WHOLE, sink);
             }
         }
+        self.empty();
+        self.pad_all(sink);
+    }
+
+    /// Nothing is cached.
+    fn empty(&mut self) {
         self.slot_of.fill(NONE);
         self.holds.fill(NONE);
         self.flags.fill(0);
         (self.filled, self.hand) = (0, 0);
-        self.pad_all(sink);
     }
 
     pub(super) fn state(&self, add: &mut dyn FnMut(u64)) {
@@ -296,17 +298,13 @@ fn table(drive: &Drive, units: u32) -> PageMap {
         .with_first_superblock(data)
 }
 
-/// The drive's sink for what happens to translation units.
+/// The drive's sink for translation units: never `timed`, as nothing of them waits in the write buffer.
 struct TableSink<'a> {
     sink: &'a mut dyn Sink,
     base: u32,
 }
 
 impl Sink for TableSink<'_> {
-    fn timed(&self) -> bool {
-        // Nothing of it waits in the write buffer.
-        false
-    }
     fn takes_time(&self) -> bool {
         self.sink.takes_time()
     }
@@ -332,12 +330,6 @@ impl Sink for TableSink<'_> {
     }
     fn modify_read(&mut self, die: u32, ppn: u32, units: u32, _: bool, _: u32) -> u32 {
         if self.in_ram(ppn) { NONE } else { self.sink.collect_read(die, units, Cause::Map) }
-    }
-    fn map_read(&mut self, _: u32, _: u32, _: u32, _: u32) -> u32 {
-        NONE
-    }
-    fn map_arriving(&self, _: u32) -> u32 {
-        NONE
     }
     fn stamp(&self, read: u32) -> u64 {
         self.sink.stamp(read)

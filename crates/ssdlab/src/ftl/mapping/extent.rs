@@ -26,6 +26,7 @@ const GROUP: usize = 64;
 const SPLIT: u64 = 2;
 
 /// The number of extents, by segment as far as merging could save them.
+#[derive(Clone)]
 pub struct ExtentTable {
     /// Entries that the table holds.
     limit: u64,
@@ -135,10 +136,10 @@ impl ExtentTable {
         self.layout.data_number(next) == self.layout.data_number(last) + 1
     }
 
-    /// Puts `lpn` at `ppn` in the map, or nowhere, and keeps count of the runs that begin at `lpn` and
+    /// `lpn` is about to be put at `ppn` in the map, or nowhere: keeps count of the runs that begin at `lpn` and
     /// behind it.
     #[inline]
-    pub fn remap(&mut self, map: &mut [u32], lpn: u32, ppn: u32) {
+    pub fn count(&mut self, map: &[u32], lpn: u32, ppn: u32) {
         let segment = lpn >> self.shift;
         let units = self.segment(segment);
         let count = |at: u32| {
@@ -146,7 +147,6 @@ impl ExtentTable {
                 + u32::from(lpn + 1 < units.end && !self.follows(at, map[lpn as usize + 1]))
         };
         let (old, new) = (count(map[lpn as usize]), count(ppn));
-        map[lpn as usize] = ppn;
         self.extents = self.extents + u64::from(new) - u64::from(old);
         let extents = &mut self.of_segment[segment as usize];
         *extents = *extents + new - old;
@@ -177,11 +177,6 @@ impl ExtentTable {
         self.extents = self.of_segment.len() as u64;
         self.of_segment.fill(1);
         self.most.fill(1);
-    }
-
-    pub(super) fn state(&self, add: &mut dyn FnMut(u64)) {
-        self.of_segment.iter().chain(&self.most).for_each(|&n| add(u64::from(n)));
-        [self.extents, self.merges].into_iter().for_each(add);
     }
 
     /// Checks the counts against the map.

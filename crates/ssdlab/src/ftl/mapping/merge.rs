@@ -2,6 +2,7 @@
 
 use super::Mapping;
 use crate::ftl::append::Unit;
+use crate::ftl::space::Lane;
 use crate::ftl::{PageMap, Sink};
 use crate::nand::{Cause, NONE};
 
@@ -37,17 +38,18 @@ impl PageMap {
             self.make_room(0, 1, sink);
             let from = self.lookup(lpn);
             if from == NONE {
-                let to = self.append(0, Unit::new(lpn), Cause::Merge, NONE, sink);
-                if let Some(zeros) = self.unit_content(NONE) {
-                    self.put_content(to, zeros, sink);
-                }
+                let why = (Cause::Merge, [NONE; 2]);
+                let to = self.append_unit::<S, false>(0, Lane::Host, Unit::new(lpn), why, sink);
+                self.copy_content(NONE, to, sink);
                 continue;
             }
             let program = self.layout.program_of(from);
             if program != recent.0 {
                 recent = (program, self.merge_read(lpn, units.end, sink));
             }
-            self.relocate(lpn, recent.1, sink);
+            let (superblock, why) =
+                (self.layout.superblock_of(from), (Cause::Merge, [recent.1, NONE]));
+            self.move_unit::<S, false>(0, superblock, from, why, sink);
         }
     }
 

@@ -13,9 +13,10 @@ mod merge;
 pub use cached::CachedMap;
 pub use extent::ExtentTable;
 
-use super::{Layout, PageMap, Scope, Settings};
+use super::check::digest;
+use super::{Layout, PageMap, Scope, Settings, Sink};
 use crate::error::{Error, Result};
-use crate::nand::Geometry;
+use crate::nand::{Geometry, NONE};
 use crate::persist::{Archive, Persist};
 use crate::registry::{Entry, Registry};
 
@@ -128,12 +129,37 @@ impl Mapping {
         }
     }
 
+    /// Sees to it that the entry of `lpn` is in RAM, changed or not; answers the flash read that brings it,
+    /// or [`NONE`].
+    #[inline]
+    pub(super) fn fetch<S: Sink>(&mut self, lpn: u32, change: bool, sink: &mut S) -> u32 {
+        match self {
+            Mapping::Cached(cached) => cached.fetch(lpn, change, sink),
+            Mapping::Page | Mapping::Extent(_) => NONE,
+        }
+    }
+
+    /// A superblock of `region` that is being emptied no longer holds `lpn`.
+    #[inline]
+    pub(super) fn moved(&mut self, region: u32, lpn: u32) {
+        if let Mapping::Cached(cached) = self {
+            cached.moved(region, lpn);
+        }
+    }
+
+    /// All of a superblock of `region` has moved.
+    pub(super) fn settle<S: Sink>(&mut self, region: u32, sink: &mut S) {
+        if let Mapping::Cached(cached) = self {
+            cached.settle(region, sink);
+        }
+    }
+
     /// Visits all that decides what it does next, for fingerprints.
     pub(super) fn state(&self, add: &mut dyn FnMut(u64)) {
         match self {
             Mapping::Page => {}
             Mapping::Cached(cached) => cached.state(add),
-            Mapping::Extent(table) => table.state(add),
+            Mapping::Extent(table) => add(digest(&**table)),
         }
     }
 }

@@ -29,17 +29,21 @@ pub trait WearLeveling: Persist + Send {
     }
 
     /// Whether it ever moves anything.
-    fn moves_data(&self) -> bool;
+    fn moves_data(&self) -> bool {
+        false
+    }
 
-    /// A closed superblock of `region` whose data should move, if any; `free`: those to which it could; `old`: where
+    /// A closed superblock of a region whose data should move, if any; `free`: those to which it could; `old`: where
     /// in the order of closing that came (as [`Blocks::closed_at`]) which has stayed over a drive write.
     fn pick(
         &mut self,
-        blocks: &Blocks,
-        region: u32,
-        free: &mut dyn Iterator<Item = u32>,
-        old: u64,
-    ) -> Option<u32>;
+        _blocks: &Blocks,
+        _region: u32,
+        _free: &mut dyn Iterator<Item = u32>,
+        _old: u64,
+    ) -> Option<u32> {
+        None
+    }
 }
 
 /// Parameters of all wear-levelling policies.

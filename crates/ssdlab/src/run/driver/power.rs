@@ -18,8 +18,8 @@ pub(super) fn planned(times: &[u64]) -> Vec<u64> {
 /// Where the time of an I/O went that was sent again.
 #[cold]
 pub(super) fn waited(slot: &Slot, completion: &Completion) -> Parts {
-    let mut parts = completion.parts;
-    parts[Part::Controller] += slot.sent - slot.issued;
+    let mut parts = completion.parts.clone();
+    parts.add(Part::Controller, slot.sent - slot.issued);
     parts
 }
 

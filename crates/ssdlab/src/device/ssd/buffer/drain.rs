@@ -26,7 +26,7 @@ pub struct Held {
 /// Decides when a program unit's worth of dirty units goes to the flash.
 pub trait Drain: Send {
     /// Whether the oldest go now; asked again after each program unit's worth.
-    fn lets_go(&self, held: &Held) -> bool;
+    fn drains(&self, held: &Held) -> bool;
 
     /// Whether a unit counts as new when it is written again.
     fn renews(&self) -> bool {
@@ -45,7 +45,7 @@ pub struct DrainParameters {
 struct Immediate;
 
 impl Drain for Immediate {
-    fn lets_go(&self, _held: &Held) -> bool {
+    fn drains(&self, _held: &Held) -> bool {
         true
     }
 }
@@ -54,7 +54,7 @@ impl Drain for Immediate {
 struct ProgramUnit;
 
 impl Drain for ProgramUnit {
-    fn lets_go(&self, held: &Held) -> bool {
+    fn drains(&self, held: &Held) -> bool {
         held.die_free && (held.dirty >= held.program || held.full)
     }
 }
@@ -66,7 +66,7 @@ struct Watermark {
 }
 
 impl Drain for Watermark {
-    fn lets_go(&self, held: &Held) -> bool {
+    fn drains(&self, held: &Held) -> bool {
         let above = f64::from(held.dirty) > self.share * f64::from(held.size);
         let whole = held.dirty >= held.program;
         held.die_free && whole && (above || held.idle)

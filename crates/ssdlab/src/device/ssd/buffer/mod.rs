@@ -69,10 +69,10 @@ impl Buffer {
     /// Whether a program unit's worth, or what there is of it, goes to the flash now. `die_free`: a die can
     /// take it; `full`: a write waits for room.
     #[inline]
-    pub fn lets_go(&self, die_free: bool, full: bool) -> bool {
+    pub fn drains(&self, die_free: bool, full: bool) -> bool {
         let (dirty, size, program) = (self.dirty.length(), self.units, self.program);
         dirty > 0
-            && self.drain.lets_go(&Held { dirty, size, program, die_free, full, idle: self.idle })
+            && self.drain.drains(&Held { dirty, size, program, die_free, full, idle: self.idle })
     }
 
     /// Whether a unit counts as new when it is written again.

@@ -44,7 +44,7 @@ pub struct FtlCounters {
 impl FtlCounters {
     /// So many units are programmed.
     #[inline(always)]
-    pub(in crate::ftl) fn count_programs(&mut self, cause: Cause, units: u64) {
+    pub(super) fn count_programs(&mut self, cause: Cause, units: u64) {
         match cause {
             Cause::HostWrite | Cause::HostRead => self.programs_host += units,
             Cause::Collection => self.programs_collection += units,
