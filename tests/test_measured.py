@@ -114,7 +114,7 @@ def test_one_drive_is_measured_alone(cli: Cli, tmp_path: Path) -> None:
         pinned = HEADLINES["measured"][f"{DISK}: {row['quantity']}"]
         assert row["simulated"] == pytest.approx(pinned["simulated"], rel=HEADLINES["within"])
     assert "place, GB" in page.read_text()
-    assert "micron" not in page.read_text()
+    assert "micron-7450" not in page.read_text()
 
 
 def test_a_drive_without_the_experiment_is_told_what_to_write(cli: Cli) -> None:
