@@ -1,12 +1,12 @@
-"""Writes docs/reference.md, docs/reproduced.md and the index of names that help and completion read
-from the program itself; --check says whether they are current."""
+"""Writes docs/reference.md, docs/reproduced.md, docs/scorecard.md and the index of names that help
+and completion read from the program itself; --check says whether they are current."""
 
 from __future__ import annotations
 
 import json
 import sys
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,10 @@ from ssdlab.care.methods import KINDS
 from ssdlab.checks import probes
 from ssdlab.cli import light
 from ssdlab.cli.app import COMMANDS, load
-from ssdlab.experiments import EXPERIMENTS
+from ssdlab.experiments import EXPERIMENTS, measured
 from ssdlab.experiments.base import Line
+from ssdlab.experiments.measured.cells import table
+from ssdlab.experiments.score import Score, by, quantity, score
 from ssdlab.fio.options import ADDED, ADDED_FOR_LOGS, ALLOWED, REFUSED, REPLACED
 from ssdlab.health.attributes import EXPLAINED, TABLE, Meaning
 from ssdlab.protocols import protocols
@@ -34,6 +36,8 @@ _DRIVES = {
 """Patterns of families, for people."""
 TARGET = Path(__file__).parent / "reference.md"
 REPRODUCED = TARGET.with_name("reproduced.md")
+SCORECARD = TARGET.with_name("scorecard.md")
+ARTICLES = [one for one in EXPERIMENTS if one is not measured.EXPERIMENT]
 HEADLINES = TARGET.parents[1] / "tests" / "headlines.toml"
 """What `ssdlab reproduce --quick` finds, as a test holds it."""
 
@@ -46,6 +50,7 @@ def main() -> int:
         light.INDEX: json.dumps(index, indent=1) + "\n",
         TARGET: "\n".join(page()) + "\n",
         REPRODUCED: "\n".join(reproduced()) + "\n",
+        SCORECARD: "\n".join(scorecard()) + "\n",
     }
     stale = [
         path for path, text in texts.items() if not path.exists() or path.read_text("utf-8") != text
@@ -64,6 +69,7 @@ def names() -> dict[str, Any]:
         "drives": [one.name for one in profiles()],
         "protocols": [one.name for one in protocols()],
         "experiments": [one.name for one in EXPERIMENTS],
+        "measured": list(measured.DRIVES),
         "controllers": list(shipped_attachments()),
         "methods": [name for name in KINDS if name != "punch"],
     }
@@ -203,15 +209,15 @@ def headlines(experiment: str) -> Iterator[Line]:
     """The numbers of an article beside what a quick run finds."""
     for key, own in tomllib.loads(HEADLINES.read_text("utf-8"))[experiment].items():
         if "published" in own:
-            drive, _, quantity = key.partition(": ")
+            drive, _, what = key.partition(": ")
             kind = own.get("kind", "predicted")
             numbers = own["published"], own["unit"], own.get("simulated")
-            yield Line(drive, quantity, *numbers, kind=kind)
+            yield Line(drive, what, *numbers, kind=kind)
 
 
 def reproduced() -> Iterator[str]:
     """The lines of the page of published and simulated numbers."""
-    found = {one.title: list(headlines(one.name)) for one in EXPERIMENTS}
+    found = {one.title: list(headlines(one.name)) for one in ARTICLES}
     every = [line for lines in found.values() for line in lines]
     predicted = [line for line in every if line.kind == "predicted"]
     yield "# Published and simulated"
@@ -226,22 +232,83 @@ def reproduced() -> Iterator[str]:
         "the drive, so that it says nothing of the model. Drives are very small here: at larger "
         "sizes some numbers are nearer and some are not."
     )
-    heads = ("drive", "quantity", "published", "simulated", "ratio", "within 15 %", "kind")
     for title, lines in found.items():
-        rows = [
-            (
-                one.drive,
-                one.quantity,
-                units.with_unit(one.published, one.unit),
-                units.with_unit(one.simulated, one.unit),
-                units.number(one.ratio),
-                "**missed**" if one.agreement == "missed" else one.agreement,
-                one.kind,
-            )
-            for one in lines
-        ]
-        if rows:
-            yield from section(title, heads, rows)
+        if lines:
+            yield from section(title, HEADS, [cells(one) for one in lines])
+
+
+HEADS = ("drive", "quantity", "published", "simulated", "ratio", "within 15 %", "kind")
+
+
+def cells(line: Line) -> tuple[str, ...]:
+    """A row of published and simulated numbers."""
+    return (
+        line.drive,
+        line.quantity,
+        units.with_unit(line.published, line.unit),
+        units.with_unit(line.simulated, line.unit),
+        units.number(line.ratio),
+        "**missed**" if line.agreement == "missed" else line.agreement,
+        line.kind,
+    )
+
+
+def scorecard() -> Iterator[str]:
+    """The lines of the page of how far simulated numbers are from measured ones."""
+    lines = list(headlines(measured.EXPERIMENT.name))
+    articles = {one.title: score(headlines(one.name)) for one in ARTICLES}
+    yield "# Scorecard"
+    yield ""
+    yield "Generated by `docs/generate.py` from `tests/headlines.toml`; do not edit."
+    yield ""
+    yield (
+        "How far `ssdlab reproduce measured --quick` is from what others measured on real drives, "
+        "over the numbers that are predictions: not those that a profile takes from a datasheet "
+        "(input) or was fitted to (fitted), not limits of the host (ceiling), and not those that "
+        "follow from another one by arithmetic (consequence). Off is the natural logarithm of "
+        "simulated / measured, without its sign: 10 % is 1.105 times as much or as little, 69 % "
+        "twice, 161 % five times. The profiles come from datasheets and from flash of the same "
+        "kind."
+    )
+    yield from scores("All of them", "", {"": score(lines)})
+    yield from scores("By quantity", "quantity", by(lines, quantity))
+    yield from scores("By drive", "drive", by(lines, lambda one: one.drive))
+    yield from scores("Published experiments", "experiment", articles)
+    yield "\nThese are the predicted numbers of [reproduced.md](reproduced.md)."
+    yield "\n## Where it is far off\n"
+    for cause in table().causes:
+        missed = [one for one in lines if cause.about(one.drive, one.quantity) and not one.near]
+        ratios = sorted(one.ratio for one in missed if one.ratio is not None)
+        if ratios:
+            span = " to ".join(dict.fromkeys(units.number(x) for x in (ratios[0], ratios[-1])))
+            where = units.listed(list(dict.fromkeys(one.drive for one in missed)))
+            yield f"- **{cause.title}** ({span} times what was measured; {where}): {cause.why}."
+    for drive in measured.DRIVES:
+        own = [cells(one)[1:] for one in lines if one.drive == drive]
+        yield from section(drive, ("quantity", "measured", *HEADS[3:]), own)
+    yield "\n## Sources\n"
+    for source in table().sources.values():
+        yield f"- {source.what} (licence: {source.licence}): {source.procedure}."
+    yield "\n## Measured and not used\n"
+    for what, why in table().excluded.items():
+        yield f"- {what}: {why}."
+
+
+def scores(title: str, kind: str, found: Mapping[str, Score]) -> Iterator[str]:
+    """A table of scores; sets without a prediction are left out."""
+    rows = [
+        (
+            name,
+            str(one.counted),
+            str(one.missing),
+            units.percent(one.median),
+            units.percent(one.high),
+        )
+        for name, one in found.items()
+        if one.counted + one.missing
+    ]
+    heads = (kind, "predictions", "not simulated", "median off", "90th percentile off")
+    yield from section(title, heads, rows)
 
 
 def section(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -18,7 +18,7 @@ from ssdlab import _core
 from ssdlab.answers import reproduction
 from ssdlab.errors import Interrupted
 from ssdlab.experiments import EXPERIMENTS, consistency, find, fragmentation
-from ssdlab.experiments.base import Experiment, Line, Mode, Reproduced, Reproduction, Task
+from ssdlab.experiments.base import Experiment, Kind, Line, Mode, Reproduced, Reproduction, Task
 from ssdlab.experiments.runner import run
 from ssdlab.progress import Progress
 from ssdlab.report import answer_page
@@ -62,7 +62,7 @@ def test_an_experiment_finds_its_headlines(
     for row in rows:
         assert set(row) == KEYS
         assert row["experiment"] == experiment.name
-        assert row["kind"] in ("fitted", "predicted")
+        assert row["kind"] in get_args(Kind)
         assert row["published"] is None or row["published"] > 0
         if row["simulated"] is None:
             assert row["ratio"] is None
@@ -76,7 +76,7 @@ def test_an_experiment_finds_its_headlines(
     assert missed(experiment.name, rows) == []
     page = place.read_text()
     assert experiment.title in page
-    shown = bool(re.search(r"missed\s+(predicted|fitted)", said.out))
+    shown = bool(re.search(rf"missed\s+({'|'.join(get_args(Kind))})", said.out))
     assert shown == any(row["agreement"] == "missed" for row in rows)
     assert f"1/{experiment.factors['quick']} of its size" in page
     assert "Quick run: drives and times are so small that numbers are rough." in page

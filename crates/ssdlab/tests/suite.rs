@@ -30,6 +30,7 @@ mod latencies;
 mod laws;
 mod maps;
 mod measured;
+mod namespace;
 mod outage;
 mod power;
 mod preconditioning;

@@ -12,14 +12,15 @@ FACTOR = 1.5
 """A prediction within this factor is a fair one."""
 NOTE = (
     "Ratio: simulated / published; missed: more than 15 % off. A fitted number was used to "
-    "calibrate the drive's profile; the predicted ones were not. Without a published number the "
-    "article gives a picture or words only."
+    "calibrate the drive's profile, an input is a datasheet's figure that the profile has, a "
+    "ceiling is the host's, and a consequence follows from another number; predicted are the "
+    "others. Without a published number the article gives a picture or words only."
 )
 
 
 def _tally(lines: Iterable[Line]) -> dict[str, int]:
     """How many of an article's numbers are predicted, and of those within 15 % or a factor of 1.5
-    or not simulated; how many are fitted."""
+    or not simulated; how many are no predictions."""
     stated = [line for line in lines if line.published is not None]
     ratios = [(line.near, line.ratio) for line in stated if line.kind == "predicted"]
     return {
@@ -27,7 +28,7 @@ def _tally(lines: Iterable[Line]) -> dict[str, int]:
         "near": sum(near for near, _ in ratios),
         "fair": sum(ratio is not None and 1 / FACTOR <= ratio <= FACTOR for _, ratio in ratios),
         "missing": sum(ratio is None for _, ratio in ratios),
-        "fitted": len(stated) - len(ratios),
+        "uncounted": len(stated) - len(ratios),
     }
 
 
@@ -69,7 +70,7 @@ def answer(outcomes: Sequence[Reproduction]) -> Answer:
 
 def _headline(lines: Sequence[Line]) -> tuple[list[str], Verdict]:
     counts = _tally(lines)
-    good, fitted = counts["near"], counts["fitted"]
+    good, uncounted = counts["near"], counts["uncounted"]
     compared = counts.pop("predicted") - counts["missing"]
     if not compared:
         return ["The article gives no number to compare with."], Verdict("nothing-to-compare")
@@ -81,9 +82,9 @@ def _headline(lines: Sequence[Line]) -> tuple[list[str], Verdict]:
     ]
     if counts["missing"]:
         said.append(f"{counts['missing']} could not be simulated.")
-    if fitted:
-        was, is_ = ("value was", "is") if fitted == 1 else ("values were", "are")
-        said.append(f"{fitted} {was} used for calibration and {is_} excluded.")
+    if uncounted:
+        is_ = "is no prediction and is" if uncounted == 1 else "are no predictions and are"
+        said.append(f"{uncounted} {is_} excluded.")
     values = {"compared": compared, **counts}
     return said, Verdict("compared", {key: float(count) for key, count in values.items()})
 
@@ -93,7 +94,9 @@ def _overview(outcomes: Sequence[Reproduction]) -> Table:
         [outcome.experiment.title, *numbers(*_tally(outcome.findings.lines).values())]
         for outcome in outcomes
     ]
-    heads = "experiment | predictions | within 15 % | within 1.5 times | not simulated | fitted"
+    heads = (
+        "experiment | predictions | within 15 % | within 1.5 times | not simulated | not predicted"
+    )
     return Table("All experiments", columns(heads), rows)
 
 

@@ -27,8 +27,9 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="NAME",
-            help=f"{', '.join(light.index()['experiments'])}; all without a name.",
-            autocompletion=light.complete("experiments"),
+            help=f"{', '.join(light.index()['experiments'])}; all without a name. After measured "
+            f"also drives: {', '.join(light.index()['measured'])}.",
+            autocompletion=light.complete("experiments", "measured"),
         ),
     ] = None,
     quick: Annotated[

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from ssdlab.errors import unknown_name
+from ssdlab.errors import InputError, unknown_name
+from ssdlab.experiments import measured
 from ssdlab.experiments.base import Experiment
 
 EXPERIMENTS: tuple[Experiment, ...] = tuple(
@@ -25,15 +26,29 @@ EXPERIMENTS: tuple[Experiment, ...] = tuple(
         "cachecade",
         "price_table",
         "tiering_or_caching",
+        "measured",
     )
 )
 """In the order of lists."""
 
 
 def find(names: list[str]) -> list[Experiment]:
-    """The experiments of these names, each once, in the order asked for; all without names."""
+    """The experiments of these names, each once, in the order asked for; all without names.
+
+    Names of drives are those that ``measured`` is about.
+    """
     known = {one.name: one for one in EXPERIMENTS}
-    for name in names:
+    drives = [name for name in dict.fromkeys(names) if name in measured.DRIVES]
+    if drives:
+        if measured.EXPERIMENT.name not in names:
+            raise InputError(
+                f"{drives[0]}: is a drive, expected an experiment; write ssdlab reproduce "
+                f"{measured.EXPERIMENT.name} {drives[0]}"
+            )
+        known[measured.EXPERIMENT.name] = measured.of(drives)
+    asked = [name for name in dict.fromkeys(names) if name not in drives]
+    for name in asked:
         if name not in known:
-            raise unknown_name("published experiment", name, known)
-    return [known[name] for name in dict.fromkeys(names)] or list(EXPERIMENTS)
+            about = (*known, *measured.DRIVES) if measured.EXPERIMENT.name in names else known
+            raise unknown_name("published experiment", name, about)
+    return [known[name] for name in asked] or list(EXPERIMENTS)

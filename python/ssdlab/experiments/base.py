@@ -9,7 +9,11 @@ from typing import Any, Literal
 from ssdlab.answer import Figure
 from ssdlab.results import Result
 
-Kind = Literal["fitted", "predicted"]
+Kind = Literal["predicted", "fitted", "input", "ceiling", "consequence"]
+"""What a simulated number is: ``predicted``; ``fitted``, if a number of the profile was chosen by
+the published one; an ``input``, if the profile has a datasheet's figure for it; a ``ceiling``, if
+the host set the published one and not the drive; a ``consequence`` of another number of the drive.
+"""
 Mode = Literal["quick", "reduced", "full"]
 NEAR = 0.15
 """A simulated number that is off by a larger share of the published one misses it."""
@@ -29,7 +33,6 @@ class Line:
     why: str = ""
     """Why the two differ or nothing could be simulated, where that is known."""
     kind: Kind = "predicted"
-    """``fitted`` if a number of the profile was chosen by this one."""
 
     @property
     def ratio(self) -> float | None:

@@ -124,6 +124,10 @@ impl Rig {
         let superblocks = (remain(pages).round_ties_even() as u64).max(1);
         let data = (superblocks * stripe * pages) as f64 / reserve;
         own.push(("capacity", format!("{}B", data as u64 / UNIT * UNIT)));
+        if let Some(namespace) = self.bytes("namespace")? {
+            let share = namespace as f64 / capacity as f64;
+            own.push(("namespace", format!("{}B", (data * share) as u64 / UNIT * UNIT)));
+        }
         if self.get("ftl.map.kind").as_deref() == Some("extent") {
             let entries = self.count("ftl.map.entries")? / factor;
             own.push(("ftl.map.entries", entries.to_string()));

@@ -24,6 +24,38 @@ pub(super) fn between(key: &str, value: f64, low: f64, high: f64) -> Result<()> 
 }
 
 impl SsdKeys {
+    /// The drive as its host finds it: that of a smaller capacity where there is a namespace, with the
+    /// rest as over-provisioning.
+    pub fn as_exposed(&self) -> Result<SsdKeys> {
+        let mut keys = self.clone();
+        let Some(namespace) = keys.namespace.take() else { return Ok(keys) };
+        let unit = self.ftl.mapping_unit.0.max(1);
+        if namespace.0 == 0 || namespace > self.capacity || !namespace.0.is_multiple_of(unit) {
+            return Err(Error::rig(
+                "namespace",
+                format!(
+                    "found {namespace}, expected a multiple of the mapping unit ({}) above 0, at \
+                     most the capacity ({})",
+                    self.ftl.mapping_unit, self.capacity
+                ),
+            ));
+        }
+        let times = self.capacity.0 as f64 / namespace.0 as f64;
+        let physical = times * (1.0 + self.ftl.over_provisioning);
+        if physical > 1.0 + OVER_PROVISIONING_MAX {
+            return Err(Error::rig(
+                "namespace",
+                format!(
+                    "found {namespace}, which leaves more than {OVER_PROVISIONING_MAX} times as \
+                     much in reserve; expected a larger one"
+                ),
+            ));
+        }
+        keys.capacity = namespace;
+        keys.ftl.over_provisioning = physical - 1.0;
+        Ok(keys)
+    }
+
     /// Checks every number against what it can be.
     fn check_ranges(&self) -> Result<()> {
         let nand = &self.nand;
@@ -263,6 +295,9 @@ impl SsdKeys {
     /// bit for what is valid and one for what is in RAM, and the bookkeeping of superblocks and of the
     /// write buffer.
     pub fn memory(&self) -> Result<u64> {
+        if self.namespace.is_some() {
+            return self.as_exposed()?.memory();
+        }
         let geometry = self.geometry()?;
         let layout = self.layout(&geometry)?;
         let logical = self.capacity.0 / self.ftl.mapping_unit.0;

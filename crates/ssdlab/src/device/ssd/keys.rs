@@ -11,6 +11,10 @@ use serde::{Deserialize, Serialize};
 pub struct SsdKeys {
     /// Size that the host sees.
     pub capacity: Bytes,
+    /// The part of the capacity that is given to the host, as a namespace of an NVMe drive is; the rest is
+    /// reserve like that of over-provisioning. Absent: all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<Bytes>,
     /// The flash.
     pub nand: NandKeys,
     /// The translation layer.

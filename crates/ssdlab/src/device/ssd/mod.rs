@@ -134,6 +134,7 @@ pub struct Ssd {
 impl Ssd {
     /// Builds the drive that `keys` describe.
     pub fn new(keys: &SsdKeys, build: &Build) -> Result<Self> {
+        let keys = &keys.as_exposed()?;
         let geometry: Geometry = keys.geometry()?;
         let ftl = keys.ftl(&geometry, build)?;
         let flash = keys.flash(&geometry, EXTRA_SLOTS)?;
