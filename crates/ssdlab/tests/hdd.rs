@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::{Measured, closed_loop, command};
-use ssdlab::device::{Device, Op};
+use ssdlab::device::{Device, Missed, Op};
 use ssdlab::rig::Rig;
 use ssdlab::rng::Stream;
 
@@ -302,7 +302,7 @@ fn cached_writes_reach_the_platters_beside_a_reader() {
         let mut rng = Stream::new(6, "places");
         let reads = || command(Op::Read, rng.below(1 << 20) * 4096, 4096);
         let end = closed_loop(&mut *disk, 4, 600, end, reads, |_, _| {}).end;
-        disk.power_cut(end);
+        disk.power_cut(end, &mut Missed::default());
         let lost = common::counters(&*disk)["power_lost_bytes"] / 4096;
         println!("{lost} of 64 writes lost after {} ms, age {age}", (end - begin) / 1_000_000);
         assert!((least..=most).contains(&lost), "{lost}");

@@ -66,7 +66,7 @@ fn a_smaller_drive_keeps_the_share_of_its_namespace() {
     let mut rig = Rig::parse(text, "drive").unwrap();
     rig.set("namespace", "447GiB").unwrap();
     for (key, value) in rig.scale(100, 64).unwrap() {
-        rig.set(key, &value).unwrap();
+        rig.set(&key, &value).unwrap();
     }
     let size = |key| rig.bytes(key).unwrap().unwrap() as f64;
     let share = 447.0 * f64::powi(2.0, 30) / 960_197_124_096.0;

@@ -3,7 +3,7 @@
 
 use crate::common::rigs::{SAMPLES, build, stack};
 use crate::common::{closed_loop, command};
-use ssdlab::device::{Command, Completion, Device, Op};
+use ssdlab::device::{Command, Completion, Device, Missed, Op};
 use ssdlab::persist::{Archive, Persist};
 use ssdlab::rng::Stream;
 use ssdlab::sim::Slab;
@@ -105,8 +105,8 @@ impl Device for Walker {
     fn settle(&mut self, now: u64) -> u64 {
         self.inner.settle(now)
     }
-    fn power_cut(&mut self, now: u64) -> u64 {
-        self.inner.power_cut(now)
+    fn power_cut(&mut self, now: u64, missed: &mut Missed) -> u64 {
+        self.inner.power_cut(now, missed)
     }
     fn apply(&mut self, command: &Command) {
         self.inner.apply(command);
