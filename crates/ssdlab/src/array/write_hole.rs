@@ -22,8 +22,8 @@ struct Stretch {
     span: Span,
     /// P and Q are not those of the data that the members hold.
     wrong: [bool; 2],
-    /// Chunks of data that are not counted when they are lost: they were being written and may hold either, or
-    /// have been counted.
+    /// Chunks of data that are not counted when they are lost: they were being written and are recovered as before or
+    /// after, or have been counted.
     spared: Vec<u32>,
 }
 persistent!(Stretch { state { span, wrong, spared } });
@@ -206,8 +206,16 @@ impl Array {
                 _ => true,
             };
         }
-        // What was counted before is lost once more.
-        stretch.spared = written;
+        // A chunk that was being written is recovered as it was, or is to be, where the rest of the data and the parity
+        // that it is recovered by say the same. What was counted before is lost once more.
+        let by = if self.has_chunk(stripe, data) { data } else { data + 1 };
+        let same = |role: u32| {
+            let rest = arrived.iter().filter(|(other, _)| *other != role);
+            let mut rest = rest.filter(|(other, _)| *other < data || *other == by);
+            let first = rest.next();
+            first.is_none_or(|(_, first)| rest.all(|(_, there)| there == first))
+        };
+        stretch.spared = written.into_iter().filter(|&role| same(role)).collect();
         self.hole.put(stripe, stretch);
     }
 

@@ -130,8 +130,9 @@ impl Host {
     pub fn check_hole(&self, device: &dyn Device, depth: usize, what: &str) -> (u64, u64) {
         let (untouched, touched) = self.wrong(device);
         let counted = counters(device)["power_exposed_bytes"];
-        let most = untouched + if depth > 1 { touched } else { 0 };
-        assert!((untouched..=most).contains(&counted), "{what}: {untouched} {counted} {most}");
+        let most = untouched + touched;
+        let least = if depth == 1 { most } else { untouched };
+        assert!((least..=most).contains(&counted), "{what}: {untouched} {counted} {most}");
         (untouched, touched)
     }
 
