@@ -174,7 +174,9 @@ def test_the_level_below_a_warm_cache_does_not_matter() -> None:
 
 
 def test_drives_of_a_cache_shrink_as_they_should() -> None:
-    pool = Members("5", 8, "seagate-constellation-es3-1000", 64 << 10, (("write_cache_enabled", "false"),))
+    pool = Members(
+        "5", 8, "seagate-constellation-es3-1000", 64 << 10, (("write_cache_enabled", "false"),)
+    )
     rig = pool.rig(1000)
     assert [rig.get(key) for key in ("level", "count", "chunk")] == ["raid5", "8", "65536B"]
     assert rig.get("member.below.write_cache_enabled") == "false"

@@ -79,7 +79,7 @@ Scale = Annotated[
         "--scale",
         min=1,
         metavar="N",
-        help="Make the simulated drives N times smaller, with all ratios kept; the job stays as it is.",
+        help="Make simulated drives N times smaller, all ratios kept; the job stays as it is.",
     ),
 ]
 Seed = Annotated[

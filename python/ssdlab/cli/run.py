@@ -33,8 +33,8 @@ if light.BODIES:
     from ssdlab.jobfile import JobText, read_job
     from ssdlab.rating import Rating
     from ssdlab.results import Result
-    from ssdlab.store import RunStore, label
     from ssdlab.rig import SUPERBLOCKS_MIN
+    from ssdlab.store import RunStore, label
     from ssdlab.target import Settings, Target
 
 

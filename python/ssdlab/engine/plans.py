@@ -260,9 +260,14 @@ def opened(order: Order) -> Opening:
 
 
 def _smaller(order: Order) -> dict[str, str]:
-    """Overrides that make a drive smaller, where that is asked for; a shipped one for a quick run too."""
+    """Overrides that make a drive smaller, where asked for; a shipped one for a quick run too."""
     factor = order.scale
-    if order.quick and order.target.simulated and is_profile(order.target.name) and "capacity" not in order.overrides:
+    if (
+        order.quick
+        and order.target.simulated
+        and is_profile(order.target.name)
+        and "capacity" not in order.overrides
+    ):
         capacity = capacity_of(order.target.name)
         wanted = max(round(order.protocol.quick_divisor), capacity // QUICK_CAPACITY)
         factor = max(factor, min(wanted, capacity // LEAST_CAPACITY))

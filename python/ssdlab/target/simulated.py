@@ -34,10 +34,10 @@ class Sim:
     logical_block: ClassVar[int] = 512
 
     def smaller(self, factor: int, *, fewest: int = 1) -> dict[str, str]:
-        """Overrides that make its drives ``factor`` times smaller, of at least ``fewest`` superblocks each
-        (:meth:`ssdlab._core.Rig.scale`); none for a factor of 1.
+        """Overrides that make its drives ``factor`` times smaller; none for a factor of 1.
 
-        Raises InputError where they cannot be that small.
+        Each keeps at least ``fewest`` superblocks (:meth:`ssdlab._core.Rig.scale`). Raises
+        InputError where that cannot be.
         """
         rig = _core.Rig(self.rig, rig_name=self.source or self.name)
         return dict(rig.scale(factor, fewest=fewest))
