@@ -4,7 +4,7 @@ use crate::common;
 
 use common::{Sets, command, lab_ssd};
 use ssdlab::device::ssd::Ssd;
-use ssdlab::device::{Device, Op};
+use ssdlab::device::{Command, Device, Op};
 use ssdlab::rng::Stream;
 
 const UNIT: u64 = 4096;
@@ -112,4 +112,38 @@ fn the_least_worn_free_superblock_is_written_next() {
     };
     let (rotation, dynamic) = (spread("none"), spread("dynamic"));
     assert!(dynamic <= 3.0 && rotation >= 3.0 * dynamic, "{dynamic}, in rotation {rotation}");
+}
+
+/// Parity takes of the superblock to which cold data moves, so that less of it is there for what moves: without counting
+/// that, collection finds no superblock to go on with.
+#[test]
+fn parity_in_the_superblock_that_cold_data_moves_to_is_counted() {
+    for seed in 1..=40 {
+        let sets = [
+            ("nand.channels", "2"),
+            ("nand.ways", "2"),
+            ("nand.planes", "2"),
+            ("nand.page", "16KiB"),
+            ("nand.pages_per_block", "32"),
+            ("capacity", "48MiB"),
+            ("ftl.over_provisioning", "0.25"),
+            ("ftl.compression.granule", "512B"),
+            ("ftl.gc.scope", "drive"),
+            ("ftl.gc.pace", "paced"),
+            ("ftl.gc.separate_frontier", "true"),
+            ("ftl.parity.stripe", "4"),
+            ("ftl.wear_leveling.policy", "threshold"),
+            ("ftl.wear_leveling.spread", "1"),
+        ];
+        let mut ssd = lab_ssd(&sets, seed);
+        common::fill_sequentially(&mut ssd, UNIT);
+        let (units, mut rng) = (ssd.capacity() / UNIT * 6 / 10, Stream::new(seed, "writes"));
+        for _ in 0..20_000 {
+            let len = 1 + rng.below(5);
+            let at = rng.below(units - len);
+            let write = command(Op::Write, at * UNIT, len * UNIT);
+            ssd.apply(&Command { compressible: 40, ..write });
+        }
+        ssd.verify();
+    }
 }

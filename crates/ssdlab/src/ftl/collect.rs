@@ -247,7 +247,7 @@ impl PageMap {
         let frontier = self.space.frontier(region, Lane::Wear);
         let room = match frontier.superblock {
             NONE => 0,
-            _ => self.layout.units_per_superblock() - frontier.offset,
+            open => self.layout.room(open, frontier.offset),
         };
         // What is begun goes on to the end of a program unit, and of a mapping unit.
         let most = length + self.layout.units_per_program() + self.layout.granules();

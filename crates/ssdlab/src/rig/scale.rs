@@ -97,16 +97,16 @@ impl Rig {
             Some("drive" | "channel") => SUPERBLOCKS_TOGETHER,
             _ => 1,
         };
-        let fewest = fewest.max(together) as f64;
+        let wanted = fewest.max(together) as f64;
         let remain =
             |pages: u64| capacity as f64 * reserve / stripe as f64 / pages as f64 / factor as f64;
         let mut shorter = 1;
-        while remain(pages) < fewest && pages.is_multiple_of(2) {
+        while remain(pages) < wanted && pages.is_multiple_of(2) {
             pages /= 2;
             shorter *= 2;
         }
-        if remain(pages) < fewest {
-            let most = remain(pages) * factor as f64 / fewest;
+        if remain(pages) < fewest as f64 {
+            let most = remain(pages) * factor as f64 / fewest as f64;
             let problem = format!(
                 "cannot be made {factor} times smaller: {:.0} superblocks would be left, expected at least \
                  {fewest}; {} times can be",
