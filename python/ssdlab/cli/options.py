@@ -79,7 +79,7 @@ Scale = Annotated[
         "--scale",
         min=1,
         metavar="N",
-        help="Make simulated drives N times smaller, all ratios kept; the job stays as it is.",
+        help="Scale the capacity of simulated drives down by N; the job stays as it is.",
     ),
 ]
 Seed = Annotated[
