@@ -51,6 +51,14 @@ def test_every_source_is_used_and_says_its_licence_and_procedure() -> None:
         assert source.what and source.licence and source.procedure
 
 
+def test_every_host_is_used_and_takes_the_place_of_keys_of_the_link() -> None:
+    named = {keys.get("host") for runs in table().runs.values() for keys in runs.values()}
+    assert named - {None} == set(table().hosts)
+    for host in table().hosts.values():
+        assert host.what
+        assert host.keys.keys() <= {"bandwidth", "command_time", "latency"}
+
+
 @EVERY
 def test_a_number_by_which_a_profile_was_fitted_is_marked(drive: str) -> None:
     """A profile that names a measured number as what it was fitted to must not predict it."""
@@ -132,5 +140,5 @@ def test_a_drive_that_nobody_measured_is_refused() -> None:
 def test_procedures_at_full_size_say_nothing_of_their_scale(drive: str) -> None:
     for name, keys in table().runs[drive].items():
         task = Bench(drive, name, keys, 1).task()
-        assert set(task.overrides) <= {"namespace"}, task
+        assert set(task.overrides) - set(Bench(drive, name, keys, 1).host) <= {"namespace"}, task
         assert Bench(drive, name, keys, 200).task().key == task.key

@@ -244,6 +244,9 @@ impl PageMap {
         if self.contents.are_kept() && !sink.timed() {
             self.contents.programmed(beginnings(first, placed));
         }
+        if !self.space.late.is_empty() && single.is_none() {
+            self.erase_replaced(region, lane, units, sink);
+        }
     }
 
     /// Pads the superblock being filled to its end where it has no room for `units` more.

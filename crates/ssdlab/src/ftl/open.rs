@@ -3,9 +3,9 @@
 //! The old copy of a unit must outlive a loss of power until the new one is in flash. So a superblock is not
 //! erased while something that replaces data in it is not programmed. What is in a closed program unit will
 //! be soon: the erase is queued and held for as long (by the engine, in time). A program unit that is still
-//! open can stay so for long: then the superblock is free as ever, but is erased no sooner than it is written
-//! again, and what is open then is padded. That does not depend on time, so that the untimed path does the
-//! same. Likewise where room for a unit is made
+//! open can stay so for long: then the superblock is free as ever, but is erased when that program unit is closed; at
+//! the latest when it is written again, and what is open then is padded. That does not depend on time, so that the
+//! untimed path does the same. Likewise where room for a unit is made
 //! out of the superblock that holds its old copy. Cost: constant for a unit; a look at the open program units for every erase.
 
 use super::append::Piece;
@@ -129,14 +129,38 @@ impl Space {
         open.next().map(|(region, lane, ..)| (region, lane))
     }
 
+    /// Whether something that is not in a closed program unit replaces data in the superblock.
+    pub fn is_replaced(&self, superblock: u32) -> bool {
+        let several = self.layout.units_per_program() > 1;
+        several && self.replaces(superblock).is_some() || self.next_replaces(superblock)
+    }
+
     /// Whether what is about to be placed replaces something in the superblock.
     pub fn next_replaces(&self, superblock: u32) -> bool {
         let from = self.next.from;
         from < KEPT && self.layout.superblock_of(from) == superblock
     }
 
+    /// The superblock, which is free, will be erased later, on whose behalf.
+    pub fn put_off(&mut self, superblock: u32, cause: Cause) {
+        if let Err(at) = self.find_late(superblock) {
+            self.late.insert(at, (superblock, cause));
+        }
+    }
+
     /// Whether the superblock, which is free, is still to be erased.
+    #[inline]
     pub fn is_late(&self, superblock: u32) -> bool {
-        self.late.iter().any(|&(late, _)| late == superblock)
+        self.find_late(superblock).is_ok()
+    }
+
+    /// It is erased now; answers on whose behalf, if that was still to be done.
+    pub fn take_late(&mut self, superblock: u32) -> Option<Cause> {
+        self.find_late(superblock).ok().map(|at| self.late.remove(at).1)
+    }
+
+    #[inline]
+    fn find_late(&self, superblock: u32) -> Result<usize, usize> {
+        self.late.binary_search_by_key(&superblock, |&(late, _)| late)
     }
 }

@@ -11,6 +11,7 @@ use super::append::Unit;
 use super::blocks::OPEN;
 use super::open::KEPT;
 use super::page_map::PageMap;
+use super::space::Lane;
 use crate::nand::{Cause, NONE};
 use crate::persist::persistent;
 
@@ -182,8 +183,6 @@ impl PageMap {
 
     /// All of a superblock has moved, or was overwritten: it is erased and goes where it came from.
     fn release<S: Sink>(&mut self, region: u32, superblock: u32, cause: Cause, sink: &mut S) {
-        // What moved must be in flash before its old place is erased.
-        self.pad(region, self.settings.lane_of(cause), cause, sink);
         self.mapping.settle(region, sink);
         self.erase(superblock, cause, sink);
         if cause == Cause::Fold
@@ -198,14 +197,37 @@ impl PageMap {
         }
     }
 
-    /// Erases a superblock of which nothing is valid, at once or when it is written again.
+    /// Erases a superblock of which nothing is valid: at once, or when what replaces its data is in program units that
+    /// are closed, or, at the latest, when it is written again. Program units are not padded for its sake: that would
+    /// cost write amplification which depends on how many units are valid in a superblock, thus on its size.
     fn erase<S: Sink>(&mut self, superblock: u32, cause: Cause, sink: &mut S) {
-        let several = self.layout.units_per_program() > 1;
-        let open = several && self.space.replaces(superblock).is_some();
-        if open || self.space.next_replaces(superblock) {
-            self.space.late.push((superblock, cause));
+        if self.space.is_replaced(superblock) {
+            self.space.put_off(superblock, cause);
         } else {
             self.erase_now(superblock, cause, sink);
+        }
+    }
+
+    /// The program unit at a frontier has been closed: erases what waited for that.
+    #[cold]
+    pub(super) fn erase_replaced<S: Sink>(
+        &mut self,
+        region: u32,
+        lane: Lane,
+        units: u32,
+        sink: &mut S,
+    ) {
+        for unit in 0..units {
+            let from = self.space.placed(region, lane, units)[unit as usize].from;
+            let superblock = self.layout.superblock_of(from);
+            if from >= KEPT || !self.space.is_late(superblock) {
+                continue;
+            }
+            if !self.space.is_replaced(superblock)
+                && let Some(cause) = self.space.take_late(superblock)
+            {
+                self.erase_now(superblock, cause, sink);
+            }
         }
     }
 
@@ -222,9 +244,9 @@ impl PageMap {
     /// The superblock, which was free, is about to be written: it is erased now if that has been put off.
     #[cold]
     pub(super) fn erase_deferred<S: Sink>(&mut self, superblock: u32, sink: &mut S) {
-        let Some(at) = self.space.late.iter().position(|&(late, _)| late == superblock) else {
+        if !self.space.is_late(superblock) {
             return;
-        };
+        }
         while let Some((region, lane)) = self.space.replaces(superblock) {
             self.pad(region, lane, lane.cause(), sink);
         }
@@ -233,7 +255,9 @@ impl PageMap {
             self.contents.keep(lpn, from);
             self.space.next.from = KEPT;
         }
-        let (_, cause) = self.space.late.remove(at);
-        self.erase_now(superblock, cause, sink);
+        // Unless padding has brought it about.
+        if let Some(cause) = self.space.take_late(superblock) {
+            self.erase_now(superblock, cause, sink);
+        }
     }
 }

@@ -83,7 +83,7 @@ pub(super) struct Space {
     pub(super) order: u64,
     /// The unit of the host that is about to be placed, once there is room.
     pub next: Unit,
-    /// Free superblocks that are erased when they are written again, and on whose behalf.
+    /// Free superblocks that are still to be erased, in their order, and on whose behalf.
     pub late: Vec<(u32, Cause)>,
 }
 

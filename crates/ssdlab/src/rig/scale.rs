@@ -23,8 +23,9 @@ impl Rig {
     /// of ten superblocks has no reserve left but those that are being written. The table of an extent
     /// map, an SLC cache and the marks of periodic collection shrink with the drive. So do the caches
     /// of a hard disk, whose seeks are shares of its stroke. A write buffer keeps its size, as it fills the program units
-    /// of as many dies, and absorbs no overwrites: of a load over the whole drive there are next to none at full
-    /// size, and it would find more the less there is to write to. Partitions shrink with what they are of; cards and
+    /// of as many dies, unless host writes wait for whole superblocks to be collected (`blocking`): what it has to take in
+    /// meanwhile shrinks with the blocks. It absorbs no overwrites: of a load over the whole drive there are next to none
+    /// at full size, and it would find more the less there is to write to. Partitions shrink with what they are of; cards and
     /// the tables of arrays, caches and tiers stay as they are.
     ///
     /// # Errors
@@ -133,17 +134,21 @@ impl Rig {
             own.push(("ftl.map.entries", entries.to_string()));
         }
         if self.get("ftl.gc.pace").as_deref() == Some("periodic") {
-            // Its marks are a share of the drive, but above the reserve of collection.
+            // Its marks are superblocks of the region, above the reserve of collection; shorter blocks are more of them.
+            let fewer = factor as f64 / shorter as f64;
             let start = self.number("ftl.gc.batch.start")?;
             let end = self.number("ftl.gc.batch.end")?;
             let low =
                 if self.get("ftl.gc.low").is_some() { self.number("ftl.gc.low")? } else { 1.0 };
-            let begin = (start / factor as f64).max(low + 0.5);
+            let begin = (start / fewer).max(low + 0.5);
             own.push(("ftl.gc.batch.start", six_digits(begin)));
-            own.push(("ftl.gc.batch.end", six_digits(begin + (end - start) / factor as f64)));
+            own.push(("ftl.gc.batch.end", six_digits(begin + (end - start) / fewer)));
         }
-        if self.get("write_buffer.size").is_some() {
+        if let Some(size) = self.bytes("write_buffer.size")? {
             own.push(("write_buffer.drain", "immediate".to_string()));
+            if shorter > 1 && self.get("ftl.gc.pace").as_deref() == Some("blocking") {
+                own.push(("write_buffer.size", format!("{}B", (size / shorter).max(stripe))));
+            }
         }
         for key in ["ftl.slc_cache.static_size", "ftl.slc_cache.dynamic_size"] {
             if let Some(size) = self.bytes(key)? {

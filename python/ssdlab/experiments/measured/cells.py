@@ -23,6 +23,15 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Host:
+    """What a drive was measured behind."""
+
+    what: str
+    keys: Mapping[str, str]
+    """Of the link of the drive's profile, which are others here."""
+
+
+@dataclass(frozen=True)
 class Cause:
     """Why some numbers are missed, as far as that is known."""
 
@@ -69,6 +78,7 @@ class Table:
     """All of it."""
 
     sources: Mapping[str, Source]
+    hosts: Mapping[str, Host]
     runs: Mapping[str, Mapping[str, Mapping[str, Any]]]
     """By drive and name: the procedure and what it takes."""
     cells: tuple[Cell, ...]
@@ -93,6 +103,7 @@ def table() -> Table:
     raw = cast(Mapping[str, Any], tomllib.loads(text))
     return Table(
         {key: Source(**one) for key, one in raw["sources"].items()},
+        {key: Host(**one) for key, one in raw["hosts"].items()},
         {drive: one["runs"] for drive, one in raw["drives"].items()},
         tuple(
             Cell(drive, quantity, **cell)

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from ssdlab.experiments.base import Task, job_file
+from ssdlab.experiments.measured.cells import table
 from ssdlab.rig import profile, reduced
 
 GIB, MIB, KIB = 1 << 30, 1 << 20, 1 << 10
@@ -87,6 +88,12 @@ class Bench:
         share = int(namespace) * GIB / self._full("capacity")
         return int(self.whole * share) // MIB * MIB
 
+    @property
+    def host(self) -> Mapping[str, str]:
+        """What the host changes of the drive's link."""
+        named = self.keys.get("host")
+        return table().hosts[named].keys if named else {}
+
     @cached_property
     def shorter(self) -> int:
         """How many times smaller its superblocks are."""
@@ -107,7 +114,7 @@ class Bench:
 
     def task(self) -> Task:
         """The run as one to be simulated."""
-        overrides = dict(self.small)
+        overrides = {**self.small, **self.host}
         if self.capacity != self.whole:
             overrides["namespace"] = f"{self.capacity}B"
         return Task(

@@ -290,6 +290,9 @@ impl Ssd {
     /// Collects a superblock of each region that wants it, and goes on after another quiet while.
     fn collect_idle(&mut self) {
         if self.ftl.collect_idle(&mut self.engine) {
+            if self.buffer.is_none() {
+                self.ftl.pad_all(&mut self.engine);
+            }
             self.plan_idle();
         }
     }
