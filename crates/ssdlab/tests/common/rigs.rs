@@ -79,7 +79,10 @@ pub const SAMPLES: &[Sample] = &[
             ("ftl", "over_provisioning = 0.3"),
             ("ftl.gc", "pace = \"blocking\"\nidle_after = \"5ms\""),
             ("write_buffer", "size = \"256KiB\"\npower_loss_protected = false"),
-            ("controller", "command_time = \"4us\"\ncores = 2"),
+            (
+                "controller",
+                "command_time = \"4us\"\nwrite_time = \"3us\"\nrelocate_time = \"5us\"\ncores = 2",
+            ),
             ("controller.read_ahead", "size = \"128KiB\""),
         ],
     },
@@ -100,6 +103,7 @@ pub const SAMPLES: &[Sample] = &[
                 "size = \"256KiB\"\npower_loss_protected = false\n\
                  drain = \"watermark\"\nwatermark = 0.4\nidle_after = \"3ms\"",
             ),
+            ("controller", "relocate_time = \"3us\"\nmap_update_time = \"9us\""),
         ],
     },
     Sample {
@@ -1080,6 +1084,7 @@ prop_compose! {
         spread in 1u64..6,
         buffer in proptest::option::of((1u64..200, any::<bool>(), drain())),
         controller in (0u64..20, 0u64..4),
+        firmware in proptest::option::of((0u64..20, 0u64..20, 0u64..40)),
         ahead in proptest::option::of(1u64..80),
         (map, cache, segment, entries) in (0usize..4, 1u64..12, 1u32..7, 0u64..300),
         (start, marks, copies) in (1u32..9, 1u32..7, 0.1f64..20.0),
@@ -1138,8 +1143,12 @@ prop_compose! {
         let (time, cores) = controller;
         let time = time.saturating_sub(8);
         let limit = limit.map(|mb| format!("write_limit = \"{mb}MB/s\"\n")).unwrap_or_default();
+        let firmware = firmware.map(|(write, relocate, map)| format!(
+            "\nwrite_time = \"{write}us\"\nrelocate_time = \"{relocate}us\"\n\
+             map_update_time = \"{map}us\""));
         tables.push(("controller", format!(
-            "{limit}command_time = \"{time}us\"\ncores = {cores}")));
+            "{limit}command_time = \"{time}us\"\ncores = {cores}{}",
+            firmware.unwrap_or_default())));
         if let Some(units) = ahead {
             tables.push(("controller.read_ahead", format!("size = \"{}KiB\"", units * 4)));
         }

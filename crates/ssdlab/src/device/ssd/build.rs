@@ -79,6 +79,9 @@ impl SsdKeys {
             ("nand.suspend.enter", nand.suspend.enter),
             ("nand.suspend.resume", nand.suspend.resume),
             ("controller.command_time", self.controller.command_time),
+            ("controller.write_time", self.controller.write_time),
+            ("controller.relocate_time", self.controller.relocate_time),
+            ("controller.map_update_time", self.controller.map_update_time),
             ("ftl.gc.idle_after", self.ftl.gc.idle_after.unwrap_or_default()),
         ] {
             at_most_an_hour(key, time)?;

@@ -100,6 +100,10 @@ pub(super) fn visit(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     visit("busy_fold_ns", busy[Cause::Fold as usize]);
     visit("busy_parity_ns", busy[Cause::Parity as usize]);
     visit("busy_channels_ns", channels);
+    if ssd.controller.has_firmware() {
+        visit("busy_cores_commands_ns", ssd.controller.command_busy);
+        visit("busy_cores_firmware_ns", ssd.controller.own_busy);
+    }
     ssd.power.visit(visit);
     visit_wear(ssd, visit);
 }

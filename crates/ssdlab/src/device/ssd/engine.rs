@@ -1,6 +1,7 @@
 //! The two sinks of the translation layer: into the queues of the dies, or into the counters only.
 
 use super::held_erases::{Closed, HeldErase};
+use super::keys::ControllerKeys;
 use crate::ftl::{Cut, Filled, Layout, PageMap, Placed, Sink, beginnings};
 use crate::nand::{Cause, Dropped, Finished, Flash, FlashCounters, NONE, OpKind, Program};
 use crate::persist::persistent;
@@ -55,6 +56,11 @@ pub struct Engine {
     pub(super) data: Layout,
     pub(super) table: Layout,
     pub(super) table_first: u32,
+    /// Time of a core for each unit that is moved, and for each translation unit.
+    relocate_time: u64,
+    map_update_time: u64,
+    /// Time of cores for what has been queued since that was last asked, ns.
+    firmware_work: u64,
 }
 
 /// Programs of host data that keep a die busy: one under way, and one ready behind it.
@@ -63,15 +69,15 @@ const PROGRAMS: u32 = 2;
 persistent!(Engine {
     state {
         flash, now, owner, queued, open, epochs, first_epoch, returned, untimed, fetch_owner, fetches,
-        placed, closed, runs, sequence, held, unheld, free_dies,
+        placed, closed, runs, sequence, held, unheld, free_dies, firmware_work,
     }
     parts { arriving, pending, programs }
-    built { units_per_program, data, table, table_first }
+    built { units_per_program, data, table, table_first, relocate_time, map_update_time }
 });
 
 impl Engine {
     /// An idle engine for all flash that the translation layer uses.
-    pub fn new(flash: Flash, ftl: &PageMap, buffered: bool) -> Self {
+    pub fn new(flash: Flash, ftl: &PageMap, buffered: bool, controller: &ControllerKeys) -> Self {
         let table = ftl.mapping().table();
         let translation = table.map_or(0, PageMap::units);
         let dies = flash.dies();
@@ -101,6 +107,9 @@ impl Engine {
             data: ftl.layout,
             table: table.map_or(ftl.layout, |table| table.layout),
             table_first: ftl.layout.units() as u32,
+            relocate_time: controller.relocate_time.0,
+            map_update_time: controller.map_update_time.0,
+            firmware_work: 0,
         }
     }
 
@@ -215,6 +224,18 @@ impl Engine {
         self.held.clear();
     }
 
+    /// Time of a core for so many physical units that are moved, ns.
+    #[inline]
+    fn relocation(&self, units: u32) -> u64 {
+        u64::from(units) * self.relocate_time / u64::from(self.data.granules())
+    }
+
+    /// Time of cores for what has been queued since this was last asked, ns.
+    #[inline]
+    pub fn take_firmware_work(&mut self) -> u64 {
+        std::mem::take(&mut self.firmware_work)
+    }
+
     /// Whether no flash operation is queued or under way.
     #[inline]
     pub fn quiet(&self) -> bool {
@@ -267,6 +288,9 @@ impl Sink for Engine {
             *count += 1;
         }
         self.open -= 1;
+        if filled.cause == Cause::Map {
+            self.firmware_work += u64::from(filled.units) * self.map_update_time;
+        }
         let program = Program {
             first: filled.first,
             units: filled.units,
@@ -279,6 +303,7 @@ impl Sink for Engine {
         self.flash.close_program(self.now, handle, program);
     }
     fn collect_read(&mut self, die: u32, units: u32, cause: Cause) -> u32 {
+        self.firmware_work += self.relocation(units);
         self.flash.collect_read(self.now, die, units, cause)
     }
     fn modify_read(&mut self, die: u32, ppn: u32, units: u32, slc: bool, fetch: u32) -> u32 {
@@ -294,6 +319,7 @@ impl Sink for Engine {
         if self.in_ram(ppn) {
             return NONE;
         }
+        self.firmware_work += self.map_update_time;
         let read = self.flash.map_read(self.now, die, units, unit, self.fetch_owner);
         self.arriving[unit as usize] = read;
         self.fetches += 1;
@@ -316,6 +342,7 @@ impl Sink for Engine {
         if !self.held.is_empty() {
             run.iter().for_each(|&(ppn, _)| self.queue_held(ppn));
         }
+        self.firmware_work += self.relocation(count);
         let op = self.flash.copy(self.now, die, count, cause);
         self.sequence += 1;
         if op as usize >= self.runs.len() {

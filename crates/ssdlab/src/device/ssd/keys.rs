@@ -332,6 +332,13 @@ pub struct BufferKeys {
 pub struct ControllerKeys {
     /// Time of a core for each command.
     pub command_time: Nanos,
+    /// What a write takes a core on top.
+    pub write_time: Nanos,
+    /// Time of a core for each mapping unit that is moved for collection, wear levelling or folding: in gaps between
+    /// commands, as long as no more of it waits than one program unit of every die brings.
+    pub relocate_time: Nanos,
+    /// The same for each translation unit of a cached map that is read from the flash or programmed.
+    pub map_update_time: Nanos,
     /// Time of a core for each mapping unit that a TRIM takes from the map, one TRIM after the other.
     pub trim_unit_time: Nanos,
     /// Cores that handle commands; 0 counts as 1.
@@ -349,6 +356,9 @@ impl Default for ControllerKeys {
     fn default() -> Self {
         ControllerKeys {
             command_time: Nanos(0),
+            write_time: Nanos(0),
+            relocate_time: Nanos(0),
+            map_update_time: Nanos(0),
             // An entry of the map and a count of valid units in the controller's RAM.
             trim_unit_time: Nanos(10),
             cores: 0,

@@ -5,6 +5,7 @@ mod buffer;
 mod build;
 mod build_slc;
 mod commands;
+mod controller;
 mod counters;
 mod engine;
 mod fold;
@@ -37,6 +38,7 @@ use crate::nand::{FastDiv, Finished, Geometry, NONE, OpKind};
 use crate::stats::{Part, Parts};
 use crate::units::NEVER;
 use buffer::Buffer;
+use controller::Controller;
 use counters::HostCounters;
 use engine::Engine;
 use fold::IdleFolding;
@@ -72,23 +74,6 @@ struct Active {
     /// Flash operations that it waits for.
     remaining: u32,
     digest: u64,
-}
-
-struct Controller {
-    time: u64,
-    /// When each core is free again.
-    cores: Vec<u64>,
-    /// Commands in the order in which they will have been handled.
-    queue: VecDeque<(u64, u32)>,
-}
-
-impl Controller {
-    /// Whether a command that takes it no time need not wait for it: for the TRIM before it,
-    /// say, or for the drive to be ready after a loss of power.
-    #[inline]
-    fn is_free(&self, now: u64) -> bool {
-        self.time == 0 && self.cores[0] <= now && self.queue.is_empty()
-    }
 }
 
 /// A simulated SSD.
@@ -150,15 +135,11 @@ impl Ssd {
             keep_versions: build.keep_versions,
             rated_cycles: keys.nand.rated_pe_cycles,
             by_read: FastDiv::new(group),
-            engine: Engine::new(flash, &ftl, buffer.is_some()),
+            engine: Engine::new(flash, &ftl, buffer.is_some(), &keys.controller),
             ftl,
             dies: geometry.dies(),
             t_erase: keys.nand.t_erase.0,
-            controller: Controller {
-                time: keys.controller.command_time.0,
-                cores: vec![0; keys.controller.cores.max(1) as usize],
-                queue: VecDeque::new(),
-            },
+            controller: Controller::new(&keys.controller, &geometry),
             buffer,
             limit: keys.controller.write_limit.map(WriteLimit::new),
             trims: Trims::new(keys.controller.trim_unit_time.0),
@@ -303,8 +284,8 @@ impl Ssd {
         calendar.set(slot, NEVER);
         match slot - self.dies {
             CONTROLLER => {
-                if let Some((_, index)) = self.controller.queue.pop_front() {
-                    if let Some(&(next, _)) = self.controller.queue.front() {
+                if let Some((index, next)) = self.controller.handled() {
+                    if let Some(next) = next {
                         self.engine.flash.calendar.set(slot, next);
                     }
                     self.handled(index);
@@ -359,20 +340,15 @@ impl Device for Ssd {
             self.cancel_drain();
         }
         self.in_flight += 1;
-        if self.controller.is_free(now) {
+        self.controller.add_own_work(self.engine.take_firmware_work());
+        if self.controller.is_free(now, command.op) {
             self.handled(index);
             return;
         }
         self.ftl.expect((command.offset / self.unit_bytes) as u32);
-        // Equal times and the earliest free core: commands leave in the order they came.
-        let cores = &mut self.controller.cores;
-        let core = (0..cores.len()).min_by_key(|&c| cores[c]).unwrap_or(0);
-        let done = cores[core].max(now) + self.controller.time;
-        cores[core] = done;
-        if self.controller.queue.is_empty() {
+        if let Some(done) = self.controller.take(now, index, command.op) {
             self.engine.flash.calendar.set(self.dies + CONTROLLER, done);
         }
-        self.controller.queue.push_back((done, index));
     }
 
     fn expect(&self, op: Op, offset: u64, ahead: Distance) {

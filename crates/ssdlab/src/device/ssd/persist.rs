@@ -1,6 +1,6 @@
 //! What of the drive is state.
 
-use super::{Active, Controller, Ssd};
+use super::{Active, Ssd};
 use crate::persist::persistent;
 
 persistent!(Ssd {
@@ -20,4 +20,3 @@ persistent!(Active {
         command, submitted, handled, entered, limited, placed, remaining, digest,
     }
 });
-persistent!(Controller { state { queue } parts { cores } built { time } });

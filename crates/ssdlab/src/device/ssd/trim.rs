@@ -40,9 +40,7 @@ impl Ssd {
         self.host.trims += 1;
         self.commands[index as usize].entered = now;
         let time = self.trim_units(&command, true) * self.trims.unit_time;
-        if let Some(core) = self.controller.cores.iter_mut().min() {
-            *core = (*core).max(now) + time;
-        }
+        self.controller.occupy(now, time);
         let done = self.trims.free_at.max(now) + time;
         self.trims.free_at = done;
         if self.trims.queue.is_empty() {
