@@ -110,7 +110,8 @@ fn over_provisioning(mut drive: Table) -> Result<Option<(f64, String)>> {
     let stripe = f64::from(keys.ftl.parity.stripe);
     let data = if stripe > 1.0 { usable * (stripe - 1.0) / stripe } else { usable };
     let share = (1e4 * (data / keys.capacity.0.max(1) as f64 - 1.0)).round() / 1e4;
-    let mut how = format!("from {dies} dies of {die} and a capacity of {}", keys.capacity);
+    let capacity = keys.capacity.0 as f64 / 1e9;
+    let mut how = format!("from {dies} dies of {die} and a capacity of {capacity:.2} GB");
     if nand.reserve > 0.0 {
         how += &format!(", less a reserve of {} %", (1e4 * nand.reserve).round() / 1e2);
     }
