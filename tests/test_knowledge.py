@@ -24,7 +24,60 @@ EVERY_SSD = pytest.mark.parametrize("drive", SSDS, ids=lambda one: one.name)
 
 ASSUMED_MAX = 0.4
 FITTED_MAX = 3
-MORE_ASSUMED: dict[str, int] = {}
+MORE_ASSUMED: dict[str, int] = {
+    "crucial-mx200-250": 75,
+    "hgst-c15k600-300": 67,
+    "hgst-he10-10000": 59,
+    "hitachi-5k320-320": 44,
+    "intel-660p-1024": 64,
+    "intel-710-200": 42,
+    "intel-dc-p3520-2000": 59,
+    "intel-dc-p4500-1000": 55,
+    "intel-dc-p4500-2000": 58,
+    "intel-dc-p4500-4000": 55,
+    "intel-dc-p4510-2000": 70,
+    "intel-dc-p4610-1600": 73,
+    "intel-dc-s3510-480": 69,
+    "intel-dc-s3700-200": 42,
+    "intel-dc-s3700-800": 52,
+    "intel-dc-s4600-240": 55,
+    "intel-dc-s4610-480": 66,
+    "intel-x25-e-32": 71,
+    "intel-x25-e-64": 72,
+    "kioxia-cm7-r-3840": 59,
+    "micron-5200-eco-960": 69,
+    "micron-7450-960": 59,
+    "micron-p400e-100": 43,
+    "micron-p400e-200": 42,
+    "micron-p400e-400": 43,
+    "micron-p400e-50": 43,
+    "samsung-840-pro-128": 61,
+    "samsung-840-pro-256": 55,
+    "samsung-840-pro-512": 61,
+    "samsung-860-pro-512": 57,
+    "samsung-970-evo-500": 64,
+    "samsung-970-pro-512": 45,
+    "samsung-980-1000": 54,
+    "samsung-980-pro-1000": 56,
+    "samsung-pm1725b-1600": 59,
+    "samsung-pm1733-3840": 69,
+    "samsung-pm883-1920": 62,
+    "samsung-pm883-480": 62,
+    "samsung-pm963-960": 69,
+    "samsung-pm981-1024": 62,
+    "samsung-pm983-960": 62,
+    "samsung-pm9a3-960": 59,
+    "seagate-constellation-500": 42,
+    "seagate-constellation-es3-1000": 47,
+    "seagate-enterprise-10k8-1800": 89,
+    "seagate-savvio-10k5-300": 79,
+    "solidigm-p5520-1920": 76,
+    "toshiba-al15seb120ny-1200": 89,
+    "toshiba-mk4001grzb-400": 82,
+    "toshiba-xg5-512": 66,
+    "toshiba-xg6-512": 63,
+    "wd-zn540-1000": 41,
+}
 """Percent of the values that are assumed, of the drives of which it is more than 40: what is not
 found yet. The numbers only fall; a drive that comes below 40 is struck off."""
 
@@ -62,7 +115,7 @@ def test_at_most_two_fifths_of_the_values_are_assumed(drive: Profile) -> None:
     if listed is None:
         assert share <= ASSUMED_MAX, f"{share:.1%}"
     else:
-        assert ASSUMED_MAX < share
+        assert share > ASSUMED_MAX, "strike it off"
         assert round(100 * share) == listed
 
 

@@ -1,4 +1,4 @@
-"""How well the values of a drive are known: read in documents, measured, derived, fitted or assumed."""
+"""How well the values of a drive are known: published, measured, derived, fitted or assumed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ QUANTITIES = {
     "latencies": ((), "latenc"),
     "mixed loads": ((), "mixed"),
 }
-"""What is asked of a drive; the keys that are ceilings of it, and how a measurement of it is told."""
+"""What is asked of a drive; the keys that are its ceilings, and how a measurement is told."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,9 @@ class Value:
     @property
     def known(self) -> str:
         """How well: a key of :data:`CLASSES`; what names no source of these is assumed."""
-        return next((k for k, starts in CLASSES.items() if self.source.startswith(starts)), "assumed")
+        return next(
+            (k for k, starts in CLASSES.items() if self.source.startswith(starts)), "assumed"
+        )
 
     @property
     def own_key(self) -> str:
@@ -98,7 +100,7 @@ def fitted(profiles: Sequence[Profile]) -> dict[str, dict[tuple[str, str], Value
 
 
 def told(profile: Profile) -> list[str]:
-    """Which numbers of a drive are put in by hand, fitted, and predicted, and how well it is known."""
+    """Which numbers of a drive are put in, fitted and predicted, and how well it is known."""
     found = sourced(profile)
     counts = [f"{n} {name}" for name, n in tally(found).items() if n]
     share = units.percent(assumed_share(found))
