@@ -305,8 +305,9 @@ def known() -> Iterator[str]:
     yield ""
     yield (
         "A value is published (datasheets, papers, announcements, standards), measured by "
-        "somebody, derived from such by arithmetic, fitted, or assumed. Those that a NAND part supplies "
-        "count in each drive that is made of it. `ssdlab show DRIVE` shows each value with its source."
+        "somebody, derived from such by arithmetic, fitted, or assumed. Those that a NAND part "
+        "supplies count in each drive that is made of it. `ssdlab show DRIVE` shows each value "
+        "with its source."
     )
     rows = []
     for profile in profiles():

@@ -40,15 +40,15 @@ def command(
         str,
         typer.Argument(
             metavar="NAME",
-            help="A run, a drive profile, a NAND part, a controller, a protocol, a device, a policy "
-            "or a job option.",
+            help="A run, a drive profile, a NAND part, a controller, a protocol, a device, "
+            "a policy or a job option.",
             autocompletion=light.complete(*NAMED),
         ),
     ],
     json_: Json = None,
     out: KeptWhere = None,
 ) -> None:
-    """Show a run, a drive, part or controller with sources, a protocol, device, policy or option."""
+    """Show a run; a drive, part or controller with sources; a protocol, device, policy, option."""
     found = list(_things(name))
     if not found and (folder := RunStore(out).seek(name)) is not None:
         run = open_run(folder)
