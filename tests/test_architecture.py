@@ -26,6 +26,7 @@ LAYERS = (
     ("care", "simulation"),
     ("target",),
     ("rig", "bench", "simscan"),
+    ("knowledge",),
     ("analysis",),
     ("engine",),
     ("arrays",),

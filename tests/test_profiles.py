@@ -13,11 +13,12 @@ import ssdlab
 from ssdlab.engine.plans import QUICK_CAPACITY
 from ssdlab.engine.rehearsal import LEAST_SUPERBLOCKS
 from ssdlab.jobfile import read_job
+from ssdlab.knowledge import CLASSES
 from ssdlab.rig import Profile, capacity_of, profile, profiles, reduced, resolve
 from ssdlab.target import Settings
 
-SOURCES = ("datasheet", "measured", "fitted to", "assumed", "from ", "SATA", "SAS", "PCIe")
-"""How a source may begin: a document, a measurement, a fit, a guess, arithmetic, a standard."""
+SOURCES = tuple(start for starts in CLASSES.values() for start in starts)
+"""How a source may begin."""
 DEMONSTRATIONS = ("demo-client", "demo-enterprise", "lab-reference")
 DRIVES = [one for one in profiles() if one.name not in DEMONSTRATIONS]
 EVERY = pytest.mark.parametrize("drive", DRIVES, ids=lambda one: one.name)
@@ -33,13 +34,7 @@ def test_every_number_of_a_drive_has_a_source(drive: Profile) -> None:
         if re.match(r"\d", value) or value in ("true", "false"):
             assert source, f"{drive.name}: {key} = {value} does not say where it comes from"
         if source:
-            assert source.startswith((*SOURCES, "as the")), f"{drive.name}: {key}: {source}"
-
-
-@EVERY
-def test_at_most_two_values_of_a_drive_are_fitted(drive: Profile) -> None:
-    fitted = [key for key, _, source in values(drive) if source.startswith("fitted to")]
-    assert len(fitted) <= 2, fitted
+            assert source.startswith(SOURCES), f"{drive.name}: {key}: {source}"
 
 
 @EVERY
@@ -83,12 +78,13 @@ SEQUENTIAL_WRITE = {
     "intel-dc-p4500-1000": (600, 0.02),
     "intel-dc-p4500-4000": (1800, 0.02),
     "intel-dc-p4510-2000": (2000, 0.02),
-    "samsung-pm1733-3840": (3800, 0.02),
+    "samsung-pm1733-3840": (3800, 0.06),
     "samsung-970-pro-512": (2300, 0.05),
 }
 """Rated MB/s (Lenovo's guide, hardwareluxx.de, Puget Systems; the P4510's recalled), and how near.
 
-tPROG is fitted to all but the last, which is predicted from NVMeVirt's calibration."""
+The P4500's are limits put in by hand, and the P4510's tPROG is fitted to it. The last two are
+predicted, from what Samsung announced of the flash and from NVMeVirt's calibration."""
 
 
 @pytest.mark.parametrize("drive", SEQUENTIAL_WRITE)
@@ -105,13 +101,13 @@ def test_reduced_drives_keep_their_over_provisioning() -> None:
     They are smaller ones where the drive erases blocks of many dies together.
     """
     name = "intel-x25-m-g2-160"
-    full = profile(name)
+    full = profile(name).rig().get("ftl.over_provisioning")
     capacity = int(reduced(name, 20)["capacity"].removesuffix("B"))
     stripe = 40 * 2 * int(reduced(name, 20)["nand.pages_per_block"]) * 4096
     superblocks = capacity * 1.0735 / stripe
     assert superblocks == pytest.approx(round(superblocks), abs=1e-3)
     assert capacity == pytest.approx(160_041_885_696 / 20, rel=0.01)
-    assert "0.0735" in full.text
+    assert full == "0.0735"
 
 
 @pytest.mark.parametrize("name", ["intel-330-120", "kingston-hyperx-120", "kingston-hyperx-240"])

@@ -95,6 +95,13 @@ impl PyRig {
         rows(&self.0)
     }
 
+    /// What the rig does not say itself, by key: the name of the NAND part that supplies it, or `dies`
+    /// where it follows from their number and size.
+    fn supplied(&self) -> Vec<(String, String)> {
+        let others = self.0.sources().iter().filter(|one| !one.origin.is_empty());
+        others.map(|one| (one.key.clone(), one.origin.clone())).collect()
+    }
+
     /// Sets a key to a value as TOML or bare text.
     fn set(&mut self, py: Python<'_>, key: &str, value: &str) -> PyResult<()> {
         self.0.set(key, value).map_err(|error| to_python(py, error))
@@ -201,6 +208,13 @@ impl PyAttachment {
     fn around(&self, py: Python<'_>, rig: PyRef<'_, PyRig>) -> PyResult<PyRig> {
         self.0.around(&rig.0).map(PyRig).map_err(|error| to_python(py, error))
     }
+}
+
+/// The values of a NAND part: keys of `nand`, each with its value and source.
+#[pyfunction]
+pub fn nand_part(py: Python<'_>, name: &str) -> PyResult<Vec<Row>> {
+    let values = ssdlab::rig::part_values(name).map_err(|error| to_python(py, error))?;
+    Ok(values.into_iter().map(|one| (one.key, one.value, one.source)).collect())
 }
 
 fn table_of(keys: &Bound<'_, PyDict>) -> PyResult<Table> {

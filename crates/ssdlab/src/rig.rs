@@ -20,9 +20,11 @@ mod compose;
 mod explain;
 mod look;
 mod scale;
+mod supply;
 mod write;
 
 pub use compose::Attachment;
+pub use supply::part_values;
 
 use crate::device::{Build, DEVICES, Device, Kind};
 use crate::error::{Error, Result};
@@ -39,6 +41,9 @@ pub struct Sourced {
     pub value: String,
     /// Datasheet, measurement, fit, assumption; empty where the rig says nothing.
     pub source: String,
+    /// What supplied it: the name of a NAND part, or `dies` for what follows from their number and
+    /// size; empty where the rig itself says it.
+    pub origin: String,
 }
 
 /// A device tree before it is built.
@@ -74,7 +79,8 @@ impl Rig {
         let mut sources = Vec::new();
         strip_sources(&mut device, "", &mut sources).map_err(|e| e.in_file(name))?;
         let file = name.to_string();
-        Ok(Rig { file, name: own_name, summary, power_loss, device, sources })
+        let rig = Rig { file, name: own_name, summary, power_loss, device, sources };
+        rig.supplied().map_err(|e| e.in_file(name))
     }
 
     /// Sets a key, `ftl.gc.victim` or `below.queue_slots`, to a value written as in TOML (text needs
@@ -105,8 +111,9 @@ impl Rig {
             put(target, own, value.clone())?;
             match check(target.clone()) {
                 Ok(()) => {
-                    self.device = device;
-                    self.note(&place, own, &value, source);
+                    let mut rig = Rig { device, ..self.clone() };
+                    rig.note(&place, own, &value, source);
+                    *self = if supply::decides(own) { rig.supplied_anew(&place)? } else { rig };
                     return Ok(());
                 }
                 Err(e) if explain::knowledge(&e).is_some() => unknown.push(e),
@@ -136,7 +143,7 @@ impl Rig {
         let key = steps.join(".");
         let below = format!("{key}.");
         self.sources.retain(|one| one.key != key && !one.key.starts_with(&below));
-        self.sources.push(Sourced { key, value: plain(value), source });
+        self.sources.push(Sourced { key, value: plain(value), source, origin: String::new() });
     }
 
     /// Builds the devices.
@@ -409,21 +416,33 @@ fn put(table: &mut Table, key: &str, value: Value) -> Result<()> {
     Ok(())
 }
 
+/// Takes a key away, and what is below it.
+fn take(table: &mut Table, key: &str) {
+    let (parents, last) = key.rsplit_once('.').unwrap_or(("", key));
+    let mut table = Some(table);
+    for step in parents.split('.').filter(|step| !step.is_empty()) {
+        table = table.and_then(|table| table.get_mut(step)?.as_table_mut());
+    }
+    table.map(|table| table.remove(last));
+}
+
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_string)
 }
 
-/// Replaces every `{ value, source }` by its value and notes all leaves with their sources.
+/// Replaces every `{ value, source, origin }` by its value and notes all leaves with their sources.
 fn strip_sources(table: &mut Table, path: &str, sources: &mut Vec<Sourced>) -> Result<()> {
     for (name, value) in table.iter_mut() {
         let key = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-        let mut source = String::new();
+        let (mut source, mut origin) = (String::new(), String::new());
         if let Some(inner) = value.as_table_mut().filter(|t| t.contains_key("value")) {
-            if let Some(other) = inner.keys().find(|k| !matches!(k.as_str(), "value" | "source")) {
+            let known = ["value", "source", "origin"];
+            if let Some(other) = inner.keys().find(|k| !known.contains(&k.as_str())) {
                 let problem = "unknown key beside value, expected source".to_string();
                 return Err(Error::rig(format!("{key}.{other}"), problem));
             }
             source = inner.get("source").map(plain).unwrap_or_default();
+            origin = inner.get("origin").map(plain).unwrap_or_default();
             let Some(bare) = inner.remove("value") else { continue };
             *value = bare;
         }
@@ -436,7 +455,7 @@ fn strip_sources(table: &mut Table, path: &str, sources: &mut Vec<Sourced>) -> R
                     strip_sources(inner, &format!("{key}.{i}"), sources)?;
                 }
             }
-            leaf => sources.push(Sourced { key, value: plain(leaf), source }),
+            leaf => sources.push(Sourced { key, value: plain(leaf), source, origin }),
         }
     }
     Ok(())

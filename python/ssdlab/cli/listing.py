@@ -24,6 +24,7 @@ if light.BODIES:
 JOBS_MAX = 8
 KINDS = (
     "drives",
+    "parts",
     "controllers",
     "protocols",
     "devices",
@@ -102,13 +103,15 @@ def _rows(kind: str) -> tuple[list[str], list[list[str]]]:
             [one["name"], ", ".join(one["aliases"]), one["effect"], one["summary"]]
             for one in _core.job_options()
         ]
+    own = {"devices": "device", "parts": "NAND part"}
+    other = (*own.values(), "trace format")
     entries_ = [
         e
         for e in _core.registries()
-        if (e["kind"] == "device") == (kind == "devices") and e["kind"] != "trace format"
+        if (e["kind"] == own[kind] if kind in own else e["kind"] not in other)
     ]
-    if kind == "devices":
-        return ["device", "what it is"], [[e["name"], e["summary"]] for e in entries_]
+    if kind in own:
+        return [own[kind], "what it is"], [[e["name"], e["summary"]] for e in entries_]
     return ["kind", "policy", "what it does"], [
         [e["kind"], e["name"], e["summary"]] for e in entries_
     ]

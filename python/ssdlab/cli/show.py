@@ -15,7 +15,7 @@ from ssdlab.cli.options import Json, KeptWhere
 from ssdlab.errors import UnknownNameError, nearest
 
 if light.BODIES:
-    from ssdlab import units
+    from ssdlab import knowledge, units
     from ssdlab._core import Attachment
     from ssdlab.answers import kept
     from ssdlab.arrays.attachment import shipped_attachments
@@ -31,6 +31,7 @@ if light.BODIES:
 
 EXAMPLE_SPEED = "500MB/s,50kiops"
 """Of the drive by which a protocol is explained."""
+NAND_PART = "NAND part"
 NAMED = ("drives", "protocols", "controllers", "policies", "options")
 
 
@@ -39,15 +40,15 @@ def command(
         str,
         typer.Argument(
             metavar="NAME",
-            help="A run, a drive profile, a controller, a protocol, a device, a policy or a job "
-            "option.",
+            help="A run, a drive profile, a NAND part, a controller, a protocol, a device, "
+            "a policy or a job option.",
             autocompletion=light.complete(*NAMED),
         ),
     ],
     json_: Json = None,
     out: KeptWhere = None,
 ) -> None:
-    """Show a run, a drive or controller with its sources, a protocol, device, policy or option."""
+    """Show a run; a drive, part or controller with sources; a protocol, device, policy, option."""
     found = list(_things(name))
     if not found and (folder := RunStore(out).seek(name)) is not None:
         run = open_run(folder)
@@ -57,8 +58,9 @@ def command(
         near = nearest(name, light.names(*NAMED))
         hint = f' (did you mean "{near}"?)' if near else ""
         raise UnknownNameError(
-            f'no drive, controller, protocol, device, policy or job option is called "{name}"'
-            f"{hint}; ssdlab list drives|controllers|protocols|devices|policies|options names them"
+            f'no drive, part, controller, protocol, device, policy or job option is called "{name}"'
+            f"{hint}; ssdlab list drives|parts|controllers|protocols|devices|policies|options "
+            "names them"
         )
     write_json(json_, [one.as_json(name) for one in found])
     if not on_stdout(json_):
@@ -130,7 +132,11 @@ def _attachment(name: str, found: Attachment) -> _Thing:
 def _profile(profile: Profile) -> _Thing:
     head = f"{profile.name}: {profile.summary}"
     # The keys as --set takes them.
-    return _Thing("drive", head, "", ("key", "value", "source"), tuple(profile.rig().values()))
+    rows = tuple(
+        (one.key, one.text, one.origin, one.source) for one in knowledge.values(profile.rig())
+    )
+    headings = ("key", "value", "supplied by", "source")
+    return _Thing("drive", head, "", headings, rows, "\n".join(knowledge.told(profile)))
 
 
 def _protocol(protocol: Protocol) -> _Thing:
@@ -152,7 +158,11 @@ def _protocol(protocol: Protocol) -> _Thing:
 
 
 def _entry(entry: _core.RegistryEntry) -> _Thing:
-    """A device with its keys as a rig and --set take them, or a policy."""
+    """A device with its keys as a rig and --set take them, a NAND part, or a policy."""
+    if entry["kind"] == NAND_PART:
+        head = f"{entry['name']} ({entry['kind']}): {entry['summary']}"
+        rows = tuple(_core.nand_part(entry["name"]))
+        return _Thing(entry["kind"], head, "", ("key", "value", "source"), rows)
     keys = _core.device_keys() if entry["kind"] == "device" else []
     return _Thing(
         entry["kind"],

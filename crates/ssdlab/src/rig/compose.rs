@@ -125,12 +125,7 @@ impl Attachment {
 
     /// Takes a key away, and what is below it.
     pub fn remove(&mut self, key: &str) {
-        let (parents, last) = key.rsplit_once('.').unwrap_or(("", key));
-        let mut table = Some(&mut self.keys.device);
-        for step in parents.split('.').filter(|step| !step.is_empty()) {
-            table = table.and_then(|table| table.get_mut(step)?.as_table_mut());
-        }
-        table.map(|table| table.remove(last));
+        super::take(&mut self.keys.device, key);
         let below = format!("{key}.");
         self.keys.sources.retain(|one| one.key != key && !one.key.starts_with(&below));
     }

@@ -32,9 +32,13 @@ impl Rig {
         let mut device = Value::Table(self.device.clone());
         for one in self.sources.iter().filter(|one| !one.source.is_empty()) {
             if let Some(found) = one.key.split('.').try_fold(&mut device, step_into) {
-                let source = Value::String(one.source.clone());
-                let sourced = [("value".into(), found.clone()), ("source".into(), source)];
-                *found = Value::Table(Table::from_iter(sourced));
+                let text = |text: &String| Value::String(text.clone());
+                let mut sourced = Table::from_iter([("value".to_string(), found.clone())]);
+                sourced.insert("source".into(), text(&one.source));
+                if !one.origin.is_empty() {
+                    sourced.insert("origin".into(), text(&one.origin));
+                }
+                *found = Value::Table(sourced);
             }
         }
         match device {
@@ -77,7 +81,7 @@ fn write_table(table: &Table, place: &str, out: &mut String) {
 /// Whether a value stands under a heading; one with its source does not.
 fn is_headed(value: &Value) -> bool {
     match value {
-        Value::Table(table) => !(table.contains_key("value") && table.len() <= 2),
+        Value::Table(table) => !(table.contains_key("value") && table.len() <= 3),
         Value::Array(all) => !all.is_empty() && all.iter().all(Value::is_table),
         _ => false,
     }

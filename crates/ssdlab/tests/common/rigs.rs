@@ -122,6 +122,20 @@ pub const SAMPLES: &[Sample] = &[
             ("ftl.gc", "pace = \"blocking\"\nscope = \"drive\""),
         ],
     },
+    // Flash of a part, made smaller; over-provisioning by its dies.
+    Sample {
+        kind: "ssd",
+        below: false,
+        keys: "capacity = \"6MiB\"",
+        tables: &[
+            (
+                "nand",
+                "part = \"imft-25nm-mlc\"\nchannels = 2\nways = 2\nplanes = 1\npages_per_block = 16\n\
+                 die_size = \"2MiB\"\nreserve = 0.03",
+            ),
+            ("ftl.gc", "idle_after = \"2ms\""),
+        ],
+    },
     // SLC caches: static and folded, of two-bit cells with a cached map; dynamic and folded in time;
     // static, QLC, past it when full; both parts, with wear levelling.
     Sample {

@@ -91,6 +91,7 @@ impl SsdKeys {
         at_most("controller.trim_unit_time", trim, Nanos::millis(1), "1ms")?;
         between("ftl.gc.idle_superblocks", f64::from(self.ftl.gc.idle_superblocks), 0.0, 65_536.0)?;
         between("nand.transfer_mts", nand.transfer_mts, 1.0, 10_000.0)?;
+        between("nand.reserve", nand.reserve, 0.0, 0.9)?;
         between("ftl.over_provisioning", self.ftl.over_provisioning, 0.001, OVER_PROVISIONING_MAX)?;
         between("ftl.gc.window", self.ftl.gc.window, 0.0, 1.0)?;
         // Whatever the pace; what else a batch must be is said where its superblocks are known.

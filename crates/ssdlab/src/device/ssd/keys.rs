@@ -32,6 +32,19 @@ pub struct SsdKeys {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NandKeys {
+    /// Flash that exists, by its name in `ssdlab list parts`: it supplies those of the keys below, up to
+    /// `rated_pe_cycles`, that it has and the rig does not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
+    /// Bytes of a die that are sold as such, without the surplus blocks that replace bad ones. A rig that
+    /// says it needs no `ftl.over_provisioning`, which is then what the dies of the file hold beyond the
+    /// capacity of the file; setting the capacity of a drive for a run keeps it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub die_size: Option<Bytes>,
+    /// Share of the dies that never holds data where over-provisioning follows from their size: tables,
+    /// firmware, parity across dies that is not modelled by itself, bad blocks beyond the surplus.
+    #[serde(default)]
+    pub reserve: f64,
     /// Channels between controller and dies.
     pub channels: u32,
     /// Dies on each channel.
@@ -104,7 +117,7 @@ pub struct FtlKeys {
     /// Granularity of the map.
     pub mapping_unit: Bytes,
     /// Physical / logical - 1; physical counts only blocks that may hold data while collection runs,
-    /// and of those only what is not parity.
+    /// and of those only what is not parity. Follows from `nand.die_size` where only that is given.
     pub over_provisioning: f64,
     /// Where host data goes.
     pub placement: String,

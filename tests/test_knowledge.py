@@ -1,0 +1,190 @@
+"""How well the drives are known: NAND parts, sources of values, what is fitted and what assumed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conftest import Outcome
+from ssdlab import _core, knowledge
+from ssdlab.knowledge import Value
+from ssdlab.rig import Profile, profile, profiles
+
+Cli = Callable[..., Outcome]
+GENERIC = ("demo-client", "demo-enterprise", "lab-reference")
+"""No drives: their capacities and reserves are chosen."""
+SHIPPED = [one for one in profiles() if one.name not in GENERIC]
+SSDS = [one for one in SHIPPED if one.rig().find("ssd")]
+PARTS = [one["name"] for one in _core.registries() if one["kind"] == "NAND part"]
+EVERY = pytest.mark.parametrize("drive", SHIPPED, ids=lambda one: one.name)
+EVERY_SSD = pytest.mark.parametrize("drive", SSDS, ids=lambda one: one.name)
+
+ASSUMED_MAX = 0.4
+FITTED_MAX = 3
+MORE_ASSUMED: dict[str, int] = {
+    "crucial-mx200-250": 75,
+    "hgst-c15k600-300": 67,
+    "hgst-he10-10000": 59,
+    "hitachi-5k320-320": 44,
+    "intel-660p-1024": 64,
+    "intel-710-200": 42,
+    "intel-dc-p3520-2000": 59,
+    "intel-dc-p4500-1000": 55,
+    "intel-dc-p4500-2000": 58,
+    "intel-dc-p4500-4000": 55,
+    "intel-dc-p4510-2000": 70,
+    "intel-dc-p4610-1600": 73,
+    "intel-dc-s3510-480": 69,
+    "intel-dc-s3700-200": 42,
+    "intel-dc-s3700-800": 52,
+    "intel-dc-s4600-240": 55,
+    "intel-dc-s4610-480": 66,
+    "intel-x25-e-32": 71,
+    "intel-x25-e-64": 72,
+    "kioxia-cm7-r-3840": 59,
+    "micron-5200-eco-960": 69,
+    "micron-7450-960": 59,
+    "micron-p400e-100": 43,
+    "micron-p400e-200": 42,
+    "micron-p400e-400": 43,
+    "micron-p400e-50": 43,
+    "samsung-840-pro-128": 61,
+    "samsung-840-pro-256": 55,
+    "samsung-840-pro-512": 61,
+    "samsung-860-pro-512": 57,
+    "samsung-970-evo-500": 64,
+    "samsung-970-pro-512": 45,
+    "samsung-980-1000": 54,
+    "samsung-980-pro-1000": 56,
+    "samsung-pm1725b-1600": 59,
+    "samsung-pm1733-3840": 69,
+    "samsung-pm883-1920": 62,
+    "samsung-pm883-480": 62,
+    "samsung-pm963-960": 69,
+    "samsung-pm981-1024": 62,
+    "samsung-pm983-960": 62,
+    "samsung-pm9a3-960": 59,
+    "seagate-constellation-500": 42,
+    "seagate-constellation-es3-1000": 47,
+    "seagate-enterprise-10k8-1800": 89,
+    "seagate-savvio-10k5-300": 79,
+    "solidigm-p5520-1920": 76,
+    "toshiba-al15seb120ny-1200": 89,
+    "toshiba-mk4001grzb-400": 82,
+    "toshiba-xg5-512": 66,
+    "toshiba-xg6-512": 63,
+    "wd-zn540-1000": 41,
+}
+"""Percent of the values that are assumed, of the drives of which it is more than 40: what is not
+found yet. The numbers only fall; a drive that comes below 40 is struck off."""
+
+
+def of(drive: Profile) -> dict[str, Value]:
+    return {one.own_key: one for one in knowledge.values(drive.rig())}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_every_value_of_a_part_says_how_it_is_known(name: str) -> None:
+    starts = tuple(start for group in knowledge.CLASSES.values() for start in group)
+    for key, _, source in _core.nand_part(name):
+        assert source.startswith(starts), f"{name}: {key}: {source}"
+
+
+@EVERY_SSD
+def test_a_drive_leaves_its_flash_to_a_part(drive: Profile) -> None:
+    values = of(drive)
+    assert values["nand.part"].text in PARTS
+    assert values["nand.part"].source
+    for key in (key for key, _, _ in _core.nand_part(values["nand.part"].text)):
+        one = values[f"nand.{key}"]
+        assert one.origin or one.known != "assumed", f"{key} is guessed anew: {one.source}"
+
+
+@EVERY_SSD
+def test_over_provisioning_follows_from_the_dies(drive: Profile) -> None:
+    assert of(drive)["ftl.over_provisioning"].origin == "dies"
+
+
+@EVERY
+def test_at_most_two_fifths_of_the_values_are_assumed(drive: Profile) -> None:
+    share = knowledge.assumed_share(knowledge.sourced(drive))
+    listed = MORE_ASSUMED.get(drive.name)
+    if listed is None:
+        assert share <= ASSUMED_MAX, f"{share:.1%}"
+    else:
+        assert share > ASSUMED_MAX, "strike it off"
+        assert round(100 * share) == listed
+
+
+def test_only_drives_that_ship_are_excepted() -> None:
+    assert set(MORE_ASSUMED) <= {one.name for one in SHIPPED}
+
+
+FITTED = knowledge.fitted(SHIPPED)
+
+
+@pytest.mark.parametrize("family", FITTED)
+def test_few_values_of_a_family_are_fitted_each_to_a_measurement(family: str) -> None:
+    assert len(FITTED[family]) <= FITTED_MAX
+    for one in FITTED[family].values():
+        assert any(sign.isdigit() for sign in one.measurement), f"{one.own_key}: {one.source}"
+
+
+def test_one_flash_is_one_description() -> None:
+    """Two drives differ in a value of their part only where one has a source of its own."""
+    by_part: dict[str, dict[str, str]] = {}
+    for drive in SSDS:
+        values = of(drive)
+        name = values["nand.part"].text
+        known = by_part.setdefault(name, {key: text for key, text, _ in _core.nand_part(name)})
+        for key, text in known.items():
+            if values[f"nand.{key}"].origin == name:
+                assert values[f"nand.{key}"].text == text
+    assert len(by_part) > 10
+
+
+def test_a_value_is_as_known_as_its_source_says() -> None:
+    for source, known in (
+        ("datasheet: MLC", "published"),
+        ("SATA NCQ", "published"),
+        ("measured: AnandTech", "measured"),
+        ("from 16 dies", "derived"),
+        ("fitted to 600 MB/s", "fitted"),
+        ("assumed: recalled datasheet figure", "assumed"),
+        ("as the 160 GB model", "assumed"),
+        ("hearsay", "assumed"),
+    ):
+        assert Value("k", "1", source, "").known == known
+
+
+def test_show_tells_what_is_put_in_fitted_and_predicted(cli: Cli) -> None:
+    said = cli("show", "intel-x25-m-g2-160").out
+    assert "imft-34nm-mlc" in said
+    assert "put in by hand, ceilings: bandwidth (275MB/s) and controller.command_time" in said
+    assert "nand.t_program (1300us) to 2.6 MB/s" in said
+    predicted = next(line for line in said.splitlines() if line.startswith("predicted: "))
+    assert "write amplification" in predicted
+    assert "sustained random writes" not in predicted, "tPROG is fitted to them"
+    shown = json.loads(cli("show", "intel-x25-m-g2-160", "--json", "-").out)[0]
+    row = next(one for one in shown["rows"] if one["key"] == "below.nand.t_erase")
+    assert row["supplied by"] == "imft-34nm-mlc"
+    assert "assumed" in shown["note"]
+
+
+def test_a_part_is_listed_and_shown(cli: Cli) -> None:
+    assert "bics4-tlc" in cli("list", "parts").out
+    assert "bics4-tlc" not in cli("list", "policies").out
+    assert "57 MB/s (ISSCC 2018" in cli("show", "bics4-tlc").out
+
+
+def test_an_unknown_part_is_one_sentence_with_a_suggestion(cli: Cli, tmp_path: Path) -> None:
+    rig, job = tmp_path / "rig.toml", tmp_path / "job.fio"
+    rig.write_text(profile("intel-330-120").text.replace("imft-25nm-mlc", "imft-25nm-mcl"))
+    job.write_text("[w]\nrw=write\nsize=1m\n")
+    outcome = cli("run", job, "--on", rig)
+    assert outcome.status == 2
+    assert outcome.err.count("\n") == 1
+    assert 'did you mean "imft-25nm-mlc"?' in outcome.err
