@@ -203,6 +203,9 @@ def _random(bench: Bench, reads: int) -> str:
         f"rw={kind} bs={block}k iodepth={keys['depth']} numjobs={jobs} group_reporting "
         f"norandommap runtime={bench.seconds()}"
     )
+    if bench.state == "steady":
+        # What the write buffer takes in at first is a share of a short run.
+        options += f" ramp_time={bench.seconds()}"
     note = f"Random I/Os of {block} KiB at depth {keys['depth']}."
     if "file_gib" not in keys:
         return job_file(note, "", {"random": options})
