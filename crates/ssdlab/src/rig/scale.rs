@@ -101,7 +101,11 @@ impl Rig {
         let remain =
             |pages: u64| capacity as f64 * reserve / stripe as f64 / pages as f64 / factor as f64;
         let mut shorter = 1;
-        while remain(pages) < wanted && pages.is_multiple_of(2) {
+        let word_line = match self.get("nand.one_shot").as_deref() {
+            Some("true") => self.count("nand.bits_per_cell").unwrap_or(3),
+            _ => 1,
+        };
+        while remain(pages) < wanted && pages.is_multiple_of(2 * word_line) {
             pages /= 2;
             shorter *= 2;
         }

@@ -90,6 +90,9 @@ pub(super) fn visit(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     visit("flash_units_programmed", f.units_programmed + u.units_programmed);
     visit("flash_erases", f.erases + u.erases);
     visit("flash_suspensions", f.suspensions);
+    if engine.flash.keeps_pages() {
+        visit("flash_register_hits", f.register_hits);
+    }
     let (busy, channels) = engine.flash.busy(engine.now);
     visit("busy_host_read_ns", busy[Cause::HostRead as usize]);
     visit("busy_host_write_ns", busy[Cause::HostWrite as usize]);
