@@ -22,6 +22,7 @@ mod controller;
 mod die_schedule;
 mod driver;
 mod fio_document;
+mod flash;
 mod golden;
 mod hdd;
 mod job_files;
