@@ -84,6 +84,15 @@ pub(super) fn visit(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     visit("map_merges", m.merges);
     visit("map_units_open", m.units_open);
     visit("free_superblocks", ftl.free_superblocks());
+    visit_flash(ssd, visit);
+    ssd.power.visit(visit);
+    visit_wear(ssd, visit);
+}
+
+/// What dies and channels have done, and on whose behalf.
+fn visit_flash(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
+    let engine = &ssd.engine;
+    let (f, u) = (&engine.flash.counters, &engine.untimed);
     visit("flash_reads", f.reads + u.reads);
     visit("flash_units_read", f.units_read + u.units_read);
     visit("flash_programs", f.programs + u.programs);
@@ -103,8 +112,6 @@ pub(super) fn visit(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     visit("busy_fold_ns", busy[Cause::Fold as usize]);
     visit("busy_parity_ns", busy[Cause::Parity as usize]);
     visit("busy_channels_ns", channels);
-    ssd.power.visit(visit);
-    visit_wear(ssd, visit);
 }
 
 impl Ssd {
