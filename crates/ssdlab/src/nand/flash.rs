@@ -24,7 +24,7 @@ use ops::{EMPTY, FlashOp, Queue};
 pub use ops::{Finished, OpKind, Place, Program};
 pub use power::{Dropped, Work};
 pub use registers::Registers;
-use registers::{Beside, Plane};
+use registers::{Aside, Beside, Plane};
 use riders::Riders;
 
 use super::geometry::Geometry;
@@ -139,6 +139,8 @@ pub struct Flash {
     /// What dies do beside the work of the whole die, where they can do anything; their planes, those of a die in a row.
     beside: Vec<Beside>,
     planes: Vec<Plane>,
+    /// By operation.
+    asides: Vec<Aside>,
     riders: Riders,
 }
 
@@ -173,6 +175,7 @@ impl Flash {
             registers,
             beside: vec![Beside::IDLE; beside as usize],
             planes: vec![Plane::IDLE; (beside * registers.planes) as usize],
+            asides: Vec::new(),
             riders: Riders::new(registers.keep),
         }
     }
@@ -216,7 +219,7 @@ impl Flash {
     /// Queues a host read of `units` at a place.
     pub fn read(&mut self, now: u64, die: u32, units: u32, at: Place, owner: u32) -> u32 {
         let op = self.read_op(now, die, units, at, Cause::HostRead);
-        self.queue_read(now, FlashOp { owner, ..op })
+        self.queue_read(now, FlashOp { owner, ..op }, at)
     }
 
     #[inline]
@@ -225,16 +228,23 @@ impl Flash {
         op.units = units;
         op.slc = at.slc;
         op.sensing = self.timing.sensing(die, at);
-        op.group = at.group;
-        op.plane = at.plane as u16;
         op.senses = at.pages as u16;
         op
     }
 
     #[inline]
-    fn queue_read(&mut self, now: u64, op: FlashOp) -> u32 {
-        let index = self.allocate(op);
+    fn queue_read(&mut self, now: u64, op: FlashOp, at: Place) -> u32 {
+        let index = self.allocate_read(op, at);
         self.admit_read(index, now);
+        index
+    }
+
+    #[inline]
+    fn allocate_read(&mut self, op: FlashOp, at: Place) -> u32 {
+        let index = self.allocate(op);
+        if let Some(aside) = self.asides.get_mut(index as usize) {
+            (aside.group, aside.plane) = (at.group, at.plane);
+        }
         index
     }
 
@@ -261,7 +271,7 @@ impl Flash {
         owner: u32,
     ) -> u32 {
         let op = self.read_op(now, die, units, at, Cause::Map);
-        self.queue_read(now, FlashOp { owner, first: unit, ..op })
+        self.queue_read(now, FlashOp { owner, first: unit, ..op }, at)
     }
 
     /// So many more units to transfer for a read queued at this very instant.
@@ -273,7 +283,7 @@ impl Flash {
     /// Queues a read for collection, wear levelling, merging or folding.
     pub fn collect_read(&mut self, now: u64, die: u32, units: u32, at: Place, cause: Cause) -> u32 {
         let op = self.read_op(now, die, units, at, cause);
-        let index = self.allocate(op);
+        let index = self.allocate_read(op, at);
         Self::push(&mut self.dies[die as usize].moving, &mut self.ops, index);
         self.arrival(die, now, false);
         index

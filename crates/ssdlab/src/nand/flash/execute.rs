@@ -310,6 +310,7 @@ impl Flash {
     /// The operation `index` has ended: its place is free, and what awaits it goes on.
     #[inline]
     pub(super) fn conclude(&mut self, index: u32, now: u64) -> Finished {
+        let hidden = self.asides.get(index as usize).map_or(0, |aside| aside.hidden);
         let op = &mut self.ops[index as usize];
         let finished = Finished {
             kind: op.kind,
@@ -326,7 +327,7 @@ impl Flash {
             parity_wait: op.own_at_ready.parity(),
             start: op.start,
             bus_wait: u64::from(op.bus_wait),
-            bus: u64::from(op.units) * self.timing.transfer - u64::from(op.hidden),
+            bus: u64::from(op.units) * self.timing.transfer - u64::from(hidden),
             fed: op.ready - op.queued,
             map_fed: op.map_fed,
         };

@@ -14,7 +14,7 @@ impl Flash {
         fetch: u32,
     ) -> u32 {
         let op = self.read_op(now, die, units, at, Cause::HostRead);
-        let index = self.allocate(FlashOp { owner, ..op });
+        let index = self.allocate_read(FlashOp { owner, ..op }, at);
         self.feed(fetch, index);
         index
     }

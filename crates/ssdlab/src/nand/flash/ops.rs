@@ -1,6 +1,6 @@
 //! Operations: what they are, their places while they are queued, and queues of them.
 
-use super::{Cause, Flash, NONE, OwnWork};
+use super::{Aside, Cause, Flash, NONE, OwnWork};
 
 /// Kinds of flash operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -121,24 +121,14 @@ pub(super) struct FlashOp {
     pub host_units: u32,
     pub epoch: u32,
     pub bus_wait: u32,
-    /// Of the time on the channel: while the die programmed something else.
-    pub hidden: u32,
     pub overtaken: u32,
     pub suspended: u32,
     /// Time of sensing, of each copy before it is programmed.
     pub sensing: u64,
     /// Time of programming or erasing.
     pub working: u64,
-    /// Of a read: what it senses, and when its transfer is over.
-    pub group: u32,
-    pub sent: u64,
-    /// Of a read that others wait for to be sensed with it: the last of them, which is linked to the first.
-    pub riders: u32,
-    /// The next read in the list of those that others can ride along with.
-    pub chain: u32,
     /// Sense operations that a read takes; none where its page is in the register.
     pub senses: u16,
-    pub plane: u16,
     pub die: u16,
     pub awaits: u16,
     pub kind: OpKind,
@@ -160,6 +150,16 @@ pub(super) const EMPTY: Queue = Queue { head: NONE, tail: NONE };
 impl Flash {
     pub(super) fn allocate(&mut self, op: FlashOp) -> u32 {
         self.active += 1;
+        let index = self.take_place(op);
+        if !self.beside.is_empty() {
+            self.asides.resize(self.ops.len(), Aside::default());
+            self.asides[index as usize] = Aside::default();
+        }
+        index
+    }
+
+    #[inline]
+    fn take_place(&mut self, op: FlashOp) -> u32 {
         if self.free == NONE {
             self.ops.push(op);
             return (self.ops.len() - 1) as u32;
@@ -190,17 +190,11 @@ impl Flash {
             host_units: 0,
             epoch: 0,
             bus_wait: 0,
-            hidden: 0,
             overtaken: 0,
             suspended: 0,
             sensing: 0,
             working: 0,
-            group: NONE,
-            sent: 0,
-            riders: NONE,
-            chain: NONE,
             senses: 1,
-            plane: 0,
             die: die as u16,
             awaits: 0,
             kind,

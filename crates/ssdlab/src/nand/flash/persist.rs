@@ -1,12 +1,14 @@
 //! What of dies, channels and queued operations is state.
 
 use super::cause::OwnWork;
-use super::{Beside, Cause, Channel, Die, Flash, FlashOp, OpKind, Phase, Plane, Queue, Riders};
+use super::{
+    Aside, Beside, Cause, Channel, Die, Flash, FlashOp, OpKind, Phase, Plane, Queue, Riders,
+};
 use crate::error::Result;
 use crate::persist::{Archive, Persist, persistent, persistent_enum};
 
 persistent!(Flash {
-    state { calendar, counters, ops, free, feeds, free_feed, order, active, riders }
+    state { calendar, counters, ops, free, feeds, free_feed, order, active, riders, asides }
     parts { dies, channels, beside, planes }
     built { timing, places, units_per_program, policy, registers }
 });
@@ -20,13 +22,14 @@ persistent!(Die {
 persistent!(Channel { state { free_at, booked } });
 persistent!(Beside { state { sending, loaded, filled, event, since, own } });
 persistent!(Plane { state { reads, current, cause, sensing, until, group, sent, since, own } });
+persistent!(Aside { state { group, plane, sent, riders, chain, hidden } });
 persistent!(Riders { parts { leaders } });
 persistent!(Queue { state { head, tail } });
 persistent!(FlashOp {
     state {
         queued, ready, own_at_ready, map_fed, start, order, next, owner, first, units, repeat, feeds,
-        feeds_more, host_units, epoch, bus_wait, hidden, overtaken, suspended, sensing, working, group,
-        sent, riders, chain, senses, plane, die, awaits, kind, cause, slc, in_stream, discarded,
+        feeds_more, host_units, epoch, bus_wait, overtaken, suspended, sensing, working, senses,
+        die, awaits, kind, cause, slc, in_stream, discarded,
     }
 });
 

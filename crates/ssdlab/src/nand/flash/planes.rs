@@ -6,7 +6,7 @@
 //! planes', its transfers' and its own. Cost: a look at the planes of the die for an event.
 
 use super::cause::OwnWork;
-use super::{Beside, Cause, Finished, Flash, FlashOp, NONE, Phase, Plane};
+use super::{Aside, Beside, Cause, Finished, Flash, FlashOp, NONE, Phase, Plane};
 use crate::units::NEVER;
 use std::ops::Range;
 
@@ -20,13 +20,13 @@ impl Flash {
 
     /// The plane of a read.
     #[inline]
-    pub(super) fn plane_of(&self, op: &FlashOp) -> usize {
-        usize::from(op.die) * self.registers.planes as usize + usize::from(op.plane)
+    fn plane_of(&self, d: u32, read: u32) -> usize {
+        self.planes_of(d).start + self.asides[read as usize].plane as usize
     }
 
     /// A read of a plane may begin from now on.
     pub(super) fn admit_plane_read(&mut self, d: u32, index: u32, now: u64) {
-        let p = self.plane_of(&self.ops[index as usize]);
+        let p = self.plane_of(d, index);
         let mut own = self.own_of_array(d, now).plus(self.planes[p].own);
         let plane = &self.planes[p];
         if plane.current != NONE {
@@ -57,7 +57,7 @@ impl Flash {
         let beside = &self.beside[d as usize];
         let mut at = if self.takes_all(d) { beside.event } else { NEVER };
         if beside.sending.head != NONE {
-            at = at.min(self.ops[beside.sending.head as usize].sent);
+            at = at.min(self.asides[beside.sending.head as usize].sent);
         }
         let planes = &self.planes[self.planes_of(d)];
         at = planes.iter().fold(at, |at, plane| at.min(plane.until));
@@ -100,7 +100,7 @@ impl Flash {
                 if other != NONE {
                     self.ops[other as usize].overtaken += 1;
                 }
-                self.sense(d, self.plane_of(&self.ops[read as usize]), now);
+                self.sense(d, self.plane_of(d, read), now);
                 (plane, working) = self.next_plane(d);
                 continue;
             }
@@ -146,12 +146,13 @@ impl Flash {
         let op = &mut self.ops[index as usize];
         op.start = now;
         op.own_at_ready = self.dies[d as usize].own.plus(plane.own).since(op.own_at_ready);
-        let held = self.registers.keep && op.group != NONE && op.group == plane.group;
+        let Aside { group, .. } = self.asides[index as usize];
+        let held = self.registers.keep && group != NONE && group == plane.group;
         if held {
             (op.senses, op.sensing) = (0, 0);
         }
         (plane.current, plane.cause, plane.sensing) = (index, op.cause, true);
-        (plane.since, plane.until, plane.group) = (now, now + op.sensing, op.group);
+        (plane.since, plane.until, plane.group) = (now, now + op.sensing, group);
     }
 
     /// A plane has sensed, or its register is free.

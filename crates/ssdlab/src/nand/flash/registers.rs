@@ -96,6 +96,27 @@ impl Beside {
     };
 }
 
+/// What registers have to know of an operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Aside {
+    /// Of a read: what it senses, where, and when its transfer is over.
+    pub group: u32,
+    pub plane: u32,
+    pub sent: u64,
+    /// Of a read that others ride along with: the last of them, which is linked to the first.
+    pub riders: u32,
+    /// The next read in the list of those that others can ride along with.
+    pub chain: u32,
+    /// Of a program: its time on the channel while another one was under way.
+    pub hidden: u32,
+}
+
+impl Default for Aside {
+    fn default() -> Self {
+        Aside { group: NONE, plane: 0, sent: 0, riders: NONE, chain: NONE, hidden: 0 }
+    }
+}
+
 impl Flash {
     /// What the register that takes the `nth` page (or page of every plane) of the drive will hold then, and its plane.
     #[inline]
@@ -130,7 +151,7 @@ impl Flash {
         let time = u64::from(op.units) * self.timing.transfer;
         let start = self.channels[channel as usize].book(now, time);
         op.bus_wait = op.bus_wait.saturating_add((start - now) as u32);
-        op.sent = start + time;
+        self.asides[index as usize].sent = start + time;
         Self::push(&mut self.beside[d as usize].sending, &mut self.ops, index);
         start + time
     }
@@ -192,8 +213,8 @@ impl Flash {
         self.begin(d, index, now);
         let op = &mut self.ops[index as usize];
         let (time, left) = (u64::from(op.units) * self.timing.transfer, filled.saturating_sub(now));
-        op.hidden = time.saturating_sub(left) as u32;
         op.bus_wait = left.saturating_sub(time) as u32;
+        self.asides[index as usize].hidden = time.saturating_sub(left) as u32;
         if left > 0 {
             self.dies[d as usize].phase = Phase::Bus;
             self.plan(d, filled);

@@ -4,7 +4,7 @@
 //! sensed are linked to it, and their transfers follow its own. Cost: constant, as long as not many more pages are waited
 //! for than there are lists.
 
-use super::{Flash, FlashOp, NONE};
+use super::{Aside, Flash, NONE};
 
 /// Lists of pages, by the bits of their number.
 const LISTS: u32 = 1024;
@@ -36,33 +36,33 @@ impl Flash {
     /// Lets the read `index` ride along with one of the same page that has not been sensed; `false`: there is none, and
     /// others may ride along with this one.
     pub(super) fn rides_along(&mut self, index: u32) -> bool {
-        let group = self.ops[index as usize].group;
+        let group = self.asides[index as usize].group;
         if !self.registers.keep || group == NONE {
             return false;
         }
         let list = self.riders.list(group);
         let mut leader = *list;
-        while leader != NONE && self.ops[leader as usize].group != group {
-            leader = self.ops[leader as usize].chain;
+        while leader != NONE && self.asides[leader as usize].group != group {
+            leader = self.asides[leader as usize].chain;
         }
         if leader == NONE {
-            self.ops[index as usize].chain = *list;
+            self.asides[index as usize].chain = *list;
             *list = index;
             return false;
         }
-        let last = self.ops[leader as usize].riders;
+        let last = self.asides[leader as usize].riders;
         let first = if last == NONE { index } else { self.ops[last as usize].next };
         if last != NONE {
             self.ops[last as usize].next = index;
         }
         self.ops[index as usize].next = first;
-        self.ops[leader as usize].riders = index;
+        self.asides[leader as usize].riders = index;
         true
     }
 
     /// The page of the read `index` has been sensed, so that nothing can ride along any more.
     pub(super) fn sensed(&mut self, index: u32) {
-        let FlashOp { group, chain, .. } = self.ops[index as usize];
+        let Aside { group, chain, .. } = self.asides[index as usize];
         if !self.registers.keep || group == NONE {
             return;
         }
@@ -72,21 +72,23 @@ impl Flash {
             return;
         }
         let mut before = *list;
-        while self.ops[before as usize].chain != index {
-            before = self.ops[before as usize].chain;
+        while self.asides[before as usize].chain != index {
+            before = self.asides[before as usize].chain;
         }
-        self.ops[before as usize].chain = chain;
+        self.asides[before as usize].chain = chain;
     }
 
     /// Sends what rode along with `index`, which has begun at `start`, from the registers of plane `plane`; answers
     /// when the last transfer is over, `end` without any.
     pub(super) fn send_riders(&mut self, d: u32, index: u32, now: u64, mut end: u64) -> u64 {
         let leader = self.ops[index as usize];
-        if leader.riders == NONE {
+        let Aside { riders, plane, .. } = self.asides[index as usize];
+        if riders == NONE {
             return end;
         }
-        let own = self.dies[d as usize].own.plus(self.planes[self.plane_of(&leader)].own);
-        let mut next = self.ops[leader.riders as usize].next;
+        let plane = self.planes_of(d).start + plane as usize;
+        let own = self.dies[d as usize].own.plus(self.planes[plane].own);
+        let mut next = self.ops[riders as usize].next;
         loop {
             let rider = next;
             let op = &mut self.ops[rider as usize];
@@ -98,7 +100,7 @@ impl Flash {
             op.start = leader.start.max(op.ready);
             self.counters.register_hits += 1;
             end = self.send(d, rider, now);
-            if rider == leader.riders {
+            if rider == riders {
                 return end;
             }
         }
