@@ -478,7 +478,7 @@ fn a_die_does_one_thing_at_a_time() {
         least = least.min(time - last[die]);
         last[die] = time;
     }
-    assert_eq!(least, shape.t_read + shape.t_transfer, "ns between two reads of a die");
+    assert_eq!(least, shape.t_read.0 + shape.t_transfer, "ns between two reads of a die");
 }
 
 /// How a canary is broken.

@@ -123,7 +123,7 @@ fn a_read_that_misses_takes_the_time_of_two() {
         let run = closed_loop(&mut ssd, 1, 100_000, warm, &mut next, seen);
         let misses = counter(&ssd, "map_misses") - before;
         let shape = Shape::of(&lab_reference(&[]));
-        let one = shape.t_read + shape.t_transfer;
+        let one = shape.t_read.0 + shape.t_transfer;
         assert_eq!(run.latency_sum, (run.commands + misses) * one, "{units} units cached");
         assert_eq!(fetching, misses * one, "time of map fetches, {units} units cached");
         let share = misses as f64 / run.commands as f64;

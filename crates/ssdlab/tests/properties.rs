@@ -80,7 +80,7 @@ prop_compose! {
         (granules, seed) in (prop_oneof![3 => Just(1u32), 2 => Just(8), 1 => Just(2)], any::<u64>()),
     ) -> Rules {
         Rules {
-            geometry: Geometry { channels, ways, planes, pages, units_per_page: units_per_page * granules, unit_bytes: 4096 / granules },
+            geometry: Geometry { channels, ways, planes, pages, pages_per_program: 1, units_per_page: units_per_page * granules, unit_bytes: 4096 / granules },
             scope,
             superblocks,
             settings: Settings {
@@ -203,8 +203,15 @@ impl VictimPolicy for TakesTheFirst {
 #[test]
 #[should_panic(expected = "may not be collected")]
 fn a_victim_policy_that_takes_an_open_superblock_is_caught() {
-    let geometry =
-        Geometry { channels: 1, ways: 1, planes: 1, pages: 4, units_per_page: 1, unit_bytes: 4096 };
+    let geometry = Geometry {
+        channels: 1,
+        ways: 1,
+        planes: 1,
+        pages: 4,
+        pages_per_program: 1,
+        units_per_page: 1,
+        unit_bytes: 4096,
+    };
     let layout = Layout::new(&geometry, Scope::Die, 8);
     let settings = Settings {
         low: 1,

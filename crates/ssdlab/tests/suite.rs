@@ -23,6 +23,7 @@ mod die_schedule;
 mod driver;
 mod fio_document;
 mod firmware;
+mod flash;
 mod golden;
 mod hdd;
 mod job_files;

@@ -1,6 +1,6 @@
 //! The speed table: requests per CPU-second on `lab-reference`, through ordinary jobs.
 //!
-//! `./lab bench [--json FILE] [--quick] [--only write|buffer|read|untimed|array|tier|layer|precondition]` prints it and, with
+//! `./lab bench [--json FILE] [--quick] [--only write|buffer|read|flash|untimed|array|tier|layer|precondition]` prints it and, with
 //! `--json`, appends one line to FILE. The warm-up (preconditioning to steady state) is not counted; what is counted
 //! is everything a run does: job, driver, statistics, device. `--against OLD [--rounds N]` times another build of
 //! this program in turn with this one ([`against`]).
@@ -20,16 +20,25 @@ const REFERENCE: &str = include_str!("../../../../python/ssdlab/profiles/lab-ref
 const WRITES: [(&str, f64, f64); 3] =
     [("0.28", 1e6, 3e6), ("0.127", 0.5e6, 1.5e6), ("0.07", 0.3e6, 0.8e6)];
 
+/// What flash can do, by key.
+const READ_TIMES: (&str, &str) = ("nand.read_times", "[\"60us\", \"75us\", \"90us\"]");
+const PROGRAM_TIMES: (&str, &str) = ("nand.program_times", "[\"300us\", \"750us\", \"1200us\"]");
+const VARIATION: (&str, &str) = ("nand.time_variation", "0.03");
+const REGISTER: (&str, &str) = ("nand.page_register", "true");
+const CACHE: (&str, &str) = ("nand.cache_operations", "true");
+const PLANES: (&str, &str) = ("nand.independent_plane_reads", "true");
+
 /// Requests of a row, and those of one with `--quick`.
 const REQUESTS: [u32; 2] = [3_000_000, 300_000];
 
 /// Measures a part of the table with so many requests for a row.
 type Group = fn(&mut Table, u32);
 /// The parts by name.
-const GROUPS: [(&str, Group); 8] = [
+const GROUPS: [(&str, Group); 9] = [
     ("write", writes),
     ("buffer", buffered_writes),
     ("read", reads),
+    ("flash", flash),
     ("untimed", untimed_writes),
     ("array", arrays),
     ("tier", tiers),
@@ -137,6 +146,28 @@ fn reads(table: &mut Table, requests: u32) {
     for depth in [1, 256] {
         let rate = job(&mut *device, "randread", depth, requests);
         table.row(&format!("random read, depth {depth}, 4GiB"), rate, None);
+    }
+}
+
+/// The same and random writes where the flash can do all that it can.
+fn flash(table: &mut Table, requests: u32) {
+    for (name, keys) in [
+        ("plain flash", &[][..]),
+        ("types of pages", &[READ_TIMES, PROGRAM_TIMES]),
+        ("registers, cache operations", &[REGISTER, CACHE]),
+        ("all of it", &[READ_TIMES, PROGRAM_TIMES, VARIATION, REGISTER, CACHE, PLANES]),
+    ] {
+        for (rw, depth, state) in [("randread", 256, "sequential"), ("randwrite", 32, "steady")] {
+            let mut rig = Rig::parse(REFERENCE, "lab-reference").expect("a shipped profile");
+            let kept = [("capacity", "4GiB"), ("ftl.over_provisioning", "0.28")];
+            for (key, value) in kept.iter().chain(keys) {
+                rig.set(key, value).expect("a value");
+            }
+            let mut device = rig.build(1, false).expect("a drive");
+            prepared(&mut *device, state);
+            let rate = job(&mut *device, rw, depth, requests);
+            table.row(&format!("{rw}, depth {depth}, {name}"), rate, None);
+        }
     }
 }
 

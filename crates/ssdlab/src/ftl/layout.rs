@@ -34,6 +34,8 @@ pub struct Layout {
     granules: u32,
     channels: u32,
     scope: Scope,
+    /// Pages of a program unit, in each plane.
+    pages_per_program: u32,
     by_superblock: FastDiv,
     by_program: FastDiv,
     by_dies: FastDiv,
@@ -63,6 +65,7 @@ impl Layout {
             granules: 1,
             channels: geometry.channels,
             scope,
+            pages_per_program: geometry.pages_per_program,
             by_superblock: FastDiv::new(units),
             by_program: FastDiv::new(geometry.units_per_program()),
             by_dies: FastDiv::new(dies_per_region),
@@ -213,6 +216,14 @@ impl Layout {
     pub fn units_of(&self, superblock: u32) -> std::ops::Range<u32> {
         let first = self.first_unit(superblock);
         first..first + self.units_per_superblock()
+    }
+    /// Superblock of a unit, and its page in the blocks that are its part on a die.
+    pub fn page_of(&self, ppn: u32) -> (u32, u32) {
+        let (superblock, offset) = self.by_superblock.split(ppn);
+        let (program, within) = self.by_program.split(offset);
+        let pages = self.pages_per_program;
+        let row = within / (self.units_per_program() / pages);
+        (superblock, self.by_dies.quotient(program) * pages + row)
     }
     /// The `k`-th die of a region.
     #[inline]

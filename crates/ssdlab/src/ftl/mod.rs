@@ -48,6 +48,7 @@ pub use power::{Cut, Lost};
 pub use slc_cache::{SlcCache, SlcCounters, SlcSettings, WhenFull};
 
 use crate::nand::{Cause, NONE};
+use std::ops::Range;
 
 /// A program unit as it goes to the flash.
 #[derive(Clone, Copy, Debug)]
@@ -93,8 +94,8 @@ pub trait Sink {
     }
     /// The program unit is full, or padded, with these units from its first on; none for parity.
     fn close_program(&mut self, _handle: u32, _program: Filled, _placed: &[Placed]) {}
-    /// A read of `units` of one program unit on `die`, for collection or folding.
-    fn collect_read(&mut self, _die: u32, _units: u32, _cause: Cause) -> u32 {
+    /// A read of `units` of one program unit on `die`, which lie in `range`, for collection or folding.
+    fn collect_read(&mut self, _die: u32, _range: Range<u32>, _units: u32, _cause: Cause) -> u32 {
         NONE
     }
     /// A read of `units` of one program unit from `ppn` on, of which a write replaces a part, with

@@ -157,8 +157,12 @@ impl PageMap {
         }
         let first = program * self.layout.units_per_program();
         let places = first..first + self.layout.units_per_program();
-        let valid = places.filter(|&ppn| self.map.is_valid(ppn)).count() as u32;
-        let read = sink.collect_read(self.layout.die_of(ppn), valid, cause);
+        let (mut valid, mut range) = (0, ppn..ppn);
+        for place in places.filter(|&ppn| self.map.is_valid(ppn)) {
+            range = if valid == 0 { place..place + 1 } else { range.start..place + 1 };
+            valid += 1;
+        }
+        let read = sink.collect_read(self.layout.die_of(ppn), range, valid, cause);
         Sensed { program, read, stamp: sink.stamp(read) }
     }
 

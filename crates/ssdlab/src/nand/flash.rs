@@ -10,126 +10,30 @@ mod cause;
 mod counters;
 mod execute;
 mod feed;
+mod ops;
 mod persist;
+mod planes;
 mod power;
+mod registers;
+mod riders;
 
 pub use cause::Cause;
 use cause::{CAUSES, OwnWork};
 pub use counters::FlashCounters;
+use ops::{EMPTY, FlashOp, Queue};
+pub use ops::{Finished, OpKind, Place, Program};
 pub use power::{Dropped, Work};
+pub use registers::Registers;
+use registers::{Aside, Beside, Plane};
+use riders::Riders;
 
-use super::geometry::{Geometry, Timing};
+use super::geometry::Geometry;
 use super::schedule::Policy;
+use super::timing::Timing;
 use crate::sim::Calendar;
 
 /// No operation, no owner, no unit.
 pub const NONE: u32 = u32::MAX;
-
-/// Kinds of flash operations.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum OpKind {
-    /// Sense once, transfer `units`.
-    #[default]
-    Read,
-    /// Transfer `units`, program once.
-    Program,
-    /// `repeat` times: sense, move one unit out and back in, program.
-    Copy,
-    /// Erase a block of every plane.
-    Erase,
-}
-
-/// What became of an operation; read it before the next [`Flash::step`].
-#[derive(Clone, Copy, Debug)]
-pub struct Finished {
-    /// What it was.
-    pub kind: OpKind,
-    /// Who waits for it ([`NONE`]: nobody).
-    pub owner: u32,
-    /// Its number while it was queued.
-    pub op: u32,
-    /// First unit it programmed; of a fetch by [`Flash::map_read`], the translation unit; of an erase, the
-    /// superblock.
-    pub first: u32,
-    /// Units it programmed.
-    pub units: u32,
-    /// Units of those that occupied the write buffer.
-    pub host_units: u32,
-    /// Flush epoch it belongs to, [`NONE`]: to none.
-    pub epoch: u32,
-    /// When the flash could have begun.
-    pub ready: u64,
-    /// Of the wait before it began: while the die worked for collection.
-    pub collection_wait: u64,
-    /// Of the same wait: while the die worked for the map.
-    pub map_wait: u64,
-    /// Of the same wait: while the die folded the SLC cache.
-    pub fold_wait: u64,
-    /// Of the same wait: while the die programmed parity.
-    pub parity_wait: u64,
-    /// When it began.
-    pub start: u64,
-    /// Of its time: waiting for the channel.
-    pub bus_wait: u64,
-    /// Of its time: on the channel.
-    pub bus: u64,
-    /// Time before `ready` in which it waited for the reads that feed it.
-    pub fed: u64,
-    /// Of that: for map entries.
-    pub map_fed: u64,
-}
-
-/// A program about to be queued.
-#[derive(Clone, Copy, Debug)]
-pub struct Program {
-    /// First unit.
-    pub first: u32,
-    /// Units transferred.
-    pub units: u32,
-    /// For whom.
-    pub cause: Cause,
-    /// Who waits.
-    pub owner: u32,
-    /// Units that leave the write buffer when it is done.
-    pub host_units: u32,
-    /// Flush epoch, [`NONE`]: no flush waits for it.
-    pub epoch: u32,
-    /// Into a block in SLC mode.
-    pub slc: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct FlashOp {
-    queued: u64,
-    ready: u64,
-    own_at_ready: OwnWork,
-    /// Of the wait for the reads that feed it: for map entries.
-    map_fed: u64,
-    start: u64,
-    order: u64,
-    next: u32,
-    owner: u32,
-    first: u32,
-    units: u32,
-    repeat: u32,
-    feeds: [u32; 2],
-    /// List of the operations after those two.
-    feeds_more: u32,
-    host_units: u32,
-    epoch: u32,
-    bus_wait: u32,
-    overtaken: u32,
-    suspended: u32,
-    die: u16,
-    awaits: u16,
-    kind: OpKind,
-    cause: Cause,
-    /// The block is in SLC mode.
-    slc: bool,
-    in_stream: bool,
-    /// Never to be queued; its place is free once the reads that feed it are done.
-    discarded: bool,
-}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
@@ -141,14 +45,9 @@ enum Phase {
     Program,
     Erase,
     Suspending,
+    /// Planes read, and nothing has the whole die.
+    Planes,
 }
-
-#[derive(Clone, Copy, Debug)]
-struct Queue {
-    head: u32,
-    tail: u32,
-}
-const EMPTY: Queue = Queue { head: NONE, tail: NONE };
 
 #[derive(Clone, Copy, Debug)]
 struct Die {
@@ -223,6 +122,8 @@ pub struct Flash {
     /// Executed so far.
     pub counters: FlashCounters,
     timing: Timing,
+    /// Whether times depend on places.
+    places: bool,
     units_per_program: u32,
     policy: Policy,
     dies: Vec<Die>,
@@ -234,11 +135,25 @@ pub struct Flash {
     free_feed: u32,
     order: u64,
     active: u32,
+    registers: Registers,
+    /// What dies do beside the work of the whole die, where they can do anything; their planes, those of a die in a row.
+    beside: Vec<Beside>,
+    planes: Vec<Plane>,
+    /// By operation.
+    asides: Vec<Aside>,
+    riders: Riders,
 }
 
 impl Flash {
     /// Idle flash with `extra` calendar slots for its owner.
-    pub fn new(geometry: &Geometry, timing: Timing, policy: Policy, extra: u32) -> Self {
+    pub fn new(
+        geometry: &Geometry,
+        timing: Timing,
+        registers: Registers,
+        policy: Policy,
+        extra: u32,
+    ) -> Self {
+        let beside = if registers.any() { geometry.dies() } else { 0 };
         let dies = (0..geometry.dies())
             .map(|d| Die { channel: (d % geometry.channels) as u16, ..IDLE })
             .collect();
@@ -246,6 +161,7 @@ impl Flash {
             calendar: Calendar::new((geometry.dies() + extra) as usize),
             counters: FlashCounters::default(),
             timing,
+            places: timing.depends_on_place(),
             units_per_program: geometry.units_per_program(),
             policy,
             dies,
@@ -256,7 +172,18 @@ impl Flash {
             free_feed: NONE,
             order: 0,
             active: 0,
+            registers,
+            beside: vec![Beside::IDLE; beside as usize],
+            planes: vec![Plane::IDLE; (beside * registers.planes) as usize],
+            asides: Vec::new(),
+            riders: Riders::new(registers.keep),
         }
+    }
+
+    /// Whether it must be told where operations work.
+    #[inline]
+    pub fn looks_at_places(&self) -> bool {
+        !self.beside.is_empty() || self.places
     }
 
     /// Operations queued or under way.
@@ -289,92 +216,74 @@ impl Flash {
         (sum, self.channels.iter().map(|c| c.busy(now)).sum())
     }
 
-    fn allocate(&mut self, op: FlashOp) -> u32 {
-        self.active += 1;
-        if self.free == NONE {
-            self.ops.push(op);
-            return (self.ops.len() - 1) as u32;
-        }
-        let index = self.free;
-        self.free = self.ops[index as usize].next;
-        self.ops[index as usize] = op;
+    /// Queues a host read of `units` at a place.
+    pub fn read(&mut self, now: u64, die: u32, units: u32, at: Place, owner: u32) -> u32 {
+        let op = self.read_op(now, die, units, at, Cause::HostRead);
+        self.queue_read(now, FlashOp { owner, ..op }, at)
+    }
+
+    #[inline]
+    fn read_op(&mut self, now: u64, die: u32, units: u32, at: Place, cause: Cause) -> FlashOp {
+        let mut op = self.template(now, die, OpKind::Read, cause);
+        op.units = units;
+        op.slc = at.slc;
+        op.sensing = self.timing.sensing(die, at);
+        op.senses = at.pages as u16;
+        op
+    }
+
+    #[inline]
+    fn queue_read(&mut self, now: u64, op: FlashOp, at: Place) -> u32 {
+        let index = self.allocate_read(op, at);
+        self.admit_read(index, now);
         index
     }
 
     #[inline]
-    fn template(&mut self, now: u64, die: u32, kind: OpKind, cause: Cause) -> FlashOp {
-        self.order += 1;
-        FlashOp {
-            queued: now,
-            ready: now,
-            own_at_ready: OwnWork::default(),
-            map_fed: 0,
-            start: 0,
-            order: self.order,
-            next: NONE,
-            owner: NONE,
-            first: NONE,
-            units: 0,
-            repeat: 0,
-            feeds: [NONE; 2],
-            feeds_more: NONE,
-            host_units: 0,
-            epoch: 0,
-            bus_wait: 0,
-            overtaken: 0,
-            suspended: 0,
-            die: die as u16,
-            awaits: 0,
-            kind,
-            cause,
-            slc: false,
-            in_stream: false,
-            discarded: false,
-        }
-    }
-
-    /// Queues a host read of `units` of one page (or page of every plane), with `slc` from a block in
-    /// SLC mode.
-    pub fn read(&mut self, now: u64, die: u32, units: u32, slc: bool, owner: u32) -> u32 {
-        let mut op = self.template(now, die, OpKind::Read, Cause::HostRead);
-        op.units = units;
-        op.slc = slc;
-        op.owner = owner;
-        self.queue_read(now, op)
-    }
-
-    #[inline]
-    fn queue_read(&mut self, now: u64, mut op: FlashOp) -> u32 {
-        let die = u32::from(op.die);
-        op.own_at_ready = self.own_work(die, now);
+    fn allocate_read(&mut self, op: FlashOp, at: Place) -> u32 {
         let index = self.allocate(op);
+        if let Some(aside) = self.asides.get_mut(index as usize) {
+            (aside.group, aside.plane) = (at.group, at.plane);
+        }
+        index
+    }
+
+    /// A read may begin from now on.
+    #[inline]
+    fn admit_read(&mut self, index: u32, now: u64) {
+        let die = u32::from(self.ops[index as usize].die);
+        if !self.beside.is_empty() {
+            return self.admit_plane_read(die, index, now);
+        }
+        self.ops[index as usize].own_at_ready = self.own_work(die, now);
         Self::push(&mut self.dies[die as usize].reads, &mut self.ops, index);
         self.arrival(die, now, true);
-        index
     }
 
     /// Queues a read of the translation unit `unit`, which is so many units and needed by a command.
-    pub fn map_read(&mut self, now: u64, die: u32, units: u32, unit: u32, owner: u32) -> u32 {
-        let mut op = self.template(now, die, OpKind::Read, Cause::Map);
-        op.units = units;
-        op.first = unit;
-        op.owner = owner;
-        self.queue_read(now, op)
+    pub fn map_read(
+        &mut self,
+        now: u64,
+        die: u32,
+        units: u32,
+        at: Place,
+        unit: u32,
+        owner: u32,
+    ) -> u32 {
+        let op = self.read_op(now, die, units, at, Cause::Map);
+        self.queue_read(now, FlashOp { owner, first: unit, ..op }, at)
     }
 
     /// So many more units to transfer for a read queued at this very instant.
     pub fn widen_read(&mut self, op: u32, units: u32) {
-        // Sensing takes longer than an instant, so the transfer has not begun.
+        // The transfer begins with an event of its own, so that it has not begun.
         self.ops[op as usize].units += units;
     }
 
     /// Queues a read for collection, wear levelling, merging or folding.
-    pub fn collect_read(&mut self, now: u64, die: u32, units: u32, cause: Cause) -> u32 {
-        let mut op = self.template(now, die, OpKind::Read, cause);
-        op.units = units;
-        // What is folded, and nothing else that is moved, lies in blocks in SLC mode.
-        op.slc = cause == Cause::Fold;
-        let index = self.allocate(op);
+    pub fn collect_read(&mut self, now: u64, die: u32, units: u32, at: Place, cause: Cause) -> u32 {
+        let op = self.read_op(now, die, units, at, cause);
+        let index = self.allocate_read(op, at);
         Self::push(&mut self.dies[die as usize].moving, &mut self.ops, index);
         self.arrival(die, now, false);
         index
@@ -389,7 +298,10 @@ impl Flash {
     /// Queues a program announced before.
     pub fn close_program(&mut self, now: u64, index: u32, program: Program) {
         self.order += 1;
+        let die = u32::from(self.ops[index as usize].die);
+        let working = self.timing.programming(die, program.at);
         let op = &mut self.ops[index as usize];
+        op.working = working;
         op.order = self.order;
         op.queued = now;
         op.first = program.first;
@@ -398,8 +310,7 @@ impl Flash {
         op.owner = program.owner;
         op.host_units = program.host_units;
         op.epoch = program.epoch;
-        op.slc = program.slc;
-        let die = u32::from(op.die);
+        op.slc = program.at.slc;
         self.enqueue(now, die, index);
     }
 
@@ -414,9 +325,18 @@ impl Flash {
         }
     }
 
-    /// Queues `repeat` copies of single units within a die.
-    pub fn copy(&mut self, now: u64, die: u32, repeat: u32, cause: Cause) -> u32 {
+    /// Queues `repeat` copies of single units within a die that take the times of those places.
+    pub fn copy(
+        &mut self,
+        now: u64,
+        die: u32,
+        repeat: u32,
+        (from, to): (Place, Place),
+        cause: Cause,
+    ) -> u32 {
         let mut op = self.template(now, die, OpKind::Copy, cause);
+        op.sensing = self.timing.sensing(die, from);
+        op.working = self.timing.programming(die, to);
         op.units = 2;
         op.repeat = repeat;
         let index = self.allocate(op);
@@ -429,29 +349,10 @@ impl Flash {
     pub fn erase(&mut self, now: u64, die: u32, superblock: u32, cause: Cause, held: bool) -> u32 {
         let mut op = self.template(now, die, OpKind::Erase, cause);
         op.first = superblock;
+        op.working = self.timing.erasing(die, superblock);
         op.awaits = u16::from(held);
         let index = self.allocate(op);
         self.enqueue(now, die, index);
-        index
-    }
-
-    fn push(queue: &mut Queue, ops: &mut [FlashOp], index: u32) {
-        if queue.tail == NONE {
-            queue.head = index;
-        } else {
-            ops[queue.tail as usize].next = index;
-        }
-        queue.tail = index;
-    }
-
-    #[inline]
-    fn pop(queue: &mut Queue, ops: &mut [FlashOp]) -> u32 {
-        let index = queue.head;
-        queue.head = ops[index as usize].next;
-        if queue.head == NONE {
-            queue.tail = NONE;
-        }
-        ops[index as usize].next = NONE;
         index
     }
 
@@ -466,8 +367,12 @@ impl Flash {
         self.arrival(die, now, false);
     }
 
+    /// Something may begin that could not before.
     #[inline]
     fn arrival(&mut self, die: u32, now: u64, read: bool) {
+        if !self.beside.is_empty() {
+            return self.arrival_beside(die, now, read);
+        }
         let state = &self.dies[die as usize];
         if state.phase == Phase::Idle {
             self.dispatch(die, now);

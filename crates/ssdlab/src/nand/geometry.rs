@@ -1,4 +1,4 @@
-//! What a drive's flash looks like and how long its operations take.
+//! What a drive's flash looks like.
 
 /// Shape of the flash behind one controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub struct Geometry {
     pub planes: u32,
     /// Pages of a block.
     pub pages: u32,
+    /// Pages of a word line that are programmed in one operation, in each plane.
+    pub pages_per_program: u32,
     /// Physical units of a page.
     pub units_per_page: u32,
     /// Bytes of a physical unit: a mapping unit, or a granule where the drive compresses.
@@ -24,46 +26,16 @@ impl Geometry {
     }
     /// Physical units programmed by one (multi-plane) program operation.
     pub fn units_per_program(&self) -> u32 {
+        self.units_per_row() * self.pages_per_program
+    }
+    /// Physical units of the same page of every plane of a die.
+    pub fn units_per_row(&self) -> u32 {
         self.planes * self.units_per_page
     }
     /// Physical units of one erase operation on one die (a block of every plane).
     pub fn units_per_erase(&self) -> u32 {
-        self.units_per_program() * self.pages
+        self.units_per_row() * self.pages
     }
-}
-
-/// Times of flash operations, ns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timing {
-    /// tR: array to page register.
-    pub read: u64,
-    /// tPROG: page register to array.
-    pub program: u64,
-    /// tR of a block in SLC mode.
-    pub slc_read: u64,
-    /// tPROG of a block in SLC mode.
-    pub slc_program: u64,
-    /// tBERS: erase of a block.
-    pub erase: u64,
-    /// Transfer of one physical unit over the channel.
-    pub transfer: u64,
-    /// Suspension of operations by reads, if the flash does it.
-    pub suspend: Suspend,
-}
-
-/// Erase and program suspend.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Suspend {
-    /// Reads may suspend an erase.
-    pub erase: bool,
-    /// Reads may suspend a program.
-    pub program: bool,
-    /// From the suspend command to the die being ready for a read, ns.
-    pub enter: u64,
-    /// Added to the remaining time on resumption, ns.
-    pub resume: u64,
-    /// An operation is suspended at most so often.
-    pub limit: u32,
 }
 
 /// Exact division of `u32` by a constant through one multiplication (Lemire, Kaser and Kurz,

@@ -4,6 +4,10 @@ mod flash;
 mod geometry;
 pub mod parts;
 pub mod schedule;
+mod timing;
 
-pub use flash::{Cause, Dropped, Finished, Flash, FlashCounters, NONE, OpKind, Program, Work};
-pub use geometry::{FastDiv, Geometry, Suspend, Timing};
+pub use flash::{
+    Cause, Dropped, Finished, Flash, FlashCounters, NONE, OpKind, Place, Program, Registers, Work,
+};
+pub use geometry::{FastDiv, Geometry};
+pub use timing::{PAGE_TYPES, Suspend, Times, Timing, Variation};

@@ -102,7 +102,7 @@ impl Rig {
         let remain =
             |pages: u64| capacity as f64 * reserve / stripe as f64 / pages as f64 / factor as f64;
         let mut shorter = 1;
-        while remain(pages) < wanted && pages.is_multiple_of(2) {
+        while remain(pages) < wanted && pages.is_multiple_of(2 * self.pages_per_program()) {
             pages /= 2;
             shorter *= 2;
         }
@@ -156,6 +156,12 @@ impl Rig {
             }
         }
         Ok(own)
+    }
+
+    /// Pages that are programmed together, of which a block has a whole number.
+    fn pages_per_program(&self) -> u64 {
+        let one_shot = self.get("nand.one_shot").as_deref() == Some("true");
+        if one_shot { self.count("nand.bits_per_cell").unwrap_or(3) } else { 1 }
     }
 
     fn needed<T>(&self, key: &str, value: Option<T>) -> Result<T> {

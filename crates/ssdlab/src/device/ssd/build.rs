@@ -9,7 +9,7 @@ use crate::ftl::{
     Batch, Layout, Pace, PageMap, Policies, Settings, placement, victim,
     wear_leveling::{self, WearLeveling},
 };
-use crate::nand::{Flash, Geometry, Suspend, Timing, schedule};
+use crate::nand::Geometry;
 use crate::rig::{at_most, at_most_an_hour};
 use crate::units::{Bytes, Nanos};
 
@@ -166,11 +166,13 @@ impl SsdKeys {
             ));
         }
         let granule = self.granule()?;
+        self.check_pages()?;
         let geometry = Geometry {
             channels: nand.channels,
             ways: nand.ways,
             planes: nand.planes,
             pages: nand.pages_per_block,
+            pages_per_program: self.pages_per_program(),
             units_per_page: (nand.page.0 / granule) as u32,
             unit_bytes: granule as u32,
         };
@@ -450,30 +452,5 @@ impl SsdKeys {
         };
         let kind = MAPS.find(&map.kind).map_err(|e| e.under("ftl.map.kind"))?;
         (kind.build)(&parameters, &drive)
-    }
-
-    /// Dies and channels, with `extra` calendar slots.
-    pub fn flash(&self, geometry: &Geometry, extra: u32) -> Result<Flash> {
-        let nand = &self.nand;
-        let schedule =
-            schedule::SCHEDULES.find(&nand.schedule).map_err(|e| e.under("nand.schedule"))?;
-        let slc = self.ftl.slc_cache.as_ref();
-        let transfer = f64::from(geometry.unit_bytes) * 1e3 / nand.transfer_mts;
-        let timing = Timing {
-            read: nand.t_read.0,
-            program: nand.t_program.0,
-            slc_read: slc.map_or(nand.t_read, |slc| slc.t_read).0,
-            slc_program: slc.map_or(nand.t_program, |slc| slc.t_program).0,
-            erase: nand.t_erase.0,
-            transfer: transfer.round() as u64,
-            suspend: Suspend {
-                erase: nand.suspend.erase,
-                program: nand.suspend.program,
-                enter: nand.suspend.enter.0,
-                resume: nand.suspend.resume.0,
-                limit: nand.suspend.limit,
-            },
-        };
-        Ok(Flash::new(geometry, timing, schedule.build, extra))
     }
 }

@@ -132,7 +132,7 @@ impl Ssd {
             return self.sense(index, fetch, ppn, 1);
         }
         let mut queued = 0;
-        for (ppn, units) in pages(layout, self.by_read, ppn, length) {
+        for (ppn, units) in pages(layout, self.engine.by_read, ppn, length) {
             if !self.engine.in_ram(ppn) {
                 queued += self.sense(index, fetch, ppn, units);
             }
@@ -152,17 +152,14 @@ impl Ssd {
     #[inline]
     fn sense(&mut self, index: u32, fetch: u32, ppn: u32, units: u32) -> u32 {
         let die = self.ftl.layout.die_of(ppn);
-        let group = self.by_read.quotient(ppn);
+        let group = self.engine.by_read.quotient(ppn);
         let recent = &mut self.last_reads[die as usize];
         if let Some(page) = recent.find(self.serial, group, fetch) {
             self.engine.flash.widen_read(page.op, units);
             return 0;
         }
-        let (now, slc) = (self.engine.now, self.ftl.in_slc(ppn));
-        let op = match fetch {
-            NONE => self.engine.flash.read(now, die, units, slc, index),
-            _ => self.engine.flash.read_after(now, die, units, slc, index, fetch),
-        };
+        let slc = self.ftl.in_slc(ppn);
+        let op = self.engine.read(die, (ppn, units), slc, index, fetch);
         recent.pages.push(PageRead { group, fetch, op, owner: index });
         1
     }

@@ -84,12 +84,24 @@ pub(super) fn visit(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     visit("map_merges", m.merges);
     visit("map_units_open", m.units_open);
     visit("free_superblocks", ftl.free_superblocks());
+    visit_flash(ssd, visit);
+    ssd.power.visit(visit);
+    visit_wear(ssd, visit);
+}
+
+/// What dies and channels have done, and on whose behalf.
+fn visit_flash(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
+    let engine = &ssd.engine;
+    let (f, u) = (&engine.flash.counters, &engine.untimed);
     visit("flash_reads", f.reads + u.reads);
     visit("flash_units_read", f.units_read + u.units_read);
     visit("flash_programs", f.programs + u.programs);
     visit("flash_units_programmed", f.units_programmed + u.units_programmed);
     visit("flash_erases", f.erases + u.erases);
     visit("flash_suspensions", f.suspensions);
+    if engine.flash.keeps_pages() {
+        visit("flash_register_hits", f.register_hits);
+    }
     let (busy, channels) = engine.flash.busy(engine.now);
     visit("busy_host_read_ns", busy[Cause::HostRead as usize]);
     visit("busy_host_write_ns", busy[Cause::HostWrite as usize]);
@@ -104,8 +116,6 @@ pub(super) fn visit(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
         visit("busy_cores_commands_ns", ssd.controller.command_busy);
         visit("busy_cores_firmware_ns", ssd.controller.own_busy);
     }
-    ssd.power.visit(visit);
-    visit_wear(ssd, visit);
 }
 
 impl Ssd {

@@ -3,10 +3,13 @@
 use super::held_erases::{Closed, HeldErase};
 use super::keys::ControllerKeys;
 use crate::ftl::{Cut, Filled, Layout, PageMap, Placed, Sink, beginnings};
-use crate::nand::{Cause, Dropped, Finished, Flash, FlashCounters, NONE, OpKind, Program};
+use crate::nand::{
+    Cause, Dropped, FastDiv, Finished, Flash, FlashCounters, NONE, OpKind, Place, Program,
+};
 use crate::persist::persistent;
 use prefetch_index::prefetch_index;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Flash with the controller's bookkeeping of what is under way.
 pub struct Engine {
@@ -61,6 +64,8 @@ pub struct Engine {
     map_update_time: u64,
     /// Time of cores for what has been queued since that was last asked, ns.
     firmware_work: u64,
+    /// Physical units that one sense operation can bring.
+    pub by_read: FastDiv,
 }
 
 /// Programs of host data that keep a die busy: one under way, and one ready behind it.
@@ -72,12 +77,18 @@ persistent!(Engine {
         placed, closed, runs, sequence, held, unheld, free_dies, firmware_work,
     }
     parts { arriving, pending, programs }
-    built { units_per_program, data, table, table_first, relocate_time, map_update_time }
+    built { units_per_program, data, table, table_first, relocate_time, map_update_time, by_read }
 });
 
 impl Engine {
     /// An idle engine for all flash that the translation layer uses.
-    pub fn new(flash: Flash, ftl: &PageMap, buffered: bool, controller: &ControllerKeys) -> Self {
+    pub fn new(
+        flash: Flash,
+        ftl: &PageMap,
+        by_read: u32,
+        buffered: bool,
+        controller: &ControllerKeys,
+    ) -> Self {
         let table = ftl.mapping().table();
         let translation = table.map_or(0, PageMap::units);
         let dies = flash.dies();
@@ -110,6 +121,7 @@ impl Engine {
             relocate_time: controller.relocate_time.0,
             map_update_time: controller.map_update_time.0,
             firmware_work: 0,
+            by_read: FastDiv::new(by_read),
         }
     }
 
@@ -236,6 +248,67 @@ impl Engine {
         std::mem::take(&mut self.firmware_work)
     }
 
+    /// Copies that take the times of the first of them.
+    fn copy_alike(&mut self, die: u32, count: u32, run: &[(u32, Placed)], cause: Cause) {
+        let mut places = (Place::anywhere(false), Place::anywhere(false));
+        if let (true, Some(&(to, Placed { from, .. }))) =
+            (self.flash.looks_at_places(), run.first())
+        {
+            // What moves stays in its part of the drive, which numbers its units for itself.
+            let first = if to >= self.table_first { self.table_first } else { 0 };
+            places = (self.place(first + from, 1, false), self.place(to, 1, false));
+        }
+        let op = self.flash.copy(self.now, die, count, places, cause);
+        self.sequence += 1;
+        if op as usize >= self.runs.len() {
+            self.runs.resize(op as usize + 1, Vec::new());
+        }
+        self.runs[op as usize].clear();
+        self.runs[op as usize].extend_from_slice(run);
+    }
+
+    /// The place of what is read to be moved: what is folded, and nothing else, lies in blocks in SLC mode.
+    #[inline]
+    fn place_to_move(&self, range: Range<u32>, cause: Cause) -> Place {
+        self.place(range.start, range.end - range.start, cause == Cause::Fold)
+    }
+
+    /// Where `units` from `ppn` on are for the flash, with `slc` in a block in SLC mode.
+    #[inline]
+    fn place(&self, ppn: u32, units: u32, slc: bool) -> Place {
+        if self.flash.looks_at_places() {
+            self.look_up_place(ppn, units, slc)
+        } else {
+            Place::anywhere(slc)
+        }
+    }
+
+    fn look_up_place(&self, ppn: u32, units: u32, slc: bool) -> Place {
+        let (layout, block, first) = match self.table_first {
+            table if ppn >= table => (&self.table, self.data.superblock_of(table), table),
+            _ => (&self.data, 0, 0),
+        };
+        let last = ppn + units.max(1) - 1;
+        let ((superblock, page), (_, end)) =
+            (layout.page_of(ppn - first), layout.page_of(last - first));
+        let (group, plane) = self.flash.register_of(self.by_read.quotient(ppn));
+        let group =
+            if self.by_read.quotient(last) == self.by_read.quotient(ppn) { group } else { NONE };
+        Place { block: block + superblock, page, pages: end + 1 - page, group, plane, slc }
+    }
+
+    /// Queues a read of `units` from `ppn` on of one page (or page of every plane) of `die`, not before the operation
+    /// `fetch` is done, if there is one.
+    #[inline]
+    pub fn read(&mut self, die: u32, range: (u32, u32), slc: bool, owner: u32, fetch: u32) -> u32 {
+        let (ppn, units) = range;
+        let at = self.place(ppn, units, slc);
+        match fetch {
+            NONE => self.flash.read(self.now, die, units, at, owner),
+            _ => self.flash.read_after(self.now, die, units, at, owner, fetch),
+        }
+    }
+
     /// Whether no flash operation is queued or under way.
     #[inline]
     pub fn quiet(&self) -> bool {
@@ -298,29 +371,25 @@ impl Sink for Engine {
             owner: if host { self.owner } else { NONE },
             host_units: filled.host_units,
             epoch: if new { self.first_epoch + self.epochs.len() as u32 - 1 } else { NONE },
-            slc: filled.slc,
+            at: self.place(filled.first, 1, filled.slc),
         };
         self.flash.close_program(self.now, handle, program);
     }
-    fn collect_read(&mut self, die: u32, units: u32, cause: Cause) -> u32 {
+    fn collect_read(&mut self, die: u32, range: Range<u32>, units: u32, cause: Cause) -> u32 {
         self.firmware_work += self.relocation(units);
-        self.flash.collect_read(self.now, die, units, cause)
+        let at = self.place_to_move(range, cause);
+        self.flash.collect_read(self.now, die, units, at, cause)
     }
     fn modify_read(&mut self, die: u32, ppn: u32, units: u32, slc: bool, fetch: u32) -> u32 {
-        if self.in_ram(ppn) {
-            NONE
-        } else if fetch == NONE {
-            self.flash.read(self.now, die, units, slc, NONE)
-        } else {
-            self.flash.read_after(self.now, die, units, slc, NONE, fetch)
-        }
+        if self.in_ram(ppn) { NONE } else { self.read(die, (ppn, units), slc, NONE, fetch) }
     }
     fn map_read(&mut self, die: u32, ppn: u32, units: u32, unit: u32) -> u32 {
         if self.in_ram(ppn) {
             return NONE;
         }
         self.firmware_work += self.map_update_time;
-        let read = self.flash.map_read(self.now, die, units, unit, self.fetch_owner);
+        let at = self.place(ppn, units, false);
+        let read = self.flash.map_read(self.now, die, units, at, unit, self.fetch_owner);
         self.arriving[unit as usize] = read;
         self.fetches += 1;
         read
@@ -343,13 +412,12 @@ impl Sink for Engine {
             run.iter().for_each(|&(ppn, _)| self.queue_held(ppn));
         }
         self.firmware_work += self.relocation(count);
-        let op = self.flash.copy(self.now, die, count, cause);
-        self.sequence += 1;
-        if op as usize >= self.runs.len() {
-            self.runs.resize(op as usize + 1, Vec::new());
+        if self.flash.looks_at_places() {
+            // Each takes its own time.
+            run.chunks(1).for_each(|one| self.copy_alike(die, 1, one, cause));
+        } else {
+            self.copy_alike(die, count, run, cause);
         }
-        self.runs[op as usize].clear();
-        self.runs[op as usize].extend_from_slice(run);
     }
     fn erase(&mut self, die: u32, superblock: u32, cause: Cause) {
         if !self.hold_erase(die, superblock, cause) {
@@ -361,6 +429,16 @@ impl Sink for Engine {
 /// Counts what the flash would have done, and takes no time.
 pub struct Instantly<'a> {
     engine: &'a mut Engine,
+}
+
+impl Instantly<'_> {
+    fn read(&mut self, at: Place, units: u32) -> u32 {
+        let untimed = &mut self.engine.untimed;
+        untimed.reads += u64::from(at.pages);
+        untimed.reads_slc += if at.slc { u64::from(at.pages) } else { 0 };
+        untimed.units_read += u64::from(units);
+        NONE
+    }
 }
 
 impl Sink for Instantly<'_> {
@@ -377,18 +455,17 @@ impl Sink for Instantly<'_> {
         engine.untimed.programs_slc += u64::from(filled.slc);
         engine.untimed.units_programmed += u64::from(engine.units_per_program);
     }
-    fn collect_read(&mut self, _: u32, units: u32, cause: Cause) -> u32 {
-        self.engine.untimed.reads += 1;
-        self.engine.untimed.reads_slc += u64::from(cause == Cause::Fold);
-        self.engine.untimed.units_read += u64::from(units);
-        NONE
+    fn collect_read(&mut self, _: u32, range: Range<u32>, units: u32, cause: Cause) -> u32 {
+        let at = self.engine.place_to_move(range, cause);
+        self.read(at, units)
     }
-    fn modify_read(&mut self, _: u32, _: u32, units: u32, slc: bool, _: u32) -> u32 {
-        self.engine.untimed.reads_slc += u64::from(slc);
-        self.collect_read(NONE, units, Cause::HostRead)
+    fn modify_read(&mut self, _: u32, ppn: u32, units: u32, slc: bool, _: u32) -> u32 {
+        let at = self.engine.place(ppn, units, slc);
+        self.read(at, units)
     }
-    fn map_read(&mut self, _: u32, _: u32, units: u32, _: u32) -> u32 {
-        self.collect_read(NONE, units, Cause::Map)
+    fn map_read(&mut self, _: u32, ppn: u32, units: u32, _: u32) -> u32 {
+        let at = self.engine.place(ppn, units, false);
+        self.read(at, units)
     }
     fn copy(&mut self, _: u32, count: u32, _: &[(u32, Placed)], _: Cause) {
         self.engine.untimed.count_copies(u64::from(count));

@@ -62,8 +62,22 @@ pub struct NandKeys {
     pub bits_per_cell: u32,
     /// tR.
     pub t_read: Nanos,
+    /// tR by type of page, one time for each of `bits_per_cell`, in place of `t_read`: lower, middle, upper. The pages of a
+    /// block take turns in the order in which they are programmed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_times: Option<Vec<Nanos>>,
     /// tPROG.
     pub t_program: Nanos,
+    /// tPROG by type of page likewise, in place of `t_program`: each page is programmed by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program_times: Option<Vec<Nanos>>,
+    /// All pages of a word line, `bits_per_cell` of them in each plane, are programmed in one operation, which takes
+    /// `t_program`. Otherwise each page is an operation.
+    #[serde(default)]
+    pub one_shot: bool,
+    /// Relative standard deviation of tR, tPROG and tBERS over all blocks, half of the variance between dies; at most 0.2.
+    #[serde(default)]
+    pub time_variation: f64,
     /// tBERS.
     pub t_erase: Nanos,
     /// Mega-transfers per second of a channel, one byte each.
@@ -71,6 +85,18 @@ pub struct NandKeys {
     /// One sense operation reads the same page of all planes.
     #[serde(default = "yes")]
     pub multi_plane_read: bool,
+    /// Each plane senses a page of its own for host reads, at the same time as others; programs, erases and reads of what
+    /// is moved take the whole die.
+    #[serde(default)]
+    pub independent_plane_reads: bool,
+    /// A page that is still in the register of its plane is not sensed again, and reads of a page that wait while it is
+    /// sensed share that.
+    #[serde(default)]
+    pub page_register: bool,
+    /// Cache read and cache program: a page crosses the channel while the same plane senses, or the die programs, the
+    /// next.
+    #[serde(default)]
+    pub cache_operations: bool,
     /// Which queue a die serves first.
     #[serde(default = "default_schedule")]
     pub schedule: String,

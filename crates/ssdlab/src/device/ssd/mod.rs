@@ -3,6 +3,7 @@
 mod absorb;
 mod buffer;
 mod build;
+mod build_nand;
 mod build_slc;
 mod commands;
 mod controller;
@@ -34,7 +35,7 @@ use super::{
 use crate::contract::hand_over;
 use crate::error::Result;
 use crate::ftl::PageMap;
-use crate::nand::{FastDiv, Finished, Geometry, NONE, OpKind};
+use crate::nand::{Finished, Geometry, NONE, OpKind};
 use crate::stats::{Part, Parts};
 use crate::units::NEVER;
 use buffer::Buffer;
@@ -82,8 +83,6 @@ pub struct Ssd {
     unit_bytes: u64,
     keep_versions: bool,
     rated_cycles: u32,
-    /// Physical units that one sense operation can bring.
-    by_read: FastDiv,
     ftl: PageMap,
     engine: Engine,
     dies: u32,
@@ -122,20 +121,20 @@ impl Ssd {
         let keys = &keys.as_exposed()?;
         let geometry: Geometry = keys.geometry()?;
         let ftl = keys.ftl(&geometry, build)?;
-        let flash = keys.flash(&geometry, EXTRA_SLOTS)?;
-        let group = if keys.nand.multi_plane_read {
-            geometry.units_per_program()
-        } else {
-            geometry.units_per_page
-        };
+        let flash = keys.flash(&geometry, EXTRA_SLOTS, build)?;
         let buffer = keys.buffer(&geometry, build)?;
         Ok(Ssd {
             capacity: keys.capacity.0,
             unit_bytes: keys.ftl.mapping_unit.0,
             keep_versions: build.keep_versions,
             rated_cycles: keys.nand.rated_pe_cycles,
-            by_read: FastDiv::new(group),
-            engine: Engine::new(flash, &ftl, buffer.is_some(), &keys.controller),
+            engine: Engine::new(
+                flash,
+                &ftl,
+                keys.units_per_read(&geometry),
+                buffer.is_some(),
+                &keys.controller,
+            ),
             ftl,
             dies: geometry.dies(),
             t_erase: keys.nand.t_erase.0,

@@ -9,11 +9,12 @@
 //!
 //! Cost: a look at the followed streams for every command; constant for each unit fetched.
 
+use super::engine::Engine;
 use super::page_reads::{is_in_ram, pages};
 use super::{PageRead, PageReads, Ssd, flash_parts};
 use crate::device::{Command, Op, SECTOR};
 use crate::ftl::Sink;
-use crate::nand::{Finished, Flash, NONE, OpKind};
+use crate::nand::{Finished, NONE, OpKind};
 use crate::persist::persistent;
 use crate::stats::{Part, Parts};
 use std::collections::VecDeque;
@@ -179,25 +180,24 @@ impl ReadAhead {
         })
     }
 
-    /// Fetches `units` of the page `group`, with what else of it is fetched now; `place` is its die,
+    /// Fetches a range, its first unit and their number, of the page `group`, with what else of it is fetched now; `place` is its die,
     /// and whether it is in SLC mode.
     fn fetch(
         &mut self,
-        now: u64,
         place: (u32, bool),
         group: u32,
-        units: u32,
-        flash: &mut Flash,
+        range: (u32, u32),
+        engine: &mut Engine,
     ) -> Ticket {
         let (die, slc) = place;
         let queued = self.recent[die as usize].find(self.clock, group, NONE);
         let fetch = if let Some(page) = queued {
-            flash.widen_read(page.op, units);
+            engine.flash.widen_read(page.op, range.1);
             page.owner & !FETCH
         } else {
             let fetch = self.begin_fetch();
             let owner = FETCH | fetch;
-            let op = flash.read(now, die, units, slc, owner);
+            let op = engine.read(die, range, slc, owner, NONE);
             self.recent[die as usize].pages.push(PageRead { group, fetch: NONE, op, owner });
             fetch
         };
@@ -269,7 +269,7 @@ impl Ssd {
     /// Fetches what the stream lacks of the units from `first` to the end of its window beyond
     /// `last`; answers the first unit that had not been fetched before.
     fn fetch_ahead(&mut self, stream: usize, first: u32, last: u32) -> u32 {
-        let (now, layout) = (self.engine.now, self.ftl.layout);
+        let layout = self.ftl.layout;
         let Some(ahead) = &mut self.read_ahead else { return first };
         ahead.clock += 1;
         let s = &mut ahead.streams[stream];
@@ -285,8 +285,9 @@ impl Ssd {
             let length = self.ftl.length(lpn);
             let dirty = self.buffer.as_ref().is_some_and(|b| b.dirty.find(lpn).is_some());
             let flash = ppn != NONE && !dirty && !is_in_ram(&layout, &self.engine, ppn, length);
-            let parts = pages(layout, self.by_read, ppn, length);
-            let last_page = || parts.last().map_or(NONE, |(ppn, _)| self.by_read.quotient(ppn));
+            let parts = pages(layout, self.engine.by_read, ppn, length);
+            let last_page =
+                || parts.last().map_or(NONE, |(ppn, _)| self.engine.by_read.quotient(ppn));
             let group = if flash { last_page() } else { NONE };
             if lpn >= target && (group == NONE || group != page) {
                 break;
@@ -294,7 +295,7 @@ impl Ssd {
             page = group;
             let mut held = Held { fetches: [NO_FETCH; 2], content: Box::default() };
             if flash {
-                let parts = pages(layout, self.by_read, ppn, length);
+                let parts = pages(layout, self.engine.by_read, ppn, length);
                 let engine = &mut self.engine;
                 let mut tickets = held.fetches.iter_mut();
                 for (ppn, units) in parts {
@@ -302,9 +303,9 @@ impl Ssd {
                         continue;
                     }
                     let ticket = tickets.next().expect("a unit lies in one or two pages");
-                    let group = self.by_read.quotient(ppn);
+                    let group = engine.by_read.quotient(ppn);
                     let place = (layout.die_of(ppn), self.ftl.in_slc(ppn));
-                    *ticket = ahead.fetch(now, place, group, units, &mut engine.flash);
+                    *ticket = ahead.fetch(place, group, (ppn, units), engine);
                 }
                 ahead.units_fetched += u64::from(lpn > last);
                 if self.keep_versions {

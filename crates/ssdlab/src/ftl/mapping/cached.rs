@@ -21,6 +21,7 @@ use crate::ftl::{Filled, Layout, Pace, PageMap, Placed, Settings, Sink, UnitWrit
 use crate::nand::{Cause, NONE};
 use crate::persist::persistent;
 use crate::rng::Stream;
+use std::ops::Range;
 
 /// Bytes of an entry of the map.
 const ENTRY_BYTES: u64 = 4;
@@ -325,11 +326,15 @@ impl Sink for TableSink<'_> {
         let cause = if filled.cause == Cause::Parity { Cause::Parity } else { Cause::Map };
         self.sink.close_program(handle, Filled { first, cause, ..filled }, placed);
     }
-    fn collect_read(&mut self, die: u32, units: u32, _: Cause) -> u32 {
-        self.sink.collect_read(die, units, Cause::Map)
+    fn collect_read(&mut self, die: u32, range: Range<u32>, units: u32, _: Cause) -> u32 {
+        let range = self.base + range.start..self.base + range.end;
+        self.sink.collect_read(die, range, units, Cause::Map)
     }
     fn modify_read(&mut self, die: u32, ppn: u32, units: u32, _: bool, _: u32) -> u32 {
-        if self.in_ram(ppn) { NONE } else { self.sink.collect_read(die, units, Cause::Map) }
+        match self.in_ram(ppn) {
+            true => NONE,
+            false => self.collect_read(die, ppn..ppn + units, units, Cause::Map),
+        }
     }
     fn stamp(&self, read: u32) -> u64 {
         self.sink.stamp(read)

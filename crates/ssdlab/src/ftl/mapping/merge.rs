@@ -65,6 +65,6 @@ impl PageMap {
             ppn == from + (n - lpn) && self.layout.program_of(ppn) == program
         };
         let units = (lpn..end).take_while(follows).count() as u32;
-        sink.collect_read(self.layout.die_of(from), units, Cause::Merge)
+        sink.collect_read(self.layout.die_of(from), from..from + units, units, Cause::Merge)
     }
 }

@@ -39,12 +39,23 @@ const OWN: usize = 4;
 const KIND: [u8; CAUSES] = [HOST as u8, HOST as u8, 0, 0, 1, 1, 3, 2];
 const HOST: usize = 4;
 
+impl Cause {
+    /// Whether it is not what the host asked for.
+    pub(super) fn is_own(self) -> bool {
+        usize::from(KIND[self as usize]) != HOST
+    }
+}
+
 impl OwnWork {
     /// Which cause comes next cannot be foretold, so that this does not branch.
     #[inline]
     pub fn add(&mut self, cause: Cause, time: u64) {
         let kind = usize::from(KIND[cause as usize]);
         self.0[kind % OWN] += if kind == HOST { 0 } else { time };
+    }
+    #[inline]
+    pub fn plus(self, other: OwnWork) -> Self {
+        OwnWork(std::array::from_fn(|kind| self.0[kind] + other.0[kind]))
     }
     #[inline]
     pub fn since(self, earlier: OwnWork) -> Self {
@@ -82,9 +93,16 @@ impl Die {
 }
 
 impl Flash {
-    /// What the die has done on the drive's own behalf up to `now`.
+    /// What the die has done on the drive's own behalf up to `now`, its planes included.
     #[inline]
     pub(super) fn own_work(&self, die: u32, now: u64) -> OwnWork {
+        let own = self.own_of_array(die, now);
+        if self.beside.is_empty() { own } else { own.plus(self.own_of_planes(die, now)) }
+    }
+
+    /// The same of what takes the whole die.
+    #[inline]
+    pub(super) fn own_of_array(&self, die: u32, now: u64) -> OwnWork {
         let die = &self.dies[die as usize];
         let mut own = die.own;
         if die.current != NONE {

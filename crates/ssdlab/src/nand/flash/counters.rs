@@ -21,6 +21,8 @@ pub struct FlashCounters {
     pub erases: u64,
     /// Suspensions.
     pub suspensions: u64,
+    /// Reads of a page that was in its register, or was sensed for another read.
+    pub register_hits: u64,
 }
 
 impl FlashCounters {
@@ -36,5 +38,6 @@ impl FlashCounters {
 persistent!(FlashCounters {
     state {
         reads, units_read, programs, reads_slc, programs_slc, units_programmed, erases, suspensions,
+        register_hits,
     }
 });

@@ -4,16 +4,29 @@ use super::{Finished, Flash, NONE, OpKind, Phase};
 use crate::nand::schedule::Heads;
 
 impl Flash {
-    /// Whether the oldest read of die `d` goes before the operation `other`.
+    /// Whether the read `read` goes before the operation `other`.
     #[inline]
-    fn overtakes(&self, d: u32, other: u32) -> bool {
-        let (read, op) = (self.dies[d as usize].reads.head, &self.ops[other as usize]);
-        read != NONE
-            && (self.policy)(Heads {
-                read: self.ops[read as usize].order,
-                other: op.order,
-                overtaken: op.overtaken,
-            })
+    pub(super) fn overtakes(&self, read: u32, other: u32) -> bool {
+        let op = &self.ops[other as usize];
+        (self.policy)(Heads {
+            read: self.ops[read as usize].order,
+            other: op.order,
+            overtaken: op.overtaken,
+        })
+    }
+
+    /// Plans when what a die does, or what takes all of it, is over.
+    #[inline]
+    pub(super) fn plan(&mut self, d: u32, at: u64) {
+        match self.beside.get_mut(d as usize) {
+            Some(beside) => beside.event = at,
+            None => self.calendar.set(d, at),
+        }
+    }
+
+    /// When that is.
+    fn planned(&self, d: u32) -> u64 {
+        self.beside.get(d as usize).map_or_else(|| self.calendar.at(d), |beside| beside.event)
     }
 
     /// Suspends an erase or program under way in favour of reads, where the flash can and the
@@ -26,18 +39,19 @@ impl Flash {
             Phase::Program => rule.program,
             _ => false,
         };
-        if !may || !self.overtakes(d, die.current) {
+        let read = self.oldest_read(d);
+        if !may || read == NONE || !self.overtakes(read, die.current) {
             return;
         }
+        let end = self.planned(d);
         let die = &mut self.dies[d as usize];
         if die.phase == Phase::Program && now < die.filled {
             // When the program begins is the time to look again.
             die.phase = Phase::Bus;
-            self.calendar.set(d, die.filled);
-            return;
+            let filled = die.filled;
+            return self.plan(d, filled);
         }
         let op = &mut self.ops[die.current as usize];
-        let end = self.calendar.at(d);
         // Not worth it when the operation ends before the die would be ready for the read.
         if op.suspended >= rule.limit || end <= now + rule.enter {
             return;
@@ -51,7 +65,7 @@ impl Flash {
         die.suspended_phase = die.phase;
         die.current = NONE;
         die.phase = Phase::Suspending;
-        self.calendar.set(d, now + rule.enter);
+        self.plan(d, now + rule.enter);
     }
 
     /// Gives an idle die its next operation.
@@ -61,6 +75,26 @@ impl Flash {
         if let Some(cause) = die.stuck.take() {
             die.own.add(cause, now - die.since);
         }
+        if !self.beside.is_empty() {
+            return self.dispatch_planes(d, now);
+        }
+        let (other, moving) = self.next_of_die(d);
+        let read = self.dies[d as usize].reads.head;
+        if read != NONE && (other == NONE || self.overtakes(read, other)) {
+            if other != NONE {
+                self.ops[other as usize].overtaken += 1;
+            }
+            let die = &mut self.dies[d as usize];
+            let index = Self::pop(&mut die.reads, &mut self.ops);
+            return self.start(d, index, now);
+        }
+        self.go_on(d, other, moving, now);
+    }
+
+    /// What a die does next but for reads, and whether that is a read of what is to be moved.
+    #[inline]
+    pub(super) fn next_of_die(&self, d: u32) -> (u32, bool) {
+        let die = &self.dies[d as usize];
         let (stream, moving) = (die.stream.head, die.moving.head);
         let ready = stream != NONE && self.ops[stream as usize].awaits == 0;
         let order = |op: u32| self.ops[op as usize].order;
@@ -71,39 +105,45 @@ impl Flash {
             (NONE, false) if ready => stream,
             (suspended, _) => suspended,
         };
-        if die.reads.head != NONE && (other == NONE || self.overtakes(d, other)) {
-            if other != NONE {
-                self.ops[other as usize].overtaken += 1;
-            }
-            let die = &mut self.dies[d as usize];
-            let index = Self::pop(&mut die.reads, &mut self.ops);
-            return self.start(d, index, now);
-        }
+        (other, take_moving)
+    }
+
+    /// Goes on with what [`Flash::next_of_die`] has answered.
+    #[inline]
+    pub(super) fn go_on(&mut self, d: u32, other: u32, take_moving: bool, now: u64) {
         let die = &mut self.dies[d as usize];
         if die.suspended != NONE {
             die.current = die.suspended;
             die.suspended = NONE;
             die.phase = die.suspended_phase;
             die.since = now;
-            self.calendar.set(d, now + self.timing.suspend.resume + die.remaining);
+            let end = now + self.timing.suspend.resume + die.remaining;
+            self.overwrite_registers(d);
+            self.plan(d, end);
         } else if other != NONE {
             let queue = if take_moving { &mut die.moving } else { &mut die.stream };
             let index = Self::pop(queue, &mut self.ops);
             self.start(d, index, now);
         } else {
+            let stream = die.stream.head;
             die.current = NONE;
             die.phase = Phase::Idle;
             if stream != NONE {
                 die.stuck = Some(self.ops[stream as usize].cause);
                 die.since = now;
             }
-            self.calendar.set(d, crate::units::NEVER);
+            self.plan(d, crate::units::NEVER);
         }
     }
 
+    /// Gives a die to an operation.
     #[inline]
-    fn start(&mut self, d: u32, index: u32, now: u64) {
-        let own = self.dies[d as usize].own;
+    pub(super) fn begin(&mut self, d: u32, index: u32, now: u64) {
+        let mut own = self.dies[d as usize].own;
+        if !self.beside.is_empty() {
+            own = own.plus(self.own_of_planes(d, now));
+            self.overwrite_registers(d);
+        }
         let op = &mut self.ops[index as usize];
         // From here on `own_at_ready` holds the wait itself.
         if op.start == 0 {
@@ -113,16 +153,24 @@ impl Flash {
         let die = &mut self.dies[d as usize];
         die.current = index;
         die.since = now;
+    }
+
+    #[inline]
+    fn start(&mut self, d: u32, index: u32, now: u64) {
+        self.begin(d, index, now);
+        let die = &mut self.dies[d as usize];
+        let op = &self.ops[index as usize];
         match op.kind {
             OpKind::Read | OpKind::Copy => {
                 die.phase = Phase::Sense;
-                let time = if op.slc { self.timing.slc_read } else { self.timing.read };
-                self.calendar.set(d, now + time);
+                let end = now + op.sensing;
+                self.plan(d, end);
             }
             OpKind::Program => self.transfer(d, now),
             OpKind::Erase => {
                 die.phase = Phase::Erase;
-                self.calendar.set(d, now + self.timing.erase);
+                let end = now + op.working;
+                self.plan(d, end);
             }
         }
     }
@@ -132,45 +180,67 @@ impl Flash {
     fn transfer(&mut self, d: u32, now: u64) {
         let die = &mut self.dies[d as usize];
         let op = &mut self.ops[die.current as usize];
+        if op.kind == OpKind::Read && !self.beside.is_empty() {
+            return self.send_of_die(d, now);
+        }
         let time = u64::from(op.units) * self.timing.transfer;
         let start = self.channels[die.channel as usize].book(now, time);
         op.bus_wait = op.bus_wait.saturating_add((start - now) as u32);
         let end = start + time;
         // Reads that wait may suspend a program as soon as it has begun.
-        let suspends = self.timing.suspend.program && die.reads.head != NONE;
-        if op.kind == OpKind::Read || suspends {
+        let is_read = op.kind == OpKind::Read;
+        let over = end + op.working;
+        let suspends = self.timing.suspend.program && self.oldest_read(d) != NONE;
+        let die = &mut self.dies[d as usize];
+        if is_read || suspends || self.registers.cache {
             die.phase = Phase::Bus;
-            self.calendar.set(d, end);
-            return;
+            return self.plan(d, end);
         }
         die.phase = Phase::Program;
         die.filled = end;
-        let time = if op.slc { self.timing.slc_program } else { self.timing.program };
-        self.calendar.set(d, end + time);
+        self.plan(d, over);
+    }
+
+    /// The data of a program is there.
+    pub(super) fn program_filled(&mut self, d: u32, now: u64) {
+        let die = &mut self.dies[d as usize];
+        die.phase = Phase::Program;
+        die.filled = now;
+        let end = now + self.ops[die.current as usize].working;
+        self.plan(d, end);
+        self.suspend(d, now);
     }
 
     /// Handles the event of die `d` at `now`; answers the operation that ended, if one did.
     #[inline]
     pub fn step(&mut self, d: u32, now: u64) -> Option<Finished> {
+        if self.beside.is_empty() { self.step_die(d, now) } else { self.step_beside(d, now) }
+    }
+
+    /// The event of what a die does, or of what takes all of it.
+    #[inline]
+    pub(super) fn step_die(&mut self, d: u32, now: u64) -> Option<Finished> {
         let die = &mut self.dies[d as usize];
         match die.phase {
             Phase::Sense => {
-                self.counters.reads += 1;
-                self.counters.reads_slc += u64::from(self.ops[die.current as usize].slc);
+                let op = &self.ops[die.current as usize];
+                let senses = u64::from(op.senses);
+                self.counters.reads += senses;
+                self.counters.reads_slc += if op.slc { senses } else { 0 };
                 self.transfer(d, now);
                 None
             }
             Phase::Bus => {
                 let op = &self.ops[die.current as usize];
+                if op.kind == OpKind::Read && !self.beside.is_empty() {
+                    self.release_die(d, now);
+                    return None;
+                }
                 if op.kind == OpKind::Read {
                     self.counters.units_read += u64::from(op.units);
                     return Some(self.finish(d, now));
                 }
-                die.phase = Phase::Program;
-                let time = if op.slc { self.timing.slc_program } else { self.timing.program };
-                die.filled = now;
-                self.calendar.set(d, now + time);
-                self.suspend(d, now);
+                self.program_filled(d, now);
                 None
             }
             Phase::Program => {
@@ -198,20 +268,21 @@ impl Flash {
                 self.dispatch(d, now);
                 None
             }
-            Phase::Idle => unreachable!("no event is planned in this phase"),
+            Phase::Idle | Phase::Planes => unreachable!("no event is planned in this phase"),
         }
     }
 
     /// Between two copies a waiting read may come in; otherwise the next copy begins.
     #[inline]
     fn next_copy(&mut self, d: u32, now: u64) {
+        let waits = self.oldest_read(d) != NONE;
         let die = &mut self.dies[d as usize];
-        if die.reads.head == NONE {
-            die.phase = Phase::Sense;
-            self.calendar.set(d, now + self.timing.read);
-            return;
-        }
         let index = die.current;
+        if !waits {
+            die.phase = Phase::Sense;
+            let end = now + self.ops[index as usize].sensing;
+            return self.plan(d, end);
+        }
         let op = &mut self.ops[index as usize];
         die.worked(op.cause, now);
         // Each copy may be overtaken as often as a program.
@@ -229,9 +300,18 @@ impl Flash {
     fn finish(&mut self, d: u32, now: u64) -> Finished {
         let die = &mut self.dies[d as usize];
         let index = die.current;
-        let op = &mut self.ops[index as usize];
-        die.worked(op.cause, now);
+        die.worked(self.ops[index as usize].cause, now);
         die.current = NONE;
+        let finished = self.conclude(index, now);
+        self.dispatch(d, now);
+        finished
+    }
+
+    /// The operation `index` has ended: its place is free, and what awaits it goes on.
+    #[inline]
+    pub(super) fn conclude(&mut self, index: u32, now: u64) -> Finished {
+        let hidden = self.asides.get(index as usize).map_or(0, |aside| aside.hidden);
+        let op = &mut self.ops[index as usize];
         let finished = Finished {
             kind: op.kind,
             owner: op.owner,
@@ -247,7 +327,7 @@ impl Flash {
             parity_wait: op.own_at_ready.parity(),
             start: op.start,
             bus_wait: u64::from(op.bus_wait),
-            bus: u64::from(op.units) * self.timing.transfer,
+            bus: u64::from(op.units) * self.timing.transfer - u64::from(hidden),
             fed: op.ready - op.queued,
             map_fed: op.map_fed,
         };
@@ -258,7 +338,6 @@ impl Flash {
             let read = *op;
             self.feed_all(&read, now);
         }
-        self.dispatch(d, now);
         finished
     }
 }

@@ -1,24 +1,20 @@
 //! Operations that wait for reads: programs for the data that they write, reads for the map.
 
-use super::{Cause, Flash, FlashOp, NONE, OpKind, Phase};
+use super::{Cause, Flash, FlashOp, NONE, OpKind, Place};
 
 impl Flash {
-    /// Queues a read of so many units, with `slc` from a block in SLC mode, that is not before the
-    /// operation `fetch` is done.
+    /// Queues a read of so many units at a place that is not before the operation `fetch` is done.
     pub fn read_after(
         &mut self,
         now: u64,
         die: u32,
         units: u32,
-        slc: bool,
+        at: Place,
         owner: u32,
         fetch: u32,
     ) -> u32 {
-        let mut op = self.template(now, die, OpKind::Read, Cause::HostRead);
-        op.units = units;
-        op.slc = slc;
-        op.owner = owner;
-        let index = self.allocate(op);
+        let op = self.read_op(now, die, units, at, Cause::HostRead);
+        let index = self.allocate_read(FlashOp { owner, ..op }, at);
         self.feed(fetch, index);
         index
     }
@@ -83,9 +79,7 @@ impl Flash {
         let own = self.own_work(die, now);
         let op = &mut self.ops[index as usize];
         (op.awaits, op.ready, op.own_at_ready) = (0, now, own);
-        if self.dies[die as usize].phase == Phase::Idle {
-            self.dispatch(die, now);
-        }
+        self.arrival(die, now, false);
     }
 
     /// One of the reads that `index` awaits is done.
@@ -107,13 +101,10 @@ impl Flash {
         op.map_fed = if read.cause == Cause::Map { waited } else { read.map_fed.min(waited) };
         let (d, kind) = (u32::from(op.die), op.kind);
         op.ready = now;
-        let own = self.own_work(d, now);
-        self.ops[index as usize].own_at_ready = own;
         if kind == OpKind::Read {
-            Self::push(&mut self.dies[d as usize].reads, &mut self.ops, index);
-            self.arrival(d, now, true);
-        } else if self.dies[d as usize].phase == Phase::Idle {
-            self.dispatch(d, now);
+            return self.admit_read(index, now);
         }
+        self.ops[index as usize].own_at_ready = self.own_work(d, now);
+        self.arrival(d, now, false);
     }
 }

@@ -1,14 +1,16 @@
 //! What of dies, channels and queued operations is state.
 
 use super::cause::OwnWork;
-use super::{Cause, Channel, Die, Flash, FlashOp, OpKind, Phase, Queue};
+use super::{
+    Aside, Beside, Cause, Channel, Die, Flash, FlashOp, OpKind, Phase, Plane, Queue, Riders,
+};
 use crate::error::Result;
 use crate::persist::{Archive, Persist, persistent, persistent_enum};
 
 persistent!(Flash {
-    state { calendar, counters, ops, free, feeds, free_feed, order, active }
-    parts { dies, channels }
-    built { timing, units_per_program, policy }
+    state { calendar, counters, ops, free, feeds, free_feed, order, active, riders, asides }
+    parts { dies, channels, beside, planes }
+    built { timing, places, units_per_program, policy, registers }
 });
 persistent!(Die {
     state {
@@ -18,12 +20,16 @@ persistent!(Die {
     built { channel }
 });
 persistent!(Channel { state { free_at, booked } });
+persistent!(Beside { state { sending, loaded, filled, event, since, own } });
+persistent!(Plane { state { reads, current, cause, sensing, until, group, sent, since, own } });
+persistent!(Aside { state { group, plane, sent, riders, chain, hidden } });
+persistent!(Riders { parts { leaders } });
 persistent!(Queue { state { head, tail } });
 persistent!(FlashOp {
     state {
         queued, ready, own_at_ready, map_fed, start, order, next, owner, first, units, repeat, feeds,
-        feeds_more, host_units, epoch, bus_wait, overtaken, suspended, die, awaits, kind, cause, slc,
-        in_stream, discarded,
+        feeds_more, host_units, epoch, bus_wait, overtaken, suspended, sensing, working, senses,
+        die, awaits, kind, cause, slc, in_stream, discarded,
     }
 });
 
@@ -33,5 +39,5 @@ impl Persist for OwnWork {
     }
 }
 persistent_enum!(OpKind { Read, Program, Copy, Erase });
-persistent_enum!(Phase { Idle, Sense, Bus, Program, Erase, Suspending });
+persistent_enum!(Phase { Idle, Sense, Bus, Program, Erase, Suspending, Planes });
 persistent_enum!(Cause { HostRead, HostWrite, Collection, Wear, Map, Merge, Fold, Parity });

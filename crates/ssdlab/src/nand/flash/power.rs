@@ -43,6 +43,7 @@ impl Flash {
             live[at as usize] = false;
             at = self.ops[at as usize].next;
         }
+        self.planes_lose_power(now);
         for d in 0..self.dies.len() {
             let die = &mut self.dies[d];
             if die.current != NONE {
@@ -80,9 +81,9 @@ impl Flash {
         let transfer = u64::from(self.units_per_program) * self.timing.transfer;
         let per_channel = dies.div_ceil(self.channels.len() as u64);
         // Dies of a channel take turns on it.
-        let reads = work.reads.div_ceil(dies) * (self.timing.read + per_channel * transfer);
+        let reads = work.reads.div_ceil(dies) * (self.timing.read.mean() + per_channel * transfer);
         let programs =
-            work.programs.div_ceil(dies) * (self.timing.program + per_channel * transfer);
+            work.programs.div_ceil(dies) * (self.timing.program.mean() + per_channel * transfer);
         reads + programs + work.erases.div_ceil(dies) * self.timing.erase
     }
 }

@@ -1,0 +1,227 @@
+//! Operations: what they are, their places while they are queued, and queues of them.
+
+use super::{Aside, Cause, Flash, NONE, OwnWork};
+
+/// Kinds of flash operations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OpKind {
+    /// Sense once, transfer `units`.
+    #[default]
+    Read,
+    /// Transfer `units`, program once.
+    Program,
+    /// `repeat` times: sense, move one unit out and back in, program.
+    Copy,
+    /// Erase a block of every plane.
+    Erase,
+}
+
+/// What became of an operation; read it before the next [`Flash::step`].
+#[derive(Clone, Copy, Debug)]
+pub struct Finished {
+    /// What it was.
+    pub kind: OpKind,
+    /// Who waits for it ([`NONE`]: nobody).
+    pub owner: u32,
+    /// Its number while it was queued.
+    pub op: u32,
+    /// First unit it programmed; of a fetch by [`Flash::map_read`], the translation unit; of an erase, the
+    /// superblock.
+    pub first: u32,
+    /// Units it programmed.
+    pub units: u32,
+    /// Units of those that occupied the write buffer.
+    pub host_units: u32,
+    /// Flush epoch it belongs to, [`NONE`]: to none.
+    pub epoch: u32,
+    /// When the flash could have begun.
+    pub ready: u64,
+    /// Of the wait before it began: while the die worked for collection.
+    pub collection_wait: u64,
+    /// Of the same wait: while the die worked for the map.
+    pub map_wait: u64,
+    /// Of the same wait: while the die folded the SLC cache.
+    pub fold_wait: u64,
+    /// Of the same wait: while the die programmed parity.
+    pub parity_wait: u64,
+    /// When it began.
+    pub start: u64,
+    /// Of its time: waiting for the channel.
+    pub bus_wait: u64,
+    /// Of its time: on the channel.
+    pub bus: u64,
+    /// Time before `ready` in which it waited for the reads that feed it.
+    pub fed: u64,
+    /// Of that: for map entries.
+    pub map_fed: u64,
+}
+
+/// A program about to be queued.
+#[derive(Clone, Copy, Debug)]
+pub struct Program {
+    /// First unit.
+    pub first: u32,
+    /// Units transferred.
+    pub units: u32,
+    /// For whom.
+    pub cause: Cause,
+    /// Who waits.
+    pub owner: u32,
+    /// Units that leave the write buffer when it is done.
+    pub host_units: u32,
+    /// Flush epoch, [`NONE`]: no flush waits for it.
+    pub epoch: u32,
+    /// Where it begins.
+    pub at: Place,
+}
+
+/// Where an operation works, as far as anything depends on it: in which mode the block is, for the times the page
+/// and the block, for registers what is sensed together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The superblock of the drive whose part on the die it is.
+    pub block: u32,
+    /// First page in the block.
+    pub page: u32,
+    /// Pages of the block that are sensed one after the other.
+    pub pages: u32,
+    /// Number in the drive of the page, or page of every plane, that is sensed; [`NONE`]: of several.
+    pub group: u32,
+    /// The plane that is sensed, 0 where all are.
+    pub plane: u32,
+    /// The block is in SLC mode.
+    pub slc: bool,
+}
+
+impl Place {
+    /// Somewhere in a block in or out of SLC mode.
+    #[inline]
+    pub fn anywhere(slc: bool) -> Self {
+        Place { block: 0, page: 0, pages: 1, group: NONE, plane: 0, slc }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FlashOp {
+    pub queued: u64,
+    pub ready: u64,
+    pub own_at_ready: OwnWork,
+    /// Of the wait for the reads that feed it: for map entries.
+    pub map_fed: u64,
+    pub start: u64,
+    pub order: u64,
+    pub next: u32,
+    pub owner: u32,
+    pub first: u32,
+    pub units: u32,
+    pub repeat: u32,
+    pub feeds: [u32; 2],
+    /// List of the operations after those two.
+    pub feeds_more: u32,
+    pub host_units: u32,
+    pub epoch: u32,
+    pub bus_wait: u32,
+    pub overtaken: u32,
+    pub suspended: u32,
+    /// Time of sensing, of each copy before it is programmed.
+    pub sensing: u64,
+    /// Time of programming or erasing.
+    pub working: u64,
+    /// Sense operations that a read takes; none where its page is in the register.
+    pub senses: u16,
+    pub die: u16,
+    pub awaits: u16,
+    pub kind: OpKind,
+    pub cause: Cause,
+    /// The block is in SLC mode.
+    pub slc: bool,
+    pub in_stream: bool,
+    /// Never to be queued; its place is free once the reads that feed it are done.
+    pub discarded: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Queue {
+    pub head: u32,
+    pub tail: u32,
+}
+pub(super) const EMPTY: Queue = Queue { head: NONE, tail: NONE };
+
+impl Flash {
+    pub(super) fn allocate(&mut self, op: FlashOp) -> u32 {
+        self.active += 1;
+        let index = self.take_place(op);
+        if !self.beside.is_empty() {
+            self.asides.resize(self.ops.len(), Aside::default());
+            self.asides[index as usize] = Aside::default();
+        }
+        index
+    }
+
+    #[inline]
+    fn take_place(&mut self, op: FlashOp) -> u32 {
+        if self.free == NONE {
+            self.ops.push(op);
+            return (self.ops.len() - 1) as u32;
+        }
+        let index = self.free;
+        self.free = self.ops[index as usize].next;
+        self.ops[index as usize] = op;
+        index
+    }
+
+    #[inline]
+    pub(super) fn template(&mut self, now: u64, die: u32, kind: OpKind, cause: Cause) -> FlashOp {
+        self.order += 1;
+        FlashOp {
+            queued: now,
+            ready: now,
+            own_at_ready: OwnWork::default(),
+            map_fed: 0,
+            start: 0,
+            order: self.order,
+            next: NONE,
+            owner: NONE,
+            first: NONE,
+            units: 0,
+            repeat: 0,
+            feeds: [NONE; 2],
+            feeds_more: NONE,
+            host_units: 0,
+            epoch: 0,
+            bus_wait: 0,
+            overtaken: 0,
+            suspended: 0,
+            sensing: 0,
+            working: 0,
+            senses: 1,
+            die: die as u16,
+            awaits: 0,
+            kind,
+            cause,
+            slc: false,
+            in_stream: false,
+            discarded: false,
+        }
+    }
+
+    pub(super) fn push(queue: &mut Queue, ops: &mut [FlashOp], index: u32) {
+        if queue.tail == NONE {
+            queue.head = index;
+        } else {
+            ops[queue.tail as usize].next = index;
+        }
+        queue.tail = index;
+    }
+
+    #[inline]
+    pub(super) fn pop(queue: &mut Queue, ops: &mut [FlashOp]) -> u32 {
+        let index = queue.head;
+        queue.head = ops[index as usize].next;
+        if queue.head == NONE {
+            queue.tail = NONE;
+        }
+        ops[index as usize].next = NONE;
+        index
+    }
+}
