@@ -28,6 +28,10 @@ impl Rig {
     /// at full size, and it would find more the less there is to write to. Partitions shrink with what they are of; cards and
     /// the tables of arrays, caches and tiers stay as they are.
     ///
+    /// One thing does not scale: by chance some dies hold more valid data than others, relatively the more the less
+    /// each holds. A drive with little spare whose dies take turns then waits for the fullest: a Crucial MX200 of 250 GB
+    /// writes 11 % less at 1/31 than at 1/16 of its size and 20 % less at 1/63, with the same write amplification.
+    ///
     /// # Errors
     /// [`Error::Rig`] where a drive does not say how large it is, or cannot be that small.
     pub fn scale(&self, factor: u64, fewest: u64) -> Result<Vec<(String, String)>> {

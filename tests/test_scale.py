@@ -1,0 +1,86 @@
+"""Drives at reduced size: what they write, amplify and how fast does not depend on the scale."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from ssdlab.experiments.measure import course
+from ssdlab.jobfile import JobText
+from ssdlab.rig import SUPERBLOCKS_MIN, profile, profiles, reduced
+from ssdlab.target import Settings, Sim
+from ssdlab.wear import Stretch
+
+LONG = bool(os.environ.get("SSDLAB_LONG"))
+WA_NEAR, RATE_NEAR = 0.02, 0.03
+PAGES = 32
+"""Program units of a superblock; with fewer of them how many are valid comes in coarse steps."""
+BYTES = 8 * 10**9
+"""Larger drives take too long, other than in the long run."""
+SMALL = (
+    # Not those with little spare whose dies take turns: by chance some dies of a small drive hold
+    # more valid data than others, and the rest wait for them (`Rig.scale` has numbers).
+    "micron-7450-960",
+    "micron-p400e-100",
+    "micron-p400e-400",
+    "intel-dc-s3700-200",
+    "intel-dc-s3510-480",
+    "toshiba-mk4001grzb-400",
+)
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What a drive comes to."""
+
+    bytes: int
+    iops: float
+    amplification: float
+
+
+def reach(drive: str, factor: int, share: float = 0.5) -> Reached:
+    """Random writes over a drive in its steady state, so much of its capacity; the second half."""
+    changes = reduced(drive, factor, fewest=SUPERBLOCKS_MIN)
+    capacity = int(changes["capacity"].removesuffix("B"))
+    job = (
+        "[random]\nrw=randwrite\nbs=4k\niodepth=128\nnumjobs=4\ngroup_reporting\nnorandommap\n"
+        f"io_size={int(capacity * share) // 4 // 4096 * 4096}\n"
+    )
+    interval = max(1, 4000 // factor)
+    settings = Settings(seed=1, prepare="steady", overrides=changes, interval_ms=interval)
+    target = Sim(drive, profile(drive).text)
+    result = target.run(JobText("random.fio", job, Path.cwd()), settings)
+    writes = course(result, "random", 1)
+    end = float(writes.time[-1])
+    amplification = Stretch.of(result, end / 2, end).amplification
+    assert amplification is not None
+    return Reached(capacity, writes.between(end / 2, end), amplification)
+
+
+def near(one: Reached, other: Reached) -> None:
+    assert other.amplification == pytest.approx(one.amplification, rel=WA_NEAR), (one, other)
+    assert other.iops == pytest.approx(one.iops, rel=RATE_NEAR), (one, other)
+
+
+def smallest(drive: str) -> int:
+    """How many times smaller a drive can be with enough superblocks and program units."""
+    rig = profile(drive).rig()
+    dies = int(rig.get("nand.channels") or 1) * int(rig.get("nand.ways") or 1)
+    page = (rig.bytes("nand.page") or 0) * int(rig.get("nand.planes") or 1)
+    least = dies * SUPERBLOCKS_MIN * PAGES * page
+    return max(1, (rig.bytes("capacity") or 0) // least)
+
+
+@pytest.mark.parametrize("drive", SMALL)
+def test_a_drive_is_the_same_at_half_the_size(drive: str) -> None:
+    factor = smallest(drive)
+    near(reach(drive, factor // 2), reach(drive, factor))
+
+
+@pytest.mark.skipif(not LONG, reason="takes hours; ./lab test --long")
+@pytest.mark.parametrize("drive", [one.name for one in profiles() if one.rig().find("ssd")])
+def test_an_eighth_and_a_thirty_second_are_the_same(drive: str) -> None:
+    near(reach(drive, 8), reach(drive, 32))
