@@ -39,7 +39,7 @@ MORE_ASSUMED: dict[str, int] = {
     "intel-dc-s3510-480": 69,
     "intel-dc-s3700-800": 48,
     "intel-dc-s4600-240": 55,
-    "intel-dc-s4610-480": 66,
+    "intel-dc-s4610-480": 67,
     "intel-x25-e-32": 71,
     "intel-x25-e-64": 72,
     "kioxia-cm7-r-3840": 59,
@@ -166,6 +166,14 @@ def test_show_tells_what_is_put_in_fitted_and_predicted(cli: Cli) -> None:
     row = next(one for one in shown["rows"] if one["key"] == "below.nand.t_erase")
     assert row["supplied by"] == "imft-34nm-mlc"
     assert "assumed" in shown["note"]
+
+
+def test_what_was_fitted_on_another_drive_is_predicted_of_this_one() -> None:
+    def predicted(drive: str) -> str:
+        return next(one for one in knowledge.told(profile(drive)) if one.startswith("predicted"))
+
+    assert "sequential writes" not in predicted("intel-dc-p4510-2000")
+    assert "sequential writes" in predicted("intel-dc-p4610-1600"), "of the same flash"
 
 
 def test_a_part_is_listed_and_shown(cli: Cli) -> None:
