@@ -109,7 +109,10 @@ def told(profile: Profile) -> list[str]:
     ceilings = [one for one in found if one.own_key in above and one not in fits]
     by_hand = units.listed([f"{one.own_key} ({one.text})" for one in ceilings]) or "none"
     to = "; ".join(f"{one.own_key} ({one.text}) to {one.measurement}" for one in fits) or "none"
-    predicted = units.listed(list(_predicted(ceilings, fits))) or "nothing"
+    # What a part's value was fitted to on another drive is a prediction of this one.
+    model = re.split(r":| \(", profile.summary)[0].partition(" ")[2]
+    own = [one for one in fits if not one.origin or model in one.measurement]
+    predicted = units.listed(list(_predicted(ceilings, own))) or "nothing"
     return [
         f"put in by hand, ceilings: {by_hand}",
         f"fitted: {to}",

@@ -109,7 +109,9 @@ fn over_provisioning(mut drive: Table) -> Result<Option<(f64, String)>> {
     let usable = dies as f64 * die.0 as f64 * (1.0 - nand.reserve) - cache as f64;
     let stripe = f64::from(keys.ftl.parity.stripe);
     let data = if stripe > 1.0 { usable * (stripe - 1.0) / stripe } else { usable };
-    let share = (1e4 * (data / keys.capacity.0.max(1) as f64 - 1.0)).round() / 1e4;
+    // Three significant digits: what is reserved is not known better.
+    let exact = data / keys.capacity.0.max(1) as f64 - 1.0;
+    let share: f64 = format!("{exact:.2e}").parse().unwrap_or(exact);
     let capacity = keys.capacity.0 as f64 / 1e9;
     let mut how = format!("from {dies} dies of {die} and a capacity of {capacity:.2} GB");
     if nand.reserve > 0.0 {
