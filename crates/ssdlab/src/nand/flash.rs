@@ -216,6 +216,22 @@ impl Flash {
         (sum, self.channels.iter().map(|c| c.busy(now)).sum())
     }
 
+    #[inline]
+    fn sensing(&self, die: u32, at: Place) -> u64 {
+        match self.places {
+            true => self.timing.sensing(die, at),
+            false => self.timing.sensing_anywhere(at.slc),
+        }
+    }
+
+    #[inline]
+    fn programming(&self, die: u32, at: Place) -> u64 {
+        match self.places {
+            true => self.timing.programming(die, at),
+            false => self.timing.programming_anywhere(at.slc),
+        }
+    }
+
     /// Queues a host read of `units` at a place.
     pub fn read(&mut self, now: u64, die: u32, units: u32, at: Place, owner: u32) -> u32 {
         let op = self.read_op(now, die, units, at, Cause::HostRead);
@@ -227,7 +243,7 @@ impl Flash {
         let mut op = self.template(now, die, OpKind::Read, cause);
         op.units = units;
         op.slc = at.slc;
-        op.sensing = self.timing.sensing(die, at);
+        op.sensing = self.sensing(die, at);
         op.senses = at.pages as u16;
         op
     }
@@ -299,7 +315,7 @@ impl Flash {
     pub fn close_program(&mut self, now: u64, index: u32, program: Program) {
         self.order += 1;
         let die = u32::from(self.ops[index as usize].die);
-        let working = self.timing.programming(die, program.at);
+        let working = self.programming(die, program.at);
         let op = &mut self.ops[index as usize];
         op.working = working;
         op.order = self.order;
@@ -335,8 +351,8 @@ impl Flash {
         cause: Cause,
     ) -> u32 {
         let mut op = self.template(now, die, OpKind::Copy, cause);
-        op.sensing = self.timing.sensing(die, from);
-        op.working = self.timing.programming(die, to);
+        op.sensing = self.sensing(die, from);
+        op.working = self.programming(die, to);
         op.units = 2;
         op.repeat = repeat;
         let index = self.allocate(op);

@@ -30,11 +30,7 @@ impl Times {
     }
 
     /// Of so many pages from `page` of the block on, one after the other.
-    #[inline]
     fn of_pages(&self, page: u32, pages: u32) -> u64 {
-        if self.types == 1 {
-            return self.of[0] * u64::from(pages);
-        }
         (page..page + pages).map(|page| self.of[(page % self.types) as usize]).sum()
     }
 
@@ -109,8 +105,20 @@ impl Timing {
             || self.variation.deviation > 0.0
     }
 
-    /// Sensing the pages at `at`.
+    /// Sensing a page, where that does not depend on the place but for the mode of the block.
     #[inline]
+    pub(super) fn sensing_anywhere(&self, slc: bool) -> u64 {
+        if slc { self.slc_read } else { self.read.of[0] }
+    }
+
+    /// Programming likewise.
+    #[inline]
+    pub(super) fn programming_anywhere(&self, slc: bool) -> u64 {
+        if slc { self.slc_program } else { self.program.of[0] }
+    }
+
+    /// Sensing the pages at `at`.
+    #[inline(never)]
     pub(super) fn sensing(&self, die: u32, at: Place) -> u64 {
         let time = match at.slc {
             true => self.slc_read * u64::from(at.pages),
@@ -120,7 +128,7 @@ impl Timing {
     }
 
     /// Programming the program unit that begins at `at`.
-    #[inline]
+    #[inline(never)]
     pub(super) fn programming(&self, die: u32, at: Place) -> u64 {
         let time = match at.slc {
             true => self.slc_program * u64::from(self.pages_per_program),
@@ -130,14 +138,12 @@ impl Timing {
     }
 
     /// Erasing the part of a superblock on a die.
-    #[inline]
     pub(super) fn erasing(&self, die: u32, superblock: u32) -> u64 {
         self.variation.of(Work::Erase, die, superblock, self.erase)
     }
 }
 
 impl Variation {
-    #[inline]
     fn of(&self, work: Work, die: u32, block: u32, time: u64) -> u64 {
         if self.deviation == 0.0 {
             return time;

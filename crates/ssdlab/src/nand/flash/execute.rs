@@ -118,7 +118,9 @@ impl Flash {
             die.phase = die.suspended_phase;
             die.since = now;
             let end = now + self.timing.suspend.resume + die.remaining;
-            self.overwrite_registers(d);
+            if !self.beside.is_empty() {
+                self.overwrite_registers(d);
+            }
             self.plan(d, end);
         } else if other != NONE {
             let queue = if take_moving { &mut die.moving } else { &mut die.stream };
@@ -141,8 +143,7 @@ impl Flash {
     pub(super) fn begin(&mut self, d: u32, index: u32, now: u64) {
         let mut own = self.dies[d as usize].own;
         if !self.beside.is_empty() {
-            own = own.plus(self.own_of_planes(d, now));
-            self.overwrite_registers(d);
+            own = self.take_planes(d, now);
         }
         let op = &mut self.ops[index as usize];
         // From here on `own_at_ready` holds the wait itself.
@@ -218,7 +219,7 @@ impl Flash {
     }
 
     /// The event of what a die does, or of what takes all of it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn step_die(&mut self, d: u32, now: u64) -> Option<Finished> {
         let die = &mut self.dies[d as usize];
         match die.phase {

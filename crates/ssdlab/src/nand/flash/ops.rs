@@ -1,6 +1,6 @@
 //! Operations: what they are, their places while they are queued, and queues of them.
 
-use super::{Aside, Cause, Flash, NONE, OwnWork};
+use super::{Cause, Flash, NONE, OwnWork};
 
 /// Kinds of flash operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -152,8 +152,7 @@ impl Flash {
         self.active += 1;
         let index = self.take_place(op);
         if !self.beside.is_empty() {
-            self.asides.resize(self.ops.len(), Aside::default());
-            self.asides[index as usize] = Aside::default();
+            self.set_aside(index);
         }
         index
     }

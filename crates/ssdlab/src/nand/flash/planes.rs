@@ -25,6 +25,7 @@ impl Flash {
     }
 
     /// A read of a plane may begin from now on.
+    #[inline(never)]
     pub(super) fn admit_plane_read(&mut self, d: u32, index: u32, now: u64) {
         let p = self.plane_of(d, index);
         let mut own = self.own_of_array(d, now).plus(self.planes[p].own);
@@ -41,6 +42,7 @@ impl Flash {
     }
 
     /// Something may begin on die `d` that could not before.
+    #[inline(never)]
     pub(super) fn arrival_beside(&mut self, d: u32, now: u64, read: bool) {
         let die = &self.dies[d as usize];
         if matches!(die.phase, Phase::Idle | Phase::Planes) {
@@ -71,6 +73,7 @@ impl Flash {
     }
 
     /// Handles an event of die `d`.
+    #[inline(never)]
     pub(super) fn step_beside(&mut self, d: u32, now: u64) -> Option<Finished> {
         // What lets a register go comes before the end of its transfer.
         let done = if self.takes_all(d) && self.beside[d as usize].event <= now {
@@ -88,6 +91,7 @@ impl Flash {
     }
 
     /// Gives a die of which nothing takes all its next operations.
+    #[inline(never)]
     pub(super) fn dispatch_planes(&mut self, d: u32, now: u64) {
         if self.beside[d as usize].loaded != NONE && self.dies[d as usize].suspended == NONE {
             return self.start_loaded(d, now);
@@ -198,6 +202,7 @@ impl Flash {
     }
 
     /// What planes of die `d` have done on the drive's own behalf.
+    #[inline(never)]
     pub(super) fn own_of_planes(&self, d: u32, now: u64) -> OwnWork {
         let Beside { mut own, since, .. } = self.beside[d as usize];
         if let Some(cause) = self.cause_of_planes(d) {

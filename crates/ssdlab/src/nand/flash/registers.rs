@@ -138,10 +138,22 @@ impl Flash {
     /// Nothing that was sensed is in the registers of die `d` any more.
     #[inline]
     pub(super) fn overwrite_registers(&mut self, d: u32) {
-        if !self.planes.is_empty() {
-            let planes = self.planes_of(d);
-            self.planes[planes].iter_mut().for_each(|plane| plane.group = NONE);
-        }
+        let planes = self.planes_of(d);
+        self.planes[planes].iter_mut().for_each(|plane| plane.group = NONE);
+    }
+
+    /// Something begins that takes all planes of die `d`; answers what that has done on the drive's own behalf.
+    #[inline(never)]
+    pub(super) fn take_planes(&mut self, d: u32, now: u64) -> OwnWork {
+        self.overwrite_registers(d);
+        self.dies[d as usize].own.plus(self.own_of_planes(d, now))
+    }
+
+    /// The operation `index` is new.
+    #[inline(never)]
+    pub(super) fn set_aside(&mut self, index: u32) {
+        self.asides.resize(self.ops.len(), Aside::default());
+        self.asides[index as usize] = Aside::default();
     }
 
     /// Books the transfer of the read `index`, whose page has been sensed; answers when it is over.
@@ -164,6 +176,7 @@ impl Flash {
     }
 
     /// A read that took all planes has sensed.
+    #[inline(never)]
     pub(super) fn send_of_die(&mut self, d: u32, now: u64) {
         let before = self.planes[self.planes_of(d)].iter().map(|plane| plane.sent).max();
         let end = self.send(d, self.dies[d as usize].current, now);
@@ -175,6 +188,7 @@ impl Flash {
     }
 
     /// Its register is free.
+    #[inline(never)]
     pub(super) fn release_die(&mut self, d: u32, now: u64) {
         let die = &mut self.dies[d as usize];
         die.worked(self.ops[die.current as usize].cause, now);
