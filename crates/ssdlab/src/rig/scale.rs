@@ -137,17 +137,7 @@ impl Rig {
             let entries = self.count("ftl.map.entries")? / factor;
             own.push(("ftl.map.entries", entries.to_string()));
         }
-        if self.get("ftl.gc.pace").as_deref() == Some("periodic") {
-            // Its marks are superblocks of the region, above the reserve of collection; shorter blocks are more of them.
-            let fewer = factor as f64 / shorter as f64;
-            let start = self.number("ftl.gc.batch.start")?;
-            let end = self.number("ftl.gc.batch.end")?;
-            let low =
-                if self.get("ftl.gc.low").is_some() { self.number("ftl.gc.low")? } else { 1.0 };
-            let begin = (start / fewer).max(low + 0.5);
-            own.push(("ftl.gc.batch.start", six_digits(begin)));
-            own.push(("ftl.gc.batch.end", six_digits(begin + (end - start) / fewer)));
-        }
+        own.extend(self.scaled_marks(factor as f64 / shorter as f64)?);
         if let Some(size) = self.bytes("write_buffer.size")? {
             own.push(("write_buffer.drain", "immediate".to_string()));
             if shorter > 1 && self.get("ftl.gc.pace").as_deref() == Some("blocking") {
@@ -166,6 +156,22 @@ impl Rig {
     fn pages_per_program(&self) -> u64 {
         let one_shot = self.get("nand.one_shot").as_deref() == Some("true");
         if one_shot { self.count("nand.bits_per_cell").unwrap_or(3) } else { 1 }
+    }
+
+    /// The marks of periodic collection: superblocks of the region, above the reserve of collection. There are `fewer`
+    /// times fewer of them.
+    fn scaled_marks(&self, fewer: f64) -> Result<Vec<(&'static str, String)>> {
+        if self.get("ftl.gc.pace").as_deref() != Some("periodic") {
+            return Ok(Vec::new());
+        }
+        let start = self.number("ftl.gc.batch.start")?;
+        let end = self.number("ftl.gc.batch.end")?;
+        let low = if self.get("ftl.gc.low").is_some() { self.number("ftl.gc.low")? } else { 1.0 };
+        let begin = (start / fewer).max(low + 0.5);
+        Ok(vec![
+            ("ftl.gc.batch.start", six_digits(begin)),
+            ("ftl.gc.batch.end", six_digits(begin + (end - start) / fewer)),
+        ])
     }
 
     fn needed<T>(&self, key: &str, value: Option<T>) -> Result<T> {
