@@ -105,8 +105,12 @@ impl Rig {
         let wanted = fewest.max(together) as f64;
         let remain =
             |pages: u64| capacity as f64 * reserve / stripe as f64 / pages as f64 / factor as f64;
+        // Of less than two superblocks, a whole number is not about as many.
+        let coarse = |left: f64| (left.round_ties_even().max(1.0) - left).abs() > left / 4.0;
         let mut shorter = 1;
-        while remain(pages) < wanted && pages.is_multiple_of(2 * self.pages_per_program()) {
+        while (remain(pages) < wanted || coarse(remain(pages)))
+            && pages.is_multiple_of(2 * self.pages_per_program())
+        {
             pages /= 2;
             shorter *= 2;
         }
