@@ -222,7 +222,7 @@ impl Layout {
         let (superblock, offset) = self.by_superblock.split(ppn);
         let (program, within) = self.by_program.split(offset);
         let pages = self.pages_per_program;
-        let row = within / (self.units_per_program() / pages);
+        let row = if pages == 1 { 0 } else { within / (self.units_per_program() / pages) };
         (superblock, self.by_dies.quotient(program) * pages + row)
     }
     /// The `k`-th die of a region.

@@ -186,6 +186,12 @@ impl Flash {
         !self.beside.is_empty() || self.places
     }
 
+    /// Whether times depend on places.
+    #[inline]
+    pub fn times_differ(&self) -> bool {
+        self.places
+    }
+
     /// Operations queued or under way.
     #[inline]
     pub fn active(&self) -> u32 {

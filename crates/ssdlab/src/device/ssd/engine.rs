@@ -284,17 +284,20 @@ impl Engine {
     }
 
     fn look_up_place(&self, ppn: u32, units: u32, slc: bool) -> Place {
+        let (nth, last) = (self.by_read.quotient(ppn), ppn + units.max(1) - 1);
+        let (group, plane) = self.flash.register_of(nth);
+        let whole = last == ppn || self.by_read.quotient(last) == nth;
+        let at = Place { group: if whole { group } else { NONE }, plane, ..Place::anywhere(slc) };
+        if !self.flash.times_differ() {
+            return at;
+        }
         let (layout, block, first) = match self.table_first {
             table if ppn >= table => (&self.table, self.data.superblock_of(table), table),
             _ => (&self.data, 0, 0),
         };
-        let last = ppn + units.max(1) - 1;
-        let ((superblock, page), (_, end)) =
-            (layout.page_of(ppn - first), layout.page_of(last - first));
-        let (group, plane) = self.flash.register_of(self.by_read.quotient(ppn));
-        let group =
-            if self.by_read.quotient(last) == self.by_read.quotient(ppn) { group } else { NONE };
-        Place { block: block + superblock, page, pages: end + 1 - page, group, plane, slc }
+        let (superblock, page) = layout.page_of(ppn - first);
+        let end = if last == ppn { page } else { layout.page_of(last - first).1 };
+        Place { block: block + superblock, page, pages: end + 1 - page, ..at }
     }
 
     /// Queues a read of `units` from `ppn` on of one page (or page of every plane) of `die`, not before the operation

@@ -56,8 +56,8 @@ pub struct NandKeys {
     pub page: Bytes,
     /// Pages of a block.
     pub pages_per_block: u32,
-    /// Bits of a cell: 2 MLC, 3 TLC, 4 QLC. A block in SLC mode has so many times fewer pages; where
-    /// there is no SLC cache, nothing depends on it.
+    /// Bits of a cell: 2 MLC, 3 TLC, 4 QLC. A block in SLC mode has so many times fewer pages; where there is no SLC
+    /// cache, only `read_times`, `program_times` and `one_shot` depend on it.
     #[serde(default = "three")]
     pub bits_per_cell: u32,
     /// tR.

@@ -121,7 +121,8 @@ impl Flash {
     /// What the register that takes the `nth` page (or page of every plane) of the drive will hold then, and its plane.
     #[inline]
     pub fn register_of(&self, nth: u32) -> (u32, u32) {
-        (nth, nth % self.registers.planes)
+        let planes = self.registers.planes;
+        (nth, if planes == 1 { 0 } else { nth % planes })
     }
 
     /// Whether what is in a register is not sensed again.
