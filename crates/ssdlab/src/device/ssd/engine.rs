@@ -251,9 +251,7 @@ impl Engine {
     /// Copies that take the times of the first of them.
     fn copy_alike(&mut self, die: u32, count: u32, run: &[(u32, Placed)], cause: Cause) {
         let mut places = (Place::anywhere(false), Place::anywhere(false));
-        if let (true, Some(&(to, Placed { from, .. }))) =
-            (self.flash.looks_at_places(), run.first())
-        {
+        if let (true, Some(&(to, Placed { from, .. }))) = (self.flash.times_differ(), run.first()) {
             // What moves stays in its part of the drive, which numbers its units for itself.
             let first = if to >= self.table_first { self.table_first } else { 0 };
             places = (self.place(first + from, 1, false), self.place(to, 1, false));
@@ -415,7 +413,7 @@ impl Sink for Engine {
             run.iter().for_each(|&(ppn, _)| self.queue_held(ppn));
         }
         self.firmware_work += self.relocation(count);
-        if self.flash.looks_at_places() {
+        if self.flash.times_differ() {
             // Each takes its own time.
             run.chunks(1).for_each(|one| self.copy_alike(die, 1, one, cause));
         } else {
