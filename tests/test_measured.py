@@ -112,6 +112,20 @@ def test_what_is_far_off_says_why() -> None:
             assert table().why(cell), f"{cell.drive}: {cell.quantity} is far off"
 
 
+def test_the_readme_says_how_far_off_they_are() -> None:
+    lines = [
+        Line("", name, one["published"], one["unit"], one.get("simulated"), kind=one["kind"])
+        for name, one in HEADLINES["measured"].items()
+        for one in [{"kind": "predicted", **one}]
+    ]
+    found = score(lines)
+    assert found.median is not None and found.high is not None
+    said = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+    assert f"of {found.counted} numbers that no profile was fitted to" in said
+    off = f"{100 * found.median:.0f} % and nine tenths by less than {100 * found.high:.0f} %"
+    assert f"half are off by less\nthan {off}" in said
+
+
 def test_one_drive_is_measured_alone(cli: Cli, tmp_path: Path) -> None:
     page, data = tmp_path / "page.html", tmp_path / "data.json"
     said = cli("reproduce", "measured", DISK, "--quick", "-o", page, "--json", data)
