@@ -116,11 +116,17 @@ def test_only_drives_that_ship_are_excepted() -> None:
 
 
 FITTED = knowledge.fitted(SHIPPED)
+MORE_FITTED = {"intel-dc-p4500": 4, "samsung-pm963": 4}
+"""Families of more fitted values than three: their own three, and the latency of all NVMe hosts."""
 
 
 @pytest.mark.parametrize("family", FITTED)
 def test_few_values_of_a_family_are_fitted_each_to_a_measurement(family: str) -> None:
-    assert len(FITTED[family]) <= FITTED_MAX
+    listed = MORE_FITTED.get(family)
+    if listed is None:
+        assert len(FITTED[family]) <= FITTED_MAX
+    else:
+        assert len(FITTED[family]) == listed > FITTED_MAX
     for one in FITTED[family].values():
         assert any(sign.isdigit() for sign in one.measurement), f"{one.own_key}: {one.source}"
 

@@ -78,7 +78,7 @@ SEQUENTIAL_WRITE = {
     "intel-dc-p4500-1000": (600, 0.02),
     "intel-dc-p4500-4000": (1800, 0.02),
     "intel-dc-p4510-2000": (2000, 0.02),
-    "samsung-pm1733-3840": (3800, 0.06),
+    "samsung-pm1733-3840": (3800, 0.02),
     "samsung-970-pro-512": (2300, 0.05),
 }
 """Rated MB/s (Lenovo's guide, hardwareluxx.de, Puget Systems; the P4510's recalled), and how near.

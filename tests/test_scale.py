@@ -21,8 +21,8 @@ PAGES = 32
 BYTES = 8 * 10**9
 """Larger drives take too long, other than in the long run."""
 SMALL = (
-    # Not those with little spare whose dies take turns: by chance some dies of a small drive hold
-    # more valid data than others, and the rest wait for them (`Rig.scale` has numbers).
+    # Not those with little spare and paced collection on shared frontiers: they miss, and why is
+    # not known (`Rig.scale` has numbers).
     "micron-7450-960",
     "micron-p400e-100",
     "micron-p400e-400",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ssdlab.arrays.attachment import attachment, without_ram
-from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task
+from ssdlab.experiments.base import Experiment, Kind, Line, Reproduced, Runs, Task
 from ssdlab.experiments.card_cache import (
     ARTICLE,
     COLD_S,
@@ -22,13 +22,15 @@ CARD = "lsi-9361-8i"
 PRESET = "cachecade"
 DRIVE = "CacheCade 2.0 on the 9361-8i"
 WARM = {"write": 60_000.0, "read": 120_000.0, "mixed": 70_000.0}
+KIND: dict[str, Kind] = {"write": "fitted"}
+"""What is not a prediction."""
 NAMES = {"write": "writes", "read": "reads", "mixed": "half reads, half writes"}
 SSD_WHY = (
     "here the mirror reads what two SSDs are rated for; what the card's firmware takes for a "
     "look-up in its cache is not known"
 )
 WHY = {
-    "write": f"no number was chosen by it: {FRESH}",
+    "write": f"what the SSD's controller takes for a write was chosen by it: {FRESH}",
     "read": SSD_WHY,
     "mixed": "how reads pass writes within the SSD is assumed in its profile; " + SSD_WHY,
 }
@@ -49,9 +51,12 @@ def judge(runs: Runs, factor: int) -> Reproduced:
     bare = {load: course(runs[f"{load}-no-cache"], load, factor) for load in ("write", "read")}
     used = course(runs["write-used"], "write", factor).last(WARM_S)
     lines = [
-        Line(DRIVE, f"{NAMES[load]}, warm", WARM[load], "IOPS", one.last(WARM_S), WHY[load])
+        Line(
+            DRIVE, f"{NAMES[load]}, warm", WARM[load], "IOPS", one.last(WARM_S), WHY[load],
+            KIND.get(load, "predicted"),
+        )
         for load, one in found.items()
-    ]
+    ]  # fmt: skip
     lines.append(Line(DRIVE, "writes, warm, used SSDs", None, "IOPS", used))
     lines += [
         Line(DRIVE, f"{NAMES[load]}, cold", None, "IOPS", one.between(0, COLD_S))

@@ -45,8 +45,8 @@ DISKS_WHY = (
     "second, with their write caches on they write 3,700"
 )
 FRESH = (
-    "fresh SSDs that see 10 GB of their 240 write as in order, 260 MB/s, not at the 38,000 a "
-    "second that are rated for full and used ones"
+    "fresh SSDs that see 10 GB of their 240 write as many as their controller takes, nearly as in "
+    "order, not the 38,000 a second that are rated for full and used ones"
 )
 
 

@@ -175,14 +175,13 @@ def _overwrite(bench: Bench) -> str:
 
 def _streams(bench: Bench) -> str:
     zones = int(bench.keys["zones"])
-    zone = int(bench.keys["zone_mib"]) * MIB // bench.shorter
-    block = min(zone, STREAM_BYTES)
+    zone = int(bench.keys["zone_gib"]) * GIB // bench.shorter // STREAM_BYTES * STREAM_BYTES
     options = (
-        f"rw=randwrite:{zone // block} rw_sequencer=sequential bs={block} ba={zone} norandommap "
-        f"iodepth={128 // zones} numjobs={zones} group_reporting "
+        f"rw=randwrite:{zone // STREAM_BYTES} rw_sequencer=sequential bs={STREAM_BYTES} ba={zone} "
+        f"norandommap numjobs={zones} group_reporting "
         f"size={bench.capacity // zone * zone} io_size={4 * bench.capacity // zones // zone * zone}"
     )
-    note = "Zones drawn at random and written in order, so many at a time."
+    note = "Zones drawn at random and written in order, one I/O at a time in each open one."
     return job_file(note, "", {"fill": FILL, "random": options})
 
 
