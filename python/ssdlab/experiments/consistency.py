@@ -67,7 +67,7 @@ DRIVES = (
         "very tight while clean blocks last, then a wall, down to tens of IOPS",
         rated=9500.0,
         rated_kind="fitted",
-        why="fitted at a tenth of its size, where it is 1.01; why a fiftieth gives less is not known",
+        why="fitted at a tenth of its size, where it is 1.01; why less at a fiftieth is not known",
     ),
     Tested(
         PRO,

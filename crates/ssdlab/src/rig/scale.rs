@@ -107,12 +107,12 @@ impl Rig {
             |pages: u64| capacity as f64 * reserve / stripe as f64 / pages as f64 / factor as f64;
         // Of less than two superblocks, a whole number is not about as many.
         let coarse = |left: f64| (left.round_ties_even().max(1.0) - left).abs() > left / 4.0;
+        let program = self.pages_per_program();
         let mut shorter = 1;
-        while (remain(pages) < wanted || coarse(remain(pages)))
-            && pages.is_multiple_of(2 * self.pages_per_program())
-        {
-            pages /= 2;
-            shorter *= 2;
+        while remain(pages) < wanted || coarse(remain(pages)) {
+            let Some(step) = least_divisor(pages / program) else { break };
+            pages /= step;
+            shorter *= step;
         }
         if remain(pages) < fewest as f64 {
             let most = remain(pages) * factor as f64 / fewest as f64;
@@ -217,4 +217,9 @@ fn leaves(device: &Table, place: &str, found: &mut Vec<String>) {
 fn six_digits(x: f64) -> String {
     let rounded: f64 = format!("{x:.5e}").parse().unwrap_or(x);
     rounded.to_string()
+}
+
+/// The least whole number above 1 by which the programs of a block divide: 2 as long as they are even.
+fn least_divisor(programs: u64) -> Option<u64> {
+    (2..=programs).find(|step| programs.is_multiple_of(*step))
 }

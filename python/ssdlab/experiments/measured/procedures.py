@@ -16,11 +16,12 @@ DIE_BYTES = 30 * 10**9
 """Drives with larger dies are divided by so many times more."""
 LATENCY_BYTES = 480 * 10**9
 """The same for drives of which latencies are read, by all they hold."""
-LARGER = {"steady": 5, "latency": 5, "streams": 5}
+LARGER = {"steady": 5, "latency": 5, "streams": 10}
 """How much larger than others drives of these procedures are. Of its reserve a die loses the
 superblocks being written, and of each one that is collected part of a program unit; so both have to
-be many."""
-SUPERBLOCKS = {"steady": 128, "latency": 16, "streams": 64}
+be many. Zones shrink as superblocks do: there are as many of them as of the full drive's where the
+superblocks keep their number."""
+SUPERBLOCKS = {"steady": 128, "latency": 16, "streams": 320}
 """Of a die of theirs, at least."""
 SUPERBLOCKS_ELSE = 96
 SETTLED = 0.06
