@@ -16,8 +16,9 @@ from ssdlab.wear import Stretch
 
 LONG = bool(os.environ.get("SSDLAB_LONG"))
 WA_NEAR, RATE_NEAR = 0.02, 0.03
-PAGES = 32
-"""Program units of a superblock; with fewer of them how many are valid comes in coarse steps."""
+PAGES = 64
+"""Program units of a die in a superblock; with fewer of them how many are valid comes in coarse
+steps. A Micron 7450 writes 4 % less with 33 than with 66, for no cause known."""
 BYTES = 8 * 10**9
 """Larger drives take too long, other than in the long run."""
 SMALL = (
