@@ -110,7 +110,7 @@ impl Rig {
         let program = self.pages_per_program();
         let mut shorter = 1;
         while remain(pages) < wanted || coarse(remain(pages)) {
-            let Some(step) = least_divisor(pages / program) else { break };
+            let Some(step) = least_divisor(pages, program) else { break };
             pages /= step;
             shorter *= step;
         }
@@ -219,7 +219,7 @@ fn six_digits(x: f64) -> String {
     rounded.to_string()
 }
 
-/// The least whole number above 1 by which the programs of a block divide: 2 as long as they are even.
-fn least_divisor(programs: u64) -> Option<u64> {
-    (2..=programs).find(|step| programs.is_multiple_of(*step))
+/// The least whole number above 1 by which pages divide into whole programs: 2 as long as it does.
+fn least_divisor(pages: u64, program: u64) -> Option<u64> {
+    (2..=pages / program).find(|step| pages.is_multiple_of(program * step))
 }
