@@ -30,7 +30,8 @@ impl Rig {
     ///
     /// Not explained: with little spare and paced collection that shares its frontiers with the host, dies idle
     /// more in a small drive. A Crucial MX200 of 250 GB writes 11 % less at 1/31 than at 1/16 of its size and 20 % less
-    /// at 1/63, with the same write amplification; a Samsung PM9A3 of 960 GB scatters by 5 % below 8 GB.
+    /// at 1/63, with the same write amplification; a Samsung PM9A3 of 960 GB scatters by 5 % below 8 GB;
+    /// a Micron 7450 writes 4 % less with blocks of 33 pages than with those of 66, which do as those of 132.
     ///
     /// # Errors
     /// [`Error::Rig`] where a drive does not say how large it is, or cannot be that small.
