@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::{Sets, closed_loop, command, counters, fill_sequentially, lab_reference};
-use ssdlab::device::{Command, Completion, Device, Op};
+use ssdlab::device::{Command, Completion, Device, Missed, Op};
 use ssdlab::rng::Stream;
 use std::collections::BTreeMap;
 
@@ -143,6 +143,52 @@ fn a_light_load_does_not_see_the_firmwares_own_work() {
         }
         assert_eq!(done[0].time - at, 5_000);
     }
+}
+
+/// A drive whose collection began `ago`, when it had been idle for so many milliseconds; and that instant.
+fn collecting_when_idle(idle: u64, ago: u64) -> (Box<dyn Device>, u64) {
+    let idle_after = format!("{idle}ms");
+    let mut device = quick_flash(&[
+        ("controller.command_time", "2us"),
+        ("controller.relocate_time", "7us"),
+        ("ftl.gc.idle_after", &idle_after),
+        ("ftl.gc.high", "5"),
+    ]);
+    let mut next = random(&*device, &[Op::Write]);
+    let warm = closed_loop(&mut *device, 32, 60_000, 0, &mut next, |_, _| {});
+    // What is owed from before is done, and idle work begins anew.
+    let last = closed_loop(&mut *device, 1, 1, warm.end + 900_000, &mut next, |_, _| {});
+    let at = last.end + idle * 1_000_000 + ago;
+    while device.advance(at, &mut Vec::new()) < at {}
+    (device, at)
+}
+
+/// What arises now is not done in the idle time before, however long that was; who comes later waits for that much less.
+#[test]
+fn work_takes_no_time_that_had_passed_when_it_arose() {
+    let waits = [(1, 0), (2, 0), (3, 0), (2, 30_000)].map(|(idle, ago)| {
+        let (mut device, at) = collecting_when_idle(idle, ago);
+        let read = closed_loop(&mut *device, 1, 1, at, || command(Op::Read, 0, UNIT), |_, _| {});
+        read.latency_max + ago
+    });
+    assert!(waits[0] > 100_000, "hardly anything is owed: {waits:?}");
+    assert!(waits.iter().all(|&wait| wait == waits[0]), "{waits:?}");
+}
+
+/// What power took from the firmware's hands is not paid for when power is back.
+#[test]
+fn work_that_is_owed_goes_with_the_power() {
+    let paid = |cut: bool| {
+        let (mut device, mut at) = collecting_when_idle(1, 0);
+        let before = counters(&*device)["busy_cores_firmware_ns"];
+        if cut {
+            at = device.power_cut(at, &mut Missed::default());
+        }
+        closed_loop(&mut *device, 1, 1, at, || command(Op::Read, 0, UNIT), |_, _| {});
+        counters(&*device)["busy_cores_firmware_ns"] - before
+    };
+    assert!(paid(false) > 100_000, "hardly anything is owed");
+    assert_eq!(paid(true), 0);
 }
 
 /// Each miss of the map reads a translation unit, which takes a core too.

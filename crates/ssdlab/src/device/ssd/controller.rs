@@ -19,8 +19,9 @@ pub(super) struct Controller {
     write_time: u64,
     /// How much of the firmware's own work can wait, ns.
     patience: u64,
-    /// How much of it does, ns.
+    /// How much of it does, ns, and when the last of that arose: no gap before is filled with it.
     backlog: u64,
+    since: u64,
     /// When each core is free again.
     cores: Vec<u64>,
     /// Commands in the order in which they will have been handled.
@@ -31,7 +32,7 @@ pub(super) struct Controller {
 }
 
 persistent!(Controller {
-    state { queue, backlog, command_busy, own_busy }
+    state { queue, backlog, since, command_busy, own_busy }
     parts { cores }
     built { command_time, write_time, patience }
 });
@@ -45,6 +46,7 @@ impl Controller {
             write_time: keys.write_time.0,
             patience: open * keys.relocate_time.0.max(keys.map_update_time.0),
             backlog: 0,
+            since: 0,
             cores: vec![0; keys.cores.max(1) as usize],
             queue: VecDeque::new(),
             command_busy: 0,
@@ -74,6 +76,7 @@ impl Controller {
     /// A command comes; answers when the first of all that came will have been handled, if that has changed.
     pub fn take(&mut self, now: u64, index: u32, op: Op) -> Option<u64> {
         if self.backlog > 0 {
+            self.fill_gaps(now);
             self.catch_up(now);
         }
         let time = self.time_of(op);
@@ -98,20 +101,33 @@ impl Controller {
         *core
     }
 
-    /// The firmware has so much to do for itself, ns.
+    /// The firmware has so much more to do for itself from now on, ns.
     #[inline]
-    pub fn add_own_work(&mut self, time: u64) {
-        self.backlog += time;
+    pub fn add_own_work(&mut self, now: u64, time: u64) {
+        if time > 0 {
+            if self.backlog > 0 && self.since < now {
+                self.fill_gaps(now);
+            }
+            (self.backlog, self.since) = (self.backlog + time, now);
+        }
     }
 
-    /// Does the firmware's own work: in the gaps up to now, and as much more as cannot wait.
-    fn catch_up(&mut self, now: u64) {
+    /// Does the firmware's own work in the gaps up to now.
+    fn fill_gaps(&mut self, now: u64) {
         for core in &mut self.cores {
-            let gap = now.saturating_sub(*core).min(self.backlog);
-            *core += gap;
-            self.backlog -= gap;
-            self.own_busy += gap;
+            // What is left of earlier work has left no gap before the last of it arose.
+            let free = (*core).max(self.since);
+            let gap = now.saturating_sub(free).min(self.backlog);
+            if gap > 0 {
+                *core = free + gap;
+                self.backlog -= gap;
+                self.own_busy += gap;
+            }
         }
+    }
+
+    /// Does as much of the firmware's own work as cannot wait.
+    fn catch_up(&mut self, now: u64) {
         let late = self.backlog.saturating_sub(self.patience);
         if late > 0 {
             self.occupy(now, late);

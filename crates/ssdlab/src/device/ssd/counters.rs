@@ -112,9 +112,9 @@ fn visit_flash(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     visit("busy_fold_ns", busy[Cause::Fold as usize]);
     visit("busy_parity_ns", busy[Cause::Parity as usize]);
     visit("busy_channels_ns", channels);
-    if ssd.controller.has_firmware() {
-        visit("busy_cores_commands_ns", ssd.controller.command_busy);
-        visit("busy_cores_firmware_ns", ssd.controller.own_busy);
+    if ssd.engine.controller.has_firmware() {
+        visit("busy_cores_commands_ns", ssd.engine.controller.command_busy);
+        visit("busy_cores_firmware_ns", ssd.engine.controller.own_busy);
     }
 }
 

@@ -1,10 +1,11 @@
 //! The two sinks of the translation layer: into the queues of the dies, or into the counters only.
 
+use super::controller::Controller;
 use super::held_erases::{Closed, HeldErase};
 use super::keys::ControllerKeys;
 use crate::ftl::{Cut, Filled, Layout, PageMap, Placed, Sink, beginnings};
 use crate::nand::{
-    Cause, Dropped, FastDiv, Finished, Flash, FlashCounters, NONE, OpKind, Place, Program,
+    Cause, Dropped, FastDiv, Finished, Flash, FlashCounters, Geometry, NONE, OpKind, Place, Program,
 };
 use crate::persist::persistent;
 use prefetch_index::prefetch_index;
@@ -15,6 +16,8 @@ use std::ops::Range;
 pub struct Engine {
     /// Dies and channels.
     pub flash: Flash,
+    /// The cores, which what is queued takes time of, too.
+    pub controller: Controller,
     /// The instant at which operations are queued.
     pub now: u64,
     /// The command on whose behalf programs of host data are queued; [`NONE`] with a write buffer.
@@ -62,8 +65,6 @@ pub struct Engine {
     /// Time of a core for each unit that is moved, and for each translation unit.
     relocate_time: u64,
     map_update_time: u64,
-    /// Time of cores for what has been queued since that was last asked, ns.
-    firmware_work: u64,
     /// Physical units that one sense operation can bring.
     pub by_read: FastDiv,
 }
@@ -74,7 +75,8 @@ const PROGRAMS: u32 = 2;
 persistent!(Engine {
     state {
         flash, now, owner, queued, open, epochs, first_epoch, returned, untimed, fetch_owner, fetches,
-        placed, closed, runs, sequence, held, unheld, free_dies, firmware_work,
+        placed, closed, runs, sequence, held, unheld, free_dies,
+        controller,
     }
     parts { arriving, pending, programs }
     built { units_per_program, data, table, table_first, relocate_time, map_update_time, by_read }
@@ -88,12 +90,14 @@ impl Engine {
         by_read: u32,
         buffered: bool,
         controller: &ControllerKeys,
+        geometry: &Geometry,
     ) -> Self {
         let table = ftl.mapping().table();
         let translation = table.map_or(0, PageMap::units);
         let dies = flash.dies();
         Engine {
             flash,
+            controller: Controller::new(controller, geometry),
             programs: vec![0; if buffered { dies as usize } else { 0 }],
             free_dies: dies,
             now: 0,
@@ -120,7 +124,6 @@ impl Engine {
             table_first: ftl.layout.units() as u32,
             relocate_time: controller.relocate_time.0,
             map_update_time: controller.map_update_time.0,
-            firmware_work: 0,
             by_read: FastDiv::new(by_read),
         }
     }
@@ -236,16 +239,11 @@ impl Engine {
         self.held.clear();
     }
 
-    /// Time of a core for so many physical units that are moved, ns.
+    /// So many physical units are moved, which takes a core.
     #[inline]
-    fn relocation(&self, units: u32) -> u64 {
-        u64::from(units) * self.relocate_time / u64::from(self.data.granules())
-    }
-
-    /// Time of cores for what has been queued since this was last asked, ns.
-    #[inline]
-    pub fn take_firmware_work(&mut self) -> u64 {
-        std::mem::take(&mut self.firmware_work)
+    fn relocated(&mut self, units: u32) {
+        let time = u64::from(units) * self.relocate_time / u64::from(self.data.granules());
+        self.controller.add_own_work(self.now, time);
     }
 
     /// Copies that take the times of the first of them.
@@ -363,7 +361,8 @@ impl Sink for Engine {
         }
         self.open -= 1;
         if filled.cause == Cause::Map {
-            self.firmware_work += u64::from(filled.units) * self.map_update_time;
+            let time = u64::from(filled.units) * self.map_update_time;
+            self.controller.add_own_work(self.now, time);
         }
         let program = Program {
             first: filled.first,
@@ -377,7 +376,7 @@ impl Sink for Engine {
         self.flash.close_program(self.now, handle, program);
     }
     fn collect_read(&mut self, die: u32, range: Range<u32>, units: u32, cause: Cause) -> u32 {
-        self.firmware_work += self.relocation(units);
+        self.relocated(units);
         let at = self.place_to_move(range, cause);
         self.flash.collect_read(self.now, die, units, at, cause)
     }
@@ -388,7 +387,7 @@ impl Sink for Engine {
         if self.in_ram(ppn) {
             return NONE;
         }
-        self.firmware_work += self.map_update_time;
+        self.controller.add_own_work(self.now, self.map_update_time);
         let at = self.place(ppn, units, false);
         let read = self.flash.map_read(self.now, die, units, at, unit, self.fetch_owner);
         self.arriving[unit as usize] = read;
@@ -412,7 +411,7 @@ impl Sink for Engine {
         if !self.held.is_empty() {
             run.iter().for_each(|&(ppn, _)| self.queue_held(ppn));
         }
-        self.firmware_work += self.relocation(count);
+        self.relocated(count);
         if self.flash.times_differ() {
             // Each takes its own time.
             run.chunks(1).for_each(|one| self.copy_alike(die, 1, one, cause));

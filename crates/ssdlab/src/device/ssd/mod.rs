@@ -39,7 +39,6 @@ use crate::nand::{Finished, Geometry, NONE, OpKind};
 use crate::stats::{Part, Parts};
 use crate::units::NEVER;
 use buffer::Buffer;
-use controller::Controller;
 use counters::HostCounters;
 use engine::Engine;
 use fold::IdleFolding;
@@ -87,7 +86,6 @@ pub struct Ssd {
     engine: Engine,
     dies: u32,
     t_erase: u64,
-    controller: Controller,
     buffer: Option<Buffer>,
     limit: Option<WriteLimit>,
     trims: Trims,
@@ -134,11 +132,11 @@ impl Ssd {
                 keys.units_per_read(&geometry),
                 buffer.is_some(),
                 &keys.controller,
+                &geometry,
             ),
             ftl,
             dies: geometry.dies(),
             t_erase: keys.nand.t_erase.0,
-            controller: Controller::new(&keys.controller, &geometry),
             buffer,
             limit: keys.controller.write_limit.map(WriteLimit::new),
             trims: Trims::new(keys.controller.trim_unit_time.0),
@@ -283,7 +281,7 @@ impl Ssd {
         calendar.set(slot, NEVER);
         match slot - self.dies {
             CONTROLLER => {
-                if let Some((index, next)) = self.controller.handled() {
+                if let Some((index, next)) = self.engine.controller.handled() {
                     if let Some(next) = next {
                         self.engine.flash.calendar.set(slot, next);
                     }
@@ -339,13 +337,12 @@ impl Device for Ssd {
             self.cancel_drain();
         }
         self.in_flight += 1;
-        self.controller.add_own_work(self.engine.take_firmware_work());
-        if self.controller.is_free(now, command.op) {
+        if self.engine.controller.is_free(now, command.op) {
             self.handled(index);
             return;
         }
         self.ftl.expect((command.offset / self.unit_bytes) as u32);
-        if let Some(done) = self.controller.take(now, index, command.op) {
+        if let Some(done) = self.engine.controller.take(now, index, command.op) {
             self.engine.flash.calendar.set(self.dies + CONTROLLER, done);
         }
     }

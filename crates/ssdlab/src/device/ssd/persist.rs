@@ -5,7 +5,7 @@ use crate::persist::persistent;
 
 persistent!(Ssd {
     state {
-        ftl, engine, controller, commands, free, in_flight, waiting, flushing, purging, idle_due, folding,
+        ftl, engine, commands, free, in_flight, waiting, flushing, purging, idle_due, folding,
         map_fetches, serial, ready, host, trims, power,
     }
     parts { buffer, limit, last_reads, read_ahead }

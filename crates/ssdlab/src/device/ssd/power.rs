@@ -105,7 +105,7 @@ impl Ssd {
             let slot = self.slot(slot);
             self.engine.flash.calendar.set(slot, NEVER);
         }
-        self.controller.power_cut(ready);
+        self.engine.controller.power_cut(ready);
         self.engine.returned = 0;
         if let Some(buffer) = &mut self.buffer {
             (buffer.used, buffer.idle) = (0, false);

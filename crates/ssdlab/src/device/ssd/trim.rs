@@ -40,7 +40,7 @@ impl Ssd {
         self.host.trims += 1;
         self.commands[index as usize].entered = now;
         let time = self.trim_units(&command, true) * self.trims.unit_time;
-        self.controller.occupy(now, time);
+        self.engine.controller.occupy(now, time);
         let done = self.trims.free_at.max(now) + time;
         self.trims.free_at = done;
         if self.trims.queue.is_empty() {
