@@ -463,9 +463,24 @@ def test_the_command_line_audits_a_recorded_system(cli: Cli, system: Recorded) -
     assert "cryptsetup --allow-discards" in outcome.out
     whole = cli("audit", "/", "--root", system.root, "--json", "-")
     assert json.loads(whole.out)["stack"][0]["name"] == "dm-1"
-    quiet = cli("audit", "/", "--root", system.root, "--quiet")
     assert "suits it" in outcome.out
-    assert "suits it" not in quiet.out
+
+
+def test_an_audit_is_written_in_every_form(cli: Cli, system: Recorded, tmp_path: Path) -> None:
+    encrypted(system, allowed=False)
+    page, book, folder = tmp_path / "a.html", tmp_path / "a.xlsx", tmp_path / "tables"
+    forms = ("--report", page, "--xlsx", book, "--csv", folder)
+    quiet = cli("audit", "/", "--root", system.root, "--quiet", *forms)
+    assert (quiet.status, quiet.out, quiet.err) == (0, "", "")
+    assert {one.name for one in folder.iterdir()} == {
+        "layers.csv",
+        "findings.csv",
+        "what-would-help.csv",
+    }
+    assert "cryptsetup --allow-discards" in (folder / "what-would-help.csv").read_text()
+    assert "luks (dm-crypt),nvme0n1p3 (partition)," in (folder / "layers.csv").read_text()
+    assert "cryptsetup --allow-discards" in page.read_text()
+    assert book.stat().st_size > 0
 
 
 @pytest.mark.parametrize(

@@ -214,8 +214,10 @@ def print_table(
             print("\t".join(line), file=console.file)  # rich makes spaces of tabs
     else:
         counts = [n for n in range(len(heads)) if _counts(one, n)]
-        width = sum(GAP + max(map(len, column)) for column in zip(heads, *rows, strict=True))
-        if wide or width <= console.width:
+        widths = [GAP + max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+        # Prose at the end of short cells is broken into lines there.
+        broken = not counts and sum(widths[:-1]) <= console.width // 2
+        if wide or broken or sum(widths) <= console.width:
             grid = table(heads, rows, counts)
             console.print(grid, width=PIPE_WIDTH if wide else None, soft_wrap=wide)
         else:

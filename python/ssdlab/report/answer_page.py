@@ -43,6 +43,10 @@ KINDS = {
     "comparison": "Comparison of runs",
     "reproduction": "Published experiments",
     "scan": "Scan of a drive",
+    "audit": "Audit of a system's settings",
+    "health": "Health of drives",
+    "refresh": "Refresh of a file or drive",
+    "purge": "Purge of a drive",
     "trace": "Recorded trace",
 }
 """What stands above the title, by the kind of study."""
