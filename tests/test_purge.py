@@ -477,6 +477,24 @@ def test_a_file_is_made_a_hole_if_that_is_allowed(tmp_path: Path, cli: Cli) -> N
     assert path.stat().st_blocks == 0
 
 
+def test_a_purge_is_written_in_every_form(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "data.bin"
+    path.write_bytes(os.urandom(MIB))
+    page, book, folder = tmp_path / "a.html", tmp_path / "a.xlsx", tmp_path / "tables"
+    forms = ("--report", page, "--xlsx", book, "--csv", folder, "--quiet", "--use-existing-file")
+    planned = cli("purge", path, "--dry-run", *forms)
+    assert (planned.status, planned.out, planned.err) == (0, "", "")
+    assert (folder / "ways.csv").read_text().startswith("method,what it is,real purge,here\npunch,")
+    assert f"Ways to purge {path}" in page.read_text()
+    done = cli("purge", path, *forms)
+    if done.status == 2:
+        pytest.skip("this file system knows no holes")
+    assert (done.status, done.out, done.err) == (0, "", "")
+    assert "punch,no," in (folder / "purge.csv").read_text()
+    assert f"Purge of {path}" in page.read_text()
+    assert book.stat().st_size > 0
+
+
 def test_what_cannot_be_purged_is_one_sentence(tmp_path: Path, cli: Cli) -> None:
     for path in (tmp_path, tmp_path / "gone", Path("/dev/null")):
         outcome = cli("purge", path, "--use-existing-file")

@@ -125,6 +125,17 @@ def test_the_command_says_what_it_did(file: Path, cli: Cli, tmp_path: Path) -> N
     assert len(document["before_bytes_per_s"]) == 3
 
 
+def test_a_refresh_is_written_in_every_form(file: Path, cli: Cli, tmp_path: Path) -> None:
+    for arguments, name in (((), "speed.csv"), (("--dry-run",), "what-would-be-written.csv")):
+        page, book, folder = tmp_path / "a.html", tmp_path / "a.xlsx", tmp_path / "tables"
+        forms = ("--report", page, "--xlsx", book, "--csv", folder, *arguments)
+        outcome = cli("refresh", file, "--quiet", *forms)
+        assert (outcome.status, outcome.out) == (0, ""), outcome.err
+        assert (folder / name).read_text().count("\n") == 3
+        assert f"efresh of {file}" in page.read_text()
+        assert book.stat().st_size > 0
+
+
 @pytest.mark.parametrize("flags", [os.O_RDWR, os.O_WRONLY, os.O_RDONLY])
 def test_a_file_that_another_program_has_open_is_refused_and_the_program_named(
     file: Path, flags: int

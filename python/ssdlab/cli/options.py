@@ -67,7 +67,6 @@ Wide = Annotated[
     bool, typer.Option("--wide", help="Print tables in columns in a pipe too, at any width.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no table.")]
-QuietWords = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no words.")]
 Redact = Annotated[bool, typer.Option("--redact", help="Leave out serial numbers and paths.")]
 SetKeys = Annotated[
     list[str] | None,

@@ -33,12 +33,6 @@ def notice(sentence: str) -> None:
     say(stderr(), sentence)
 
 
-def say_refusal(console: Console, reason: str | None) -> None:
-    """Why what was asked for would be refused as it is now; nothing where it would not."""
-    if reason is not None:
-        say(console, f"but as it is now it would be refused: {reason}")
-
-
 def say(console: Console, text: str, style: str | None = None) -> None:
     """A sentence, on as many lines as the terminal takes."""
     console.print(text, markup=False, soft_wrap=True, style=style)

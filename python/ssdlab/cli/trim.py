@@ -15,7 +15,8 @@ from ssdlab.units import parse_bytes, size_text
 if light.BODIES:
     from ssdlab import units
     from ssdlab.care.trim import Trimmed, trim
-    from ssdlab.cli.output import results, say, say_refusal, write_json
+    from ssdlab.cli.output import results, say, write_json
+    from ssdlab.safety import refusal
 
 
 def command(
@@ -38,9 +39,8 @@ def command(
     done = trim(path, min_bytes=parse_bytes("--min", min_), dry_run=dry_run)
     write_json(json_, _document(done))
     console = results(json_)
-    for sentence in _sentences(done):
+    for sentence in [*_sentences(done), *refusal(done.refused)]:
         say(console, sentence)
-    say_refusal(console, done.refused)
 
 
 def _sentences(done: Trimmed) -> list[str]:

@@ -115,6 +115,11 @@ def why_refused(device: BlockDevice) -> str | None:
     return None
 
 
+def refusal(reason: str | None) -> list[str]:
+    """The sentence of a plan that would be refused as it is now; none where it would not."""
+    return [] if reason is None else [f"but as it is now it would be refused: {reason}"]
+
+
 def why_unnamed(device: BlockDevice, destroy: str | None) -> str | None:
     """Why :func:`claim` would refuse ``destroy`` as the name of this device; None where not."""
     if not device.names or destroy in device.names:
