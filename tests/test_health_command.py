@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import random
@@ -12,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from conftest import Loop, Outcome, make_result
 from health_samples import (
@@ -25,7 +23,8 @@ from health_samples import (
     sata,
     smartctl,
 )
-from ssdlab.cli import health_words as shown
+from ssdlab.answers import health as answers
+from ssdlab.cli.answer import View
 from ssdlab.errors import InputError, SsdlabError
 from ssdlab.health import judge, parse, project, read_document
 from ssdlab.health.report import Report
@@ -171,8 +170,8 @@ def judged(document: dict[str, Any], *, show: bool) -> None:
     if not show:
         return
     report = Report("x.json", health, findings, carried)
-    shown.print_one(Console(file=io.StringIO()), report)
-    shown.print_many(Console(file=io.StringIO()), [report, report])
+    for reports in ([report], [report, report]):
+        View().show(answers.answer(reports, {}, alone=len(reports) == 1), whole=True)
     json.dumps(report.document, allow_nan=False)
 
 
@@ -200,7 +199,7 @@ def test_one_drive_is_shown_with_all_it_tells(cli: Cli, tmp_path: Path) -> None:
     path = stored(tmp_path / "k.json", sata("Phison Driven SSDs", "KINGSTON", PHISON_ROWS))
     outcome = cli("health", path, "--attributes")
     assert outcome.status == 0, outcome.err
-    lines = {line.split("  ")[0].strip(): line for line in outcome.out.splitlines() if "  " in line}
+    lines = {line.split("\t")[0]: line for line in outcome.out.splitlines() if "\t" in line}
     assert "2.46" in lines["write amplification (WA)"]
     assert "2 %" in lines["percentage used"]
     assert "not reported" in lines["available spare"]
@@ -216,6 +215,32 @@ def test_several_drives_are_a_row_each_and_findings(cli: Cli, tmp_path: Path) ->
     rows = [line for line in outcome.out.splitlines() if line.startswith(("Example", "SAMSUNG"))]
     assert len(rows) == 3  # two drives, one finding
     assert "12 CRC errors" in rows[2]
+
+
+def test_health_is_written_in_every_form(cli: Cli, tmp_path: Path) -> None:
+    one = stored(tmp_path / "a.json", nvme())
+    two = stored(tmp_path / "b.json", sata("Samsung based SSDs", "SAMSUNG B", SAMSUNG_ROWS))
+    page, book, folder = tmp_path / "h.html", tmp_path / "h.xlsx", tmp_path / "tables"
+    forms = ("--report", page, "--xlsx", book, "--csv", folder, "--quiet", "--attributes")
+    alone = cli("health", one, *forms)
+    assert (alone.status, alone.out, alone.err) == (0, "", "")
+    assert "percentage used," in (folder / "metrics.csv").read_text()
+    assert "Example NVMe 1TB: good" in page.read_text()
+    several = cli("health", one, two, *forms)
+    assert several.status == 0, several.err
+    assert "12 CRC errors" in several.out
+    assert "Example NVMe 1TB,good," in (folder / "drives.csv").read_text()
+    assert "12 CRC errors" in (folder / "findings.csv").read_text()
+    assert (folder / "attributes-of-samsung-b.csv").exists()
+    assert "12 CRC errors" in page.read_text()
+    assert book.stat().st_size > 0
+
+
+def test_two_documents_on_standard_output_are_one_sentence(cli: Cli, tmp_path: Path) -> None:
+    path = stored(tmp_path / "a.json", nvme())
+    for other in ("--report", "--xlsx", "--prometheus"):
+        said = one_sentence(cli("health", path, "--json", "-", other, "-"))
+        assert "both write to standard output" in said
 
 
 def test_history_is_put_to_its_drive(cli: Cli, tmp_path: Path) -> None:

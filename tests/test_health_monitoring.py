@@ -432,7 +432,7 @@ def test_of_drives_that_are_asked_one_without_permission_keeps_none_back(
     finally:
         other.close()
     assert outcome.status == 2
-    assert "Example NVMe 1TB   good" in outcome.out
+    assert "Example NVMe 1TB\tgood" in outcome.out
     assert outcome.err.startswith(f"ssdlab: 1 of 2 drives could not be read: {other.path}: no perm")
     assert plugged.status == 3
     assert plugged.out.startswith("SSD UNKNOWN - 2 drives: 1 unknown, 1 ok; ")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from io import BytesIO, StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from ssdlab.cli import light
 from ssdlab.cli.options import Csv, Json, Page, Quiet, Verbose, Wide, Xlsx
@@ -112,7 +112,7 @@ def answering(command: Callable[..., None]) -> Callable[..., None]:
         if name not in groups:
             options.append(own.replace(annotation=hints[name], kind=own.KEYWORD_ONLY))
             continue
-        kinds = inspect.get_annotations(groups[name], eval_str=True)
+        kinds = get_type_hints(groups[name], include_extras=True)
         options += [
             own.replace(name=one.name, annotation=kinds[one.name], default=one.default)
             for one in fields(groups[name])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +15,8 @@ import typer
 from typer.core import TyperCommand
 
 from ssdlab.cli import light
-from ssdlab.cli.options import Json, KeptWhere, Redact, Tbw, rated
+from ssdlab.cli.answer import View, answering
+from ssdlab.cli.options import KeptWhere, Redact, Tbw, rated
 from ssdlab.cli.options import document as document_option
 from ssdlab.errors import InputError, SsdlabError
 from ssdlab.output import Output
@@ -22,9 +24,9 @@ from ssdlab.output import Output
 if light.BODIES:
     from rich.console import Console
 
-    from ssdlab.cli.console import PIPE_WIDTH
-    from ssdlab.cli.health_words import print_attributes, print_many, print_one, print_trouble
-    from ssdlab.cli.output import on_stdout, results, write_json
+    from ssdlab.answers import health as health_answer
+    from ssdlab.cli.answer import print_table
+    from ssdlab.cli.output import on_stdout, results
     from ssdlab.health import Snapshots, plugin, prometheus
     from ssdlab.health.report import Reading, Report, Unread, survey, unread_error
     from ssdlab.health.sources import history as snapshots_at
@@ -107,20 +109,22 @@ COMMAND_CLASS = PlugInCommand
 
 
 @dataclass(frozen=True)
-class Outputs:
-    """Where the answer is written besides the terminal."""
+class Outputs(View):
+    """How the answer is wanted, and where else it is written."""
 
-    json: Output | None
-    json_lines: Output | None
-    prometheus: Output | None
-    redact: bool
+    quiet: OnlyTrouble = False
+    json_lines: JsonLines = None
+    prometheus: Prometheus = None
+    redact: Redact = False
 
     def check(self, *, terminal: bool) -> None:
         """Raises InputError where two want standard output, or a name is none for metrics."""
         options = {
-            "--json": self.json,
+            "--json": self.json_,
             "--json-lines": self.json_lines,
             "--prometheus": self.prometheus,
+            "--report": self.report,
+            "--xlsx": self.xlsx,
         }
         standard = [option for option, place in options.items() if on_stdout(place)]
         if len(standard) > 1 or (standard and terminal):
@@ -139,7 +143,7 @@ class Outputs:
     @property
     def console(self) -> Console:
         """Where the words for people go: not among what is for programs."""
-        return results(self.json, self.json_lines, self.prometheus)
+        return results(self.json_, self.report, self.xlsx, self.json_lines, self.prometheus)
 
     def one(self, reading: Reading) -> None:
         """Writes what is written of each drive as it is read."""
@@ -153,25 +157,20 @@ class Outputs:
             self.json_lines.write("".join(map(_line, readings)))
         if self.prometheus is not None:
             self.prometheus.write(prometheus.exposition(readings, serials=not self.redact))
-        if any(isinstance(one, Report) for one in readings):
-            write_json(self.json, document(readings))
 
 
+@answering
 def command(
     targets: Targets,
     history: History = None,
     tbw: Tbw = None,
     attributes: Attributes = False,
-    quiet: OnlyTrouble = False,
     exit_code: ExitCode = False,
-    json_: Json = None,
-    json_lines: JsonLines = None,
-    prometheus_: Prometheus = None,
-    redact: Redact = False,
     out: KeptWhere = None,
+    *,
+    outputs: Outputs,
 ) -> None:
     """Say how worn and how healthy drives are, and how long they will last."""
-    outputs = Outputs(json_, json_lines, prometheus_, redact)
 
     def readings() -> list[Reading]:
         outputs.check(terminal=exit_code)
@@ -182,7 +181,7 @@ def command(
             lambda name: _read(name, store),
             earlier={place: snapshots_at(place, store) for place in history or []},
             tbw_bytes=rated(tbw),
-            redact=redact,
+            redact=outputs.redact,
         ):
             outputs.one(one)
             found.append(one)
@@ -190,9 +189,9 @@ def command(
         return found
 
     if exit_code:
-        raise typer.Exit(_answer_as_plug_in(readings, quiet=quiet, attributes=attributes))
+        raise typer.Exit(_answer_as_plug_in(readings, outputs, attributes=attributes))
     found = readings()
-    _print(outputs.console, found, quiet=quiet, attributes=attributes)
+    _show(found, outputs, attributes=attributes)
     if (error := unread_error(found)) is not None:
         raise error
 
@@ -219,29 +218,32 @@ def _read(name: str, store: RunStore) -> Snapshots:
     return read(name, store)
 
 
-def _print(console: Console, readings: Sequence[Reading], *, quiet: bool, attributes: bool) -> None:
+def _show(readings: Sequence[Reading], outputs: Outputs, *, attributes: bool) -> None:
     reports = [one for one in readings if isinstance(one, Report)]
-    if quiet:
-        print_trouble(console, reports)
-    elif len(readings) == 1:
-        for report in reports:
-            print_one(console, report)
-    elif reports:
-        print_many(console, reports)
-    if attributes:
-        for report in reports:
-            print_attributes(console, report)
+    if not reports:
+        return
+    data = document(readings)
+    alone = len(readings) == 1
+    answer = health_answer.answer(reports, data, alone=alone, attributes=attributes)
+    outputs.show(answer, whole=True, document=data)
+    if outputs.quiet:
+        console = outputs.console
+        trouble = health_answer.findings(reports, calm=False)
+        shown = [replace(trouble, title="")] if trouble.rows else []
+        shown += health_answer.attribute_tables(reports) if attributes else []
+        for one in shown:
+            print_table(console, one, wide=outputs.wide or not console.is_terminal)
 
 
 def _answer_as_plug_in(
-    readings: Callable[[], list[Reading]], *, quiet: bool, attributes: bool
+    readings: Callable[[], list[Reading]], outputs: Outputs, *, attributes: bool
 ) -> plugin.State:
     """Prints the line of a plug-in, and what there is to say besides; the exit status."""
     try:
         found = readings()
         words = io.StringIO()
-        console = Console(file=words, width=PIPE_WIDTH, highlight=False)
-        _print(console, found, quiet=quiet, attributes=attributes)
+        with contextlib.redirect_stdout(words):
+            _show(found, outputs, attributes=attributes)
     except SsdlabError as error:
         print(plugin.failure(error.message))
         return plugin.State.UNKNOWN

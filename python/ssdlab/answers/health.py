@@ -1,16 +1,15 @@
-"""The health of drives on the terminal."""
+"""The health of drives as an answer: verdicts, what they rest on, what the drives tell."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-
-from rich.console import Console
+from typing import Any
 
 from ssdlab import units
-from ssdlab.cli.console import table
-from ssdlab.cli.output import say
+from ssdlab.answer import Answer, Cell, Cells, Section, Table, Verdict, columns
 from ssdlab.health import Health, Projection
 from ssdlab.health.report import Report
+from ssdlab.health.verdict import worst
 from ssdlab.units import size_text
 
 NOT_REPORTED = "not reported"
@@ -18,37 +17,26 @@ FAR_YEARS = 30
 """Beyond this a projection says no more than that it is far."""
 
 
-def print_one(console: Console, report: Report) -> None:
-    """Prints all that is said of one drive."""
-    health = report.health
-    title = f"{health.model or report.name}: {report.verdict}"
-    say(console, title)
-    console.print()
-    _print_findings(console, [report], calm=True)
-    console.print()
-    rows = [
-        [what, value, health.origins.get(field, "").partition(": ")[0]]
-        for what, value, field in _values(health, report.projection)
-    ]
-    console.print(table(("metric", "value", "read from"), rows))
-    for sentence in _sentences(report):
-        say(console, sentence)
-
-
-def print_many(console: Console, reports: Sequence[Report]) -> None:
-    """Prints a row per drive, and below them what needs attention."""
-    heads = ["drive", "verdict", "used", "spare", "temp.", "hours", "written", "per day"]
-    heads += ["WA", "errors", "life left"]
-    rows = list(map(_row, _titles(reports), reports))
-    console.print(table(heads, rows, range(2, len(heads))))
-    console.print()
-    if not print_trouble(console, reports):
-        console.print("no drive needs attention")
-
-
-def print_trouble(console: Console, reports: Sequence[Report]) -> bool:
-    """Prints the findings that need attention; whether there are any."""
-    return _print_findings(console, reports, calm=False)
+def answer(
+    reports: Sequence[Report], data: dict[str, Any], *, alone: bool, attributes: bool = False
+) -> Answer:
+    """All that is said of a drive that is asked for ``alone``; else a row of each drive and what
+    needs attention. ``data`` is the document for scripts."""
+    if alone:
+        report = reports[0]
+        title = f"{report.health.model or report.name}: {report.verdict}"
+        said = _sentences(report)
+        tables = [findings(reports, calm=True), _metrics(report)]
+    else:
+        title = f"Health of {len(reports)} drive{'s' if len(reports) > 1 else ''}"
+        needing = sum(one.verdict != "good" for one in reports)
+        said = [f"{needing or 'no'} drive{'s need' if needing > 1 else ' needs'} attention"]
+        tables = [_drives(reports), findings(reports, calm=False)]
+    if attributes:
+        tables += attribute_tables(reports)
+    code = worst([finding for one in reports for finding in one.findings])
+    lead = Section(said, tables=tables, key="health", title="Health", verdict=Verdict(code.value))
+    return Answer(title, "health", [lead], data=data)
 
 
 def _titles(reports: Sequence[Report]) -> list[str]:
@@ -64,38 +52,56 @@ def _titles(reports: Sequence[Report]) -> list[str]:
     return [title(one) for one in reports]
 
 
-def _row(title: str, report: Report) -> list[str]:
+def _drives(reports: Sequence[Report]) -> Table:
+    heads = "drive | verdict | used [%] | spare [%] | temp. [°C] | hours"
+    heads += " | written [B] | per day [B] | WA | errors | life left"
+    rows = list(map(_row, _titles(reports), reports))
+    return Table("Drives", columns(heads), rows)
+
+
+def _row(title: str, report: Report) -> Cells:
     health, carried = report.health, report.projection
     counters = (health.media_errors, health.uncorrectable, health.pending)
     told = [one for one in counters if one is not None]
-    row = [
+    waf = health.write_amplification
+    return [
         title,
         report.verdict.value,
-        _percent(health.used_percent),
-        _percent(health.spare_percent),
-        _maybe(health.temperature_c, "{} °C"),
-        _maybe(health.power_on_hours, "{:,.0f}"),
-        amount(health.written_bytes),
-        amount(carried.written_bytes_per_day),
-        _maybe(health.write_amplification, "{:.2f}"),
-        f"{sum(told):,}" if told else NOT_REPORTED,
-        NOT_REPORTED if carried.days_left is None else _days(carried.days_left),
+        Cell(health.used_percent),
+        Cell(health.spare_percent),
+        Cell(health.temperature_c),
+        Cell(health.power_on_hours),
+        _bytes(health.written_bytes),
+        _bytes(carried.written_bytes_per_day),
+        Cell(waf, text="" if waf is None else f"{waf:.2f}"),
+        Cell(sum(told) if told else None, text=f"{sum(told):,}" if told else ""),
+        None if carried.days_left is None else _days(carried.days_left),
     ]
-    return ["-" if one == NOT_REPORTED else one for one in row]
 
 
-def _print_findings(console: Console, reports: Sequence[Report], *, calm: bool) -> bool:
+def _bytes(size: float | None) -> Cell:
+    return Cell(size, text="" if size is None else amount(size))
+
+
+def findings(reports: Sequence[Report], *, calm: bool) -> Table:
     """``calm``: those of a good drive too, and without its name."""
-    heads = ["verdict", "finding", "evidence"]
+    heads = "verdict | finding | evidence"
     rows = []
     for title, report in zip(_titles(reports), reports, strict=True):
         for one in report.findings:
             if calm or one.severity != "good":
                 row = [one.severity.value, one.what, one.evidence]
                 rows.append(row if calm else [title, *row])
-    if rows:
-        console.print(table(heads if calm else ["drive", *heads], rows))
-    return bool(rows)
+    return Table("Findings", columns(heads if calm else f"drive | {heads}"), rows)
+
+
+def _metrics(report: Report) -> Table:
+    origins = report.health.origins
+    rows = [
+        [what, value, origins.get(field, "").partition(": ")[0]]
+        for what, value, field in _values(report.health, report.projection)
+    ]
+    return Table("Metrics", columns("metric | value | read from"), rows)
 
 
 def _values(health: Health, carried: Projection) -> list[tuple[str, str, str]]:
@@ -151,9 +157,9 @@ def _interface(health: Health) -> str:
 
 
 def _sentences(report: Report) -> list[str]:
-    """What does not fit a table: change, projection, unknown attributes, notes."""
+    """What does not fit a table: projection, change, unknown attributes, notes."""
     health, carried = report.health, report.projection
-    said = []
+    said = [_outlook(carried)]
     if (since := carried.since) is not None:
         parts = [f"host writes {amount(since.written_bytes)}"]
         parts += [f"host reads {amount(since.read_bytes)}"]
@@ -163,7 +169,6 @@ def _sentences(report: Report) -> list[str]:
             parts.append(f"WA {since.write_amplification:.2f}")
         apart = "" if since.seconds is None else f", {units.duration(since.seconds)} apart"
         said.append(f"between {carried.snapshots} snapshots{apart}: {', '.join(parts)}")
-    said.append(_outlook(carried))
     if health.unknown:
         named = ", ".join(f"{one.id} {one.name} = {one.text}" for one in health.unknown)
         said.append(f"unknown attributes, not judged: {named}")
@@ -200,25 +205,25 @@ def _days(days: float) -> str:
     return f"{days:.1f} days" if days < 10 else f"{days:.0f} days"
 
 
-def print_attributes(console: Console, report: Report) -> None:
-    """Prints every attribute of an ATA drive, with its meaning."""
-    if not report.health.attributes:
-        return
-    console.print()
-    say(console, f"attributes of {report.health.model or report.name}:")
-    heads = ("id", "name", "value", "worst", "threshold", "raw", "meaning", "source")
-    rows = [
-        [
-            str(one.id),
-            one.name,
-            *(_maybe(number, "{}") for number in (one.value, one.worst, one.threshold)),
-            one.text,
-            one.meaning or "unknown",
-            one.source or "",
+def attribute_tables(reports: Sequence[Report]) -> list[Table]:
+    """Every attribute of ATA drives, with its meaning."""
+    heads = columns("id | name | value | worst | threshold | raw | meaning | source")
+    tables = []
+    for title, report in zip(_titles(reports), reports, strict=True):
+        rows: list[Cells] = [
+            [
+                str(one.id),
+                one.name,
+                *(Cell(number) for number in (one.value, one.worst, one.threshold)),
+                one.text,
+                one.meaning or "unknown",
+                one.source or "",
+            ]
+            for one in report.health.attributes
         ]
-        for one in report.health.attributes
-    ]
-    console.print(table(heads, rows, (0, 2, 3, 4, 5)))
+        if rows:
+            tables.append(Table(f"Attributes of {title}", heads, rows))
+    return tables
 
 
 def amount(size: float | None) -> str:
