@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ssdlab.answer import Answer, Section, Table, Verdict, columns, table
+from ssdlab.answer import Answer, Section, Table, Verdict, columns
 from ssdlab.audit import Finding, Layer, Scene, Status
 
 
@@ -58,13 +58,8 @@ def _layers(scene: Scene) -> Table:
 
 
 def _findings(findings: Sequence[Finding]) -> Table:
-    cells = {
-        "status": lambda one: one.status.value,
-        "check": lambda one: one.check,
-        "where": lambda one: one.where,
-        "finding": lambda one: one.what,
-    }
-    return table("Findings", findings, cells)
+    rows = [[one.status.value, one.check, one.where, one.what] for one in findings]
+    return Table("Findings", columns("status | check | where | finding"), rows)
 
 
 def _changes(findings: Sequence[Finding]) -> Table:
