@@ -1,4 +1,4 @@
-"""An audit as an answer: the layers below a path, what was found there, and what would help."""
+"""An audit as an answer: what was found below a path, what would help, and the layers there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def answer(scene: Scene, findings: Sequence[Finding]) -> Answer:
     worst = max((one.status for one in findings), key=lambda one: one.rank, default=Status.OK)
     lead = Section(
         [said],
-        tables=[_layers(scene), _findings(findings), _changes(findings)],
+        tables=[_findings(findings), _changes(findings), _layers(scene)],
         key="findings",
         title="Findings",
         verdict=Verdict(worst.value, {status.value: counts[status] for status in Status}),
