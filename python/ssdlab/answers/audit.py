@@ -18,7 +18,7 @@ def answer(scene: Scene, findings: Sequence[Finding]) -> Answer:
     worst = max((one.status for one in findings), key=lambda one: one.rank, default=Status.OK)
     lead = Section(
         [said],
-        tables=[_findings(findings), _changes(findings), _layers(scene)],
+        tables=[table(findings), _changes(findings), _layers(scene)],
         key="findings",
         title="Findings",
         verdict=Verdict(worst.value, {status.value: counts[status] for status in Status}),
@@ -57,7 +57,8 @@ def _layers(scene: Scene) -> Table:
     return Table("Layers", columns("layer | lies on | drive"), rows)
 
 
-def _findings(findings: Sequence[Finding]) -> Table:
+def table(findings: Sequence[Finding]) -> Table:
+    """A row for each finding."""
     rows = [[one.status.value, one.check, one.where, one.what] for one in findings]
     return Table("Findings", columns("status | check | where | finding"), rows)
 

@@ -14,6 +14,7 @@ from typing import Any, get_type_hints
 
 from ssdlab.cli import light
 from ssdlab.cli.options import Csv, Json, Page, Quiet, Verbose, Wide, Xlsx
+from ssdlab.errors import InputError
 from ssdlab.output import Output, make_folder, write_to
 
 if light.BODIES:
@@ -33,7 +34,7 @@ if light.BODIES:
         value_of,
     )
     from ssdlab.cli.console import PIPE_WIDTH, table
-    from ssdlab.cli.output import results, say, write_json
+    from ssdlab.cli.output import on_stdout, results, say, write_json
 
 KEY_NUMBERS = 5
 """So many of the numbers are printed; the others with ``--verbose``."""
@@ -56,9 +57,20 @@ class View:
     quiet: Quiet = False
 
     @property
+    def documents(self) -> dict[str, Output | None]:
+        """The options that take a place for a document, and what they were given."""
+        return {"--json": self.json_, "--report": self.report, "--xlsx": self.xlsx}
+
+    @property
     def console(self) -> Console:
-        """Where words for people go."""
-        return results(self.json_, self.report, self.xlsx)
+        """Where words for people go: not among what is for programs."""
+        return results(*self.documents.values())
+
+    def check(self) -> None:
+        """Raises InputError where two documents want standard output."""
+        standard = [option for option, place in self.documents.items() if on_stdout(place)]
+        if len(standard) > 1:
+            raise two_on_stdout(*standard[:2])
 
     def show(
         self,
@@ -101,6 +113,16 @@ class View:
         if ends:
             say(console, "; ".join(ends))
 
+    def print_table(self, one: Table) -> None:
+        """Prints what ``quiet`` leaves: in columns in a pipe too, since cron mails it to people."""
+        console = self.console
+        print_table(console, one, wide=self.wide or not console.is_terminal)
+
+
+def two_on_stdout(one: str, other: str) -> InputError:
+    """The error of two options that both want standard output."""
+    return InputError(f"{one} - and {other} both write to standard output; name a file for {one}")
+
 
 def answering(command: Callable[..., None]) -> Callable[..., None]:
     """Gives a command, in the place of each parameter that is a group of options (a dataclass such
@@ -124,6 +146,9 @@ def answering(command: Callable[..., None]) -> Callable[..., None]:
             name: kind(**{one.name: given.pop(one.name) for one in fields(kind)})
             for name, kind in groups.items()
         }
+        for one in made.values():
+            if isinstance(one, View):
+                one.check()
         command(**made, **given)
 
     answered.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,22 @@ from ssdlab.errors import InputError
 
 if light.BODIES:
     from ssdlab.answers import audit as audit_answer
-    from ssdlab.audit import System, audit_path
+    from ssdlab.audit import Status, System, audit_path
+
+
+OnlyTrouble = Annotated[
+    bool,
+    typer.Option(
+        "--quiet", "-q", help="Print only findings that are not ok; nothing where all are."
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Outputs(View):
+    """How the answer is wanted."""
+
+    quiet: OnlyTrouble = False
 
 
 @answering
@@ -33,10 +49,14 @@ def command(
         ),
     ] = Path("/"),
     *,
-    view: View,
+    view: Outputs,
 ) -> None:
     """Check the settings below a path: TRIM, queues, caches, links, alignment. Changes nothing."""
     if root != Path("/") and not (root / "sys" / "class" / "block").is_dir():
         raise InputError(f"--root {root}: has no sys/class/block in it")
-    found = audit_answer.answer(*audit_path(target, System(root)))
+    scene, findings = audit_path(target, System(root))
+    found = audit_answer.answer(scene, findings)
     view.show(found, whole=True, document=found.data)
+    troubles = [one for one in findings if one.status is not Status.OK]
+    if view.quiet and troubles:
+        view.print_table(replace(audit_answer.table(troubles), title=""))

@@ -15,18 +15,15 @@ import typer
 from typer.core import TyperCommand
 
 from ssdlab.cli import light
-from ssdlab.cli.answer import View, answering
+from ssdlab.cli.answer import View, answering, two_on_stdout
 from ssdlab.cli.options import KeptWhere, Redact, Tbw, rated
 from ssdlab.cli.options import document as document_option
 from ssdlab.errors import InputError, SsdlabError
 from ssdlab.output import Output
 
 if light.BODIES:
-    from rich.console import Console
-
     from ssdlab.answers import health as health_answer
-    from ssdlab.cli.answer import print_table
-    from ssdlab.cli.output import on_stdout, results
+    from ssdlab.cli.output import on_stdout
     from ssdlab.health import Snapshots, plugin, prometheus
     from ssdlab.health.report import Reading, Report, Unread, survey, unread_error
     from ssdlab.health.sources import history as snapshots_at
@@ -113,37 +110,34 @@ class Outputs(View):
     """How the answer is wanted, and where else it is written."""
 
     quiet: OnlyTrouble = False
+    exit_code: ExitCode = False
     json_lines: JsonLines = None
     prometheus: Prometheus = None
     redact: Redact = False
 
-    def check(self, *, terminal: bool) -> None:
+    @property
+    def documents(self) -> dict[str, Output | None]:
+        """As the base class, with those that only health has."""
+        own = {"--json-lines": self.json_lines, "--prometheus": self.prometheus}
+        return {**super().documents, **own}
+
+    def check(self) -> None:
+        """As the base class; a plug-in checks on its own, since its errors are its answer."""
+        if not self.exit_code:
+            self.check_places()
+
+    def check_places(self) -> None:
         """Raises InputError where two want standard output, or a name is none for metrics."""
-        options = {
-            "--json": self.json_,
-            "--json-lines": self.json_lines,
-            "--prometheus": self.prometheus,
-            "--report": self.report,
-            "--xlsx": self.xlsx,
-        }
-        standard = [option for option, place in options.items() if on_stdout(place)]
-        if len(standard) > 1 or (standard and terminal):
-            other = EXIT_CODE if terminal else standard[1]
-            raise InputError(
-                f"{standard[0]} - and {other} both write to standard output; name a file for "
-                f"{standard[0]}"
-            )
+        super().check()
+        standard = [option for option, place in self.documents.items() if on_stdout(place)]
+        if standard and self.exit_code:
+            raise two_on_stdout(standard[0], EXIT_CODE)
         metrics = self.prometheus
         if metrics is not None and metrics.is_file and metrics.path.suffix != prometheus.SUFFIX:
             raise InputError(
                 f"--prometheus {metrics}: the name must end in {prometheus.SUFFIX}, since "
                 "node_exporter's textfile collector reads no other files"
             )
-
-    @property
-    def console(self) -> Console:
-        """Where the words for people go: not among what is for programs."""
-        return results(self.json_, self.report, self.xlsx, self.json_lines, self.prometheus)
 
     def one(self, reading: Reading) -> None:
         """Writes what is written of each drive as it is read."""
@@ -165,7 +159,6 @@ def command(
     history: History = None,
     tbw: Tbw = None,
     attributes: Attributes = False,
-    exit_code: ExitCode = False,
     out: KeptWhere = None,
     *,
     outputs: Outputs,
@@ -173,7 +166,8 @@ def command(
     """Say how worn and how healthy drives are, and how long they will last."""
 
     def readings() -> list[Reading]:
-        outputs.check(terminal=exit_code)
+        if outputs.exit_code:
+            outputs.check_places()
         store = RunStore(out)
         found = []
         for one in survey(
@@ -188,7 +182,7 @@ def command(
         outputs.all(found)
         return found
 
-    if exit_code:
+    if outputs.exit_code:
         raise typer.Exit(_answer_as_plug_in(readings, outputs, attributes=attributes))
     found = readings()
     _show(found, outputs, attributes=attributes)
@@ -227,12 +221,11 @@ def _show(readings: Sequence[Reading], outputs: Outputs, *, attributes: bool) ->
     answer = health_answer.answer(reports, data, alone=alone, attributes=attributes)
     outputs.show(answer, whole=True, document=data)
     if outputs.quiet:
-        console = outputs.console
         trouble = health_answer.findings(reports, calm=False)
         shown = [replace(trouble, title="")] if trouble.rows else []
         shown += health_answer.attribute_tables(reports) if attributes else []
         for one in shown:
-            print_table(console, one, wide=outputs.wide or not console.is_terminal)
+            outputs.print_table(one)
 
 
 def _answer_as_plug_in(
