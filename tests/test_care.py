@@ -445,7 +445,10 @@ def test_free_space_is_trimmed_down_to_the_file_below(loop: Loop, tmp_path: Path
         assert loop.backing.stat().st_blocks * 512 < taken - 25 * MIB
         assert found["layers"][0]["name"] == loop.name
         assert f"{loop.name} is the file {loop.backing}" in outcome.err
-        again = cli("trim", point)
+        page, tables = loop.backing.parent / "trim.html", loop.backing.parent / "tables"
+        again = cli("trim", point, "--report", page, "--csv", tables)
+        assert f"Trim of ext4 at {point}" in page.read_text()
+        assert f"\n{loop.name},yes," in (tables / "layers-below.csv").read_text()
         assert "0 B trimmed" in again.out
         assert "is not trimmed again" in again.out
         too_much = cli("trim", point, "--min", "1TB")

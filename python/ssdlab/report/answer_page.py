@@ -47,6 +47,7 @@ KINDS = {
     "health": "Health of drives",
     "refresh": "Refresh of a file or drive",
     "purge": "Purge of a drive",
+    "trim": "Trim of a file system",
     "trace": "Recorded trace",
 }
 """What stands above the title, by the kind of study."""
