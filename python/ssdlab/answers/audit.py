@@ -20,7 +20,7 @@ def answer(scene: Scene, findings: Sequence[Finding]) -> Answer:
         [said],
         tables=[table(findings), _changes(findings), _layers(scene)],
         key="findings",
-        title="Findings",
+        title="Settings",
         verdict=Verdict(worst.value, {status.value: counts[status] for status in Status}),
     )
     return Answer(f"Audit of {scene.target}", "audit", [lead], data=document(scene, findings))
