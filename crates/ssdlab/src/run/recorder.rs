@@ -118,7 +118,7 @@ pub(super) struct Recorder {
     units: Vec<Unit>,
     reports: Vec<Report>,
     pending: Vec<Pending>,
-    /// By job.
+    /// By job, of the interval.
     attribution: Vec<[Attribution; 4]>,
     series: Series,
     segments: Segments,
@@ -238,6 +238,11 @@ impl Recorder {
                 unit.interval[ddir].clear();
             }
         }
+        for (job, tables) in self.attribution.iter_mut().enumerate() {
+            for (ddir, table) in tables.iter_mut().enumerate() {
+                self.segments.add_parts(job, ddir, table.take());
+            }
+        }
         for (job, measured) in measured.iter().enumerate() {
             if let Some((from, to)) = *measured {
                 let (end, ended) = (to.min(now), to <= now);
@@ -308,7 +313,7 @@ impl Recorder {
 
     /// What was recorded, after the last interval was closed.
     pub fn finish(self) -> Recorded {
-        let Recorder { units, mut reports, series, segments, attribution, logs, .. } = self;
+        let Recorder { units, mut reports, series, segments, logs, .. } = self;
         for unit in &units {
             let report = &mut reports[unit.report];
             for (sum, count) in report.levels.counts.iter_mut().zip(unit.levels.counts) {
@@ -319,6 +324,7 @@ impl Recorder {
             }
         }
         let files = logs.into_iter().flatten().flat_map(|log| log.into_files());
+        let attribution = segments.attribution();
         let (latencies, logs) = (segments.finish(), log::joined(files));
         Recorded { reports, series, latencies, attribution, logs }
     }
