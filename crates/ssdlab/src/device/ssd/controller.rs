@@ -19,8 +19,9 @@ pub(super) struct Controller {
     write_time: u64,
     /// How much of the firmware's own work can wait, ns.
     patience: u64,
-    /// How much of it does, ns, and when the last of that arose: no gap before is filled with it.
+    /// How much of it does, ns.
     backlog: u64,
+    /// When the last of that arose: no gap before is filled with it.
     since: u64,
     /// When each core is free again.
     cores: Vec<u64>,
