@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from types import GenericAlias
+from types import GenericAlias, MappingProxyType
 from typing import Annotated, Any, TypeVar
 
 import polars as pl
@@ -327,8 +327,8 @@ def frame(
     columns: Mapping[str, pl.DataType | type[pl.DataType]],
     together: Mapping[str, pl.DataType] = MappingProxyType({}),
 ) -> pl.DataFrame:
-    """A table in Parquet that has these columns, those of ``together`` or none of them, and otherwise
-    only numbers.
+    """A table in Parquet that has these columns and all or none of those of ``together``, and
+    otherwise only numbers.
 
     Raises InputError where it is none.
     """
@@ -359,7 +359,13 @@ def device(data: bytes, place: object) -> pl.DataFrame:
 
 def latency(data: bytes, place: object) -> pl.DataFrame:
     """A ``latency.parquet``."""
-    return frame(data, place, LATENCY_SCHEMA, CLASS_SCHEMA)
+    found = frame(data, place, LATENCY_SCHEMA, CLASS_SCHEMA)
+    sizes = found.select(pl.col(pl.List).list.len())
+    parallel = [("bins", "counts"), ("class_upper_ns", "class_ios")]
+    for one, other in parallel:
+        if other in sizes.columns and (sizes[one] != sizes[other]).any():
+            raise damaged(place, f"columns {one} and {other}: expected as many values in each row")
+    return found
 
 
 _IN_ARCHIVE = {"result.json", "job.fio", "series.parquet"}

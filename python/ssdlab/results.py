@@ -62,7 +62,8 @@ CLASS_SCHEMA = pl.Schema(
         ("class_parts_ns", pl.List(pl.UInt64())),
     ]
 )
-"""More of them where the target tells where the time goes: latency classes, the last by class and part."""
+"""More of them where the target tells where the time goes: by latency class, and in the last by
+class and part."""
 
 
 @dataclass(frozen=True)

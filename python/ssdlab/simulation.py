@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ import polars as pl
 from ssdlab import _core, wear
 from ssdlab.fio import logs as fio_logs
 from ssdlab.fio.options import ADDED_FOR_LOGS
+from ssdlab.histogram import Ints
 from ssdlab.jobfile import JobText
 from ssdlab.results import CLASS_SCHEMA, LATENCY_SCHEMA, JobShape, Result
 
@@ -40,16 +42,18 @@ def latency_frame(output: _core.RunOutput) -> pl.DataFrame:
     """
     schema = pl.Schema({**LATENCY_SCHEMA, **CLASS_SCHEMA})
     columns = dict(output.latency)
-    offsets = np.asarray(columns.pop("offsets"), np.int64)
+    bins = np.asarray(columns.pop("offsets"), np.int64)
     classes = np.asarray(columns.pop("class_offsets"), np.int64)
     parts = len(columns["class_parts_ns"]) // max(len(columns["class_ios"]), 1)
-    for name, borders in (
-        *dict.fromkeys(("bins", "counts"), offsets).items(),
-        *dict.fromkeys(("class_upper_ns", "class_ios"), classes).items(),
-        ("class_parts_ns", classes * parts),
-    ):
-        columns[name] = _lists(columns[name], borders)
-    return pl.DataFrame(columns).select(schema.names()).cast(schema)
+    borders = {
+        "bins": bins,
+        "counts": bins,
+        "class_upper_ns": classes,
+        "class_ios": classes,
+        "class_parts_ns": classes * parts,
+    }
+    lists = {name: _lists(columns[name], ends) for name, ends in borders.items()}
+    return pl.DataFrame({**columns, **lists}).select(schema.names()).cast(schema)
 
 
 def _lists(flat: Any, borders: Ints) -> pl.Series:

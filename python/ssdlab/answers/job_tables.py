@@ -61,7 +61,7 @@ def time_table(traces: Sequence[Trace]) -> Table:
         for part in parts
     ]
     old = any(p.whole and not t.measured.window.whole for t, p in points)
-    note = "Of the whole job, not of its measurement window, in runs of old versions." if old else ""
+    note = "Runs of older versions: of the whole job, not of its measurement window." if old else ""
     return Table("Time per I/O by part", [Column(h) for h in ("part", *heads)], rows, note)
 
 

@@ -232,15 +232,15 @@ impl Recorder {
             let report = &mut self.reports[unit.report];
             for ddir in 0..4 {
                 let tally = &unit.interval[ddir];
-                self.segments.add(unit.job, ddir, &tally.lat, &tally.bins);
+                if tally.ios() == 0 {
+                    continue;
+                }
+                // That of the job's other units goes with the first of them.
+                let classes = self.attribution[unit.job][ddir].take();
+                self.segments.add(unit.job, ddir, tally, classes);
                 pending.tallies[ddir].merge(tally);
                 report.directions[ddir].tally.merge(tally);
                 unit.interval[ddir].clear();
-            }
-        }
-        for (job, tables) in self.attribution.iter_mut().enumerate() {
-            for (ddir, table) in tables.iter_mut().enumerate() {
-                self.segments.add_parts(job, ddir, table.take());
             }
         }
         for (job, measured) in measured.iter().enumerate() {

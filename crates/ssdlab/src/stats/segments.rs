@@ -1,7 +1,7 @@
 //! Latency histograms against time, in few enough segments to stay small on long runs.
 
 use super::attribution::{Attribution, Row, upper_ns};
-use super::{DIRECTIONS, Histogram, Summary, bin_of};
+use super::{DIRECTIONS, Histogram, Summary, Tally, bin_of};
 
 /// Names of the kinds in results, in the order of [`Latencies::kind`]. Submission takes no time, so
 /// there is no slat, and clat equals lat; syncs have lat alone, as in fio's document.
@@ -60,11 +60,11 @@ struct Counted {
 }
 
 impl Counted {
-    fn of(lat: &Summary, bins: &Histogram) -> Self {
+    fn of(lat: &Summary, bins: &Histogram, classes: Vec<(u16, Row)>) -> Self {
         let within = bin_of(lat.min())..=bin_of(lat.max());
         let counts = within.map(|bin| (bin as u16, bins.counts()[bin]));
         let bins = counts.filter(|(_, count)| *count > 0).collect();
-        Counted { lat: *lat, bins, classes: Vec::new() }
+        Counted { lat: *lat, bins, classes }
     }
 
     fn merge(&mut self, other: Counted) {
@@ -129,16 +129,12 @@ impl Segments {
         Segments { length_ns: interval_ns, jobs: segments, open: vec![Default::default(); jobs] }
     }
 
-    /// Adds latencies of the interval that is about to end for `job`.
-    pub fn add(&mut self, job: usize, ddir: usize, lat: &Summary, bins: &Histogram) {
-        if lat.count() > 0 {
-            self.open[job][ddir].merge(Counted::of(lat, bins));
+    /// Adds latencies of the interval that is about to end for `job`, and where the time of those I/Os
+    /// went ([`Attribution::take`]).
+    pub fn add(&mut self, job: usize, ddir: usize, tally: &Tally, classes: Vec<(u16, Row)>) {
+        if tally.ios() > 0 {
+            self.open[job][ddir].merge(Counted::of(&tally.lat, &tally.bins, classes));
         }
-    }
-
-    /// Adds where the time of those of `job` went.
-    pub fn add_parts(&mut self, job: usize, ddir: usize, classes: Vec<(u16, Row)>) {
-        join(&mut self.open[job][ddir].classes, classes, |kept, next| kept.merge(next));
     }
 
     /// Ends an interval at `now_ns`, in which `job` was measured for `covered_ns` up to `end_ns`.
