@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -45,20 +44,27 @@ def latency_frame(output: _core.RunOutput) -> pl.DataFrame:
     bins = np.asarray(columns.pop("offsets"), np.int64)
     classes = np.asarray(columns.pop("class_offsets"), np.int64)
     parts = len(columns["class_parts_ns"]) // max(len(columns["class_ios"]), 1)
-    borders = {
-        "bins": bins,
-        "counts": bins,
-        "class_upper_ns": classes,
-        "class_ios": classes,
-        "class_parts_ns": classes * parts,
-    }
-    lists = {name: _lists(columns[name], ends) for name, ends in borders.items()}
-    return pl.DataFrame({**columns, **lists}).select(schema.names()).cast(schema)
+    lists = [
+        _lists(borders, {name: columns.pop(name) for name in names})
+        for borders, names in (
+            (bins, ("bins", "counts")),
+            (classes, ("class_upper_ns", "class_ios")),
+            (classes * parts, ("class_parts_ns",)),
+        )
+    ]
+    whole = pl.concat([pl.DataFrame(columns), *lists], how="horizontal")
+    return whole.select(schema.names()).cast(schema)
 
 
-def _lists(flat: Any, borders: Ints) -> pl.Series:
+def _lists(borders: Ints, flat: Mapping[str, Any]) -> pl.DataFrame:
     """A list for every two neighbours of ``borders``: what lies between those in ``flat``."""
-    return pl.Series([flat[i:j] for i, j in itertools.pairwise(borders)], dtype=pl.List(pl.UInt64))
+    sizes = np.diff(borders)
+    row = np.arange(len(sizes), dtype=np.uint32)
+    filled = pl.DataFrame({"row": np.repeat(row, sizes), **flat})
+    found = filled.group_by("row", maintain_order=True).all()
+    every = pl.DataFrame({"row": row}).join(found, on="row", how="left", maintain_order="left")
+    # A row without I/Os has nothing.
+    return every.drop("row").with_columns(pl.all().fill_null([]))
 
 
 def sim_result(
