@@ -115,6 +115,16 @@ def columns(path: Path) -> None:
     frame.with_columns(pl.lit("x").alias(frame.columns[-1])).write_parquet(path)
 
 
+def shortened(name: str) -> Damage:
+    """Takes the last value out of each list of a column."""
+
+    def damage(path: Path) -> None:
+        short = pl.col(name).list.head(pl.col(name).list.len() - 1)
+        pl.read_parquet(path).with_columns(short).write_parquet(path)
+
+    return damage
+
+
 WRITE = ("jobs", 0, "write")
 GARBAGE: dict[str, Damage] = {
     "cut": cut,
@@ -195,6 +205,8 @@ INSIDE: dict[str, Damage] = {
     "series-noise": member("series.parquet", b"PAR1 noise PAR1"),
 }
 
+LATENCY: dict[str, Damage] = {"cut": cut, "noise": text("x"), "columns": columns}
+
 
 def cases(file: str, damages: dict[str, Damage], commands: tuple[str, ...]) -> list[Case]:
     """A case for each way of damage."""
@@ -205,6 +217,7 @@ SINGLES = [
     *cases("result.json", {**GARBAGE, **NO_JSON, **RESULT}, SINGLE),
     *cases("series.parquet", {**GARBAGE, "columns": columns}, SINGLE[:3]),
     *cases("device.parquet", {"cut": cut, "noise": text("x"), "columns": columns}, SINGLE[:3]),
+    *cases("latency.parquet", {**LATENCY, "lists": shortened("counts")}, SINGLE[:3]),
     *cases("job.fio", {"noise": text(b"\xff"), "gone": GARBAGE["gone"]}, SINGLE[:3]),
     *cases("rig.toml", {"noise": text("[device")}, SINGLE[:3]),
     *cases("manifest.json", {**NO_JSON, **MANIFEST}, (*SINGLE, "list")),
@@ -212,6 +225,7 @@ SINGLES = [
 WITH_JOURNAL = [
     *SINGLES,
     *cases("journal.ndjson", {"gone": GARBAGE["gone"], "empty": text("")}, SINGLE),
+    *cases("latency.parquet", {"classes": shortened("class_ios")}, SINGLE[:3]),
 ]
 PROTOCOLS = [
     *cases("findings.json", {**NO_JSON, **FINDINGS}, PROTOCOL[:2]),

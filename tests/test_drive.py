@@ -69,11 +69,34 @@ def test_the_latency_histograms_of_a_run_add_up_to_its_document() -> None:
     assert compared == 4 + 1 + 2
 
 
+def test_the_latency_classes_of_all_segments_add_up_to_the_whole_job() -> None:
+    job = "[global]\nbs=4k\nsize=8m\n[a]\nrw=randrw\nfsync=8\niodepth=4\n[b]\nrw=randwrite\n"
+    outputs = [drive().run(job, job_name="w.fio", interval_ms=1) for _ in range(2)]
+    frame, compared = latency_frame(outputs[0]), 0
+    assert frame.equals(latency_frame(outputs[1])), "same rig, job and seed"
+    told = json.loads(outputs[0].json)["ssdlab"]["attribution"]
+    for name, directions in told["jobs"].items():
+        for ddir, whole in directions.items():
+            sums: dict[int, list[int]] = {}
+            for row in frame.filter(job=name, ddir=ddir).iter_rows(named=True):
+                parts = np.reshape(row["class_parts_ns"], (-1, len(told["parts"]))).tolist()
+                for upper, ios, ns in zip(
+                    row["class_upper_ns"], row["class_ios"], parts, strict=True
+                ):
+                    before = sums.get(upper, [0] * (1 + len(ns)))
+                    sums[upper] = [a + b for a, b in zip(before, [ios, *ns], strict=True)]
+            by_latency = {one["upper_ns"]: [one["ios"], *one["ns"]] for one in whole["by_latency"]}
+            assert sums == by_latency, (name, ddir)
+            compared += bool(sums)
+    assert compared == 3 + 1
+
+
 def test_a_run_of_which_nothing_was_measured_has_no_latency_rows() -> None:
     output = drive().run("[w]\nrw=write\nbs=4k\nsize=4k\nramp_time=9\n", job_name="w.fio")
     frame = latency_frame(output)
     assert frame.is_empty()
     assert frame.schema["bins"] == pl.List(pl.UInt16)
+    assert frame.schema["class_ios"] == pl.List(pl.UInt64)
 
 
 def test_a_job_finds_what_the_one_before_left_and_says_so() -> None:

@@ -6,18 +6,20 @@ import base64
 import gzip
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import ssdlab
 from conftest import Outcome, histogram_of, make_result
-from ssdlab.analysis import noise
+from ssdlab.analysis import attribution, noise
 from ssdlab.histogram import PERCENTILES, Histogram, merge
-from ssdlab.results import Result
+from ssdlab.results import LATENCY_SCHEMA, Result
 from ssdlab.store import RunStore
 
 Cli = Callable[..., Outcome]
@@ -155,6 +157,43 @@ def test_the_fresh_burst_is_in_no_number(kept: tuple[Path, Result, Result]) -> N
     assert told["steady"] and told["window_s"][0] > 0
     assert told["iops"] < 0.6 * whole["iops"], "the burst is in the mean over the whole job"
     assert told["waf"] > 3 * narrow.ssdlab["jobs"][1]["waf"] / 2
+
+
+def test_where_the_time_of_the_slowest_went_is_of_the_window(
+    kept: tuple[Path, Result, Result],
+) -> None:
+    _, narrow, _ = kept
+    own = narrow.measurement.of("random", "write")
+    assert own is not None and own.latency is not None and not own.window.whole
+    inside, _ = attribution.of_direction(narrow, own)
+    assert narrow.attribution is not None
+    told = narrow.attribution["jobs"]["random"]["write"]
+    whole = attribution.breakdowns(narrow.attribution["parts"], told)
+    assert [one.whole for one in inside] == [False] * len(attribution.POINTS)
+    mean, worst = inside[0], inside[-1]
+    assert mean.ios == own.ios and mean.total_ns == pytest.approx(own.latency.mean_ns)
+    assert own.latency.max_ns / 1.2 < worst.total_ns <= own.latency.max_ns
+    assert worst.total_ns < whole[-1].total_ns, "the slowest of all is in the burst"
+    assert worst.largest is not None and whole[-1].largest is not None
+    assert (worst.largest[0], whole[-1].largest[0]) == ("die_collection", "read_modify_write")
+    for shown, other in zip(inside, whole, strict=True):
+        assert shown.ns != other.ns, shown.point
+
+
+def test_a_run_that_kept_no_latency_classes_says_that_they_are_of_the_whole_job(
+    kept: tuple[Path, Result, Result], cli: Cli, tmp_path: Path
+) -> None:
+    root, narrow, _ = kept
+    assert narrow.folder is not None
+    old = shutil.copytree(narrow.folder, tmp_path / narrow.folder.name)
+    table = old / "latency.parquet"
+    pl.read_parquet(table).select(LATENCY_SCHEMA.names()).write_parquet(table)
+    told = cli("explain", old, "--no-try")
+    assert told.status == 0
+    assert "Of the latency at p99.9 (whole job): " in told.out
+    assert "Runs of older versions: of the whole job" in told.out
+    own = cli("explain", name_of(narrow), "--no-try", "--out", root).out
+    assert "Of the latency at p99.9: " in own and "older versions" not in own
 
 
 def test_rate_depth_and_latency_of_a_window_keep_littles_law(

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from types import GenericAlias
+from types import GenericAlias, MappingProxyType
 from typing import Annotated, Any, TypeVar
 
 import polars as pl
@@ -33,7 +33,7 @@ from pydantic import (
 
 from ssdlab import wear
 from ssdlab.errors import InputError
-from ssdlab.results import LATENCY_SCHEMA, SERIES_SCHEMA
+from ssdlab.results import CLASS_SCHEMA, LATENCY_SCHEMA, SERIES_SCHEMA
 
 T = TypeVar("T")
 COUNT_MAX = 2**64 - 1
@@ -322,9 +322,13 @@ def document(data: bytes, place: object) -> dict[str, Any]:
 
 
 def frame(
-    data: bytes, place: object, columns: Mapping[str, pl.DataType | type[pl.DataType]]
+    data: bytes,
+    place: object,
+    columns: Mapping[str, pl.DataType | type[pl.DataType]],
+    together: Mapping[str, pl.DataType] = MappingProxyType({}),
 ) -> pl.DataFrame:
-    """A table in Parquet that has these columns, and otherwise only numbers.
+    """A table in Parquet that has these columns and all or none of those of ``together``, and
+    otherwise only numbers.
 
     Raises InputError where it is none.
     """
@@ -332,6 +336,8 @@ def frame(
         found = pl.read_parquet(io.BytesIO(data))
     except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise damaged(place, str(error).partition("\n")[0]) from None
+    if together.keys() & found.schema.keys():
+        columns = {**columns, **together}
     for name, kind in columns.items():
         if found.schema.get(name) != kind:
             raise damaged(place, f"column {name}: expected {kind}")
@@ -353,7 +359,13 @@ def device(data: bytes, place: object) -> pl.DataFrame:
 
 def latency(data: bytes, place: object) -> pl.DataFrame:
     """A ``latency.parquet``."""
-    return frame(data, place, LATENCY_SCHEMA)
+    found = frame(data, place, LATENCY_SCHEMA, CLASS_SCHEMA)
+    sizes = found.select(pl.col(pl.List).list.len())
+    parallel = [("bins", "counts"), ("class_upper_ns", "class_ios")]
+    for one, other in parallel:
+        if other in sizes.columns and (sizes[one] != sizes[other]).any():
+            raise damaged(place, f"columns {one} and {other}: expected as many values in each row")
+    return found
 
 
 _IN_ARCHIVE = {"result.json", "job.fio", "series.parquet"}

@@ -55,6 +55,15 @@ LATENCY_SCHEMA = pl.Schema(
     ]
 )
 """Columns of the latencies by segment: ``time_s`` is its end, ``bins`` are fio's indices."""
+CLASS_SCHEMA = pl.Schema(
+    [
+        ("class_upper_ns", pl.List(pl.UInt64())),
+        ("class_ios", pl.List(pl.UInt64())),
+        ("class_parts_ns", pl.List(pl.UInt64())),
+    ]
+)
+"""More of them where the target tells where the time goes: by latency class, and in the last by
+class and part."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +161,8 @@ class Result:
     series_frame: pl.DataFrame = field(repr=False)
     device_frame: pl.DataFrame | None = field(default=None, repr=False)
     latency_frame: pl.DataFrame | None = field(default=None, repr=False)
-    """Histograms of the run's segments; columns: :data:`LATENCY_SCHEMA`. None in old runs."""
+    """Histograms of the run's segments; columns: :data:`LATENCY_SCHEMA`, of simulated runs
+    also :data:`CLASS_SCHEMA`. None in old runs."""
     rig_toml: str | None = field(default=None, repr=False)
     logs: Sequence[tuple[str, str]] = field(default=(), repr=False)
     """The logs that the job itself asked for: (file name, text)."""

@@ -12,8 +12,9 @@ import polars as pl
 from ssdlab import _core, wear
 from ssdlab.fio import logs as fio_logs
 from ssdlab.fio.options import ADDED_FOR_LOGS
+from ssdlab.histogram import Ints
 from ssdlab.jobfile import JobText
-from ssdlab.results import LATENCY_SCHEMA, JobShape, Result
+from ssdlab.results import CLASS_SCHEMA, LATENCY_SCHEMA, JobShape, Result
 
 
 def log_interval(interval_ms: int) -> int:
@@ -36,19 +37,34 @@ def latency_frame(output: _core.RunOutput) -> pl.DataFrame:
     """The latency histograms of a simulated run against time, see docs/results.md.
 
     A row per segment, job, direction and kind, with the I/Os of each of fio's bins as the lists
-    ``bins`` and ``counts``.
+    ``bins`` and ``counts``, and by latency class where their time went.
     """
+    schema = pl.Schema({**LATENCY_SCHEMA, **CLASS_SCHEMA})
     columns = dict(output.latency)
-    offsets = np.asarray(columns.pop("offsets"), np.int64)
-    sizes = offsets[1:] - offsets[:-1]
-    flat = pl.DataFrame({name: columns.pop(name) for name in ("bins", "counts")})
-    row = pl.Series("row", np.repeat(np.arange(len(sizes), dtype=np.uint32), sizes))
-    lists = flat.with_columns(row).group_by("row", maintain_order=True).all()
-    rows = pl.DataFrame(columns).with_row_index("row")
-    joined = rows.join(lists, on="row", how="left", maintain_order="left").drop("row")
-    # A row without I/Os has no bins.
-    whole = joined.with_columns(pl.col("bins", "counts").fill_null([]))
-    return whole.select(LATENCY_SCHEMA.names()).cast(LATENCY_SCHEMA)
+    bins = np.asarray(columns.pop("offsets"), np.int64)
+    classes = np.asarray(columns.pop("class_offsets"), np.int64)
+    parts = len(columns["class_parts_ns"]) // max(len(columns["class_ios"]), 1)
+    lists = [
+        _lists(borders, {name: columns.pop(name) for name in names})
+        for borders, names in (
+            (bins, ("bins", "counts")),
+            (classes, ("class_upper_ns", "class_ios")),
+            (classes * parts, ("class_parts_ns",)),
+        )
+    ]
+    whole = pl.concat([pl.DataFrame(columns), *lists], how="horizontal")
+    return whole.select(schema.names()).cast(schema)
+
+
+def _lists(borders: Ints, flat: Mapping[str, Any]) -> pl.DataFrame:
+    """A list for every two neighbours of ``borders``: what lies between those in ``flat``."""
+    sizes = np.diff(borders)
+    row = np.arange(len(sizes), dtype=np.uint32)
+    filled = pl.DataFrame({"row": np.repeat(row, sizes), **flat})
+    found = filled.group_by("row", maintain_order=True).all()
+    every = pl.DataFrame({"row": row}).join(found, on="row", how="left", maintain_order="left")
+    # A row without I/Os has nothing.
+    return every.drop("row").with_columns(pl.all().fill_null([]))
 
 
 def sim_result(

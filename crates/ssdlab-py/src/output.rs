@@ -99,7 +99,8 @@ fn latency<'py>(py: Python<'py>, rows: Latencies, jobs: &[&str]) -> PyResult<Bou
         py, rows;
         time_s, length_s;
         job of jobs, ddir of &DIRECTIONS, kind of &KINDS;
-        ios, sum_ns, min_ns, max_ns, offsets, bins, counts
+        ios, sum_ns, min_ns, max_ns, offsets, bins, counts,
+        class_offsets, class_upper_ns, class_ios, class_parts_ns
     ))
 }
 

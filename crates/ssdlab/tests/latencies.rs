@@ -5,7 +5,7 @@ use crate::{common, support};
 use common::lab_ssd;
 use ssdlab::device::Device;
 use ssdlab::run::{RunOptions, RunResult, run};
-use ssdlab::stats::{DIRECTIONS, Histogram, KINDS, Latencies};
+use ssdlab::stats::{DIRECTIONS, Histogram, KINDS, Latencies, PARTS, PartSums};
 use std::collections::BTreeMap;
 use support::{jobs, null, play};
 
@@ -109,6 +109,42 @@ fn segments_add_up_to_the_totals_of_the_document() {
         }
     }
     assert!(compared >= 3 * 20, "only {compared} sums were there to compare");
+}
+
+#[test]
+fn classes_of_a_segment_hold_its_ios_and_their_time() {
+    for job in MIXED {
+        for interval_ms in [1, 100] {
+            let result = play_at(ssd(), job, interval_ms);
+            let (rows, mut by_part) = (&result.latencies, BTreeMap::<_, [u64; PARTS]>::new());
+            for row in 0..rows.time_s.len() {
+                let own = rows.class_offsets[row] as usize..rows.class_offsets[row + 1] as usize;
+                let first = if rows.ddir[row] == 3 { "lat" } else { "clat" };
+                if KINDS[rows.kind[row] as usize] != first {
+                    assert!(own.is_empty(), "classes are told once");
+                    continue;
+                }
+                let total = by_part.entry(usize::from(rows.ddir[row])).or_default();
+                let (mut ios, mut sum_ns) = (0, 0);
+                for class in own.clone() {
+                    let parts = &rows.class_parts_ns[class * PARTS..(class + 1) * PARTS];
+                    total.iter_mut().zip(parts).for_each(|(sum, ns)| *sum += ns);
+                    let class_ns: u64 = parts.iter().sum();
+                    assert!(class_ns < rows.class_upper_ns[class] * rows.class_ios[class]);
+                    ios += rows.class_ios[class];
+                    sum_ns += class_ns;
+                }
+                assert!(rows.class_upper_ns[own].is_sorted_by(|one, next| one < next));
+                assert_eq!((ios, sum_ns), (rows.ios[row], rows.sum_ns[row] as u64), "row {row}");
+            }
+            for (ddir, total) in by_part {
+                let mut told = PartSums::default();
+                let reports = result.reports.iter();
+                reports.for_each(|one| told.merge(&one.directions[ddir].tally.parts));
+                assert_eq!(total, told.0, "{job} by {interval_ms} ms: {}", DIRECTIONS[ddir]);
+            }
+        }
+    }
 }
 
 #[test]

@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import polars as pl
+
+from ssdlab.results import CLASS_SCHEMA
 
 if TYPE_CHECKING:
     from ssdlab.analysis.measurement import Direction
@@ -68,8 +71,8 @@ def breakdowns(parts: Sequence[str], direction: Mapping[str, Any]) -> list[Break
 
 
 def of_direction(result: Result, direction: Direction) -> tuple[list[Breakdown], bool]:
-    """The breakdowns of one direction of a job, the mean over its measurement window, and whether
-    they cover other jobs of the run as well. The slowest I/Os are known for the whole job only.
+    """The breakdowns of one direction of a job in its measurement window, and whether they cover
+    other jobs of the run as well. Old runs know them for the whole job only.
 
     Empty where the target does not tell where the time goes.
     """
@@ -78,17 +81,34 @@ def of_direction(result: Result, direction: Direction) -> tuple[list[Breakdown],
         return [], False
     parts, by_job = found.get("parts", []), found.get("jobs")
     own = found if by_job is None else by_job.get(direction.job, {})
-    told = own.get(direction.ddir)
+    inside = _by_latency(direction.segments, len(parts))
+    told = own.get(direction.ddir) if inside is None else inside
     points = breakdowns(parts, told) if told else []
-    if points and not direction.window.whole and by_job is not None:
-        columns = [f"part_{part}_ns" for part in parts]
-        inside = direction.inside.select(pl.col(columns).sum()).row(0)
-        points[0] = replace(_breakdown("mean", parts, inside, direction.ios or 1), whole=False)
+    if inside is not None:
+        points = [replace(one, whole=direction.window.whole) for one in points]
     others = any(
         one.job != direction.job and one.ddir == direction.ddir
         for one in result.measurement.directions
     )
     return points, by_job is None and others
+
+
+def _by_latency(segments: pl.DataFrame | None, parts: int) -> dict[str, Any] | None:
+    """What ``attribution`` tells of a whole job, of these segments; None where they do not tell."""
+    if segments is None or "class_ios" not in segments.columns:
+        return None
+    known = segments.select(CLASS_SCHEMA.names()).filter(pl.col("class_ios").list.len() > 0)
+    upper, ios, ns = (known[name].explode().to_numpy() for name in CLASS_SCHEMA.names())
+    if len(ns) != len(upper) * parts:
+        return None  # of another version than the names of the parts
+    edges, row = np.unique(upper, return_inverse=True)
+    counts = np.zeros((len(edges), 1 + parts), np.int64)
+    np.add.at(counts, row, np.column_stack([ios, ns.reshape(-1, parts)]).astype(np.int64))
+    classes = [
+        {"upper_ns": int(edge), "ios": int(one[0]), "ns": one[1:].tolist()}
+        for edge, one in zip(edges, counts, strict=True)
+    ]
+    return {"total_ns": counts[:, 1:].sum(axis=0).tolist(), "by_latency": classes}
 
 
 def _class_at(classes: Sequence[Mapping[str, Any]], rank: float) -> Mapping[str, Any]:

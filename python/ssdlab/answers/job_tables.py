@@ -60,9 +60,8 @@ def time_table(traces: Sequence[Trace]) -> Table:
         [names.part(part), *(time_cell(point.ns.get(part)) for _, point in points)]
         for part in parts
     ]
-    note = ""
-    if any(not t.measured.window.whole for t, _ in points):
-        note = "mean: of the measurement window; p99, p99.9 and worst: of the whole job."
+    old = any(p.whole and not t.measured.window.whole for t, p in points)
+    note = "Runs of older versions: of the whole job, not of its measurement window." if old else ""
     return Table("Time per I/O by part", [Column(h) for h in ("part", *heads)], rows, note)
 
 

@@ -118,7 +118,7 @@ pub(super) struct Recorder {
     units: Vec<Unit>,
     reports: Vec<Report>,
     pending: Vec<Pending>,
-    /// By job.
+    /// By job, of the interval.
     attribution: Vec<[Attribution; 4]>,
     series: Series,
     segments: Segments,
@@ -232,7 +232,12 @@ impl Recorder {
             let report = &mut self.reports[unit.report];
             for ddir in 0..4 {
                 let tally = &unit.interval[ddir];
-                self.segments.add(unit.job, ddir, &tally.lat, &tally.bins);
+                if tally.ios() == 0 {
+                    continue;
+                }
+                // That of the job's other units goes with the first of them.
+                let classes = self.attribution[unit.job][ddir].take();
+                self.segments.add(unit.job, ddir, tally, classes);
                 pending.tallies[ddir].merge(tally);
                 report.directions[ddir].tally.merge(tally);
                 unit.interval[ddir].clear();
@@ -308,7 +313,7 @@ impl Recorder {
 
     /// What was recorded, after the last interval was closed.
     pub fn finish(self) -> Recorded {
-        let Recorder { units, mut reports, series, segments, attribution, logs, .. } = self;
+        let Recorder { units, mut reports, series, segments, logs, .. } = self;
         for unit in &units {
             let report = &mut reports[unit.report];
             for (sum, count) in report.levels.counts.iter_mut().zip(unit.levels.counts) {
@@ -319,6 +324,7 @@ impl Recorder {
             }
         }
         let files = logs.into_iter().flatten().flat_map(|log| log.into_files());
+        let attribution = segments.attribution();
         let (latencies, logs) = (segments.finish(), log::joined(files));
         Recorded { reports, series, latencies, attribution, logs }
     }

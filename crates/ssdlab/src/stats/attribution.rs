@@ -20,6 +20,19 @@ pub struct Row {
     pub parts: PartSums,
 }
 
+impl Row {
+    /// Adds the requests of `other`.
+    pub fn merge(&mut self, other: &Row) {
+        self.ios += other.ios;
+        self.parts.merge(&other.parts);
+    }
+}
+
+/// Upper latency of the row of that index, ns.
+pub fn upper_ns(index: u16) -> u64 {
+    lower_bound_ns((usize::from(index) + 1) << ROW_SHIFT)
+}
+
 /// The table for one direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attribution {
@@ -42,10 +55,16 @@ impl Attribution {
     }
     /// Adds the requests of `other`.
     pub fn merge(&mut self, other: &Attribution) {
-        for (row, others) in self.rows.iter_mut().zip(other.rows.iter()) {
-            row.ios += others.ios;
-            row.parts.merge(&others.parts);
-        }
+        self.rows.iter_mut().zip(other.rows.iter()).for_each(|(row, others)| row.merge(others));
+    }
+    /// Adds requests of one row.
+    pub fn merge_row(&mut self, index: u16, others: &Row) {
+        self.rows[usize::from(index)].merge(others);
+    }
+    /// The rows that hold requests, each with its index, ascending; forgets them.
+    pub fn take(&mut self) -> Vec<(u16, Row)> {
+        let rows = self.rows.iter_mut().enumerate().filter(|(_, row)| row.ios > 0);
+        rows.map(|(index, row)| (index as u16, std::mem::take(row))).collect()
     }
     /// All requests together, ns by part.
     pub fn total(&self) -> [u64; PARTS] {
@@ -55,8 +74,8 @@ impl Attribution {
     }
     /// The rows that hold requests, each with its upper latency in ns.
     pub fn rows(&self) -> impl Iterator<Item = (u64, &Row)> {
-        let upper = |row: usize| lower_bound_ns((row + 1) << ROW_SHIFT);
-        self.rows.iter().enumerate().filter(|(_, r)| r.ios > 0).map(move |(i, r)| (upper(i), r))
+        let rows = self.rows.iter().enumerate().filter(|(_, row)| row.ios > 0);
+        rows.map(|(index, row)| (upper_ns(index as u16), row))
     }
 }
 

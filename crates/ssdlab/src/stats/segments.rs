@@ -1,6 +1,7 @@
 //! Latency histograms against time, in few enough segments to stay small on long runs.
 
-use super::{DIRECTIONS, Histogram, Summary, bin_of};
+use super::attribution::{Attribution, Row, upper_ns};
+use super::{DIRECTIONS, Histogram, Summary, Tally, bin_of};
 
 /// Names of the kinds in results, in the order of [`Latencies::kind`]. Submission takes no time, so
 /// there is no slat, and clat equals lat; syncs have lat alone, as in fio's document.
@@ -37,6 +38,15 @@ pub struct Latencies {
     pub bins: Vec<u16>,
     /// I/Os in each of them.
     pub counts: Vec<u64>,
+    /// Where the latency classes of each row begin, and at last where they end. Those of a direction are
+    /// with the first kind that it has.
+    pub class_offsets: Vec<u64>,
+    /// Upper latency of each class that holds I/Os, ns; ascending in each row.
+    pub class_upper_ns: Vec<u64>,
+    /// I/Os in each of them.
+    pub class_ios: Vec<u64>,
+    /// Their time by part, ns: as many for each class as there are parts.
+    pub class_parts_ns: Vec<u64>,
 }
 
 /// Latencies of one direction in a segment.
@@ -45,29 +55,40 @@ struct Counted {
     lat: Summary,
     /// Bins that hold I/Os and their counts, ascending.
     bins: Vec<(u16, u64)>,
+    /// Rows of an [`Attribution`], ascending.
+    classes: Vec<(u16, Row)>,
 }
 
 impl Counted {
-    fn of(lat: &Summary, bins: &Histogram) -> Self {
+    fn of(lat: &Summary, bins: &Histogram, classes: Vec<(u16, Row)>) -> Self {
         let within = bin_of(lat.min())..=bin_of(lat.max());
         let counts = within.map(|bin| (bin as u16, bins.counts()[bin]));
-        Counted { lat: *lat, bins: counts.filter(|(_, count)| *count > 0).collect() }
+        let bins = counts.filter(|(_, count)| *count > 0).collect();
+        Counted { lat: *lat, bins, classes }
     }
 
     fn merge(&mut self, other: Counted) {
         self.lat.merge(&other.lat);
-        if self.bins.is_empty() {
-            self.bins = other.bins;
-            return;
-        }
-        self.bins.extend(other.bins);
-        self.bins.sort_unstable_by_key(|(bin, _)| *bin);
-        self.bins.dedup_by(|next, kept| {
-            let same = next.0 == kept.0;
-            kept.1 += if same { next.1 } else { 0 };
-            same
-        });
+        join(&mut self.bins, other.bins, |kept, next| *kept += *next);
+        join(&mut self.classes, other.classes, |kept, next| kept.merge(next));
     }
+}
+
+/// Joins two lists that ascend by index.
+fn join<T>(own: &mut Vec<(u16, T)>, others: Vec<(u16, T)>, add: impl Fn(&mut T, &T)) {
+    if own.is_empty() {
+        *own = others;
+        return;
+    }
+    own.extend(others);
+    own.sort_unstable_by_key(|(index, _)| *index);
+    own.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        if same {
+            add(&mut kept.1, &next.1);
+        }
+        same
+    });
 }
 
 /// What one job did in one segment.
@@ -108,10 +129,11 @@ impl Segments {
         Segments { length_ns: interval_ns, jobs: segments, open: vec![Default::default(); jobs] }
     }
 
-    /// Adds latencies of the interval that is about to end for `job`.
-    pub fn add(&mut self, job: usize, ddir: usize, lat: &Summary, bins: &Histogram) {
-        if lat.count() > 0 {
-            self.open[job][ddir].merge(Counted::of(lat, bins));
+    /// Adds latencies of the interval that is about to end for `job`, and where the time of those I/Os
+    /// went ([`Attribution::take`]).
+    pub fn add(&mut self, job: usize, ddir: usize, tally: &Tally, classes: Vec<(u16, Row)>) {
+        if tally.ios() > 0 {
+            self.open[job][ddir].merge(Counted::of(&tally.lat, &tally.bins, classes));
         }
     }
 
@@ -130,9 +152,23 @@ impl Segments {
         }
     }
 
+    /// Where the time of each job went, by direction.
+    pub fn attribution(&self) -> Vec<[Attribution; 4]> {
+        let mut found = vec![<[Attribution; 4]>::default(); self.jobs.len()];
+        for (tables, segments) in found.iter_mut().zip(&self.jobs) {
+            for segment in segments {
+                for (table, counted) in tables.iter_mut().zip(&segment.directions) {
+                    counted.classes.iter().for_each(|(index, row)| table.merge_row(*index, row));
+                }
+            }
+        }
+        found
+    }
+
     /// The columns, after the last interval has ended.
     pub fn finish(self) -> Latencies {
-        let mut all = Latencies { offsets: vec![0], ..Latencies::default() };
+        let mut all =
+            Latencies { offsets: vec![0], class_offsets: vec![0], ..Latencies::default() };
         let used: Vec<[bool; 4]> = self.jobs.iter().map(|segments| used(segments)).collect();
         let jobs = self.jobs.into_iter().enumerate();
         let mut segments: Vec<_> =
@@ -141,7 +177,8 @@ impl Segments {
         for (job, segment) in &segments {
             for ddir in (0..DIRECTIONS.len()).filter(|ddir| used[*job][*ddir]) {
                 let kinds = if DIRECTIONS[ddir] == "sync" { 1..2 } else { 0..2 };
-                kinds.for_each(|kind| all.push(*job, segment, ddir, kind));
+                let first = kinds.start;
+                kinds.for_each(|kind| all.push(*job, segment, ddir, kind, kind == first));
             }
         }
         all
@@ -167,8 +204,8 @@ fn used(segments: &[Segment]) -> [bool; 4] {
 }
 
 impl Latencies {
-    fn push(&mut self, job: usize, segment: &Segment, ddir: usize, kind: u8) {
-        let Counted { lat, bins } = &segment.directions[ddir];
+    fn push(&mut self, job: usize, segment: &Segment, ddir: usize, kind: u8, first: bool) {
+        let Counted { lat, bins, classes } = &segment.directions[ddir];
         self.time_s.push(segment.end_ns as f64 / 1e9);
         self.length_s.push(segment.covered_ns as f64 / 1e9);
         self.job.push(job as u32);
@@ -181,5 +218,11 @@ impl Latencies {
         self.bins.extend(bins.iter().map(|(bin, _)| bin));
         self.counts.extend(bins.iter().map(|(_, count)| count));
         self.offsets.push(self.bins.len() as u64);
+        for (index, row) in classes.iter().filter(|_| first) {
+            self.class_upper_ns.push(upper_ns(*index));
+            self.class_ios.push(row.ios);
+            self.class_parts_ns.extend(row.parts.0);
+        }
+        self.class_offsets.push(self.class_ios.len() as u64);
     }
 }
