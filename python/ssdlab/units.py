@@ -203,6 +203,27 @@ def percents(where: str, text: str, expected: str, fits: Callable[[float], bool]
     return _numbers(where, text, expected, _percent, float, fits)
 
 
+def values(where: str, text: str) -> list[str]:
+    """The values of a list of anything, each once, in their order, as text.
+
+    A range of numbers, sizes (``4k..64kx2``, in bytes then) or percentages (``10%..100%/8``) is
+    written out; what is no range stands as it is. Raises InputError where one is empty, or a range
+    is none.
+    """
+    found: list[str] = []
+    for part in _parts(where, text):
+        span = _RANGE.fullmatch(part)
+        kind = None if span is None else next((k for k in _KINDS if _reads(k[0], span)), None)
+        if kind is None:
+            found.append(part)
+            continue
+        read, end = kind
+        expected = "a number, a size or a percentage at both ends of a range"
+        spread = _numbers(where, part, expected, read, float, lambda _: True)
+        found += [f"{one:.12g}{end}" for one in spread]
+    return list(dict.fromkeys(found))
+
+
 def words(where: str, text: str) -> list[str]:
     """The parts of a list of names, each once, in their order.
 
@@ -290,6 +311,17 @@ def _percent(text: str) -> Fraction | None:
     match = _PERCENT.fullmatch(text.strip())
     return None if match is None else Fraction(match[1])
 
+
+def _plain(text: str) -> Fraction | None:
+    return None if text.strip().endswith("%") else _percent(text)
+
+
+def _reads(read: Callable[[str], Fraction | None], span: re.Match[str]) -> bool:
+    return all(read(end) is not None for end in span.groups()[:2])
+
+
+_KINDS = ((_plain, ""), (_bytes, ""), (_percent, "%"))
+"""How the ends of a range are read, and what stands behind the values."""
 
 _WRITERS: Mapping[str, Callable[[float], str]] = {
     "ns": latency,
