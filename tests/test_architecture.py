@@ -33,7 +33,7 @@ LAYERS = (
     ("plan",),
     ("experiments",),
     ("checks", "protocols"),
-    ("explain", "compare", "ab", "reliability"),
+    ("explain", "compare", "ab", "reliability", "sweeps"),
     ("answers",),
     ("report",),
     ("",),  # the package itself

@@ -96,6 +96,9 @@ class _Crew(Generic[T]):
     def __init__(self, variants: Sequence[Variant[T]], progress: ProgressCallback | None) -> None:
         self._variants = variants
         self._done = [0.0] * len(variants)
+        self._cost = sum(one.cost for one in variants)
+        self._whole = 0.0  # kept up, since there may be very many variants
+        self._finished = 0
         self._progress = progress
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -150,12 +153,12 @@ class _Crew(Generic[T]):
     def _tell(self, place: int, fraction: float) -> bool:
         """Notes how far a variant is; False when it has to stop."""
         with self._lock:
-            self._done[place] = max(self._done[place], fraction)  # steps may begin anew
-            costs = [one.cost for one in self._variants]
-            whole = sum(c * f for c, f in zip(costs, self._done, strict=True))
-            finished = sum(f >= 1.0 for f in self._done)
-            text = f"{finished} of {len(costs)} runs done"
-            news = Progress(fraction=whole / sum(costs), text=text)
+            before = self._done[place]
+            self._done[place] = max(before, fraction)  # steps may begin anew
+            self._whole += self._variants[place].cost * (self._done[place] - before)
+            self._finished += before < 1.0 <= fraction
+            text = f"{self._finished} of {len(self._done)} runs done"
+            news = Progress(fraction=min(self._whole / self._cost, 1.0), text=text)
             if self._progress is not None and not self._progress(news):
                 self._stop.set()
         return not self._stop.is_set()

@@ -48,6 +48,7 @@ KINDS = {
     "refresh": "Refresh of a file or drive",
     "purge": "Purge of a drive",
     "trim": "Trim of a file system",
+    "sweep": "Sweep of a simulated drive",
     "trace": "Recorded trace",
 }
 """What stands above the title, by the kind of study."""

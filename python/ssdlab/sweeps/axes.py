@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ssdlab import _core, units
-from ssdlab.errors import InputError, unknown_name
+from ssdlab.errors import InputError, nearest
 from ssdlab.jobfile import JobText
 
 JOB = "job."
@@ -27,6 +27,11 @@ class Axis:
     def numeric(self) -> bool:
         """Whether all values are numbers: the table's column is one of numbers then."""
         return all(map(_is_number, self.values))
+
+    @property
+    def cells(self) -> list[float | str]:
+        """The values as the table has them."""
+        return [float(one) if self.numeric else one for one in self.values]
 
 
 @dataclass(frozen=True)
@@ -50,9 +55,13 @@ def axis(text: str) -> Axis:
         raise InputError(f'--vary "{text}": expected KEY=VALUES, such as job.iodepth=1..256x2')
     if key.startswith(JOB):
         option = key.removeprefix(JOB)
-        known = {one["name"]: one for one in _core.job_options()}
+        known = {name for one in _core.job_options() for name in (one["name"], *one["aliases"])}
         if option not in known:
-            raise unknown_name("job option", option, known)
+            near = nearest(option, known)
+            hint = f', did you mean "{near}"?' if near else ""
+            raise InputError(f'--vary {key}: fio has no job option "{option}"{hint}')
+    if key == "seed":
+        raise InputError("--vary seed: say how many with --seeds N")
     return Axis(key, tuple(units.values(f"--vary {key}", values)))
 
 

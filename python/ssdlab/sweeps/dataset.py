@@ -15,6 +15,7 @@ from ssdlab.errors import InputError
 from ssdlab.output import make_folder, write_to
 from ssdlab.results import Result
 from ssdlab.sweeps.axes import Axis
+from ssdlab.sweeps.plan import Sweep
 
 SUMMARY = "summary"
 """Folder of the parts."""
@@ -59,7 +60,8 @@ class Dataset:
         rows = []
         for one in result.summary():
             start, end = one.pop("window_s")
-            varied = {axis.key: _value(axis, values[axis.key]) for axis in self._axes}
+            texts = {axis.key: values[axis.key] for axis in self._axes}
+            varied = {a.key: float(texts[a.key]) if a.numeric else texts[a.key] for a in self._axes}
             window = {"window_start_s": start, "window_end_s": end}
             rows.append({"key": key, **varied, "seed": int(values["seed"]), **one, **window})
         with self._lock:
@@ -72,10 +74,11 @@ class Dataset:
         with self._lock:
             self._write()
 
-    def scan(self) -> pl.LazyFrame:
-        """All rows, each once, by the order of their runs' keys."""
-        found = pl.scan_parquet(self._parts / "*.parquet")
-        return found.unique(["key", "job", "ddir"]).sort("key", "job", "ddir")
+    def of(self, sweep: Sweep) -> pl.DataFrame:
+        """The rows of the runs that a sweep asks for, each once, by their keys."""
+        asked = pl.LazyFrame({"key": [run.key for run in sweep.runs()]})
+        found = pl.scan_parquet(self._parts / "*.parquet").join(asked, on="key", how="semi")
+        return found.unique(["key", "job", "ddir"]).sort("key", "job", "ddir").collect()
 
     def _write(self) -> None:
         if not self._rows:
@@ -102,7 +105,3 @@ class Dataset:
             return pl.Int64() if name in WHOLE else pl.Float64()
 
         return pl.Schema({name: kind(name) for name in row})
-
-
-def _value(axis: Axis, text: str) -> float | str:
-    return float(text) if axis.numeric else text

@@ -15,7 +15,7 @@ from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
 from ssdlab.rig import resolve
 from ssdlab.sweeps.axes import Axis, point, with_options
-from ssdlab.target import Sim
+from ssdlab.target import Sim, sim
 
 RUNS_MAX = 10**6
 KEY_CHARACTERS = 20
@@ -59,6 +59,8 @@ class Sweep:
 
     def __post_init__(self) -> None:
         keys = [one.key for one in self.axes]
+        if not keys:
+            raise InputError("nothing varies; say what, such as --vary job.iodepth=1..256x2")
         if twice := {key for key in keys if keys.count(key) > 1}:
             raise InputError(f"--vary {min(twice)}: is given twice; join its values by commas")
         lengths = {one.key: len(one.values) for one in self.axes}
@@ -71,6 +73,30 @@ class Sweep:
     def __len__(self) -> int:
         lengths = [len(one.values) for one in self.axes]
         return self.seeds * (min(lengths, default=1) if self.together else math.prod(lengths))
+
+    def check(self) -> int:
+        """The most memory that a run takes, in bytes.
+
+        Raises InputError as :meth:`runs`, where the job is none with one of the options, and where
+        no rig can be built.
+        """
+        jobs: set[str] = set()
+        for run in self.runs():
+            if run.job.text not in jobs:
+                jobs.add(run.job.text)
+                run.target.check(run.job)
+        wrong: list[InputError] = []
+        sizes: list[int] = []
+        for one in self._rigs.values():
+            try:
+                _core.rig_check(one.rig, rig_name=one.name)
+            except InputError as error:
+                wrong.append(error)
+            else:
+                sizes.append(_core.Rig(one.rig, rig_name=one.name).memory_bytes)
+        if not sizes:
+            raise wrong[0]
+        return max(sizes)
 
     def runs(self) -> Iterator[Run]:
         """The runs; those that can share a prepared drive stand together.
@@ -103,8 +129,8 @@ class Sweep:
         own = {**self.overrides, **keys}
         known = (name, *itertools.chain(*own.items()))
         if known not in self._rigs:
-            target = resolve(name)
-            if not isinstance(target, Sim):
+            target = sim(resolve(name))
+            if target is None:
                 raise InputError(f"{name}: a sweep runs on simulated drives; name a profile or rig")
             rig = _core.Rig(target.rig, rig_name=target.source or target.name)
             for key, value in own.items():

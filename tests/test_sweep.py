@@ -1,0 +1,208 @@
+"""Sweeps: what varies, one table whatever happens meanwhile, and runs that share a drive."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from conftest import Outcome
+from ssdlab import units
+from ssdlab.errors import InputError, Interrupted
+from ssdlab.jobfile import JobText, read_job
+from ssdlab.progress import Progress
+from ssdlab.rig import resolve
+from ssdlab.sweeps import Dataset, Sweep, axis, carry_out
+from ssdlab.sweeps.axes import with_options
+from ssdlab.target import Settings
+
+Cli = Callable[..., Outcome]
+DRIVE = "lab-reference"
+SMALL = {"capacity": "256MiB"}
+JOB = "[global]\nrw=randwrite\nbs=4k\nsize=100%\nruntime=1\ntime_based=1\n[a]\n[b]\nrw=randread\n"
+
+
+def one_sentence(outcome: Outcome) -> str:
+    assert outcome.status == 2, outcome.err
+    assert outcome.err.startswith("ssdlab: ") and outcome.err.count("\n") == 1
+    return outcome.err
+
+
+def job() -> JobText:
+    return read_job(JOB)
+
+
+def sweep(*vary: str, seeds: int = 1, prepare: str = "sequential", together: bool = False) -> Sweep:
+    return Sweep(job(), DRIVE, [axis(one) for one in vary], seeds, prepare, SMALL, together)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("1..8x2", ["1", "2", "4", "8"]),
+        ("4k..16kx2", ["4096", "8192", "16384"]),
+        ("10%..100%/4", ["10%", "40%", "70%", "100%"]),
+        ("0.1..0.3/3,fifo", ["0.1", "0.2", "0.3", "fifo"]),
+        ("a,b,a", ["a", "b"]),
+        ("1..3", ["1", "2", "3"]),
+    ],
+)
+def test_values_are_lists_and_ranges_of_anything(text: str, values: list[str]) -> None:
+    assert units.values("--vary x", text) == values
+
+
+def test_an_option_holds_in_every_section_of_the_job() -> None:
+    text = "[global]\nbs=4k\n[a]\niodepth=2\n[b]\nrw=read\n"
+    changed = with_options(read_job(text), {"iodepth": "8"}).text
+    assert changed.split() == "[global] bs=4k [a] iodepth=2 iodepth=8 [b] rw=read iodepth=8".split()
+    with pytest.raises(InputError, match="includes a file"):
+        with_options(read_job("[a]\ninclude more.fio\n"), {"bs": "8k"})
+
+
+def test_all_combinations_or_pairs() -> None:
+    each = sweep("ftl.over_provisioning=0.1,0.2,0.3", "job.iodepth=1,4,8", seeds=2)
+    runs = list(each.runs())
+    assert len(runs) == len(each) == 18 == len({run.key for run in runs})
+    pairs = sweep("ftl.over_provisioning=0.1,0.2,0.3", "job.iodepth=1,4,8", together=True)
+    found = [
+        (run.values["ftl.over_provisioning"], run.values["job.iodepth"]) for run in pairs.runs()
+    ]
+    assert found == [("0.1", "1"), ("0.2", "4"), ("0.3", "8")]
+    with pytest.raises(InputError, match="has 2"):
+        sweep("ftl.over_provisioning=0.1,0.2", "job.iodepth=1,4,8", together=True)
+    with pytest.raises(InputError, match="more than 1,000,000"):
+        sweep("job.iodepth=1..1000", "job.rate_iops=1..1000", "job.bs=4k,8k")
+
+
+def test_a_sweep_that_was_stopped_goes_on_and_comes_to_the_same_table(tmp_path: Path) -> None:
+    asked = sweep(
+        "ftl.over_provisioning=0.1..0.3/5", "job.iodepth=1,8", seeds=2, prepare="random:1"
+    )
+    whole = Dataset(tmp_path / "whole", asked.axes)
+    assert carry_out(asked, whole).ran == 20
+
+    def stop(news: Progress) -> bool:
+        return not news.text.startswith("7 of")
+
+    stopped = Dataset(tmp_path / "stopped", asked.axes)
+    with pytest.raises(Interrupted):
+        carry_out(asked, stopped, stop)
+    kept = len(stopped.done())
+    assert 0 < kept < 20
+    outcome = carry_out(asked, stopped)
+    assert (outcome.ran, outcome.before, list(outcome.failed)) == (20 - kept, kept, [])
+    assert_frame_equal(stopped.of(asked), whole.of(asked), check_exact=True)
+    assert carry_out(asked, stopped).ran == 0
+
+
+def test_runs_that_share_a_prepared_drive_find_what_each_alone_finds(tmp_path: Path) -> None:
+    asked = sweep(
+        "ftl.over_provisioning=0.15,0.25", "job.iodepth=1,8", prepare="sequential,random:1"
+    )
+    table = Dataset(tmp_path, asked.axes)
+    carry_out(asked, table)
+    rows = table.of(asked)
+    for row in rows.iter_rows(named=True):
+        share, depth = row["ftl.over_provisioning"], row["job.iodepth"]
+        text = JOB.replace("[a]\n", f"iodepth={depth:.0f}\n[a]\n")
+        keys = {**SMALL, "ftl.over_provisioning": f"{share:g}"}
+        alone = resolve(DRIVE).run(
+            read_job(text), Settings(prepare="sequential,random:1", overrides=keys)
+        )
+        (own,) = [s for s in alone.summary() if (s["job"], s["ddir"]) == (row["job"], row["ddir"])]
+        for name in ("ios", "iops", "lat_mean_ns", "clat_p99_ns", "waf", "steady"):
+            assert row[name] == own[name], name
+    assert rows.height == 2 * 2 * 2
+    assert rows["waf"].drop_nulls().n_unique() > 2
+
+
+def test_a_run_that_cannot_be_is_told_and_the_others_are_done(tmp_path: Path) -> None:
+    asked = sweep("ftl.over_provisioning=0.15,0.3,0.001")
+    table = Dataset(tmp_path, asked.axes)
+    outcome = carry_out(asked, table)
+    assert outcome.ran == 2
+    ((run, error),) = outcome.failed
+    assert run.values["ftl.over_provisioning"] == "0.001"
+    assert "is too little for collection" in error.message
+
+
+def test_the_command_shows_writes_and_goes_on(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "j.fio").write_text(JOB)
+    out, page = tmp_path / "out", tmp_path / "s.html"
+    planned = cli(
+        "sweep", tmp_path / "j.fio", "--on", DRIVE, "--vary", "job.iodepth=1,2", "-o", out, "--plan"
+    )
+    assert planned.status == 0 and "2 runs" in planned.out and not out.exists()
+    forms = ("-o", out, "--report", page, "--csv", tmp_path / "csv", "--json", tmp_path / "s.json")
+    args = ["--vary", "ftl.over_provisioning=0.1,0.3", "--vary", "job.iodepth=1..16x4"]
+    first = cli(
+        "sweep",
+        tmp_path / "j.fio",
+        "--on",
+        DRIVE,
+        "--prepare",
+        "sequential",
+        "--set",
+        "capacity=256MiB",
+        *args,
+        *forms,
+    )
+    assert first.status == 0, first.err
+    assert "6 combinations: 6 runs now" in first.out
+    again = cli(
+        "sweep",
+        tmp_path / "j.fio",
+        "--on",
+        DRIVE,
+        "--prepare",
+        "sequential",
+        "--set",
+        "capacity=256MiB",
+        *args,
+        "-o",
+        out,
+    )
+    assert "0 runs now, 6 done before" in again.out
+    told = json.loads((tmp_path / "s.json").read_text())
+    assert (told["study"], told["runs"], told["verdict"]["code"]) == ("sweep", 6, "swept")
+    titles = {one["title"] for one in told["sections"][0]["figures"]}
+    assert {"IOPS by job.iodepth", "WA by ftl.over_provisioning"} <= titles
+    assert "Sweep of ftl.over_provisioning and job.iodepth" in page.read_text()
+    lines = (tmp_path / "csv" / "mean-of-each-combination.csv").read_text().splitlines()
+    assert len(lines) == 1 + 6 * 2
+    table = pl.read_parquet(out / "summary" / "*.parquet")
+    assert table.height == 6 * 2 and not {"host", "path"} & set(table.columns)
+
+
+@pytest.mark.parametrize(
+    ("vary", "said"),
+    [
+        ("job.iodept=1,2", 'did you mean "iodepth"'),
+        ("ftl.over_provisionin=0.1", "did you mean over_provisioning"),
+        ("job.iodepth=1..8x1", "a range goes up"),
+        ("job.iodepth", "expected KEY=VALUES"),
+        ("job.iodepth=1,none", "iodepth"),
+        ("seed=1,2", "--seeds"),
+        ("target=nosuch", "nosuch"),
+        ("ftl.over_provisioning=0.001,0.002", "is too little for collection"),
+    ],
+)
+def test_wrong_axes_are_one_sentence(cli: Cli, tmp_path: Path, vary: str, said: str) -> None:
+    (tmp_path / "j.fio").write_text(JOB)
+    out = tmp_path / "out"
+    how = ("--on", DRIVE, "--prepare", "sequential", "--set", "capacity=256MiB", "-o", out)
+    outcome = cli("sweep", tmp_path / "j.fio", *how, "--vary", vary)
+    assert said in one_sentence(outcome)
+    assert not out.exists(), "nothing half-written"
+
+
+def test_the_folder_of_another_sweep_is_refused(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "j.fio").write_text(JOB)
+    how = ("--on", DRIVE, "--prepare", "sequential", "--set", "capacity=256MiB", "-o", tmp_path)
+    common = ("sweep", tmp_path / "j.fio", *how)
+    assert cli(*common, "--vary", "job.iodepth=1,2").status == 0
+    assert "give another folder" in one_sentence(cli(*common, "--vary", "job.bs=4k,8k"))
