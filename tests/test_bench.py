@@ -195,6 +195,22 @@ def test_the_bench_alone_makes_threads_for_simulations() -> None:
     assert users == {"bench.py"}
 
 
+def test_ctrl_c_before_all_are_handed_over_stops_those_that_run() -> None:
+    ran: list[int] = []
+
+    def variant(place: int) -> Variant[None]:
+        def body(seat: Seat) -> None:
+            ran.append(place)
+            if place == 0:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        return Variant(body)
+
+    with pytest.raises(Interrupted, match="nothing was kept"):
+        bench.run([variant(place) for place in range(20_000)])
+    assert len(ran) < 20_000
+
+
 def slow_to_fill(path: Path) -> Path:
     """A drive that takes long to fill and little memory."""
     rig = profile("lab-reference").rig()

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conftest import Outcome, make_result
 from ssdlab import rig
+from ssdlab.cli.app import COMMANDS, load
 from ssdlab.rig import Profile
 from ssdlab.store import RunStore
 
@@ -215,3 +218,34 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     script = f"{sys.executable} -m ssdlab list options | head -c 1"
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True)
     assert done.stderr == ""
+
+
+def taking_two() -> Iterator[tuple[list[str], str, str]]:
+    """Commands with what they must be given, and two options that each take a place for a
+    document."""
+
+    def walk(path: list[str], found: Any) -> Iterator[tuple[list[str], str, str]]:
+        for name, one in getattr(found, "commands", {}).items():
+            yield from walk([*path, name], one)
+        options = {one.opts[0]: one for one in found.params}
+        given = [*path]
+        for one in found.params:
+            if one.required:
+                given += ["x"] if one.param_type_name == "argument" else [one.opts[0], "x"]
+        places = [name for name in ("--json", "--report", "--xlsx") if name in options]
+        yield from ((given, *pair) for pair in itertools.combinations(places, 2))
+
+    for name in COMMANDS:
+        yield from walk([name], load(name))
+
+
+def test_two_documents_on_standard_output_are_refused_before_anything_begins(cli: Cli) -> None:
+    refused = set()
+    for given, one, other in taking_two():
+        said = one_sentence(cli(*given, one, "-", other, "-"), 2)
+        assert f"{one} - and {other} both write to standard output" in said, given
+        refused.add(given[0])
+    for words in (("convert", "x", "-", "--to", "csv"), ("to-fio", "x", "-", "--fit")):
+        said = one_sentence(cli("trace", *words, "--json", "-"), 2)
+        assert "- and --json both write to standard output" in said
+    assert {"run", "test", "compare", "explain", "array", "plan", "trim", "health"} <= refused

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
@@ -110,8 +110,11 @@ class _Crew(Generic[T]):
         if not places:
             return []
         with ThreadPoolExecutor(at_once) as pool:
-            futures = {place: pool.submit(self._one, place, memory) for place in places}
+            futures: dict[int, Future[T]] = {}
             try:
+                # Ctrl-C may come while the first are at work and the last are not yet handed over.
+                for place in places:
+                    futures[place] = pool.submit(self._one, place, memory)
                 # A signal need not break off a wait without an end: polars has waits restart.
                 while wait(futures.values(), SIGNALS_S).not_done:
                     pass

@@ -14,7 +14,6 @@ from typing import Any, get_type_hints
 
 from ssdlab.cli import light
 from ssdlab.cli.options import Csv, Json, Page, Quiet, Verbose, Wide, Xlsx
-from ssdlab.errors import InputError
 from ssdlab.output import Output, make_folder, write_to
 
 if light.BODIES:
@@ -34,7 +33,7 @@ if light.BODIES:
         value_of,
     )
     from ssdlab.cli.console import PIPE_WIDTH, table
-    from ssdlab.cli.output import on_stdout, results, say, write_json
+    from ssdlab.cli.output import check_stdout, results, say, write_json
 
 KEY_NUMBERS = 5
 """So many of the numbers are printed; the others with ``--verbose``."""
@@ -68,9 +67,7 @@ class View:
 
     def check(self) -> None:
         """Raises InputError where two documents want standard output."""
-        standard = [option for option, place in self.documents.items() if on_stdout(place)]
-        if len(standard) > 1:
-            raise two_on_stdout(*standard[:2])
+        check_stdout(self.documents)
 
     def show(
         self,
@@ -117,11 +114,6 @@ class View:
         """Prints what ``quiet`` leaves: in columns in a pipe too, since cron mails it to people."""
         console = self.console
         print_table(console, one, wide=self.wide or not console.is_terminal)
-
-
-def two_on_stdout(one: str, other: str) -> InputError:
-    """The error of two options that both want standard output."""
-    return InputError(f"{one} - and {other} both write to standard output; name a file for {one}")
 
 
 def answering(command: Callable[..., None]) -> Callable[..., None]:

@@ -10,6 +10,7 @@ import typer
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
+from ssdlab.cli.options import QuietButTrouble
 from ssdlab.errors import InputError
 
 if light.BODIES:
@@ -17,19 +18,11 @@ if light.BODIES:
     from ssdlab.audit import Status, System, audit_path
 
 
-OnlyTrouble = Annotated[
-    bool,
-    typer.Option(
-        "--quiet", "-q", help="Print only findings that are not ok; nothing where all are."
-    ),
-]
-
-
 @dataclass(frozen=True)
 class Outputs(View):
     """How the answer is wanted."""
 
-    quiet: OnlyTrouble = False
+    quiet: QuietButTrouble = False
 
 
 @answering

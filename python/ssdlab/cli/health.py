@@ -15,15 +15,15 @@ import typer
 from typer.core import TyperCommand
 
 from ssdlab.cli import light
-from ssdlab.cli.answer import View, answering, two_on_stdout
-from ssdlab.cli.options import KeptWhere, Redact, Tbw, rated
+from ssdlab.cli.answer import View, answering
+from ssdlab.cli.options import KeptWhere, QuietButTrouble, Redact, Tbw, rated
 from ssdlab.cli.options import document as document_option
 from ssdlab.errors import InputError, SsdlabError
 from ssdlab.output import Output
 
 if light.BODIES:
     from ssdlab.answers import health as health_answer
-    from ssdlab.cli.output import on_stdout
+    from ssdlab.cli.output import check_stdout, on_stdout
     from ssdlab.health import Snapshots, plugin, prometheus
     from ssdlab.health.report import Reading, Report, Unread, survey, unread_error
     from ssdlab.health.sources import history as snapshots_at
@@ -54,12 +54,6 @@ History = Annotated[
 ]
 Attributes = Annotated[
     bool, typer.Option("--attributes", help="Show every attribute of ATA drives too.")
-]
-OnlyTrouble = Annotated[
-    bool,
-    typer.Option(
-        "--quiet", "-q", help="Print only what needs attention; nothing where all drives are good."
-    ),
 ]
 ExitCode = Annotated[
     bool,
@@ -109,7 +103,7 @@ COMMAND_CLASS = PlugInCommand
 class Outputs(View):
     """How the answer is wanted, and where else it is written."""
 
-    quiet: OnlyTrouble = False
+    quiet: QuietButTrouble = False
     exit_code: ExitCode = False
     json_lines: JsonLines = None
     prometheus: Prometheus = None
@@ -128,10 +122,7 @@ class Outputs(View):
 
     def check_places(self) -> None:
         """Raises InputError where two want standard output, or a name is none for metrics."""
-        super().check()
-        standard = [option for option, place in self.documents.items() if on_stdout(place)]
-        if standard and self.exit_code:
-            raise two_on_stdout(standard[0], EXIT_CODE)
+        check_stdout(self.documents, EXIT_CODE if self.exit_code else None)
         metrics = self.prometheus
         if metrics is not None and metrics.is_file and metrics.path.suffix != prometheus.SUFFIX:
             raise InputError(

@@ -67,6 +67,12 @@ Wide = Annotated[
     bool, typer.Option("--wide", help="Print tables in columns in a pipe too, at any width.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no table.")]
+QuietButTrouble = Annotated[
+    bool,
+    typer.Option(
+        "--quiet", "-q", help="Print only what needs attention; nothing where all is good."
+    ),
+]
 Redact = Annotated[bool, typer.Option("--redact", help="Leave out serial numbers and paths.")]
 SetKeys = Annotated[
     list[str] | None,

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
 
 from ssdlab.answer import finite
 from ssdlab.cli.console import stderr, stdout
+from ssdlab.errors import InputError
 from ssdlab.output import Output
 
 
 def on_stdout(*documents: Output | None) -> bool:
     """Whether one of the documents goes to standard output, where words would spoil it."""
     return any(one is not None and one.is_stdout for one in documents)
+
+
+def check_stdout(documents: Mapping[str, Output | None], taken: str | None = None) -> None:
+    """Raises InputError where two documents want standard output, or one that is ``taken`` by
+    something else; ``documents`` by the options that name their places."""
+    wanting = [option for option, place in documents.items() if on_stdout(place)]
+    wanting += [taken] if taken else []
+    if len(wanting) > 1:
+        one, other = wanting[:2]
+        raise InputError(
+            f"{one} - and {other} both write to standard output; name a file for {one}"
+        )
 
 
 def results(*documents: Output | None) -> Console:

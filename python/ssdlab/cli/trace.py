@@ -20,7 +20,7 @@ from ssdlab.tracefile import Reading
 if light.BODIES:
     from ssdlab.answers import trace as trace_answer
     from ssdlab.cli.console import progress, stdout, table
-    from ssdlab.cli.output import on_stdout, results, say, write_json
+    from ssdlab.cli.output import check_stdout, on_stdout, results, say, write_json
     from ssdlab.traces import fit, profile
     from ssdlab.traces.convert import convert as convert_trace
 
@@ -120,6 +120,7 @@ def _written(
     json_: Output | None,
     quiet: bool,
 ) -> None:
+    check_stdout({"OUT": out, "--json": json_})
     with progress(f"writing {out}", quiet=quiet) as callback:
         done = convert_trace(trace, out, to, how, file=file, progress=callback)
     write_json(json_, done)
@@ -157,6 +158,7 @@ def to_fio(
     quiet: Quiet = False,
 ) -> None:
     """Write a job for fio that replays the trace (with an iolog beside it), or behaves like it."""
+    check_stdout({"JOB.fio": job, "--json": json_})
     if not (fit_ or job.is_file):
         raise InputError(f"{job}: the iolog goes beside the job; name a plain file, or give --fit")
     iolog = None if fit_ else Output(job.path.with_suffix(".iolog"))
