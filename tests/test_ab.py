@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from conftest import Outcome, needs_fio
-from ssdlab import ab
 from ssdlab.analysis.differences import BIN_ERROR
 from ssdlab.analysis.paired import Effect, Trial, effect, order, together
 from ssdlab.answer import Number
 from ssdlab.errors import ExperimentError
+from ssdlab.studies import ab
 
 Cli = Callable[..., Outcome]
 NOISE = 0.03

@@ -33,7 +33,7 @@ LAYERS = (
     ("plan",),
     ("experiments",),
     ("checks", "protocols"),
-    ("explain", "compare", "ab", "reliability", "sweeps"),
+    ("studies", "sweeps"),
     ("answers",),
     ("report",),
     ("",),  # the package itself

@@ -14,7 +14,6 @@ import pytest
 import browser
 import ssdlab
 from conftest import Outcome, make_result
-from ssdlab import compare
 from ssdlab.analysis import noise
 from ssdlab.analysis.differences import (
     NONE_SEEN,
@@ -37,6 +36,7 @@ from ssdlab.analysis.stats import (
 from ssdlab.answer import Curve, Figure
 from ssdlab.answers.comparison import overlay
 from ssdlab.results import Result
+from ssdlab.studies import compare
 
 Cli = Callable[..., Outcome]
 SMALL = {"capacity": "256MiB"}

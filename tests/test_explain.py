@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import ssdlab
-from ssdlab import explain
 from ssdlab.answers.charts import Trace
 from ssdlab.answers.run import traces_of
 from ssdlab.cli import run_command
+from ssdlab.studies import explain
 from ssdlab.wear import Stretch
 
 JOB = """[w]

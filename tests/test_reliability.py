@@ -26,7 +26,7 @@ from ssdlab.analysis.reliability import (
     usual_mttdl_hours,
 )
 from ssdlab.errors import InputError
-from ssdlab.reliability import Question, chance_text, study
+from ssdlab.studies.reliability import Question, chance_text, study
 from ssdlab.units import for_page
 
 Cli = Callable[..., Outcome]

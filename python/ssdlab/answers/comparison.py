@@ -23,7 +23,8 @@ from ssdlab.answer import (
 )
 from ssdlab.answers import charts
 from ssdlab.answers.charts import Run, Trace
-from ssdlab.compare import (
+from ssdlab.engine.answers import weighed
+from ssdlab.studies.compare import (
     LETTERS,
     Comparison,
     share_text,
@@ -31,7 +32,6 @@ from ssdlab.compare import (
     value_text,
     verdict,
 )
-from ssdlab.engine.answers import weighed
 
 LINES: tuple[Style, ...] = ("line", "dashed", "dotted")
 """Curves of one chart, where colours tell the sides apart."""

@@ -10,8 +10,8 @@ from ssdlab.answer import Answer, Cell, Cells, Column, Section, Table, Verdict
 from ssdlab.answers import charts, run
 from ssdlab.answers.charts import Trace
 from ssdlab.answers.job_tables import causes_table, smart_table, time_table
-from ssdlab.explain import ChangeOutcome
 from ssdlab.results import Result
+from ssdlab.studies.explain import ChangeOutcome
 
 
 def answer(result: Result, outcomes: Sequence[ChangeOutcome] = ()) -> Answer:

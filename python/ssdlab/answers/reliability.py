@@ -7,7 +7,7 @@ import math
 from ssdlab import units
 from ssdlab.analysis.losses import Chance
 from ssdlab.answer import Answer, Cell, Cells, Column, Number, Section, Table, Verdict, finite
-from ssdlab.reliability import Simulated, Study
+from ssdlab.studies.reliability import Simulated, Study
 
 ACCELERATED = "*"
 """Behind a chance from lives in which failures were made frequent."""

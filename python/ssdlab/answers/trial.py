@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import statistics
 
-from ssdlab import ab, units
+from ssdlab import units
 from ssdlab.analysis.paired import Effect
 from ssdlab.answer import Answer, Cell, Cells, Column, Curve, Figure, Section, Table, Verdict
-from ssdlab.compare import share_text, span_text
+from ssdlab.studies import ab
+from ssdlab.studies.compare import share_text, span_text
 
 SHOWN = 4
 """Numbers that have a chart."""

@@ -25,7 +25,7 @@ from ssdlab.errors import ExperimentError, InputError, Interrupted
 from ssdlab.units import SEED_MAX
 
 if light.BODIES:
-    from ssdlab import ab, bench
+    from ssdlab import bench
     from ssdlab.analysis.paired import order as runs_in_order
     from ssdlab.answer import Check
     from ssdlab.answers import trial
@@ -38,6 +38,7 @@ if light.BODIES:
     from ssdlab.jobfile import JobText, read_job
     from ssdlab.rating import Rating
     from ssdlab.store import RunStore
+    from ssdlab.studies import ab
     from ssdlab.target import Settings, Target
 
 REPEATS = 4

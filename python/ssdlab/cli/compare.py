@@ -11,9 +11,9 @@ from ssdlab.cli.answer import View, answering
 from ssdlab.cli.options import KeptWhere
 
 if light.BODIES:
-    from ssdlab import compare
     from ssdlab.answers import comparison
     from ssdlab.store import RunStore
+    from ssdlab.studies import compare
 
 
 @answering

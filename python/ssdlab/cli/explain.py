@@ -11,13 +11,13 @@ from ssdlab.cli.answer import View, answering
 from ssdlab.cli.options import KeptWhere, OneRun
 
 if light.BODIES:
-    from ssdlab import explain
     from ssdlab.analysis.measurement import SYNC, Direction
     from ssdlab.answers import explanation
     from ssdlab.cli.console import progress
-    from ssdlab.explain import ChangeOutcome
     from ssdlab.results import Result
     from ssdlab.store import RunStore
+    from ssdlab.studies import explain
+    from ssdlab.studies.explain import ChangeOutcome
 
 
 @answering

@@ -15,12 +15,12 @@ from ssdlab.errors import InputError
 from ssdlab.units import parse_bytes
 
 if light.BODIES:
-    from ssdlab import reliability
     from ssdlab.analysis.reliability import HOURS_PER_YEAR
     from ssdlab.answers import reliability as study_answer
     from ssdlab.cli.console import progress
     from ssdlab.cli.output import on_stdout
-    from ssdlab.reliability import Question
+    from ssdlab.studies import reliability
+    from ssdlab.studies.reliability import Question
 
 
 AFR_PERCENT = 1.0
