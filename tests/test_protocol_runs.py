@@ -39,7 +39,12 @@ TOGETHER = 4
 """Protocols on files at a time: most of a short job is fio's own waiting."""
 FEWER = {"waf": {"patterns": "uniform,streams", "shares": "100", "streams": "2"}}
 """Fewer cases, which are alike."""
-PARAMETERS = {"crystaldiskmark": {"runs": "1"}, "consistency": {"seconds": "4e6"}, **FEWER}
+PARAMETERS = {
+    "crystaldiskmark": {"runs": "1"},
+    "consistency": {"seconds": "4e6"},
+    "characterise": {"parts": "flush,size,fill"},
+    **FEWER,
+}
 """Fewer repetitions, and a series of more than one second where there is one."""
 
 

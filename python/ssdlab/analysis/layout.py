@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -35,6 +35,10 @@ ALIKE = 1.5
 """Layouts that deviate by so many times the best one's are not told apart from it..."""
 EQUAL = 0.004
 """...nor those that deviate by so much more."""
+
+
+EVENLY = (0.4, 1.05)
+"""What random reads reach of what they could if they met all servers evenly."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,11 @@ def _shares(layout: Layout, stride: int) -> tuple[float, float]:
 
 
 def explain(
-    singles: Mapping[int, float], strides: Mapping[int, float], ceiling: float
+    singles: Mapping[int, float],
+    strides: Mapping[int, float],
+    ceiling: float,
+    random: float | None = None,
+    sequential: float | None = None,
 ) -> list[Explained]:
     """The layouts that explain what was measured about as well as any, the best first; none where
     none does.
@@ -121,11 +129,20 @@ def explain(
         singles: Time in the flash of lone reads, us, by size in bytes.
         strides: Reads of `READ` bytes per second with many in flight, by stride in bytes.
         ceiling: What link and controller can do, reads per second.
+        random: Random reads of `READ` bytes per second with very many in flight, where known.
+        sequential: Bytes per second of large sequential reads, where known.
     """
-    found = _explained(singles, strides, ceiling)
+    found = [
+        one
+        for one in _explained(singles, strides, ceiling)
+        if (random is None or EVENLY[0] <= random / limit(one, 0, ceiling) <= EVENLY[1])
+        and (
+            sequential is None or sequential <= EVENLY[1] * 1e6 * one.layout.channels / one.byte_us
+        )
+    ]
     found.sort(key=lambda one: (one.deviation, one.layout.planes, one.layout.rows, one.layout.dies))
-    limit = max(ALIKE * found[0].deviation, found[0].deviation + EQUAL) if found else 0.0
-    alike = [one for one in found if one.deviation <= limit]
+    most = max(ALIKE * found[0].deviation, found[0].deviation + EQUAL) if found else 0.0
+    alike = [one for one in found if one.deviation <= most]
     # Of those alike the simplest stands first.
     alike.sort(
         key=lambda one: (one.layout.register, one.layout.planes * one.layout.rows, one.deviation)
@@ -177,29 +194,20 @@ def _together(
     """With the reads at a stride; None where they are too few, or too near to each other."""
     if len(strides) < 3 or max(strides) < one.layout.unit * one.layout.dies:
         return None
-    transfer = READ * one.byte_us
     square = count * one.deviation**2
-    plain = replace(one.layout, overlap=False, register=False)
     for stride, rate in strides.items():
-        busiest, channel = _shares(plain, stride)
-        shared = max(1.0, one.layout.row / stride) if one.layout.register else 1.0
-        sense = one.sense_us / shared
-        each = max(sense, transfer) if one.layout.overlap else sense + transfer
-        expected = min(1e6 / (busiest * each), 1e6 / (channel * transfer), ceiling)
-        square += math.log(expected / rate) ** 2
+        square += math.log(limit(one, stride, ceiling) / rate) ** 2
     return replace(one, deviation=math.sqrt(square / (count + len(strides))))
 
 
-def spread(found: Sequence[Explained]) -> dict[str, tuple[float, float, float]]:
-    """Of the best layout, and the least and the most of all alike: ``dies``, ``channels``,
-    ``unit``, ``row``, ``planes``, ``sense_us``, ``byte_us``."""
-    values = {
-        "dies": [float(one.layout.dies) for one in found],
-        "channels": [float(one.layout.channels) for one in found],
-        "unit": [float(one.layout.unit) for one in found],
-        "row": [float(one.layout.row) for one in found],
-        "planes": [float(one.layout.planes) for one in found],
-        "sense_us": [one.sense_us for one in found],
-        "byte_us": [one.byte_us for one in found],
-    }
-    return {name: (each[0], min(each), max(each)) for name, each in values.items()}
+def limit(one: Explained, stride: int, ceiling: float) -> float:
+    """Reads a second at a stride; at one of 0 those that meet all planes evenly."""
+    layout, transfer = one.layout, READ * one.byte_us
+    plain = replace(layout, overlap=False, register=False)
+    busiest, channel = 1 / (layout.dies * layout.planes), 1 / layout.channels
+    if stride:
+        busiest, channel = _shares(plain, stride)
+    shared = max(1.0, layout.row / stride) if layout.register and stride else 1.0
+    sense = one.sense_us / shared
+    each = max(sense, transfer) if layout.overlap else sense + transfer
+    return min(1e6 / (busiest * each), 1e6 / (channel * transfer), ceiling)

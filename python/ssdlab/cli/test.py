@@ -37,8 +37,10 @@ if light.BODIES:
     from ssdlab.engine import findings
     from ssdlab.engine.plans import Announcement, Order
     from ssdlab.engine.plans import plan as make_plan
+    from ssdlab.engine.protocol import Protocol
     from ssdlab.engine.runs import begin
     from ssdlab.engine.speed import assumed
+    from ssdlab.errors import InputError
     from ssdlab.rating import between, share_text
     from ssdlab.rig import profile
     from ssdlab.safety import amount
@@ -74,6 +76,10 @@ def command(
     ] = None,
     out: KeptBelow = None,
     logs: LogFolder = None,
+    gentle: Annotated[
+        bool,
+        typer.Option("--gentle", help="characterise: only read what is there; needs no --destroy."),
+    ] = False,
     *,
     how: ProtocolOptions,
     drive: DriveOptions,
@@ -81,8 +87,11 @@ def command(
 ) -> None:
     """Test a drive by a protocol: prepare it, wait for steady state, measure, judge."""
     on, rating = drive.resolve(target)
+    asked = how.order(protocol)
+    if gentle:
+        asked["given"] = {**asked["given"], **_gently(asked["protocol"])}
     order = Order(
-        **how.order(protocol),
+        **asked,
         target=on,
         overrides=keys(set_),
         seed=seed,
@@ -116,6 +125,13 @@ def command(
     show(finished.folder, view, started)
 
 
+def _gently(protocol: Protocol) -> dict[str, str]:
+    """The parameter that has a protocol only read; raises InputError where there is none."""
+    if all(one.name != "gentle" for one in protocol.parameters):
+        raise InputError(f"--gentle: {protocol.name} writes; characterise can do with reads")
+    return {"gentle": "yes"}
+
+
 def show(folder: RunFolder, view: View, started: float) -> None:
     """Prints and writes what a run has found."""
     run = findings.read(folder)
@@ -141,6 +157,11 @@ def _say(console: Console, what: Announcement) -> None:
     done = f"{what.done} steps are done; " if what.done else ""
     tell(f"  {done}{steps} steps, about {time_text(what)}")
     tell(f"  speed: {what.assumption}")
+    for name, own in what.parts.items():
+        span = between(own.soon.low, own.never.high, units.duration)
+        low, high = own.written
+        wrote = f", writes {amount(round(low), round(high))}" if high else ""
+        tell(f"    {name}: {span}{wrote}")
     written = about.written
     if written.high:
         worn = share_text(written.low, written.high, what.rating)

@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ssdlab.answer import Cell, Section, Table, columns, value_of
+from ssdlab.answer import Cell, Cells, Section, Table, columns, value_of
 from ssdlab.engine.findings import ProtocolRun
 
 TITLE = "What was concluded"
+_SMALL = {"us": (1000, "ns"), "B": (1, "B")}
+"""Units that rigs write in whole numbers of a smaller one."""
 _HEADS = "what | value | from | to | unit | key of a rig | how, or why not"
 
 
@@ -31,6 +33,20 @@ class Conclusion:
     """Keys of the steps."""
 
     @property
+    def setting(self) -> str:
+        """The value as rigs write it and ``--set`` takes it for :attr:`key`.
+
+        Raises ValueError where it is not known.
+        """
+        if self.value is None:
+            raise ValueError(f"{self.name} is not known")
+        if self.unit == "yes/no":
+            return "true" if self.value else "false"
+        if self.unit in ("B", "us"):
+            return f"{round(self.value * _SMALL[self.unit][0])}{_SMALL[self.unit][1]}"
+        return f"{self.value:.6g}{self.unit if self.unit == 'MB/s' else ''}"
+
+    @property
     def known(self) -> bool:
         """Whether it could be told."""
         return self.value is not None
@@ -38,7 +54,7 @@ class Conclusion:
 
 def table(found: Sequence[Conclusion]) -> Table:
     """All of them; :func:`conclusions` reads that back."""
-    rows = [
+    rows: list[Cells] = [
         [
             one.name,
             *(_cell(one, value) for value in (one.value, one.low, one.high)),
@@ -78,7 +94,7 @@ def of_section(section: Section) -> list[Conclusion]:
                     str(key),
                     str(how),
                     tuple(sources),
-                )  # fmt: skip
+                )
             )
     return found
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ssdlab import units
 from ssdlab.answer import Figure, Number, Section, Table
 from ssdlab.engine import choices
@@ -13,11 +15,11 @@ from ssdlab.fits.conclusions import Conclusion, table
 from ssdlab.protocols.characterise.benchmarks import (
     DEPTHS,
     MIX,
+    ON_PURPOSE,
     PARTS,
-    RANGES,
     STEADY_DEPTHS,
-    part_range,
     plan,
+    ranges,
     sizes,
     strides,
 )
@@ -109,9 +111,9 @@ def _figures(records: Records, setup: Setup) -> list[Figure]:
         for places in (strides(setup),)
     }
     by_range = [
-        (part_range(setup, share) * kib * kib, latency(f"range/{share}")) for share in RANGES
+        (size * kib * kib, latency(f"range/{share}")) for share, size in ranges(setup).items()
     ]
-    axes = {"log_x": True, "log_y": True, "wide": False}
+    axes: dict[str, Any] = {"log_x": True, "log_y": True, "wide": False}
     steady = [
         (float(place), records.iops(key)) for place, key in enumerate(round_keys(records), start=1)
     ]
@@ -156,4 +158,7 @@ PROTOCOLS = procedure(
     Parameter("rest_s", 1.0, "seconds of a rest before a burst; ten times that between parts"),
     Parameter("writes", 4.0, "drive writes at most until random writes must be steady", least=1),
     quick_divisor=10.0,
+    parts=PARTS,
+    on_purpose=ON_PURPOSE,
+    reads_only=lambda values: values["gentle"] == "yes",
 )

@@ -30,6 +30,17 @@ PARTS = {
 }
 """Benchmarks by the name that begins the keys of their steps, in order."""
 READS = ("range", "size", "stride", "depth")
+ON_PURPOSE = ("link", "flush", "burst", "range", "size", "stride", "fill", "again")
+"""Those that read what was never written, or stay within a cache of the drive."""
+LINK = (
+    (4 * KIB, 1, 10_000),
+    (128 * KIB, 1, 4_000),
+    (4 * KIB, 256, 100_000),
+    (128 * KIB, 32, 4_000),
+)
+"""Of reads of unwritten areas: size, depth, and how many for each second of a load."""
+LINK_PATIENCE = 5
+"""Slow drives end them after so many times the time of a load."""
 SIZES = tuple(4 * KIB << n for n in range(9))
 """Of lone reads: up to 1 MiB."""
 STRIDES = tuple(8 * KIB << n for n in range(14))
@@ -37,14 +48,18 @@ STRIDES = tuple(8 * KIB << n for n in range(14))
 DEPTHS = (4, 16, 64, 256)
 RANGES = (256, 64, 16, 4, 1)
 """Of the range, one in so many."""
-NEAR = 128 * MIB
+LEAST_RANGE = 16 * MIB
+"""Of the least, more than the page registers of a small drive hold at once."""
+NEAR = 1024 * MIB
 """Reads that are to find their entries of the map in RAM stay within so much, or within one in
 `NEAR_SHARE` of a large drive, unless reads of less have shown that its entries are not there."""
 NEAR_SHARE = 64
 MISSES = 1.1
-"""Reads of a range that take so many times longer than those of the smallest miss the map's cache."""
-LONGEST_STRIDES = 32
-"""Reads at a stride come so often until they begin anew, at least."""
+"""Reads of a range that take so many times longer than of the smallest miss the map's cache."""
+FEWEST = 32
+"""So many reads at a stride, at least, until they begin anew."""
+MANY = 64
+"""In flight, but at most half of those, so that none finds its page just sensed."""
 BURSTS = tuple(256 * KIB << n for n in range(11))
 """Up to 256 MiB, and an eighth of the range."""
 STEADY_DEPTHS = (1, 8, 128)
@@ -98,8 +113,11 @@ def plan(setup: Setup) -> list[Step]:
 def near(setup: Setup, records: Records) -> int:
     """Bytes from the begin of the range in which reads find their entries of the map in RAM, as far
     as reads over growing ranges have told."""
-    most = min(setup.active, max(NEAR, setup.active // NEAR_SHARE // MIB * MIB))
-    times = [(part_range(setup, s), records.value("mean", f"range/{s}", "read")) for s in RANGES]
+    # The end of a fill may still lie in a fast cache.
+    half = max(MIB, setup.active // 2 // MIB * MIB)
+    most = min(half, max(NEAR, setup.active // NEAR_SHARE // MIB * MIB))
+    places = ranges(setup).items()
+    times = [(size, records.value("mean", f"range/{one}", "read")) for one, size in places]
     known = [(size, time) for size, time in times if time is not None]
     if not known:
         return most
@@ -112,7 +130,7 @@ def near(setup: Setup, records: Records) -> int:
 def strides(setup: Setup, near_bytes: int | None = None) -> list[int]:
     """Those that come round often enough within so many bytes."""
     most = setup.active if near_bytes is None else near_bytes
-    return [one for one in STRIDES if one * LONGEST_STRIDES <= most]
+    return [one for one in STRIDES if one * FEWEST <= most]
 
 
 def bursts(setup: Setup) -> list[int]:
@@ -125,9 +143,14 @@ def sizes(setup: Setup) -> list[int]:
     return [one for one in SIZES if one >= setup.block]
 
 
-def part_range(setup: Setup, share: int) -> int:
-    """Bytes of one in so many of the range."""
-    return max(MIB, setup.active // share // MIB * MIB)
+def ranges(setup: Setup) -> dict[int, int]:
+    """Bytes of growing ranges, by the share of the whole that they are."""
+    found: dict[int, int] = {}
+    for share in RANGES:
+        size = min(setup.active, max(LEAST_RANGE, setup.active // share // MIB * MIB))
+        if size not in found.values():
+            found[share] = size
+    return found
 
 
 def _rest(setup: Setup) -> float:
@@ -136,11 +159,20 @@ def _rest(setup: Setup) -> float:
 
 def link(setup: Setup) -> list[Step]:
     """Reads of what was never written: no flash is touched."""
+    # Bounded by amounts, since a simulated drive may answer them in no time at all.
+    seconds = setup.seconds(setup.number("seconds"))
     return [
-        setup.timed(f"link/{choices.short(bs)}-qd{depth}", f"unwritten: reads of {units.binary(bs)}, "
-                    f"depth {depth}", "randread", bs, depth=depth)
-        for bs, depth in ((4 * KIB, 1), (128 * KIB, 1), (4 * KIB, 256), (128 * KIB, 32))
-    ]  # fmt: skip
+        setup.timed(
+            f"link/{choices.short(bs)}-qd{depth}",
+            f"unwritten: reads of {units.binary(bs)}, depth {depth}",
+            "randread",
+            bs,
+            depth=depth,
+            amount=bs * max(depth, round(seconds * rate)),
+            options={"runtime": f"{round(LINK_PATIENCE * 1000 * seconds)}ms"},
+        )
+        for bs, depth, rate in LINK
+    ]
 
 
 def flush(setup: Setup) -> list[Step]:
@@ -204,13 +236,13 @@ def stride(setup: Setup) -> list[Step]:
         return [
             setup.timed(
                 f"stride/{name}-{choices.short(one)}",
-                f"reads of 4 KiB every {units.binary(one)}, depth {depth}",
+                f"reads of 4 KiB every {units.binary(one)}, depth {min(most, region // one // 2)}",
                 f"read:{one - 4 * KIB}",
                 "4k",
-                depth=depth,
+                depth=min(most, region // one // 2),
                 region=(0, region),
             )
-            for name, depth in (("many", 64), ("pair", 2))
+            for name, most in (("many", MANY), ("pair", 2))
             for one in strides(setup, region)
         ]
 
@@ -237,12 +269,12 @@ def range_(setup: Setup) -> list[Step]:
     return [
         setup.timed(
             f"range/{share}",
-            f"reads of 4 KiB in {units.binary(part_range(setup, share))}",
+            f"reads of 4 KiB in {units.binary(size)}",
             "randread",
             "4k",
-            region=(0, part_range(setup, share)),
+            region=(0, size),
         )
-        for share in RANGES
+        for share, size in ranges(setup).items()
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -47,7 +48,9 @@ class Reads:
     @cached_property
     def ceiling(self) -> float | None:
         """Commands a second that link and controller can do."""
-        return self.records.iops("link/4k-qd256")
+        key = "link/4k-qd256"
+        # A simulated drive may need no time at all for them.
+        return self.records.iops(key) or (math.inf if key in self.records else None)
 
     @cached_property
     def singles(self) -> Mapping[int, float]:
@@ -72,7 +75,10 @@ class Reads:
         """The layouts of the flash that explain all that."""
         if not self.singles or not self.strides or not self.ceiling:
             return []
-        return layout.explain(self.singles, self.strides, self.ceiling)
+        random, sequential = self.records.iops("depth/256"), self.records.mbps("depth/seq")
+        if sequential is not None:
+            sequential *= 1e6
+        return layout.explain(self.singles, self.strides, self.ceiling, random, sequential)
 
     @cached_property
     def best(self) -> layout.Explained | None:
@@ -107,6 +113,9 @@ class Reads:
             found.append(near("link bandwidth", wide, 0.01, "MB/s", "bandwidth",
                                "unwritten 128 KiB reads, depth 32", keys[1:]))  # fmt: skip
         name, key = "controller, per command", "controller.command_time"
+        if self.ceiling == math.inf:
+            why = "unwritten areas are read in no time at all"
+            return [*found, unknown(name, "us", key, why)]
         if top is None or wide is None or self.ceiling is None:
             why = "no reads with many in flight were measured"
             return [*found, unknown(name, "us", key, why)]
@@ -165,6 +174,9 @@ class Reads:
         for place, (name, unit, key) in enumerate(names):
             every = [row[place] for row in values]
             low, high = min(every), max(every)
+            if unit == "yes/no" and low != high:
+                found.append(unknown(name, unit, key, "reads do not tell", steps))
+                continue
             if unit in ("us", "MT/s"):
                 low, high = low * (1 - off), high * (1 + off)
             found.append(Conclusion(name, every[0], low, high, unit, key, how, steps))
@@ -181,10 +193,10 @@ class Reads:
     def map_cache(self) -> Conclusion:
         """RAM for entries of the map, where some of them are not there."""
         name, key = "map cache", "ftl.map.cache"
-        steps = tuple(f"range/{share}" for share in benchmarks.RANGES)
+        steps = tuple(f"range/{share}" for share in benchmarks.ranges(self.setup))
         times = {
-            benchmarks.part_range(self.setup, share): found
-            for share in benchmarks.RANGES
+            size: found
+            for share, size in benchmarks.ranges(self.setup).items()
             if (found := self.mean(f"range/{share}")) is not None
         }
         if len(times) < 3:
@@ -192,26 +204,33 @@ class Reads:
         least, most = min(times.values()), max(times.values())
         widest = max(times)
         if times[widest] < SPREAD * least:
-            return unknown(name, "B", key, f"reads of {units.binary(widest)} take no longer than of "
-                            "less: the map of all of it is at hand", steps)  # fmt: skip
+            why = (
+                f"reads of {units.binary(widest)} take no longer than of less: all entries at hand"
+            )
+            return unknown(name, "B", key, why, steps)
         missing = [one for one, time in times.items() if time > least + 0.1 * (most - least)]
         first = min(missing)
         fits = max((one for one in times if one < first), default=MIB)
         # Of the range R a share cover / R hits; the time of a miss follows from the two widest.
         (r1, t1), (r2, t2) = sorted(times.items())[-2:]
         miss = (r2 * t2 - r1 * t1) / (r2 - r1)
-        cover = r2 * (miss - t2) / (miss - least) if miss > least and r1 >= first else fits
-        value = min(max(cover, fits), first) / (4 * KIB) * ENTRY
+        ends = [float(fits), float(first)]
+        cover = math.sqrt(fits * first)
+        if r1 >= first and miss > least:
+            cover = min(max(r2 * (miss - t2) / (miss - least), fits), first)
+            ends = [max(fits, 0.85 * cover), min(first, 1.15 * cover)]
+        value, low, high = (one / (4 * KIB) * ENTRY for one in (cover, *ends))
         how = "from the range on at which reads take longer, at 4 B for 4 KiB"
-        ends = [one / (4 * KIB) * ENTRY for one in (fits, first)]
-        return Conclusion(name, value, ends[0], ends[1], "B", key, how, steps)
+        return Conclusion(name, value, low, high, "B", key, how, steps)
 
 
 def near(
     name: str, value: float, share: float, unit: str, key: str, how: str, steps: tuple[str, ...]
 ) -> Conclusion:
+    """A value known within a share of it."""
     return Conclusion(name, value, value * (1 - share), value * (1 + share), unit, key, how, steps)
 
 
 def unknown(name: str, unit: str, key: str, why: str, steps: tuple[str, ...] = ()) -> Conclusion:
+    """What could not be told, and why."""
     return Conclusion(name, None, None, None, unit, key, why, steps)

@@ -35,8 +35,8 @@ ROOM = 0.15
 """So much of the writes after a rest must find room that was made in it."""
 FOLDING = 1.3
 """A fill that programs so much for each byte folds its SLC cache on the way."""
-HELD = 8
-"""A fast start of a fill that is no longer than so many times the buffer is the buffer's."""
+HELD = 3
+"""Of a fill, so many times the size of the buffer may go into it before the flash sets the pace."""
 STEPS = 8
 """Intervals of a fill below which no stages are looked for."""
 
@@ -102,11 +102,10 @@ class Writes:
             return unknown(name, "yes/no", key, "writes with a flush after each were not measured")
         if not self.buffered:
             return unknown(name, "yes/no", key, "writes wait for the flash: no buffer", steps)
-        kept = float(not self._waits)
         how = (
             "a flush waits for the flash" if self._waits else "a flush takes no time, or is ignored"
         )
-        return Conclusion(name, kept, kept, kept, "yes/no", key, how, steps)
+        return _yes_no(name, not self._waits, how, steps, key)
 
     # --- buffer
 
@@ -171,14 +170,14 @@ class Writes:
         whole = self.records.mbps("fill/write")
         if series is None or len(series.mbps) < STEPS:
             return whole, None, None
-        end = changepoints.fall(changepoints.stages(series.mbps))
+        # The first of it is taken by the buffer.
+        begin = int(series.written.searchsorted(HELD * (self._buffer().value or 0.0)))
+        speeds = series.mbps[begin:]
+        end = changepoints.fall(changepoints.stages(speeds)) if len(speeds) >= STEPS else None
         if end is None:
-            return whole, None, None
-        after, size = float(series.mbps[end:].mean()), float(series.written[end - 1])
-        # A buffer takes the first of it too.
-        if size <= HELD * (self._buffer().value or 0.0):
-            return after, None, None
-        return after, float(series.mbps[:end].mean()), size
+            return (float(speeds.mean()) if len(speeds) else whole), None, None
+        size = float(series.written[begin + end - 1])
+        return float(speeds[end:].mean()), float(speeds[:end].mean()), size
 
     @property
     def cached(self) -> float | None:
@@ -262,23 +261,20 @@ class Writes:
             why = "the fill has no lasting fall of its speed: none is seen"
             return [unknown("SLC cache", "B", size_key, why, steps)]
         found = [
-            near("SLC cache", self.cached, 0.1, "B", size_key,
+            near("SLC cache", size, 0.1, "B", size_key,
                  "written until the fill became slower; static and dynamic parts together", steps),
             near("writes into the SLC cache", fast, 0.03, "MB/s", "", "the fill until then", steps),
         ]  # fmt: skip
         if self.folds is not None:
-            said = float(self.folds)
             how = f"WA of the fill: {self.records.value('waf', 'fill/write'):.3g}"
-            found.append(Conclusion("SLC cache folded when full", said, said, said, "yes/no", "", how,
-                                    steps))  # fmt: skip
+            found.append(_yes_no("SLC cache folded when full", self.folds, how, steps))
         back = self.records.mbps("again/write")
         series = self.records.series("again/write", "write")
         if back is not None and series is not None:
             first = float(series.mbps[: max(1, len(series.mbps) // 8)].mean())
-            free = float(first > (fast + after) / 2)
+            free = first > (fast + after) / 2
             how = f"begins at {units.speed(first)} after a rest"
-            found.append(Conclusion("SLC cache emptied in a rest", free, free, free, "yes/no", "", how,
-                                    ("again/write",)))  # fmt: skip
+            found.append(_yes_no("SLC cache emptied in a rest", free, how, ("again/write",)))
         return found
 
     # --- reads behind writes
@@ -297,8 +293,7 @@ class Writes:
         how = f"p99 of a read beside writes waits {waits:.2f} tPROG"
         if 0.3 < waits < 0.6:
             return unknown(name, "yes/no", key, how, steps)
-        said = float(waits <= 0.3)
-        return Conclusion(name, said, said, said, "yes/no", key, how, steps)
+        return _yes_no(name, waits <= 0.3, how, steps, key)
 
     # --- collection
 
@@ -345,6 +340,9 @@ class Writes:
         if self.buffered is False and self.reads.best and self.reads.best.layout.row > 4 * KIB:
             why = "without a buffer small writes fill pages partly, which counts as amplification"
             return unknown(name, "x", key, why, keys)
+        if self.cached is not None:
+            why = "an SLC cache takes a part of the writes, and folding it counts as amplification"
+            return unknown(name, "x", key, why, keys)
         if self.reads.map_cache.known:
             why = "what the map writes counts as amplification too"
             return unknown(name, "x", key, why, keys)
@@ -363,9 +361,10 @@ class Writes:
         low, high = low * (1 - off), high * (1 + off)
         return Conclusion(name, math.sqrt(low * high), low, high, "x", key, how, keys)
 
-    @staticmethod
-    def _spares(waf: float, share: float) -> tuple[float, float]:
+    def _spares(self, waf: float, share: float) -> tuple[float, float]:
         """Over-provisioning of the whole range, by the two bounds, where WA is of a share of it."""
+        # What replaces data in the buffer is never programmed.
+        waf /= 1 - min(0.5, (self._buffer().value or 0.0) / (share * self.setup.active))
         fifo = amplification.spare(waf)
         greedy = amplification.bisected(1e-4, 1e3, lambda op: waf - amplification.greedy(op, SMALL))
         ends: Sequence[float] = [(1 + op) * share - 1 for op in (greedy, fifo)]
@@ -383,13 +382,18 @@ class Writes:
         amount = self.setup.active / benchmarks.IDLE_SHARE
         room = amount * (1 - before / after) - buffer
         how = (
-            f"of {units.binary(amount)} after a rest {units.binary(max(0.0, room))} were written at "
-            "once, what the buffer took not counted"
+            f"of {units.binary(amount)} after a rest {units.binary(max(0.0, room))} were written "
+            "at once, what the buffer took not counted"
         )
-        if buffer > amount / 2 and room > 0:
-            return unknown(name, "yes/no", key, f"{how}; the buffer takes most of it", steps)
-        said = float(room > max(ROOM * amount, buffer / 2))
-        return Conclusion(name, said, said, said, "yes/no", key, how, steps)
+        told = self.buffered is False or 0 < buffer <= amount / 2
+        if not told or room <= max(ROOM * amount, buffer / 2):
+            return unknown(name, "yes/no", key, f"{how}: too little to tell", steps)
+        return _yes_no(name, True, how, steps)
+
+
+def _yes_no(name: str, said: bool, how: str, steps: tuple[str, ...], key: str = "") -> Conclusion:
+    value = float(said)
+    return Conclusion(name, value, value, value, "yes/no", key, how, steps)
 
 
 def round_keys(records: Records) -> list[str]:
