@@ -34,6 +34,7 @@ from ssdlab.units import for_page, listed, with_unit
 
 KINDS = {
     "run": "Runs of a job file",
+    "runs": "Kept runs",
     "explanation": "Why a run came out so",
     "trial": "A change tried",
     "protocol": "Test of a drive",
