@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -25,8 +25,8 @@ from ssdlab.errors import unknown_name
 from ssdlab.output import Output
 from ssdlab.results import Result
 
-NUMBERS = "numbers"
-"""The name of the table of numbers."""
+if TYPE_CHECKING:
+    from bokeh.models import LayoutDOM
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,8 +113,31 @@ class Report:
             return self.table
         if self.answer.lead.rows:
             return pl.DataFrame([dict(one) for one in self.answer.lead.rows], strict=False)
-        told = [one for name, one in self._tables.items() if not name.startswith(NUMBERS)]
+        told = [one for _, one in self.answer.tables()]
         return _frame(next(iter([*told, *self._tables.values()]), Table("", [], [])))
+
+    def plot(self, title: str | None = None) -> LayoutDOM:
+        """The main chart, as the page has it, or that called ``title``: a figure of bokeh, a
+        layout where several stand side by side; an empty layout where there are none.
+
+        Raises:
+            UnknownNameError: no chart has the title.
+        """
+        from ssdlab.report import drawing
+
+        figures = [one for section in self.answer.sections for one in section.figures]
+        if title is None:
+            return drawing.standing_alone(drawing.main_group(figures))
+        named = [one for one in figures if one.title == title]
+        if not named:
+            raise unknown_name("chart of this report", title, self.charts)
+        return drawing.standing_alone(named)
+
+    @property
+    def charts(self) -> list[str]:
+        """Titles of the charts, as :meth:`plot` takes them."""
+        titles = [one.title for section in self.answer.sections for one in section.figures]
+        return list(dict.fromkeys(titles))
 
     def page(self, path: str | Path, *, title: str | None = None) -> None:
         """Writes the page: one HTML file that needs no network.
@@ -143,6 +166,12 @@ class Report:
         told = [self.title, *([self.answer.headline] if self.answer.headline else [])]
         more = [f"tables: {', '.join(self.tables)}"] if self.tables else []
         return f"<ssdlab.Report {'; '.join([*told, *more])}>"
+
+    def _repr_html_(self) -> str:
+        """The first screen of the page, for notebooks: as text and drawn without scripts."""
+        from ssdlab.report import cell
+
+        return cell.first_screen(self.answer)
 
 
 def of_results(results: Sequence[Result], runs: Sequence[str] = ()) -> Report:
