@@ -41,6 +41,7 @@ GRID = {"blocks": "4k,16k", "depths": "1,4", "mixes": "100,50", "patterns": "ran
 PARAMETERS = {
     "crystaldiskmark": {"runs": "1"},
     "consistency": {"seconds": "4e6"},
+    "waf": {"patterns": "uniform,streams", "shares": "100", "streams": "2"},
     "matrix": {**GRID, "settle_s": "0"},
 }
 """Fewer repetitions, and a series of more than one second where there is one."""
@@ -87,7 +88,8 @@ class Run:
             return examine_run(execution)
 
         target = Sim("small", small_protocol.RIG)
-        self.folder = begun(Order(protocol, target, quick=True), folder / "runs", examine)
+        order = Order(protocol, target, FEWER.get(protocol.name, {}), quick=True)
+        self.folder = begun(order, folder / "runs", examine)
         self.execution = seen[-1]
         self.setup = self.execution.setup
         self.records = self.execution.records
