@@ -38,12 +38,12 @@ NAMES = [one.name for one in protocols()]
 TOGETHER = 4
 """Protocols on files at a time: most of a short job is fio's own waiting."""
 GRID = {"blocks": "4k,16k", "depths": "1,4", "mixes": "100,50", "patterns": "random"}
-PARAMETERS = {
-    "crystaldiskmark": {"runs": "1"},
-    "consistency": {"seconds": "4e6"},
+FEWER = {
     "waf": {"patterns": "uniform,streams", "shares": "100", "streams": "2"},
     "matrix": {**GRID, "settle_s": "0"},
 }
+"""Fewer cases, which are alike."""
+PARAMETERS = {"crystaldiskmark": {"runs": "1"}, "consistency": {"seconds": "4e6"}, **FEWER}
 """Fewer repetitions, and a series of more than one second where there is one."""
 
 
