@@ -31,6 +31,7 @@ LAYERS = (
     ("engine",),
     ("arrays",),
     ("plan",),
+    ("fits",),
     ("experiments",),
     ("checks", "protocols"),
     ("studies", "sweeps"),
