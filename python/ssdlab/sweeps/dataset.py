@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,14 @@ import polars as pl
 
 from ssdlab.errors import InputError
 from ssdlab.output import make_folder, write_to
-from ssdlab.results import Result
 from ssdlab.sweeps.axes import Axis
 from ssdlab.sweeps.plan import Sweep
 
 SUMMARY = "summary"
 """Folder of the parts."""
 ROWS_A_PART = 2_000
+PART_S = 20.0
+"""Rows are written after so long, however few they are."""
 TEXT = ("key", "job", "ddir")
 WHOLE = ("ios", "bytes", "seed")
 
@@ -36,6 +38,7 @@ class Dataset:
         self._parts = make_folder(folder / SUMMARY)
         self._axes = axes
         self._rows: list[dict[str, Any]] = []
+        self._written = time.monotonic()
         self._lock = threading.Lock()
 
     def done(self) -> set[str]:
@@ -55,10 +58,14 @@ class Dataset:
             found.update(frame["key"])
         return found
 
-    def add(self, key: str, values: Mapping[str, str], result: Result) -> None:
-        """Adds what came of a run; raises as :class:`ssdlab.output.Output` does."""
+    def add(
+        self, key: str, values: Mapping[str, str], summary: Sequence[Mapping[str, Any]]
+    ) -> None:
+        """Adds the summary of a run (:meth:`ssdlab.results.Result.summary`); raises as
+        :class:`ssdlab.output.Output` does."""
         rows = []
-        for one in result.summary():
+        for told in summary:
+            one = dict(told)
             start, end = one.pop("window_s")
             texts = {axis.key: values[axis.key] for axis in self._axes}
             varied = {a.key: float(texts[a.key]) if a.numeric else texts[a.key] for a in self._axes}
@@ -66,7 +73,7 @@ class Dataset:
             rows.append({"key": key, **varied, "seed": int(values["seed"]), **one, **window})
         with self._lock:
             self._rows += rows
-            if len(self._rows) >= ROWS_A_PART:
+            if len(self._rows) >= ROWS_A_PART or time.monotonic() - self._written > PART_S:
                 self._write()
 
     def flush(self) -> None:
@@ -89,7 +96,7 @@ class Dataset:
         content = io.BytesIO()
         frame.write_parquet(content)
         write_to(self._parts / f"{name}.parquet", content.getvalue())
-        self._rows = []
+        self._rows, self._written = [], time.monotonic()
 
     def _schema(self, row: Mapping[str, Any]) -> pl.Schema:
         """Of every part alike, whatever is null in it."""
