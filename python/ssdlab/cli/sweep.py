@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -19,8 +19,11 @@ if light.BODIES:
     from ssdlab import units
     from ssdlab.answers.sweep import answer as sweep_answer
     from ssdlab.cli.console import progress
-    from ssdlab.cli.output import say, write_json
-    from ssdlab.sweeps import Dataset, Order, carry_out, from_line
+    from ssdlab.cli.output import notice, say, write_json
+    from ssdlab.sweeps import Dataset, Order, carry_out, forecast, from_line
+
+FORESEEN = 24
+"""Fewer runs are over before one could say how long they take."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,10 @@ class Variants:
         int | None,
         typer.Option("--seeds", min=1, metavar="N", help="Runs of each, with seeds from 1 on."),
     ] = None
+    series: Annotated[
+        bool | None,
+        typer.Option("--series", help="Keep the series of every run too, in DIR/series."),
+    ] = None
     prices_: Annotated[
         Path | None, typer.Option("--prices", metavar="FILE", help="Prices of drives (TOML).")
     ] = None
@@ -124,19 +131,27 @@ def command(
     sweep = order.sweep(**({"runs_max": None} if variants.yes else {}))
     memory = sweep.check()
     if plan:
-        write_json(view.json_, {"runs": len(sweep), "memory_bytes_each": memory})
-        size = units.size_text(memory)
-        say(view.console, f"{len(sweep):,} runs, each with up to {size} of memory; nothing was run")
+        kept = None if out is None or not out.is_dir() else Dataset(out, sweep.axes)
+        found = forecast(sweep, memory, kept)
+        write_json(view.json_, found.document())
+        say(view.console, f"{found.sentence}; nothing was kept")
         return
     if out is None:
         raise InputError("say with -o DIR where the table is kept")
-    dataset = Dataset(out, sweep.axes)
+    dataset = Dataset(out, sweep.axes, series=bool(order.series))
+    tried = 0
+    if not view.quiet and len(sweep) >= FORESEEN:
+        with progress("plan", quiet=view.quiet) as callback:
+            found = forecast(sweep, memory, dataset, callback, keep=True)
+        tried = found.kept
+        notice(found.sentence)
     with progress(f"sweep of {len(sweep):,} runs", quiet=view.quiet) as callback:
         outcome = carry_out(sweep, dataset, callback)
+    outcome = replace(outcome, ran=outcome.ran + tried, before=outcome.before - tried)
     if outcome.failed and not outcome.ran and not outcome.before:
         raise InputError(f"no run could be made; of the first: {outcome.failed[0][1].message}")
-    found = sweep_answer(sweep, dataset.of(sweep), outcome, str(out))
-    view.show(found, seconds=time.monotonic() - started, kept=out, whole=True)
+    answer = sweep_answer(sweep, dataset.of(sweep), outcome, str(out))
+    view.show(answer, seconds=time.monotonic() - started, kept=out, whole=True)
 
 
 def _order(
@@ -162,6 +177,7 @@ def _order(
         set=keys(set_),
         prepare=prepare,
         seeds=variants.seeds,
+        series=variants.series,
         prices=variants.prices_,
     )
     return said.over(from_line(job))

@@ -6,9 +6,10 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol
 
 from ssdlab import _core
 from ssdlab._version import VERSION
@@ -47,6 +48,13 @@ class Run:
     def start(self) -> tuple[str, str, int]:
         """The same for runs that begin on the same prepared drive."""
         return self.target.rig, self.prepare, self.seed
+
+
+class Asked(Protocol):
+    """What says which runs are wanted."""
+
+    def runs(self) -> Iterable[Run]:
+        """The runs; those that can share a prepared drive stand together."""
 
 
 @dataclass(frozen=True)
