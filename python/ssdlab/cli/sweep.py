@@ -11,7 +11,7 @@ import typer
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import PlanOnly, Prepare, SetKeys, document, keys
+from ssdlab.cli.options import BenchOptions, PlanOnly, Prepare, SetKeys, document, keys
 from ssdlab.errors import InputError
 from ssdlab.output import Output
 
@@ -80,6 +80,7 @@ def command(
     prepare: Prepare = None,
     plan: PlanOnly = False,
     *,
+    where: BenchOptions,
     view: Outputs,
 ) -> None:
     """Run a job on many variants of a simulated drive; the table grows while it runs."""
@@ -100,7 +101,10 @@ def command(
         say(view.console, f"{len(sweep):,} runs, each with up to {size} of memory; nothing was run")
         return
     dataset = Dataset(out, sweep.axes)
-    with progress(f"sweep of {len(sweep):,} runs", quiet=view.quiet) as callback:
+    with (
+        where.engine(quiet=view.quiet),
+        progress(f"sweep of {len(sweep):,} runs", quiet=view.quiet) as callback,
+    ):
         outcome = carry_out(sweep, dataset, callback)
     if outcome.failed and not outcome.ran and not outcome.before:
         raise InputError(f"no run could be made; of the first: {outcome.failed[0][1].message}")
