@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from polars.testing import assert_frame_equal
@@ -89,8 +90,8 @@ def test_a_sweep_whose_worker_is_killed_has_the_table_of_a_local_one(
 
 
 def test_what_kills_its_worker_is_told_and_the_rest_is_done(local: Cluster) -> None:
-    bodies = [partial(echo, n) for n in range(20)]
-    variants = [Variant(bench.tolerant(one)) for one in [*bodies[:7], deadly, *bodies[7:]]]
+    bodies: list[Callable[[Seat], Any]] = [partial(echo, n) for n in range(20)]
+    variants = [Variant[Any](bench.tolerant(one)) for one in [*bodies[:7], deadly, *bodies[7:]]]
     with bench.using(local):
         found = bench.run(variants)
         lost = found.pop(7)
@@ -103,7 +104,8 @@ def test_work_is_shared_out_and_what_needs_more_memory_runs_alone(local: Cluster
         found = bench.run([Variant(partial(echo, n)) for n in range(500)])
         assert [value for value, _ in found] == list(range(500))
         assert {pid for _, pid in found} == set(pids(local))
-        assert bench.run([Variant(large), Variant(partial(echo, 1))])[0] is None
+        two = [Variant[Any](large), Variant[Any](partial(echo, 1))]
+        assert bench.run(two)[0] is None
 
 
 def test_a_wrong_variant_ends_all_and_a_stop_reaches_the_workers(local: Cluster) -> None:
