@@ -12,7 +12,6 @@ import numpy as np
 
 from ssdlab.answer import Cell, Curve, Figure, Section, Table, columns
 from ssdlab.engine import steady_report
-from ssdlab.engine.answers import CellGrid, sources
 from ssdlab.engine.protocol import Protocol, procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Parameter, Setup
@@ -291,23 +290,6 @@ def histogram_figure(title: str, found: Mapping[str, Histogram], keys: Sequence[
         log_y=True,
         wide=True,
         sources=tuple(keys),
-    )
-
-
-def surface(title: str, labels: tuple[str, str], fields: CellGrid, note: str) -> Figure:
-    """IOPS as coloured fields, the first row lowest."""
-    places = [(x, y) for y in range(len(fields.rows)) for x in range(len(fields.columns))]
-    cells = [fields[row, column] for row in fields.rows for column in fields.columns]
-    x, y = ([float(place[axis]) for place in places] for axis in (0, 1))
-    return Figure(
-        title,
-        *labels,
-        [Curve("IOPS", x, y, "heat", z=[cell.value for cell in cells])],
-        x_names=list(fields.columns.values()),
-        y_names=list(fields.rows.values()),
-        wide=True,
-        sources=sources(cells),
-        note=note,
     )
 
 
