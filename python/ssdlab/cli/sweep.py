@@ -11,7 +11,7 @@ import typer
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import PlanOnly, Prepare, SetKeys, document, keys
+from ssdlab.cli.options import BenchOptions, PlanOnly, Prepare, SetKeys, document, keys
 from ssdlab.errors import InputError
 from ssdlab.output import Output
 
@@ -154,6 +154,7 @@ def command(
     *,
     variants: Variants,
     searching: SearchOptions,
+    where: BenchOptions,
     view: Outputs,
 ) -> None:
     """Run a job on many variants of a simulated drive; the table grows while it runs."""
@@ -165,7 +166,7 @@ def command(
     sweep = order.sweep(**({"runs_max": None} if variants.yes else {}))
     memory = sweep.check()
     if order.search:
-        _search(order, sweep, memory, out, view, plan=plan)
+        _search(order, sweep, memory, out, where, view, plan=plan)
         return
     if plan:
         kept = None if out is None or not out.is_dir() else Dataset(out, sweep.axes)
@@ -180,7 +181,10 @@ def command(
             found = forecast(sweep, memory, dataset, callback, keep=True)
         tried = found.kept
         notice(found.sentence)
-    with progress(f"sweep of {len(sweep):,} runs", quiet=view.quiet) as callback:
+    with (
+        where.engine(quiet=view.quiet),
+        progress(f"sweep of {len(sweep):,} runs", quiet=view.quiet) as callback,
+    ):
         outcome = carry_out(sweep, dataset, callback)
     outcome = replace(outcome, ran=outcome.ran + tried, before=outcome.before - tried)
     if outcome.failed and not outcome.ran and not outcome.before:
@@ -196,8 +200,9 @@ def _folder(out: Path | None) -> Path:
 
 
 def _search(
-    order: Order, sweep: Sweep, memory: int, out: Path | None, view: Outputs, *, plan: bool
-) -> None:
+    order: Order, sweep: Sweep, memory: int, out: Path | None, where: BenchOptions, view: Outputs,
+    *, plan: bool,
+) -> None:  # fmt: skip
     """Searches the best, and shows it."""
     started = time.monotonic()
     search = Search.of(sweep, order.search, order.target, order.budget or BUDGET)
@@ -209,7 +214,10 @@ def _search(
         return
     folder = _folder(out)
     dataset = Dataset(folder, search.sweep.axes, series=bool(order.series))
-    with progress(f"search, {search.budget} combinations", quiet=view.quiet) as callback:
+    with (
+        where.engine(quiet=view.quiet),
+        progress(f"search, {search.budget} combinations", quiet=view.quiet) as callback,
+    ):
         found = search.carry_out(dataset, callback)
     answer = search_answer(found, str(folder))
     view.show(answer, seconds=time.monotonic() - started, kept=folder, whole=True)
