@@ -55,6 +55,7 @@ def _count(sweep: Sweep, outcome: Outcome) -> str:
     seeds = f", {sweep.seeds} seeds each" if sweep.seeds > 1 else ""
     said = f"{len(sweep) // sweep.seeds:,} combinations{seeds}: {outcome.ran:,} runs now"
     said += f", {outcome.before:,} done before" if outcome.before else ""
+    said += f", {outcome.elsewhere:,} by other processes" if outcome.elsewhere else ""
     return said + (f", {_failed(outcome):,} could not be run" if outcome.failed else "")
 
 
@@ -65,6 +66,7 @@ def _document(sweep: Sweep, outcome: Outcome, where: str) -> dict[str, Any]:
         "runs": len(sweep),
         "ran": outcome.ran,
         "done_before": outcome.before,
+        "elsewhere": outcome.elsewhere,
         "failed": [
             {"key": run.key, **run.values, "error": error.message} for run, error in outcome.failed
         ],

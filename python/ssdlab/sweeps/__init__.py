@@ -2,7 +2,8 @@
 
 ``order`` reads what is asked for, ``axes`` says what varies, ``sample`` draws from ranges,
 ``formula`` reads conditions, ``plan`` says which runs that makes, ``dataset`` keeps the table,
-``carry`` runs what is not in it yet.
+``estimate`` says what that takes, ``carry`` runs what is not in it yet, and ``claims`` has several
+processes share that.
 """
 
 from __future__ import annotations
@@ -10,18 +11,21 @@ from __future__ import annotations
 from ssdlab.sweeps.axes import Axis, axis
 from ssdlab.sweeps.carry import Outcome, carry_out
 from ssdlab.sweeps.dataset import Dataset
+from ssdlab.sweeps.estimate import Forecast, forecast
 from ssdlab.sweeps.order import Order, from_line, read_order
 from ssdlab.sweeps.plan import Run, Sweep
 
 __all__ = [
     "Axis",
     "Dataset",
+    "Forecast",
     "Order",
     "Outcome",
     "Run",
     "Sweep",
     "axis",
     "carry_out",
+    "forecast",
     "from_line",
     "read_order",
 ]
