@@ -3,6 +3,7 @@ out."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,12 +17,14 @@ from ssdlab.engine.grids import PATTERNS, Found, Spec
 from ssdlab.errors import InputError
 from ssdlab.histogram import NOTHING, Histogram, merge, us
 from ssdlab.imports import Foreign, Scan
+from ssdlab.imports.find import DIGITS
 
 UNKNOWN = "?"
 """Stands for an option that nobody tells."""
+MIXED = ("rw", "readwrite")
 HEADS = (
-    "run | drive | job | rw | R/W | block | depth | jobs | operations [IOPS] | speed [MB/s] | "
-    "clat mean [us] | p50 [us] | p99 [us] | p99.9 [us] | max [us] | series | file"
+    "rw | block | depth | jobs | operations [IOPS] | speed [MB/s] | clat mean [us] | p50 [us] | "
+    "p99 [us] | p99.9 [us] | max [us]"
 )
 
 
@@ -52,7 +55,7 @@ def answer(items: Sequence[Item], found: Scan, *, planned: bool) -> Answer:
     sections = [
         Section(
             _said(items, found, planned=planned),
-            tables=[_table(rows), *_refused(found)],
+            tables=[*_tables(items, rows), *_refused(found)],
             key="imported",
             title="What was found" if planned else "Imported",
             rows=[_document(item) for item in items],
@@ -88,12 +91,13 @@ def _said(items: Sequence[Item], found: Scan, *, planned: bool) -> list[str]:
         documents = _count(found.superseded, "intermediate document")
         said.append(f"{documents} of runs that went on were passed over (--status-interval).")
     if found.others:
-        said.append(f"{_count(found.others, 'other file')} hold no result of fio.")
+        said.append(f"Other files without a result of fio: {found.others:,}.")
     return said
 
 
 def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    plural = "" if number == 1 or what == "more" else "s"
+    return f"{number:,} {what}{plural}"
 
 
 def _notes(items: Sequence[Item]) -> list[str]:
@@ -169,29 +173,66 @@ def _read_percent(job: JobMeasurement) -> float | None:
     return 50.0
 
 
-def _table(rows: Sequence[_Row]) -> Table:
+def _tables(items: Sequence[Item], rows: Sequence[_Row]) -> list[Table]:
+    return [_numbers(rows), _runs(items)] if items else []
+
+
+def _numbers(rows: Sequence[_Row]) -> Table:
+    """What every job did; columns that would say the same everywhere are left out."""
+    several = len({row.item.foreign.label for row in rows}) > 1
+    named = len({id(row.item) for row in rows}) < len(rows)
+    heads = ["run", *(["drive"] if several else []), *(["job"] if named else []), HEADS]
     lines: list[Cells] = []
     for row in rows:
         foreign, option = row.item.foreign, row.job.workload.option
+        default = "1" if foreign.knows_options else UNKNOWN
         mix = _read_percent(row.job)
-        known = [
-            option("rw", "readwrite") or UNKNOWN,
-            UNKNOWN if mix is None else f"{mix:g}/{100 - mix:g}",
+        rw = option("rw", "readwrite") or UNKNOWN
+        rw += f" {mix:g}/{100 - mix:g}" if mix is not None and rw.endswith(MIXED) else ""
+        line: Cells = [short(foreign)]
+        line += [foreign.label] if several else []
+        line += [row.job.name] if named else []
+        line += [
+            rw,
             option("bs", "blocksize") or option("bssplit", "bsrange") or UNKNOWN,
-            option("iodepth") or ("1" if foreign.knows_options else UNKNOWN),
-            option("numjobs") or ("1" if foreign.knows_options else UNKNOWN),
+            option("iodepth") or default,
+            option("numjobs") or default,
+            *(row.cells[name] for name in ("iops", "mbps", "mean", "p50", "p99", "p99.9", "max")),
         ]
-        run = "" if row.item.run is None else row.item.run.name
-        cells = [row.cells[name] for name in ("iops", "mbps", "mean", "p50", "p99", "p99.9", "max")]
+        lines.append(line)
+    return Table("Every job", columns(" | ".join(heads)), lines)
+
+
+def short(foreign: Foreign) -> str:
+    """The piece of its run's name that no other has."""
+    return foreign.digest[:DIGITS]
+
+
+def _runs(items: Sequence[Item]) -> Table:
+    folder = os.path.commonpath([one.foreign.path.parent for one in items])
+    lines: list[Cells] = []
+    for item in items:
+        foreign = item.foreign
+        place = foreign.shown.removeprefix(folder).lstrip("/")
+        name = "" if item.run is None else item.run.name
         series = "" if foreign.frames is None else f"{foreign.frames.interval_ms / 1000:g} s"
-        lines.append([run, foreign.label, row.job.name, *known, *cells, series, foreign.shown])
-    return Table("Every job", columns(HEADS), lines)
+        version = str(foreign.document.get("fio version", UNKNOWN))
+        lines.append([short(foreign), place, version, series, name])
+    heads = columns("run | file | fio | series | kept as")
+    return Table("Runs", heads, lines, f"Files below {folder}.")
 
 
 def _refused(found: Scan) -> list[Table]:
+    """A line for each file, of files that are alike one."""
     if not found.refused:
         return []
-    lines: list[Cells] = [[str(one.path), one.why] for one in found.refused]
+    alike: dict[tuple[Path, str], list[Path]] = {}
+    for one in found.refused:
+        alike.setdefault((one.path.parent, one.why), []).append(one.path)
+    lines: list[Cells] = [
+        [str(first) + (f" and {_count(len(rest), 'more')} there" if rest else ""), why]
+        for (_, why), (first, *rest) in alike.items()
+    ]
     return [Table("Not imported", columns("file | why"), lines)]
 
 

@@ -15,7 +15,7 @@ from ssdlab.cli.options import KeptWhere
 from ssdlab.errors import InputError, Interrupted
 
 if light.BODIES:
-    from ssdlab.answers.imported import Item
+    from ssdlab.answers.imported import Item, short
     from ssdlab.answers.imported import answer as import_answer
     from ssdlab.cli.console import progress
     from ssdlab.imports import Foreign, Refused, keep, scan
@@ -67,6 +67,7 @@ def command(
             import_answer(items, found, planned=plan),
             seconds=time.monotonic() - started,
             kept=None if plan or not items else store.root,
+            follow=f"ssdlab show {short(items[0].foreign)}" if items and not plan else "",
             whole=True,
         )
     _check(paths, [one.path for one in found.found], found.refused)

@@ -54,16 +54,20 @@ class Frames:
         start_s: float,
         jobs: Sequence[Mapping[str, Any]],
         logged: Mapping[int, dict[float, Counts]],
+        *,
+        exact: bool = True,
     ) -> None:
         """What was logged of the document's ``jobs``, which are called ``title``: by direction
-        (0 read, 1 write, 2 trim) and end of the interval."""
+        (0 read, 1 write, 2 trim) and end of the interval. Where it is ``exact``, in the bins of the
+        document, what that has beyond it is added."""
         for ddir, name in enumerate(DIRECTIONS):
             stats = [job[name] for job in jobs if job.get(name, {}).get("total_ios", 0) > 0]
             if not stats:
                 continue
             intervals = logged.get(ddir, {})
             end = max(float(s["runtime"]) for s in stats) / 1000.0
-            _add_rest(intervals, stats, end)
+            if exact:
+                _add_rest(intervals, stats, end)
             ios = sum(int(s["total_ios"]) for s in stats)
             mean_bytes = sum(int(s["io_bytes"]) for s in stats) / ios
             for begin, end, found in _spans(intervals):

@@ -275,7 +275,7 @@ def _logs(file: Path, document: Mapping[str, Any], known: Told) -> dict[Path, Lo
     its layout calls them, or as the document is called."""
     prefixes = {file.stem, file.name} | ({known.logs} if known.logs else set())
     for job in document["jobs"]:
-        for option, value in {**document["global options"], **job["job options"]}.items():
+        for option, value in {**document.get("global options", {}), **job["job options"]}.items():
             if re.fullmatch(r"write_(bw|iops|lat|hist)_log", option):
                 prefixes.add(Path(value).name if value not in ("", "1") else job["jobname"])
     found = {}

@@ -82,7 +82,7 @@ def series(document: Mapping[str, Any], logs: Sequence[Log], *, old: bool) -> Se
     for (title, own), start in zip(jobs.items(), _starts(list(jobs.values())), strict=True):
         mine = [one for one in logs if _belongs(one, title, document)]
         if (intervals := _intervals(mine, own, old)) is not None:
-            frames.add(title, start, own, intervals)
+            frames.add(title, start, own, intervals, exact=not old and _exact(mine))
             rows += _rest([one for one in frames.rows if one["job"] == title], own, start)
             steps.append(1.0)
         elif (averaged := _averaged(mine, own, old)) is not None:
@@ -189,6 +189,12 @@ def _intervals(
             own = bins[(whole[:, 2] == ddir) & (seconds == second)]
             found[int(ddir)][float(second)] = np.bincount(own, minlength=BINS)
     return found
+
+
+def _exact(logs: Sequence[Log]) -> bool:
+    """Whether histogram logs have fio's own bins."""
+    first = next((one.text.partition("\n")[0] for one in logs if one.kind == "clat_hist"), "")
+    return not first or first.count(",") >= BINS
 
 
 def _histograms(logs: Sequence[Log], old: bool) -> dict[int, dict[float, Counts]]:
