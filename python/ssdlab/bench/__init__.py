@@ -22,7 +22,7 @@ from ssdlab.bench.variant import (
     WorkerLostError,
     tolerant,
 )
-from ssdlab.progress import ProgressCallback
+from ssdlab.progress import Notice, ProgressCallback
 
 __all__ = [
     "Engine",
@@ -33,6 +33,7 @@ __all__ = [
     "Tolerant",
     "Variant",
     "WorkerLostError",
+    "on",
     "run",
     "run_each",
     "tolerant",
@@ -76,3 +77,20 @@ def run_each(
     :func:`run`, and what ``take`` raises; what it had been handed before is done.
     """
     (_engine.get() or Threads()).work(variants, take, progress)
+
+
+@contextlib.contextmanager
+def on(address: str | None, notice: Notice = lambda _: None) -> Iterator[None]:
+    """Has all variants run meanwhile on a Dask cluster, ``tcp://HOST:PORT`` or ``local:N`` for N
+    worker processes of this machine; None: in threads, as ever.
+
+    Raises InputError where the address is none, nobody answers there, or what does has another
+    version of ssdlab.
+    """
+    if address is None:
+        yield
+        return
+    from ssdlab.bench.cluster import connected  # heavy: only where it is used
+
+    with connected(address, notice) as cluster, using(cluster):
+        yield

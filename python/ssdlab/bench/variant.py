@@ -58,9 +58,11 @@ class Shelf:
                 load(file)
             else:
                 make()
-                part = file.with_name(f"{name}.part")
-                save(part)
-                part.rename(file)
+                try:
+                    save(file)
+                except BaseException:
+                    file.unlink(missing_ok=True)
+                    raise
             if self._left is not None:
                 self._left[name] -= 1
                 if self._left[name] <= 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -176,6 +177,28 @@ Prepare = Annotated[
     ),
 ]
 ProtocolHelp = "What to do: a name from `ssdlab list protocols`."
+
+
+@dataclass(frozen=True)
+class BenchOptions:
+    """Where many simulations run."""
+
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster",
+            metavar="ADDRESS",
+            help="Run the simulations on a Dask cluster: tcp://HOST:PORT of its scheduler, or "
+            "local:N for N worker processes here.",
+        ),
+    ] = None
+
+    def engine(self, *, quiet: bool) -> AbstractContextManager[None]:
+        """Has all simulations run there meanwhile; raises as :func:`ssdlab.bench.on`."""
+        from ssdlab import bench
+        from ssdlab.cli.output import notice
+
+        return bench.on(self.cluster, (lambda _: None) if quiet else notice)
 
 
 @dataclass(frozen=True)

@@ -249,7 +249,8 @@ def _heats(plane: Plane, found: Found) -> list[Figure]:
             if best(cells.values()).value is not None:
                 fields = CellGrid(_values(plane, down), _values(plane, across), cells)
                 labels = (DIMENSIONS[across], DIMENSIONS[down])
-                made.append(fields.heat(f"{title}: {group}", labels, unit, group=group))
+                name = title if title == unit else f"{title}, {unit}"
+                made.append(fields.heat(f"{name}: {group}", labels, unit, group=group))
     return made
 
 

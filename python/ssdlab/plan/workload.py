@@ -7,7 +7,6 @@ trace or the job itself is run.
 from __future__ import annotations
 
 import json
-import os
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -310,7 +309,7 @@ def _starts(job: JobText, result: Result) -> list[float]:
     checked = _core.check_job(
         job.text,
         job_name=job.name,
-        environment=dict(os.environ),
+        environment=job.environment(),
         include=job.include(),
         traces=job.traces(),
     )

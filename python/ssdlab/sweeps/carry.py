@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import secrets
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from ssdlab import bench
 from ssdlab.bench import Seat, Variant, tolerant
-from ssdlab.errors import SsdlabError
-from ssdlab.progress import ProgressCallback, phases_of
-from ssdlab.sweeps.dataset import Dataset
-from ssdlab.sweeps.plan import Run, Sweep
+from ssdlab.errors import Interrupted, SsdlabError
+from ssdlab.progress import ProgressCallback, phases_of, tell
+from ssdlab.sweeps.dataset import Came, Dataset
+from ssdlab.sweeps.plan import Asked, Run
 from ssdlab.target import Terms
 
 FRESH = "fob"
 """A preparation that takes no time."""
-Row = dict[str, Any]
+LOOK_S = 0.5
+"""Seconds between two looks at what other processes have done."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +32,11 @@ class Outcome:
     """Runs that the table had."""
     failed: Sequence[tuple[Run, SsdlabError]]
     """Runs that could not be, such as a rig that cannot be built."""
+    elsewhere: int = 0
+    """Runs that other processes did meanwhile in the same folder."""
 
 
-def carry_out(sweep: Sweep, dataset: Dataset, progress: ProgressCallback | None = None) -> Outcome:
+def carry_out(asked: Asked, dataset: Dataset, progress: ProgressCallback | None = None) -> Outcome:
     """Runs what is not done. What is done when it is stopped stays in the table.
 
     Raises:
@@ -41,35 +45,84 @@ def carry_out(sweep: Sweep, dataset: Dataset, progress: ProgressCallback | None 
         ExperimentError: the disk is full, or a cluster is gone.
     """
     done = dataset.done()
-    runs = list({run.key: run for run in sweep.runs()}.values())
+    runs = list({run.key: run for run in asked.runs()}.values())
     todo = [run for run in runs if run.key not in done]
-    failed: dict[int, SsdlabError] = {}
+    before = len(runs) - len(todo)
+    failed: dict[str, tuple[Run, SsdlabError]] = {}
+    ran = 0
+    with dataset.claiming() as claims:
+        if claims.others():
+            todo = _rotated(todo)
+        left = todo
+        while left:
+            given, again = left, list[Run]()
 
-    def take(place: int, came: list[Row] | SsdlabError) -> None:
-        if isinstance(came, SsdlabError):
-            failed[place] = came
-        else:
-            dataset.add(todo[place].key, todo[place].values, came)
+            def take(place: int, came: Came | SsdlabError | None) -> None:
+                nonlocal ran
+                run = given[place]  # noqa: B023 - called in this round alone
+                if came is None:
+                    again.append(run)  # noqa: B023
+                elif isinstance(came, SsdlabError):
+                    failed[run.key] = (run, came)
+                    claims.release(run.key)
+                else:
+                    dataset.add(run.key, run.values, came)
+                    ran += 1
 
-    try:
-        bench.run_each([_variant(run) for run in todo], take, progress)
-    finally:
-        dataset.flush()
-    wrong = [(todo[place], failed[place]) for place in sorted(failed)]
-    return Outcome(len(todo) - len(wrong), len(runs) - len(todo), wrong)
+            bench.run_each([_variant(run, dataset) for run in given], take, progress)
+            dataset.flush()
+            try:
+                left = _waited(again, dataset, progress)
+            except KeyboardInterrupt:
+                raise Interrupted("stopped while other processes were at work") from None
+    wrong = [failed[run.key] for run in runs if run.key in failed]
+    return Outcome(ran, before, wrong, len(todo) - ran - len(wrong))
 
 
-def _variant(run: Run) -> Variant[list[Row] | SsdlabError]:
+def _rotated(runs: list[Run]) -> list[Run]:
+    """From somewhere on, so that processes in one folder do not prepare the same drives."""
+    starts = [
+        place for place, run in enumerate(runs) if not place or run.start != runs[place - 1].start
+    ]
+    first = starts[secrets.randbelow(len(starts))] if starts else 0
+    return runs[first:] + runs[:first]
+
+
+def _waited(runs: Sequence[Run], dataset: Dataset, progress: ProgressCallback | None) -> list[Run]:
+    """What nobody does any more of the runs that others do, which this waits for."""
+    while left := [run for run in runs if run.key not in dataset.done()]:
+        if free := [run for run in left if dataset.take(run.key)]:
+            return free
+        tell(progress, None, f"{len(left):,} runs are being done by other processes")
+        time.sleep(LOOK_S)
+    return []
+
+
+def _variant(run: Run, dataset: Dataset) -> Variant[Came | SsdlabError | None]:
     start = None
     if run.prepare != FRESH:
         start = hashlib.sha256("\0".join(map(str, run.start)).encode()).hexdigest()[:20]
-    return Variant(tolerant(partial(_measure, run)), start=start)
+    measure = partial(_measure, run, _Folder(dataset.take), dataset.series)
+    return Variant(tolerant(measure), start=start)
 
 
-def _measure(run: Run, seat: Seat) -> list[Row]:
-    """The summary of a run; raises as :meth:`ssdlab.target.Sim.run`."""
+@dataclass(frozen=True)
+class _Folder:
+    """Whether a run is to be done: asked of the table in its own process, elsewhere known."""
+
+    take: Callable[[str], bool] | None = None
+
+    def __reduce__(self) -> tuple[type[_Folder], tuple[()]]:
+        return _Folder, ()
+
+
+def _measure(run: Run, folder: _Folder, series: bool, seat: Seat) -> Came | None:
+    """What came of a run, None where another process does it; raises as
+    :meth:`ssdlab.target.Sim.run`."""
+    if folder.take is not None and not folder.take(run.key):
+        return None
     run.target.check(run.job)
     with run.target.open(Terms(seed=run.seed, memory_bytes=seat.memory_bytes)) as drive:
         phases = [*phases_of(run.prepare), "run"]
         seat.prepare(drive, run.prepare, phases)
-        return drive.run(run.job, seat.report, phases=phases).summary()
+        return Came.of(drive.run(run.job, seat.report, phases=phases), series=series)
