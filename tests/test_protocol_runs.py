@@ -37,7 +37,11 @@ from ssdlab.target import Sim
 NAMES = [one.name for one in protocols()]
 TOGETHER = 4
 """Protocols on files at a time: most of a short job is fio's own waiting."""
-FEWER = {"waf": {"patterns": "uniform,streams", "shares": "100", "streams": "2"}}
+GRID = {"blocks": "4k,16k", "depths": "1,4", "mixes": "100,50", "patterns": "random"}
+FEWER = {
+    "waf": {"patterns": "uniform,streams", "shares": "100", "streams": "2"},
+    "matrix": {**GRID, "settle_s": "0"},
+}
 """Fewer cases, which are alike."""
 PARAMETERS = {
     "crystaldiskmark": {"runs": "1"},
