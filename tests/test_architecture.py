@@ -19,7 +19,7 @@ LAYERS = (
     ("documents", "answer"),
     ("store", "fio"),
     ("admin",),
-    ("freeze", "logfolder", "rating", "traces"),
+    ("freeze", "imports", "logfolder", "rating", "traces"),
     ("safety", "health"),
     ("audit",),
     ("tuning",),

@@ -51,6 +51,7 @@ KINDS = {
     "trim": "Trim of a file system",
     "sweep": "Sweep of a simulated drive",
     "trace": "Recorded trace",
+    "import": "Results of others",
 }
 """What stands above the title, by the kind of study."""
 TILES = 5
