@@ -119,9 +119,11 @@ TOML_READERS = {
     "documents.py",
     "plan/prices.py",
     "experiments/measured/cells.py",
+    "fits/twin.py",
     "sweeps/order.py",
 }
-"""Whether a kept rig.toml is TOML at all; prices; what was measured; sweeps. Rigs are read and
+"""Whether a kept rig.toml is TOML at all; prices; what was measured; what a twin rests
+on, beside its rig; sweeps. Rigs are read and
 written by the core alone."""
 
 
