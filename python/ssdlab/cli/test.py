@@ -105,7 +105,6 @@ def command(
     show(report_of(folder), folder, view, started)
 
 
-<<<<<<< HEAD
 def _gently(order: Order) -> Order:
     """With the parameter that has a protocol only read; raises InputError where there is none."""
     if all(one.name != "gentle" for one in order.protocol.parameters):
@@ -113,10 +112,7 @@ def _gently(order: Order) -> Order:
     return replace(order, given={**order.given, "gentle": "yes"})
 
 
-def show(folder: RunFolder, view: View, started: float) -> None:
-=======
 def show(found: Report, folder: RunFolder, view: View, started: float) -> None:
->>>>>>> main
     """Prints and writes what a run has found."""
     view.show(
         found.answer,
