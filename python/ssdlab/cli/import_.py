@@ -21,8 +21,7 @@ if light.BODIES:
     from ssdlab.answers.imported import answer as import_answer
     from ssdlab.cli.console import progress
     from ssdlab.fits import observations
-    from ssdlab.imports import Foreign, Refused, keep, scan
-    from ssdlab.imports.keep import kept_before
+    from ssdlab.imports import Foreign, Keeper, Refused, scan
     from ssdlab.progress import Progress, ProgressCallback
     from ssdlab.store import RunStore
 
@@ -78,12 +77,13 @@ def command(
         if not path.exists():
             raise InputError(f"{path}: there is no such file or folder")
     store = RunStore(out)
+    keeper = Keeper(store)
     with progress("import", quiet=view.quiet) as callback:
         found = scan(paths, name=name, progress=lambda at, of, file: _tell(callback, at / of / 2))
         table = None if view.table is None else _table(found.found)
         items = []
         for number, one in enumerate(found.found):
-            items.append(_item(one, store, plan=plan))
+            items.append(_item(one, keeper, plan=plan))
             _tell(callback, 0.5 + (number + 1) / len(found.found) / 2)
     if view.table is not None and table is not None:
         view.table.write(table)
@@ -119,11 +119,11 @@ def _table(found: Sequence[Foreign]) -> str:
     return observations.text(frame.with_columns(state=None))
 
 
-def _item(one: Foreign, store: RunStore, *, plan: bool) -> Item:
+def _item(one: Foreign, keeper: Keeper, *, plan: bool) -> Item:
     if plan:
-        before = kept_before(one, store)
+        before = keeper.before(one)
         return Item(one, before, before is None)
-    kept = keep(one, store)
+    kept = keeper.keep(one)
     return Item(one, kept.folder, kept.new)
 
 
