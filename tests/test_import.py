@@ -153,6 +153,8 @@ def test_of_documents_that_fio_wrote_as_it_went_the_last_counts() -> None:
 
 # --- layouts
 
+DRIVE = "/dev/nvme7n1"
+
 
 def test_bench_fio_tells_by_its_folders(tmp_path: Path) -> None:
     samples.bench_fio(tmp_path)
@@ -177,13 +179,14 @@ def test_a_document_is_believed_before_its_place(tmp_path: Path) -> None:
 def test_ezfio_tells_job_model_and_capacity(tmp_path: Path) -> None:
     path = samples.ezfio(tmp_path)
     foreign = one(tmp_path)
-    assert (foreign.told.layout, foreign.label, foreign.device) == ("ezFIO", "ACME X1", "nvme7n1")
+    assert (foreign.told.layout, foreign.label, foreign.device) == ("ezFIO", "ACME X1", DRIVE)
     result = foreign.result
     assert result.job_text.startswith("[test-/dev/nvme7n1]\n")
     assert result.ssdlab["target"]["capacity_bytes"] == 894 << 30
     assert result.ssdlab["surroundings"]["drive"] == {"model": "ACME X1", "serial": "S123"}
     options = result.jobs[0].options
-    assert (options["rwmixread"], options["numjobs"]) == ("70", "4")
+    assert (options["rwmixread"], options["numjobs"], options["direct"]) == ("70", "4", "1")
+    assert statuses(result)["cache"] == "good"
     assert foreign.path == path
 
 
