@@ -462,6 +462,9 @@ def _facts(run: Run, *, several: bool) -> dict[str, Mapping[str, str]]:
         "WA of the whole run": None if run.result.waf is None else f"{run.result.waf:.2f}",
         "ssdlab": about.get("version"),
         "fio": run.result.document.get("fio version") if run.result.kind == "fio" else None,
+        "imported from": "{file} ({layout})".format(**imported)
+        if (imported := run.result.imported)
+        else None,
     }
     values = {
         str(v["key"]): " · ".join(str(x) for x in (v.get("value"), v.get("source")) if x)
