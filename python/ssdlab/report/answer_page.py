@@ -49,6 +49,7 @@ KINDS = {
     "refresh": "Refresh of a file or drive",
     "purge": "Purge of a drive",
     "trim": "Trim of a file system",
+    "fit": "Twin of a drive",
     "sweep": "Sweep of a simulated drive",
     "trace": "Recorded trace",
     "import": "Results of others",
