@@ -13,15 +13,19 @@ import pytest
 from conftest import Outcome, needs_fio
 from ssdlab import _core
 from ssdlab.analysis import layout
+from ssdlab.answer import Cell
+from ssdlab.answers import blind as blind_answer
 from ssdlab.checks import examine_run
 from ssdlab.engine import findings
 from ssdlab.engine.plans import Order, plan
 from ssdlab.engine.runs import begin
 from ssdlab.errors import InputError
 from ssdlab.fits.conclusions import Conclusion, conclusions
+from ssdlab.fits.sources import gather
 from ssdlab.protocols import find
 from ssdlab.rig import resolve
 from ssdlab.store import RunStore
+from ssdlab.studies import blind
 from ssdlab.target import Sim
 
 BUFFER = 'write_buffer = { size = "4MiB", power_loss_protected = true }'
@@ -341,3 +345,35 @@ def test_reads_that_no_regular_flash_explains_give_no_layout() -> None:
     singles = {4096: 60.0, 16384: 61.0, 65536: 900.0, 262144: 905.0}
     strides = {8192 << n: 1000.0 * (1 + (n * 7) % 5) for n in range(12)}
     assert layout.explain(singles, strides, 1e6) == []
+
+
+# --- twins
+
+
+def test_a_run_is_rows_of_a_table_in_the_states_that_its_steps_found(tmp_path: Path) -> None:
+    judged = run(KINDS["no buffer"].rig, tmp_path, parts="size,steady", writes="2")
+    rows = gather([str(judged.folder.path)]).observed
+    states = {(one.load.rw, one.load.state) for one in rows}
+    assert states == {
+        ("randread", "filled"), ("write", "fob"), ("randwrite", "steady"), ("randrw", "steady"),
+        ("randread", "steady"),
+    }  # fmt: skip
+    assert all(one.measured["iops"] > 0 for one in rows)
+
+
+def test_blind_twins_come_near_where_nothing_was_measured() -> None:
+    (one,) = blind.selftest(1, seed=1, quick=True, jobs=6)
+    assert one.determined >= 6
+    assert set(one.inside) <= {True, False} and sum(one.inside) >= len(one.inside) - 2
+    median = sorted(abs(error) for error in one.errors["iops"])[3]
+    assert median < 0.1
+    told = blind_answer.answer([one], quick=True)
+    (row,) = (row for row in told.tables()[0][1].rows if row[0] == "IOPS, median error")
+    assert isinstance(row[1], Cell) and row[1].value is not None
+    assert row[3] == ("yes" if row[1].value <= 5 else "no")
+
+
+def test_random_rigs_are_the_same_for_the_same_seed_and_differ_for_others() -> None:
+    assert blind.drawn(1, 2) == blind.drawn(1, 2) != blind.drawn(2, 2)
+    assert blind.unseen(1, 2) == blind.unseen(1, 2)
+    assert len(set(blind.unseen(1, 2))) == 20

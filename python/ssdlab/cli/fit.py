@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from ssdlab.fits.observations import Observation
 
 if light.BODIES:
+    from ssdlab.answers import blind as blind_answer
     from ssdlab.answers import fit as fit_answer
     from ssdlab.cli.console import progress
     from ssdlab.fits.fit import Order, fit
     from ssdlab.fits.predict import compare, predict
     from ssdlab.fits.sources import gather
     from ssdlab.fits.twin import Twin, twin_of
+    from ssdlab.studies import blind
 
 
 @dataclass(frozen=True)
@@ -41,14 +43,14 @@ class Outputs(View):
 @answering
 def command(
     sources: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="TABLE.csv|RUN|DIR...",
             help="What was measured: tables (rw, bs, iodepth, numjobs, rwmixread, state, "
             "namespace; iops, lat_mean_us, clat_mean_us, clat_p50_us, clat_p99_us, waf), runs, or "
             "folders of either.",
         ),
-    ],
+    ] = None,
     out: Annotated[
         Output | None,
         document("--out", "-o", metavar="FILE.toml", help="Write the twin there: a rig."),
@@ -84,12 +86,30 @@ def command(
     quick: Annotated[
         bool, typer.Option("--quick", help="By closed forms alone: seconds instead of minutes.")
     ] = False,
+    selftest: Annotated[
+        int | None,
+        typer.Option(
+            "--selftest",
+            min=1,
+            metavar="N",
+            help="Fit nothing: make twins of N random simulated drives, measured only through "
+            "characterise, and say how near they come under loads not measured.",
+        ),
+    ] = None,
     seed: Seed = 1,
     *,
     view: Outputs,
 ) -> None:
     """Fit a rig to measurements of a drive: its twin, which any command takes as a drive."""
     started = time.monotonic()
+    if selftest is not None:
+        with progress("blind twins", quiet=view.quiet) as callback:
+            done = blind.selftest(selftest, seed=seed, quick=quick, progress=callback)
+        took = time.monotonic() - started
+        view.show(blind_answer.answer(done, quick=quick), seconds=took, whole=True)
+        return
+    if not sources:
+        raise InputError("what was measured? give tables (.csv), runs, or folders of either")
     gathered = gather(sources)
     observed = gathered.observed
     if check is not None:

@@ -12,6 +12,10 @@ from ssdlab.engine.findings import ProtocolRun
 TITLE = "What was concluded"
 _SMALL = {"us": (1000, "ns"), "B": (1, "B")}
 """Units that rigs write in whole numbers of a smaller one."""
+ROW, PLANES = "sensed at once (page of every plane)", "planes that read by themselves"
+"""Names of conclusions that are no key by themselves."""
+BUFFER = "16MiB"
+"""Of a buffer of which only is known that it is there."""
 _HEADS = "what | value | from | to | unit | key of a rig | how, or why not"
 
 
@@ -101,3 +105,48 @@ def of_section(section: Section) -> list[Conclusion]:
 
 def _number(value: float | str | None) -> float | None:
     return value if isinstance(value, float | int) else None
+
+
+STATES = {"size": "filled", "depth": "filled", "fill": "fob", "steady": "steady"}
+"""Parts of ``characterise`` whose loads a table can say, and the state that they find."""
+ROUNDS = 3
+"""The last rounds of random writes are rows of the table."""
+
+
+def states(run: ProtocolRun) -> dict[str, str]:
+    """The states that steps of a run of ``characterise`` found, by their keys, for those that are
+    rows of a table of observations."""
+    keys = [step.key for step in run.steps if step.kind == "job"]
+    rounds = [key for key in keys if key.startswith("round")][-ROUNDS:]
+    found = {key: STATES.get(key.partition("/")[0]) for key in keys}
+    return {key: state for key, state in found.items() if state} | dict.fromkeys(rounds, "steady")
+
+
+def settings(found: Sequence[Conclusion]) -> dict[str, str]:
+    """The keys of a rig that conclusions say, as ``--set`` takes them: something to start from."""
+    by_name = {one.name: one for one in found if one.known}
+    keys = {one.key: one.setting for one in by_name.values() if one.key and "slc" not in one.key}
+    row, planes = (by_name.get(name) for name in (ROW, PLANES))
+    if row is not None and planes is not None and row.value and planes.value:
+        # Planes that sense as one are not seen; a page of all of them does the same.
+        keys["nand.planes"] = f"{planes.value:.0f}"
+        keys["nand.page"] = f"{row.value / planes.value:.0f}B"
+        keys["nand.independent_plane_reads"] = "true" if planes.value > 1 else "false"
+    size, slow = by_name.get("SLC cache"), by_name.get("tPROG of the SLC cache")
+    if size is not None and slow is not None:
+        cache = {
+            "static_size": size.setting,
+            "t_program": slow.setting,
+            "t_read": keys.get("nand.t_read", "40us"),
+        }
+        if (folds := by_name.get("SLC cache folded when full")) is not None:
+            cache["when_full"] = "fold" if folds.value else "direct"
+        if (rests := by_name.get("SLC cache emptied in a rest")) is not None and rests.value:
+            cache["fold_idle_after"] = "500ms"
+        pairs = ", ".join(f'{name} = "{value}"' for name, value in cache.items())
+        keys["ftl.slc_cache"] = f"{{ {pairs} }}"
+    if "write_buffer.power_loss_protected" in keys and "write_buffer.size" not in keys:
+        keys["write_buffer.size"] = BUFFER
+    elif "write_buffer.size" in keys:
+        keys.setdefault("write_buffer.power_loss_protected", "true")
+    return keys

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ssdlab.engine import findings
 from ssdlab.errors import InputError
+from ssdlab.fits.conclusions import states
 from ssdlab.fits.observations import Observation, observations, read
 from ssdlab.store import RunStore, open_run
 
@@ -63,8 +65,12 @@ def _of_run(path: Path, drives: dict[tuple[str, int | None], str]) -> list[Obser
     target = folder.manifest.target
     drives.setdefault((target.name or folder.manifest.name, target.capacity_bytes), str(path))
     found: list[Observation] = []
+    told = None
+    if folder.manifest.protocol == "characterise":
+        told = states(findings.read(folder))
     for entry in folder.journal():
-        found += observations(folder.load(entry))
+        if entry.kind == "job" and (told is None or entry.key in told):
+            found += observations(folder.load(entry), told[entry.key] if told else None)
     if not found:
         raise InputError(f"{path}: no job of it reads or writes in a way that a table can say")
     return found

@@ -12,7 +12,7 @@ from ssdlab.analysis import layout
 from ssdlab.engine import choices
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, MIB, Setup
-from ssdlab.fits.conclusions import Conclusion
+from ssdlab.fits.conclusions import PLANES, ROW, Conclusion
 from ssdlab.protocols.characterise import benchmarks
 
 NOISE = 0.005
@@ -138,12 +138,12 @@ class Reads:
         names = (
             ("tR", "us", "nand.t_read"),
             ("flash channel", "MT/s", "nand.transfer_mts"),
-            ("sensed at once (page of every plane)", "B", ""),
+            (ROW, "B", ""),
             ("in a row on a die", "B", ""),
             ("channels", "", "nand.channels"),
             ("dies", "", ""),
             ("dies of a channel", "", "nand.ways"),
-            ("planes that read by themselves", "", ""),
+            (PLANES, "", ""),
             ("senses while it transfers", "yes/no", "nand.cache_operations"),
             ("page register", "yes/no", "nand.page_register"),
         )

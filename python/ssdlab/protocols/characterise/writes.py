@@ -35,8 +35,10 @@ ROOM = 0.15
 """So much of the writes after a rest must find room that was made in it."""
 FOLDING = 1.3
 """A fill that programs so much for each byte folds its SLC cache on the way."""
-HELD = 3
+HELD = 6
 """Of a fill, so many times the size of the buffer may go into it before the flash sets the pace."""
+CACHED = 1.5
+"""Writes into an SLC cache are so many times faster than past it, at least."""
 STEPS = 8
 """Intervals of a fill below which no stages are looked for."""
 
@@ -157,7 +159,8 @@ class Writes:
         if not held:
             return unknown(name, "B", key, "the cliff of the bursts is not clear", steps)
         value = statistics.median(held)
-        off = max(0.05, 2 * (max(held) - min(held)) / value)
+        # The less the flash is behind the link, the less the cliff says of what it is made of.
+        off = max(0.05, 2 * (max(held) - min(held)) / value, 0.2 / (slow / fast - 1) - 0.03)
         return near(name, value, off, "B", key, "the cliff of bursts after a rest", steps)
 
     # --- programming
@@ -177,7 +180,8 @@ class Writes:
         if end is None:
             return (float(speeds.mean()) if len(speeds) else whole), None, None
         size = float(series.written[begin + end - 1])
-        return float(speeds[end:].mean()), float(speeds[:end].mean()), size
+        fast, after = float(speeds[:end].mean()), float(speeds[end:].mean())
+        return (after, fast, size) if fast > CACHED * after else (after, None, None)
 
     @property
     def cached(self) -> float | None:
