@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
 from ssdlab.cli.options import (
+    BenchOptions,
     DriveOptions,
     KeptBelow,
     Prepare,
@@ -36,8 +39,9 @@ if light.BODIES:
     from ssdlab.engine.plans import Order
     from ssdlab.engine.runs import begin
     from ssdlab.jobfile import JobText, read_job
+    from ssdlab.protocols import find
     from ssdlab.rating import Rating
-    from ssdlab.store import RunStore
+    from ssdlab.store import RunStore, files_of
     from ssdlab.studies import ab
     from ssdlab.target import Settings, Target
 
@@ -56,8 +60,16 @@ class _Wish:
     changed: dict[str, str]
     prepare: str | None
     seed: int
-    store: RunStore
+    store: RunStore | None
+    """None in another process, from where runs are brought back."""
     rating: Rating | None
+
+    def __reduce__(self) -> tuple[Callable[..., _Wish], tuple[Any, ...]]:
+        """Protocols go by name: they are made of functions."""
+        order = None if self.order is None else replace(self.order, protocol=None)  # type: ignore[arg-type]
+        name = self.order and self.order.protocol.name
+        return _elsewhere, (name, order, self.target, self.job, self.base, self.changed,
+                            self.prepare, self.seed, self.rating)  # fmt: skip
 
     @property
     def what(self) -> str:
@@ -68,8 +80,16 @@ class _Wish:
         """Keys of the rig of a side."""
         return {**self.base, **(self.changed if side == "B" else {})}
 
-    def run(self, side: str, place: int, seat: bench.Seat) -> ab.TrialRun:
+    def run(self, side: str, place: int, seat: bench.Seat) -> _Ran:
         """One run. Of a simulated drive both runs of a pair have the same seed."""
+        if self.store is not None:
+            return _Ran(self._run(self.store, side, place, seat))
+        with tempfile.TemporaryDirectory(prefix="ssdlab-") as folder:
+            store = RunStore(folder)
+            run = self._run(store, side, place, seat)
+            return _Ran(run, files_of(store.root / run.id))
+
+    def _run(self, store: RunStore, side: str, place: int, seat: bench.Seat) -> ab.TrialRun:
         overrides = self.overrides(side)
         seed = self.seed + place // 2
         if self.job is not None:
@@ -83,14 +103,14 @@ class _Wish:
                 memory_bytes=seat.memory_bytes,
             )
             result = self.target.run(self.job, settings)
-            folder = self.store.save(result)
+            folder = store.save(result)
             found = examine(of_result(result))
             return ab.TrialRun(side, place, folder.name, ab.numbers_of(result), _doubts(found))
         assert self.order is not None
         memory = seat.memory_bytes
         finished = begin(
             replace(self.order, overrides=overrides, seed=seed, memory_bytes=memory),
-            self.store,
+            store,
             progress=seat.report,
             notice=notice,
             announce=lambda _what: None,
@@ -100,6 +120,21 @@ class _Wish:
         return ab.TrialRun(
             side, place, finished.folder.id, numbers, _doubts(finished.findings.checks)
         )
+
+
+@dataclass(frozen=True)
+class _Ran:
+    """A run, and its files where it was made elsewhere."""
+
+    run: ab.TrialRun
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+
+def _elsewhere(name: str | None, order: Order | None, *given: Any) -> _Wish:
+    target, job, base, changed, prepare, seed, rating = given
+    if order is not None and name is not None:
+        order = replace(order, protocol=find(name))
+    return _Wish(target, job, order, base, changed, prepare, seed, None, rating)
 
 
 @answering
@@ -162,6 +197,7 @@ def command(
     *,
     how: ProtocolOptions,
     drive: DriveOptions,
+    where: BenchOptions,
     view: View,
 ) -> None:
     """Try a change: repeat a measurement with and without it and say whether it mattered."""
@@ -172,6 +208,7 @@ def command(
     if protocol is None and how.any:
         raise InputError("--param, --quick, --scale and --size go with --protocol, not --job")
     on, rating = drive.resolve(target)
+    store = RunStore(out)
     wish = _Wish(
         target=on,
         job=None if job is None else read_job(job),
@@ -180,18 +217,20 @@ def command(
         changed=keys(set_b, "--set-b"),
         prepare=prepare,
         seed=seed,
-        store=RunStore(out),
+        store=store,
         rating=rating,
     )
     _check(wish, to_a, to_b)
-    _try_out(wish)
-    wish.store.prepare()
     simulated = wish.target.simulated
+    if where.cluster is not None and not simulated:
+        raise InputError(f"{wish.target.name}: --cluster is for simulated drives")
+    _try_out(wish, store)
+    store.prepare()
     undoable = simulated or to_a is not None
     sides = runs_in_order(repeats, undoable)
     _announce(wish, sides, to_a, to_b, undoable)
     if simulated:
-        runs = _simulated(wish, sides, quiet=view.quiet)
+        runs = _simulated(wish, store, sides, where, quiet=view.quiet)
     else:
         runs = ab.conduct(
             sides,
@@ -240,7 +279,7 @@ def _check(wish: _Wish, to_a: str | None, to_b: str | None) -> None:
             )
 
 
-def _try_out(wish: _Wish) -> None:
+def _try_out(wish: _Wish, store: RunStore) -> None:
     """Builds both simulated drives, so that a wrong key is told before the first run."""
     if not wish.target.simulated:
         return
@@ -248,7 +287,7 @@ def _try_out(wish: _Wish) -> None:
         if wish.order is None:
             opening.of(wish.target, overrides, wish.seed).check()
         else:
-            plans.plan(replace(wish.order, overrides=overrides, seed=wish.seed), wish.store)
+            plans.plan(replace(wish.order, overrides=overrides, seed=wish.seed), store)
 
 
 def _announce(wish: _Wish, sides: str, to_a: str | None, to_b: str | None, undoable: bool) -> None:
@@ -271,25 +310,35 @@ def _announce(wish: _Wish, sides: str, to_a: str | None, to_b: str | None, undoa
 def _once(wish: _Wish, count: int, *, quiet: bool) -> Callable[[str, int], ab.TrialRun]:
     def once(side: str, place: int) -> ab.TrialRun:
         with progress(f"run {place + 1} of {count} ({side})", quiet=quiet) as callback:
-            return _told(wish, side, place, count, bench.Seat(callback))
+            return _told(wish, side, place, count, bench.Seat(callback)).run
 
     return once
 
 
-def _simulated(wish: _Wish, sides: str, *, quiet: bool) -> list[ab.TrialRun]:
+def _simulated(
+    wish: _Wish, store: RunStore, sides: str, where: BenchOptions, *, quiet: bool
+) -> list[ab.TrialRun]:
     """The runs of a simulated drive, which know nothing of each other: several at once."""
+    runs: dict[int, ab.TrialRun] = {}
 
-    def variant(place: int, side: str) -> bench.Variant[ab.TrialRun]:
-        return bench.Variant(lambda seat: _told(wish, side, place, len(sides), seat))
+    def take(place: int, ran: _Ran) -> None:
+        if ran.files:
+            store.adopt(ran.run.id, ran.files)
+        runs[place] = ran.run
 
-    with progress(f"{len(sides)} runs", quiet=quiet) as callback:
+    variants = [
+        bench.Variant(partial(_told, wish, side, place, len(sides)))
+        for place, side in enumerate(sides)
+    ]
+    with where.progress(f"{len(sides)} runs", quiet=quiet) as callback:
         try:
-            return bench.run([variant(*one) for one in enumerate(sides)], callback)
+            bench.run_each(variants, take, callback)
         except Interrupted:
             raise Interrupted("stopped; the runs that had ended are kept") from None
+    return [runs[place] for place in range(len(sides))]
 
 
-def _told(wish: _Wish, side: str, place: int, count: int, seat: bench.Seat) -> ab.TrialRun:
+def _told(wish: _Wish, side: str, place: int, count: int, seat: bench.Seat) -> _Ran:
     """A run; where it fails, which one it was."""
     try:
         return wish.run(side, place, seat)

@@ -14,7 +14,7 @@ from ssdlab import units
 from ssdlab.arrays.workloads import DEPTH, WORKLOADS
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import Seed, SetKeys, keys
+from ssdlab.cli.options import BenchOptions, Seed, SetKeys, keys
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.output import make_folder, write_to
 
@@ -27,7 +27,7 @@ if light.BODIES:
     from ssdlab.arrays.measured import measured_drive
     from ssdlab.arrays.rigs import LEVELS, MEMBERS_MIN, ArrayShape, DriveRig, array_rig, named
     from ssdlab.arrays.workloads import job, workload
-    from ssdlab.cli.console import progress, stderr
+    from ssdlab.cli.console import stderr
     from ssdlab.cli.output import results, say
     from ssdlab.jobfile import JobText, read_job
     from ssdlab.progress import ProgressCallback, stage
@@ -126,6 +126,7 @@ def command(
         typer.Option("--save-rigs", metavar="DIR", help="Only write the arrays as rig files."),
     ] = None,
     *,
+    where: BenchOptions,
     view: View,
 ) -> None:
     """Compare arrays of a drive under a load, and say which to take and why."""
@@ -152,7 +153,7 @@ def command(
     )
     setup = _scaled(setup, scale)
     started = time.monotonic()
-    with progress(f"arrays of {one.name}", quiet=view.quiet) as callback:
+    with where.progress(f"arrays of {one.name}", quiet=view.quiet) as callback:
         chapters = [
             _run(key, setup, grid, asked, stage(callback, place, len(wanted)))
             for place, key in enumerate(wanted)

@@ -8,12 +8,11 @@ import typer
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import KeptWhere, OneRun
+from ssdlab.cli.options import BenchOptions, KeptWhere, OneRun
 
 if light.BODIES:
     from ssdlab.analysis.measurement import SYNC, Direction
     from ssdlab.answers import explanation
-    from ssdlab.cli.console import progress
     from ssdlab.results import Result
     from ssdlab.store import RunStore
     from ssdlab.studies import explain
@@ -29,6 +28,7 @@ def command(
     ] = True,
     out: KeptWhere = None,
     *,
+    where: BenchOptions,
     view: View,
 ) -> None:
     """Say where the time of a simulated run went, and what would help."""
@@ -36,7 +36,7 @@ def command(
     explain.require_simulated(result)
     outcomes: list[ChangeOutcome] = []
     if tries and result.rig_toml is not None and result.measurement.main is not None:
-        outcomes = _try(result, _main(result))
+        outcomes = _try(result, _main(result), where, quiet=view.quiet)
     view.show(explanation.answer(result, outcomes), whole=True)
 
 
@@ -47,9 +47,11 @@ def _main(result: Result) -> Direction:
     return max(job.directions, key=lambda one: one.total_ios if one.ddir != SYNC else 0)
 
 
-def _try(result: Result, main: Direction) -> list[ChangeOutcome]:
+def _try(
+    result: Result, main: Direction, where: BenchOptions, *, quiet: bool
+) -> list[ChangeOutcome]:
     tried = explain.changes(result)
-    with progress("trying changes") as callback:
+    with where.progress("trying changes", quiet=quiet) as callback:
         outcomes = explain.attempt(result, main, tried, callback)
     ranked = sorted(outcomes, key=lambda one: -one.iops)
     return [explain.outcome(result, main), *ranked]

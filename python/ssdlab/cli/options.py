@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +17,7 @@ from ssdlab.rating import Rating, parse_tbw
 from ssdlab.units import SEED_MAX, parse_bytes
 
 if TYPE_CHECKING:
+    from ssdlab.progress import ProgressCallback
     from ssdlab.target import Target
 
 
@@ -193,12 +195,21 @@ class BenchOptions:
         ),
     ] = None
 
-    def engine(self, *, quiet: bool) -> AbstractContextManager[None]:
-        """Has all simulations run there meanwhile; raises as :func:`ssdlab.bench.on`."""
+    @contextmanager
+    def progress(self, title: str, *, quiet: bool = False) -> Iterator[ProgressCallback]:
+        """As :func:`ssdlab.cli.console.progress`; all simulations meanwhile run there.
+
+        Raises as :func:`ssdlab.bench.on`.
+        """
         from ssdlab import bench
+        from ssdlab.cli.console import progress
         from ssdlab.cli.output import notice
 
-        return bench.on(self.cluster, (lambda _: None) if quiet else notice)
+        with (
+            bench.on(self.cluster, (lambda _: None) if quiet else notice),
+            progress(title, quiet=quiet) as callback,
+        ):
+            yield callback
 
 
 @dataclass(frozen=True)

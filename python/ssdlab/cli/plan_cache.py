@@ -13,13 +13,12 @@ import typer
 from ssdlab import _core, units
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import Seed
+from ssdlab.cli.options import BenchOptions, Seed
 from ssdlab.cli.trace_options import TraceOptions
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.plan.stores import FORMS, MODES
 
 if light.BODIES:
-    from ssdlab.cli.console import progress
     from ssdlab.jobfile import read_job
     from ssdlab.plan.cache import CacheStudy
     from ssdlab.plan.candidates import THRESHOLD_MAX
@@ -143,6 +142,7 @@ def command(
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer candidates and passes, for a first look.")
     ] = False,
+    where: BenchOptions,
     view: View,
 ) -> None:
     """Find the cache for a load: size, block, policy, mode; speed, warm-up, wear and price."""
@@ -173,7 +173,7 @@ def command(
     needed = 1 if job is not None else max(study.passes, max(study.thresholds) + 1)
     study = replace(study, passes=passes or min(needed, 10))
     started = time.monotonic()
-    with progress(study.subject, quiet=view.quiet) as callback:
+    with where.progress(study.subject, quiet=view.quiet) as callback:
         answer = carry_out(study, callback)
     view.show(answer, seconds=time.monotonic() - started)
 

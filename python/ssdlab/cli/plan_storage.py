@@ -12,7 +12,7 @@ import typer
 from ssdlab.arrays.workloads import WORKLOADS
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import Seed
+from ssdlab.cli.options import BenchOptions, Seed
 from ssdlab.errors import InputError
 from ssdlab.plan.storage.candidates import SYNTAX
 from ssdlab.plan.storage.loads import WRITES_PER_DAY
@@ -21,7 +21,6 @@ from ssdlab.units import parse_bytes
 if light.BODIES:
     from ssdlab.arrays.workloads import job as named_job
     from ssdlab.arrays.workloads import workload
-    from ssdlab.cli.console import progress
     from ssdlab.jobfile import read_job
     from ssdlab.plan.prices import prices
     from ssdlab.plan.storage.candidates import DEFAULTS, Candidate, candidate
@@ -98,6 +97,7 @@ def command(
         bool, typer.Option("--quick", help="A rough look: shorter and smaller.")
     ] = False,
     *,
+    where: BenchOptions,
     view: View,
 ) -> None:
     """Compare what may be bought: speed, space, life, safety, price; and what to take for what."""
@@ -116,7 +116,7 @@ def command(
         raise InputError("--hot and --contiguous are for the loads of the table; a job has its own")
     study = StorageStudy(candidates, asked, cost, daily)
     started = time.monotonic()
-    with progress(study.subject, quiet=view.quiet) as callback:
+    with where.progress(study.subject, quiet=view.quiet) as callback:
         answer = carry_out(study, callback)
     view.show(answer, seconds=time.monotonic() - started)
 

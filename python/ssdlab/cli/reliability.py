@@ -10,14 +10,13 @@ import typer
 from ssdlab import units
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import Seed, Tbw, rated
+from ssdlab.cli.options import BenchOptions, Seed, Tbw, rated
 from ssdlab.errors import InputError
 from ssdlab.units import parse_bytes
 
 if light.BODIES:
     from ssdlab.analysis.reliability import HOURS_PER_YEAR
     from ssdlab.answers import reliability as study_answer
-    from ssdlab.cli.console import progress
     from ssdlab.cli.output import on_stdout
     from ssdlab.studies import reliability
     from ssdlab.studies.reliability import Question
@@ -155,6 +154,7 @@ def command(
     ] = 50_000,
     seed: Seed = 0,
     *,
+    where: BenchOptions,
     view: View,
 ) -> None:
     """Say how likely an array loses data: by closed form and by simulation, with wear."""
@@ -189,7 +189,7 @@ def command(
         seed=seed,
     )
     quiet = view.quiet or on_stdout(view.json_, view.report)
-    with progress("simulating lives", quiet=quiet) as callback:
+    with where.progress("simulating lives", quiet=quiet) as callback:
         found = reliability.study(question, callback)
     view.show(study_answer.answer(found))
 

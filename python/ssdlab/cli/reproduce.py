@@ -10,12 +10,13 @@ import typer
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
+from ssdlab.cli.options import BenchOptions
 from ssdlab.errors import InputError
 from ssdlab.output import make_folder, write_to
 
 if light.BODIES:
     from ssdlab.answers import reproduction
-    from ssdlab.cli.console import progress, stdout
+    from ssdlab.cli.console import stdout
     from ssdlab.experiments import find
     from ssdlab.experiments.base import Experiment, Mode
     from ssdlab.experiments.runner import run
@@ -46,6 +47,7 @@ def command(
         ),
     ] = None,
     *,
+    where: BenchOptions,
     view: View,
 ) -> None:
     """Repeat published experiments on simulated drives; print published beside simulated."""
@@ -58,7 +60,7 @@ def command(
     mode: Mode = "quick" if quick else "full" if full else "reduced"
     started = time.monotonic()
     what = experiments[0].name if len(experiments) == 1 else f"{len(experiments)} experiments"
-    with progress(what, quiet=view.quiet) as callback:
+    with where.progress(what, quiet=view.quiet) as callback:
         outcomes = run(experiments, mode, seed=seed, progress=callback)
     view.show(reproduction.answer(outcomes), seconds=time.monotonic() - started)
 

@@ -146,10 +146,7 @@ def command(
             found = forecast(sweep, memory, dataset, callback, keep=True)
         tried = found.kept
         notice(found.sentence)
-    with (
-        where.engine(quiet=view.quiet),
-        progress(f"sweep of {len(sweep):,} runs", quiet=view.quiet) as callback,
-    ):
+    with where.progress(f"sweep of {len(sweep):,} runs", quiet=view.quiet) as callback:
         outcome = carry_out(sweep, dataset, callback)
     outcome = replace(outcome, ran=outcome.ran + tried, before=outcome.before - tried)
     if outcome.failed and not outcome.ran and not outcome.before:
