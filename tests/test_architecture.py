@@ -37,6 +37,7 @@ LAYERS = (
     ("studies", "sweeps"),
     ("answers",),
     ("report",),
+    ("api",),
     ("",),  # the package itself
     ("cli",),
     ("__main__",),

@@ -17,10 +17,12 @@ from ssdlab.output import Output
 
 if light.BODIES:
     from ssdlab import units
+    from ssdlab.answers.search import answer as search_answer
     from ssdlab.answers.sweep import answer as sweep_answer
     from ssdlab.cli.console import progress
     from ssdlab.cli.output import notice, say, write_json
-    from ssdlab.sweeps import Dataset, Order, carry_out, forecast, from_line
+    from ssdlab.sweeps import Dataset, Order, Sweep, carry_out, forecast, from_line
+    from ssdlab.sweeps.search import AGAIN, BEST_MAX, BUDGET, FRONT_MAX, Search
 
 FORESEEN = 24
 """Fewer runs are over before one could say how long they take."""
@@ -91,6 +93,34 @@ class Variants:
     ] = False
 
 
+@dataclass(frozen=True)
+class SearchOptions:
+    """Searching the best instead of running all."""
+
+    search: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--search",
+            metavar="MEASURE,...",
+            help="Search the best instead of running all: a number of the summary (waf, iops, "
+            "p999, read.p99, endurance), price or another fact of the rig; max: or min: before it "
+            "says which way. Several: what none surpasses in all (Pareto).",
+        ),
+    ] = None
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--target",
+            metavar="CONDITION",
+            help='What the best has to meet: "p999 < 5ms", "endurance > 600TB and price < 200".',
+        ),
+    ] = None
+    budget: Annotated[
+        int | None,
+        typer.Option("--budget", min=1, metavar="N", help="Combinations that a search tries; 100."),
+    ] = None
+
+
 @answering
 def command(
     job: Annotated[
@@ -123,30 +153,38 @@ def command(
     plan: PlanOnly = False,
     *,
     variants: Variants,
+    searching: SearchOptions,
     where: BenchOptions,
     view: Outputs,
 ) -> None:
     """Run a job on many variants of a simulated drive; the table grows while it runs."""
     started = time.monotonic()
-    order = _order(job, on, set_, prepare, variants)
+    order = _order(job, on, set_, prepare, variants, searching)
+    if not order.search and (order.target or order.budget):
+        option = "--target" if order.target else "--budget"
+        raise InputError(f"{option}: belongs to a search; say what is searched with --search")
     sweep = order.sweep(**({"runs_max": None} if variants.yes else {}))
     memory = sweep.check()
+    if order.search:
+        _search(order, sweep, memory, out, where, view, plan=plan)
+        return
     if plan:
         kept = None if out is None or not out.is_dir() else Dataset(out, sweep.axes)
         found = forecast(sweep, memory, kept)
         write_json(view.json_, found.document())
         say(view.console, f"{found.sentence}; nothing was kept")
         return
-    if out is None:
-        raise InputError("say with -o DIR where the table is kept")
-    dataset = Dataset(out, sweep.axes, series=bool(order.series))
+    dataset = Dataset(_folder(out), sweep.axes, series=bool(order.series))
     tried = 0
     if not view.quiet and len(sweep) >= FORESEEN:
         with progress("plan", quiet=view.quiet) as callback:
             found = forecast(sweep, memory, dataset, callback, keep=True)
         tried = found.kept
         notice(found.sentence)
-    with where.progress(f"sweep of {len(sweep):,} runs", quiet=view.quiet) as callback:
+    with (
+        where.engine(quiet=view.quiet),
+        progress(f"sweep of {len(sweep):,} runs", quiet=view.quiet) as callback,
+    ):
         outcome = carry_out(sweep, dataset, callback)
     outcome = replace(outcome, ran=outcome.ran + tried, before=outcome.before - tried)
     if outcome.failed and not outcome.ran and not outcome.before:
@@ -155,12 +193,43 @@ def command(
     view.show(answer, seconds=time.monotonic() - started, kept=out, whole=True)
 
 
+def _folder(out: Path | None) -> Path:
+    if out is None:
+        raise InputError("say with -o DIR where the table is kept")
+    return out
+
+
+def _search(
+    order: Order, sweep: Sweep, memory: int, out: Path | None, where: BenchOptions, view: Outputs,
+    *, plan: bool,
+) -> None:  # fmt: skip
+    """Searches the best, and shows it."""
+    started = time.monotonic()
+    search = Search.of(sweep, order.search, order.target, order.budget or BUDGET)
+    most = search.budget * sweep.seeds + AGAIN * (BEST_MAX if len(search.goals) == 1 else FRONT_MAX)
+    if plan:
+        write_json(view.json_, {"runs_max": most, "memory_bytes_each": memory})
+        size = units.size_text(memory)
+        say(view.console, f"up to {most:,} runs at full length, each with up to {size} of memory")
+        return
+    folder = _folder(out)
+    dataset = Dataset(folder, search.sweep.axes, series=bool(order.series))
+    with (
+        where.engine(quiet=view.quiet),
+        progress(f"search, {search.budget} combinations", quiet=view.quiet) as callback,
+    ):
+        found = search.carry_out(dataset, callback)
+    answer = search_answer(found, str(folder))
+    view.show(answer, seconds=time.monotonic() - started, kept=folder, whole=True)
+
+
 def _order(
     job: Path | None,
     on: str | None,
     set_: list[str] | None,
     prepare: str | None,
     variants: Variants,
+    searching: SearchOptions,
 ) -> Order:
     """What the line says, over what its file says."""
     given = variants.vary or []
@@ -180,5 +249,8 @@ def _order(
         seeds=variants.seeds,
         series=variants.series,
         prices=variants.prices_,
+        search=searching.search or (),
+        target=searching.target or (),
+        budget=searching.budget,
     )
     return said.over(from_line(job))

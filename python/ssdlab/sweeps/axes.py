@@ -44,6 +44,11 @@ class Axis:
         """The values as tables show them: of a file its name, whatever folder it is in."""
         return tuple(map(self.label, self.values))
 
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """The values, or of a range its ends."""
+        return self.values if self.span is None else (self.span.at(0.0), self.span.at(1.0))
+
     def label(self, value: str) -> str:
         """A value as tables show it."""
         if self.key not in FILES:

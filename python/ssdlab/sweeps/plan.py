@@ -61,8 +61,8 @@ class Asked(Protocol):
 class Sweep:
     """A question: what varies, and what all runs have in common.
 
-    Raises InputError where nothing varies, nothing is left, a filter cannot be read, or there are
-    more runs than ``runs_max``.
+    Raises InputError where nothing varies, nothing is left, a condition cannot be read, or there
+    are more runs than ``runs_max``.
     """
 
     job: JobText
@@ -88,13 +88,13 @@ class Sweep:
             raise InputError("nothing varies; say what, such as --vary job.iodepth=1..256x2")
         if twice := {key for key in keys if keys.count(key) > 1}:
             raise InputError(f"--vary {min(twice)}: is given twice; join its values by commas")
-        if open_ := [one.key for one in self.axes if one.span is not None]:
-            raise InputError(f"--vary {open_[0]}: is a range without values; draw a sample of it")
-        for blocks in self._blocks():
+        for blocks in self.blocks():
             if len({len(one.values) for one in blocks}) > 1:
                 told = ", ".join(f"{one.key} has {len(one.values)}" for one in blocks)
                 raise InputError(f"keys that go together need as many values each; {told}")
-        product = self.seeds * math.prod(len(block[0].values) for block in self._blocks())
+        if self.open:
+            return
+        product = self.seeds * math.prod(len(block[0].values) for block in self.blocks())
         if self.runs_max is not None and product > self.runs_max:
             raise InputError(
                 f"{product:,} runs are more than {self.runs_max:,}; vary less at once, draw a "
@@ -105,6 +105,11 @@ class Sweep:
                 f"no combination is left: of {product // self.seeds:,}, none meets "
                 + " and ".join(f'"{one}"' for one in self.where)
             )
+
+    @property
+    def open(self) -> bool:
+        """Whether an axis is a range: a search takes values from it, no runs can be listed."""
+        return any(one.span is not None for one in self.axes)
 
     def __len__(self) -> int:
         return self.seeds * self._combinations
@@ -119,7 +124,7 @@ class Sweep:
         rigs: set[int] = set()
         wrong: InputError | None = None
         most = 0
-        for run in self.runs():
+        for run in self._alone() if self.open else self.runs():
             if run.job.text not in jobs:
                 jobs.add(run.job.text)
                 run.target.check(run.job)
@@ -142,7 +147,7 @@ class Sweep:
 
         Raises InputError where a key or value is none of the rig, or an option none of the job.
         """
-        inner = {one.key for block in self._blocks() if _of_job(block) for one in block}
+        inner = {one.key for block in self.blocks() if _of_job(block) for one in block}
         for _, alike in itertools.groupby(
             self._values(), key=lambda values: [v for key, v in values.items() if key not in inner]
         ):
@@ -176,31 +181,46 @@ class Sweep:
 
     def names(self) -> set[str]:
         """What :meth:`known` may be asked for."""
-        first = next(self._rows())
+        first = {one.key: one.ends[0] for one in self.axes}
         rig = self._rig(first.get("target", self.target), point(first).rig)
         return {*(one.key for one in self.axes), *facts.names(rig.tree), PRICE}
+
+    def meets(self, values: Mapping[str, str]) -> bool:
+        """Whether a value of each axis meets the conditions."""
+        return all(one.holds(lambda name: self.known(values, name)) for one in self._conditions)
 
     @cached_property
     def _combinations(self) -> int:
         if self.where:
             return sum(1 for _ in self._values())
-        return math.prod(len(block[0].values) for block in self._blocks())
+        return math.prod(len(block[0].values) for block in self.blocks())
 
     @cached_property
     def _conditions(self) -> list[Condition]:
         known = self.names() if self.where else set()
         return [condition(one, "--where", known) for one in self.where]
 
-    def _blocks(self) -> list[list[Axis]]:
+    def blocks(self) -> list[list[Axis]]:
         """Axes that go together; what changes the job alone stands last, and varies fastest."""
         found: dict[str, list[Axis]] = {}
         for one in self.axes:
             found.setdefault(one.group or f"={one.key}", []).append(one)
         return sorted(found.values(), key=_of_job)
 
+    def _alone(self) -> Iterator[Run]:
+        """Runs in which one axis after the other takes all its values, or both ends of its range;
+        the others stay at their first."""
+        first = {one.key: one.ends[0] for one in self.axes}
+        for block in self.blocks():
+            for own in zip(*(one.ends for one in block), strict=True):
+                yield self.run({**first, **dict(zip((a.key for a in block), own, strict=True))}, 1)
+
     def _rows(self) -> Iterator[dict[str, str]]:
         """A value of each axis, whether the combination is wanted or not."""
-        blocks = self._blocks()
+        if self.open:
+            wrong = next(one.key for one in self.axes if one.span is not None)
+            raise InputError(f"--vary {wrong}: is a range without values; draw a sample of it")
+        blocks = self.blocks()
         names = [one.key for block in blocks for one in block]
         for rows in itertools.product(
             *(list(zip(*(one.values for one in block), strict=True)) for block in blocks)
@@ -209,10 +229,7 @@ class Sweep:
 
     def _values(self) -> Iterator[dict[str, str]]:
         """A value of each axis, of the combinations that meet the conditions."""
-        wanted = self._conditions
-        for values in self._rows():
-            if all(one.holds(lambda name: self.known(values, name)) for one in wanted):  # noqa: B023 - asked at once
-                yield values
+        yield from (values for values in self._rows() if self.meets(values))
 
     def _rig(self, name: str, keys: Mapping[str, str]) -> _Rig:
         own = {**self.overrides, **keys}
