@@ -19,7 +19,7 @@ LAYERS = (
     ("documents", "answer"),
     ("store", "fio"),
     ("admin",),
-    ("freeze", "logfolder", "rating", "traces"),
+    ("freeze", "imports", "logfolder", "rating", "traces"),
     ("safety", "health"),
     ("audit",),
     ("tuning",),
@@ -114,9 +114,11 @@ TOML_READERS = {
     "documents.py",
     "plan/prices.py",
     "experiments/measured/cells.py",
+    "fits/twin.py",
     "sweeps/order.py",
 }
-"""Whether a kept rig.toml is TOML at all; prices; what was measured; sweeps. Rigs are read and
+"""Whether a kept rig.toml is TOML at all; prices; what was measured; what a twin rests
+on, beside its rig; sweeps. Rigs are read and
 written by the core alone."""
 
 
