@@ -30,8 +30,9 @@ MEASURES = (
 DRAWN = ("iops", "clat_p99_ns", "lat_p99_ns", "waf")
 
 
-def answer(sweep: Sweep, frame: pl.DataFrame, outcome: Outcome, where: str) -> Answer:
-    """``frame``: the rows of the runs that the sweep asks for; ``where`` the folder."""
+def answer(sweep: Sweep, frame: pl.DataFrame, outcome: Outcome, where: str | None) -> Answer:
+    """``frame``: the rows of the runs that the sweep asks for; ``where`` the folder, None where
+    they are not kept."""
     means = _means(sweep, frame)
     said = [_count(sweep, outcome)]
     lead = Section(
@@ -42,9 +43,11 @@ def answer(sweep: Sweep, frame: pl.DataFrame, outcome: Outcome, where: str) -> A
         title="All combinations",
         verdict=Verdict("swept", {"runs": float(len(sweep)), "failed": float(_failed(outcome))}),
     )
-    note = f"Every number of every run: polars.scan_parquet('{where}/summary/*.parquet')."
+    notes = []
+    if where is not None:
+        notes = [f"Every number of every run: polars.scan_parquet('{where}/summary/*.parquet')."]
     title = f"Sweep of {units.listed([one.key for one in sweep.axes])}"
-    return Answer(title, "sweep", [lead], notes=[note], data=_document(sweep, outcome, where))
+    return Answer(title, "sweep", [lead], notes=notes, data=_document(sweep, outcome, where))
 
 
 def _failed(outcome: Outcome) -> int:
@@ -59,7 +62,7 @@ def _count(sweep: Sweep, outcome: Outcome) -> str:
     return said + (f", {_failed(outcome):,} could not be run" if outcome.failed else "")
 
 
-def _document(sweep: Sweep, outcome: Outcome, where: str) -> dict[str, Any]:
+def _document(sweep: Sweep, outcome: Outcome, where: str | None) -> dict[str, Any]:
     return {
         "axes": {one.key: list(dict.fromkeys(one.labels)) for one in sweep.axes},
         "seeds": sweep.seeds,
@@ -70,7 +73,7 @@ def _document(sweep: Sweep, outcome: Outcome, where: str) -> dict[str, Any]:
         "failed": [
             {"key": run.key, **run.values, "error": error.message} for run, error in outcome.failed
         ],
-        "summary": f"{where}/summary",
+        "summary": None if where is None else f"{where}/summary",
     }
 
 
