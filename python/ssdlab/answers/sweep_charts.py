@@ -200,7 +200,8 @@ class _Charts:
         """A line for each combination, through its values and what came of them."""
         if len(self.axes) + len(self.measures) < 3 or self.means.height < 3:
             return []
-        points = self._busiest(self.measures[0]).drop_nulls([one[0] for one in self.measures])
+        points = self._busiest(self.measures[0])
+        measures = [one for one in self.measures if not points[one[0]].null_count()]
         if points.height > LINES_MAX:
             points = points.gather_every(math.ceil(points.height / LINES_MAX))
         if points.height < 2:
@@ -210,7 +211,7 @@ class _Charts:
         sides = [
             (name, *_axis_shares(one, points)) for name, one in zip(names, self.axes, strict=True)
         ]
-        sides += [(_label(one), *_shares(_values(points, one))) for one in self.measures]
+        sides += [(_label(one), *_shares(_values(points, one))) for one in measures]
         shares = [own for _, own, _, _ in sides]
         strength = shares[len(self.axes)]
         count = len(sides)
