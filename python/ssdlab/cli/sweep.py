@@ -194,7 +194,8 @@ def command(
         return
     dataset = Dataset(_folder(out), sweep.axes, series=bool(order.series))
     tried = 0
-    if not view.quiet and len(sweep) >= FORESEEN:
+    # Trials here say nothing of a cluster.
+    if not view.quiet and len(sweep) >= FORESEEN and where.cluster is None:
         with progress("plan", quiet=view.quiet) as callback:
             found = forecast(sweep, memory, dataset, callback, keep=True)
         tried = found.kept
