@@ -11,12 +11,13 @@ import pytest
 import small_protocol
 from ssdlab import _core
 from ssdlab.answer import Section
+from ssdlab.engine.grids import Spec
 from ssdlab.engine.plans import Order
 from ssdlab.engine.runner import Execution
 from ssdlab.engine.runs import begin
 from ssdlab.engine.steps import Job, Rounds
 from ssdlab.errors import InputError
-from ssdlab.protocols import find, matrix
+from ssdlab.protocols import find
 from ssdlab.store import RunStore
 from ssdlab.target import Sim
 from test_protocols import jobs, options, plan, setup_of
@@ -147,7 +148,7 @@ def test_rows_table_and_heat_maps_hold_what_the_steps_came_to(
     assert len(steps) == len(section.rows) == len(section.tables[0].rows) == 8
     for row in section.rows:
         mix = {"randread": 100, "randwrite": 0}[row["rw"]]
-        spec = matrix.Spec("random", mix, row["bs"], row["iodepth"], row["numjobs"])
+        spec = Spec("random", mix, row["bs"], row["iodepth"], row["numjobs"])
         assert row["iops"] == steps[spec.key]
         assert (row["waf"] is None) == (mix == 100)
     heats = [one for one in section.figures if one.curves[0].style == "heat"]

@@ -43,4 +43,5 @@ def run_row(run: RunFolder) -> list[str]:
     jobs, more = ", ".join(about.jobs[:JOBS_MAX]), len(about.jobs) - JOBS_MAX
     jobs += f" and {more} more" if more > 0 else ""
     state = "" if run.status == "complete" else f" ({run.status})"
-    return [run.id, about.created, about.target.name, about.target.kind, jobs + state]
+    kind = about.target.kind if about.imported is None else f"{about.target.kind}, imported"
+    return [run.id, about.created, about.target.name, kind, jobs + state]

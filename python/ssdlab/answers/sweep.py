@@ -16,10 +16,10 @@ FAILURES_MAX = 10
 
 
 def answer(
-    sweep: Sweep, frame: pl.DataFrame, outcome: Outcome, where: str, line: str = ""
+    sweep: Sweep, frame: pl.DataFrame, outcome: Outcome, where: str | None, line: str = ""
 ) -> Answer:
-    """``frame``: the rows of the runs that the sweep asks for; ``where`` the folder, ``line`` the
-    command that asked."""
+    """``frame``: the rows of the runs that the sweep asks for; ``where`` the folder, None where
+    they are not kept; ``line`` the command that asked."""
     means = means_of(sweep, frame)
     said = [_count(sweep, outcome)]
     lead = Section(
@@ -30,9 +30,11 @@ def answer(
         title="All combinations",
         verdict=Verdict("swept", {"runs": float(len(sweep)), "failed": float(_failed(outcome))}),
     )
-    note = f"Every number of every run: polars.scan_parquet('{where}/summary/*.parquet')."
+    notes = []
+    if where is not None:
+        notes = [f"Every number of every run: polars.scan_parquet('{where}/summary/*.parquet')."]
     title = f"Sweep of {units.listed([one.key for one in sweep.axes])}"
-    return Answer(title, "sweep", [lead], notes=[note], data=_document(sweep, outcome, where))
+    return Answer(title, "sweep", [lead], notes=notes, data=_document(sweep, outcome, where))
 
 
 def _failed(outcome: Outcome) -> int:
@@ -47,7 +49,7 @@ def _count(sweep: Sweep, outcome: Outcome) -> str:
     return said + (f", {_failed(outcome):,} could not be run" if outcome.failed else "")
 
 
-def _document(sweep: Sweep, outcome: Outcome, where: str) -> dict[str, Any]:
+def _document(sweep: Sweep, outcome: Outcome, where: str | None) -> dict[str, Any]:
     return {
         "axes": {one.key: list(dict.fromkeys(one.labels)) for one in sweep.axes},
         "seeds": sweep.seeds,
@@ -58,7 +60,7 @@ def _document(sweep: Sweep, outcome: Outcome, where: str) -> dict[str, Any]:
         "failed": [
             {"key": run.key, **run.values, "error": error.message} for run, error in outcome.failed
         ],
-        "summary": f"{where}/summary",
+        "summary": None if where is None else f"{where}/summary",
     }
 
 

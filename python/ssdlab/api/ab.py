@@ -14,6 +14,7 @@ from ssdlab.api.given import Size, keys
 from ssdlab.api.report import Report
 from ssdlab.api.target import On, order_of, target_of
 from ssdlab.api.watching import Watch, shown
+from ssdlab.api.working import unheard, working
 from ssdlab.checks import examine, examine_run, of_result
 from ssdlab.engine import opening, plans
 from ssdlab.engine.plans import Order
@@ -109,6 +110,7 @@ def ab(
     use_existing_file: bool = False,
     redact: bool = False,
     tbw: Size | None = None,
+    cluster: str | None = None,
     progress: Watch = None,
     notice: Notice | None = None,
 ) -> Report:
@@ -135,6 +137,7 @@ def ab(
         use_existing_file: Whether a plain file that exists may be written.
         redact: Whether serial numbers and paths are left out.
         tbw: Rated endurance of a drive, such as ``"600TB"``, or a number of TB.
+        cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
         notice: Called with a sentence for people, such as what is going to be run.
 
@@ -171,7 +174,7 @@ def ab(
         seed=seed,
         store=RunStore(out),
         rating=rating,
-        notice=notice or _unheard,
+        notice=notice or unheard,
     )
     _check(wish, to_a, to_b)
     _try_out(wish)
@@ -180,7 +183,7 @@ def ab(
     sides = runs_in_order(repeats, undoable)
     _announce(wish, sides, to_a, to_b, undoable)
     if on.simulated:
-        runs = _simulated(wish, sides, progress)
+        runs = _simulated(wish, sides, progress, cluster)
     else:
         runs = study.conduct(
             sides,
@@ -265,13 +268,13 @@ def _once(wish: _Wish, count: int, watch: Watch) -> Callable[[str, int], study.T
     return once
 
 
-def _simulated(wish: _Wish, sides: str, watch: Watch) -> list[study.TrialRun]:
+def _simulated(wish: _Wish, sides: str, watch: Watch, cluster: str | None) -> list[study.TrialRun]:
     """The runs of a simulated drive, which know nothing of each other: several at once."""
 
     def variant(place: int, side: str) -> bench.Variant[study.TrialRun]:
         return bench.Variant(lambda seat: _told(wish, side, place, len(sides), seat))
 
-    with shown(watch, f"{len(sides)} runs") as callback:
+    with working(f"{len(sides)} runs", watch, cluster, wish.notice) as callback:
         try:
             return bench.run([variant(*one) for one in enumerate(sides)], callback)
         except Interrupted:
@@ -292,7 +295,3 @@ def _switch(wish: _Wish, text: str | None) -> None:
         return
     wish.notice(f"running: {text}")
     study.command(text)
-
-
-def _unheard(_sentence: str) -> None:
-    """For whoever needs no notice."""

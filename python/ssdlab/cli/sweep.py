@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,20 +18,17 @@ from ssdlab.output import Output
 
 if light.BODIES:
     from ssdlab import units
-    from ssdlab.answers.search import answer as search_answer
-    from ssdlab.answers.sweep import answer as sweep_answer
+    from ssdlab.api.sweep import searching, swept
     from ssdlab.cli.console import progress
     from ssdlab.cli.output import notice, say, write_json
     from ssdlab.cli.run import show as show_run
     from ssdlab.store import RunStore
-    from ssdlab.sweeps import Dataset, Order, Sweep, carry_out, forecast, from_line
-    from ssdlab.sweeps.search import AGAIN, BEST_MAX, BUDGET, FRONT_MAX, Search
+    from ssdlab.sweeps import Dataset, Order, Sweep, forecast, from_line
+    from ssdlab.sweeps.search import AGAIN, BEST_MAX, FRONT_MAX
     from ssdlab.target import Settings
 
 PRINTED_MAX = 100
 """Rows of a table that are printed."""
-FORESEEN = 24
-"""Fewer runs are over before one could say how long they take."""
 
 
 @dataclass(frozen=True)
@@ -175,48 +172,26 @@ def command(
     """Run a job on many variants of a simulated drive; the table grows while it runs."""
     started = time.monotonic()
     order = _order(job, on, set_, prepare, variants, searching)
-    if not order.search and (order.target or order.budget):
-        option = "--target" if order.target else "--budget"
-        raise InputError(f"{option}: belongs to a search; say what is searched with --search")
     if run is not None:
         _show_run(order, run, view)
         return
     sweep = order.sweep(**({"runs_max": None} if variants.yes else {}))
-    memory = sweep.check()
-    if order.search:
-        _search(order, sweep, memory, out, where, view, plan=plan)
-        return
     if plan:
-        kept = None if out is None or not out.is_dir() else Dataset(out, sweep.axes)
-        found = forecast(sweep, memory, kept)
-        write_json(view.json_, found.document())
-        say(view.console, f"{found.sentence}; nothing was kept")
+        _say_plan(order, sweep, out, view)
         return
-    dataset = Dataset(_folder(out), sweep.axes, series=bool(order.series))
-    tried = 0
-    # Trials here say nothing of a cluster.
-    if not view.quiet and len(sweep) >= FORESEEN and where.cluster is None:
-        with progress("plan", quiet=view.quiet) as callback:
-            found = forecast(sweep, memory, dataset, callback, keep=True)
-        tried = found.kept
-        notice(found.sentence)
-    with (
-        where.engine(quiet=view.quiet),
-        progress(f"sweep of {len(sweep):,} runs", quiet=view.quiet) as callback,
-    ):
-        outcome = carry_out(sweep, dataset, callback)
-    outcome = replace(outcome, ran=outcome.ran + tried, before=outcome.before - tried)
-    if outcome.failed and not outcome.ran and not outcome.before:
-        raise InputError(f"no run could be made; of the first: {outcome.failed[0][1].message}")
-    line = _line(job, on, set_, prepare, variants)
-    answer = sweep_answer(sweep, dataset.of(sweep), outcome, str(out), line)
-    view.show(answer, seconds=time.monotonic() - started, kept=out, whole=True, most=PRINTED_MAX)
-
-
-def _folder(out: Path | None) -> Path:
     if out is None:
         raise InputError("say with -o DIR where the table is kept")
-    return out
+    found = swept(
+        order,
+        sweep,
+        out,
+        cluster=where.cluster,
+        progress=not view.quiet,
+        notice=None if view.quiet else notice,
+        line=_line(job, on, set_, prepare, variants),
+    )
+    seconds = time.monotonic() - started
+    view.show(found.answer, seconds=seconds, kept=out, whole=True, most=PRINTED_MAX)
 
 
 def _show_run(order: Order, key: str, view: Outputs) -> None:
@@ -258,28 +233,20 @@ def _line(
     return shlex.join(words)
 
 
-def _search(
-    order: Order, sweep: Sweep, memory: int, out: Path | None, where: BenchOptions, view: Outputs,
-    *, plan: bool,
-) -> None:  # fmt: skip
-    """Searches the best, and shows it."""
-    started = time.monotonic()
-    search = Search.of(sweep, order.search, order.target, order.budget or BUDGET)
-    most = search.budget * sweep.seeds + AGAIN * (BEST_MAX if len(search.goals) == 1 else FRONT_MAX)
-    if plan:
+def _say_plan(order: Order, sweep: Sweep, out: Path | None, view: View) -> None:
+    memory = sweep.check()
+    if order.search:
+        search = searching(order, sweep)
+        best = BEST_MAX if len(search.goals) == 1 else FRONT_MAX
+        most = search.budget * sweep.seeds + AGAIN * best
         write_json(view.json_, {"runs_max": most, "memory_bytes_each": memory})
         size = units.size_text(memory)
         say(view.console, f"up to {most:,} runs at full length, each with up to {size} of memory")
         return
-    folder = _folder(out)
-    dataset = Dataset(folder, search.sweep.axes, series=bool(order.series))
-    with (
-        where.engine(quiet=view.quiet),
-        progress(f"search, {search.budget} combinations", quiet=view.quiet) as callback,
-    ):
-        found = search.carry_out(dataset, callback)
-    answer = search_answer(found, str(folder))
-    view.show(answer, seconds=time.monotonic() - started, kept=folder, whole=True)
+    kept = None if out is None or not out.is_dir() else Dataset(out, sweep.axes)
+    found = forecast(sweep, memory, kept)
+    write_json(view.json_, found.document())
+    say(view.console, f"{found.sentence}; nothing was kept")
 
 
 def _order(

@@ -12,6 +12,7 @@ import numpy as np
 
 from ssdlab.answer import Cell, Curve, Figure, Section, Table, columns
 from ssdlab.engine import steady_report
+from ssdlab.engine.grids import mix_text as mix_text
 from ssdlab.engine.protocol import Protocol, procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Parameter, Setup
@@ -203,11 +204,6 @@ def block_name(size: int) -> str:
 def block_text(size: int) -> str:
     """A block size for people."""
     return f"{size / KIB:g} KiB"
-
-
-def mix_text(read_percent: int) -> str:
-    """A mix as the specification writes it: percent of reads / of writes."""
-    return f"R/W {read_percent}/{100 - read_percent}"
 
 
 def sizes(setup: Setup, wanted: Sequence[int]) -> list[int]:

@@ -49,8 +49,10 @@ KINDS = {
     "refresh": "Refresh of a file or drive",
     "purge": "Purge of a drive",
     "trim": "Trim of a file system",
+    "fit": "Twin of a drive",
     "sweep": "Sweep of a simulated drive",
     "trace": "Recorded trace",
+    "import": "Results of others",
 }
 """What stands above the title, by the kind of study."""
 TILES = 5
