@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
 
 from ssdlab import bench
@@ -16,8 +17,29 @@ def working(
 ) -> Iterator[ProgressCallback]:
     """A callback as :func:`ssdlab.api.watching.shown` gives it, while simulations run on a cluster,
     or here without one; raises as :func:`ssdlab.bench.on`."""
-    with bench.on(cluster, notice or unheard), shown(watch, title) as callback:
+    with (
+        _script_left_alone(cluster),
+        bench.on(cluster, notice or unheard),
+        shown(watch, title) as callback,
+    ):
         yield callback
+
+
+@contextlib.contextmanager
+def _script_left_alone(cluster: str | None) -> Iterator[None]:
+    """Worker processes of this machine are new interpreters, which would run the script that calls
+    this once more, unless they find none."""
+    main = sys.modules["__main__"]
+    path, spec = getattr(main, "__file__", None), getattr(main, "__spec__", None)
+    if cluster is None or path is None:
+        yield
+        return
+    del main.__file__
+    main.__spec__ = None
+    try:
+        yield
+    finally:
+        main.__file__, main.__spec__ = path, spec
 
 
 def unheard(_sentence: str) -> None:
