@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 
 from ssdlab import bench
-from ssdlab.api.watching import Watch, shown
+from ssdlab.api.watching import Watch, console_on, shown
 from ssdlab.progress import Notice, ProgressCallback
 
 
@@ -17,9 +17,10 @@ def working(
 ) -> Iterator[ProgressCallback]:
     """A callback as :func:`ssdlab.api.watching.shown` gives it, while simulations run on a cluster,
     or here without one; raises as :func:`ssdlab.bench.on`."""
+    told = notice or (_printed if watch is True else unheard)
     with (
         _script_left_alone(cluster),
-        bench.on(cluster, notice or unheard),
+        bench.on(cluster, told),
         shown(watch, title) as callback,
     ):
         yield callback
@@ -40,6 +41,10 @@ def _script_left_alone(cluster: str | None) -> Iterator[None]:
         yield
     finally:
         main.__file__, main.__spec__ = path, spec
+
+
+def _printed(sentence: str) -> None:
+    console_on(sys.stderr).print(sentence, markup=False, soft_wrap=True)
 
 
 def unheard(_sentence: str) -> None:
