@@ -132,8 +132,10 @@ def swept(
     cluster: str | None = None,
     progress: Watch = None,
     notice: Notice | None = None,
+    line: str = "",
 ) -> Report:
-    """Carries out what is asked for; raises as :func:`ssdlab.sweep`."""
+    """Carries out what is asked for; ``line`` is the command that asks. Raises as
+    :func:`ssdlab.sweep`."""
     memory = sweep.check()
     with _temporary() as folder:
         kept = folder / "table" if out is None else out
@@ -141,7 +143,8 @@ def swept(
             return _searched(searching(order, sweep), order, kept, cluster, progress, notice)
         dataset = Dataset(kept, sweep.axes, series=bool(order.series))
         tried = 0
-        if notice is not None and len(sweep) >= FORESEEN:
+        # Trials here say nothing of a cluster.
+        if notice is not None and len(sweep) >= FORESEEN and cluster is None:
             with shown(progress, "plan") as callback:
                 found = forecast(sweep, memory, dataset, callback, keep=True)
             tried = found.kept
@@ -154,7 +157,7 @@ def swept(
         varied = [one.key for one in sweep.axes]
         table = dataset.of(sweep).sort(*varied, "seed", "job", "ddir")
         where = None if out is None else str(out)
-        return Report(sweep_answer.answer(sweep, table, outcome, where), table=table)
+        return Report(sweep_answer.answer(sweep, table, outcome, where, line), table=table)
 
 
 def searching(order: Order, sweep: Sweep) -> Search:

@@ -137,6 +137,15 @@ def _marks(renderer: Any, x: Scale, y: Scale) -> Iterator[str]:
     if kind in ("Line", "Step"):
         yield _line(glyph, data, x, y, steps=kind == "Step")
         return
+    if kind == "MultiLine":
+        for line_x, line_y, alpha in zip(data["xs"], data["ys"], data["alpha"], strict=True):
+            places = zip(line_x, line_y, strict=True)
+            points = " ".join(f"{x(float(at)):.1f},{y(float(up)):.1f}" for at, up in places)
+            yield (
+                f'<polyline points="{points}" fill="none" stroke="{glyph.line_color}" '
+                f'opacity="{alpha:.2f}"/>'
+            )
+        return
     count = len(data["x"])
 
     given = glyph.properties_with_values()
