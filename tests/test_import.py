@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -392,6 +393,36 @@ def test_a_file_that_is_none_is_refused_in_a_sentence(
         with pytest.raises(InputError) as caught:
             imported_runs(path)
         assert "\n" not in caught.value.message
+
+
+def places(value: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The ways to all values within a document."""
+    if not isinstance(value, dict | list):
+        return [way]
+    inner = value.items() if isinstance(value, dict) else enumerate(value)
+    return [way] * bool(way) + [one for key, v in inner for one in places(v, (*way, key))]
+
+
+def test_a_document_with_anything_in_it_is_read_or_refused(tmp_path: Path) -> None:
+    chance = random.Random(1)
+    whole = document(job("r", {**RANDREAD, "write_iops_log": "r"}, read=direction({80_000: 50})))
+    lines = "500,1,0,4096\n", "500,99999999999999999999,0,1\n", "-5,1,0\n", "9000000,2,9,4\n", ""
+    read = 0
+    for number in range(150):
+        found = json.loads(json.dumps(old(whole) if number % 3 else whole))
+        *way, last = chance.choice(places(found))
+        inner = found
+        for key in way:
+            inner = inner[key]
+        inner[last] = chance.choice([None, -1, 2**70, 1e300, "x", [], {}, True, float("nan")])
+        write(tmp_path / "x.json", found)
+        write(tmp_path / "r_iops.1.log", chance.choice(lines))
+        scanned = scan([tmp_path])
+        for foreign in scanned.found:
+            foreign.result.summary()
+            statuses(foreign.result)
+        read += len(scanned.found)
+    assert 50 < read < 150
 
 
 def test_places_that_are_no_files_are_refused(tmp_path: Path, cli: Cli) -> None:

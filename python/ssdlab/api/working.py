@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
 
 from ssdlab import bench
-from ssdlab.api.watching import Watch, shown
+from ssdlab.api.watching import Watch, console_on, shown
 from ssdlab.progress import Notice, ProgressCallback
 
 
@@ -16,8 +17,13 @@ def working(
 ) -> Iterator[ProgressCallback]:
     """A callback as :func:`ssdlab.api.watching.shown` gives it, while simulations run on a cluster,
     or here without one; raises as :func:`ssdlab.bench.on`."""
-    with bench.on(cluster, notice or unheard), shown(watch, title) as callback:
+    told = notice or (_printed if watch is True else unheard)
+    with bench.on(cluster, told), shown(watch, title) as callback:
         yield callback
+
+
+def _printed(sentence: str) -> None:
+    console_on(sys.stderr).print(sentence, markup=False, soft_wrap=True)
 
 
 def unheard(_sentence: str) -> None:
