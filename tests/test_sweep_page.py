@@ -37,7 +37,9 @@ def figures() -> list[Figure]:
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("page") / "page.html"
-    rows: list[Cells] = [[key, Cell(float(place))] for place, key in enumerate(KEYS)] * 5
+    rows: list[Cells] = []
+    for _ in range(5):
+        rows += [[key, Cell(float(place))] for place, key in enumerate(KEYS)]
     anchors = [*KEYS, *[""] * (len(rows) - 4)]
     table = Table("Runs", [Column("key"), Column("n")], rows, "", anchors, "do it --run KEY")
     first = Table("First", [Column("a")], [["1"]])
