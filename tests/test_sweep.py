@@ -17,7 +17,7 @@ from ssdlab.jobfile import JobText, read_job
 from ssdlab.progress import Progress
 from ssdlab.rig import resolve
 from ssdlab.sweeps import Dataset, Sweep, axis, carry_out
-from ssdlab.sweeps.axes import with_options
+from ssdlab.sweeps.axes import grouped, with_options
 from ssdlab.target import Settings
 
 Cli = Callable[..., Outcome]
@@ -37,7 +37,9 @@ def job() -> JobText:
 
 
 def sweep(*vary: str, seeds: int = 1, prepare: str = "sequential", together: bool = False) -> Sweep:
-    return Sweep(job(), DRIVE, [axis(one) for one in vary], seeds, prepare, SMALL, together)
+    axes = [axis(one) for one in vary]
+    axes = grouped(axes, [[one.key for one in axes]] if together else [], "--zip")
+    return Sweep(job(), DRIVE, axes, seeds, prepare, SMALL)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +186,7 @@ def test_the_command_shows_writes_and_goes_on(cli: Cli, tmp_path: Path) -> None:
         ("job.iodept=1,2", 'did you mean "iodepth"'),
         ("ftl.over_provisionin=0.1", "did you mean over_provisioning"),
         ("job.iodepth=1..8x1", "a range goes up"),
-        ("job.iodepth", "expected KEY=VALUES"),
+        ("job.iodepth", "write it as KEY=VALUE"),
         ("job.iodepth=1,none", "iodepth"),
         ("seed=1,2", "--seeds"),
         ("target=nosuch", "nosuch"),

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from ssdlab.analysis.measurement import Measurement
 
 DIRECTIONS = ("read", "write", "trim")
-TargetKind = Literal["sim", "file", "device"]
+TargetKind = Literal["sim", "file", "device", "unknown"]
+"""``unknown``: of what others measured without saying on what."""
 
 SERIES_SCHEMA: dict[str, type[pl.DataType]] = {
     "time_s": pl.Float64,
@@ -201,6 +202,13 @@ class Result:
         return found
 
     @property
+    def imported(self) -> dict[str, Any] | None:
+        """Where it was read, of a run that others measured: ``file``, ``layout``, ``sha256`` and
+        what it leaves open (docs/import.md); None for those of ssdlab."""
+        found: dict[str, Any] | None = self.ssdlab.get("imported")
+        return found
+
+    @property
     def kind(self) -> str:
         """``"sim"`` for a simulated drive, ``"fio"`` for a real one."""
         return str(self.ssdlab.get("target", {}).get("kind", "fio"))
@@ -210,6 +218,9 @@ class Result:
         """The same, where a plain file is told from a device."""
         if self.kind == "sim":
             return "sim"
+        if (imported := self.imported) is not None and "target_kind" in imported:
+            told: TargetKind = imported["target_kind"]
+            return told
         known = self.ssdlab.get("surroundings") or {}
         is_file = "file_system" in known or "file" in (known.get("observed") or {})
         return "file" if is_file else "device"

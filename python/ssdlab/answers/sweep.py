@@ -55,16 +55,18 @@ def _count(sweep: Sweep, outcome: Outcome) -> str:
     seeds = f", {sweep.seeds} seeds each" if sweep.seeds > 1 else ""
     said = f"{len(sweep) // sweep.seeds:,} combinations{seeds}: {outcome.ran:,} runs now"
     said += f", {outcome.before:,} done before" if outcome.before else ""
+    said += f", {outcome.elsewhere:,} by other processes" if outcome.elsewhere else ""
     return said + (f", {_failed(outcome):,} could not be run" if outcome.failed else "")
 
 
 def _document(sweep: Sweep, outcome: Outcome, where: str) -> dict[str, Any]:
     return {
-        "axes": {one.key: list(one.values) for one in sweep.axes},
+        "axes": {one.key: list(dict.fromkeys(one.labels)) for one in sweep.axes},
         "seeds": sweep.seeds,
         "runs": len(sweep),
         "ran": outcome.ran,
         "done_before": outcome.before,
+        "elsewhere": outcome.elsewhere,
         "failed": [
             {"key": run.key, **run.values, "error": error.message} for run, error in outcome.failed
         ],
@@ -89,7 +91,7 @@ def _means(sweep: Sweep, frame: pl.DataFrame) -> pl.DataFrame:
 
 def _places(axis: Axis) -> tuple[list[float | str], list[int]]:
     """The values of a key as the table has them, and their order."""
-    return axis.cells, list(range(len(axis.values)))
+    return axis.cells, list(range(len(axis.cells)))
 
 
 def _table(sweep: Sweep, means: pl.DataFrame) -> Table:
@@ -100,7 +102,7 @@ def _table(sweep: Sweep, means: pl.DataFrame) -> Table:
     columns += [Column(head, unit) for _, head, unit, _ in told]
     columns += [Column("spread of IOPS", "%")] if sweep.seeds > 1 else []
     columns += [Column("steady")]
-    texts = {one.key: dict(zip(one.cells, one.values, strict=True)) for one in sweep.axes}
+    texts = {one.key: _texts(one) for one in sweep.axes}
     rows: list[Cells] = []
     for row in means.iter_rows(named=True):
         cells: Cells = [texts[one.key][row[one.key]] for one in sweep.axes]
@@ -109,6 +111,11 @@ def _table(sweep: Sweep, means: pl.DataFrame) -> Table:
         cells += [Cell(row["spread"])] if sweep.seeds > 1 else []
         rows.append([*cells, _share(row["steady"], row["runs"])])
     return Table("Mean of each combination", columns, rows)
+
+
+def _texts(axis: Axis) -> dict[float | str, str]:
+    """How the values of a key are written, by what the table has."""
+    return dict(zip(axis.cells, dict.fromkeys(axis.labels), strict=True))
 
 
 def _share(count: int, of: int) -> str:
@@ -139,9 +146,9 @@ def _figures(sweep: Sweep, means: pl.DataFrame) -> list[Figure]:
     several = means.select("job", "ddir").n_unique() > 1
     note = "Of each combination, the job and direction with the most I/Os. " if several else ""
     measures = [one for one in MEASURES if one[0] in DRAWN and means[one[0]].count()]
-    axes = [one for one in sweep.axes if len(one.values) > 1]
-    if sweep.together:
-        axes = axes[:1]  # the others go with it
+    # Of those that go together the first stands for all.
+    groups = {one.group or one.key: one for one in reversed(sweep.axes) if len(one.cells) > 1}
+    axes = [one for one in sweep.axes if one in groups.values()]
     return [
         _figure(axes, axis, _busiest(sweep, means.drop_nulls(one[0])), one, note)
         for axis in axes
@@ -167,23 +174,23 @@ def _figure(
     """``about`` says what the numbers are of, where that is not clear."""
     name, head, unit, factor = measure
     others = [one for one in axes if one.key != axis.key]
-    lines = next((one for one in others if len(one.values) <= CURVES_MAX), None)
+    lines = next((one for one in others if len(one.cells) <= CURVES_MAX), None)
     held = {one.key: one for one in others if one is not lines}
     kept = means.filter(*(pl.col(key) == one.cells[0] for key, one in held.items()))
     curves = []
     for place, cell in enumerate(lines.cells if lines else [None]):
         points = kept if lines is None else kept.filter(pl.col(lines.key) == cell)
-        label = head if lines is None else f"{lines.key} {lines.values[place]}"
+        label = head if lines is None else f"{lines.key} {_texts(lines)[lines.cells[place]]}"
         curves.append(Curve(label, _x(axis, points), _y(points, name, factor), "points", place))
     label = f"{head}, {unit}" if unit and unit != head else head
-    note = ", ".join(f"{key} held at {one.values[0]}" for key, one in held.items())
+    note = ", ".join(f"{key} held at {one.labels[0]}" for key, one in held.items())
     return Figure(
         f"{head} by {axis.key}",
         axis.key,
         label,
         [one for one in curves if len(one.x)],
         log_x=_is_wide(axis),
-        x_names=() if axis.numeric else axis.values,
+        x_names=() if axis.numeric else tuple(_texts(axis).values()),
         group=axis.key,
         note=about + (f"{note}." if note else ""),
     )

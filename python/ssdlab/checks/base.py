@@ -9,6 +9,7 @@ from typing import Any, Literal
 from ssdlab.answer import Check, Status
 from ssdlab.checks.facts import Facts
 from ssdlab.engine.records import Records
+from ssdlab.results import TargetKind
 
 StepKind = Literal["job", "purge", "trim", "idle"]
 State = Literal["empty", "full", "unknown"]
@@ -41,7 +42,7 @@ class StepEvidence:
 class Evidence:
     """What a run left, of a protocol or of a single job file."""
 
-    kind: Literal["sim", "file", "device"]
+    kind: TargetKind
     steps: Sequence[StepEvidence]
     """In the order in which they ran."""
     records: Records

@@ -71,6 +71,10 @@ class JobFacts(Workload):
     tell."""
     window: Window | None = None
     """Where its numbers are from; None where nobody asked."""
+    known: bool = True
+    """Whether its options are: a document of others may not list them."""
+    timed: bool = True
+    """Whether fio told the processor time of its workers."""
 
     @property
     def offset(self) -> int:
@@ -225,6 +229,7 @@ def _bare(text: str) -> dict[str, dict[str, str]]:
 
 def _work(workload: Workload, result: Result, capacity: int | None, judged: bool) -> JobFacts:
     jobs = workload.jobs
+    known = (result.imported or {}).get("knows_options", True)
     raw = [(ddir, s) for ddir in DIRECTIONS for j in jobs if (s := j.get(ddir) or {})]
     moved = tuple(
         _moved(ddir, stats, _sampled(result, workload.name, ddir, judged))
@@ -238,7 +243,9 @@ def _work(workload: Workload, result: Result, capacity: int | None, judged: bool
         error=max((abs(int(j.get("error") or 0)) for j in jobs), default=0),
         cpu_percent=max(cpu, default=0.0),
         moved=moved,
-        regions=_regions(workload, capacity),
+        regions=_regions(workload, capacity) if known else (),
+        known=known,
+        timed=any("usr_cpu" in j for j in jobs),
         window=result.measurement.window(workload.name) if judged else None,
     )
 

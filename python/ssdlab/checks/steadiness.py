@@ -46,6 +46,9 @@ def _series(case: Case) -> Iterator[Found]:
         for work in one.works:
             if work.name in one.fills:
                 continue
+            if not any(moved.sampling for moved in work.moved):
+                yield Found("unknown", f"{work.name}: there is no series to judge by", one.key)
+                continue
             window = work.window
             if window is None or window.verdict == "short":
                 # Writes begin with the speed of a rested drive; reads are steady soon.

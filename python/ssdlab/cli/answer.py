@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import functools
 import inspect
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from io import BytesIO, StringIO
@@ -25,22 +24,21 @@ if light.BODIES:
         MARK_NOTE,
         Answer,
         Check,
-        Section,
         Table,
         cell_text,
         heading,
+        named_tables,
         numbers_table,
-        value_of,
+        table_values,
     )
-    from ssdlab.cli.console import PIPE_WIDTH, table
+    from ssdlab.api.watching import PIPE_WIDTH
+    from ssdlab.cli.console import table
     from ssdlab.cli.output import check_stdout, results, say, write_json
 
 KEY_NUMBERS = 5
 """So many of the numbers are printed; the others with ``--verbose``."""
 GAP = 2
 """Between columns."""
-SHEET_MAX = 31
-"""Characters of a sheet's name, by the format."""
 
 
 @dataclass(frozen=True)
@@ -262,30 +260,11 @@ def _print_blocks(
                 say(console, f"  {head:{width}}  {text}")
 
 
-def _tables(answer: Answer) -> Iterator[tuple[str, Table]]:
-    """Every table with a name of its own."""
-    taken: dict[str, int] = {}
-    found: list[tuple[Section, Table]] = []
-    for section in answer.sections:
-        found += [(section, numbers_table(section.numbers))] if section.numbers else []
-        found += [(section, one) for one in section.tables if one.rows]
-    for section, one in found:
-        name = re.sub(r"[^a-z0-9]+", "-", (one.title or section.title).lower()).strip("-")
-        name = name[: SHEET_MAX - 3] or "table"
-        taken[name] = taken.get(name, 0) + 1
-        yield (name if taken[name] == 1 else f"{name}-{taken[name]}"), one
-
-
-def _values(one: Table) -> list[list[float | str | None]]:
-    heads = [f"{c.name}, {c.unit}" if c.unit else c.name for c in one.columns]
-    return [list(heads), *([value_of(cell) for cell in row] for row in one.rows)]
-
-
 def _write_csv(answer: Answer, folder: Path) -> None:
     make_folder(folder)
-    for name, one in _tables(answer):
+    for name, one in named_tables(answer):
         text = StringIO()
-        csv.writer(text, lineterminator="\n").writerows(_values(one))
+        csv.writer(text, lineterminator="\n").writerows(table_values(one))
         write_to(folder / f"{name}.csv", text.getvalue())
 
 
@@ -295,9 +274,9 @@ def _write_xlsx(answer: Answer, place: Output) -> None:
     content = BytesIO()
     with xlsxwriter.Workbook(content, {"in_memory": True, "nan_inf_to_errors": True}) as book:
         bold = book.add_format({"bold": True})
-        for name, one in _tables(answer):
+        for name, one in named_tables(answer):
             sheet = book.add_worksheet(name)
-            for row, values in enumerate(_values(one)):
+            for row, values in enumerate(table_values(one)):
                 sheet.write_row(row, 0, values, bold if row == 0 else None)
             sheet.freeze_panes(1, 1)
             sheet.autofit()

@@ -6,11 +6,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from ssdlab import _core
 from ssdlab.engine.steps import ROUNDS_MAX, Job, Shape
 from ssdlab.errors import InputError, unknown_name
+from ssdlab.results import TargetKind
 
 MIB = 1 << 20
 KIB = 1 << 10
@@ -74,7 +75,7 @@ class Setup:
 
     capacity: int
     """Bytes of the target."""
-    kind: Literal["sim", "file", "device"]
+    kind: TargetKind
     active: int
     """Bytes from the begin of the target that the protocol works on: the active range."""
     values: Mapping[str, int | float | str] = field(default_factory=dict)

@@ -34,6 +34,7 @@ from ssdlab.units import for_page, listed, with_unit
 
 KINDS = {
     "run": "Runs of a job file",
+    "runs": "Kept runs",
     "explanation": "Why a run came out so",
     "trial": "A change tried",
     "protocol": "Test of a drive",
@@ -50,6 +51,7 @@ KINDS = {
     "trim": "Trim of a file system",
     "sweep": "Sweep of a simulated drive",
     "trace": "Recorded trace",
+    "import": "Results of others",
 }
 """What stands above the title, by the kind of study."""
 TILES = 5
@@ -107,10 +109,10 @@ def page(answer: Answer, title: str | None = None) -> str:
         drawn,
         eyebrow=KINDS[answer.kind],
         headline=for_page(answer.headline),
-        tiles=_tiles(answer.lead.numbers, answer.marks),
+        tiles=tiles(answer.lead.numbers, answer.marks),
         lead=lead,
         lead_section=0 if first is None else first["place"],
-        doubts=_doubts(answer),
+        doubts=doubts(answer),
         passed=_passed(answer),
         sections=[one for one in sections if one["filled"] or one["groups"]],
         notes=[for_page(one) for one in answer.notes],
@@ -183,7 +185,8 @@ def _table(one: Table, marks: Collection[str], *, first: bool) -> Mapping[str, A
     }
 
 
-def _tiles(numbers: Sequence[Number], marks: Collection[str]) -> list[Mapping[str, str]]:
+def tiles(numbers: Sequence[Number], marks: Collection[str]) -> list[Mapping[str, str]]:
+    """The first of the numbers that are known, as the template takes them."""
     known = [one for one in numbers if one.value is not None]
     return [
         {
@@ -195,7 +198,8 @@ def _tiles(numbers: Sequence[Number], marks: Collection[str]) -> list[Mapping[st
     ]
 
 
-def _doubts(answer: Answer) -> list[Mapping[str, str]]:
+def doubts(answer: Answer) -> list[Mapping[str, str]]:
+    """What puts numbers in doubt, as the template takes it."""
     words = {"bad": "not valid", "doubt": "in doubt"}
     return [
         {

@@ -10,7 +10,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from bokeh.models import BoxAnnotation, ColumnDataSource, Range1d
+from bokeh.layouts import column
+from bokeh.models import (
+    BoxAnnotation,
+    ColumnDataSource,
+    LayoutDOM,
+    Legend,
+    LegendItem,
+    Range1d,
+)
 from bokeh.plotting import figure
 
 from ssdlab import units
@@ -89,6 +97,37 @@ def groups(
             }
         )
     return found
+
+
+def main_group(figures: Sequence[Figure]) -> list[Figure]:
+    """The figures that a page leads with: the first that has points, and those of its group."""
+    shown = [one for one in figures if any(len(curve.x) for curve in one.curves)]
+    if not shown or not shown[0].group:
+        return shown[:1]
+    return list(itertools.takewhile(lambda one: one.group == shown[0].group, shown))
+
+
+def standing_alone(figures: Sequence[Figure]) -> LayoutDOM:
+    """Figures as a layout of bokeh that needs no page around it: with titles and legends."""
+    shown = [_scaled(one) for one in figures if any(len(curve.x) for curve in one.curves)]
+    axes = _Axes()
+    axes.head(shown)
+    panels = []
+    for one in shown:
+        by_curve: list[list[Any]] = []
+        panel = _draw(one, HEIGHT_WIDE if one.wide else HEIGHT, axes, by_curve)
+        panel.title.text = one.title
+        if entries := _legend([one]):
+            items = [
+                LegendItem(label=entry["name"], renderers=drawn)
+                for entry, drawn in zip(entries, by_curve, strict=True)
+                if drawn
+            ]
+            panel.add_layout(Legend(items=items, orientation="horizontal"), "below")
+        panels.append(panel)
+    if len(panels) == 1:
+        return panels[0]
+    return column(*panels, sizing_mode="stretch_width")
 
 
 def recoloured(figures: Sequence[Figure], known: dict[str, int]) -> list[Figure]:
@@ -186,8 +225,10 @@ def _alike(one: Range1d, other: Range1d) -> bool:
     return bool(within >= ALIKE * over)
 
 
-def _draw(chart: Figure, height: int, axes: _Axes) -> figure:
-    """One chart."""
+def _draw(
+    chart: Figure, height: int, axes: _Axes, by_curve: list[list[Any]] | None = None
+) -> figure:
+    """One chart; ``by_curve`` gets what draws each curve."""
     curves = [_points(curve, chart) for curve in chart.curves]
     panel = plot.new_figure(
         height,
@@ -204,6 +245,7 @@ def _draw(chart: Figure, height: int, axes: _Axes) -> figure:
         plot.name_ticks(panel.yaxis[0], panel.ygrid[0], chart.y_names)
     for place, (curve, (x, y)) in enumerate(zip(chart.curves, curves, strict=True)):
         tips = _tips(chart, curve)
+        before = len(panel.renderers)
         if curve.style == "heat":
             _heat(panel, curve)
         elif curve.style == "fields":
@@ -214,6 +256,8 @@ def _draw(chart: Figure, height: int, axes: _Axes) -> figure:
             _bars(panel, curve, x + _beside(chart, place), y, _bar_width(chart), tips)
         else:
             _curve(panel, curve, x, y, tips)
+        if by_curve is not None:
+            by_curve.append(panel.renderers[before:])
     if chart.window is not None:
         shade = BoxAnnotation(left=chart.window[0], right=chart.window[1], fill_color=style.MUTED)
         shade.fill_alpha, shade.line_color, shade.level = 0.1, None, "underlay"
