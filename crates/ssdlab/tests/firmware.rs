@@ -87,7 +87,7 @@ fn latencies_take_no_core() {
     for (key, op) in
         [("controller.read_latency", Op::Read), ("controller.write_latency", Op::Write)]
     {
-        let run = |depth: u32, op: Op, latency: &str| {
+        let run = |depth: u64, op: Op, latency: &str| {
             let mut device = quick_flash(&[("controller.command_time", "4us"), (key, latency)]);
             let ops: &'static [Op] = if op == Op::Read { &[Op::Read] } else { &[Op::Write] };
             let next = random(&*device, ops);
