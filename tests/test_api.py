@@ -56,6 +56,7 @@ ALONE = {
     "reproduce": {"save_jobs"},
     "resume": set[str](),
     "run": {"out", "logs"},
+    "sweep": {"run"},
 }
 """What only the command does, beside ``--plan``: it writes files that functions return."""
 NAMED = {"job_file": "job", "jobs": "job", "no_try": "tries", "try": "tries", "kind": "kind"}
