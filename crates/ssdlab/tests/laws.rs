@@ -57,8 +57,8 @@ fn every_device_keeps_its_promises() {
     }
 }
 
-/// Stacks of samples of which each stands above and below every kind of device, and above every kind of leaf:
-/// positions in `layers`, from the outermost inwards. With `--long`, every stack.
+/// Stacks of samples, one of each layer, from the outermost inwards. Every sample is in one with every kind of
+/// device in every other layer; with `--long`, with every sample.
 fn cover<'a>(layers: &'a [Vec<&'static Sample>]) -> Vec<Vec<&'static Sample>> {
     let all = layers.iter().map(Vec::len).product::<usize>();
     // A step that shares no factor with their number goes round all of them, and far each time.
@@ -68,7 +68,7 @@ fn cover<'a>(layers: &'a [Vec<&'static Sample>]) -> Vec<Vec<&'static Sample>> {
         }
         a
     };
-    let step = (all * 5 / 13..).find(|&step| gcd(step, all) == 1).expect("a prime");
+    let step = (all * 5 / 13..).find(|&step| gcd(step, all) == 1).expect("there are primes");
     let stacks = (0..all).map(|nth| {
         let mut left = nth * step % all;
         let mut pick = |layer: &'a Vec<&'static Sample>| {
@@ -79,13 +79,13 @@ fn cover<'a>(layers: &'a [Vec<&'static Sample>]) -> Vec<Vec<&'static Sample>> {
         layers.iter().map(&mut pick).collect::<Vec<_>>()
     });
     let stacks: Vec<Vec<&Sample>> = stacks.filter(|stack| goes_together(stack)).collect();
-    if long() {
-        return stacks;
-    }
+    let same = std::ptr::from_ref::<Sample>;
+    let each = long();
+    let other = |sample: &'static Sample| (sample.kind, each.then(|| same(sample)));
     let pairs = |stack: &[&'static Sample]| {
         let ordered = (0..stack.len()).flat_map(|a| (0..stack.len()).map(move |b| (a, b)));
         let apart = ordered.filter(|(a, b)| a != b);
-        apart.map(|(a, b)| (a, std::ptr::from_ref(stack[a]), b, stack[b].kind)).collect::<Vec<_>>()
+        apart.map(|(a, b)| (a, same(stack[a]), b, other(stack[b]))).collect::<Vec<_>>()
     };
     let (mut seen, mut chosen) = (BTreeSet::new(), Vec::new());
     // Those first that show most.
